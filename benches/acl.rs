@@ -1,4 +1,4 @@
-//! Reading one ACL of forty names.
+//! Benchmarks reading one ACL of forty names.
 
 use std::hint::black_box;
 

@@ -1,6 +1,6 @@
-//! Benchmarks of the pure core: `cargo bench --no-default-features`, with a part of a name behind it for some of them.
+//! Benchmarks of the pure core: `just bench`, with a part of a name after it to select some of them.
 //!
-//! How it compares with others is told by `e2e/compare`, which asks the same.
+//! `e2e/compare` compares the figures with other implementations, on the same inputs.
 
 #![expect(clippy::expect_used, reason = "an input that is refused ends the run")]
 
@@ -13,7 +13,7 @@ mod who_can;
 
 use criterion::Criterion;
 
-/// As in the program.
+/// The allocator of the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

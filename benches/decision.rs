@@ -1,4 +1,4 @@
-//! May this user submit to this queue? At each depth, a no and two kinds of yes.
+//! Benchmarks a decision about a submission, at each depth: a no and two kinds of yes.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! From the text of ten thousand queues to what answers questions, and each step by itself.
+//! Benchmarks loading the text of ten thousand queues into the evaluator, as a whole and step by step.
 
 use std::hint::black_box;
 

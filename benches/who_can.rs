@@ -1,4 +1,4 @@
-//! Who may submit, asked of each of ten thousand queues. A figure is for one result.
+//! Benchmarks the question who may submit, for each of ten thousand queues. A figure is for one result.
 
 use std::hint::black_box;
 

@@ -1,11 +1,11 @@
 //! queuewarden manages who may submit to and who administers the queues of Apache `YuniKorn`.
 //!
-//! This package is the operator and the command line. All decisions are made in the crates below it, which are synchronous and know no
-//! clock, no environment, no network and no Kubernetes client:
+//! This package is the operator and the command line. All decisions are made in the crates below it, which
+//! are synchronous and know no clock, no environment, no network and no Kubernetes client:
 //!
 //! ```text
-//! go_compat  <-  yunikorn  <-  yunikorn_access  <-  queuewarden_plan  <-  queuewarden_report  <-  queuewarden_api  <-  queuewarden
-//!                                               <-  queuewarden_import                                             <-
+//! go_compat <- yunikorn <- yunikorn_access <- queuewarden_plan <- queuewarden_report <- queuewarden_api
+//!                                          <- queuewarden_import
 //! ```
 //!
 //! * [`operator`]: watches, writes, reads back.

@@ -1,7 +1,7 @@
 //! The `queuewarden` binary.
 
-/// Plans over thousands of objects are made on changing threads, and let go at once. glibc keeps what each thread had at its highest; this one
-/// gives it back (`docs/scale.md`).
+/// Gives freed memory back to the system. Plans over thousands of objects are built on changing threads and
+/// freed at once; glibc's allocator keeps the peak of every thread (`docs/scale.md`).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! The health check that Argo CD runs on our objects.
+//! Tests the health check that Argo CD runs on our objects.
 
 use mlua::{Lua, LuaSerdeExt as _, Table};
 use serde_json::{Value, json};

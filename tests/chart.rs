@@ -1,5 +1,5 @@
-//! The Helm chart has its larger parts from `manifests/` and `crds/`, as copies: a chart holds no file from outside of it, and links do not come
-//! through Flux. What it prints is tested end to end, where there is a Helm.
+//! Tests the Helm chart's copies of `manifests/` and `crds/`: a chart holds no file from outside of it, and
+//! links do not come through Flux. Its output is tested end to end, on machines with Helm.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +9,8 @@ use std::{
 
 use serde_json::Value;
 
-/// What is installed otherwise: the workload by templates, and objects that are no part of a release.
+/// Folders that are installed in another way: the workload by templates, and objects that are no part of a
+/// release.
 const NOT_COPIED: [&str; 1] = ["config"];
 
 fn root() -> PathBuf {
@@ -21,7 +22,7 @@ fn chart(name: &str) -> Value {
         .unwrap()
 }
 
-/// The YAML and JSON files of a folder but its kustomization and patches, by name.
+/// Returns the YAML and JSON files of a folder except its kustomization and patches, by name.
 fn sources(folder: &str) -> BTreeMap<String, String> {
     let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
     let files = entries.filter(|path| path.extension().is_some_and(|end| end == "yaml" || end == "json"));
@@ -33,7 +34,7 @@ fn sources(folder: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What `charts/queuewarden/files` has to hold.
+/// Returns the expected content of `charts/queuewarden/files`.
 fn expected() -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut copy = |folder: &str, from: BTreeMap<String, String>| {
@@ -84,7 +85,7 @@ fn its_files_are_those_that_kubectl_applies() {
     }
 }
 
-/// A folder that no template names is installed by nobody.
+/// Nobody can install a folder that no template names.
 #[test]
 fn every_folder_of_files_can_be_chosen() {
     let templates: String = fs::read_dir(root().join("charts/queuewarden/templates"))
@@ -105,7 +106,7 @@ fn it_is_this_version() {
     assert_eq!(about["appVersion"], env!("CARGO_PKG_VERSION"));
 }
 
-/// Each value has a default and a description, and each object of values refuses what it does not know.
+/// Each value has a default and a description, and each object of values refuses unknown fields.
 #[test]
 fn the_schema_describes_every_value() {
     describes("", &chart("values.schema.json"), &chart("values.yaml"));

@@ -1,4 +1,5 @@
-//! `crds/` is generated: it must say what the code says, and hold nothing else. What the API server accepts can be read.
+//! Checks the generated `crds/`: they match the code, and hold nothing else. An object that the API server
+//! accepts can be read.
 
 use std::{collections::BTreeMap, env, fs, path::Path};
 
@@ -46,8 +47,8 @@ fn files_are_what_the_code_generates() {
     }
 }
 
-/// The cases are checked against a real API server by the end-to-end tests. Here: what it accepts, the conversion accepts, and the
-/// conversion finds the mistakes between fields without a server, in files.
+/// The end-to-end tests check the cases against a real API server. Here: the conversion accepts what the API
+/// server accepts, and finds the mistakes between fields without a server, in files.
 #[test]
 fn conversion_agrees_with_the_api_server() {
     type Convert = fn(&DynamicObject) -> Result<(), Vec<Diagnostic>>;

@@ -1,4 +1,5 @@
-//! The image is built from what `Dockerfile` copies, which is less than the checkout: what the program includes has to be there.
+//! Checks that `Dockerfile` copies every file that the program includes: the image is built from less than
+//! the checkout.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -9,7 +10,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files outside of the sources that the program includes, from the root of the checkout; what tests include is not among them.
+/// The files outside of the sources that the program includes, from the root of the checkout; files that only
+/// tests include are not among them.
 fn included() -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for source in sources() {
@@ -26,7 +28,7 @@ fn included() -> BTreeSet<PathBuf> {
     found
 }
 
-/// Without `..`.
+/// Returns a path without `..`.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {

@@ -1,5 +1,5 @@
-//! The samples of Hadoop's and Spark's files: what their import says, that none of them lets anybody do more than before unless that is
-//! told, and that every trap there is has its sample.
+//! Tests the samples of Hadoop's and Spark's files: the findings of their import, that none of them gives
+//! anybody more access without a finding, and that every known trap has a sample.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use queuewarden_import::translate::{Options, translate};
 use queuewarden_import::{Direction, Finding, Source, Wanted, codes, prove};
 use yunikorn::application::Reading;
 
-/// What is said of a file, on one line: what is made of it, how many differences there are, and each code.
+/// Returns the result of a file on one line: the output, the number of differences, and each code.
 fn said(name: &str, outcome: Option<String>, findings: &[Finding]) -> String {
     let mut found: Vec<String> = findings
         .iter()
@@ -27,7 +27,7 @@ fn said(name: &str, outcome: Option<String>, findings: &[Finding]) -> String {
     format!("{name}: {outcome}; {}", found.join(" ")).trim_end_matches("; ").to_owned()
 }
 
-/// How many differences there are; what is wider is one of these.
+/// Returns the number of differences; each wider one has one of these codes.
 fn counted(name: &str, differences: &[(Direction, Code)], may_widen: &[Code]) -> String {
     let wider = || differences.iter().filter(|(direction, _)| *direction == Direction::Wider);
     assert!(wider().all(|(_, code)| may_widen.contains(code)), "{name}: {differences:?}");
@@ -39,7 +39,7 @@ fn counted(name: &str, differences: &[(Direction, Code)], may_widen: &[Code]) ->
     }
 }
 
-/// A file of a scheduler, with the yarn-site.xml and the mapred-site.xml beside it.
+/// Imports a scheduler's file, with the yarn-site.xml and the mapred-site.xml beside it.
 fn yarn(path: &Path) -> String {
     let name = file_name(path);
     let text = fs::read_to_string(path).unwrap();
@@ -64,7 +64,7 @@ fn yarn(path: &Path) -> String {
     said(&name, outcome, &findings)
 }
 
-/// A spark-defaults.conf.
+/// Imports a spark-defaults.conf.
 fn spark(path: &Path) -> String {
     let name = file_name(path);
     let text = fs::read_to_string(path).unwrap();
@@ -89,7 +89,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
-/// The samples of a folder, without the files that only stand beside one.
+/// Returns the samples of a folder, without the files that only accompany one.
 fn samples(name: &str, extension: &str) -> Vec<PathBuf> {
     let paths = fs::read_dir(folder(name)).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<PathBuf> = paths
@@ -127,7 +127,7 @@ fn every_sample_of_spark_says_what_is_expected() {
     says_what_is_expected("spark", &said);
 }
 
-/// The READMEs tell for each trap what the import says of which sample. All samples are in them, and say that.
+/// The READMEs describe for each trap the finding and its sample. They list all samples, with their findings.
 #[test]
 fn every_trap_has_a_sample_that_says_so() {
     for (name, extension) in [("yarn", "xml"), ("spark", "conf")] {

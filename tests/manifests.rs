@@ -1,4 +1,4 @@
-//! What is installed and shown must fit the code it is shipped with.
+//! Checks that the manifests and examples fit the code they are shipped with.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -61,8 +61,8 @@ fn the_image_is_this_version() {
     }
 }
 
-/// The rights are what the comments in the files say: nothing by wildcard, no Secrets but its own, writes by name wherever RBAC can tell
-/// names.
+/// The rights match the comments in the files: nothing by wildcard, no Secrets but its own, writes by name
+/// wherever RBAC can restrict names.
 #[test]
 fn rights_are_narrow() {
     let files = ["manifests/rbac.yaml", "manifests/doors/rbac.yaml"];
@@ -91,7 +91,7 @@ fn rights_are_narrow() {
     }
 }
 
-/// What `queuewarden check` asks about is what is installed: as many rights, and the same.
+/// `queuewarden check` checks exactly the rights that are installed.
 #[test]
 fn the_rights_that_are_checked_are_those_that_are_given() {
     let sorted = |words: &[&str]| {
@@ -138,7 +138,7 @@ fn the_rights_that_are_checked_are_those_that_are_given() {
     }
 }
 
-/// What the code writes by name is what the manifests name.
+/// The manifests name every object that the code writes by name.
 #[test]
 fn the_doors_may_write_what_they_write() {
     let rules: Vec<Value> = read("manifests/doors/rbac.yaml")
@@ -158,7 +158,7 @@ fn the_doors_may_write_what_they_write() {
     assert!(secret.get("data").is_none(), "applied again it would take away what was written");
 }
 
-/// Whoever may write a webhook configuration has the cluster: the pods that listen may not.
+/// A writer of webhook configurations controls the cluster: the pods that listen may not write them.
 #[test]
 fn only_the_keeper_of_the_certificate_writes_webhook_configurations() {
     for object in read("manifests/doors/rbac.yaml") {
@@ -174,7 +174,7 @@ fn only_the_keeper_of_the_certificate_writes_webhook_configurations() {
     }
 }
 
-/// Who may change roles may not hand on anything but the questions about queues.
+/// A subject that may change roles may pass on only the rights to queues.
 #[test]
 fn the_mirror_has_no_way_to_more_rights() {
     let rules: Vec<Value> = read("manifests/rbac-mirror/rbac.yaml")
@@ -216,7 +216,8 @@ fn examples_are_valid() {
     assert_eq!(kinds.len(), 5, "{kinds:?}");
 }
 
-/// Only our own kinds wait for queuewarden; of ConfigMaps it is asked about YuniKorn's two, and nobody waits.
+/// Only requests for our own kinds depend on queuewarden. It is also called for YuniKorn's two ConfigMaps,
+/// but no other request waits.
 #[test]
 fn a_webhook_that_is_down_is_in_the_way_of_our_own_kinds_alone() {
     let webhook = |path: &str| {
@@ -236,7 +237,8 @@ fn a_webhook_that_is_down_is_in_the_way_of_our_own_kinds_alone() {
     assert!(guard["namespaceSelector"].is_object() && guard["matchConditions"][0]["expression"].is_string());
 }
 
-/// Who is asked first decides: `YuniKorn`'s admission controller would refuse what the guard adds before it.
+/// The order of the webhooks decides: `YuniKorn`'s admission controller would refuse what the user-info
+/// webhook adds before it.
 #[test]
 fn the_identity_guard_comes_behind_yunikorn_and_is_in_nobodys_way() {
     let [mutating, validating] =

@@ -1,5 +1,6 @@
-//! What people watch queuewarden by: the metrics, the table that describes them, the alerts with their pages, and the dashboard. All of
-//! them name metrics and labels; here they are compared with those that exist.
+//! Checks the monitoring of queuewarden: the metrics, the table that describes them, the alerts with their
+//! pages, and the dashboard. All of them name metrics and labels; here they are compared with those that
+//! exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use queuewarden_plan::{Readings, plan};
 use regex::Regex;
 use serde_json::Value;
 
-/// Where runbooks are found by whoever gets an alert.
+/// The address of the runbooks that alerts name.
 const RUNBOOKS: &str = "https://github.com/queuewarden/queuewarden/blob/main/docs/runbooks/";
 /// Labels that Prometheus or a scrape adds.
 const OF_SCRAPES: [&str; 6] = ["job", "instance", "pod", "node", "endpoint", "container"];
@@ -29,7 +30,7 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// A cluster in which there is something to count.
+/// Returns a cluster in which there is something to count.
 fn snapshot() -> Snapshot {
     let tree = "partitions:\n  - name: default\n    queues:\n      - name: root\n";
     let base = ConfigMapState {
@@ -46,7 +47,7 @@ fn snapshot() -> Snapshot {
     }
 }
 
-/// `/metrics` after everything that is counted has happened once: series that nothing was counted in are not printed.
+/// Returns `/metrics` after everything that is counted has happened once: empty series are not printed.
 fn exposed() -> String {
     let metrics = Metrics::default();
     let snapshot = snapshot();
@@ -65,7 +66,7 @@ fn exposed() -> String {
     metrics.text(&[Progress::new("queueacls")])
 }
 
-/// Of each metric its type, its help and its labels, by its name without what the type adds.
+/// Returns type, help and labels of each metric, by its name without the suffix that the type adds.
 fn metrics() -> BTreeMap<String, (String, String, BTreeSet<String>)> {
     let text = exposed();
     let mut found = BTreeMap::new();
@@ -91,7 +92,7 @@ fn metrics() -> BTreeMap<String, (String, String, BTreeSet<String>)> {
     found
 }
 
-/// The metric whose series is called so.
+/// Returns the metric of a series.
 fn base<T>(series: &str, metrics: &BTreeMap<String, T>) -> Option<String> {
     let names = ["", "_total", "_bucket", "_count", "_sum"].map(|end| series.strip_suffix(end));
     names.into_iter().flatten().find(|name| metrics.contains_key(*name)).map(str::to_owned)
@@ -127,7 +128,8 @@ fn every_metric_is_described() {
     );
 }
 
-/// What an expression names: the metrics with the labels that stand in their braces, and the labels it groups by.
+/// Checks the names in an expression: the metrics with the labels in their braces, and the labels it groups
+/// by.
 fn check(expression: &str, metrics: &BTreeMap<String, (String, String, BTreeSet<String>)>) {
     let series = Regex::new(r"(queuewarden_[a-z_]+)(?:\{([^}]*)\})?").unwrap();
     let label = Regex::new(r#"([a-z_]+)\s*(?:=~|!~|!=|=)\s*""#).unwrap();
@@ -173,7 +175,7 @@ fn alerts_ask_for_what_there_is() {
     }
 }
 
-/// Each alert says how bad it is and what to do, and each page is about an alert.
+/// Each alert states its severity and its remedy, and each page is about an alert.
 #[test]
 fn every_alert_has_a_page() {
     let mut named = BTreeSet::new();
@@ -200,7 +202,7 @@ fn every_alert_has_a_page() {
     assert_eq!(named, pages);
 }
 
-/// The tests that promtool runs are about all of them.
+/// promtool's tests cover all alerts.
 #[test]
 fn every_alert_fires_in_a_test() {
     let tests = read("tests/monitoring/rules.test.yaml");
@@ -212,7 +214,7 @@ fn every_alert_fires_in_a_test() {
     }
 }
 
-/// The queries of all panels.
+/// Returns the queries of all panels.
 fn queries(panels: &Value) -> Vec<String> {
     let panels = panels.as_array().into_iter().flatten();
     let targets = panels.flat_map(|panel| panel["targets"].as_array().cloned().unwrap_or_default());

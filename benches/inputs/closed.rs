@@ -1,8 +1,10 @@
-//! Many queues that nobody may submit to until someone is granted it: the base of the plans, and of the cluster that `just scale` measures.
+//! Generates many queues to which nobody may submit before a grant: the base of the plans, and of the cluster
+//! that `just scale` measures.
 
 use std::fmt::Write as _;
 
-/// A `queues.yaml` of so many teams with so many queues each. Short names, because a ConfigMap holds at most 1 MiB.
+/// Returns a `queues.yaml` of so many teams with so many queues each. Names are short, because a ConfigMap
+/// holds at most 1 MiB.
 pub(crate) fn text(teams: usize, queues: usize) -> String {
     let mut text = "partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n".to_owned();
     for team in 0..teams {
@@ -14,7 +16,7 @@ pub(crate) fn text(teams: usize, queues: usize) -> String {
     text
 }
 
-/// The path of a queue of those, counted through all teams.
+/// Returns the path of one of those queues, counted through all teams.
 pub(crate) fn path(queues: usize, number: usize) -> String {
     format!("root.t{}.q{}", number / queues, number % queues)
 }

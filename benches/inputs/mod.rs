@@ -1,10 +1,11 @@
-//! What is measured: the same inputs for criterion, for Go and for Java.
+//! Generates the inputs of all benchmarks: the same for criterion, for Go and for Java.
 //!
-//! Made, not stored, and the same every time. `e2e/compare` writes them as one JSON file for the other two.
+//! They are generated, not stored, and the same every time. `e2e/compare` writes them as one JSON file for
+//! the other two.
 
 use std::fmt::Write as _;
 
-/// How many levels below the root the decisions are asked at.
+/// The numbers of levels below the root at which decisions are measured.
 pub(crate) const DEPTHS: [usize; 4] = [1, 5, 10, 20];
 /// The queues of [`queues`].
 pub(crate) const QUEUES: usize = 10_000;
@@ -12,20 +13,20 @@ pub(crate) const QUEUES: usize = 10_000;
 /// Half of the names of an ACL: so many users, and as many groups.
 const HALF: usize = 10;
 
-/// One access question on a configuration of its own.
+/// One access decision on a configuration of its own.
 #[derive(Debug)]
 pub(crate) struct Decision {
-    /// Such as `miss/5`.
+    /// The name, such as `miss/5`.
     pub(crate) name: String,
     /// The `queues.yaml`.
     pub(crate) config: String,
-    /// The queue asked for and those above it: their paths, and the texts of their two ACLs.
+    /// The queue in question and those above it: their paths, and the texts of their two ACLs.
     pub(crate) lists: Vec<Lists>,
-    /// Who asks to submit.
+    /// The user who wants to submit.
     pub(crate) user: String,
-    /// The groups of the one who asks.
+    /// The groups of that user.
     pub(crate) groups: Vec<String>,
-    /// What the answer is.
+    /// The expected decision.
     pub(crate) allowed: bool,
 }
 
@@ -40,7 +41,7 @@ pub(crate) struct Lists {
     pub(crate) admin: String,
 }
 
-/// An ACL of forty names: twenty users and twenty groups, as people write them, so in no order.
+/// Returns an ACL of forty names: twenty users and twenty groups, in no order, as people write them.
 pub(crate) fn acl() -> String {
     list("user", "group", 20, |index| (index * 7) % 20)
 }
@@ -53,10 +54,12 @@ fn list(user: &str, group: &str, names: usize, order: impl Fn(usize) -> usize) -
     format!("{} {}", joined(user), joined(group))
 }
 
-/// All decisions: each kind of question at each depth. An ACL names ten users and ten groups, and who asks is in twenty groups.
+/// Returns all decisions: each kind at each depth. An ACL names ten users and ten groups, and the user is in
+/// twenty groups.
 ///
 /// * `miss`: no ACL on the way names the user or a group.
-/// * `far`: only the root's `submitacl` names the last of the groups, which every queue on the way has to be asked for.
+/// * `far`: only the root's `submitacl` names the last of the groups, so every queue on the way has to be
+///   checked for each of them.
 /// * `near`: the `submitacl` of the queue itself names the user.
 pub(crate) fn decisions() -> Vec<Decision> {
     let kinds = ["miss", "far", "near"];
@@ -77,7 +80,7 @@ fn decision(kind: &str, depth: usize) -> Decision {
     Decision { name: format!("{kind}/{depth}"), config, lists, user, groups, allowed: kind != "miss" }
 }
 
-/// One queue in each level, from the root down.
+/// Returns one queue in each level, from the root down.
 fn chain(depth: usize) -> Vec<Lists> {
     let mut path = String::new();
     (0..=depth)
@@ -107,8 +110,8 @@ fn config(lists: &[Lists]) -> String {
     text
 }
 
-/// A `queues.yaml` of [`QUEUES`] queues, each with both ACLs: the root, a hundred teams, and what each of them has. Two thousand users
-/// and five hundred groups.
+/// Returns a `queues.yaml` of [`QUEUES`] queues, each with both ACLs: the root, a hundred teams, and their
+/// queues. It names two thousand users and five hundred groups.
 pub(crate) fn queues() -> String {
     let mut text = "partitions:\n  - name: default\n    queues:\n      - name: root\n        adminacl: \" operators\"\n        queues:\n".to_owned();
     let teams = 100;

@@ -27,7 +27,7 @@ type accessAnswer struct {
 }
 
 type accessResult struct {
-	// Why the user cannot submit anywhere; then nothing else is told.
+	// The reason why the user cannot submit anywhere; then nothing else is reported.
 	UserError string `json:"user_error"`
 	// After resolution by a scheduler that has not seen the user before.
 	Groups []string `json:"groups"`
@@ -38,7 +38,8 @@ type accessResult struct {
 	// At the nearest queue.
 	Submit bool `json:"submit"`
 	Admin  bool `json:"admin"`
-	// What becomes of an application that asks for the queue: where it is placed, or why it is refused.
+	// The outcome for an application that requests the queue: the queue in which it is placed, or the reason
+	// why it is refused.
 	Placed      string `json:"placed"`
 	PlacedError string `json:"placed_error"`
 }

@@ -21,9 +21,9 @@ type aclQuestion struct {
 }
 
 type aclAnswer struct {
-	// What /ws/v1/validate-conf and the admission webhook say of a configuration with this ACL.
+	// The error of /ws/v1/validate-conf and the admission webhook for a configuration with this ACL.
 	ValidateError string `json:"validate_error"`
-	// What activation says.
+	// The error of activation.
 	NewACLError string   `json:"newacl_error"`
 	Users       []string `json:"users"`
 	Groups      []string `json:"groups"`

@@ -55,7 +55,7 @@ type patternAnswer struct {
 	Match []bool `json:"match"`
 }
 
-// answerPattern asks Go about one pattern, whatever commas and blanks it holds.
+// answerPattern evaluates one pattern in Go, whatever commas and spaces it holds.
 func answerPattern(question patternQuestion) patternAnswer {
 	expression, err := regexp.Compile(question.Pattern)
 	if err != nil {
@@ -68,7 +68,8 @@ func answerPattern(question patternQuestion) patternAnswer {
 	return result
 }
 
-// configMap is the part of a ConfigMap YuniKorn reads; null for one that does not exist. Binary values are base64.
+// configMap is the part of a ConfigMap YuniKorn reads; null for one that does not exist. Binary values are
+// base64.
 type configMap struct {
 	Data       map[string]string `json:"data"`
 	BinaryData map[string][]byte `json:"binaryData"`

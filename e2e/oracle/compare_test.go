@@ -11,7 +11,7 @@ import (
 	"github.com/apache/yunikorn-core/pkg/scheduler"
 )
 
-// What e2e/compare measures of queuewarden, measured of YuniKorn. It names the file with the inputs.
+// The inputs of e2e/compare, with which YuniKorn is measured. QUEUEWARDEN_COMPARE_INPUTS names their file.
 type compareInputs struct {
 	ACL       string            `json:"acl"`
 	Queues    string            `json:"queues"`
@@ -81,7 +81,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkStart is the text as a scheduler starts with it: read, and made into queues that can be asked.
+// BenchmarkStart is the text as a scheduler starts with it: read, and turned into queues that can be queried.
 func BenchmarkStart(b *testing.B) {
 	text := inputs(b).Queues
 	b.ResetTimer()
@@ -96,7 +96,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkDecision asks for the path of a queue, a user and groups; BenchmarkOnQueue has found the queue before.
+// BenchmarkDecision decides for the path of a queue, a user and groups; BenchmarkOnQueue has found the queue
+// before.
 func BenchmarkDecision(b *testing.B) {
 	for _, decision := range inputs(b).Decisions {
 		partition := started(b, decision.Config)

@@ -22,11 +22,11 @@ type configQuestion struct {
 }
 
 type configAnswer struct {
-	// What /ws/v1/validate-conf and the admission webhook say; empty for "valid".
+	// The error of /ws/v1/validate-conf and the admission webhook; empty for "valid".
 	ValidateError string `json:"validate_error"`
-	// Why a scheduler does not start with this text.
+	// The reason why a scheduler does not start with this text.
 	StartError string `json:"start_error"`
-	// Why a running scheduler does not take it; "deadlock" when it hangs for ever.
+	// The reason why a running scheduler does not take it; "deadlock" when it hangs forever.
 	ReloadError string `json:"reload_error"`
 	// As /ws/v1/config shows it; empty if invalid.
 	Checksum string `json:"checksum"`
@@ -89,9 +89,9 @@ func reload(from, text string) string {
 	return reason(<-reply)
 }
 
-// hangs waits for the reload, and tells whether it never ends. A reload that drops a partition drains the partition's root
-// while it holds the context's lock, and then takes that lock again. So a drained root tells that the hang is near; that the
-// reload has not ended a little later, that it is here.
+// hangs waits for the reload, and reports whether it never ends. A reload that drops a partition drains the
+// partition's root while it holds the context's lock, and then takes that lock again. So a drained root means
+// that a hang is near, and a reload that has not ended a little later means that it has happened.
 func hangs(before map[string]*scheduler.PartitionContext, done <-chan struct{}) bool {
 	for {
 		select {

@@ -10,7 +10,7 @@ import (
 type identityQuestion struct {
 	// As in usergroupresolver.type: "test", "os", anything else is none.
 	Resolver string `json:"resolver"`
-	// Asked in order of one cache that has seen nobody before.
+	// Sent in order to one cache that has seen nobody before.
 	Claims []claim `json:"claims"`
 }
 
@@ -26,7 +26,7 @@ type identityAnswer struct {
 }
 
 func answerIdentity(question identityQuestion) []identityAnswer {
-	// A cached failure tells its time in the local zone.
+	// A cached failure reports its time in the local zone.
 	time.Local = time.UTC
 	cache := userCacheOf(question.Resolver)
 	resetUserCache(cache)

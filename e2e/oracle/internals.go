@@ -20,7 +20,8 @@ import (
 	shimlog "github.com/apache/yunikorn-k8shim/pkg/log"
 )
 
-// What YuniKorn calls itself but does not export. Copying these few functions would make the oracle an opinion.
+// Functions that YuniKorn calls itself but does not export. Copying these few functions would make the oracle
+// an opinion.
 
 //go:linkname newClusterContext github.com/apache/yunikorn-core/pkg/scheduler.newClusterContext
 func newClusterContext() *scheduler.ClusterContext
@@ -43,8 +44,9 @@ func parseRegexes(patterns string) ([]*regexp.Regexp, error)
 //go:linkname mutate github.com/apache/yunikorn-k8shim/pkg/admission.(*AdmissionController).mutate
 func mutate(controller *admission.AdmissionController, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
 
-// silence keeps YuniKorn's logs off standard output, which is the protocol's, and turns its "log and exit" into a panic that
-// is reported as the answer. It also fixes the user resolver, which YuniKorn takes from the first partition it ever sees.
+// silence keeps YuniKorn's logs off standard output, which is the protocol's, and turns its "log and exit"
+// into a panic that is reported as the answer. It also fixes the user resolver, which YuniKorn takes from the
+// first partition it ever sees.
 func silence() {
 	os.Stdout = os.Stderr
 	quiet := zap.New(zapcore.NewNopCore(), zap.WithFatalHook(zapcore.WriteThenPanic))
@@ -69,7 +71,8 @@ func fresh() *scheduler.ClusterContext {
 	return newClusterContext()
 }
 
-// dispose ends the background work of a context, or ten thousand configurations would leave as many timers behind.
+// dispose ends the background work of a context; otherwise ten thousand configurations would leave as many
+// timers behind.
 func dispose(context *scheduler.ClusterContext) {
 	for _, partition := range context.GetPartitionMapClone() {
 		manager := reflect.ValueOf(partition).Elem().FieldByName("partitionManager")

@@ -1,8 +1,10 @@
-// The oracle answers, for inputs on standard input, what Apache YuniKorn answers: it is yunikorn-core and yunikorn-k8shim,
-// called in the way YuniKorn calls itself. queuewarden's own model of YuniKorn is compared with it.
+// The oracle gives Apache YuniKorn's answers to inputs on standard input: it is yunikorn-core and
+// yunikorn-k8shim, called in the way YuniKorn calls itself. queuewarden's own model of YuniKorn is compared
+// with it.
 //
-// One request per line, {"op": "acl", "in": [...]}; one answer per line, in order: {"out": [...]} with one element per
-// element of "in", or {"error": "..."} when the request itself is wrong. The program ends with its input.
+// One request per line, {"op": "acl", "in": [...]}; one answer per line, in order: {"out": [...]} with one
+// element per element of "in", or {"error": "..."} when the request itself is wrong. The program ends with
+// its input.
 package main
 
 import (

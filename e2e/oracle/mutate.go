@@ -32,7 +32,7 @@ type mutateQuestion struct {
 	// The pod, or the pod template of a workload.
 	Pod    podFacts `json:"pod"`
 	OldPod podFacts `json:"oldPod"`
-	// What the admission controller has seen of the namespace and of the pod's priority class; null for nothing.
+	// The admission controller's view of the namespace and of the pod's priority class; null for nothing.
 	NamespaceAnnotations     map[string]string `json:"namespaceAnnotations"`
 	PriorityClassAnnotations map[string]string `json:"priorityClassAnnotations"`
 }
@@ -54,7 +54,7 @@ type mutateAnswer struct {
 	Labels        map[string]string `json:"labels"`
 	Annotations   map[string]string `json:"annotations"`
 	SchedulerName string            `json:"schedulerName"`
-	// Who submits it, as the shim tells the scheduler.
+	// The submitter of the pod, as the shim reports it to the scheduler.
 	User   string   `json:"user"`
 	Groups []string `json:"groups"`
 }
@@ -86,7 +86,8 @@ func answerMutate(question mutateQuestion) mutateAnswer {
 	return answer
 }
 
-// controller is an admission controller that has seen these configurations, the namespace and the priority class.
+// controller is an admission controller that has seen these configurations, the namespace and the priority
+// class.
 func controller(question mutateQuestion) *admission.AdmissionController {
 	quiet := &v1.ConfigMap{Data: maps.Clone(quietLogs)}
 	settings := conf.NewAdmissionControllerConf([]*v1.ConfigMap{
@@ -112,7 +113,8 @@ func controller(question mutateQuestion) *admission.AdmissionController {
 	return admission.InitAdmissionController(settings, classCache, namespaceCache)
 }
 
-// recorder is an informer that keeps the handler it is given, so that it can be told what there is in a cluster.
+// recorder is an informer that keeps the handler it is given, so that it can be given the objects of a
+// cluster.
 type recorder struct {
 	cache.SharedIndexInformer
 	handler cache.ResourceEventHandler

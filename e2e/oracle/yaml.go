@@ -12,8 +12,8 @@ import (
 
 type yamlQuestion struct {
 	Text string `json:"text"`
-	// "nodes": the first document as a tree; "config": configs.SchedulerConfig, "queue": configs.QueueConfig, "typed": T, all
-	// decoded strictly and not validated.
+	// "nodes": the first document as a tree; "config": configs.SchedulerConfig, "queue": configs.QueueConfig,
+	// "typed": T, all decoded strictly and not validated.
 	Into string `json:"into"`
 }
 
@@ -57,7 +57,8 @@ func answerYAML(question yamlQuestion) yamlAnswer {
 	return result
 }
 
-// T has a field of each kind of type there is in YuniKorn's configuration. Its name is a part of error messages.
+// T has a field of each kind of type there is in YuniKorn's configuration. Its name is a part of error
+// messages.
 type T struct {
 	Name    string             `yaml:",omitempty" json:"name,omitempty"`
 	Acl     string             `yaml:",omitempty" json:"acl,omitempty"`

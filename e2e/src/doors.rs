@@ -1,4 +1,5 @@
-//! The operator's doors: its webhooks and served resources, over TLS with a certificate made for one test.
+//! Serves the operator's endpoints: its webhooks and served resources, over TLS with a certificate made for
+//! one test.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,14 +19,14 @@ use crate::session::Session;
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
 
-/// Where the doors of one operator are, and who signed their certificate.
+/// The address of one operator's endpoints, and the authority of their certificate.
 #[derive(Debug, Clone)]
 pub struct Doors {
     /// `127.0.0.1:PORT`
     pub address: String,
     /// PEM of the authority.
     pub authority: String,
-    /// Where a mounted certificate is.
+    /// The folder of a mounted certificate.
     pub(crate) mounted: Option<PathBuf>,
 }
 
@@ -37,7 +38,7 @@ pub struct Renewal {
 }
 
 impl Renewal {
-    /// Writes the new key; PEM of the new authority.
+    /// Writes the new key; returns PEM of the new authority.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -48,7 +49,7 @@ impl Renewal {
 }
 
 impl Doors {
-    /// Writes a new certificate by another authority, and not yet its key.
+    /// Writes a new certificate by another authority, but not yet its key.
     ///
     /// # Errors
     /// When the certificate is not mounted, or the file cannot be written.
@@ -59,12 +60,12 @@ impl Doors {
         Ok(Renewal { pair, folder })
     }
 
-    /// The URL of a path.
+    /// Returns the URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("https://{}{path}", self.address)
     }
 
-    /// A client that trusts the authority, and no other.
+    /// Returns a client that trusts the authority, and no other.
     ///
     /// # Errors
     /// When the authority cannot be read.
@@ -72,7 +73,7 @@ impl Doors {
         Ok(self.trusting()?.build()?)
     }
 
-    /// The same with a certificate of its own.
+    /// Returns the same client with a certificate of its own.
     ///
     /// # Errors
     /// When one of them cannot be read.
@@ -87,7 +88,7 @@ impl Doors {
         Ok(client.timeout(Duration::from_secs(10)))
     }
 
-    /// The port.
+    /// Returns the port.
     ///
     /// # Errors
     /// When the address has none.
@@ -97,10 +98,11 @@ impl Doors {
 }
 
 impl Bed {
-    /// Makes the API server knock: the webhook of `manifests/FOLDER/webhook.yaml`, at an address instead of a Service.
+    /// Makes the API server call the webhook of `manifests/FOLDER/webhook.yaml`, at an address instead of a
+    /// Service.
     ///
     /// # Errors
-    /// When the file is none, or the API server refuses it.
+    /// When the file is invalid, or the API server refuses it.
     pub async fn register(&self, doors: &Doors, folder: &str) -> Result<()> {
         let path = format!("{}/../manifests/{folder}/webhook.yaml", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(path)?;
@@ -121,7 +123,7 @@ impl Bed {
 }
 
 impl<'bed> Operator<'bed> {
-    /// Starts one replica with its doors open, and waits until it is ready.
+    /// Starts one replica that serves its endpoints, and waits until it is ready.
     ///
     /// # Errors
     /// As [`Operator::start_with`].

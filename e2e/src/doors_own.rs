@@ -1,4 +1,4 @@
-//! The operator's doors with a certificate of its own, and the process that keeps it.
+//! Runs the operator's endpoints with a certificate of its own, and the process that maintains it.
 
 use std::collections::BTreeMap;
 
@@ -17,19 +17,19 @@ use crate::{assets, control_plane};
 
 /// Name of the Secret.
 pub const SECRET: &str = "queuewarden-doors";
-/// Name of a `ValidatingWebhookConfiguration` that the operator may tell of its certificate.
+/// Name of a `ValidatingWebhookConfiguration` into which the operator may write its certificate.
 pub const WEBHOOK: &str = "queuewarden-guard";
 
-/// Name of the `ServiceAccount` and the Deployment that keep the certificate.
+/// Name of the `ServiceAccount` and the Deployment that maintain the certificate.
 pub const KEEPER: &str = "queuewarden-certificates";
-/// The user it is to the API server.
+/// The name of its user to the API server.
 pub const KEEPER_USER: &str = "system:serviceaccount:queuewarden-system:queuewarden-certificates";
 
-/// Name of the one of `manifests/validating`.
+/// Name of the webhook configuration in `manifests/validating`.
 pub const ASKED: &str = "queuewarden";
 
 impl Bed {
-    /// Installs the doors' rights, empties their Secret and removes [`WEBHOOK`] and [`ASKED`].
+    /// Installs the rights of the webhook server, empties its Secret and removes [`WEBHOOK`] and [`ASKED`].
     ///
     /// # Errors
     /// When the API server refuses.
@@ -55,7 +55,7 @@ impl Bed {
         .await
     }
 
-    /// What is in the doors' Secret, as text; nothing where there is none.
+    /// Returns the content of the webhook server's Secret, as text; nothing when there is none.
     ///
     /// # Errors
     /// When the API server does not answer, or there is no text in it.
@@ -65,7 +65,7 @@ impl Bed {
         data.into_iter().map(|(key, bytes)| Ok((key, String::from_utf8(bytes.0)?))).collect()
     }
 
-    /// Writes it.
+    /// Writes the content of the webhook server's Secret.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -76,7 +76,8 @@ impl Bed {
         Ok(())
     }
 
-    /// Starts `queuewarden certificates` under its own account, for a certificate of `127.0.0.1`. Dropping it kills it.
+    /// Starts `queuewarden certificates` under its own account, for a certificate of `127.0.0.1`. Dropping it
+    /// kills it.
     ///
     /// # Errors
     /// When it does not build or start.
@@ -99,8 +100,8 @@ impl Bed {
 }
 
 impl<'bed> Operator<'bed> {
-    /// Starts one replica whose doors are open with a certificate of its own, and what keeps that, and waits until it is ready.
-    /// `install_doors` comes first.
+    /// Starts one replica with a certificate of its own and the process that maintains it, and waits until it
+    /// is ready. `install_doors` comes first.
     ///
     /// # Errors
     /// As [`Operator::start_with`].
@@ -108,7 +109,7 @@ impl<'bed> Operator<'bed> {
         Self::start_certified(bed, args, bed.start_keeper(&[], &[]).await?).await
     }
 
-    /// As [`Self::start_self_certified`], with the keeper that the test has started.
+    /// Does the same as [`Self::start_self_certified`], with a maintaining process that the test has started.
     ///
     /// # Errors
     /// As [`Operator::start_with`].

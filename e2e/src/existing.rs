@@ -1,4 +1,4 @@
-//! A cluster that is already there: `QUEUEWARDEN_E2E=existing`.
+//! Uses an existing cluster: `QUEUEWARDEN_E2E=existing`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,9 +27,9 @@ pub(crate) struct Existing {
     pub(crate) access: Access,
     pub(crate) rest: String,
     pub(crate) admission_controller: bool,
-    /// The operator runs as the shipped Deployment.
+    /// True when the operator runs as the shipped Deployment.
     pub(crate) operator: bool,
-    /// What `yunikorn-defaults` held besides `queues.yaml` when the tests began.
+    /// The content of `yunikorn-defaults`, without `queues.yaml`, when the tests began.
     pub(crate) defaults: BTreeMap<String, String>,
     _port_forward: Option<Process>,
 }
@@ -83,7 +83,7 @@ async fn port_forward() -> Result<(String, Process)> {
     Ok((url, process))
 }
 
-/// The cluster of the kubeconfig's current context, to be used with another token.
+/// Returns the cluster of the kubeconfig's current context, to be used with another token.
 fn access(path: &std::path::Path) -> Result<Access> {
     let config = Kubeconfig::read_from(path)?;
     let current = config.current_context.as_deref().context("the kubeconfig has no current context")?;

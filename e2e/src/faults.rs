@@ -1,8 +1,9 @@
-//! A proxy between the operator and the API server that does to requests what networks and API servers do: answers in the
-//! server's place, delays, loses answers, hangs, cuts, and falls silent.
+//! A proxy between the operator and the API server that simulates faults of networks and API servers: it
+//! answers in the server's stead, delays, loses answers, hangs, cuts, and falls silent.
 //!
-//! It speaks plain HTTP/1.1 on loopback and passes the caller's token on. What happens to a call is said by a [judge](FaultProxy::judge),
-//! which sees every call with its number; watches that are under way are [disturbed](FaultProxy::disturb) all at once.
+//! It speaks plain HTTP/1.1 on loopback and passes the caller's token on. A [judge](FaultProxy::judge)
+//! decides what happens to a call; it sees every call with its number. Running watches are
+//! [disturbed](FaultProxy::disturb) all at once.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -26,45 +27,47 @@ use crate::bed::Bed;
 use crate::kubeconfig;
 use crate::operator::{NAME, NAMESPACE};
 
-/// Largest request that is passed on: more than the API server takes.
+/// Largest request that is passed on; it exceeds the API server's own limit.
 const MAX_REQUEST: usize = 8 << 20;
 
 /// One request of the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Counted from 1 since the proxy began, or since [`FaultProxy::forget`].
+    /// The number of the call, from 1 since the proxy began, or since [`FaultProxy::forget`].
     pub number: usize,
     /// `GET`, `PATCH`, …
     pub method: Method,
-    /// Without the query.
+    /// The path, without the query.
     pub path: String,
-    /// Whether it begins a watch.
+    /// True when it begins a watch.
     pub watch: bool,
 }
 
 impl Call {
-    /// What distinguishes it from calls of another purpose: `PATCH /api/v1/…/configmaps/x`, `WATCH /api/v1/…/configmaps`.
+    /// Returns a text that distinguishes it from calls of another purpose: `PATCH /api/v1/…/configmaps/x`,
+    /// `WATCH /api/v1/…/configmaps`.
     #[must_use]
     pub fn purpose(&self) -> String {
         let verb = if self.watch { "WATCH" } else { self.method.as_str() };
         format!("{verb} {}", self.path)
     }
 
-    /// Whether it is about this resource, such as `leases`.
+    /// Returns whether it is about this resource, such as `leases`.
     #[must_use]
     pub fn is_about(&self, resource: &str) -> bool {
         self.path.split('/').any(|part| part == resource)
     }
 }
 
-/// What happens to a call.
+/// A fault of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The API server never sees it; this status is the answer.
+    /// The API server never sees it; the answer is this status.
     Refuse(u16),
-    /// The API server does it, but this status is the answer: a gateway that lost patience.
+    /// The API server does it, but the answer is this status, as from a gateway that times out.
     Mask(u16),
-    /// The API server never sees it; the answer is a page for people, with success: a portal in between.
+    /// The API server never sees it; the answer is a page for people, with a status of success, as from a
+    /// captive portal.
     Garble,
     /// It is passed on this much later.
     Delay(Duration),
@@ -76,14 +79,14 @@ pub enum Fault {
     Cut,
 }
 
-/// What happens to all watches that are under way.
+/// A fault of all running watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disturbance {
     /// The connection breaks.
     Cut,
     /// The server ends it.
     End,
-    /// Nothing comes any more, and the connection stays.
+    /// Nothing comes any more, but the connection stays.
     Silence,
 }
 
@@ -100,7 +103,7 @@ pub struct FaultProxy {
 struct Shared {
     client: Client,
     state: Mutex<Rules>,
-    /// Number of the last call that was done, whatever was answered.
+    /// Number of the last call that was completed, whatever the answer was.
     done: watch::Sender<usize>,
     disturbances: broadcast::Sender<Disturbance>,
 }
@@ -125,10 +128,10 @@ impl Drop for FaultProxy {
 }
 
 impl FaultProxy {
-    /// Begins to pass everything on to the bed's API server.
+    /// Starts to pass everything on to the test cluster's API server.
     ///
     /// # Errors
-    /// When no port can be had.
+    /// When no port is free.
     pub async fn start(bed: &Bed) -> Result<Self> {
         let shared = Arc::new(Shared {
             client: unauthenticated(&bed.admin)?,
@@ -140,13 +143,13 @@ impl FaultProxy {
         let address = format!("http://{}", listener.local_addr()?);
         let router = Router::new().fallback(answer).with_state(Arc::clone(&shared));
         let task = tokio::spawn(async move {
-            // It ends with the task.
+            // The server ends with the task.
             let _ = axum::serve(listener, router).await;
         });
         Ok(Self { address, shared, task })
     }
 
-    /// A kubeconfig of the operator's `ServiceAccount` that leads through here.
+    /// Returns a kubeconfig of the operator's `ServiceAccount` that leads through the proxy.
     ///
     /// # Errors
     /// When the API server gives no token.
@@ -154,7 +157,7 @@ impl FaultProxy {
         self.kubeconfig_of(bed, NAME).await
     }
 
-    /// As [`Self::kubeconfig`], of another `ServiceAccount` of the same namespace.
+    /// Returns such a kubeconfig of another `ServiceAccount` of the same namespace.
     ///
     /// # Errors
     /// As [`Self::kubeconfig`].
@@ -162,28 +165,28 @@ impl FaultProxy {
         bed.sa_kubeconfig_at(&self.address, NAMESPACE, account).await
     }
 
-    /// From now on this says what happens to each call; the one before is forgotten.
+    /// Sets the function that decides about each call, instead of an earlier one.
     pub fn judge(&self, judge: impl FnMut(&Call) -> Option<Fault> + Send + 'static) {
         self.rules().judge = Some(Box::new(judge));
     }
 
-    /// From now on this may change what is asked: the JSON of request bodies.
+    /// Sets the function that may change requests: the JSON of their bodies.
     pub fn rewrite(&self, rewrite: impl Fn(&Call, &mut Value) + Send + 'static) {
         self.rules().rewrite = Some(Box::new(rewrite));
     }
 
-    /// Nothing happens to calls any more. Those that hang go on hanging.
+    /// Ends all faults. Calls that hang continue to hang.
     pub fn heal(&self) {
         self.rules().judge = None;
     }
 
-    /// Disturbs the watches that are under way.
+    /// Disturbs the running watches.
     pub fn disturb(&self, what: Disturbance) {
-        // There may be none.
+        // There may be no watches.
         let _ = self.shared.disturbances.send(what);
     }
 
-    /// All calls since the beginning, or since they were forgotten.
+    /// Returns all calls since the beginning, or since they were forgotten.
     pub fn calls(&self) -> Vec<Call> {
         self.rules().calls.clone()
     }
@@ -214,7 +217,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes the call, and says what is to happen to it.
+    /// Records the call, and returns what is to happen to it.
     fn judged(&self, request: &Request) -> (Call, Option<Fault>) {
         let query = request.uri().query().unwrap_or_default();
         let mut rules = self.rules();
@@ -237,7 +240,8 @@ impl Shared {
         value.to_string().into()
     }
 
-    /// As the API server answers it. An API server that is not there looks the same from behind a load balancer.
+    /// Returns the API server's answer. An API server that does not run looks the same from behind a load
+    /// balancer.
     async fn pass_on(&self, call: &Call, request: Request) -> Response {
         let (mut parts, body) = request.into_parts();
         let Ok(bytes) = body::to_bytes(body, MAX_REQUEST).await else {
@@ -297,7 +301,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     }
 }
 
-/// `config` without credentials, and without repetitions of its own: both are the caller's.
+/// Returns a client of `config` without credentials and without retries of its own: both are the caller's.
 fn unauthenticated(config: &Config) -> Result<Client> {
     let mut config = config.clone();
     config.auth_info = kube::config::AuthInfo::default();
@@ -305,7 +309,7 @@ fn unauthenticated(config: &Config) -> Result<Client> {
     kubeconfig::client(&config)
 }
 
-/// What a watch sends, until it is disturbed.
+/// Returns the stream of a watch, until it is disturbed.
 fn disturbed<E: std::error::Error + Send + Sync + 'static>(
     data: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
     disturbances: broadcast::Receiver<Disturbance>,
@@ -324,14 +328,14 @@ fn disturbed<E: std::error::Error + Send + Sync + 'static>(
     })
 }
 
-/// An answer in whose middle the connection breaks.
+/// Returns an answer whose connection breaks in the middle.
 fn broken() -> Response {
     let pieces =
         [Ok(Bytes::from_static(b"{")), Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset))];
     Body::from_stream(stream::iter(pieces)).into_response()
 }
 
-/// An answer of the API server's that is no success, as it words them.
+/// Returns a failed answer as the API server words it.
 fn status(code: u16) -> Response {
     let reason = match code {
         403 => "Forbidden",
@@ -350,7 +354,7 @@ fn status(code: u16) -> Response {
     response
 }
 
-/// Takes away what is about one connection only.
+/// Removes the headers that are about one connection only.
 fn strip(headers: &mut HeaderMap) {
     for name in [header::HOST, header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH] {
         headers.remove(name);

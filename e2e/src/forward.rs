@@ -1,7 +1,7 @@
-//! Makes a Service's cluster IP reach a process.
+//! Connects a Service's cluster IP to a process.
 //!
-//! There is no kube-proxy in the bed, but the Service range is a part of loopback, so a listener on the cluster IP itself is
-//! all it takes for the API server to call webhooks through their Service.
+//! There is no kube-proxy in the test cluster, but the Service range is a part of loopback, so a listener on
+//! the cluster IP itself is all it takes for the API server to call webhooks through their Service.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,16 +9,19 @@ use std::thread;
 
 use anyhow::{Context as _, Result};
 
-/// Forwards TCP connections from `from` to `to` for the rest of this process. Plain threads, since each test's runtime ends
-/// with the test.
+/// Forwards TCP connections from `from` to `to` for the rest of this process. It uses plain threads, because
+/// each test's runtime ends with the test.
 pub(crate) fn forward(from: SocketAddr, to: SocketAddr) -> Result<()> {
     let listener = TcpListener::bind(from).with_context(|| {
-        format!("cannot listen on {from}: a port below 1024 needs root; `unshare -Urn` gives a namespace in which you are")
+        format!(
+            "cannot listen on {from}: a port below 1024 needs root; `unshare -Urn` gives a namespace in \
+             which you are"
+        )
     })?;
     thread::Builder::new().name(format!("forward {from}")).spawn(move || {
         for client in listener.incoming().flatten() {
             thread::spawn(move || {
-                // A refused or broken connection is the caller's to see: it is closed by dropping it.
+                // The caller sees a refused or broken connection, because dropping it closes it.
                 let _ = join(&client, to);
             });
         }

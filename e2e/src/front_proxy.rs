@@ -1,4 +1,5 @@
-//! The API server as a proxy before other API servers: with a certificate it says for whom it asks.
+//! Provides certificates for the API server as a proxy before other API servers: it names the user for whom
+//! it makes a request.
 //!
 //! The flags are those that kubeadm sets.
 
@@ -16,7 +17,7 @@ use crate::bed::Bed;
 use crate::control_plane::flag;
 use crate::session::Session;
 
-/// Whom servers behind the API server believe.
+/// The client name that servers behind the API server trust.
 const NAME: &str = "front-proxy-client";
 
 /// An authority of client certificates.
@@ -40,7 +41,7 @@ impl std::fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// A new one.
+    /// Creates an authority.
     ///
     /// # Errors
     /// When no key can be made.
@@ -52,7 +53,7 @@ impl Authority {
         Ok(Self { issuer: CertifiedIssuer::self_signed(params, KeyPair::generate()?)? })
     }
 
-    /// Its certificate in PEM.
+    /// Returns its certificate in PEM.
     #[must_use]
     pub fn pem(&self) -> String {
         self.issuer.pem()
@@ -64,7 +65,7 @@ impl Authority {
         Ok(path.to_owned())
     }
 
-    /// A certificate for a client of this name.
+    /// Creates a certificate for a client of this name.
     ///
     /// # Errors
     /// When no key can be made.
@@ -72,7 +73,8 @@ impl Authority {
         self.named(&[(DnType::CommonName, name)])
     }
 
-    /// A certificate for a user in two organisations, which an API server takes for its groups: `/CN=…/O=…/O=…`.
+    /// Creates a certificate for a user in two organisations, which an API server takes for its groups:
+    /// `/CN=…/O=…/O=…`.
     ///
     /// # Errors
     /// When no key can be made.
@@ -97,7 +99,7 @@ impl Authority {
 }
 
 impl Bed {
-    /// The API server's own certificate as a proxy.
+    /// Returns the API server's own certificate as a proxy.
     ///
     /// # Errors
     /// When the API server is not ours.

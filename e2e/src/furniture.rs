@@ -1,4 +1,4 @@
-//! The cluster's contents that no test is about: made once, and brought back before each test.
+//! Creates the fixtures of the cluster once, and restores them before each test.
 
 use std::fmt::Debug;
 
@@ -22,11 +22,12 @@ use crate::servers::ADMISSION_IP;
 use crate::wait::PATIENCE;
 use crate::yunikorn;
 
-/// Who makes what is made here.
+/// The field manager of the fixtures.
 pub(crate) const FIELD_MANAGER: &str = "queuewarden-e2e";
 
 impl Bed {
-    /// What a cluster has before anybody uses it: a node, namespaces, the admission controller's Service.
+    /// Creates what a cluster has before anybody uses it: a node, namespaces, the admission controller's
+    /// Service.
     pub(crate) async fn furnish(&self) -> Result<()> {
         self.create_namespace(yunikorn::NAMESPACE).await?;
         self.create_namespace(NAMESPACE).await?;
@@ -35,7 +36,8 @@ impl Bed {
         self.create_admission_service().await
     }
 
-    /// Pods on it stay Pending, since there is no kubelet; but they are bound, and that is the scheduler's last word.
+    /// Creates the node. Pods on it stay Pending, because there is no kubelet; but they are bound, which is
+    /// all that the scheduler does.
     async fn create_node(&self) -> Result<()> {
         let nodes: Api<Node> = Api::all(self.client()?);
         let node = serde_json::from_value(json!({
@@ -52,7 +54,8 @@ impl Bed {
         Ok(())
     }
 
-    /// What the admission controller's Helm chart makes; nothing selects, the forwarder leads to the process.
+    /// Creates the objects of the admission controller's Helm chart. The Service selects nothing; the
+    /// forwarder leads to the process.
     async fn create_admission_service(&self) -> Result<()> {
         let services: Api<Service> = Api::namespaced(self.client()?, yunikorn::NAMESPACE);
         let service = serde_json::from_value(json!({
@@ -77,8 +80,9 @@ impl Bed {
         Ok(())
     }
 
-    /// Kubernetes' RBAC is not under test: in [`NAMESPACE`] every authenticated user may handle pods, so that the queue's ACL
-    /// decides. A role of our own, because the built-in `edit` is filled by kube-controller-manager, which may not run.
+    /// Lets every authenticated user handle pods in [`NAMESPACE`], so that the queue's ACL decides:
+    /// Kubernetes' RBAC is not under test. It uses a role of our own, because the built-in `edit` is filled
+    /// by kube-controller-manager, which may not run.
     pub(crate) async fn let_everyone_submit(&self) -> Result<()> {
         let role = json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": FIELD_MANAGER},
@@ -98,8 +102,9 @@ impl Bed {
         Ok(())
     }
 
-    /// Back to the initial state: all servers run, no object of ours, no test pod, [`BASE`] in `yunikorn-defaults`, no
-    /// `yunikorn-configs`, the admission controller off, the scheduler restarted with nothing in its memory.
+    /// Restores the initial state: all servers run, no object of ours, no test pod, [`BASE`] in
+    /// `yunikorn-defaults`, no `yunikorn-configs`, the admission controller off, the scheduler restarted with
+    /// nothing in its memory.
     ///
     /// # Errors
     /// When the cluster does not get there.
@@ -124,16 +129,17 @@ impl Bed {
         self.yunikorn()?.wait_for_text(BASE, PATIENCE).await
     }
 
-    /// What would keep everybody from writing, or judge what is written, when its test is over.
+    /// Deletes objects that would keep everybody from writing, or check what is written, after their test.
     async fn delete_gates(&self) -> Result<()> {
         self.remove_webhooks().await?;
-        // That of names refuses every pod where its parameters' kind has been removed.
+        // The policy for names refuses every pod when the kind of its parameters has been removed.
         self.remove_admission_policies().await
     }
 
-    /// Everything tests, and the operator, have left behind.
+    /// Deletes everything that tests, and the operator, have left.
     async fn delete_objects(&self) -> Result<()> {
-        // First: an API server that asks one that is gone is slow to delete.
+        // These come first, because an API server is slow to delete while it calls one that does not exist
+        // any more.
         let services: Api<APIService> = Api::all(self.client()?);
         for service in services.list(&ListParams::default()).await? {
             let name = service.name_any();
@@ -146,10 +152,10 @@ impl Bed {
         }
         self.delete_rbac_mirror().await?;
         self.delete_namespaced::<Lease>(operator::NAMESPACE).await?;
-        // The base that the operator of another test has kept.
+        // The copy of the base that the operator of another test has saved.
         let maps: Api<ConfigMap> = Api::namespaced(self.client()?, operator::NAMESPACE);
         gone(maps.delete("queuewarden-last-base", &DeleteParams::default()).await.map(drop))?;
-        // Owners first, though nobody is there to make new pods.
+        // Owners come first, although nobody runs who would create new pods.
         self.delete_namespaced::<Job>(NAMESPACE).await?;
         self.delete_namespaced::<Deployment>(NAMESPACE).await?;
         self.delete_namespaced::<ReplicaSet>(NAMESPACE).await?;
@@ -157,7 +163,7 @@ impl Bed {
         self.delete_namespaced::<Pod>(NAMESPACE).await
     }
 
-    /// The RBAC mirror, which nothing but the operator or a garbage collector would remove.
+    /// Deletes the RBAC mirror, which nothing but the operator or a garbage collector would remove.
     async fn delete_rbac_mirror(&self) -> Result<()> {
         let client = self.client()?;
         let mirrored = ListParams::default().labels("queuewarden.dev/mirror=rbac");
@@ -186,7 +192,7 @@ impl Bed {
     }
 }
 
-/// What is not there is gone.
+/// Treats an object that does not exist as deleted.
 pub(crate) fn gone(deleted: kube::Result<()>) -> Result<()> {
     match deleted {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),

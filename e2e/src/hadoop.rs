@@ -1,7 +1,7 @@
-//! Hadoop's oracle: what the real YARN answers, and the real Spark.
+//! The oracle for Hadoop: gives the answers of the real YARN, and of the real Spark.
 //!
-//! A program of this project (`e2e/oracle/hadoop`, Java) that runs their own classes on our inputs, spoken to as
-//! [`crate::Oracle`] is.
+//! It is a program of this project (`e2e/oracle/hadoop`, Java) that runs their own classes on our inputs,
+//! with the same protocol as [`crate::Oracle`].
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -20,16 +20,17 @@ pub struct Hadoop {
     program: LineProgram,
 }
 
-/// An ACL text and who to check against it.
+/// An ACL text, and the subjects to check against it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct YarnAclQuestion {
     /// The text.
     pub acl: String,
-    /// Checked with the groups as given. Not the empty user, whom Hadoop does not take.
+    /// The subjects, checked with the groups as given. The empty user is not among them, because Hadoop
+    /// refuses it.
     pub subjects: Vec<Subject>,
 }
 
-/// What `AccessControlList` makes of a text.
+/// `AccessControlList`'s reading of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct YarnAclAnswer {
@@ -43,14 +44,14 @@ pub struct YarnAclAnswer {
     pub canonical: String,
     /// `isUserAllowed`, one per subject.
     pub access: Vec<bool>,
-    /// Hadoop threw it; everything else is meaningless.
+    /// The exception that Hadoop threw; with one, everything else is meaningless.
     pub exception: String,
 }
 
-/// Somewhere an application runs, and who wants something of it.
+/// An application, the queues around it, and the subjects that want to act on it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ApplicationQuestion {
-    /// As in yarn-site.xml; what is not in it is as YARN has it.
+    /// The settings as in yarn-site.xml; a missing one has YARN's default.
     pub configuration: BTreeMap<String, String>,
     /// The user it runs as.
     pub owner: String,
@@ -64,7 +65,7 @@ pub struct ApplicationQuestion {
     pub queue: String,
     /// The queue to move it to.
     pub target: String,
-    /// Who.
+    /// The subjects to check.
     pub subjects: Vec<Subject>,
 }
 
@@ -79,7 +80,7 @@ pub struct YarnQueue {
     pub admin: String,
 }
 
-/// What one subject may do with the application.
+/// The rights of one subject on the application.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "four independent answers")]
 pub struct ApplicationAnswer {
@@ -94,20 +95,20 @@ pub struct ApplicationAnswer {
     pub moves: bool,
 }
 
-/// A Spark application, and who wants something of it.
+/// A Spark application, and the subjects that want to act on it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SparkQuestion {
-    /// As in spark-defaults.conf. A switch that is neither true nor false has no answer.
+    /// The settings as in spark-defaults.conf. A switch that is neither true nor false has no answer.
     pub configuration: BTreeMap<String, String>,
     /// The text of a spark-defaults.conf, which is read before.
     pub file: Option<String>,
     /// The user of the driver.
     pub owner: String,
-    /// Who.
+    /// The subjects to check.
     pub subjects: Vec<Subject>,
 }
 
-/// What one subject may do with a Spark application, by `SecurityManager`.
+/// The rights of one subject on a Spark application, by `SecurityManager`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct SparkAnswer {
     /// `checkUIViewPermissions`
@@ -116,44 +117,44 @@ pub struct SparkAnswer {
     pub modify: bool,
 }
 
-/// What Spark makes of a file.
+/// Spark's reading of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum SparkFileAnswer {
     /// One per subject.
     Subjects(Vec<SparkAnswer>),
-    /// Spark threw it.
+    /// Spark threw an exception.
     Refused {
-        /// In its words.
+        /// The exception, in Spark's words.
         exception: String,
     },
 }
 
-/// A scheduler's file, and who wants into its queues.
+/// A scheduler's file, and the subjects to check on its queues.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct QueuesQuestion {
     /// fair-scheduler.xml or capacity-scheduler.xml.
     pub file: String,
     /// yarn-site.xml, for the latter.
     pub site: Option<String>,
-    /// Who.
+    /// The subjects to check.
     pub subjects: Vec<Subject>,
 }
 
-/// What Hadoop makes of a scheduler's file.
+/// Hadoop's reading of a scheduler's file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum QueuesAnswer {
     /// The queues, sorted by path.
     Queues(Vec<DeclaredQueue>),
-    /// Hadoop threw it.
+    /// Hadoop threw an exception.
     Refused {
-        /// In its words.
+        /// The exception, in Hadoop's words.
         exception: String,
     },
 }
 
-/// A queue that a file declares, and who may do what there.
+/// A queue that a file declares, and the rights of the subjects there.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct DeclaredQueue {
     /// The full path.
@@ -162,14 +163,14 @@ pub struct DeclaredQueue {
     pub submit: String,
     /// The same for administering.
     pub admin: String,
-    /// Who may submit, one per subject.
+    /// The right to submit, one per subject.
     pub submits: Vec<bool>,
-    /// Who administers, one per subject.
+    /// The right to administer, one per subject.
     pub administers: Vec<bool>,
 }
 
 impl Hadoop {
-    /// The oracle of this process, built and started at the first call.
+    /// Returns the oracle of this process, built and started at the first call.
     ///
     /// # Errors
     /// When it cannot be built or started.
@@ -189,7 +190,7 @@ impl Hadoop {
         Ok(Self { program: LineProgram::start(&mut java)? })
     }
 
-    /// ACL texts.
+    /// Evaluates ACL texts.
     ///
     /// # Errors
     /// When the oracle does not answer; the same below.
@@ -197,31 +198,31 @@ impl Hadoop {
         self.program.ask("acl", questions)
     }
 
-    /// Applications: for each question, an answer for each of its subjects.
+    /// Evaluates applications: for each of them, an answer for each of its subjects.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn application(&self, questions: &[ApplicationQuestion]) -> Result<Vec<Vec<ApplicationAnswer>>> {
         self.program.ask("application", questions)
     }
 
-    /// Allocation files of the fair scheduler.
+    /// Evaluates allocation files of the fair scheduler.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn fair(&self, questions: &[QueuesQuestion]) -> Result<Vec<QueuesAnswer>> {
         self.program.ask("fair", questions)
     }
 
-    /// Configurations of the capacity scheduler.
+    /// Evaluates configurations of the capacity scheduler.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn capacity(&self, questions: &[QueuesQuestion]) -> Result<Vec<QueuesAnswer>> {
         self.program.ask("capacity", questions)
     }
 
-    /// Spark applications: for each question, an answer for each of its subjects.
+    /// Evaluates Spark applications: for each of them, an answer for each of its subjects.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn spark(&self, questions: &[SparkQuestion]) -> Result<Vec<Vec<SparkAnswer>>> {
         self.program.ask("spark", questions)
     }
 
-    /// The same of files, which Spark may refuse.
+    /// Evaluates Spark files, which Spark may refuse.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn spark_files(&self, questions: &[SparkQuestion]) -> Result<Vec<SparkFileAnswer>> {
         self.program.ask("spark", questions)

@@ -1,4 +1,4 @@
-//! Helm, in both versions that people have, and the chart.
+//! Runs Helm, in both versions that people have, with the chart.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -12,11 +12,11 @@ use tokio::process::Command;
 use crate::assets::{self, Servers};
 use crate::bed::Bed;
 
-/// Where the chart is.
+/// The folder of the chart.
 pub const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/queuewarden");
 /// The release of the tests.
 pub const RELEASE: &str = "queuewarden";
-/// What Helm takes for the cluster's version where it asks none.
+/// The cluster's version that Helm assumes when it contacts none.
 const KUBERNETES: &str = "1.34.0";
 
 /// A version of Helm. They differ: 3 merges three ways on its own, 4 applies on the server.
@@ -32,17 +32,17 @@ pub enum Version {
 #[derive(Debug, Clone)]
 pub struct Helm {
     program: PathBuf,
-    /// What it would keep in somebody's home.
+    /// The files that it would write into a user's home.
     home: Arc<TempDir>,
 }
 
 impl Version {
-    /// Both.
+    /// Both versions.
     pub const ALL: [Self; 2] = [Self::Three, Self::Four];
 }
 
 impl Helm {
-    /// Helm, built if need be.
+    /// Returns Helm, built if need be.
     ///
     /// # Errors
     /// When it cannot be built.
@@ -55,26 +55,27 @@ impl Helm {
         Ok(Self { program, home: Arc::new(tempfile::tempdir()?) })
     }
 
-    /// What the chart prints with these arguments to `helm template`.
+    /// Returns the output of `helm template` for the chart with these arguments.
     ///
     /// # Errors
-    /// With what Helm says, when it refuses.
+    /// With Helm's message, when it refuses.
     pub async fn template(&self, args: &[&str]) -> Result<String> {
         let begin = ["template", RELEASE, CHART, "--kube-version", KUBERNETES];
         self.run(&[&begin, args].concat(), Path::new("/dev/null")).await
     }
 
-    /// What Helm prints, as whom this kubeconfig says.
+    /// Returns Helm's output when it runs as the user of this kubeconfig.
     ///
     /// # Errors
-    /// With what Helm says, when it fails.
+    /// With Helm's message, when it fails.
     pub async fn run(&self, args: &[&str], kubeconfig: &Path) -> Result<String> {
         let mut command = Command::new(&self.program);
         command.args(args);
         self.output(command, kubeconfig).await.with_context(|| format!("helm {}", args.join(" ")))
     }
 
-    /// What a command prints that is given this kubeconfig, and nothing of Helm's in somebody's home.
+    /// Returns the output of a command with this kubeconfig, and without any of Helm's files in a user's
+    /// home.
     async fn output(&self, mut command: Command, kubeconfig: &Path) -> Result<String> {
         let home = self.home.path();
         let output = command
@@ -94,29 +95,29 @@ impl Helm {
 }
 
 impl Bed {
-    /// Helm as cluster administrator.
+    /// Runs Helm as cluster administrator.
     ///
     /// # Errors
-    /// With what Helm says, when it fails.
+    /// With Helm's message, when it fails.
     pub async fn helm(&self, helm: &Helm, args: &[&str]) -> Result<String> {
         helm.run(args, self.kubeconfig()).await
     }
 
-    /// Runs lines of a page in the repository as somebody who has this Helm and kubectl, and is cluster administrator; up to the first
-    /// that fails.
+    /// Runs lines of a page in the repository as a cluster administrator with this Helm and kubectl, up to
+    /// the first that fails.
     ///
     /// # Errors
-    /// With what the one that failed says.
+    /// With the message of the line that failed.
     pub async fn shell_with_helm(&self, helm: &Helm, lines: &str) -> Result<String> {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         helm.output(self.bash(&repository, &[&helm.program], lines)?, self.kubeconfig()).await
     }
 }
 
-/// The objects that `kubectl apply -k` of a folder of the repository would apply.
+/// Returns the objects that `kubectl apply -k` of a folder of the repository would apply.
 ///
 /// # Errors
-/// With what kubectl says, when it is no kustomization.
+/// With kubectl's message, when it is no kustomization.
 pub async fn kustomized(folder: &str) -> Result<Vec<Value>> {
     let servers = tokio::task::spawn_blocking(Servers::get).await??;
     let output = Command::new(servers.kubectl())
@@ -128,7 +129,7 @@ pub async fn kustomized(folder: &str) -> Result<Vec<Value>> {
     objects(&String::from_utf8(output.stdout)?)
 }
 
-/// The objects of a YAML text; documents with nothing but comments are none.
+/// Returns the objects of a YAML text; documents with nothing but comments are skipped.
 ///
 /// # Errors
 /// When it is no YAML.

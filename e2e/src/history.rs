@@ -1,9 +1,9 @@
-//! Every version of the output `ConfigMap` that there was.
+//! Reads every version of the output `ConfigMap` that ever existed.
 //!
-//! A watch would miss versions whenever the API server is away, and tests take it away. So the versions are read afterwards, one
-//! by one, from the history that etcd keeps: `resourceVersionMatch=Exact` asks for the state at a revision. Revisions are the same
-//! for all kinds, so that "granted at that moment" is a comparison of numbers. The API server throws away what is older than five
-//! minutes.
+//! A watch would miss versions while the API server is stopped, and tests stop it. So the versions are read
+//! afterwards, one by one, from etcd's history: `resourceVersionMatch=Exact` requests the state at a
+//! revision. Revisions are the same for all kinds, so "granted at that moment" is a comparison of numbers.
+//! The API server discards what is older than five minutes.
 
 use std::collections::BTreeMap;
 
@@ -24,14 +24,14 @@ pub struct Version {
 }
 
 impl Version {
-    /// The queue trees in it, by key: `queues.yaml`, and those of other policy groups.
+    /// Returns the queue trees in it, by key: `queues.yaml`, and those of other policy groups.
     pub fn trees(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.data.iter().map(|(key, text)| (key.as_str(), text.as_str()));
         all.filter(|(key, _)| key.strip_suffix(".yaml").is_some())
     }
 }
 
-/// The revision of the API server's store.
+/// Returns the revision of the API server's store.
 ///
 /// # Errors
 /// When the API server does not answer.
@@ -40,10 +40,11 @@ pub async fn revision(client: &Client) -> Result<u64> {
     Ok(list.metadata.resource_version.as_deref().unwrap_or_default().parse()?)
 }
 
-/// All versions that were written after revision `after` and not after revision `until`, the oldest first.
+/// Returns all versions that were written after revision `after` and up to revision `until`, the oldest
+/// first.
 ///
 /// # Errors
-/// When the API server does not answer, or has thrown away what is asked for.
+/// When the API server does not answer, or has discarded the versions.
 pub async fn versions(client: &Client, after: u64, until: u64) -> Result<Vec<Version>> {
     let mut found = Vec::new();
     let mut at = until;
@@ -63,7 +64,7 @@ pub async fn versions(client: &Client, after: u64, until: u64) -> Result<Vec<Ver
     Ok(found)
 }
 
-/// The output as it was at a revision.
+/// Returns the output as it was at a revision.
 async fn output_at(client: &Client, revision: u64) -> Result<Option<ConfigMap>> {
     let exactly = ListParams::default()
         .fields(&format!("metadata.name={}", yunikorn::CONFIGS))

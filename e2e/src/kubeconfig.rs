@@ -1,4 +1,4 @@
-//! Identities: kubeconfig files for processes and kube clients for tests.
+//! Provides identities: kubeconfig files for processes and kube clients for tests.
 
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::bed::Bed;
 use crate::session::Session;
 
-/// Where the API server is and who speaks to it.
+/// The address of the API server, and the credentials for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Access {
     /// The `cluster` entry of a kubeconfig file: address and certificate.
@@ -26,12 +26,12 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Writes a kubeconfig file only its owner may read.
+    /// Writes a kubeconfig file that only its owner may read.
     pub(crate) fn write(&self, path: &Path) -> Result<PathBuf> {
         self.write_for(path, &json!({"token": self.token}))
     }
 
-    /// The same for a user with other credentials: the `user` entry of a kubeconfig.
+    /// Writes the same for a user with other credentials: the `user` entry of a kubeconfig.
     fn write_for(&self, path: &Path, user: &Value) -> Result<PathBuf> {
         let config = json!({
             "apiVersion": "v1",
@@ -48,7 +48,7 @@ impl Access {
     }
 }
 
-/// The client configuration a kubeconfig file describes.
+/// Loads the client configuration that a kubeconfig file describes.
 ///
 /// # Errors
 /// When the file is not readable as a kubeconfig.
@@ -60,13 +60,13 @@ pub async fn load(path: &Path) -> Result<Config> {
     Ok(config)
 }
 
-/// A client for `config`. Must be called in, and used by, one Tokio runtime: a client's connections end with the runtime that
-/// made it, and every `#[tokio::test]` has its own.
+/// Returns a client for `config`. It must be called in, and used by, one Tokio runtime: a client's
+/// connections end with the runtime that made it, and every `#[tokio::test]` has its own.
 pub(crate) fn client(config: &Config) -> Result<Client> {
     Ok(Client::try_from(config.clone())?)
 }
 
-/// `config`, but acting as somebody else.
+/// Returns `config` with another user to impersonate.
 pub(crate) fn impersonating(config: &Config, user: &str, groups: &[&str]) -> Config {
     let mut config = config.clone();
     config.auth_info.impersonate = Some(user.to_owned());
@@ -75,7 +75,8 @@ pub(crate) fn impersonating(config: &Config, user: &str, groups: &[&str]) -> Con
 }
 
 impl Bed {
-    /// A client as cluster administrator. Make one per test: a client belongs to the Tokio runtime that made it.
+    /// Returns a client as cluster administrator. Make one per test: a client belongs to the Tokio runtime
+    /// that made it.
     ///
     /// # Errors
     /// When the kubeconfig is unusable.
@@ -83,7 +84,7 @@ impl Bed {
         client(&self.admin)
     }
 
-    /// A client that acts as `user` in `groups` (and `system:authenticated`).
+    /// Returns a client that acts as `user` in `groups` (and `system:authenticated`).
     ///
     /// # Errors
     /// When the kubeconfig is unusable.
@@ -93,12 +94,12 @@ impl Bed {
         client(&impersonating(&self.admin, user, &groups))
     }
 
-    /// The administrator's kubeconfig.
+    /// Returns the administrator's kubeconfig.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// A kubeconfig with a client certificate for a user in two organisations: `/CN=…/O=…/O=…`.
+    /// Writes a kubeconfig with a client certificate for a user in two organisations: `/CN=…/O=…/O=…`.
     ///
     /// # Errors
     /// When the API server is not ours.
@@ -109,7 +110,8 @@ impl Bed {
         self.access.write_for(&path, &json!({"client-certificate-data": certificate, "client-key-data": key}))
     }
 
-    /// A kubeconfig with a fresh token of a `ServiceAccount`, valid for an hour. The account must exist.
+    /// Writes a kubeconfig with a fresh token of a `ServiceAccount`, valid for an hour. The account must
+    /// exist.
     ///
     /// # Errors
     /// When the API server gives no token.
@@ -119,7 +121,8 @@ impl Bed {
         Access { token, ..self.access.clone() }.write(&path)
     }
 
-    /// A kubeconfig with the token of a pod that runs as this `ServiceAccount`, as a kubelet mounts it.
+    /// Writes a kubeconfig with the token of a pod that runs as this `ServiceAccount`, as a kubelet mounts
+    /// it.
     ///
     /// # Errors
     /// When the API server gives no token.
@@ -135,7 +138,8 @@ impl Bed {
         Access { token, ..self.access.clone() }.write(&path)
     }
 
-    /// The same with the API server at another address, such as that of a proxy: `http://127.0.0.1:PORT`.
+    /// Writes the same with the API server at another address, such as that of a proxy:
+    /// `http://127.0.0.1:PORT`.
     ///
     /// # Errors
     /// When the API server gives no token.

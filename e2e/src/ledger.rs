@@ -1,11 +1,12 @@
-//! What was granted when, and whether every version of the output `ConfigMap` that there ever was agrees with it.
+//! Records the history of grants, and checks every version of the output `ConfigMap` that ever existed
+//! against it.
 //!
 //! The versions are read afterwards: see [`crate::history`].
 //!
-//! A version is explained by a state of the grants when it gives exactly what that state grants, by the evaluator that `queuewarden
-//! diff` asks, and the state is not younger than the version. So it is when it gives exactly what is left of the version before after the
-//! withdrawals: what is granted anew may have to wait. States explain versions in their order: what was revoked does not come back,
-//! whoever writes.
+//! A version is explained by a state of the grants when it gives exactly what that state grants, by the
+//! evaluator of `queuewarden diff`, and the state is not younger than the version. It is also explained when
+//! it gives exactly what the withdrawals leave of the version before, because new grants may have to wait.
+//! States explain versions in their order: a revoked grant does not come back, whoever the writer is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -26,7 +27,7 @@ use crate::yunikorn;
 
 const KEY: &str = "queues.yaml";
 
-/// One grant: who may submit where.
+/// One grant: the users who may submit to a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Grant {
     queue: String,
@@ -36,7 +37,7 @@ struct Grant {
 /// All grants by name.
 type Grants = BTreeMap<String, Grant>;
 
-/// What was granted from a revision on.
+/// The grants from a revision on.
 #[derive(Debug)]
 struct State {
     since: u64,
@@ -44,7 +45,7 @@ struct State {
     tree: Tree,
 }
 
-/// The grants of one test, and how far the output was compared with them.
+/// The grants of one test, and the revision up to which the output was compared with them.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Ledger<'bed> {
     bed: &'bed Bed,
@@ -56,12 +57,12 @@ pub struct Ledger<'bed> {
     live: Grants,
     /// Revision up to which all versions were compared.
     read_to: u64,
-    /// Texts that others write.
+    /// Texts that other writers write.
     foreign: BTreeSet<String>,
 }
 
 impl<'bed> Ledger<'bed> {
-    /// Nothing is granted now. Everything from here on is compared.
+    /// Begins without any grant. Everything from here on is compared.
     ///
     /// # Errors
     /// When the API server does not answer.
@@ -83,7 +84,7 @@ impl<'bed> Ledger<'bed> {
         let apply = PatchParams::apply("chaos").force();
         let applied = self.bed.objects(Kind::QueueAcl)?.patch(name, &apply, &Patch::Apply(&object)).await?;
         let since = applied.metadata.resource_version.as_deref().unwrap_or_default().parse()?;
-        // What stands counts: where there is no schema, or was none, lists are merged otherwise.
+        // The stored object counts: without a schema, then or earlier, lists are merged in another way.
         let stands = applied.data.pointer("/spec/submit/users").cloned().context("no users")?;
         let users = serde_json::from_value(stands)?;
         let mut grants = self.standing()?.clone();
@@ -96,7 +97,7 @@ impl<'bed> Ledger<'bed> {
     /// # Errors
     /// When there is none, or the API server refuses.
     pub async fn revoke(&mut self, name: &str) -> Result<()> {
-        // The answer to a deletion does not say at which revision it was; it was after this one.
+        // The answer to a deletion does not contain its revision; it was after this one.
         let since = revision(&self.client).await?;
         self.bed.objects(Kind::QueueAcl)?.delete(name, &DeleteParams::default()).await?;
         let mut grants = self.standing()?.clone();
@@ -104,15 +105,15 @@ impl<'bed> Ledger<'bed> {
         self.note(since, grants)
     }
 
-    /// All grants went at once, after this revision: with their definition.
+    /// Records that all grants were removed at once, with their definition, after this revision.
     ///
     /// # Errors
-    /// When the tree of nothing cannot be made.
+    /// When the tree without grants cannot be made.
     pub fn revoked_all(&mut self, since: u64) -> Result<()> {
         self.note(since, Grants::new())
     }
 
-    /// The revision of now.
+    /// Returns the current revision.
     ///
     /// # Errors
     /// When the API server does not answer.
@@ -120,21 +121,22 @@ impl<'bed> Ledger<'bed> {
         revision(&self.client).await
     }
 
-    /// Somebody else writes this text: it needs no grants.
+    /// Registers a text that somebody else writes: it needs no grants.
     pub fn expect_foreign(&mut self, text: &str) {
         self.foreign.insert(text.to_owned());
     }
 
-    /// Waits until what is granted is live, the scheduler runs it and every object says so; then compares every version there was.
-    /// Returns how many there were.
+    /// Waits until all grants are live, the scheduler runs them and every object reports it; then compares
+    /// every version since. Returns their number.
     ///
     /// # Errors
-    /// When it does not come to that, or a version is not explained by the grants.
+    /// When that does not happen, or a version is not explained by the grants.
     pub async fn converged(&mut self, timeout: Duration) -> Result<usize> {
         let wanted = self.states.last().context("no state")?;
         let scheduler = self.bed.yunikorn()?;
         eventually("what is granted to be live, and to run", timeout, || async {
-            // Read each time: what the scheduler does not take in time is written anew, with another revision.
+            // It is read each time, because a text that the scheduler does not take in time is written anew,
+            // with another revision.
             let text = self.bed.config_value(yunikorn::CONFIGS, KEY).await?.context("no queue tree")?;
             ensure!(difference(&wanted.tree, &tree(&text)?).is_empty(), "live is: {text}");
             let runs = scheduler.config_checksum().await?;
@@ -149,7 +151,7 @@ impl<'bed> Ledger<'bed> {
         self.check().await
     }
 
-    /// Compares the versions since the last time with the grants. Returns how many there were.
+    /// Compares the versions since the last time with the grants. Returns their number.
     ///
     /// # Errors
     /// When one is not explained by the grants.
@@ -202,7 +204,8 @@ impl<'bed> Ledger<'bed> {
                 .first()
                 .is_some_and(|state| difference(&state.tree, &actual).iter().any(|part| part.diff.widens()));
             bail!(
-                "no grants explain the output at revision {revision} (wider than the last: {widens}); granted was {states:?}, written was:\n{text}"
+                "no grants explain the output at revision {revision} (wider than the last: {widens}); \
+                 granted was {states:?}, written was:\n{text}"
             );
         };
         (self.explained, self.live) = (index, live);
@@ -210,7 +213,7 @@ impl<'bed> Ledger<'bed> {
     }
 }
 
-/// The queues of partition `default` of a text that `YuniKorn` would take.
+/// Returns the queues of partition `default` of a text that `YuniKorn` would accept.
 fn tree(text: &str) -> Result<Tree> {
     let verdict = verdict(text, &["default"]);
     if let Some(refusal) = verdict.refusal() {
@@ -220,12 +223,12 @@ fn tree(text: &str) -> Result<Tree> {
     Ok(Tree::of(config.partition("default").context("no partition")?)?)
 }
 
-/// Who gains and who loses what, and what else is different.
+/// Returns who gains and who loses which rights, and all other differences.
 fn difference(old: &Tree, new: &Tree) -> Vec<PartitionDiff> {
     between(std::slice::from_ref(old), std::slice::from_ref(new))
 }
 
-/// The grants without the users whom the wanted ones let in neither at the queue nor above it.
+/// Returns the grants without the users whom the wanted ones do not let in, at the queue or above it.
 fn withdrawn(from: &Grants, wanted: &Grants) -> Grants {
     let stays = |queue: &str, user: &String| {
         let mut others = wanted.values().filter(|other| other.users.contains(user));
@@ -238,7 +241,7 @@ fn withdrawn(from: &Grants, wanted: &Grants) -> Grants {
     left.collect()
 }
 
-/// [`BASE`] with these grants, made without any of queuewarden's code.
+/// Returns [`BASE`] with these grants, made without any of queuewarden's code.
 fn granted(grants: &Grants) -> Result<Tree> {
     let mut config: Value = serde_saphyr::from_str(BASE)?;
     let mut users: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

@@ -1,14 +1,16 @@
-//! The bed: a real cluster out of local processes, and the oracle: the real `YuniKorn` as a library that answers questions.
+//! Provides the test cluster, a real cluster of local processes, and the oracle, the real `YuniKorn` as a
+//! library that answers questions.
 //!
-//! Unit tests prove what the code says; this crate proves that the cluster agrees. [`Bed`] runs etcd, kube-apiserver and
-//! `YuniKorn`'s scheduler (on request also its admission controller and kube-controller-manager) as child processes on
-//! loopback and answers in the terms a user has: a pod by *this* user into *that* queue is allowed or rejected. With
-//! `QUEUEWARDEN_E2E=existing` the same calls go to whatever cluster `KUBECONFIG` names. [`oracle::Oracle`] is a Go program
-//! around yunikorn-core that answers for one input what `YuniKorn` would answer; [`hadoop::Hadoop`] is a Java program around
-//! Hadoop's and Spark's classes that answers what they would.
+//! Unit tests check the code by itself; this crate checks it against a real cluster. [`Bed`] runs etcd,
+//! kube-apiserver and `YuniKorn`'s scheduler (on request also its admission controller and
+//! kube-controller-manager) as child processes on loopback and answers in the terms of a user: a pod by
+//! *this* user into *that* queue is allowed or rejected. With `QUEUEWARDEN_E2E=existing` the same calls go to
+//! the cluster that `KUBECONFIG` names. [`oracle::Oracle`] is a Go program around yunikorn-core that gives
+//! `YuniKorn`'s answer to an input; [`hadoop::Hadoop`] is a Java program around Hadoop's and Spark's classes
+//! that gives theirs.
 //!
-//! Nothing here panics: calls return [`anyhow::Result`], so that a test reads as a story of `?`. Nothing sleeps in place of a
-//! condition: see [`wait::eventually`].
+//! Nothing here panics: calls return [`anyhow::Result`], so that a test is a sequence of `?`. Tests wait for
+//! conditions instead of sleeping: see [`wait::eventually`].
 
 pub mod assets;
 pub mod audit;

@@ -1,4 +1,4 @@
-//! A program that answers questions, one line each way: what both oracles are.
+//! Runs a program that answers requests, one line each way, as both oracles do.
 
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -8,10 +8,10 @@ use anyhow::{Context as _, Result, anyhow, ensure};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Inputs per request: bounds what both sides hold in memory.
+/// Inputs per request. This bounds the memory of both sides.
 const BATCH: usize = 10_000;
 
-/// A running program. It ends by itself when this process does, since its input then ends.
+/// A running program. It ends by itself when this process does, because its input then ends.
 #[derive(Debug)]
 pub(crate) struct LineProgram {
     pipes: Mutex<Pipes>,
@@ -51,7 +51,8 @@ impl LineProgram {
 }
 
 impl Pipes {
-    /// The oracle reads a whole line before it writes one, so writing first and reading then cannot block for ever.
+    /// Sends a request and reads the answer. The oracle reads a whole line before it writes one, so writing
+    /// first and reading then cannot block forever.
     fn exchange<Question: Serialize, Answer: DeserializeOwned>(
         &mut self,
         operation: &str,

@@ -1,4 +1,4 @@
-//! Reading and writing the cluster's objects, as the person in front of it would.
+//! Reads and writes the cluster's objects, as a user would.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,15 +15,15 @@ use crate::session::Session;
 use crate::yunikorn;
 
 impl Bed {
-    /// Runs kubectl as administrator and returns what it printed.
+    /// Runs kubectl as administrator and returns its output.
     ///
     /// # Errors
-    /// With what it printed to standard error, when it fails.
+    /// With its standard error, when it fails.
     pub async fn kubectl(&self, args: &[&str]) -> Result<String> {
         self.kubectl_with_input(args, "").await
     }
 
-    /// As [`Self::kubectl`], with text on its standard input (`-f -`).
+    /// Runs kubectl with text on its standard input (`-f -`).
     ///
     /// # Errors
     /// As [`Self::kubectl`].
@@ -31,7 +31,7 @@ impl Bed {
         self.kubectl_as(&self.kubeconfig, args, input).await
     }
 
-    /// As [`Self::kubectl_with_input`], with this kubeconfig.
+    /// Runs kubectl with text on its standard input and with this kubeconfig.
     ///
     /// # Errors
     /// As [`Self::kubectl`].
@@ -61,10 +61,11 @@ impl Bed {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Runs lines of a shell as administrator in this folder, with kubectl and queuewarden at hand, and returns what they printed.
+    /// Runs lines of a shell as administrator in this folder, with kubectl and queuewarden in `PATH`, and
+    /// returns their output.
     ///
     /// # Errors
-    /// With what was printed to standard error, when one fails; those after it are not run.
+    /// With standard error, when one fails; the lines after it are not run.
     pub async fn shell(&self, directory: &Path, lines: &str) -> Result<String> {
         let queuewarden = tokio::task::spawn_blocking(crate::assets::operator).await??;
         let output = self
@@ -81,7 +82,8 @@ impl Bed {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Lines of a shell in this folder, in which kubectl and these programs are found by their names.
+    /// Returns a command for lines of a shell in this folder, which finds kubectl and these programs by their
+    /// names.
     pub(crate) fn bash(
         &self,
         directory: &Path,
@@ -100,7 +102,8 @@ impl Bed {
         Ok(command)
     }
 
-    /// Server-side apply of a YAML file of the repository, as administrator and by force. Many documents are fine.
+    /// Applies a YAML file of the repository, server-side, as administrator and by force. Many documents are
+    /// fine.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -108,7 +111,7 @@ impl Bed {
         self.apply(&["-f", &repository(path)]).await
     }
 
-    /// Server-side apply of a kustomization of the repository, e.g. `manifests`.
+    /// Applies a kustomization of the repository, server-side, e.g. `manifests`.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -122,7 +125,7 @@ impl Bed {
         Ok(())
     }
 
-    /// Server-side apply of YAML text, as administrator and without force, under the given field manager.
+    /// Applies YAML text, server-side, as administrator and without force, under the given field manager.
     ///
     /// # Errors
     /// When the API server refuses, also for a conflict.
@@ -144,7 +147,7 @@ impl Bed {
         Ok(())
     }
 
-    /// A `ConfigMap` of `YuniKorn`'s namespace.
+    /// Returns a `ConfigMap` of `YuniKorn`'s namespace.
     ///
     /// # Errors
     /// When the API server does not answer.
@@ -152,7 +155,7 @@ impl Bed {
         Ok(self.config_maps()?.get_opt(name).await?)
     }
 
-    /// One `data` value of a `ConfigMap` of `YuniKorn`'s namespace.
+    /// Returns one `data` value of a `ConfigMap` of `YuniKorn`'s namespace.
     ///
     /// # Errors
     /// When the API server does not answer.
@@ -160,7 +163,8 @@ impl Bed {
         Ok(self.config_map(name).await?.and_then(|map| map.data?.remove(key)))
     }
 
-    /// Puts `data` (and nothing else) into a `ConfigMap` of `YuniKorn`'s namespace, as an administrator's `replace` would.
+    /// Writes `data` (and nothing else) into a `ConfigMap` of `YuniKorn`'s namespace, as an administrator's
+    /// `replace` would.
     ///
     /// # Errors
     /// When the API server, or `YuniKorn`'s webhook, refuses.
@@ -179,13 +183,13 @@ impl Bed {
     /// Deletes a `ConfigMap` of `YuniKorn`'s namespace.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it does not exist.
     pub async fn delete_config_map(&self, name: &str) -> Result<()> {
         self.config_maps()?.delete(name, &DeleteParams::default()).await?;
         Ok(())
     }
 
-    /// Writes `yunikorn-defaults` with this `queues.yaml` and what the bed needs.
+    /// Writes `yunikorn-defaults` with this `queues.yaml` and the keys that the test cluster needs.
     ///
     /// # Errors
     /// When the API server, or `YuniKorn`'s webhook, refuses.
@@ -207,7 +211,7 @@ impl Bed {
         .await
     }
 
-    /// The keys without which `YuniKorn` does not work here.
+    /// Returns the keys without which `YuniKorn` does not work here.
     pub fn needed_defaults(&self) -> BTreeMap<String, String> {
         match &self.cluster {
             Cluster::Local(_) => BTreeMap::from([
@@ -227,7 +231,7 @@ impl Bed {
     }
 }
 
-/// The absolute path of a file of the repository.
+/// Returns the absolute path of a file of the repository.
 fn repository(path: &str) -> String {
     format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"))
 }

@@ -1,7 +1,8 @@
-//! The operator under test, with the rights of its own `ServiceAccount` and nothing more.
+//! Runs the operator under test, with the rights of its own `ServiceAccount` and nothing more.
 //!
-//! In a bed of our own it is a child process that is given a token of the shipped `ServiceAccount`. On an existing cluster
-//! that has the shipped Deployment it is that Deployment, which tests scale between none and one replica.
+//! In a test cluster of our own it is a child process with a token of the shipped `ServiceAccount`. On an
+//! existing cluster that has the shipped Deployment it is that Deployment, which tests scale between none and
+//! one replica.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -19,13 +20,13 @@ use crate::usage::Usage;
 use crate::wait::{PATIENCE, eventually};
 use crate::{assets, control_plane, helm};
 
-/// The namespace `manifests/` installs into.
+/// The namespace into which `manifests/` installs.
 pub const NAMESPACE: &str = "queuewarden-system";
 /// Name of the `ServiceAccount`, the Deployment and the Lease of `manifests/`.
 pub const NAME: &str = "queuewarden";
-/// The user the operator is to the API server, as the audit log has it.
+/// The operator's user to the API server, as in the audit log.
 pub const USER: &str = "system:serviceaccount:queuewarden-system:queuewarden";
-/// Takes the address of `/livez`, `/readyz` and `/metrics`.
+/// The flag with the address of `/livez`, `/readyz` and `/metrics`.
 const LISTEN: &str = "--listen";
 
 /// A running replica of the operator. Dropping it kills it.
@@ -33,7 +34,7 @@ const LISTEN: &str = "--listen";
 pub struct Operator<'bed> {
     bed: &'bed Bed,
     replica: Replica,
-    /// The tasks that keep its certificate.
+    /// The process that maintains its certificate.
     _keeper: Option<Process>,
 }
 
@@ -52,7 +53,7 @@ impl<'bed> Operator<'bed> {
         Self::start_with(bed, &[], &[]).await
     }
 
-    /// As [`Self::start`], with further arguments to `queuewarden run` and further environment variables.
+    /// Starts one replica with further arguments to `queuewarden run` and further environment variables.
     ///
     /// # Errors
     /// As [`Self::start`], and on a cluster whose operator is a Deployment.
@@ -62,7 +63,7 @@ impl<'bed> Operator<'bed> {
         Ok(operator)
     }
 
-    /// As [`Self::start_with`], without waiting: for an operator that is not supposed to become ready.
+    /// Starts one replica without waiting, for an operator that is not supposed to become ready.
     ///
     /// # Errors
     /// When it does not build or start.
@@ -92,12 +93,12 @@ impl<'bed> Operator<'bed> {
         Ok(Self { bed, replica: Replica::Process { process, address, name }, _keeper: None })
     }
 
-    /// Has the process that keeps its certificate end with it.
+    /// Ends the process that maintains its certificate with it.
     pub(crate) fn kept_by(self, keeper: Option<Process>) -> Self {
         Self { _keeper: keeper, ..self }
     }
 
-    /// Waits until `/readyz` says so.
+    /// Waits until `/readyz` reports it.
     ///
     /// # Errors
     /// When it does not within [`PATIENCE`], or the process ends.
@@ -114,7 +115,7 @@ impl<'bed> Operator<'bed> {
         }
     }
 
-    /// The address of `/livez`, `/readyz` and `/metrics` of its process, `host:port`.
+    /// Returns the address of `/livez`, `/readyz` and `/metrics` of its process, `host:port`.
     ///
     /// # Errors
     /// When it is no process of this machine.
@@ -125,7 +126,7 @@ impl<'bed> Operator<'bed> {
         }
     }
 
-    /// The body of a GET of the operator's own HTTP server: `/livez`, `/readyz`, `/metrics`.
+    /// Returns the body of a GET of the operator's own HTTP server: `/livez`, `/readyz`, `/metrics`.
     ///
     /// # Errors
     /// When it does not answer with a status of success.
@@ -146,7 +147,8 @@ impl<'bed> Operator<'bed> {
         }
     }
 
-    /// The sum of all series of a metric whose labels contain `labels`, e.g. `metric("x_total", "result=\"ok\"")`.
+    /// Returns the sum of all series of a metric whose labels contain `labels`, e.g. `metric("x_total",
+    /// "result=\"ok\"")`.
     ///
     /// # Errors
     /// When `/metrics` does not answer.
@@ -161,7 +163,7 @@ impl<'bed> Operator<'bed> {
         Ok(values.sum())
     }
 
-    /// The replica's name, which is its identity in the Lease.
+    /// Returns the replica's name, which is its identity in the Lease.
     ///
     /// # Errors
     /// When it is a Deployment, whose pods have names of their own.
@@ -172,7 +174,7 @@ impl<'bed> Operator<'bed> {
         }
     }
 
-    /// The process, for signals.
+    /// Returns the process, for signals.
     ///
     /// # Errors
     /// When it is a Deployment.
@@ -202,7 +204,7 @@ impl<'bed> Operator<'bed> {
         }
     }
 
-    /// Everything it has logged.
+    /// Returns everything it has logged.
     ///
     /// # Errors
     /// When the logs cannot be read.
@@ -218,8 +220,9 @@ impl<'bed> Operator<'bed> {
 }
 
 impl Bed {
-    /// Installs CRDs and `manifests/` as shipped, and waits until the `ServiceAccount`'s rights are in force. Done by
-    /// [`Operator::start`]; again after [`Bed::reset`], so that a test may take rights away.
+    /// Installs CRDs and `manifests/` as shipped, and waits until the `ServiceAccount`'s rights are in force.
+    /// [`Operator::start`] does it; it is done again after [`Bed::reset`], so that a test may take rights
+    /// away.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -247,7 +250,7 @@ impl Bed {
         Ok(())
     }
 
-    /// Removes `manifests/`, the doors' part and all CRDs with it, but for the namespace.
+    /// Removes `manifests/`, including the webhook server's part, and all CRDs, but not the namespace.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -260,7 +263,8 @@ impl Bed {
         Ok(())
     }
 
-    /// Takes from everybody what queuewarden's roles give them, whichever of `manifests/` other tests have installed.
+    /// Takes away the rights that queuewarden's roles give, whichever of `manifests/` other tests have
+    /// installed.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -279,7 +283,8 @@ impl Bed {
         Ok(())
     }
 
-    /// Whether RBAC lets `user` do that: to all objects of the cluster, or to one `(namespace, name)`.
+    /// Returns whether RBAC lets `user` do that: to all objects of the cluster, or to one `(namespace,
+    /// name)`.
     ///
     /// # Errors
     /// When the API server does not answer.
@@ -311,7 +316,7 @@ impl Bed {
         Ok(review.status.is_some_and(|status| status.allowed))
     }
 
-    /// Who holds the operator's Lease; `None` when nobody does.
+    /// Returns the holder of the operator's Lease; `None` when nobody holds it.
     ///
     /// # Errors
     /// When the API server does not answer.
@@ -350,7 +355,7 @@ impl Bed {
     }
 }
 
-/// Distinct over the life of this process: a Lease outlives its holder.
+/// Returns a name that is unique within this process, because a Lease outlives its holder.
 pub(crate) fn replica_name() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     format!("operator-{}", COUNT.fetch_add(1, Ordering::Relaxed))

@@ -1,8 +1,8 @@
-//! The oracle: what the real `YuniKorn` answers.
+//! The oracle: gives the answers of the real `YuniKorn`.
 //!
-//! A program of this project (`e2e/oracle`, Go) that is linked with yunikorn-core and yunikorn-k8shim and runs their own
-//! functions on our inputs. [`Oracle`] keeps one process of it and speaks its protocol; ask in batches, a hundred thousand
-//! ACLs take some seconds.
+//! It is a program of this project (`e2e/oracle`, Go), linked with yunikorn-core and yunikorn-k8shim, that
+//! runs their own functions on our inputs. [`Oracle`] runs one process of it and speaks its protocol. Send
+//! batches: a hundred thousand ACLs take some seconds.
 
 mod identity;
 mod mutate;
@@ -27,7 +27,8 @@ pub struct Oracle {
     program: LineProgram,
 }
 
-/// Somebody who submits or administers. Without groups `YuniKorn` resolves them: without a resolver, to the user's own name.
+/// Somebody who submits or administers. Without groups `YuniKorn` resolves them: without a resolver, to the
+/// user's own name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// User name.
@@ -36,7 +37,7 @@ pub struct Subject {
     pub groups: Vec<String>,
 }
 
-/// An ACL string and who to check against it.
+/// An ACL string, and the subjects to check against it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct AclQuestion {
     /// The text of a `submitacl` or `adminacl`.
@@ -45,13 +46,14 @@ pub struct AclQuestion {
     pub subjects: Vec<Subject>,
 }
 
-/// What `YuniKorn` makes of an ACL string. Errors are empty for "none".
+/// `YuniKorn`'s reading of an ACL string. Errors are empty for "none".
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct AclAnswer {
-    /// Of `configs.ParseAndValidateConfig` on a configuration with this ACL: the admission webhook's view.
+    /// The error of `configs.ParseAndValidateConfig` on a configuration with this ACL: the admission
+    /// webhook's view.
     pub validate_error: String,
-    /// Of `security.NewACL`: the view of activation.
+    /// The error of `security.NewACL`: the view of activation.
     pub newacl_error: String,
     /// Names in force, sorted.
     pub users: Vec<String>,
@@ -74,21 +76,23 @@ pub struct ConfigQuestion {
     pub from: String,
 }
 
-/// What `YuniKorn` makes of a `queues.yaml` text. Errors are empty for "none".
+/// `YuniKorn`'s reading of a `queues.yaml` text. Errors are empty for "none".
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ConfigAnswer {
-    /// Of validate-conf and the admission webhook.
+    /// The error of validate-conf and the admission webhook.
     pub validate_error: String,
-    /// Why a scheduler does not start with it.
+    /// The reason why a scheduler does not start with it.
     pub start_error: String,
-    /// Why a running scheduler does not take it; [`DEADLOCK`] when it hangs for ever.
+    /// The reason why a running scheduler does not take it; [`DEADLOCK`] when it hangs forever.
     pub reload_error: String,
-    /// As `/ws/v1/config` shows it; empty if invalid.
+    /// The checksum as `/ws/v1/config` shows it; empty if invalid.
     pub checksum: String,
-    /// Parsed and normalised, in `YuniKorn`'s JSON (capitalised keys, empty values left out); null if invalid.
+    /// The configuration, parsed and normalised, in `YuniKorn`'s JSON (capitalised keys, empty values left
+    /// out); null if invalid.
     pub config: Value,
-    /// Names of the active placement rules after a start, by partition (`[oracle]default`). `YuniKorn` appends `recovery`.
+    /// Names of the active placement rules after a start, by partition (`[oracle]default`). `YuniKorn`
+    /// appends `recovery`.
     pub rules: BTreeMap<String, Vec<String>>,
     /// `YuniKorn` panicked; everything else is meaningless.
     pub panic: String,
@@ -102,14 +106,15 @@ pub const DEADLOCK: &str = "deadlock";
 pub struct AccessQuestion {
     /// The `queues.yaml` text the scheduler starts with.
     pub text: String,
-    /// Answered in order, each by a scheduler that has not resolved anybody yet. An application that is placed stays.
+    /// The queries, answered in order, each by a scheduler that has not resolved anybody yet. An application
+    /// that is placed stays.
     pub queries: Vec<AccessQuery>,
 }
 
-/// Somebody and a queue.
+/// A subject and a queue.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct AccessQuery {
-    /// Who.
+    /// The subject.
     #[serde(flatten)]
     pub subject: Subject,
     /// Full path, as in a pod's label.
@@ -122,7 +127,7 @@ pub struct AccessQuery {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct AccessAnswer {
-    /// Why the scheduler does not start; then there are no decisions.
+    /// The reason why the scheduler does not start; then there are no decisions.
     pub start_error: String,
     /// One per query.
     pub decisions: Vec<Decision>,
@@ -135,24 +140,24 @@ pub struct AccessAnswer {
 #[serde(default)]
 #[expect(clippy::struct_excessive_bools, reason = "four independent answers")]
 pub struct Decision {
-    /// Why this user can submit nowhere; then nothing else is told.
+    /// The reason why this user can submit nowhere; then nothing else is reported.
     pub user_error: String,
-    /// As resolved.
+    /// The groups as resolved.
     #[serde(deserialize_with = "null_is_empty")]
     pub groups: Vec<String>,
     /// The queue, or the nearest above it that exists.
     pub nearest: String,
-    /// It is the queue itself.
+    /// True when it is the queue itself.
     pub exists: bool,
-    /// The nearest queue takes applications.
+    /// True when the nearest queue takes applications.
     pub leaf: bool,
     /// `CheckSubmitAccess` of the nearest queue.
     pub submit: bool,
     /// `CheckAdminAccess` of the nearest queue.
     pub admin: bool,
-    /// Where an application that asks for the queue is placed; empty if refused.
+    /// The queue in which an application that requests this queue is placed; empty if refused.
     pub placed: String,
-    /// Why it is refused.
+    /// The reason for a refusal.
     pub placed_error: String,
 }
 
@@ -161,11 +166,11 @@ pub struct Decision {
 pub struct RegexQuestion {
     /// The list.
     pub patterns: String,
-    /// What to match.
+    /// The texts to match.
     pub subjects: Vec<String>,
 }
 
-/// What the admission controller makes of such a list.
+/// The admission controller's reading of such a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct RegexAnswer {
@@ -187,11 +192,11 @@ pub struct RegexAnswer {
 pub struct PatternQuestion {
     /// The pattern.
     pub pattern: String,
-    /// What to match.
+    /// The texts to match.
     pub subjects: Vec<String>,
 }
 
-/// What Go makes of it.
+/// Go's reading of a pattern.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct PatternAnswer {
@@ -213,7 +218,7 @@ pub struct ConfigMaps {
     pub configs: Option<ConfigMapData>,
 }
 
-/// What `YuniKorn` reads of a `ConfigMap`.
+/// The values of a `ConfigMap` that `YuniKorn` reads.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigMapData {
@@ -223,13 +228,13 @@ pub struct ConfigMapData {
     pub binary_data: BTreeMap<String, k8s_openapi::ByteString>,
 }
 
-/// The `ConfigMap`s and who to check against them.
+/// The `ConfigMap`s, and the subjects to check against them.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct AdmissionQuestion {
-    /// Where the `admissionController.accessControl.*` keys are read from.
+    /// The `ConfigMap`s with the `admissionController.accessControl.*` keys.
     #[serde(flatten)]
     pub maps: ConfigMaps,
-    /// Who wants to set somebody's name.
+    /// The subjects that want to set somebody's name.
     pub subjects: Vec<Subject>,
 }
 
@@ -253,7 +258,7 @@ pub struct AdmissionAnswer {
     pub panic: String,
 }
 
-/// What to decode YAML into.
+/// The type into which to decode YAML.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum YamlTarget {
@@ -264,8 +269,9 @@ pub enum YamlTarget {
     Config,
     /// `configs.QueueConfig`, strictly, not validated.
     Queue,
-    /// A struct with a field of each kind of type: `name`, `acl` (string), `parent` (bool), `maxapps` (uint64), `props` (map of
-    /// strings), `w` (map of floats), `l` (list of strings), `p` (optional bool), `q` (list of the same), `s` (optional same).
+    /// A struct with a field of each kind of type: `name`, `acl` (string), `parent` (bool), `maxapps`
+    /// (uint64), `props` (map of strings), `w` (map of floats), `l` (list of strings), `p` (optional bool),
+    /// `q` (list of the same), `s` (optional same).
     Typed,
 }
 
@@ -274,26 +280,26 @@ pub enum YamlTarget {
 pub struct YamlQuestion {
     /// The text.
     pub text: String,
-    /// What to decode it into.
+    /// The type into which to decode it.
     pub into: YamlTarget,
 }
 
-/// What `YuniKorn`'s YAML decoder makes of a text.
+/// The result of `YuniKorn`'s YAML decoder for a text.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct YamlAnswer {
     /// The decoder's message.
     pub error: String,
-    /// There is no document, which `YuniKorn` takes for an empty configuration.
+    /// True when there is no document, which `YuniKorn` takes for an empty configuration.
     pub empty: bool,
-    /// The decoded value in Go's JSON; `{"unspeakable": …}` if it holds floats that JSON has not.
+    /// The decoded value in Go's JSON; `{"unspeakable": …}` if it holds floats that JSON cannot express.
     pub value: Value,
     /// The decoder panicked; everything else is meaningless.
     pub panic: String,
 }
 
 impl Oracle {
-    /// The oracle of this process, built and started at the first call.
+    /// Returns the oracle of this process, built and started at the first call.
     ///
     /// # Errors
     /// When it cannot be built or started.
@@ -309,7 +315,7 @@ impl Oracle {
         Ok(Self { program: LineProgram::start(&mut Command::new(assets::oracle()?))? })
     }
 
-    /// ACL strings.
+    /// Evaluates ACL strings.
     ///
     /// # Errors
     /// When the oracle does not answer; the same for all questions below.
@@ -317,49 +323,49 @@ impl Oracle {
         self.ask("acl", questions)
     }
 
-    /// `queues.yaml` texts.
+    /// Evaluates `queues.yaml` texts.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn config(&self, questions: &[ConfigQuestion]) -> Result<Vec<ConfigAnswer>> {
         self.ask("config", questions)
     }
 
-    /// Checksums of texts, valid or not.
+    /// Returns checksums of texts, valid or not.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn checksum(&self, texts: &[String]) -> Result<Vec<String>> {
         self.ask("checksum", texts)
     }
 
-    /// Access and placement.
+    /// Decides access and placement.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn access(&self, questions: &[AccessQuestion]) -> Result<Vec<AccessAnswer>> {
         self.ask("access", questions)
     }
 
-    /// Lists of regular expressions.
+    /// Evaluates lists of regular expressions.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn regex(&self, questions: &[RegexQuestion]) -> Result<Vec<RegexAnswer>> {
         self.ask("regex", questions)
     }
 
-    /// Single regular expressions.
+    /// Evaluates single regular expressions.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn pattern(&self, questions: &[PatternQuestion]) -> Result<Vec<PatternAnswer>> {
         self.ask("pattern", questions)
     }
 
-    /// YAML texts.
+    /// Decodes YAML texts.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn yaml(&self, questions: &[YamlQuestion]) -> Result<Vec<YamlAnswer>> {
         self.ask("yaml", questions)
     }
 
-    /// Merged `ConfigMap`s: binary over text, `yunikorn-configs` over `yunikorn-defaults`, key by key.
+    /// Merges `ConfigMap`s: binary over text, `yunikorn-configs` over `yunikorn-defaults`, key by key.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn flatten(&self, questions: &[ConfigMaps]) -> Result<Vec<BTreeMap<String, String>>> {
         self.ask("flatten", questions)
     }
 
-    /// The admission controller's access control.
+    /// Evaluates the admission controller's access control.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn admission(&self, questions: &[AdmissionQuestion]) -> Result<Vec<AdmissionAnswer>> {
         self.ask("admission", questions)
@@ -374,7 +380,7 @@ impl Oracle {
     }
 }
 
-/// Go writes a nil slice as `null`.
+/// Reads a list; Go writes a nil slice as `null`.
 fn null_is_empty<'de, D, T>(deserializer: D) -> std::result::Result<Vec<T>, D::Error>
 where
     D: serde::Deserializer<'de>,

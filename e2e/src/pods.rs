@@ -1,4 +1,4 @@
-//! The user's view: a pod into a queue, allowed or rejected.
+//! Submits pods to queues as a user does, and returns whether they are allowed or rejected.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,17 +13,18 @@ use crate::bed::{Bed, NAMESPACE};
 use crate::wait::eventually;
 use crate::yunikorn::Rest;
 
-/// The pod annotation that tells the scheduler who submits (k8shim `constants.go`, `AnnotationGenerate...UserInfo`).
+/// The pod annotation that names the submitter to the scheduler (k8shim `constants.go`,
+/// `AnnotationGenerate...UserInfo`).
 pub const USER_INFO: &str = "yunikorn.apache.org/user.info";
 
 const DECISION: Duration = Duration::from_mins(1);
 
-/// What became of a submitted pod.
+/// The outcome of a submitted pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The scheduler took the application and bound the pod.
+    /// The scheduler accepted the application and bound the pod.
     Allowed {
-        /// Where the application was placed, e.g. `root.prod`.
+        /// The queue in which the application was placed, e.g. `root.prod`.
         queue: String,
     },
     /// The scheduler refused the application (pod reason `ApplicationRejected`).
@@ -31,7 +32,7 @@ pub enum Outcome {
         /// The scheduler's whole reason.
         message: String,
     },
-    /// The API server refused the pod, for RBAC or on an admission webhook's word.
+    /// The API server refused the pod, by RBAC or by an admission webhook.
     Refused {
         /// The API server's message.
         message: String,
@@ -39,25 +40,25 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the pod was scheduled.
+    /// Returns whether the pod was scheduled.
     pub fn is_allowed(&self) -> bool {
         matches!(self, Self::Allowed { .. })
     }
 
-    /// Whether the scheduler, not the API server, refused.
+    /// Returns whether the scheduler, not the API server, refused.
     pub fn is_rejected(&self) -> bool {
         matches!(self, Self::Rejected { .. })
     }
 }
 
-/// One pod, one application of its own.
+/// One pod, as one application of its own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Submission<'a> {
     pub(crate) namespace: &'a str,
     user: &'a str,
     pub(crate) groups: &'a [&'a str],
     pub(crate) queue: &'a str,
-    /// Whether the harness writes the annotation; otherwise `YuniKorn`'s admission controller does.
+    /// True when the test code writes the annotation; otherwise `YuniKorn`'s admission controller does.
     pub(crate) annotate: bool,
 }
 
@@ -126,8 +127,9 @@ async fn decision(pods: &Api<Pod>, name: &str, rest: &Rest) -> Result<Option<Out
 impl Bed {
     /// Submits one pod as `user` in `groups` to `queue` and waits for the decision.
     ///
-    /// Without the admission controller the pod carries `user` and `groups` as annotation; with it, the pod is created *by*
-    /// that user, who gets group `system:authenticated` in addition, and the admission controller writes the annotation.
+    /// Without the admission controller the pod carries `user` and `groups` as annotation; with it, the pod
+    /// is created *by* that user, who gets group `system:authenticated` in addition, and the admission
+    /// controller writes the annotation.
     ///
     /// # Errors
     /// When there is no decision.
@@ -137,7 +139,8 @@ impl Bed {
         submission.run(self.as_user(user, groups)?, self.client()?, &self.yunikorn()?).await
     }
 
-    /// Submits one pod that *claims* (in its annotation) to be of `user` in `groups`, created by somebody else.
+    /// Submits one pod that *claims* (in its annotation) to be of `user` in `groups`, created by somebody
+    /// else.
     ///
     /// # Errors
     /// When there is no decision.
@@ -153,8 +156,8 @@ impl Bed {
     }
 }
 
-/// Application ids must never repeat, also not over processes on an existing cluster: the scheduler checks an ACL once per
-/// application.
+/// Returns a name that never repeats, as application IDs must not, even across processes on an existing
+/// cluster: the scheduler checks an ACL once per application.
 fn unique_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id());

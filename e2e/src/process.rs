@@ -1,4 +1,5 @@
-//! One server of the bed as a child process: started, signalled, watched, and certain to end with the test process.
+//! Runs one server of the test cluster as a child process: started, signalled, watched, and certain to end
+//! with the test process.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,8 +16,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group};
 use crate::session::Session;
 use crate::wait::eventually;
 
-/// Runs the command given as arguments once a line has come in. The line is sent after the reaper knows the process, so
-/// there is no moment at which the process runs and would survive us. `exec` keeps the process id.
+/// Runs the command given as arguments after a line has come in. The line is sent after the reaper knows the
+/// process, so the process never runs without being killed with us. `exec` preserves the process ID.
 const GATE: &str = r#"read -r _ && exec "$0" "$@" </dev/null"#;
 
 /// A command line that can be started again and again; at most one process of it runs at a time.
@@ -31,7 +32,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Describes a process without starting it. Its output goes to `<log_directory>/<name>.log`, appended at each start.
+    /// Describes a process without starting it. Its output goes to `<log_directory>/<name>.log`, appended at
+    /// each start.
     pub fn new(name: &str, program: &Path, log_directory: &Path) -> Self {
         Self {
             name: name.to_owned(),
@@ -89,19 +91,19 @@ impl Process {
         gate.write_all(b"go\n").with_context(|| format!("cannot start {}", self.name))
     }
 
-    /// Whether the process runs (a stopped one does).
+    /// Returns whether the process runs (a stopped one does).
     pub fn running(&self) -> bool {
         matches!(self.slot().as_mut().map(Child::try_wait), Some(Ok(None)))
     }
 
-    /// The process id, while it runs.
+    /// Returns the process ID, while it runs.
     pub fn pid(&self) -> Option<u32> {
         let mut slot = self.slot();
         let child = slot.as_mut()?;
         matches!(child.try_wait(), Ok(None)).then(|| child.id())
     }
 
-    /// SIGKILL, and waits until the process is gone. Does nothing if it does not run.
+    /// Sends SIGKILL, and waits until the process has ended. Does nothing if it does not run.
     ///
     /// # Errors
     /// When the operating system refuses.
@@ -115,7 +117,7 @@ impl Process {
         Self::collect(&mut slot)
     }
 
-    /// SIGTERM, without waiting: [`Self::exited`] waits.
+    /// Sends SIGTERM, without waiting: [`Self::exited`] waits.
     ///
     /// # Errors
     /// When the process does not run.
@@ -123,7 +125,7 @@ impl Process {
         self.signal(Signal::TERM)
     }
 
-    /// SIGINT, without waiting: [`Self::exited`] waits.
+    /// Sends SIGINT, without waiting: [`Self::exited`] waits.
     ///
     /// # Errors
     /// When the process does not run.
@@ -131,7 +133,8 @@ impl Process {
         self.signal(Signal::INT)
     }
 
-    /// SIGSTOP, and waits until all its threads have stopped: the process hangs, its connections stay open.
+    /// Sends SIGSTOP, and waits until all its threads have stopped: the process hangs, its connections stay
+    /// open.
     ///
     /// # Errors
     /// When the process does not run.
@@ -145,7 +148,7 @@ impl Process {
         Ok(())
     }
 
-    /// SIGCONT.
+    /// Sends SIGCONT.
     ///
     /// # Errors
     /// When the process does not run.
@@ -165,24 +168,24 @@ impl Process {
         .await
     }
 
-    /// Everything the process has printed, over all its starts.
+    /// Returns everything the process has printed, over all its starts.
     pub fn log(&self) -> String {
         std::fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
-    /// The last `lines` lines of [`Self::log`].
+    /// Returns the last `lines` lines of [`Self::log`].
     pub fn log_tail(&self, lines: usize) -> String {
         let log = self.log();
         let all: Vec<&str> = log.lines().collect();
         all.get(all.len().saturating_sub(lines)..).unwrap_or_default().join("\n")
     }
 
-    /// Where [`Self::log`] is.
+    /// Returns the path of [`Self::log`].
     pub fn log_path(&self) -> &Path {
         &self.log
     }
 
-    /// What the process is called in messages and log file names.
+    /// Returns the name of the process in messages and log files.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -255,10 +258,10 @@ mod tests {
     use super::*;
     use crate::wait::PATIENCE;
 
-    /// Set for the test process that is to be killed.
+    /// The variable that marks the test process that is to be killed.
     const VICTIM: &str = "QUEUEWARDEN_E2E_VICTIM";
 
-    /// The victim: starts a process that would run for long, tells its number, and waits to be killed.
+    /// The victim: starts a process that would run for long, prints its ID, and waits to be killed.
     #[tokio::test]
     async fn victim() -> Result<()> {
         if std::env::var_os(VICTIM).is_none() {

@@ -1,4 +1,4 @@
-//! `queuewarden report --serve`, as somebody starts it for their browser.
+//! Runs `queuewarden report --serve`, as a user starts it for a browser.
 
 use std::path::Path;
 use std::process::ExitStatus;
@@ -13,7 +13,7 @@ use crate::process::Process;
 use crate::session::Session;
 use crate::wait::PATIENCE;
 
-/// The line that says where the report is.
+/// The line with the address of the report.
 const SERVING: &str = "Serving the report at ";
 
 /// A report that is served.
@@ -45,17 +45,17 @@ impl Report {
         Ok(Self { process, url, client: client.build().context("no HTTP client")? })
     }
 
-    /// The URL of the page; it ends in a slash.
+    /// Returns the URL of the page; it ends in a slash.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// A GET of a path below the page's, not sent yet.
+    /// Returns a GET of a path below the page's, not sent yet.
     pub fn get(&self, path: &str) -> RequestBuilder {
         self.client.get(format!("{}{path}", self.url))
     }
 
-    /// The data.
+    /// Returns the report's data.
     ///
     /// # Errors
     /// When there is no JSON.
@@ -66,7 +66,7 @@ impl Report {
     /// Ends it as Ctrl-C does.
     ///
     /// # Errors
-    /// When it goes on.
+    /// When it continues to run.
     pub async fn interrupt(&self) -> Result<ExitStatus> {
         self.process.interrupt()?;
         self.process.exited(PATIENCE).await

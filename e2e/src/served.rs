@@ -1,4 +1,4 @@
-//! The served resources, as the shipped manifests bring them into the cluster.
+//! Installs the served resources with the shipped manifests.
 
 use std::net::IpAddr;
 
@@ -17,25 +17,26 @@ use crate::furniture::FIELD_MANAGER;
 use crate::operator;
 use crate::wait::{LONG, PATIENCE, eventually};
 
-/// Leads out of the cluster to a process.
+/// Name of the Service that leads out of the cluster to a process.
 const SERVICE: &str = "doors";
-/// The one of `manifests/`.
+/// Name of the Service of `manifests/`.
 const SHIPPED: &str = "queuewarden";
 /// The `APIService` of `manifests/access`.
 pub const API_SERVICE: &str = "v1alpha1.access.queuewarden.dev";
 const GROUP_PATH: &str = "/apis/access.queuewarden.dev/v1alpha1";
 
 impl Bed {
-    /// Leads the Service of `manifests/`, as it is shipped, from its cluster IP to these doors for the rest of this process. It can be done
-    /// once.
+    /// Connects the Service of `manifests/`, as it is shipped, from its cluster IP to these endpoints for the
+    /// rest of this process. It can be done once.
     ///
-    /// The API server asks an `APIService` only where its Service has endpoints, and then at the cluster IP, from where kube-proxy leads on
-    /// to one of them; here that is the forwarder. So the endpoint is nobody's: one on loopback is not valid.
+    /// The API server uses an `APIService` only when its Service has endpoints, and then calls the cluster
+    /// IP, from where kube-proxy leads on to one of them; here the forwarder does. So the endpoint is a
+    /// dummy, because one on loopback is not valid.
     ///
     /// # Errors
     /// When there is no such Service, or its port cannot be listened on.
     pub async fn lead_service_to(&self, doors: &Doors) -> Result<()> {
-        // Whoever starts an operator has installed it without its doors.
+        // A started operator is installed without the endpoints of its webhook server.
         self.apply_kustomization("examples/doors").await?;
         let services: Api<Service> = Api::namespaced(self.client()?, operator::NAMESPACE);
         let service = services.get(SHIPPED).await?.spec.unwrap_or_default();
@@ -54,10 +55,11 @@ impl Bed {
         Ok(())
     }
 
-    /// Installs `manifests/access`, leads its Service to these doors, and waits until the API server asks there.
+    /// Installs `manifests/access`, connects its Service to these endpoints, and waits until the API server
+    /// uses them.
     ///
     /// # Errors
-    /// When the API server refuses, or does not find the doors.
+    /// When the API server refuses, or does not find the endpoints.
     pub async fn serve_access(&self, doors: &Doors) -> Result<()> {
         self.apply_kustomization("manifests/access").await?;
         let apply = PatchParams::apply(FIELD_MANAGER).force();
@@ -86,7 +88,7 @@ impl Bed {
         .await
     }
 
-    /// Whether the API server says that it finds the doors.
+    /// Returns whether the API server reports that it finds the endpoints.
     ///
     /// # Errors
     /// When there is no such `APIService`.

@@ -1,4 +1,4 @@
-//! The bed's servers, for tests that start, stop and disturb them.
+//! Controls the test cluster's servers, for tests that start, stop and disturb them.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -18,11 +18,12 @@ use crate::process::Process;
 use crate::wait::{PATIENCE, eventually};
 use crate::yunikorn::{self, Rest};
 
-/// Fixed in the Service and in the forwarder; inside the API server's Service range, which is on loopback.
+/// The address of the admission controller's Service, fixed in the Service and in the forwarder. It is inside
+/// the API server's Service range, which is on loopback.
 pub(crate) const ADMISSION_IP: Ipv4Addr = Ipv4Addr::new(127, 96, 0, 50);
 
 impl Bed {
-    /// The scheduler's REST interface. Make one per test, as with [`Self::client`].
+    /// Returns the scheduler's REST interface. Make one per test, as with [`Self::client`].
     ///
     /// # Errors
     /// When no HTTP client can be made.
@@ -30,7 +31,8 @@ impl Bed {
         Rest::new(&self.rest)
     }
 
-    /// The base URL of the scheduler's REST interface as the operator sees it: `YuniKornConfig.spec.schedulerUrl`.
+    /// Returns the base URL of the scheduler's REST interface as the operator sees it:
+    /// `YuniKornConfig.spec.schedulerUrl`.
     pub fn scheduler_url(&self) -> &str {
         if self.operator_is_deployed() { "http://yunikorn-service.yunikorn:9080" } else { &self.rest }
     }
@@ -52,7 +54,7 @@ impl Bed {
     /// Starts `YuniKorn`'s admission controller and waits until its webhooks work.
     ///
     /// # Errors
-    /// When it does not get there.
+    /// When that fails.
     pub async fn start_admission_controller(&self) -> Result<()> {
         let Cluster::Local(local) = &self.cluster else {
             ensure!(self.admission_controller_runs(), "this cluster has no YuniKorn admission controller");
@@ -71,7 +73,8 @@ impl Bed {
             .await
     }
 
-    /// The webhooks have `failurePolicy: Ignore`: until they work, everything is let through. So ask what they must refuse.
+    /// Returns whether the webhooks work. They have `failurePolicy: Ignore`: until they work, everything is
+    /// let through. So this sends a request that they must refuse.
     async fn webhook_answers(&self) -> Result<Option<()>> {
         let mut map = ConfigMap::default();
         map.metadata.name = Some(yunikorn::CONFIGS.to_owned());
@@ -112,7 +115,7 @@ impl Bed {
         }
     }
 
-    /// The scheduler's process. [`Self::start_scheduler`] starts and waits.
+    /// Returns the scheduler's process. [`Self::start_scheduler`] starts and waits.
     ///
     /// # Errors
     /// When it is not ours.
@@ -120,7 +123,7 @@ impl Bed {
         Ok(&self.local()?.scheduler)
     }
 
-    /// The admission controller's process. [`Self::start_admission_controller`] starts and waits.
+    /// Returns the admission controller's process. [`Self::start_admission_controller`] starts and waits.
     ///
     /// # Errors
     /// When it is not ours.
@@ -128,7 +131,7 @@ impl Bed {
         Ok(&self.local()?.admission)
     }
 
-    /// The API server's process. [`Self::start_apiserver`] starts and waits.
+    /// Returns the API server's process. [`Self::start_apiserver`] starts and waits.
     ///
     /// # Errors
     /// When it is not ours.
@@ -136,7 +139,7 @@ impl Bed {
         Ok(&self.local()?.plane.apiserver)
     }
 
-    /// The process in which the API server keeps everything: etcd. [`Self::start_apiserver`] starts both and waits.
+    /// Returns the process of the API server's store, etcd. [`Self::start_apiserver`] starts both and waits.
     ///
     /// # Errors
     /// When it is not ours.
@@ -144,7 +147,7 @@ impl Bed {
         Ok(&self.local()?.plane.etcd)
     }
 
-    /// Throws away all that was before this revision: who watches from before has to read everything anew.
+    /// Discards everything before this revision: a watch from before has to read everything anew.
     ///
     /// # Errors
     /// When the store is not ours, or does not know the revision.
@@ -153,7 +156,7 @@ impl Bed {
         self.ask_store("compaction", &request).await.map(drop)
     }
 
-    /// An object of ours as the store holds it: in the version it was written in.
+    /// Returns an object of ours as the store has it: in the version in which it was written.
     ///
     /// # Errors
     /// When the store is not ours, or does not have it.
@@ -171,15 +174,16 @@ impl Bed {
         Ok(serde_json::from_str(&answer.text().await?)?)
     }
 
-    /// Starts the API server again, on its old port, and waits until it is ready. What was paused goes on.
+    /// Starts the API server again, on its old port, and waits until it is ready. Resumes paused processes.
     ///
     /// # Errors
-    /// When it does not get there.
+    /// When that fails.
     pub async fn start_apiserver(&self) -> Result<()> {
         self.local()?.plane.ensure().await
     }
 
-    /// Starts kube-controller-manager (without the node lifecycle controller), for tests with Deployments or Jobs.
+    /// Starts kube-controller-manager (without the node lifecycle controller), for tests with Deployments or
+    /// Jobs.
     ///
     /// # Errors
     /// When it is not ours or does not start.
@@ -194,7 +198,7 @@ impl Bed {
         .await
     }
 
-    /// The API server's audit log: who wrote what.
+    /// Returns the API server's audit log, with every write and its author.
     ///
     /// # Errors
     /// When the API server is not ours.
@@ -203,7 +207,7 @@ impl Bed {
     }
 }
 
-/// Once per process: the forwarder lives as long as that.
+/// Starts the forwarder once per process, because it lives as long as the process.
 fn forward_admission() -> Result<()> {
     static FORWARDED: Mutex<bool> = Mutex::new(false);
     let mut forwarded = FORWARDED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,11 +1,13 @@
-//! What one test process has once: its temporary directory, its reaper and its turn on this machine.
+//! The resources of one test process: its temporary directory, its reaper and its turn on this machine.
 //!
-//! Everything a bed starts must die with the test process, also when that is killed with SIGKILL and runs no destructor. So
-//! the first thing started is the *reaper*, a shell that reads from a pipe which process groups exist. The kernel closes the
-//! pipe when the test process ends, however it ends; the shell then kills the groups and removes the directory.
+//! Everything that a test cluster starts must end with the test process, even when that is killed with
+//! SIGKILL and runs no destructor. So the first thing started is the *reaper*, a shell that reads from a pipe
+//! which process groups exist. The kernel closes the pipe when the test process ends, however it ends; the
+//! shell then kills the groups and removes the directory.
 //!
-//! `YuniKorn`'s ports are fixed in its code, so one bed runs at a time per network namespace. The turn is an advisory lock on
-//! a file, which the reaper holds as well: the next process gets it only when the last server of this one is gone.
+//! `YuniKorn`'s ports are fixed in its code, so one test cluster runs at a time per network namespace. The
+//! turn is an advisory lock on a file, which the reaper holds as well: the next process gets it only when the
+//! last server of this one has ended.
 
 use std::fs::{File, TryLockError};
 use std::io::Write as _;
@@ -19,8 +21,9 @@ use anyhow::{Context as _, Result, bail};
 /// Keeps the directory (logs, etcd data, kubeconfigs) after the process has ended.
 const KEEP: &str = "QUEUEWARDEN_E2E_KEEP";
 
-/// Reads `group N` and `forget N` lines until the end of its input, then cleans up. `$1` is the directory to remove, empty to
-/// keep it. A killed group counts as gone after five seconds even if nobody collects its exit status.
+/// Reads `group N` and `forget N` lines until the end of its input, then cleans up. `$1` is the directory to
+/// remove, empty to keep it. A killed group counts as ended after five seconds even if nobody collects its
+/// exit status.
 const REAPER: &str = r#"
 groups=' '
 while read -r word group; do
@@ -45,7 +48,8 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// The session of this process, begun at the first call. Waits for the turn; blocks the calling thread meanwhile.
+    /// Returns the session of this process, begun at the first call. Waits for the turn; blocks the calling
+    /// thread meanwhile.
     pub(crate) fn get() -> Result<&'static Self> {
         static SESSION: OnceLock<std::result::Result<Session, String>> = OnceLock::new();
         match SESSION.get_or_init(|| Self::begin().map_err(|error| format!("{error:#}"))) {
@@ -77,12 +81,12 @@ impl Session {
         &self.directory
     }
 
-    /// From now on `group` dies with this process.
+    /// Registers `group`, so that it ends with this process.
     pub(crate) fn adopt(&self, group: u32) -> Result<()> {
         self.tell(&format!("group {group}\n"))
     }
 
-    /// `group` has ended and its number may be given to somebody else's process.
+    /// Forgets `group`, which has ended. Its number may be given to somebody else's process.
     pub(crate) fn forget(&self, group: u32) -> Result<()> {
         self.tell(&format!("forget {group}\n"))
     }
@@ -115,7 +119,8 @@ fn take_turn() -> Result<File> {
     Ok(file)
 }
 
-/// A line for the person in front of the terminal. Goes around libtest's capture, which would show it only on failure.
+/// Prints a line for the person at the terminal. It bypasses libtest's capture, which would show the line
+/// only on failure.
 pub(crate) fn announce(line: &str) {
     // A closed standard error is no reason to fail a test.
     let _ = writeln!(std::io::stderr(), "queuewarden-e2e: {line}");

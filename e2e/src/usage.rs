@@ -1,25 +1,25 @@
-//! What a process takes of the machine, as `/proc` tells it (`proc(5)`).
+//! Measures what a process uses of the machine, from `/proc` (`proc(5)`).
 
 use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-/// What one process takes.
+/// The resources that one process uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// Memory now, in bytes: `VmRSS`.
+    /// Current memory, in bytes: `VmRSS`.
     pub resident: u64,
     /// Most memory it ever had, in bytes: `VmHWM`.
     pub peak: u64,
-    /// Time on a processor since it started, in user mode and in the kernel.
+    /// Processor time since it started, in user mode and in the kernel.
     pub cpu: Duration,
     /// Open file descriptors.
     pub files: usize,
 }
 
 impl Usage {
-    /// Of the process with this number.
+    /// Returns the usage of the process with this ID.
     ///
     /// # Errors
     /// When it does not run.
@@ -44,7 +44,8 @@ fn kibibytes(status: &str, field: &str) -> Result<u64> {
     Ok(number.parse::<u64>()? * 1024)
 }
 
-/// Fields 14 and 15 of `stat`; the second is a name in parentheses that may contain anything.
+/// Returns the sum of fields 14 and 15 of `stat`; the second field is a name in parentheses that may contain
+/// anything.
 fn cpu(stat: &str) -> Result<Duration> {
     let (_, fields) = stat.rsplit_once(')').context("no name in stat")?;
     let mut times = fields.split_whitespace().skip(11);
@@ -54,10 +55,10 @@ fn cpu(stat: &str) -> Result<Duration> {
     Ok(Duration::from_millis(ticks * 1000 / second.max(1)))
 }
 
-/// The machine in a few words: processors, memory, kernel.
+/// Describes the machine in a few words: processors, memory, kernel.
 ///
 /// # Errors
-/// When `/proc` does not tell.
+/// When `/proc` does not contain it.
 pub fn machine() -> Result<String> {
     let processors = std::thread::available_parallelism()?;
     let info = fs::read_to_string("/proc/cpuinfo")?;

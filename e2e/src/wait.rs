@@ -1,18 +1,19 @@
-//! Waiting for a condition.
+//! Waits for a condition.
 //!
-//! A test that sleeps is slow when the machine is fast and wrong when it is slow. [`eventually`] polls and, when the time is
-//! up, says what it waited for and what it saw last.
+//! A test that sleeps is slow when the machine is fast and wrong when it is slow. [`eventually`] polls and,
+//! after the timeout, reports the condition and the last observation.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 
-/// How long a test waits for something that takes a healthy bed well under a second. Generous, because a slow machine is no
-/// failure; a condition that holds earlier returns earlier.
+/// Timeout for something that takes a healthy test cluster well under a second. It is generous, because a
+/// slow machine is no failure; a condition that holds earlier returns earlier.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// For what takes a healthy bed some seconds, such as a scheduler that fails to start.
+/// Timeout for something that takes a healthy test cluster some seconds, such as a scheduler that fails to
+/// start.
 pub const LONG: Duration = Duration::from_mins(2);
 
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -20,8 +21,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
 /// Calls `probe` until it returns `Ok(Some(value))`.
 ///
-/// `Ok(None)` means "not yet". An error means "not yet" too, because an API server that restarts is a normal sight here; the
-/// last one is reported when `timeout` is over. A probe that hangs is cut off at the timeout.
+/// `Ok(None)` means "not yet". An error means "not yet" too, because API servers often restart here; the last
+/// error is reported after `timeout`. A probe that hangs is cut off at the timeout.
 ///
 /// # Errors
 /// When the condition did not hold within `timeout`.

@@ -1,4 +1,4 @@
-//! Webhooks as `manifests/` ships them, whose Service is an address here.
+//! Installs webhooks as `manifests/` ships them, with an address here instead of their Service.
 
 use std::fmt::Debug;
 
@@ -17,14 +17,15 @@ use crate::bed::Bed;
 use crate::doors::Doors;
 use crate::furniture::gone;
 
-/// A part of the names of queuewarden's own.
+/// A part of the names of queuewarden's own webhooks.
 const OURS: &str = "queuewarden";
 
 impl Bed {
-    /// Applies a kustomization of `manifests/`; its webhooks knock at these doors. `change` is made to each webhook configuration before.
+    /// Applies a kustomization of `manifests/`; its webhooks call these endpoints. `change` is applied to
+    /// each webhook configuration before.
     ///
     /// # Errors
-    /// When the folder is none, has no webhook, or the API server refuses it.
+    /// When the folder is no kustomization, has no webhook, or the API server refuses it.
     pub async fn install_webhooks(
         &self,
         folder: &str,
@@ -51,7 +52,7 @@ impl Bed {
         self.apply_text(&list.to_string(), "queuewarden-e2e").await
     }
 
-    /// Removes queuewarden's webhooks: nothing but a test installs them.
+    /// Removes queuewarden's webhooks, which only tests install.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -60,7 +61,7 @@ impl Bed {
         remove(&Api::<ValidatingWebhookConfiguration>::all(self.client()?)).await
     }
 
-    /// Removes queuewarden's admission policies and what binds them, which tests may have changed.
+    /// Removes queuewarden's admission policies and their bindings, which tests may have changed.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -81,7 +82,7 @@ async fn remove<K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug
     Ok(())
 }
 
-/// Makes an address of a Service.
+/// Replaces a Service by an address.
 fn redirect(webhook: &mut Value, doors: &Doors) -> Result<()> {
     let client = webhook.get_mut("clientConfig").context("the webhook has no clientConfig")?;
     let path = client.pointer("/service/path").and_then(Value::as_str).context("the webhook has no path")?;

@@ -1,4 +1,4 @@
-//! `YuniKorn`: its processes and its REST interface.
+//! Runs `YuniKorn`'s processes, and queries its REST interface.
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -14,16 +14,17 @@ use crate::assets::Servers;
 use crate::process::Process;
 use crate::wait::eventually;
 
-/// The namespace the scheduler and its `ConfigMaps` live in.
+/// The namespace of the scheduler and its `ConfigMaps`.
 pub const NAMESPACE: &str = "yunikorn";
-/// The `ConfigMap` Helm owns.
+/// The `ConfigMap` that Helm owns.
 pub const DEFAULTS: &str = "yunikorn-defaults";
-/// The `ConfigMap` queuewarden writes.
+/// The `ConfigMap` that queuewarden writes.
 pub const CONFIGS: &str = "yunikorn-configs";
-/// Ports fixed in `YuniKorn`'s code (yunikorn-core `webservice.go:69`, k8shim `admissioncontroller/main.go:44`).
+/// Ports fixed in `YuniKorn`'s code (yunikorn-core `webservice.go:69`, k8shim
+/// `admissioncontroller/main.go:44`).
 pub(crate) const REST: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9080);
 pub(crate) const ADMISSION: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9089);
-/// Must match the certificate the admission controller makes for itself.
+/// The name of the Service; it must match the certificate that the admission controller makes for itself.
 pub(crate) const ADMISSION_SERVICE: &str = "yunikorn-admission-controller-service";
 pub(crate) const ADMISSION_SECRET: &str = "admission-controller-secrets";
 pub(crate) const ADMISSION_WEBHOOKS: [(&str, &str); 2] = [
@@ -45,18 +46,21 @@ pub(crate) fn admission_controller(servers: &Servers, directory: &Path, kubeconf
         .env("KUBECONFIG", kubeconfig)
 }
 
-/// Fails when somebody else listens where `YuniKorn` will.
+/// Fails when another process listens on one of `YuniKorn`'s ports.
 pub(crate) fn check_ports() -> Result<()> {
     for address in [REST, ADMISSION] {
         TcpListener::bind(address).with_context(|| {
-            format!("YuniKorn's port {address} is taken: stop the other YuniKorn, or run the tests in `unshare -Urn`")
+            format!(
+                "YuniKorn's port {address} is taken: stop the other YuniKorn, or run the tests in \
+                 `unshare -Urn`"
+            )
         })?;
     }
     Ok(())
 }
 
-/// `YuniKorn`'s checksum of a `queues.yaml` text, as `/ws/v1/config` shows it: SHA-256 in upper-case hex. Exact unless the
-/// text contains `checksum: ` (yunikorn-core `config.go:195-208`).
+/// Returns `YuniKorn`'s checksum of a `queues.yaml` text, as `/ws/v1/config` shows it: SHA-256 in upper-case
+/// hex. It is exact unless the text contains `checksum: ` (yunikorn-core `config.go:195-208`).
 pub fn checksum(text: &str) -> String {
     Sha256::digest(text).iter().fold(String::new(), |mut hex, byte| {
         // Writing to a String cannot fail.
@@ -72,17 +76,17 @@ pub struct Rest {
     http: reqwest::Client,
 }
 
-/// An application the scheduler refused, as `/ws/v1/partition/default/applications/rejected` lists it.
+/// An application that the scheduler refused, as `/ws/v1/partition/default/applications/rejected` lists it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RejectedApplication {
     /// `applicationId` label.
     #[serde(rename = "applicationID")]
     pub application_id: String,
-    /// As resolved.
+    /// The user as resolved.
     #[serde(default)]
     pub user: String,
-    /// As resolved.
+    /// The groups as resolved.
     #[serde(default)]
     pub groups: Vec<String>,
     /// The whole reason; the pod's status has only a piece of it.
@@ -97,9 +101,9 @@ pub struct LiveQueue {
     pub path: String,
     /// `Active`, `Draining`, …
     pub status: String,
-    /// From the configuration, as opposed to made by a placement rule.
+    /// True for a queue of the configuration, false for one that a placement rule created.
     pub managed: bool,
-    /// Takes applications.
+    /// True when it takes applications.
     pub leaf: bool,
 }
 
@@ -109,7 +113,7 @@ impl Rest {
         Ok(Self { base: base.to_owned(), http })
     }
 
-    /// GET of a path below the base, JSON.
+    /// Sends a GET of a path below the base and returns the JSON.
     ///
     /// # Errors
     /// When the scheduler does not answer with JSON and a status of success.
@@ -120,7 +124,8 @@ impl Rest {
         Ok(response.error_for_status()?.json().await?)
     }
 
-    /// The active configuration as parsed: capitalised keys (`Partitions[].Queues[].SubmitACL`, `Checksum`, `Extra`).
+    /// Returns the active configuration as parsed: capitalised keys (`Partitions[].Queues[].SubmitACL`,
+    /// `Checksum`, `Extra`).
     ///
     /// # Errors
     /// When the scheduler does not answer.
@@ -128,7 +133,7 @@ impl Rest {
         self.get("/ws/v1/config").await
     }
 
-    /// The checksum of the active `queues.yaml`; compare with [`checksum`].
+    /// Returns the checksum of the active `queues.yaml`; compare with [`checksum`].
     ///
     /// # Errors
     /// When the scheduler does not answer.
@@ -158,7 +163,7 @@ impl Rest {
         .await
     }
 
-    /// All live queues of partition `default`, parents first.
+    /// Returns all live queues of partition `default`, parents first.
     ///
     /// # Errors
     /// When the scheduler does not answer.
@@ -180,7 +185,7 @@ impl Rest {
         Ok(queues)
     }
 
-    /// The applications refused so far, over the scheduler's life.
+    /// Returns the applications refused so far, over the scheduler's life.
     ///
     /// # Errors
     /// When the scheduler does not answer.
@@ -188,7 +193,7 @@ impl Rest {
         Ok(serde_json::from_value(self.get("/ws/v1/partition/default/applications/rejected").await?)?)
     }
 
-    /// Asks the validator behind `YuniKorn`'s admission webhook: `Err` is its reason.
+    /// Runs the validator behind `YuniKorn`'s admission webhook: `Err` is its reason.
     ///
     /// # Errors
     /// The outer one when the scheduler does not answer.

@@ -1,4 +1,5 @@
-//! The served resources `access.queuewarden.dev`, asked through a real API server by the real kubectl, and past it.
+//! Tests the served resources `access.queuewarden.dev` through a real API server with the real kubectl, and
+//! without either.
 
 use std::process::Stdio;
 
@@ -18,7 +19,7 @@ use crate::operator::{acl, config_is, open_base, refresh_no_more};
 const PASSING: &str = "queuewarden-e2e-passing";
 const QUEUES: &str = "/apis/access.queuewarden.dev/v1alpha1/queues";
 
-/// What kubectl did.
+/// The result of a kubectl command.
 struct Ended {
     code: Option<i32>,
     out: String,
@@ -31,7 +32,7 @@ impl std::fmt::Display for Ended {
     }
 }
 
-/// Runs kubectl as administrator, with all it says.
+/// Runs kubectl as administrator, and returns all its output.
 async fn kubectl(bed: &Bed, command: &str, input: &str) -> Result<Ended> {
     let kubectl = tokio::task::spawn_blocking(|| Servers::get().map(|servers| servers.kubectl())).await??;
     let cache = tempfile::tempdir()?;
@@ -55,7 +56,7 @@ async fn kubectl(bed: &Bed, command: &str, input: &str) -> Result<Ended> {
     })
 }
 
-/// An operator with open doors behind the API server, and these grants in force.
+/// Returns an operator that serves its endpoints behind the API server, with these grants in force.
 async fn serving(bed: &Bed) -> Result<(Operator<'_>, Doors)> {
     bed.install().await?;
     let url = bed.scheduler_url();
@@ -129,7 +130,7 @@ async fn kubectl_reads_queues() -> Result<()> {
     .await
 }
 
-/// A queue that a placement rule has made is shown as long as it is there.
+/// A queue that a placement rule has created is shown as long as it exists.
 #[tokio::test]
 async fn dynamic_queues_are_shown() -> Result<()> {
     on_a_bed(async |bed, _operator, _doors| {
@@ -146,7 +147,7 @@ async fn dynamic_queues_are_shown() -> Result<()> {
     .await
 }
 
-/// Doors and statuses say what the scheduler lets through, not what it was told to.
+/// Endpoints and statuses report what the scheduler lets through, not the text that was written for it.
 #[tokio::test]
 async fn what_the_scheduler_does_not_take_does_not_count() -> Result<()> {
     on_a_bed(async |bed, _operator, _doors| {
@@ -311,7 +312,7 @@ async fn slips_are_told() -> Result<()> {
     .await
 }
 
-/// The resource is known, so that nothing is guessed; who answers is another matter: here a role.
+/// The resource is known, so kubectl guesses nothing; the answer comes from somewhere else: here from a role.
 #[tokio::test]
 async fn can_i_knows_the_resource() -> Result<()> {
     on_a_bed(async |bed, _operator, _doors| {
@@ -337,7 +338,7 @@ async fn can_i_knows_the_resource() -> Result<()> {
     .await
 }
 
-/// Who does not use queues does not notice that nobody serves them.
+/// Clients that do not use queues do not notice that nobody serves them.
 #[tokio::test]
 async fn the_cluster_works_without_the_doors() -> Result<()> {
     on_a_bed(async |bed, operator, doors| {
@@ -359,7 +360,7 @@ async fn the_cluster_works_without_the_doors() -> Result<()> {
             ended.code == Some(1) && ended.err.contains("currently unable to handle the request"),
             "{ended}"
         );
-        // A namespace is not gone before the API server knows of everything that may be in it.
+        // A namespace is not removed before the API server knows of everything that may be in it.
         bed.kubectl(&["delete", "namespace", PASSING, "--wait=false"]).await?;
         let unknown = "--for=condition=NamespaceDeletionDiscoveryFailure=True";
         bed.kubectl(&["wait", unknown, "namespace", PASSING, "--timeout=60s"]).await?;
@@ -391,7 +392,7 @@ async fn strangers_are_nobody() -> Result<()> {
         let api_server = doors.client_with(&own)?;
         let answer = as_admin(&api_server).await?;
         ensure!(answer.status() == 200, "{answer:?}");
-        // Without a name in the headers the certificate alone is nobody's.
+        // Without a name in the headers the certificate alone identifies nobody.
         let answer = api_server.get(doors.url(QUEUES)).send().await?;
         ensure!(answer.status() == 401, "{answer:?}");
         Ok(())

@@ -1,6 +1,7 @@
-//! `user.info` in a real cluster: what the API server makes of requests with `YuniKorn`'s admission controller, and what the model says.
+//! Compares `user.info` in a real cluster with the model: the API server's result for requests with
+//! `YuniKorn`'s admission controller, and the model's.
 //!
-//! All requests but one are dry runs: the admission controller is asked all the same, and nothing stays behind.
+//! All requests but one are dry runs: they reach the admission controller all the same, and leave nothing.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ const IGNORED: &str = "queuewarden-e2e-ignored";
 const UNLABELLED: &str = "queuewarden-e2e-unlabelled";
 const DRY: PostParams = PostParams { dry_run: true, field_manager: None };
 
-/// A request that is made of the API server and of the model.
+/// A request that goes to the API server and to the model.
 #[derive(Debug, Clone)]
 struct Case {
     operation: Operation,
@@ -77,7 +78,7 @@ fn texts(pairs: &[(&str, &str)]) -> Texts {
 const BOB: Option<&str> = Some(r#"{"user":"bob","groups":["ops"]}"#);
 const CONTROLLER: &str = "system:serviceaccount:kube-system:job-controller";
 
-/// With the keys as they are by default, but for `ext`.
+/// Returns cases with the default keys, except `ext`.
 fn usual() -> Vec<Case> {
     vec![
         create("Pod", "alice", None),
@@ -180,8 +181,8 @@ async fn the_api_server_answers_as_the_model_says() -> Result<()> {
     .await
 }
 
-/// The admission controller reads its keys and the namespaces when it hears of them. Under the new keys, and no others before, this user may
-/// set `user.info`.
+/// Waits until the admission controller has read its new keys and namespaces. Under the new keys, and no
+/// others before, this user may set `user.info`.
 async fn wait_until_read(bed: &Bed, probe: &'static str) -> Result<()> {
     eventually(&format!("the admission controller to let {probe} through"), PATIENCE, || async {
         let mut read = true;
@@ -198,7 +199,7 @@ async fn wait_until_read(bed: &Bed, probe: &'static str) -> Result<()> {
     .await
 }
 
-/// The object as the API server would store it, or its refusal.
+/// Returns the object as the API server would store it, or its refusal.
 async fn ask(bed: &Bed, case: &Case) -> Result<Result<Value, String>> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group(case.kind), "v1", case.kind));
     let client = bed.as_user(case.user, case.groups)?;
@@ -225,7 +226,7 @@ async fn compare(bed: &Bed, case: &Case, conf: &Conf) -> Result<()> {
     let evaluation = admission::evaluate(&request(case), &surroundings(case.namespace), conf);
     match (&evaluation.outcome, ask(bed, case).await?) {
         (Outcome::Denied(message), Err(theirs)) => {
-            // What is no JSON is said in our words; that it is refused, and for this, is the same.
+            // Invalid JSON is reported in our own words; the refusal and its reason are the same.
             let unreadable = message.contains(" cannot be read: ")
                 && ["json: ", "invalid character", "unexpected end of JSON"]
                     .iter()
@@ -259,7 +260,8 @@ fn stored(texts: Option<&Value>) -> Result<Texts> {
     texts.map_or_else(|| Ok(Texts::new()), |texts| serde_json::from_value(texts.clone()).context("no texts"))
 }
 
-/// The request as the admission controller gets it: the user is authenticated, the scheduler has its default.
+/// Returns the request as the admission controller gets it: the user is authenticated, the scheduler has its
+/// default.
 fn request(case: &Case) -> Request {
     let mut groups: Vec<String> = case.groups.iter().map(ToString::to_string).collect();
     groups.push("system:authenticated".to_owned());
@@ -297,7 +299,7 @@ fn group(kind: &str) -> &'static str {
     }
 }
 
-/// Where the object has what becomes a pod's.
+/// Returns the path of the part that becomes a pod's.
 fn template(kind: &str) -> &'static str {
     match kind {
         "Pod" => "",
@@ -332,7 +334,7 @@ fn object(case: &Case) -> Value {
     json!({"apiVersion": version, "kind": case.kind, "metadata": metadata, "spec": spec})
 }
 
-/// A pod that was there before the admission controller, and so has no `user.info`.
+/// A pod that existed before the admission controller, and so has no `user.info`.
 const OLD_POD: &str = "{apiVersion: v1, kind: Pod, metadata: {name: old, namespace: queuewarden-e2e, labels: {applicationId: app-1}},
     spec: {containers: [{name: c, image: i}]}}";
 

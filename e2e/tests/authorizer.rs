@@ -1,4 +1,5 @@
-//! `kubectl auth can-i` through an API server that asks queuewarden, and an API server whose authorizer is broken.
+//! Tests `kubectl auth can-i` through an API server that queries queuewarden, and an API server whose
+//! authorizer is broken.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -14,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::operator::{configure, grant};
 
-/// Of what the API server remembers.
+/// Flags that limit how long the API server caches answers.
 const TTL: &[&str] = &["--authorized-ttl=2s", "--unauthorized-ttl=1s"];
 const PROD: &str = "queues.queuewarden.dev/root.prod";
 /// A resource `queues` that the API server serves, so that kubectl sends its group.
@@ -33,7 +34,7 @@ spec:
       schema: {openAPIV3Schema: {type: object}}
 ";
 
-/// An operator with its doors open, and sue in root.prod, which ops administer.
+/// Returns an operator that serves its endpoints, with sue in root.prod, which ops administer.
 async fn doors(bed: &Bed) -> Result<Option<(Operator<'_>, Doors)>> {
     if !bed.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
         return Ok(None);
@@ -60,9 +61,9 @@ async fn can_i_answers_in_every_spelling() -> Result<()> {
         written_down(&operator).await?;
         ensure!(bed.can_i("sue", "x", &["submit", "/yunikorn/queues/root.prod"]).await?.yes);
         ensure!(!bed.can_i("bob", "x", &["submit", "/yunikorn/queues/root.prod"]).await?.yes);
-        // All queues: only what the root grants.
+        // A query about all queues: only the root's grants count.
         ensure!(!bed.can_i("sue", "x", &["submit", "queues.queuewarden.dev"]).await?.yes);
-        // A role with every verb does not make the scheduler take anything.
+        // A role with every verb does not make the scheduler accept anything.
         bed.kubectl(&[
             "create",
             "clusterrolebinding",
@@ -75,7 +76,7 @@ async fn can_i_answers_in_every_spelling() -> Result<()> {
         let rbac = bed.can_i("bob", "x", &["get", PROD]).await?;
         bed.kubectl(&["delete", "clusterrolebinding", "e2e-everything"]).await?;
         ensure!(!bob.yes && rbac.yes, "{bob:?} {rbac:?}");
-        // The same when the API server knows the resource.
+        // The answers are the same when the API server knows the resource.
         bed.apply_text(SERVED, "tests").await?;
         bed.crds_established().await?;
         let served = everyone_is_answered(bed, PROD).await;
@@ -85,7 +86,7 @@ async fn can_i_answers_in_every_spelling() -> Result<()> {
     .await
 }
 
-/// Each decision is counted, and has a line that says who asked about whom.
+/// Checks that each decision is counted, and logged with the caller and the subject.
 async fn written_down(operator: &Operator<'_>) -> Result<()> {
     for (verb, decision, clause) in [
         ("submit", "allowed", "submitacl"),
@@ -178,10 +179,10 @@ async fn callers_in_the_cluster_ask_directly() -> Result<()> {
     .await
 }
 
-/// A namespace in which nobody but administrators has rights by RBAC.
+/// A namespace in which only administrators have rights by RBAC.
 const ELSEWHERE: &str = "default";
 
-/// A pod of sue's in root.prod: a Spark driver, as far as anybody here can tell.
+/// Returns a pod of sue's in root.prod: a Spark driver, as far as can be seen from here.
 fn driver() -> String {
     serde_json::json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -239,7 +240,8 @@ async fn applications_are_those_of_the_cluster_and_queue_administrators_may_kill
     .await
 }
 
-/// Both queues are asked: who may take the application out of root.prod, and who may put it into another one.
+/// Checks a move with both queues: the right to take the application out of root.prod, and the right to put
+/// it into another one.
 async fn moved(bed: &Bed, application: &str) -> Result<()> {
     grant(bed, "dev", "root.dev", "submit: {users: [sue, eve]}").await?;
     for (user, group, queue, expected) in [
@@ -252,7 +254,8 @@ async fn moved(bed: &Bed, application: &str) -> Result<()> {
         let target = format!("--subresource={queue}");
         let said = bed.can_i(user, group, &["move", application, &target, "-n", ELSEWHERE]).await?;
         ensure!(said.yes == expected, "{user} in {group} moves it to {queue}: {said:?}");
-        // A no names the queue that is in the way: the one it is in to eve, who is nobody there, else the other one.
+        // A no names the queue that prevents it: for eve, who has no rights there, the current queue,
+        // otherwise the other one.
         let part = if user == "eve" { "root.prod" } else { queue };
         ensure!(expected || said.out.contains(part), "no reason: {said:?}");
     }
@@ -260,7 +263,7 @@ async fn moved(bed: &Bed, application: &str) -> Result<()> {
     Ok(())
 }
 
-/// An authorizer that is broken in a way that can be chosen.
+/// An authorizer that is broken in a chosen way.
 struct Broken {
     address: String,
     how: Arc<AtomicU8>,
@@ -291,7 +294,8 @@ impl Broken {
                     }
                 };
                 tokio::spawn(async move {
-                    // The whole request comes in one piece, or enough of it: what is sent back does not depend on it.
+                    // The whole request comes in one piece, or enough of it: the answer does not depend on
+                    // it.
                     let mut request = [0; 4096];
                     let _ = stream.read(&mut request).await;
                     let _ = stream.write_all(answer.as_bytes()).await;
@@ -322,7 +326,7 @@ async fn a_broken_authorizer_does_not_break_the_cluster() -> Result<()> {
         .await?;
         cluster_works(bed, "down").await?;
 
-        // The same configuration, but for where it leads.
+        // The same configuration with another address.
         let broken = Broken::start().await?;
         let kubeconfig = std::fs::read_to_string(&authorizer.kubeconfig)?;
         let other = authorizer.kubeconfig.with_extension("broken");
@@ -337,7 +341,7 @@ async fn a_broken_authorizer_does_not_break_the_cluster() -> Result<()> {
         for (how, name) in [(HANGS, "slow"), (GARBAGE, "garbage"), (FAILS, "500"), (CLOSES, "closed")] {
             broken.how.store(how, Ordering::Relaxed);
             let begin = Instant::now();
-            // Another name each time: nothing is remembered of it.
+            // Another name each time, so that no cached answer is used.
             let said =
                 bed.can_i("sue", "x", &["submit", &format!("queues.queuewarden.dev/root.{name}")]).await?;
             ensure!(!said.yes, "{name}: {said:?}");
@@ -350,7 +354,7 @@ async fn a_broken_authorizer_does_not_break_the_cluster() -> Result<()> {
     .await
 }
 
-/// What is not asked of queuewarden does not wait for it.
+/// Checks that requests which do not concern queuewarden do not wait for it.
 async fn cluster_works(bed: &Bed, how: &str) -> Result<()> {
     let begin = Instant::now();
     ensure!(bed.can_i("sue", "x", &["list", "pods", "--namespace", NAMESPACE]).await?.yes, "{how}");

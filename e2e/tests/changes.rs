@@ -1,4 +1,5 @@
-//! `queuewarden diff` says of a real cluster what a change will do, and after it is applied the scheduler does so.
+//! Compares the prediction of `queuewarden diff` about a change of a real cluster with the scheduler's
+//! behaviour after it.
 
 use std::path::Path;
 
@@ -9,7 +10,8 @@ use queuewarden_e2e::{Bed, Kind, Operator, eventually};
 
 use crate::cli::{ask, asker};
 
-/// A `QueueAcl` that lets these users and groups submit to root.team, and a new one for a queue below it.
+/// Returns a `QueueAcl` that lets these users and groups submit to root.team, and a new one for a queue below
+/// it.
 fn change(user: &str, group: &str) -> String {
     format!(
         "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: team}}\n\
@@ -19,11 +21,11 @@ fn change(user: &str, group: &str) -> String {
     )
 }
 
-/// Who is asked about, with the one group each is in, and the queues.
+/// The users to check, each with a group, and the queues.
 const PEOPLE: [(&str, &str); 4] = [("alice", "qa"), ("bob", "qa"), ("carol", "qa"), ("dave", "devs")];
 const QUEUES: [&str; 2] = ["root.team.batch", "root.team.adhoc"];
 
-/// Who gets into which queue of the running scheduler.
+/// Returns who may submit to which queue of the running scheduler.
 async fn really(bed: &Bed) -> Result<Vec<bool>> {
     let mut allowed = Vec::new();
     for (user, group) in PEOPLE {
@@ -34,7 +36,7 @@ async fn really(bed: &Bed) -> Result<Vec<bool>> {
     Ok(allowed)
 }
 
-/// The rows of the difference between what the cluster has and what the objects in the file would make of it.
+/// Returns the rows of the difference between the cluster's objects and those in the file.
 async fn difference(kubeconfig: &Path, file: &Path, expected: i32) -> Result<Vec<String>> {
     let ended = ask(kubeconfig, &format!("diff -f {} -o csv --no-headers", file.display())).await?;
     ensure!(ended.code == Some(expected), "{ended}");
@@ -74,7 +76,7 @@ async fn what_a_change_is_said_to_do_it_does() -> Result<()> {
         })
         .await
         .context("after the change")?;
-        // It is there now, so that applying it again changes nothing.
+        // It exists now, so applying it again changes nothing.
         let rows = difference(&kubeconfig, &file, 0).await?;
         ensure!(rows.is_empty(), "{rows:#?}");
         for (now, code, who) in [("carol, dave", 1, "user/dave\n"), ("", 0, "user/carol\n")] {

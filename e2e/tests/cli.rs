@@ -1,4 +1,4 @@
-//! The commands that answer questions, asked of a real cluster by somebody who may only read.
+//! Tests the commands that answer questions, on a real cluster, by a user who may only read.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Bed, Kind, Operator, assets, eventually, yunikorn};
 use serde_json::{Value, json};
 
-/// Who asks.
+/// The user who runs the commands.
 const ASKER: &str = "asker";
 
-/// What a command did.
+/// The result of a command.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
@@ -20,7 +20,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// What a program left behind.
+    /// Reads the output of a program.
     pub(crate) fn of(output: std::process::Output) -> Result<Self> {
         Ok(Self {
             code: output.status.code(),
@@ -53,7 +53,8 @@ pub(crate) async fn ask(kubeconfig: &Path, command: &str) -> Result<Ended> {
     Ended::of(output)
 }
 
-/// A `ServiceAccount` that may read `YuniKorn`'s ConfigMaps, and with `ours` the objects of ours by the role that is shipped for it.
+/// Returns a `ServiceAccount` that may read `YuniKorn`'s ConfigMaps, and with `ours` our objects by the role
+/// that is shipped for it.
 pub(crate) async fn asker(bed: &Bed, maps: bool, ours: bool) -> Result<PathBuf> {
     let subject = json!([{"kind": "ServiceAccount", "name": ASKER, "namespace": NAMESPACE}]);
     let rbac = "rbac.authorization.k8s.io";
@@ -129,7 +130,7 @@ async fn what_is_answered_is_what_the_scheduler_does() -> Result<()> {
     .await
 }
 
-/// Entries come from the objects that wrote them, and whoever asks is known.
+/// Entries come from the objects that wrote them, and the caller's identity is known.
 async fn origins(kubeconfig: &Path) -> Result<()> {
     for source in ["", " --live"] {
         let ended = ask(kubeconfig, &format!("who-can submit root.prod -o csv{source}")).await?;
@@ -145,7 +146,7 @@ async fn origins(kubeconfig: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The text of a tree in which only `user` may submit to root.
+/// Returns the text of a tree in which only `user` may submit to root.
 fn only(user: &str) -> String {
     format!("partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: '{user}'\n")
 }
@@ -160,7 +161,7 @@ async fn a_scheduler_that_runs_something_else_is_told() -> Result<()> {
         bed.yunikorn()?.wait_for_text(&only("alice"), PATIENCE).await?;
         let ended = ask(&kubeconfig, &format!("can-i submit root.a --as alice {live}")).await?;
         ensure!(!ended.expect(0, "yes\n")?.err.contains("another configuration"), "{ended}");
-        // Two blanks: the validator lets it through, and the scheduler keeps what it has.
+        // Two spaces: the validator lets it through, and the scheduler keeps what it has.
         bed.set_configs(&only("alice  x")).await?;
         let refused = ask(&kubeconfig, "can-i submit root.a --as alice").await?;
         refused.expect(3, "")?;

@@ -1,4 +1,4 @@
-//! The operator's doors, as their callers find them.
+//! Tests the operator's endpoints, as their callers see them.
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::{Bed, Capability, Operator};

@@ -1,4 +1,5 @@
-//! End-to-end tests: the operator in a real cluster. One binary, so that all tests share one bed.
+//! End-to-end tests of the operator in a real cluster. They are one binary, so that all tests share one test
+//! cluster.
 
 mod access;
 mod admission;

@@ -1,4 +1,5 @@
-//! `status`, `check` and `collect` on a real cluster: in order, and with each thing broken that they look at.
+//! Tests `status`, `check` and `collect` on a real cluster: in order, and with each thing broken that they
+//! check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -20,7 +21,8 @@ use crate::operator::{configure, grant};
 /// The level of each check.
 type Levels = BTreeMap<String, String>;
 
-/// The operator with its doors open and a webhook of its own kinds, and a Deployment that says it runs.
+/// Starts the operator with its endpoints served and a webhook of its own kinds, and a Deployment that claims
+/// to run.
 pub(crate) async fn installed(bed: &Bed) -> Result<(Operator<'_>, Doors)> {
     bed.install().await?;
     configure(bed, "").await?;
@@ -29,7 +31,8 @@ pub(crate) async fn installed(bed: &Bed) -> Result<(Operator<'_>, Doors)> {
     let (operator, doors) = Operator::start_self_certified(bed, &[]).await?;
     bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
     bed.register(&doors, "validating").await?;
-    // Nobody here starts pods: what the kubelet and the controllers would say is said for them.
+    // Nobody here starts pods, so the test writes the status that the kubelet and the controllers would
+    // write.
     let status = json!({"status": {"replicas": 2, "readyReplicas": 2}}).to_string();
     bed.kubectl(&[
         "-n",
@@ -47,7 +50,7 @@ pub(crate) async fn installed(bed: &Bed) -> Result<(Operator<'_>, Doors)> {
     Ok((operator, doors))
 }
 
-/// What `check` says, and its exit code.
+/// Returns the output of `check`, and its exit code.
 async fn checked(kubeconfig: &Path) -> Result<(Option<i32>, Levels, String)> {
     let ended = ask(kubeconfig, "check -o json").await?;
     let answer: Value = serde_json::from_str(&ended.out).with_context(|| ended.to_string())?;
@@ -58,7 +61,7 @@ async fn checked(kubeconfig: &Path) -> Result<(Option<i32>, Levels, String)> {
     Ok((ended.code, levels, ended.out))
 }
 
-/// Whether an answer is as its schema says; one that lets everything through would prove nothing.
+/// Checks that an answer matches its schema, and that the schema refuses others.
 fn valid(schema: &str, answer: &Value) -> Result<()> {
     let validator = jsonschema::validator_for(&serde_json::from_str(schema)?)?;
     let problems: Vec<String> = validator.iter_errors(answer).map(|error| error.to_string()).collect();
@@ -166,7 +169,7 @@ async fn what_is_broken_is_named() -> Result<()> {
     .await
 }
 
-/// An object that grants nothing, a level that is none, and a key that hides the tree.
+/// Checks an object that grants nothing, an invalid level, and a key that hides the tree.
 async fn objects_and_maps(bed: &Bed, admin: &Path) -> Result<()> {
     let lost = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: lost}\nspec: {queue: root.nowhere, submit: {users: [x]}}\n";
     bed.kubectl_with_input(&["apply", "-f", "-"], lost).await?;
@@ -204,7 +207,7 @@ async fn objects_and_maps(bed: &Bed, admin: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A right that is taken, and given back.
+/// Takes a right away, and gives it back.
 async fn rights(bed: &Bed, admin: &Path) -> Result<()> {
     bed.kubectl(&["-n", yunikorn::NAMESPACE, "delete", "rolebinding", operator::NAME]).await?;
     let text = until(admin, "rights", "fail").await?;
@@ -218,7 +221,7 @@ async fn rights(bed: &Bed, admin: &Path) -> Result<()> {
     .await
 }
 
-/// Whoever may not look is told so, line by line, and gets what they may see.
+/// A user without rights gets a message in each line, and gets what they may see.
 #[tokio::test]
 async fn who_may_not_look_is_told() -> Result<()> {
     Bed::with(async |bed| {
@@ -245,7 +248,7 @@ async fn who_may_not_look_is_told() -> Result<()> {
     .await
 }
 
-/// The files of a bundle, without the folder they stand in.
+/// Returns the files of a bundle, without the folder that holds them.
 fn unpacked(file: &Path) -> Result<BTreeMap<String, String>> {
     let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(std::fs::File::open(file)?));
     let mut files = BTreeMap::new();
@@ -261,8 +264,8 @@ fn unpacked(file: &Path) -> Result<BTreeMap<String, String>> {
     Ok(files)
 }
 
-/// Everything that must not be in a bundle: what is in any Secret, the tokens people are known by, and what was hidden where it does
-/// not belong.
+/// Returns everything that must not be in a bundle: the content of any Secret, the tokens of users, and
+/// secrets that were hidden elsewhere.
 async fn secrets(bed: &Bed) -> Result<Vec<String>> {
     let all: Api<Secret> = Api::all(bed.client()?);
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! How many decisions queuewarden makes, and how long each takes: measurements, which fail only when an answer is wrong.
-//! `just load` runs it, with a release build.
+//! Measures how many decisions queuewarden makes, and how long each takes; fails only when an answer is
+//! wrong. `just load` runs it, with a release build.
 
 use std::fmt;
 use std::hint::black_box;
@@ -19,14 +19,14 @@ use yunikorn_access::review::{self, NoApplications, Opinion, World};
 
 use crate::operator::{configure, grant};
 
-/// How long each measurement takes.
+/// Duration of each measurement.
 const TIME: Duration = Duration::from_secs(5);
 /// Requests at once.
 const AT_ONCE: [usize; 3] = [1, 4, 16];
 /// Decisions of the evaluator alone.
 const ROUNDS: u32 = 100_000;
 
-/// As kube-apiserver posts it.
+/// Returns a review as kube-apiserver posts it.
 fn review(queue: &str) -> Value {
     json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {},
         "spec": {"resourceAttributes": {"namespace": "default", "verb": "submit", "group": "queuewarden.dev", "version": "*",
@@ -54,13 +54,13 @@ impl fmt::Display for Figures {
     }
 }
 
-/// Asks as often as it goes, so many at once.
+/// Sends requests without a pause, so many at once.
 async fn load<F: Future<Output = Result<()>> + Send>(
     at_once: usize,
     ask: impl Fn() -> F + Send + Sync + 'static,
 ) -> Result<Figures> {
     let ask = Arc::new(ask);
-    // Connections are opened, and what is remembered is remembered, before the clock starts.
+    // Connections are opened, and caches are filled, before the clock starts.
     ask().await?;
     let begin = Instant::now();
     let tasks: Vec<_> = (0..at_once)
@@ -83,7 +83,7 @@ async fn load<F: Future<Output = Result<()>> + Send>(
     Ok(Figures { count: latencies.len(), took, latencies })
 }
 
-/// What one decision costs without everything around it.
+/// Returns the time of one decision without everything around it.
 async fn evaluator(bed: &Bed) -> Result<Duration> {
     let text = bed.config_value(yunikorn::CONFIGS, "queues.yaml").await?.context("no queues")?;
     let config = verdict(&text, &[]).config.context("no configuration")?;
@@ -116,7 +116,7 @@ async fn decisions_per_second() -> Result<()> {
         println!("the evaluator alone (in the build of this test): {:?} a decision", evaluator(bed).await?);
         let client = doors.client()?;
         for at_once in AT_ONCE {
-            // The same request, whose body is read and which nobody answers.
+            // The same request, whose body is read and which is not decided.
             for (name, path, code) in
                 [("empty handler,", "/nothing", 404), ("/authorize,", "/authorize", 200)]
             {
@@ -130,7 +130,7 @@ async fn decisions_per_second() -> Result<()> {
                         Ok(answer.bytes().await?)
                     }
                 };
-                // What reads the answer is in a debug build, and would be what is measured.
+                // The code that reads the answer is a debug build, and would dominate the measurement.
                 let expected = ask().await?;
                 ensure!(
                     code == 404 || serde_json::from_slice::<Value>(&expected)?["status"]["allowed"] == true
@@ -150,7 +150,7 @@ async fn decisions_per_second() -> Result<()> {
             }
             let (kube, next) = (bed.client()?, Arc::new(AtomicU64::new(0)));
             let figures = load(at_once, move || {
-                // Another name each time: the API server remembers answers.
+                // Another name each time, because the API server caches answers.
                 let name = format!("root.prod.n{}-{at_once}", next.fetch_add(1, Ordering::Relaxed));
                 let kube = kube.clone();
                 async move {

@@ -1,4 +1,5 @@
-//! What people watch queuewarden by: its alerts and its dashboard as Prometheus reads them, and its log while it runs.
+//! Tests the monitoring of queuewarden: its alerts and its dashboard as Prometheus reads them, and its log
+//! while it runs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +16,7 @@ fn of_the_project(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-/// What promtool says; an error when it is not content.
+/// Returns promtool's output; an error when it finds fault.
 fn promtool(args: &[&str]) -> Result<String> {
     let output = Command::new(assets::promtool()?).args(args).output().context("cannot run promtool")?;
     let said = [output.stdout, output.stderr].concat();
@@ -34,7 +35,7 @@ fn prometheus_reads_the_alerts_and_they_fire_when_they_should() -> Result<()> {
     Ok(())
 }
 
-/// As recording rules, with Grafana's variables filled in.
+/// Queries are checked as recording rules, with Grafana's variables filled in.
 #[test]
 fn prometheus_reads_the_queries_of_the_dashboard() -> Result<()> {
     let text = std::fs::read_to_string(of_the_project("manifests/monitoring/dashboard.json"))?;
@@ -57,7 +58,7 @@ fn prometheus_reads_the_queries_of_the_dashboard() -> Result<()> {
     Ok(())
 }
 
-/// An annotation of the `YuniKornConfig` is all it takes, and its end ends it.
+/// An annotation of the `YuniKornConfig` sets the level, and its removal resets it.
 #[tokio::test]
 async fn the_log_level_can_be_changed_while_it_runs() -> Result<()> {
     Bed::with(async |bed| {
@@ -84,7 +85,7 @@ async fn the_log_level_can_be_changed_while_it_runs() -> Result<()> {
         told("a word that is no level to be told", "This is no log level").await?;
         annotate("-").await?;
         told("the level to change back", "\"level\":\"as started\"").await?;
-        // The last change is the last word: what it has said since is of the old level.
+        // The last change decides: everything logged since then has the old level.
         let log = log()?;
         let after = log.rsplit_once("as started").context("it was told")?.1.to_owned();
         ensure!(!after.contains("\"DEBUG\""), "{after}");

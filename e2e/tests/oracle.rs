@@ -1,4 +1,5 @@
-//! The oracle itself: known answers of `YuniKorn` 1.8.0, so that nobody compares with something else by accident.
+//! Tests the oracle itself with known answers of `YuniKorn` 1.8.0, so that nobody compares with another
+//! version by accident.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -127,7 +128,8 @@ fn access_and_placement() -> Result<()> {
 
 #[test]
 fn a_panic_in_yunikorn_is_an_answer() -> Result<()> {
-    // A fixed rule's value that begins with `root` but not with `root.`: placement.go:156 slices out of bounds.
+    // A fixed rule's value that begins with `root` but not with `root.`: placement.go:156 slices out of
+    // bounds.
     let rule = "    placementrules: [{name: fixed, value: rootfoo, create: true}]\n    queues";
     let query = AccessQuery {
         subject: subject("alice", &["devs"]),

@@ -1,4 +1,5 @@
-//! The report's page in a real browser: files that the built binary writes, and the one that it serves.
+//! Tests the report's page in a real browser: files that the built binary writes, and the page that it
+//! serves.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,7 +10,7 @@ use queuewarden_e2e::{Bed, Capability, Operator, assets, browser};
 
 use crate::operator::configure;
 
-/// What is written about each set of files.
+/// The commands that are run on each set of files.
 const ANSWERS: [(&str, &[&str]); 3] = [
     ("html", &["report", "-o", "html"]),
     ("report.json", &["report", "-o", "json"]),
@@ -19,7 +20,7 @@ const ANSWERS: [(&str, &[&str]); 3] = [
 /// Departments, their teams, and their jobs: with root, and without the last job, 5,000 queues.
 const TREE: [usize; 3] = [50, 9, 10];
 
-/// A configuration of 5,000 queues; some grant something to users, groups or everyone.
+/// Returns a configuration of 5,000 queues; some grant something to users, groups or everyone.
 fn large() -> Result<String> {
     let [departments, teams, jobs] = TREE;
     let mut text = String::from(
@@ -55,7 +56,7 @@ fn large() -> Result<String> {
     Ok(text)
 }
 
-/// A configuration and objects whose texts are made to do harm, in a file of such a name.
+/// Writes a configuration and objects whose texts try to do harm, into a file of such a name.
 fn hostile(folder: &Path) -> Result<()> {
     let script = "</script><script>globalThis.harmed=true</script>";
     let queues = format!(
@@ -77,10 +78,10 @@ fn hostile(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the binary says about some files.
+/// Returns the binary's answer about some files.
 async fn answer(program: &Path, files: &Path, args: &[&str]) -> Result<Vec<u8>> {
     let mut command = tokio::process::Command::new(program);
-    // By its name alone, as somebody who is in that directory would: that is what the page shows.
+    // The file is given by its name alone, as from within that directory, because the page shows this name.
     let (folder, name) = (files.parent().context("no directory")?, files.file_name().context("no name")?);
     let output =
         command.args(args).arg("-f").arg(name).current_dir(folder).env("NO_COLOR", "1").output().await?;

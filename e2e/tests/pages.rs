@@ -1,4 +1,5 @@
-//! The commands of the pages, typed as a reader would type them, one page after the other. Those of docs/install.md are run by `chart::installed`.
+//! Runs the commands of the pages as a reader would type them, one page after the other. `chart::installed`
+//! runs those of docs/install.md.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use queuewarden_e2e::{Bed, Capability, Operator};
 
 use crate::operator::configure;
 
-/// The blocks, by the page and how they begin, in the order in which they are typed.
+/// The blocks, by the page and their beginning, in the order in which they are typed.
 const STORY: [(&str, &str); 14] = [
     ("README.md", "kubectl apply --server-side -k manifests "),
     ("README.md", "kubectl apply -f prod.yaml"),
@@ -22,12 +23,12 @@ const STORY: [(&str, &str); 14] = [
     ("docs/doors.md", "kubectl apply --server-side -k manifests/submission"),
     ("docs/doors.md", "kubectl patch admissionpolicy default"),
     ("docs/identity.md", "kubectl apply --server-side -k manifests/user-info "),
-    // From here on the API server asks a Service that nobody is behind.
+    // From here on the API server calls a Service without endpoints.
     ("docs/delegation.md", "kubectl patch yunikornconfig default"),
     ("docs/gitops.md", "queuewarden validate --strict"),
 ];
 
-/// Blocks that are not typed here, and why.
+/// Blocks that are not typed here, with the reasons.
 const ELSEWHERE: [(&str, &str, &str); 8] = [
     ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
@@ -47,7 +48,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The pages of a folder, without those of folders in it, from the root of the repository.
+/// Returns the pages of a folder, without those of folders in it, from the root of the repository.
 pub(crate) fn pages(folder: &str) -> Result<Vec<String>> {
     let mut pages = Vec::new();
     for entry in std::fs::read_dir(root().join(folder))? {
@@ -61,7 +62,7 @@ pub(crate) fn pages(folder: &str) -> Result<Vec<String>> {
     Ok(pages)
 }
 
-/// The fenced blocks of a page in this language.
+/// Returns the fenced blocks of a page in this language.
 pub(crate) fn blocks(page: &str, language: &str) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(root().join(page)).with_context(|| page.to_owned())?;
     let fence = format!("```{language}\n");
@@ -105,14 +106,15 @@ async fn the_commands_of_the_pages_are_taken() -> Result<()> {
         for (page, start) in STORY {
             let text = blocks(page, "sh")?.into_iter().find(|block| block.starts_with(start));
             let text = text.with_context(|| format!("{page}: {start}"))?;
-            // Nobody here starts the Deployment: before anybody waits for the operator, it is started for it.
+            // Nobody here starts the Deployment, so the test starts the operator before anybody waits for it.
             if let Some((before, wait)) =
                 text.split_once("kubectl wait yunikornconfig/default --for=condition=Ready")
             {
                 bed.shell(folder.path(), before).await.with_context(|| page.to_owned())?;
                 configure(bed, "").await?;
                 operator = Some(Operator::start(bed).await?);
-                // The bed has applied it, too: a reader is the only one who has, and may change it.
+                // The test cluster has applied it, too. For a reader, only the reader has applied it, and may
+                // change it.
                 bed.kubectl(&[
                     "delete",
                     "deployments,services,networkpolicies",
@@ -126,7 +128,7 @@ async fn the_commands_of_the_pages_are_taken() -> Result<()> {
                     &format!("kubectl wait yunikornconfig/default --for=condition=Ready{wait}"),
                 )
                 .await?;
-                // What later pages change.
+                // The state that later pages change.
                 bed.kubectl_with_input(
                     &["apply", "-f", "-"],
                     &block("README.md", "yaml", "kind: AdmissionPolicy")?,
@@ -154,7 +156,7 @@ async fn the_commands_of_the_pages_are_taken() -> Result<()> {
     .await
 }
 
-/// A folder as a reader has it: the repository's folders, and the files that the pages show or name.
+/// Returns a folder as a reader has it: the repository's folders, and the files that the pages show or name.
 pub(crate) fn desk() -> Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     for name in ["manifests", "examples", "crds", "charts"] {

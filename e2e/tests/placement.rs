@@ -1,7 +1,9 @@
-//! Where generated pods really land, or how they are rejected, beside what the evaluator predicts.
+//! Compares the queues in which generated pods really land, or their rejections, with the evaluator's
+//! prediction.
 //!
-//! Pods of different users, with different labels, in namespaces with different annotations, are created one after the other. Before
-//! each, the scheduler is asked which queues it has; then the prediction is made, and then the scheduler has the word.
+//! Pods of different users, with different labels, in namespaces with different annotations, are created one
+//! after the other. Before each, the test reads the scheduler's queues; then it makes the prediction, and
+//! then the scheduler decides.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -28,13 +30,14 @@ use yunikorn_access::Tree;
 use yunikorn_access::placement::workload::labels;
 use yunikorn_access::placement::{Live, LiveQueue, Naming, Outcome, Placer, Workload};
 
-/// How many pods are drawn.
+/// The number of pods.
 const PODS: usize = 50;
-/// Which.
+/// The seed that selects the pods.
 const SEED: [u8; 32] = *b"where do generated pods land ...";
 const PARENT_QUEUE: &str = labels::PARENT_QUEUE;
 
-/// Every rule, a chain of parents, filters of each kind, and queues that some of the users may not enter.
+/// A configuration with every rule, a chain of parents, filters of each kind, and queues that some of the
+/// users may not use.
 const QUEUES: &str = r#"
 partitions:
   - name: default
@@ -72,7 +75,7 @@ partitions:
           - {name: default, submitacl: "grace,nobody guests"}
 "#;
 
-/// The namespaces, each with what it says about its parent queue.
+/// The namespaces, each with the annotation about its parent queue.
 const NAMESPACES: [(&str, &str); 5] = [
     ("place-none", ""),
     ("place-one", "root.tenants"),
@@ -81,7 +84,7 @@ const NAMESPACES: [(&str, &str); 5] = [
     ("place-absent", "root.not.there"),
 ];
 
-/// Who a pod says it is of.
+/// The way in which a pod states its user.
 #[derive(Debug, Clone)]
 enum Person {
     /// In the annotation, with groups.
@@ -98,7 +101,7 @@ struct Drawn {
     person: Person,
     namespace: (&'static str, &'static str),
     queue: (&'static str, &'static str),
-    /// Where the application's id is.
+    /// The location of the application's ID.
     id: &'static str,
     running: bool,
     secrets: Vec<&'static str>,
@@ -107,12 +110,12 @@ struct Drawn {
 #[tokio::test]
 async fn generated_pods_land_where_the_evaluator_says() -> Result<()> {
     Bed::with(async |bed| {
-        // What a scheduler has heard about users before is in its memory.
+        // The scheduler remembers what it has heard about users before.
         if !bed.can_run(&[Capability::SchedulerProcess])? {
             return Ok(());
         }
         let outcome = submit_all(bed).await;
-        // A bound pod that is left behind would be an application in the next test, too.
+        // A bound pod that remains would be an application in the next test, too.
         for (namespace, _) in NAMESPACES {
             let pods: Api<Pod> = Api::namespaced(bed.client()?, namespace);
             pods.delete_collection(&DeleteParams::default().grace_period(0), &ListParams::default()).await?;
@@ -132,7 +135,7 @@ async fn submit_all(bed: &Bed) -> Result<()> {
     for (number, drawn) in drawn.iter().enumerate() {
         *ends.entry(submit(bed, QUEUES, number, drawn).await?).or_insert(0) += 1;
     }
-    // A queue that is taken out of the configuration while an application runs in it drains.
+    // A queue that is removed from the configuration while an application runs in it drains.
     let person = || Person::Annotated("eve", vec!["x"]);
     let ask = |queue, namespace| Drawn {
         person: person(),
@@ -155,7 +158,8 @@ async fn submit_all(bed: &Bed) -> Result<()> {
     Ok(())
 }
 
-/// Predicts, submits, compares. Returns how it ended: the queue, or `YuniKorn`'s words behind the application's id.
+/// Predicts, submits, compares. Returns the outcome: the queue, or `YuniKorn`'s words after the application's
+/// ID.
 async fn submit(bed: &Bed, text: &str, number: usize, drawn: &Drawn) -> Result<String> {
     let rest = bed.yunikorn()?;
     let pod = drawn.pod(number)?;
@@ -202,14 +206,14 @@ async fn predict(
     }
 }
 
-/// What a person is told who asks about the manifest of the pod, with the scheduler at hand.
+/// Returns the command line's answer about the manifest of the pod, with the scheduler reachable.
 async fn told(bed: &Bed, pod: &Pod, person: &Person) -> Result<std::result::Result<String, String>> {
     let program = tokio::task::spawn_blocking(assets::operator).await??;
     let url = bed.scheduler_url();
     let mut command = tokio::process::Command::new(program);
     command.args(["place", "--workload", "-", "--live", "--scheduler-url", url, "-o", "json"]);
     if matches!(person, Person::Nobody) {
-        // Otherwise it would be about who asks.
+        // Otherwise the answer would be about the caller.
         command.args(["--as", "nobody"]);
     }
     let mut child = command
@@ -233,7 +237,7 @@ async fn told(bed: &Bed, pod: &Pod, person: &Person) -> Result<std::result::Resu
     }
 }
 
-/// The queue of the application, or why it was rejected; `None` when neither is told yet.
+/// Returns the queue of the application, or the reason of its rejection; `None` when neither is known yet.
 async fn decision(rest: &Rest, id: &str) -> Result<Option<std::result::Result<String, String>>> {
     let active = rest.get("/ws/v1/partition/default/applications/active").await?;
     let of = |application: &Value| application["applicationID"] == id;
@@ -266,8 +270,8 @@ fn annotations(parent: &str) -> BTreeMap<String, String> {
 }
 
 impl Person {
-    /// As the shim reads the pod (k8shim `pkg/common/utils/utils.go:349`), and the core resolves it without a resolver
-    /// (`pkg/common/security/usergroup.go:148`).
+    /// Returns the identity as the shim reads the pod (k8shim `pkg/common/utils/utils.go:349`), and the core
+    /// resolves it without a resolver (`pkg/common/security/usergroup.go:148`).
     fn identity(&self) -> std::result::Result<Identity, String> {
         let (user, groups) = match self {
             Self::Annotated("", groups) => ("nobody", groups.clone()),
@@ -289,7 +293,7 @@ impl Drawn {
         let id = format!("place-{number}");
         let (key, queue) = self.queue;
         if !queue.is_empty() {
-            // What no label may hold, an annotation does.
+            // An annotation can hold what no label may.
             let fits = queue.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
             let (map, key) = if fits { (&mut labels, key) } else { (&mut annotations, labels::QUEUE) };
             map.insert(key, queue.to_owned());
@@ -342,7 +346,7 @@ impl Drawn {
     }
 }
 
-/// The same ones each time.
+/// Draws the pods, the same ones each time.
 fn draw() -> Result<Vec<Drawn>> {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &SEED);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
@@ -390,7 +394,8 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     )
 }
 
-/// Whoever has no groups is met without them only: the scheduler remembers the groups it has heard of (1.8.0).
+/// Generates people. A user without groups never occurs with some, because the scheduler remembers groups
+/// (1.8.0).
 fn person() -> impl Strategy<Value = Person> {
     let groups = select(vec![
         vec!["devs"],

@@ -1,4 +1,4 @@
-//! The program as a plugin of the real kubectl.
+//! Tests the program as a plugin of the real kubectl.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -10,7 +10,7 @@ use queuewarden_e2e::assets::{self, Servers};
 const QUEUES: &str =
     "partitions: [{name: default, queues: [{name: root, queues: [{name: prod, submitacl: sue}]}]}]";
 
-/// What kubectl prints, with this folder before all others in `PATH`.
+/// Returns kubectl's output, with this folder before all others in `PATH`.
 fn kubectl(folder: &Path, args: &[&str]) -> Result<(Option<i32>, String)> {
     let old = std::env::var_os("PATH").unwrap_or_default();
     let path =

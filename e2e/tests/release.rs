@@ -1,4 +1,5 @@
-//! What a release has besides the image: the same bytes whenever it is made, and a plugin that krew installs.
+//! Tests what a release has besides the image: the same bytes on every build, and a plugin that krew
+//! installs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +12,7 @@ use queuewarden_e2e::assets::{self, Servers};
 use queuewarden_e2e::helm::{CHART, Helm, Version, kustomized, objects};
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-/// Stands for queuewarden, which would take minutes to pack.
+/// A replacement for queuewarden, which would take minutes to pack.
 const PROGRAM: &str = "#!/bin/sh\necho plugin \"$@\"\n";
 
 /// Runs `release/assets.sh` for two architectures.
@@ -38,7 +39,7 @@ fn make(folder: &Path, out: &str, digest: &str) -> Result<BTreeMap<String, Vec<u
         .collect()
 }
 
-/// `PATH` with this folder before all others.
+/// Returns `PATH` with this folder before all others.
 fn path_with(folder: &Path) -> Result<std::ffi::OsString> {
     let old = std::env::var_os("PATH").unwrap_or_default();
     Ok(std::env::join_paths(std::iter::once(folder.to_path_buf()).chain(std::env::split_paths(&old)))?)
@@ -86,7 +87,7 @@ async fn a_release_is_the_same_whenever_it_is_made() -> Result<()> {
     let packed = helm.run(&[&args[..], &[&packed]].concat(), nobody).await?;
     ensure!(packed == helm.run(&[&args[..], &[&unpacked]].concat(), nobody).await?);
 
-    // A digest that is known stands in every image.
+    // A known digest is used for every image.
     let digest = format!("sha256:{}", "0".repeat(64));
     let pinned = text(&make(folder.path(), "pinned", &digest)?, "install.yaml")?;
     let image = format!("image: ghcr.io/queuewarden/queuewarden:{version}@{digest}\n");

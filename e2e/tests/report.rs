@@ -1,4 +1,5 @@
-//! The report that `queuewarden report --serve` shows: to whom, what it says, and that it follows the cluster.
+//! Tests the report of `queuewarden report --serve`: its readers, its content, and that it follows the
+//! cluster.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::bed::BASE;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::cli::{ask, asker};
 use crate::operator::{configure, grant};
 
-/// Status and body.
+/// Returns status and body.
 async fn got(request: reqwest::RequestBuilder) -> Result<(u16, String)> {
     let answer = request.send().await?;
     Ok((answer.status().as_u16(), answer.text().await?))
@@ -20,7 +21,7 @@ fn header<'a>(answer: &'a reqwest::Response, name: &str) -> &'a str {
     answer.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// Whether a user submits by a start at this queue.
+/// Returns whether a user submits by a start at this queue.
 fn starts_at(report: &Value, user: &str, queue: &str) -> Option<bool> {
     let number = |list: &Value, is: &dyn Fn(&Value) -> bool| list.as_array()?.iter().position(is);
     let subject = number(&report["subjects"], &|subject| subject["name"] == user)?;
@@ -30,7 +31,7 @@ fn starts_at(report: &Value, user: &str, queue: &str) -> Option<bool> {
     Some(right["starts"].as_array()?.iter().any(|start| start["queue"] == queue))
 }
 
-/// The data, once they say so.
+/// Returns the data, once the condition holds.
 async fn shown(report: &Report, what: impl Fn(&Value) -> bool) -> Result<Value> {
     eventually("the report to follow", PATIENCE, || async {
         let data = report.data().await?;
@@ -83,7 +84,7 @@ async fn what_may_not_be_read_is_shown() -> Result<()> {
         );
         ensure!(data["live"]["stale"].is_null(), "{data:#}");
 
-        // Who loses the right keeps what was read, and sees that it is old.
+        // A reader who loses the right keeps what was read, and sees that it is old.
         let kubeconfig = asker(bed, false, false).await?;
         let data = shown(&report, |data| data["live"]["stale"].is_string()).await?;
         let stale = data["live"]["stale"].to_string();
@@ -113,7 +114,7 @@ async fn report_follows_the_acls() -> Result<()> {
         grant(bed, "prod", "root.prod", "submit: {users: [sue]}").await?;
         let data = shown(&report, |data| starts_at(data, "sue", "root.prod") == Some(true)).await?;
 
-        // Where it is written, and by which program.
+        // The report has its location, and the program that wrote it.
         ensure!(data["origins"].to_string().contains(r#""kind":"QueueAcl""#), "{data:#}");
         let changes = data["changes"].as_array().context("no changes")?;
         let by = |kind: &str, manager: &str| {
@@ -128,7 +129,7 @@ async fn report_follows_the_acls() -> Result<()> {
         ensure!(data["queues"][usize::try_from(queue)?]["path"] == "root.prod", "{change}");
         ensure!(by("ConfigMap", "queuewarden").is_some(), "{changes:?}");
 
-        // Nothing new is a status alone, something new is all of it.
+        // Without news there is only a status, with news the whole report.
         let first = report.get("report.json").send().await?;
         let tag = header(&first, "etag").to_owned();
         let again = || report.get("report.json").header("if-none-match", &tag);

@@ -1,4 +1,4 @@
-//! What the runbooks have people type, typed in an installation: of each page every command that needs no kubelet.
+//! Runs the commands of the runbooks in an installation: of each page every command that needs no kubelet.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::conditions::is_true;
@@ -9,10 +9,10 @@ use crate::installation::installed;
 use crate::operator::grant;
 use crate::pages::{blocks, desk, pages};
 
-/// Commands that nobody here can answer: the words are checked by `tests/cli/blocks.rs`.
+/// Commands that no server here can answer; `tests/cli/blocks.rs` checks their words.
 const NEED_KUBELETS: [&str; 2] = ["logs", "top"];
 
-/// The commands of a page; a line is one.
+/// Returns the commands of a page, one per line.
 fn commands(page: &str) -> Result<Vec<String>> {
     let lines = blocks(page, "sh")?.join("");
     Ok(lines.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect())
@@ -29,7 +29,7 @@ async fn their_commands_are_answered() -> Result<()> {
             return Ok(());
         }
         let (_operator, _doors) = installed(bed).await?;
-        // One of the pages asks who may; that nobody may is an answer, and no success.
+        // One of the pages lists who may; an empty list is an answer, but no success.
         grant(bed, "root", "root", "submit: {users: [sue]}").await?;
         bed.wait_for(Kind::QueueAcl, "root", is_true("Ready"), PATIENCE).await?;
         let folder = desk()?;

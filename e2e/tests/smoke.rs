@@ -1,4 +1,4 @@
-//! The bed itself: without these, a green end-to-end test proves nothing.
+//! Tests the test cluster itself: without these tests, a green end-to-end test proves nothing.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -56,7 +56,8 @@ async fn yunikorns_webhook_refuses_a_text_that_does_not_validate() -> Result<()>
         bed.start_admission_controller().await?;
         let error = bed.set_configs(&granting("a b c")).await.unwrap_err().to_string();
         ensure!(error.contains("multiple spaces found in ACL"), "{error}");
-        // Valid for the webhook, and written; see the restart below for what the scheduler makes of such a text.
+        // The text is valid for the webhook, and written; the restart below shows the scheduler's reaction to
+        // such a text.
         bed.set_configs(&granting("alice")).await?;
         bed.yunikorn()?.wait_for_text(&granting("alice"), PATIENCE).await?;
         // Now the identity comes from the API server, not from us.

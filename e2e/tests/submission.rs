@@ -1,4 +1,5 @@
-//! Early answers to pods and workloads, as people meet them: what `kubectl` prints, and what the real `YuniKorn` does with the rest.
+//! Tests the submission webhook's answers to pods and workloads as users see them: the output of `kubectl`,
+//! and the real `YuniKorn`'s decision about the rest.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -9,10 +10,10 @@ use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Bed, Capability, Doors, Kind, Operator, eventually};
 use serde_json::{Value, json};
 
-/// Bare, of a Job, and of a Deployment.
+/// The kinds: a bare pod, a pod of a Job, and a pod of a Deployment.
 const KINDS: [&str; 3] = ["Pod", "Job", "Deployment"];
 
-/// An object of this kind whose pods ask for `root.prod`.
+/// Returns an object of this kind whose pods request `root.prod`.
 fn workload(kind: &str, name: &str) -> Value {
     let container = json!({
         "name": "main", "image": "none", "resources": {"requests": {"cpu": "10m", "memory": "10Mi"}},
@@ -33,7 +34,7 @@ fn workload(kind: &str, name: &str) -> Value {
     }
 }
 
-/// `kubectl create -f -` as this user: what it prints, or the error.
+/// Runs `kubectl create -f -` as this user and returns its output, or the error.
 async fn create(bed: &Bed, user: &str, object: &Value) -> Result<String> {
     let user = format!("--as={user}");
     let group = "--as-group=system:authenticated";
@@ -41,7 +42,8 @@ async fn create(bed: &Bed, user: &str, object: &Value) -> Result<String> {
         .await
 }
 
-/// `sue` may submit to root.prod, `bob` may not, and that is said at once.
+/// Starts an operator for which `sue` may submit to root.prod, and `bob` may not, which the webhook reports
+/// at once.
 async fn denying(bed: &Bed) -> Result<(Operator<'_>, Doors)> {
     bed.install().await?;
     bed.apply_file("manifests/submission/rbac.yaml").await?;
@@ -73,7 +75,7 @@ async fn who_may_not_submit_reads_why_at_once_and_who_may_is_scheduled() -> Resu
         bed.start_admission_controller().await?;
         bed.start_controller_manager().await?;
         let (operator, _doors) = denying(bed).await?;
-        // An API server asks a new webhook after a moment.
+        // An API server calls a new webhook after a moment.
         eventually("the API server to ask", PATIENCE, || async {
             let mut probe = workload("Pod", "probe");
             probe["metadata"]["labels"]["yunikorn.apache.org/queue"] = "root.nowhere".into();
@@ -105,7 +107,7 @@ async fn who_may_not_submit_reads_why_at_once_and_who_may_is_scheduled() -> Resu
         let log = operator.log().await?;
         ensure!(log.contains("queuewarden::audit") && log.contains("bobs-job"), "{log}");
 
-        // Without queuewarden everything goes on: YuniKorn decides, as it always does.
+        // Without queuewarden everything continues: YuniKorn decides, as it always does.
         operator.kill().await?;
         create(bed, "bob", &workload("Pod", "bobs-later")).await?;
         let pods: Api<Pod> = Api::namespaced(bed.client()?, NAMESPACE);

@@ -1,4 +1,5 @@
-//! Whoever upgrades finds everything as it was: objects ready, and in `YuniKorn`'s configuration not one byte changed.
+//! Tests that an upgrade changes nothing: objects stay ready, and in `YuniKorn`'s configuration not one byte
+//! changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,15 +22,15 @@ use crate::operator::output_writes;
 const VERSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/upgrade");
 /// The objects that a version is recorded with.
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/quickstart");
-/// Where those look for the scheduler.
+/// The scheduler's address in those objects.
 const SCHEDULER: &str = "http://yunikorn-service.yunikorn:9080";
 
-/// What a version has left in a cluster.
+/// The objects that a version has left in a cluster.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Left {
     config_maps: Vec<ConfigMap>,
-    /// Of each kind, in the order of [`Kind::ALL`]; with their status.
+    /// The objects of each kind, in the order of [`Kind::ALL`]; with their status.
     objects: Vec<Vec<DynamicObject>>,
 }
 
@@ -77,7 +78,7 @@ async fn upgrade(bed: &Bed, folder: &Path) -> Result<()> {
     // A new leader moves the epoch, so that no late write of the one before is accepted.
     ensure!(output_writes(bed, mark)? == 1, "{:?}", bed.audit()?.since(mark)?);
 
-    // It is at work all the same, and goes on where the other one was.
+    // It works all the same, and continues where the other one stopped.
     bed.apply_text(GRANT, "somebody").await?;
     bed.wait_for(Kind::QueueAcl, "after-the-upgrade", is_true("Ready"), PATIENCE).await?;
     ensure!(output_writes(bed, mark)? == 2, "{:?}", bed.audit()?.since(mark)?);
@@ -90,7 +91,7 @@ async fn upgrade(bed: &Bed, folder: &Path) -> Result<()> {
 const GRANT: &str = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: after-the-upgrade}\n\
                      spec: {queue: root.prod, submit: {users: [newcomer]}}\n";
 
-/// What an upgrade must leave as it is.
+/// The state that an upgrade must not change.
 #[derive(Debug, PartialEq)]
 struct State {
     /// The output with its annotations, the epoch and the number of objects aside.
@@ -115,7 +116,8 @@ impl State {
         Ok(Self { output: (output.data.unwrap_or_default(), annotations), statuses })
     }
 
-    /// Leaves out the fields of a status, the types of conditions, and the warnings behind a message that the version before did not have.
+    /// Removes the fields of a status, the types of conditions, and the warnings after a message that the
+    /// version before did not have.
     fn forget_what_is_new(&mut self, before: &Self) {
         for (name, status) in &mut self.statuses {
             let had = before.statuses.get(name).and_then(Value::as_object);
@@ -137,7 +139,7 @@ impl State {
     }
 }
 
-/// Cuts the warnings off a condition's message, where the rest is what it was.
+/// Cuts the warnings off a condition's message, if the rest is unchanged.
 fn without_warnings(condition: &mut Value, before: Option<&Value>) {
     let mut before = before.and_then(Value::as_array).into_iter().flatten();
     let Some(old) = before.find(|old| old["type"] == condition["type"]).map(|old| &old["message"]) else {
@@ -150,7 +152,7 @@ fn without_warnings(condition: &mut Value, before: Option<&Value>) {
     }
 }
 
-/// The types of the conditions of a status.
+/// Returns the types of the conditions of a status.
 fn conditions(all: Option<&Value>) -> impl Iterator<Item = &str> {
     all.and_then(Value::as_array).into_iter().flatten().filter_map(|condition| condition["type"].as_str())
 }
@@ -160,7 +162,7 @@ fn text_of(left: &Left) -> String {
     output.and_then(|map| map.data.as_ref()?.get("queues.yaml").cloned()).unwrap_or_default()
 }
 
-/// As the version before had written it: each in the name of who had.
+/// Restores the objects as the version before had written them, each in the name of its writer.
 async fn bring_back(bed: &Bed, left: &Left) -> Result<()> {
     let maps: Api<ConfigMap> = Api::namespaced(bed.client()?, yunikorn::NAMESPACE);
     for map in &left.config_maps {
@@ -177,7 +179,7 @@ async fn bring_back(bed: &Bed, left: &Left) -> Result<()> {
         for object in objects {
             api.create(&PostParams::default(), object).await?;
             let mut status = json!({"status": object.data.get("status")});
-            // The operator remembers which object it writes; here that is another one.
+            // The status records which object the operator writes; here that is another one.
             if let Some(uid) = status.pointer_mut("/status/output/uid") {
                 let output = maps.get(yunikorn::CONFIGS).await?;
                 *uid = json!(output.uid().context("the output has no uid")?);
@@ -190,7 +192,7 @@ async fn bring_back(bed: &Bed, left: &Left) -> Result<()> {
     Ok(())
 }
 
-/// `just record-upgrade VERSION`: what the version that is built now leaves.
+/// `just record-upgrade VERSION`: records what the version that is built now leaves.
 #[tokio::test]
 #[ignore = "writes files, once for each release"]
 async fn record_what_this_version_leaves() -> Result<()> {
@@ -235,7 +237,7 @@ async fn record_what_this_version_leaves() -> Result<()> {
     .await
 }
 
-/// What is not of one cluster alone.
+/// Returns metadata without the fields that belong to one cluster alone.
 fn bare(metadata: &ObjectMeta) -> ObjectMeta {
     ObjectMeta {
         name: metadata.name.clone(),

@@ -1,7 +1,9 @@
-//! What must hold for every input: nothing panics, nothing hangs, and what is read and written again means the same.
+//! Checks properties that hold for every input: nothing panics, nothing hangs, and what is read and written
+//! again means the same.
 //!
-//! Each function takes bytes and panics where something does not hold. `fuzz_targets` gives them to libFuzzer, which looks for bytes that
-//! reach new code (`just fuzz`, for hours); `tests/corpus.rs` gives them known inputs and changes of those (in every test run).
+//! Each function takes bytes and panics when a property does not hold. `fuzz_targets` gives them to
+//! libFuzzer, which looks for bytes that reach new code (`just fuzz`, for hours); `tests/corpus.rs` gives
+//! them known inputs and changed versions of those (in every test run).
 
 #![allow(
     clippy::panic,
@@ -32,12 +34,13 @@ use yunikorn_access::review::{self, NoApplications, World};
 use yunikorn_access::running::joins::Running;
 use yunikorn_access::{Tree, guard};
 
-/// What is no text is not asked about: every door checks that first.
+/// Returns the bytes as text, if they are. Every endpoint checks that first.
 fn text(data: &[u8]) -> Option<&str> {
     std::str::from_utf8(data).ok()
 }
 
-/// An ACL: what activates is printed in a form that validates, activates and means the same; what is granted is never more than everyone.
+/// Checks an ACL: one that activates is printed in a form that validates, activates and means the same, and
+/// grants never more than everyone has.
 pub fn acl(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let _ = (acl::validates(text), acl::lint(text));
@@ -54,7 +57,8 @@ pub fn acl(data: &[u8]) {
     }
 }
 
-/// A queues.yaml: judged without a panic; and a change of one ACL changes that, and nothing that any question is answered by besides.
+/// Checks a queues.yaml: it is validated without a panic, and a change of one ACL changes that ACL and
+/// nothing else that decides.
 pub fn yaml(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let judged = verdict(text, &[]);
@@ -87,7 +91,7 @@ pub fn yaml(data: &[u8]) {
     }
 }
 
-/// A regular expression, a line end and a text: compiled within bounds, and matched without end only if the text is.
+/// Checks a regular expression, a line end and a text: it is compiled within bounds, and matched in time.
 pub fn regex(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let (pattern, subject) = text.split_once('\n').unwrap_or((text, ""));
@@ -100,7 +104,7 @@ pub fn regex(data: &[u8]) {
     }
 }
 
-/// The body of an `AdmissionReview`, at every endpoint that reads one.
+/// Checks the body of an `AdmissionReview`, at every endpoint that reads one.
 pub fn admission(data: &[u8]) {
     let Ok(request) = envelope::Request::read(data) else { return };
     if let Ok(read) = admission::read(&request) {
@@ -125,7 +129,8 @@ pub fn admission(data: &[u8]) {
 
 const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, adminacl: ann, queues: [{name: prod, submitacl: 'sue devs'}]}]}]\n";
 
-/// The body of a `SubjectAccessReview` and of its kin: answered, and never allowed to somebody without a name.
+/// Checks the body of a `SubjectAccessReview` and its variants: it is answered, and never allowed to a caller
+/// without a name.
 pub fn access_review(data: &[u8]) {
     let Ok(body) = serde_json::from_slice::<Value>(data) else { return };
     let config = verdict(QUEUES, &[]).config.expect("these are queues");
@@ -146,7 +151,8 @@ pub fn access_review(data: &[u8]) {
     }
 }
 
-/// An allocation file or a Hadoop configuration: read as either, as the scheduler's file and as the site.
+/// Checks an allocation file or a Hadoop configuration: it is read as either, as the scheduler's file and as
+/// the site.
 pub fn xml(data: &[u8]) {
     let Some(text) = text(data) else { return };
     for reading in [Reading::Hadoop, Reading::Cloudera] {

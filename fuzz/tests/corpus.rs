@@ -1,4 +1,4 @@
-//! Known inputs, and changes of them at random: what the fuzzer does for hours, for seconds.
+//! Runs the fuzz targets for seconds, on known inputs and random changes of them.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -14,7 +14,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// All files below a folder with one of these ends.
+/// Collects all files below a folder whose names have one of these ends.
 fn files(folder: &Path, ends: &[&str], found: &mut Vec<Vec<u8>>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -26,7 +26,7 @@ fn files(folder: &Path, ends: &[&str], found: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// The inputs that are kept for a target: those in `corpus`, and what the project has of the kind.
+/// Returns the stored inputs of a target: those in `corpus`, and the project's files of the kind.
 fn corpus(target: &str) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
@@ -40,7 +40,7 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
     found
 }
 
-/// One change of an input: bytes of another one, or of none, take the place of some.
+/// Generates a changed input: some of its bytes are replaced by bytes of another input, or removed.
 fn changed(inputs: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     let one = proptest::sample::select(inputs.clone());
     let other = proptest::sample::select(inputs);
@@ -65,7 +65,7 @@ fn holds(name: &str, target: Target) {
     for input in &inputs {
         target(input);
     }
-    // `just fuzz` goes on for hours; this finds what is near.
+    // `just fuzz` runs for hours; this finds what is close to the known inputs.
     let mut runner = TestRunner::new(Config { cases: 2000, failure_persistence: None, ..Config::default() });
     runner
         .run(&changed(inputs), |input| {

@@ -1,6 +1,6 @@
-//! `queuewarden report`: all there is to see, as a page, for programs, for spreadsheets, and as drawings.
+//! `queuewarden report`: the access report as a page, as data, as a spreadsheet and as a diagram.
 //!
-//! * [`serve`]: the page that follows the cluster.
+//! * [`serve`]: serves a page that follows the cluster.
 
 mod serve;
 
@@ -23,25 +23,28 @@ use yunikorn::right::Right;
 use yunikorn_access::lint::Known;
 use yunikorn_access::{Tree, who_can};
 
-/// What the shell and the reader of the output need to know.
+/// Help text on privacy and exit codes.
 const HELP: &str = "\
-A page is one file that needs no network. It holds names of users and groups and what they may do: give it to those who may know it.
+A page is one file that needs no network. It holds names of users and groups and what they may do: give it \
+to those who may know it.
 
-Exit codes: 0 it is written, or was served until Ctrl-C, 1 it cannot be written or served, 2 the command line is wrong, 3 it could not be decided.";
+Exit codes: 0 it is written, or was served until Ctrl-C, 1 it cannot be written or served, 2 the command \
+line is wrong, 3 it could not be decided.";
 
-/// Shows queues, who may do what in them, what is wrong with it and who changed it: as a page, for programs, or as a drawing.
+/// Report queues, who may do what in them, problems, and who changed the configuration: as a page, as data,
+/// or as a diagram
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// The file to write, as its name ends: .html, .json, .yaml, .csv, .mmd or .dot; or one of html, json, yaml, csv, mermaid and dot
-    /// for standard output
+    /// File to write, in the format of its ending: .html, .json, .yaml, .csv, .mmd or .dot; or one of html,
+    /// json, yaml, csv, mermaid and dot for standard output
     #[arg(short = 'o', long = "output", value_name = "FILE|FORMAT", required_unless_present = "serve")]
     output: Option<Output>,
-    /// What to write, where the name of the file does not say it
+    /// Format of the file, if its name does not end in one
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Serve the page of a cluster to a browser on this machine, and follow changes: at this address, such as 127.0.0.1:8001, or at a
-    /// free port
+    /// Serve a cluster's page to a browser on this machine and follow changes, at this address, such as
+    /// 127.0.0.1:8001, or at a free port
     #[arg(
         long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = serve::ANY_PORT,
         value_parser = serve::address, conflicts_with_all = ["output", "format", "filename", "recursive", "base", "now"]
@@ -51,24 +54,24 @@ pub struct Args {
     source: SourceArgs,
 }
 
-/// What is written.
+/// Format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
     /// The page.
     Html,
-    /// What the page shows, for programs; docs/schema says what the fields mean.
+    /// The data of the page as JSON; docs/schema describes the fields.
     Json,
-    /// The same as YAML.
+    /// The same data as YAML.
     Yaml,
-    /// A line for everyone who may do something on a queue.
+    /// A line for each subject with access to a queue.
     Csv,
-    /// The tree, for Mermaid.
+    /// The queue tree as a Mermaid diagram.
     Mermaid,
-    /// The tree, for Graphviz.
+    /// The queue tree as a Graphviz diagram.
     Dot,
 }
 
-/// How names of files end.
+/// Formats by the ending of a file name.
 const ENDINGS: &[(&str, Format)] = &[
     ("html", Format::Html),
     ("htm", Format::Html),
@@ -82,19 +85,20 @@ const ENDINGS: &[(&str, Format)] = &[
     ("gv", Format::Dot),
 ];
 
-/// Where it goes.
+/// Destination of the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Output {
-    /// To standard output, in this format.
+    /// Standard output, in this format.
     Stdout(Format),
-    /// To this file.
+    /// This file.
     File(PathBuf),
 }
 
 impl FromStr for Output {
     type Err = String;
 
-    /// A word without a dot or a slash is no name of a file: whoever mistypes a format does not find a file of that name.
+    /// Rejects a word without a dot or a slash as a file name, so that a mistyped format does not become a
+    /// file.
     fn from_str(text: &str) -> Result<Self, String> {
         match Format::from_str(text, false) {
             Ok(format) => Ok(Self::Stdout(format)),
@@ -135,7 +139,7 @@ fn by_ending(path: &Path) -> Option<Format> {
 /// Runs the command.
 ///
 /// # Errors
-/// When there is nothing to report on, or nobody takes the output.
+/// When there is nothing to report on, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     if let Some(address) = args.serve {
         return serve::run(&args.source, address, console);
@@ -154,7 +158,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// Names the partitions that the report is not about.
+/// Names the partitions that the report leaves out.
 fn others<'c>(configuration: &'c Configuration, tree: &'c Tree) -> impl Iterator<Item = String> + 'c {
     let others = configuration.trees().iter().filter(|other| other.partition() != tree.partition());
     others.map(|other| {
@@ -186,7 +190,7 @@ fn written(
     let made = || Some(args.source.now.unwrap_or_else(clock).to_string());
     let answer = || answer(configuration, tree, made(), None);
     match format {
-        // Nobody reads it in the page: without blanks it is half as long.
+        // Nobody reads the JSON inside the page: without spaces it is half as long.
         Format::Html => {
             let json =
                 serde_json::to_string(&answer()).map_err(|error| Failure::Output(error.to_string()))?;
@@ -200,7 +204,7 @@ fn written(
     }
 }
 
-/// A row for each one who may do something on a queue, with the entry nearest to it.
+/// Builds a row for each subject with access to a queue, with the grant nearest to that queue.
 fn table(answers: &Answers<'_>) -> Table {
     let mut table =
         Table::new(["QUEUE", "VERB", "KIND", "NAME", "INHERITED", "FROM QUEUE", "FROM ACL", "WRITTEN IN"]);

@@ -1,5 +1,4 @@
-//! `queuewarden acl`: one ACL in `YuniKorn`'s syntax, and what `YuniKorn` makes of it; or in YARN's, and what YARN and `YuniKorn`
-//! make of that.
+//! `queuewarden acl`: explains one ACL in `YuniKorn`'s syntax, or in YARN's with its meaning in both systems.
 
 mod yarn;
 
@@ -17,26 +16,26 @@ use go_compat::diag::{Diagnostic, Span, quoted};
 use yunikorn::acl::{self, Acl, AclError, Analysis, lint};
 use yunikorn::application::{Dialect as Rules, Reading};
 
-/// What the shell and the reader of the output need to know.
+/// Help text on quoting and on the order of results.
 const HELP: &str = "\
-Each ACL is one argument, quoted as a whole, for a blank in it matters: users, one blank, groups, with commas within \
-each; * alone is everyone. The results come in the order of the arguments; with -o json one ACL makes an object, \
-several make an array.";
+Each ACL is one argument, quoted as a whole, for a blank in it matters: users, one blank, groups, with \
+commas within each; * alone is everyone. The results come in the order of the arguments; with -o json one \
+ACL makes an object, several make an array.";
 
-/// Explains ACLs: who gets access, and what YuniKorn reads otherwise than written.
+/// Explain ACLs: who gets access, and what YuniKorn reads differently than written
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// An ACL such as "sue,bob dev,ops", or - for one from standard input, without its last line end
+    /// ACL such as "sue,bob dev,ops", or - to read one from standard input, without its last line break
     #[arg(allow_hyphen_values = true, value_parser = not_an_option)]
     acl: String,
-    /// More of them; write -- before one that begins with a dash
+    /// More ACLs; write -- before one that begins with a dash
     #[arg(value_name = "ACL", value_parser = not_an_option)]
     more: Vec<String>,
-    /// Who reads it
+    /// Dialect of the ACLs
     #[arg(long, value_enum, default_value_t)]
     dialect: Dialect,
-    /// How to show it
+    /// Output format
     #[arg(short = 'o', long, value_enum, default_value_t)]
     format: Format,
     /// Exit with 1 on warnings too
@@ -44,15 +43,15 @@ pub struct Args {
     strict: bool,
 }
 
-/// Whose reading of the text.
+/// Dialect that the text is read in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Dialect {
-    /// YuniKorn's.
+    /// YuniKorn's dialect
     #[default]
     Yunikorn,
-    /// YARN's, as Hadoop 3.4.1 has it; findings are what YuniKorn would do otherwise.
+    /// YARN's dialect as Hadoop 3.4.1 reads it; findings say what YuniKorn would do differently
     YarnHadoop,
-    /// YARN's, as Cloudera tells it: without what stands behind a second blank.
+    /// YARN's dialect as Cloudera documents it: text after a second space is ignored
     YarnCloudera,
 }
 
@@ -66,7 +65,7 @@ trait Explains {
 /// Runs the command.
 ///
 /// # Errors
-/// When standard input cannot be read, or nobody takes the output.
+/// When standard input cannot be read, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let acls: Vec<&str> = std::iter::once(&args.acl).chain(&args.more).map(String::as_str).collect();
     let sources = read(&acls)?.into_iter();
@@ -98,7 +97,7 @@ fn show_all<E: Explains>(explained: &[E], args: &Args, console: Console) -> Resu
     Ok(Exit::of(count, args.strict))
 }
 
-/// An ACL may begin with a dash, and so may a misspelt option: `--stirct` must not pass for an ACL.
+/// Rejects misspelt options: an ACL may begin with a dash, but `--stirct` must not pass for one.
 fn not_an_option(text: &str) -> Result<String, String> {
     if text.starts_with("--") {
         return Err(
@@ -108,7 +107,7 @@ fn not_an_option(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// The ACLs with the names that messages call them by.
+/// Reads the ACLs, with the names that messages use for them.
 fn read(acls: &[&str]) -> Result<Vec<Source>, Failure> {
     if acls.iter().filter(|acl| **acl == "-").nth(1).is_some() {
         return Err(Failure::Usage("standard input, `-`, can be read only once".to_owned()));
@@ -123,7 +122,8 @@ fn read(acls: &[&str]) -> Result<Vec<Source>, Failure> {
     acls.iter().enumerate().map(source).collect()
 }
 
-/// `echo` and editors end a text with a line end that nobody wrote; a second one is part of the ACL.
+/// Reads an ACL from standard input without its last line break: `echo` and editors add one that is not part
+/// of the ACL.
 fn standard_input() -> Result<Source, Failure> {
     let mut source = source::read_one(Path::new("-"))?;
     if source.text.ends_with('\n') {
@@ -138,7 +138,7 @@ fn standard_input() -> Result<Source, Failure> {
 struct Explained {
     source: Source,
     analysis: Analysis,
-    /// What the validator and activation say where they refuse, in YuniKorn's words.
+    /// Errors of the validator and of activation, in YuniKorn's words.
     refusals: [Option<String>; 2],
 }
 
@@ -158,8 +158,8 @@ fn text<E: Explains>(explained: &[E], color: bool) -> String {
     shown.join("\n")
 }
 
-/// Draws on the text with everything escaped that cannot be seen: in an ACL a tab or a line end makes all the difference, and
-/// it may come from anywhere, so that a terminal must not obey it.
+/// Draws the finding on the text with all invisible characters escaped. In an ACL a tab or a line break makes
+/// all the difference, and the text may come from anywhere, so it must not control the terminal.
 fn draw(diagnostic: &Diagnostic, source: &Source, color: bool) -> String {
     let shown = |end: usize| visible(source.text.get(..end).unwrap_or(&source.text));
     let span = diagnostic.span.map(|span| Span::new(shown(span.start).len(), shown(span.end).len()));
@@ -175,12 +175,12 @@ fn answer(refusal: Option<&str>) -> String {
     refusal.map_or_else(|| "yes".to_owned(), |words| format!("no: {}", quoted(words)))
 }
 
-/// `users bob, sue; groups dev`
+/// Lists users and groups: `users bob, sue; groups dev`.
 fn grants(acl: &Acl) -> String {
     names(acl.is_everyone(), acl.users().iter(), acl.groups().iter())
 }
 
-/// As above; the names may be anything.
+/// Lists users and groups, as above, for any names.
 fn names<'a>(
     everyone: bool,
     users: impl Iterator<Item = &'a str>,
@@ -199,12 +199,12 @@ fn listed<'a>(label: &str, names: impl Iterator<Item = &'a str>) -> Option<Strin
     (!names.is_empty()).then(|| format!("{label}{plural} {}", names.join(", ")))
 }
 
-/// A name that YARN took may have blanks in it.
+/// Quotes a name that contains a space; YARN accepts such names.
 fn plain(name: &str) -> String {
     if name.contains(' ') { format!("`{}`", visible(name)) } else { visible(name) }
 }
 
-/// One object for one ACL, an array for several; README.md describes every field.
+/// Returns one object for one ACL and an array for several; README.md describes every field.
 fn to_json<E: Explains>(explained: &[E]) -> Value {
     match explained {
         [one] => one.as_json(),
@@ -242,7 +242,7 @@ impl Explains for Explained {
             shown.push_str(&line("canonical", if empty { "(empty)" } else { &canonical }));
             shown.push_str(&line("in YAML", &acl.yaml()));
         }
-        // The same in a tidier form is the canonical text.
+        // A suggestion equal to the ACL is only the canonical text again.
         if let Some(meant) = analysis.suggestion.as_ref().filter(|meant| analysis.acl.as_ref() != Some(meant))
         {
             shown.push_str(&line("meant?", &format!("{}: {}", meant.yaml(), grants(meant))));

@@ -1,4 +1,4 @@
-//! From what was read to what the plan looks at: the same snapshot the operator takes of a cluster.
+//! Assembles files into a snapshot as the operator takes it of a cluster.
 
 use std::sync::Arc;
 
@@ -34,21 +34,21 @@ pub struct Base {
 /// A snapshot made of files.
 #[derive(Debug)]
 pub struct Assembled {
-    /// What the plan looks at.
+    /// The snapshot for the plan.
     pub snapshot: Snapshot,
     /// The settings of the `YuniKornConfig`, or the defaults.
     pub spec: ConfigSpec,
-    /// Whether anything was given that holds a queue tree; else it is `YuniKorn`'s built-in default that stands in.
+    /// True if the input holds a queue tree; otherwise `YuniKorn`'s built-in default is used.
     pub has_tree: bool,
     /// The output ConfigMap as it was written.
     pub output: Option<Value>,
-    /// Objects that Kubernetes itself would not take.
+    /// Objects that Kubernetes itself would reject.
     pub findings: Vec<Finding>,
     /// ConfigMaps that `YuniKorn` does not read, by name.
     pub unused: Vec<String>,
 }
 
-/// The bare queues.yaml, if there is one and no ConfigMap beside it that `YuniKorn` reads. Several are told apart by nobody.
+/// Returns the bare queues.yaml, if there is exactly one and no ConfigMap that `YuniKorn` reads.
 pub fn only_bare(inputs: &Inputs) -> Option<Base> {
     let [document] = inputs.bare.as_slice() else { return None };
     let spec = config(inputs, &mut Vec::new()).spec.unwrap_or_default();
@@ -56,7 +56,7 @@ pub fn only_bare(inputs: &Inputs) -> Option<Base> {
     (!read).then(|| inputs.base(document))
 }
 
-/// Puts the objects where the plan expects them. `base` takes the place of the base ConfigMap's queue tree.
+/// Assembles the snapshot. `base` replaces the queue tree of the base ConfigMap.
 pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assembled {
     let mut findings = Vec::new();
     let config = config(inputs, &mut findings);
@@ -90,7 +90,7 @@ pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assemble
     Assembled { snapshot, output, has_tree, unused: maps.unused(&spec), spec, findings }
 }
 
-/// The settings that are given, or else those that are assumed.
+/// Returns the given settings, or else the defaults.
 fn config(
     inputs: &Inputs,
     findings: &mut Vec<Finding>,
@@ -102,17 +102,18 @@ fn config(
         .map_or_else(assumed, |object| convert::yunikorn_config(&object))
 }
 
-/// Whether a ConfigMap is in `YuniKorn`'s namespace. A manifest without one goes wherever it is applied.
+/// Returns whether a ConfigMap is in `YuniKorn`'s namespace. A manifest without a namespace goes wherever it
+/// is applied.
 fn is_here(object: &Object, spec: &ConfigSpec) -> bool {
     object.namespace.is_empty() || object.namespace == spec.namespace
 }
 
-/// Whether a ConfigMap has the name of one that is read there.
+/// Returns whether a ConfigMap has the name of one that is read.
 fn is_read(object: &Object, spec: &ConfigSpec) -> bool {
     [YUNIKORN_DEFAULTS, &spec.base_config_map, &spec.output_config_map].contains(&object.name.as_str())
 }
 
-/// The settings when no `YuniKornConfig` is given.
+/// Returns the settings if no `YuniKornConfig` is given.
 fn assumed() -> Entry<ConfigSpec, queuewarden_plan::snapshot::ConfigMemory> {
     let meta = Meta { name: v1alpha1::SINGLETON.to_string(), ..Meta::default() };
     Entry { meta, spec: Ok(ConfigSpec::default()), in_force: None }
@@ -130,7 +131,7 @@ fn replace_base(snapshot: &mut Snapshot, spec: &ConfigSpec, text: String) {
     }
 }
 
-/// An object as its type, or a finding that says why it is none.
+/// Deserializes an object, or adds a finding with the reason why that fails.
 fn typed<T: DeserializeOwned>(object: &Object, findings: &mut Vec<Finding>) -> Option<T> {
     match serde_path_to_error::deserialize(&object.document.value) {
         Ok(typed) => Some(typed),
@@ -149,7 +150,7 @@ fn typed<T: DeserializeOwned>(object: &Object, findings: &mut Vec<Finding>) -> O
     }
 }
 
-/// The ConfigMaps that were read and belong to this `YuniKorn`.
+/// The ConfigMaps that were read, in `YuniKorn`'s namespace and elsewhere.
 struct ConfigMaps<'a> {
     found: Vec<(&'a Object, ConfigMapState)>,
     elsewhere: Vec<&'a Object>,

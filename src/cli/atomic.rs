@@ -1,20 +1,20 @@
-//! Files that are replaced as a whole: a reader sees the old content or the new, never a part.
+//! Replaces files as a whole: a reader sees the old content or the new, never a part.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes `content` to `path` unless it holds just that. An existing file keeps its permissions; a symbolic link stays one, and
-/// what it points to is replaced, or made. What is no file, such as a pipe or a device, is written to.
+/// Writes `content` to `path` unless the file already holds it. An existing file keeps its permissions; a
+/// symbolic link stays one, and its target is replaced or created. Pipes and devices are written to directly.
 ///
 /// # Errors
-/// When the folder does not take a file, or the path is a folder or cannot be looked at.
+/// When the folder cannot be written to, or the path is a folder or cannot be read.
 pub(super) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let target = match fs::metadata(path) {
         Ok(meta) if meta.is_file() || meta.is_dir() => fs::canonicalize(path)?,
         Ok(_) => return File::options().write(true).open(path)?.write_all(content),
         Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::read_link(path) {
-            // Relative to the folder that the link is in; links in a circle are another error.
+            // The link is relative to its own folder; a cycle of links is another error.
             Ok(link) => return write(&path.parent().unwrap_or(Path::new("")).join(link), content),
             Err(_) => path.to_path_buf(),
         },
@@ -31,11 +31,11 @@ pub(super) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)?;
     file.as_file().sync_all()?;
     file.persist(&target).map_err(|error| error.error)?;
-    // The rename itself is on disk once the folder is.
+    // The rename is on disk only after the folder is.
     File::open(folder)?.sync_all()
 }
 
-/// A file next to `target` with its permissions, or with those any new file gets.
+/// Creates a temporary file next to `target` with its permissions, or with those of any new file.
 fn new_file(folder: &Path, target: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".queuewarden-");

@@ -1,4 +1,4 @@
-//! `queuewarden authorizer-config`: what the API server needs to ask queuewarden who may do what.
+//! `queuewarden authorizer-config`: the API server's configuration for queuewarden as an authorizer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,49 +10,52 @@ use super::console::Console;
 use super::{Exit, Failure, atomic};
 use queuewarden_api::authorizer::{Authorizer, Credentials};
 
-/// Limits of Kubernetes, and of sense: an authorizer is waited for by everybody.
+/// Limit of Kubernetes, and a sensible one: every request waits for an authorizer.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// A right that was taken away should not last for longer.
+/// Longest time that a withdrawn right may last in the API server's cache.
 const LONGEST_TTL: Duration = Duration::from_hours(1);
 
-/// The names of the files.
+/// Names of the files.
 const CONFIGURATION: &str = "authorization.yaml";
 const KUBECONFIG: &str = "kubeconfig";
 
-/// Prints what an API server needs to ask queuewarden who may do what: an authorization configuration and the kubeconfig that it names.
+/// Print the files an API server needs to use queuewarden as an authorizer: an authorization configuration
+/// and its kubeconfig
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Where the API server finds queuewarden: by the address of the Service, for it has no cluster DNS
+    /// URL of queuewarden for the API server; use the address of the Service, because the API server has no
+    /// cluster DNS
     #[arg(long, value_name = "https://HOST", value_parser = server)]
     server: String,
-    /// The authorities that have signed queuewarden's certificate; like all files, on the API server's machine
+    /// File with the certificate authorities of queuewarden's certificate; like all files, on the API
+    /// server's machine
     #[arg(long, value_name = "FILE", value_parser = absolute)]
     certificate_authority: Option<String>,
-    /// The name in queuewarden's certificate, where the URL has an address
+    /// Name in queuewarden's certificate, if the URL has an address
     #[arg(long, value_name = "NAME", default_value = "queuewarden.queuewarden-system.svc")]
     tls_server_name: String,
-    /// The certificate with which the API server shows who it is
+    /// Certificate that the API server authenticates with
     #[arg(long, value_name = "FILE", value_parser = absolute, requires = "client_key")]
     client_certificate: Option<String>,
-    /// Its private key
+    /// Private key of that certificate
     #[arg(long, value_name = "FILE", value_parser = absolute, requires = "client_certificate")]
     client_key: Option<String>,
-    /// A token with which it shows who it is, instead of a certificate
+    /// Token that the API server authenticates with, instead of a certificate
     #[arg(long, value_name = "FILE", value_parser = absolute, conflicts_with = "client_certificate")]
     token_file: Option<String>,
-    /// Where the kubeconfig will be
+    /// Path that the kubeconfig will have
     #[arg(long, value_name = "FILE", value_parser = absolute, default_value = "/etc/kubernetes/queuewarden/kubeconfig")]
     kubeconfig: String,
-    /// How long the API server remembers a yes: so long a right that was taken away may last
+    /// Time the API server caches an allowed request; a withdrawn right may last that long
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     authorized_ttl: SignedDuration,
-    /// How long it remembers anything else
+    /// Time the API server caches any other answer
     #[arg(long, value_name = "DURATION", default_value = "5s")]
     unauthorized_ttl: SignedDuration,
-    /// How long it waits for an answer, before RBAC decides alone
+    /// Time the API server waits for an answer, before RBAC decides alone
     #[arg(long, value_name = "DURATION", default_value = "2s")]
     timeout: SignedDuration,
-    /// Ask about `get pods/log` and `delete pods`, too: for queuewarden run --applications=pods
+    /// Also authorize `get pods/log` and `delete pods`; for queuewarden run --applications=pods
     #[arg(long)]
     pods: bool,
     /// Write authorization.yaml and kubeconfig into DIR instead
@@ -68,7 +71,8 @@ impl Args {
             }
             (_, _, Some(file)) => Credentials::Token { file: file.clone() },
             _ => {
-                let message = "how does the API server show who it is? Write --client-certificate and --client-key, or --token-file";
+                let message = "how does the API server show who it is? Write --client-certificate and \
+                    --client-key, or --token-file";
                 return Err(Failure::Usage(message.to_owned()));
             }
         };
@@ -110,7 +114,8 @@ fn write(dir: &Path, files: &[(&str, String)]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// More than nothing: Kubernetes takes zero for its own defaults, of which one is five minutes.
+/// Checks that a duration is positive and not too long: Kubernetes replaces zero by its defaults, of which
+/// one is five minutes.
 fn within(flag: &str, duration: SignedDuration, longest: Duration) -> Result<Duration, Failure> {
     let positive =
         Duration::try_from(duration).ok().filter(|duration| !duration.is_zero() && *duration <= longest);
@@ -119,7 +124,7 @@ fn within(flag: &str, duration: SignedDuration, longest: Duration) -> Result<Dur
     })
 }
 
-/// The API server takes nothing but TLS for what decides about access.
+/// Parses the URL of the server; the API server accepts only TLS for an authorizer.
 fn server(text: &str) -> Result<String, String> {
     let rest = text.strip_prefix("https://").ok_or("write it as https://HOST or https://HOST:PORT")?;
     let host = rest.trim_end_matches('/');
@@ -129,7 +134,8 @@ fn server(text: &str) -> Result<String, String> {
     Ok(format!("https://{host}"))
 }
 
-/// The API server insists on it for the kubeconfig, and what is relative in there is relative to where it runs.
+/// Parses an absolute path. The API server requires one for the kubeconfig, and paths inside that are
+/// relative to its own location.
 fn absolute(text: &str) -> Result<String, String> {
     if text.starts_with('/') { Ok(text.to_owned()) } else { Err("write an absolute path".to_owned()) }
 }

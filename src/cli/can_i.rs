@@ -1,4 +1,4 @@
-//! `queuewarden can-i`: yes or no.
+//! `queuewarden can-i`: answers yes or no.
 
 use super::application::{self, ApplicationArgs, Asking, Show};
 use super::ask::identity::IdentityArgs;
@@ -10,14 +10,15 @@ use super::{Exit, Failure};
 use queuewarden_api::answer::Answers;
 use yunikorn_access::check::explain;
 
-/// Tells whether a user may submit to a queue, or administer it, or do something with an application: `yes`, or `no` and why.
+/// Check whether a user may submit to a queue, administer it, or act on an application; prints yes, or no and
+/// the reason
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
     /// submit or administer, for a queue; view, modify, kill, logs or move, for an application
     #[arg(value_parser = question::any_verb)]
     verb: AnyVerb,
-    /// The queue's full path, such as root.prod; or an application's name, then with --queue
+    /// The queue's full path, such as root.prod; or an application's name, together with --queue
     target: String,
     #[command(flatten)]
     identity: IdentityArgs,
@@ -25,7 +26,7 @@ pub struct Args {
     application: ApplicationArgs,
     #[command(flatten)]
     source: SourceArgs,
-    /// How to show it
+    /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     format: AnswerFormat,
     /// Print nothing: the exit code is the answer
@@ -36,7 +37,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When the question cannot be decided, or nobody takes the output.
+/// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let (right, queue) = match args.verb {
         AnyVerb::Right(right) => (right, question::only_queue(&args.target, &args.application)?),

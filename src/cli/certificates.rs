@@ -1,4 +1,4 @@
-//! `queuewarden certificates`: the process that keeps the certificate of the HTTPS endpoints.
+//! `queuewarden certificates`: the process that issues and renews the certificate of the HTTPS endpoints.
 
 use std::net::IpAddr;
 
@@ -13,11 +13,12 @@ use crate::telemetry::{self, Format};
 
 /// The Service of `manifests/`.
 const SERVICE: &str = "queuewarden";
-/// A certificate that is valid for less is always being renewed.
+/// Shortest lifetime of a certificate; a shorter one would be renewed all the time.
 const SHORTEST: SignedDuration = SignedDuration::from_secs(6);
-/// An authority outlives so many certificates, or there is no time to make the next one known.
+/// Number of certificate lifetimes that an authority must outlive, so that there is time to publish the next
+/// one.
 const OUTLIVES: i32 = 3;
-/// No longer than X.509 can say, and calendars hold.
+/// Longest lifetime, within the limits of X.509 and of calendars.
 const LONGEST: SignedDuration = SignedDuration::from_hours(100 * 365 * 24);
 
 /// Arguments of `certificates`.
@@ -29,24 +30,24 @@ pub struct Args {
     /// The Secret of the certificate and its authorities
     #[arg(long, value_name = "NAME", default_value = "queuewarden-doors")]
     tls_secret: String,
-    /// A name or address that the certificate is for, besides those of the Service; may be repeated
+    /// Additional name or address for the certificate, besides those of the Service; may be repeated
     #[arg(long, value_name = "NAME", value_parser = name)]
     tls_name: Vec<String>,
     /// Lifetime of a certificate; it is renewed when a third of that is left
     #[arg(long, value_name = "DURATION", default_value = "168h")]
     tls_certificate_lifetime: SignedDuration,
-    /// Lifetime of an authority; the next one is made known when a third of that is left
+    /// Lifetime of an authority; the next one is published when a third of that is left
     #[arg(long, value_name = "DURATION", default_value = "17520h")]
     tls_authority_lifetime: SignedDuration,
-    /// How a log line looks
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     log_format: Format,
-    /// What is logged: error, warn, info, debug or trace, also by module, as in info,queuewarden=debug
+    /// Log filter: error, warn, info, debug or trace, also by module, as in info,queuewarden=debug
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "info")]
     log_level: String,
 }
 
-/// Runs until the process is told to end.
+/// Runs until the process receives a signal to end.
 ///
 /// # Errors
 /// When it cannot begin.
@@ -82,7 +83,7 @@ async fn keep(args: &Args) -> Result<(), Error> {
     Ok(())
 }
 
-/// Under which names a cluster reaches the Service of `manifests/`; the API server insists on the first.
+/// Returns the names of the Service of `manifests/` inside a cluster; the API server requires the first.
 fn service_names(namespace: &str) -> [String; 2] {
     let name = format!("{SERVICE}.{namespace}.svc");
     [name.clone(), format!("{name}.cluster.local")]
@@ -98,7 +99,8 @@ impl Args {
         }
         if authority > LONGEST || authority / OUTLIVES < certificate {
             return Err(format!(
-                "--tls-authority-lifetime {authority:#}: at least {OUTLIVES} times as long as that of certificates, {certificate:#}, \
+                "--tls-authority-lifetime {authority:#}: at least {OUTLIVES} times as long as that of \
+                certificates, {certificate:#}, \
                  and at most 100 years"
             ));
         }
@@ -106,7 +108,7 @@ impl Args {
     }
 }
 
-/// A name as it stands in a certificate.
+/// Parses a name in the form it has in a certificate.
 fn name(text: &str) -> Result<String, String> {
     match ServerName::try_from(text) {
         Ok(ServerName::DnsName(name)) => Ok(name.as_ref().to_lowercase()),

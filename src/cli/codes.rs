@@ -1,4 +1,4 @@
-//! `queuewarden codes`: every diagnostic there is, and what one of them means.
+//! `queuewarden codes`: lists all diagnostics, and explains single ones.
 
 use super::console::Console;
 use super::{Exit, Failure, assemble, check, input};
@@ -6,7 +6,8 @@ use crate::operator;
 use go_compat::diag::{Code, quoted};
 use yunikorn::queue::nearest;
 
-/// The meanings and examples, which tests keep to the comments at the declarations and to what the commands print.
+/// Meanings and examples. Tests compare them with the comments at the declarations and with the output of the
+/// commands.
 const PAGES: [&str; 7] = [
     include_str!("../../docs/codes/qw1.md"),
     include_str!("../../docs/codes/qw2.md"),
@@ -16,18 +17,19 @@ const PAGES: [&str; 7] = [
     include_str!("../../docs/codes/qw6.md"),
     include_str!("../../docs/codes/qw7.md"),
 ];
-/// Explanations are wrapped here, in characters.
+/// Maximum width of explanations, in characters.
 const WIDTH: usize = 100;
 
-/// Lists the codes of all diagnostics with their titles, or explains some: what it is, why, what to write instead, and an example.
+/// List the codes of all diagnostics with their titles, or explain some: the meaning, the reason, the fix,
+/// and an example
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// The codes to explain, such as QW1003, 1003 or too-many-lists
+    /// Codes to explain, such as QW1003, 1003 or too-many-lists
     #[arg(value_name = "CODE", value_parser = code)]
     codes: Vec<Code>,
 }
 
-/// Every code, in the order of the numbers.
+/// Returns every code, in the order of the numbers.
 pub fn all() -> Vec<Code> {
     let lists: &[&[Code]] = &[
         yunikorn::acl::codes::CODES,
@@ -55,7 +57,7 @@ pub fn all() -> Vec<Code> {
     codes
 }
 
-/// A code by its number or its title, for clap.
+/// Parses a code by its number or its title, for clap.
 pub(super) fn code(text: &str) -> Result<Code, String> {
     let digits = text.strip_prefix("QW").or_else(|| text.strip_prefix("qw")).unwrap_or(text);
     let wanted = digits.parse().ok().filter(|_| digits.len() == 4);
@@ -67,7 +69,7 @@ pub(super) fn code(text: &str) -> Result<Code, String> {
     })
 }
 
-/// What a code means, in the words of docs/codes, and its example there.
+/// Returns the meaning of a code, in the words of docs/codes, and its example there.
 fn section(code: Code) -> (String, &'static str) {
     let title = format!("\n## {code} {}\n\n", code.title);
     let found = PAGES.iter().find_map(|page| page.split_once(&title));
@@ -76,7 +78,7 @@ fn section(code: Code) -> (String, &'static str) {
     (meaning.replace("**", ""), example)
 }
 
-/// A code's title, meaning and example for people: what the page has in fences is indented.
+/// Formats a code's title, meaning and example for people; fenced blocks are indented.
 fn explained(code: Code) -> String {
     let (meaning, example) = section(code);
     let mut shown = format!("{code} {}\n\n{}\n", code.title, wrapped(&meaning));
@@ -96,7 +98,7 @@ fn explained(code: Code) -> String {
 /// Runs the command.
 ///
 /// # Errors
-/// When nobody takes the output.
+/// When the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let line = |code: &Code| format!("{code} {}\n", code.title);
     let shown = if args.codes.is_empty() {
@@ -108,7 +110,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// Lines of at most [`WIDTH`] characters, as far as words allow.
+/// Wraps text into lines of at most [`WIDTH`] characters, except for longer words.
 fn wrapped(text: &str) -> String {
     let mut shown = String::new();
     let mut column = 0_usize;

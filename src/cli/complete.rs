@@ -1,7 +1,8 @@
-//! What a shell offers behind what has been typed: subcommands, options, files, and the queues and codes there are.
+//! Shell completion: subcommands, options, files, and existing queues and codes.
 //!
-//! The shell's script (`queuewarden completion`) starts the program with [`VARIABLE`] set and the words behind `--`. So what is offered
-//! is always what this program takes, and queues come from the very configuration that the words name.
+//! The shell's script (`queuewarden completion`) starts the program with [`VARIABLE`] set and the words after
+//! `--`. So the candidates always match this program, and queues come from the configuration that the words
+//! name.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -19,17 +20,17 @@ use super::ask::SourceArgs;
 use super::console::Console;
 use super::{codes, command};
 
-/// The variable that asks for completion, by the name of a shell.
+/// Environment variable that requests completion; its value is the name of a shell.
 pub const VARIABLE: &str = "QUEUEWARDEN_COMPLETE";
-/// Longer nobody waits for a cluster behind the tabulator key.
+/// Longest wait for a cluster.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// More queues than this are not offered.
+/// Maximum number of queues that are offered.
 const MOST: usize = 1000;
 
-/// Who can be answered.
+/// Supported shells.
 pub const SHELLS: Shells<'static> = Shells(&[&Bash, &Elvish, &Fish, &Powershell, &Zsh, &Kubectl]);
 
-/// Answers a shell, if it is one that asks.
+/// Answers a shell, if one requests completion; returns whether it did.
 ///
 /// # Errors
 /// When it is an unknown shell, or its words make no sense.
@@ -41,7 +42,7 @@ pub fn answer() -> clap::error::Result<bool> {
         .try_complete(std::env::args_os(), folder.as_deref())
 }
 
-/// The command with what its arguments may be.
+/// Adds completers to the arguments of the command.
 fn offering(command: Command) -> Command {
     command.mut_subcommands(|subcommand| {
         let asks_applications = subcommand.get_arguments().any(|arg| arg.get_id() == "target");
@@ -67,7 +68,7 @@ fn all_codes() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// The queues that the words' configuration has, beginning with what has been typed.
+/// Returns the queues of the words' configuration that begin with the current word.
 fn queues(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(start) = current.to_str() else { return Vec::new() };
     let start = start.to_ascii_lowercase();
@@ -76,8 +77,8 @@ fn queues(current: &OsStr) -> Vec<CompletionCandidate> {
     fitting.map(CompletionCandidate::new).collect()
 }
 
-/// Where the words say that the configuration is. The words may stop anywhere, and what stands where a queue or a verb does need not be one
-/// yet.
+/// Returns the source of the configuration that the words name. The words may be incomplete, and the queue or
+/// verb among them need not be valid yet.
 fn source(args: impl IntoIterator<Item = OsString>) -> Option<SourceArgs> {
     let words = args.into_iter().skip_while(|word| word != "--").skip(1);
     let ours = SourceArgs::augment_args(Command::new(""));
@@ -91,11 +92,11 @@ fn source(args: impl IntoIterator<Item = OsString>) -> Option<SourceArgs> {
     let matches = command.try_get_matches_from(words).ok()?;
     let (_, matches): (&str, &ArgMatches) = matches.subcommand()?;
     let source = SourceArgs::from_arg_matches(matches).ok()?;
-    // Standard input is the shell's.
+    // Standard input belongs to the shell.
     (!source.filename.iter().any(|path| path.as_os_str() == "-")).then_some(source)
 }
 
-/// All queues of the configuration; none when it cannot be had soon.
+/// Returns all queues of the configuration; none if it cannot be read in time.
 fn paths(source: SourceArgs) -> Vec<String> {
     let (found, finds) = mpsc::channel();
     thread::spawn(move || {
@@ -109,14 +110,15 @@ fn paths(source: SourceArgs) -> Vec<String> {
     finds.recv_timeout(PATIENCE).ok().flatten().unwrap_or_default()
 }
 
-/// `kubectl`, which completes a plugin by a program `kubectl_complete-NAME` that prints a candidate a line, its help behind a tabulator,
-/// and at last a colon with a number: cobra's `ShellCompDirective`.
+/// Completion for `kubectl`, which completes a plugin by a program `kubectl_complete-NAME`. It prints one
+/// candidate per line with its help after a tab, and at last a colon with a number: cobra's
+/// `ShellCompDirective`.
 #[derive(Debug, Clone, Copy)]
 pub struct Kubectl;
 
-/// Offer no files beside the candidates.
+/// Directive: offer no files besides the candidates.
 const NO_FILES: u8 = 4;
-/// Put no blank behind the one candidate.
+/// Directive: add no space after a single candidate.
 const NO_SPACE: u8 = 2;
 
 impl EnvCompleter for Kubectl {

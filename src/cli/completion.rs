@@ -1,30 +1,31 @@
-//! `queuewarden completion`: the script that makes a shell ask [`complete`].
+//! `queuewarden completion`: prints the script by which a shell calls [`complete`].
 
 use super::complete::{SHELLS, VARIABLE};
 use super::console::Console;
 use super::{Exit, Failure, PLUGIN};
 
-/// What the reader of the help does with the script.
+/// Help text with the installation of the script for each shell.
 const HELP: &str = "\
 bash        echo 'source <(queuewarden completion bash)' >> ~/.bashrc
 zsh         echo 'source <(queuewarden completion zsh)' >> ~/.zshrc
 fish        queuewarden completion fish > ~/.config/fish/completions/queuewarden.fish
 elvish      queuewarden completion elvish >> ~/.elvish/rc.elv
 powershell  queuewarden completion powershell >> $PROFILE
-kubectl     queuewarden completion kubectl > kubectl_complete-queuewarden, executable and in a folder of $PATH; for `kubectl queuewarden`
+kubectl     queuewarden completion kubectl > kubectl_complete-queuewarden, executable and in a folder of \
+$PATH; for `kubectl queuewarden`
 
 Queues are completed, too: from the files that -f names, else from the cluster.";
 
-/// Prints the script that completes commands in a shell.
+/// Print the script that completes commands in a shell
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Whose script
+    /// Shell to print the script for
     #[arg(value_enum)]
     shell: Shell,
 }
 
-/// Whose script.
+/// Shell to print the script for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Shell {
     Bash,
@@ -51,7 +52,7 @@ impl Shell {
 /// Runs the command.
 ///
 /// # Errors
-/// When nobody takes the output.
+/// When the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     let program = if args.shell == Shell::Kubectl { PLUGIN } else { "queuewarden" };

@@ -1,13 +1,13 @@
-//! Where results and messages go: standard output for what the command is for, standard error for everything about it.
+//! Output streams: results on standard output, messages on standard error.
 
 use std::io::{self, IsTerminal, Write};
 
 use clap::ValueEnum;
 
-/// Lines are wrapped here where no terminal says how wide it is, in columns.
+/// Columns at which lines are wrapped if there is no terminal.
 const WIDTH: usize = 120;
 
-/// Whether output is coloured.
+/// Use of colours in the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Color {
     /// On terminals, unless `NO_COLOR` is set.
@@ -19,7 +19,7 @@ pub enum Color {
     Never,
 }
 
-/// The two streams of the process.
+/// The two output streams of the process.
 #[derive(Debug, Clone, Copy)]
 pub struct Console {
     color: Color,
@@ -28,28 +28,28 @@ pub struct Console {
 }
 
 impl Console {
-    /// The streams of this process.
+    /// Uses the streams of this process.
     pub fn new(color: Color) -> Self {
         Self { color, silent: false, endless: false }
     }
 
-    /// The same without messages, for what is done behind somebody's back.
+    /// Creates a console without messages, for work that the user did not start.
     pub fn silent() -> Self {
         Self { color: Color::Never, silent: true, endless: false }
     }
 
-    /// The same for what goes on until nobody reads it any more.
+    /// Returns a console for output that goes on until nobody reads it any more.
     #[must_use]
     pub fn endless(self) -> Self {
         Self { endless: true, ..self }
     }
 
-    /// Whether standard output takes colours.
+    /// Returns whether standard output takes colours.
     pub fn color_out(self) -> bool {
         self.colored(io::stdout().is_terminal())
     }
 
-    /// Whether standard error takes colours.
+    /// Returns whether standard error takes colours.
     pub fn color_err(self) -> bool {
         self.colored(io::stderr().is_terminal())
     }
@@ -58,23 +58,23 @@ impl Console {
         match self.color {
             Color::Always => true,
             Color::Never => false,
-            // https://no-color.org: set and not empty.
+            // See https://no-color.org: set and not empty.
             Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         }
     }
 
-    /// Columns of standard error: `COLUMNS`, else the terminal's, else 120.
+    /// Returns the columns of standard error: `COLUMNS`, else the terminal's, else 120.
     pub fn width(self) -> usize {
         let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let columns = set.or_else(|| io::stderr().is_terminal().then(terminal_width).flatten());
         columns.unwrap_or(WIDTH).max(40)
     }
 
-    /// Writes to standard output. Whoever closed it has seen enough, and the exit code is still an answer.
+    /// Writes to standard output. A closed pipe is no error, because the exit code is still an answer.
     ///
     /// # Errors
-    /// When that fails; a closed pipe only where output is [endless](Self::endless), as an error of kind `BrokenPipe`, which `main` keeps
-    /// quiet about.
+    /// When that fails; for a closed pipe only if output is [endless](Self::endless), as an error of kind
+    /// `BrokenPipe`, which `main` does not print.
     pub fn out(self, text: &str) -> io::Result<()> {
         let mut stream = io::stdout().lock();
         match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
@@ -83,7 +83,7 @@ impl Console {
         }
     }
 
-    /// Writes to standard error, as far as anyone listens: what is said there must not stop what is done.
+    /// Writes to standard error and ignores failures: a lost message must not stop the command.
     pub fn err(self, text: &str) {
         if self.silent {
             return;
@@ -92,7 +92,7 @@ impl Console {
         drop(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()));
     }
 
-    /// A line on standard error that is neither error nor warning.
+    /// Writes a note, which is neither error nor warning, to standard error.
     pub fn note(self, text: &str) {
         self.err(&format!("note: {text}\n"));
     }

@@ -1,4 +1,5 @@
-//! `queuewarden crds`: the custom resource definitions, for `kubectl apply` or into the folder that a kustomization refers to.
+//! `queuewarden crds`: prints the custom resource definitions, for `kubectl apply`, or writes them into the
+//! folder that a kustomization refers to.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +8,7 @@ use super::console::Console;
 use super::{Exit, Failure, atomic};
 use queuewarden_api::crd_yaml;
 
-/// Prints the custom resource definitions.
+/// Print the custom resource definitions
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Write one file for each definition into DIR instead
@@ -18,7 +19,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When the folder or standard output does not take them.
+/// When the folder or standard output cannot be written to.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let files = crd_yaml().map_err(|error| Failure::Output(error.to_string()))?;
     let Some(dir) = &args.dir else {

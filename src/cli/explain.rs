@@ -1,4 +1,4 @@
-//! `queuewarden explain`: yes or no, with every step on the way.
+//! `queuewarden explain`: answers yes or no, with every step of the decision.
 
 use std::fmt::Display;
 
@@ -16,20 +16,20 @@ use yunikorn_access::check::{Decision, Step, explain};
 use yunikorn_access::tree::Tree;
 use yunikorn_access::{self, near_misses};
 
-/// Longer ACLs are cut, in characters.
+/// Maximum length of an ACL in the output, in characters; longer ones are cut.
 const MAX_ACL: usize = 48;
-/// More groups than this are counted instead of listed.
+/// Maximum number of groups that are listed; more are counted.
 const MAX_GROUPS: usize = 8;
 
-/// Explains why a user may, or may not, submit to a queue or administer it: every ACL that YuniKorn looks at, in its order; or why
-/// one may do something with an application: every clause of the rules.
+/// Explain why a user may, or may not, submit to a queue or administer it: every ACL that YuniKorn evaluates,
+/// in order; or why a user may act on an application: every clause of the rules
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
     /// submit or administer, for a queue; view, modify, kill, logs or move, for an application
     #[arg(value_parser = question::any_verb)]
     verb: AnyVerb,
-    /// The queue's full path, such as root.prod; or an application's name, then with --queue
+    /// The queue's full path, such as root.prod; or an application's name, together with --queue
     target: String,
     #[command(flatten)]
     identity: IdentityArgs,
@@ -37,7 +37,7 @@ pub struct Args {
     application: ApplicationArgs,
     #[command(flatten)]
     source: SourceArgs,
-    /// How to show it
+    /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     format: AnswerFormat,
 }
@@ -45,7 +45,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When the question cannot be decided, or nobody takes the output.
+/// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let (right, queue) = match args.verb {
         AnyVerb::Right(right) => (right, question::only_queue(&args.target, &args.application)?),
@@ -78,7 +78,7 @@ fn text(answers: &Answers<'_>, decision: &Decision) -> String {
     shown
 }
 
-/// What would make it a yes.
+/// Formats the changes that would allow it.
 pub(super) fn remedies(found: &[impl Display]) -> String {
     if found.is_empty() {
         return String::new();
@@ -87,12 +87,12 @@ pub(super) fn remedies(found: &[impl Display]) -> String {
     format!("\nTo allow it, the smallest change first:\n{}", visible_lines(&numbered.collect::<String>()))
 }
 
-/// Every line with what a terminal would obey escaped.
+/// Escapes control characters in every line.
 fn visible_lines(text: &str) -> String {
     text.lines().flat_map(|line| [output::visible(line), "\n".to_owned()]).collect()
 }
 
-/// What was asked, about whom and what.
+/// Formats the question: the user, the right and the queue.
 fn facts(answers: &Answers<'_>, decision: &Decision) -> String {
     let mut table = Table::new(["", ""]);
     table.row(["user", &decision.identity.user]);
@@ -124,7 +124,7 @@ pub(super) fn groups(identity: &Identity) -> String {
     }
 }
 
-/// A row for each ACL; a queue is named once.
+/// Builds a row for each ACL; each queue is named once.
 fn steps(answers: &Answers<'_>, decision: &Decision) -> Table {
     let mut table = Table::new(["QUEUE", "ACL", "SAYS", "RESULT", "WRITTEN IN"]);
     let mut named = None;
@@ -137,7 +137,7 @@ fn steps(answers: &Answers<'_>, decision: &Decision) -> Table {
     table
 }
 
-/// What an ACL says, what follows from it, and where it is written.
+/// Returns the text of an ACL, its result, and where it is written.
 pub(super) fn cells(answers: &Answers<'_>, step: &Step, identity: &Identity) -> [String; 3] {
     let (result, origins) = match &step.entry {
         Some(entry) => {
@@ -149,7 +149,7 @@ pub(super) fn cells(answers: &Answers<'_>, step: &Step, identity: &Identity) -> 
     [says, result, WrittenIn::list(&origins)]
 }
 
-/// Why an ACL grants nothing here.
+/// Returns the reason why an ACL grants nothing here.
 fn none(tree: &Tree, step: &Step, identity: &Identity) -> String {
     if step.acl.is_empty() {
         return "not set".to_owned();
@@ -163,14 +163,14 @@ fn none(tree: &Tree, step: &Step, identity: &Identity) -> String {
     }
 }
 
-/// Who wrote the whole of an ACL.
+/// Returns the writers of the whole ACL.
 fn own(answers: &Answers<'_>, step: &Step) -> Vec<WrittenIn> {
     let node = answers.tree.find(&step.queue).and_then(|id| answers.tree.node(id));
     let parts = node.iter().flat_map(|node| &node.grants(step.right).parts);
     answers.origins(parts.map(|(origin, _)| origin))
 }
 
-/// An ACL as written, in quotes because its blanks matter; a long one is cut.
+/// Quotes an ACL as written, because its spaces matter; a long one is cut.
 pub(super) fn quoted(acl: &str) -> String {
     let count = acl.chars().count();
     if count <= MAX_ACL {

@@ -1,4 +1,4 @@
-//! The findings of `validate` and `render` on the way out: each drawn by [`report`], and as one JSON object.
+//! Output of the findings of `validate` and `render`: each drawn by [`report`], and as one JSON object.
 
 use serde_json::{Value, json};
 
@@ -8,15 +8,15 @@ use super::report;
 pub use go_compat::diag::plural;
 use go_compat::diag::{Severity, Span};
 
-/// The version of the JSON below; raised when a field changes its meaning or goes.
+/// The version of the JSON below; raised when a field changes its meaning or is removed.
 pub const VERSION: u32 = 1;
 
-/// How much was found.
+/// Number of findings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
-    /// What is refused.
+    /// Findings that make the input invalid.
     pub errors: usize,
-    /// What is accepted, but not what was meant.
+    /// Findings on input that is accepted, but probably not as meant.
     pub warnings: usize,
 }
 
@@ -26,7 +26,7 @@ impl Count {
         findings.into_iter().fold(Self::default(), |count, finding| count.with(finding.diagnostic.severity))
     }
 
-    /// One more of this severity.
+    /// Adds a finding of this severity.
     #[must_use]
     pub fn with(mut self, severity: Severity) -> Self {
         match severity {
@@ -36,13 +36,13 @@ impl Count {
         self
     }
 
-    /// `1 error, 2 warnings`
+    /// Formats the counts: `1 error, 2 warnings`.
     pub fn text(self) -> String {
         format!("{}, {}", plural(self.errors, "error"), plural(self.warnings, "warning"))
     }
 }
 
-/// All findings for people, each with its line and what to write instead.
+/// Formats all findings for people, each with its line and its fix.
 pub fn text(inputs: &Inputs, findings: &[Finding], color: bool) -> String {
     findings
         .iter()
@@ -54,7 +54,7 @@ pub fn text(inputs: &Inputs, findings: &[Finding], color: bool) -> String {
         .collect()
 }
 
-/// `{version, diagnostics: [...], summary}`; README.md describes every field.
+/// Returns `{version, diagnostics: [...], summary}`; README.md describes every field.
 pub fn to_json(inputs: &Inputs, findings: &[Finding]) -> Value {
     let diagnostics: Vec<Value> = findings
         .iter()

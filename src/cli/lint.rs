@@ -1,4 +1,4 @@
-//! `queuewarden lint`: what the whole tree of queues shows that no single ACL does.
+//! `queuewarden lint`: finds problems that only the whole tree of queues shows.
 
 use std::path::{Path, PathBuf};
 
@@ -18,24 +18,26 @@ use queuewarden_api::answer::{About, AclKey, WrittenIn};
 use yunikorn_access::lint::{self, Finding, Known, Population};
 use yunikorn_access::tree::Origin;
 
-/// What the shell and the reader of the output need to know.
+/// Help text on the scope, files of names, and exit codes.
 const HELP: &str = "\
-Everything found here YuniKorn accepts; what is wrong with a text by itself `queuewarden validate` tells. A file of names has one \
-name on each line, or a regular expression between slashes, such as /^svc-/; # begins a comment.
+Everything found here YuniKorn accepts; what is wrong with a text by itself `queuewarden validate` tells. A \
+file of names has one name on each line, or a regular expression between slashes, such as /^svc-/; # begins \
+a comment.
 
-Exit codes: 0 unless --strict is given, 1 something was found, 2 the command line is wrong, 3 it could not be decided.";
+Exit codes: 0 unless --strict is given, 1 something was found, 2 the command line is wrong, 3 it could not \
+be decided.";
 
-/// Finds grants that change nothing or that nobody can use, and names that are likely wrong.
+/// Find grants that change nothing or that nobody can use, and names that are likely wrong
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// A file with all users there are; others in ACLs are told
+    /// File with all existing users; other names in ACLs are reported
     #[arg(long, value_name = "FILE")]
     users: Option<PathBuf>,
-    /// A file with all groups there are; others in ACLs are told
+    /// File with all existing groups; other names in ACLs are reported
     #[arg(long, value_name = "FILE")]
     groups: Option<PathBuf>,
-    /// How to show what is found
+    /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     format: AnswerFormat,
     /// Exit with 1 if anything is found
@@ -48,14 +50,14 @@ pub struct Args {
 /// The answer to `lint`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct LintAnswer {
-    /// What it is about.
+    /// The configuration that was read.
     #[serde(flatten)]
     pub about: About,
-    /// What was found, in the order of the queues.
+    /// The findings, in the order of the queues.
     pub findings: Vec<FindingAnswer>,
 }
 
-/// One finding.
+/// A finding.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FindingAnswer {
@@ -63,22 +65,22 @@ pub struct FindingAnswer {
     pub code: String,
     /// Its name.
     pub title: String,
-    /// What is found.
+    /// The message.
     pub message: String,
-    /// What to write instead.
+    /// The fix.
     pub help: Option<String>,
     /// The queue it is about.
     pub queue: String,
     /// The ACL it is about; null when it is about the queue.
     pub acl: Option<AclKey>,
-    /// Where that is written; null when it is not known.
+    /// The location of that; null when it is unknown.
     pub written_in: Option<WrittenIn>,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// When there is nothing to look at, a file of names cannot be read, or nobody takes the output.
+/// When there is no configuration, a file of names cannot be read, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let known =
         Known { users: population(args.users.as_deref())?, groups: population(args.groups.as_deref())? };
@@ -127,7 +129,7 @@ fn answer(answers: &Answers<'_>, findings: &[Finding]) -> LintAnswer {
     LintAnswer { about: answers.about(), findings: findings.iter().map(finding).collect() }
 }
 
-/// The names in a file.
+/// Reads the names in a file.
 fn population(path: Option<&Path>) -> Result<Option<Population>, Failure> {
     let Some(path) = path else { return Ok(None) };
     let source = source::read_one(path)?;

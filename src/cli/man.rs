@@ -1,4 +1,4 @@
-//! `queuewarden man`: manual pages, made of what `--help` says.
+//! `queuewarden man`: prints manual pages, made from the texts of `--help`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use clap_mangen::Man;
 use super::console::Console;
 use super::{Exit, Failure, atomic, command};
 
-/// Prints the manual page, or writes those of all subcommands into a folder.
+/// Print the manual page, or write those of all subcommands into a folder
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Write a page for each command into DIR, such as /usr/local/share/man/man1
@@ -20,7 +20,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When the folder or standard output does not take them.
+/// When the folder or standard output cannot be written to.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let pages = pages()?;
     let Some(dir) = &args.dir else {
@@ -37,7 +37,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// The pages with their files' names, the program's first.
+/// Returns the pages with their files' names, the program's first.
 fn pages() -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let mut whole = command().disable_help_subcommand(true);
     whole.build();

@@ -1,14 +1,16 @@
-//! A ConfigMap as a manifest for people: YAML with texts as block scalars, so that a diff shows the lines of a queues.yaml.
+//! Formats a ConfigMap as a manifest for people: YAML with texts as block scalars, so that a diff shows the
+//! lines of a queues.yaml.
 
 use serde_json::{Map, Value, json};
 
 use go_compat::yaml::{self, Kind};
 
-/// What the API server adds and a manifest does not hold.
+/// Fields that the API server adds and a manifest does not have.
 const SERVER_FIELDS: &[&str] =
     &["creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"];
 
-/// The manifest of a ConfigMap: as `written`, without what the API server added, and with these annotations and this data.
+/// Builds the manifest of a ConfigMap: as `written`, without the fields of the API server, and with these
+/// annotations and this data.
 pub fn config_map(
     written: Option<&Value>,
     (namespace, name): (&str, &str),
@@ -38,7 +40,7 @@ pub fn config_map(
     manifest
 }
 
-/// A manifest as YAML: the usual fields first, texts of several lines as `|` blocks.
+/// Formats a manifest as YAML: the usual fields first, texts of several lines as `|` blocks.
 pub fn to_yaml(manifest: &Value) -> String {
     let mut out = String::new();
     mapping(manifest, 0, &mut out);
@@ -54,7 +56,7 @@ fn mapping(value: &Value, depth: usize, out: &mut String) {
     }
 }
 
-/// The fields of an object; at the top in the order in which manifests are written.
+/// Returns the fields of an object; at the top level in the usual order of manifests.
 fn ordered(value: &Value, depth: usize) -> Vec<(&String, &Value)> {
     const FIRST: [&str; 3] = ["apiVersion", "kind", "metadata"];
     let mut fields: Vec<_> = value.as_object().into_iter().flatten().collect();
@@ -66,7 +68,7 @@ fn ordered(value: &Value, depth: usize) -> Vec<(&String, &Value)> {
     fields
 }
 
-/// What stands behind `name:` or `-`.
+/// Appends the value after `name:` or `-`.
 fn entry(value: &Value, depth: usize, out: &mut String) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
@@ -96,7 +98,7 @@ fn indent(depth: usize, out: &mut String) {
     out.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// A string in the most readable way that reads back as the same string.
+/// Formats a string in the most readable way that reads back as the same string.
 fn string(text: &str, depth: usize) -> String {
     if text.contains('\n')
         && let Some(block) = block(text, depth)
@@ -106,7 +108,7 @@ fn string(text: &str, depth: usize) -> String {
     plain_or_quoted(text)
 }
 
-/// A `|` block, or `None` if the text cannot stand in one.
+/// Formats a text as a `|` block; `None` if a block cannot hold it.
 fn block(text: &str, depth: usize) -> Option<String> {
     let body = text.trim_end_matches('\n');
     let chomp = match text.len().saturating_sub(body.len()) {
@@ -114,7 +116,7 @@ fn block(text: &str, depth: usize) -> Option<String> {
         1 => "",
         _ => "+",
     };
-    // Blocks cannot begin with a blank without saying how deep they are indented.
+    // A block that begins with a space must declare its indentation.
     let hint = if body.starts_with([' ', '\n']) { "2" } else { "" };
     let mut out = format!("|{hint}{chomp}\n");
     for line in text.split_terminator('\n') {
@@ -124,7 +126,7 @@ fn block(text: &str, depth: usize) -> Option<String> {
         }
         out.push('\n');
     }
-    // The depth in front of the block matters for the hint, so it is read back at its depth.
+    // The indentation before the block matters for the hint, so it is read back at its depth.
     let mut nested = String::new();
     for level in 0..depth.saturating_sub(1) {
         indent(level, &mut nested);
@@ -135,7 +137,7 @@ fn block(text: &str, depth: usize) -> Option<String> {
     reads_as(&nested, depth, text).then_some(out)
 }
 
-/// Whether `yaml`, mappings `depth` deep, holds `text` at the bottom.
+/// Returns whether `yaml`, with mappings `depth` deep, holds `text` at the bottom.
 fn reads_as(yaml: &str, depth: usize, text: &str) -> bool {
     let Ok(Some(mut node)) = yaml::parse::parse(yaml) else {
         return false;
@@ -152,7 +154,8 @@ fn reads_as(yaml: &str, depth: usize, text: &str) -> bool {
     node.as_scalar() == Some(text)
 }
 
-/// A string on one line. JSON's quotes are YAML's, except where YAML's parser is stricter about what it lets through.
+/// Formats a string on one line. JSON's quotes are YAML's, except for characters that only YAML's parser
+/// rejects.
 fn plain_or_quoted(text: &str) -> String {
     let simple = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ',');
     let starts = text.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -170,7 +173,8 @@ fn plain_or_quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            // Line separators and a byte order mark would be taken for layout, noncharacters be refused.
+            // Line separators and a byte order mark would be read as layout, and noncharacters would be
+            // rejected.
             c if c.is_control()
                 || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') =>
             {

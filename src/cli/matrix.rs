@@ -1,4 +1,4 @@
-//! `queuewarden matrix`: queues × subjects on one page.
+//! `queuewarden matrix`: shows queues and subjects in one table.
 
 use super::ask::output::{self, Format, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
@@ -11,25 +11,25 @@ use yunikorn_access::check::Subject;
 use yunikorn_access::matrix::{How, Matrix, matrix};
 use yunikorn_access::tree::{Located, QueueId, Tree};
 
-/// What the letters mean.
+/// Meaning of the letters.
 const LEGEND: &str =
     "s submit, a administer; upper case where the queue's own ACL grants it; * because everyone may";
 
-/// Shows which user, group or everyone may do what on which queue. A user is looked at without its groups, a group without its
-/// members.
+/// Show what each user, group or everyone may do on each queue. A user is evaluated without its groups, a
+/// group without its members
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES_OF_LISTS)]
 pub struct Args {
-    /// Only this queue and those below it; may be repeated
+    /// Show only this queue and those below it; may be repeated
     #[arg(long, value_name = "QUEUE", value_parser = question::queue)]
     queue: Vec<String>,
-    /// Only this user; may be repeated
+    /// Show only this user; may be repeated
     #[arg(long, value_name = "NAME")]
     user: Vec<String>,
-    /// Only this group; may be repeated
+    /// Show only this group; may be repeated
     #[arg(long, value_name = "NAME")]
     group: Vec<String>,
-    /// Only submit or administer
+    /// Show only submit or administer
     #[arg(long, value_parser = question::verb)]
     verb: Option<Right>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When the question cannot be decided, or nobody takes the output.
+/// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let asked = args.source.open(console)?;
     let tree = asked.tree()?;
@@ -65,7 +65,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// The queues that are asked for, with those below them; none is all.
+/// Returns the requested queues, with those below them; for none, returns none, which means all.
 fn queues(tree: &Tree, asked: &[String]) -> Result<Vec<QueueId>, Failure> {
     let mut found = Vec::new();
     for path in asked {
@@ -85,10 +85,10 @@ fn subjects(args: &Args) -> Vec<Subject> {
     users.chain(args.group.iter().cloned().map(Subject::Group)).collect()
 }
 
-/// How a cell is shown: what of each right there is.
+/// Formats a cell from its rights.
 type Show = fn(&[(Right, How)]) -> String;
 
-/// A row for each queue, a column for each subject.
+/// Builds a row for each queue, with a column for each subject.
 fn table(answers: &Answers<'_>, page: &Matrix<'_>, show: Show) -> Table {
     let mut queues: Vec<QueueId> = page.columns().iter().map(|(queue, _)| *queue).collect();
     queues.dedup();

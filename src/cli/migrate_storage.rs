@@ -1,7 +1,9 @@
-//! `queuewarden migrate-storage`: rewrites all objects of ours, so that none is stored in an older version: `docs/api-versions.md`.
+//! `queuewarden migrate-storage`: rewrites all objects of ours, so that none is stored in an older version:
+//! `docs/api-versions.md`.
 //!
-//! An object is stored in the storage version of its definition as of its last write. `status.storedVersions` of the definition lists every
-//! version that was ever one; the API server adds to it, and leaves it to others to take out what no object has any more.
+//! The API server stores an object in the storage version that its definition had at the last write.
+//! `status.storedVersions` of the definition lists every version that was ever a storage version; the API
+//! server only adds to it, and others have to remove versions that no object uses any more.
 
 use std::path::PathBuf;
 
@@ -18,15 +20,16 @@ use crate::operator::call::{self, call};
 use crate::operator::world::Kind;
 use queuewarden_api::GROUP;
 
-/// Objects in one answer.
+/// Maximum number of objects in one response.
 const PAGE: u32 = 500;
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 the API server refuses, 2 the command line is wrong, 3 the cluster does not answer.";
-const RIGHTS: &str = "this takes `get` on customresourcedefinitions and `patch` on customresourcedefinitions/status \
+const RIGHTS: &str = "this takes `get` on customresourcedefinitions and `patch` on \
+    customresourcedefinitions/status \
                       in apiextensions.k8s.io, and `list` and `patch` on all kinds of queuewarden.dev";
 
-/// Rewrites all objects of queuewarden's kinds in the storage version, and takes older ones out of status.storedVersions of the
-/// definitions. Nothing else about the objects changes.
+/// Rewrite all objects of queuewarden's kinds in the storage version, and remove older ones from
+/// status.storedVersions of the definitions. Nothing else about the objects changes
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
@@ -44,7 +47,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no way to a cluster, the API server refuses, or nobody takes the output.
+/// When the cluster cannot be reached, the API server rejects a request, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let cluster = Cluster::connect(&ClusterArgs {
         kubeconfig: args.kubeconfig.clone(),
@@ -59,7 +62,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     })
 }
 
-/// Migrates one kind; the line about it.
+/// Migrates one kind; returns the line about it.
 async fn migrate(client: &Client, kind: Kind, dry_run: bool) -> Result<String, Failure> {
     let name = format!("{}.{GROUP}", kind.plural());
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -82,15 +85,16 @@ async fn migrate(client: &Client, kind: Kind, dry_run: bool) -> Result<String, F
     }
     let params = PatchParams { dry_run, ..PatchParams::default() };
     for object in &names {
-        // The API server compares what it would store with what is stored, so this writes where the version differs, and only there.
+        // The API server compares the new stored form with the old one, so this writes only where the version
+        // differs.
         match call(objects.patch_metadata(object, &params, &Patch::Merge(json!({})))).await {
             Ok(_) => {}
-            // Since the list it was deleted, or somebody else has written it.
+            // It was deleted after the list was read, or somebody else has written it.
             Err(error) if error.is_not_found() || error.is_conflict() => {}
             Err(error) => return Err(failed("rewrite", &format!("{}/{object}", kind.name()), &error)),
         }
     }
-    // Objects were rewritten in the storage version of this definition, and of no later one.
+    // Objects were rewritten in the storage version of this definition, not of a later one.
     let change = json!({
         "metadata": {"resourceVersion": definition.metadata.resource_version},
         "status": {"storedVersions": [storage]},
@@ -127,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    /// Migrates `QueueAcl`s against these answers; the outcome, and what was asked.
+    /// Migrates `QueueAcl`s against these responses; returns the outcome, and the requests.
     async fn migrated(answers: Vec<(u16, Value)>) -> (Result<String, Failure>, Vec<String>) {
         let answers = Arc::new(Mutex::new(VecDeque::from(answers)));
         let asked = Arc::new(Mutex::new(Vec::new()));

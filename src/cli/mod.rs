@@ -1,7 +1,8 @@
-//! The command line: the same plan as in the cluster, made from files; one file for each command.
+//! The command line, with one file for each command: makes the same plan as in the cluster from files.
 //!
-//! Exit codes: 0 no errors (warnings allowed, unless `--strict`), 1 errors or refused, 2 the command line is wrong or an input cannot be
-//! read, 3 it cannot be decided. Results go to standard output, everything about them to standard error.
+//! Exit codes: 0 no errors (warnings allowed, unless `--strict`), 1 errors or refused, 2 the command line is
+//! wrong or an input cannot be read, 3 it cannot be decided. Results go to standard output, messages about
+//! them to standard error.
 
 pub mod access_report;
 pub mod acl;
@@ -59,13 +60,13 @@ use findings::Count;
 use input::Inputs;
 use input::source::{self, Request, Unreadable};
 
-/// Manages who may submit to, and who administers, the queues of Apache YuniKorn.
+/// Manage who may submit to, and who administers, the queues of Apache YuniKorn
 #[derive(Debug, Parser)]
 #[command(name = "queuewarden", version, propagate_version = true, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Colours in messages
+    /// Use of colours in messages
     #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN")]
     color: Color,
 }
@@ -76,9 +77,9 @@ enum Command {
     Render(render::Args),
     /// Check manifests and queues.yaml files
     Validate(validate::Args),
-    /// Explain an ACL: who gets access, and what YuniKorn reads otherwise than written
+    /// Explain an ACL: who gets access, and what YuniKorn reads differently than written
     Acl(acl::Args),
-    /// Tell whether a user may do this on a queue, or with an application
+    /// Check whether a user may do this on a queue, or with an application
     CanI(can_i::Args),
     /// Explain why a user may, or may not, do this on a queue, or with an application
     Explain(explain::Args),
@@ -86,29 +87,31 @@ enum Command {
     WhoCan(who_can::Args),
     /// List the queues that a user may submit to, or administer
     WhatCan(what_can::Args),
-    /// Show which user, group or everyone may do what on which queue
+    /// Show what each user, group or everyone may do on each queue
     Matrix(matrix::Args),
-    /// Tell who gains and who loses what between two configurations
+    /// Show who gains and who loses which access between two configurations
     Diff(diff::Args),
     /// Find grants that change nothing or that nobody can use, and names that are likely wrong
     Lint(lint::Args),
-    /// Show all of it on one page: queues, who may do what, what is wrong, who changed it; or for programs and drawings
+    /// Report queues, who may do what, problems, and who changed the configuration, on one page, as data or
+    /// as diagrams
     Report(access_report::Args),
-    /// Tell in which queue an application would run, and why, or how YuniKorn would reject it
+    /// Show in which queue an application would run, and why, or how YuniKorn would reject it
     Place(place::Args),
-    /// Check what access is meant to be against what a configuration makes of it
+    /// Test a configuration against the access it is meant to give
     Test(test::Args),
     /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would
     Review(review::Args),
-    /// Turn access rules of YARN, or those in a queues.yaml, into QueueAcls, and prove that nobody may do more
+    /// Convert access rules of YARN or Spark, or those in a queues.yaml, to QueueAcls, and prove that nobody
+    /// may do more
     Import(import::Args),
-    /// Show what is managed in a cluster: what is in force, who writes, and which objects need a look
+    /// Show the state in a cluster: the configuration in force, the leader, and objects that need attention
     Status(status::Args),
-    /// Check an installation, and say what to do about what is not in order
+    /// Check an installation, and print a remedy for each problem
     Check(diagnose::Args),
-    /// Gather what helps others to help, without secrets, in one archive
+    /// Gather a support bundle without secrets in one archive
     Collect(collect::Args),
-    /// Print what an API server needs to ask queuewarden who may do what
+    /// Print the files an API server needs to use queuewarden as an authorizer
     AuthorizerConfig(authorizer_config::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
@@ -122,25 +125,25 @@ enum Command {
     Man(man::Args),
     /// Run the operator
     Run(run::Args),
-    /// Keep the certificate of the operator's HTTPS endpoints
+    /// Issue and renew the certificate of the operator's HTTPS endpoints
     Certificates(certificates::Args),
-    /// Print the version, and what it was tested with
+    /// Print the version, and the versions it was tested with
     Version(version::Args),
 }
 
-/// Which objects a command looks at.
+/// Options for the objects to read.
 #[derive(Debug, Clone, clap::Args)]
 pub struct InputArgs {
     /// Files or folders with manifests (.yaml, .yml, .json), or - for standard input
     #[arg(short = 'f', long = "filename", value_name = "PATH", required = true, num_args = 1..)]
     filename: Vec<PathBuf>,
-    /// Read folders below folders too
+    /// Read subfolders too
     #[arg(short = 'R', long)]
     recursive: bool,
-    /// A bare queues.yaml that stands in for the base ConfigMap's
+    /// A bare queues.yaml that replaces the base ConfigMap's
     #[arg(long, value_name = "FILE")]
     base: Option<PathBuf>,
-    /// The moment to look at, instead of now; for objects with notBefore or expiresAt
+    /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt
     #[arg(long, value_name = "TIME", value_parser = moment)]
     now: Option<Timestamp>,
 }
@@ -154,7 +157,8 @@ impl InputArgs {
         (self.filename.iter().chain(&self.base).cloned().collect(), self.recursive)
     }
 
-    /// The inputs, and the queue tree that stands by itself: `--base`, or the one bare queues.yaml among the files.
+    /// Reads the inputs, and the queue tree given by itself: `--base`, or the one bare queues.yaml among the
+    /// files.
     fn read(&self, except: Option<&Path>) -> Result<(Inputs, Option<Base>), Failure> {
         let request = Request {
             paths: self.filename.clone(),
@@ -179,7 +183,7 @@ impl InputArgs {
     }
 }
 
-/// `2026-12-01T00:00:00Z`, or a day, which begins at midnight UTC.
+/// Parses `2026-12-01T00:00:00Z`, or a day, which begins at midnight UTC.
 fn moment(text: &str) -> Result<Timestamp, String> {
     let day = || {
         text.parse::<jiff::civil::Date>()
@@ -194,60 +198,60 @@ fn moment(text: &str) -> Result<Timestamp, String> {
         .ok_or_else(|| "write it like 2026-12-01T00:00:00Z or 2026-12-01".to_string())
 }
 
-/// The time now, where `--now` does not say another.
+/// Returns the current time, for commands without `--now`.
 #[expect(clippy::disallowed_methods, reason = "the one place where the command line reads the clock")]
 fn clock() -> Timestamp {
     Timestamp::now()
 }
 
-/// How a command ended.
+/// Result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// Nothing that counts was found.
     Clean,
-    /// Errors were found, or what was asked for was refused.
+    /// Errors were found, or the request was refused.
     Findings,
 }
 
 impl Exit {
-    /// The answer to a question.
+    /// Converts the answer to a question.
     pub fn yes(yes: bool) -> Self {
         if yes { Self::Clean } else { Self::Findings }
     }
 
-    /// By what was found; `strict` counts warnings.
+    /// Converts the number of findings; `strict` counts warnings.
     pub fn of(count: Count, strict: bool) -> Self {
         if count.errors > 0 || (strict && count.warnings > 0) { Self::Findings } else { Self::Clean }
     }
 }
 
-/// Why a command could not be carried out.
+/// Reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The arguments do not go together.
+    /// The arguments do not fit together.
     #[error("{0}")]
     Usage(String),
     /// An input cannot be read.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    /// A question cannot be answered, because what it is asked about is not known.
+    /// A question cannot be answered, because something it depends on is unknown.
     #[error("{0}")]
     Undecided(String),
-    /// What is asked about is nothing that `YuniKorn` takes, so the answer is no.
+    /// `YuniKorn` would not accept the user of the question, so the answer is no.
     #[error("{0}")]
     Refused(String),
-    /// A result cannot be written to where it should go.
+    /// A result cannot be written to its destination.
     #[error("{0}")]
     Output(String),
-    /// The operator cannot begin.
+    /// The operator cannot start.
     #[error("{0}")]
     Operator(String),
-    /// Standard output does not take it.
+    /// Standard output cannot be written to.
     #[error("cannot write to standard output: {0}")]
     Stream(#[from] io::Error),
 }
 
-/// Refuses paths that name standard input more than once.
+/// Rejects paths that name standard input more than once.
 fn reads_standard_input_once<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
     if paths.into_iter().filter(|path| path.as_os_str() == "-").nth(1).is_some() {
         return Err(Failure::Usage("standard input can be read once: `-` is given twice".to_owned()));
@@ -255,10 +259,10 @@ fn reads_standard_input_once<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -
     Ok(())
 }
 
-/// What kubectl calls the program when it is a plugin: then `kubectl queuewarden` is how it is started.
+/// Name of the program as a plugin of kubectl: then it is started as `kubectl queuewarden`.
 const PLUGIN: &str = "kubectl-queuewarden";
 
-/// The command line, in the words by which the program was started.
+/// Returns the command line, under the name by which the program was started.
 fn command() -> clap::Command {
     let command = Cli::command();
     let plugin = std::env::args_os().next().is_some_and(|program| {
@@ -267,7 +271,7 @@ fn command() -> clap::Command {
     if plugin { command.bin_name("kubectl queuewarden") } else { command }
 }
 
-/// The process: reads the arguments, runs the command, tells the exit code.
+/// Runs the process: reads the arguments, runs the command, returns the exit code.
 pub fn main() -> ExitCode {
     match complete::answer() {
         Ok(false) => {}
@@ -280,7 +284,8 @@ pub fn main() -> ExitCode {
     let cli = match command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are answers, not errors; clap knows where each goes. Nobody listening is no reason to fail.
+            // Help and version are answers, not errors; clap knows where each goes. A closed output is no
+            // reason to fail.
             drop(error.print());
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
@@ -318,7 +323,7 @@ pub fn main() -> ExitCode {
     match ended {
         Ok(Exit::Clean) => ExitCode::SUCCESS,
         Ok(Exit::Findings) => ExitCode::from(1),
-        // Whoever read the output has seen enough.
+        // A reader that closed the output has seen enough.
         Err(Failure::Stream(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             console.err(&format!("error: {failure}\n"));

@@ -1,7 +1,8 @@
 //! Groups from the accounts of this machine, for a scheduler whose `usergroupresolver` is `os`.
 //!
-//! The scheduler asks the machine it runs on, which in a cluster is its container image: `/etc/passwd` and `/etc/group` there. Here it is
-//! this machine that answers, so the result is the scheduler's only where both know the same accounts.
+//! The scheduler uses the accounts of the machine it runs on, which in a cluster is its container image:
+//! `/etc/passwd` and `/etc/group` there. Here the accounts of this machine are used, so the result is the
+//! scheduler's only if both have the same accounts.
 
 use std::ffi::CString;
 
@@ -9,7 +10,7 @@ use nix::unistd::{Gid, Group, User, getgrouplist};
 
 use yunikorn::identity::accounts::{Account, AccountGroups, Accounts};
 
-/// The resolver over the accounts of this machine.
+/// Returns the resolver for the accounts of this machine.
 pub fn resolver() -> AccountGroups<OsAccounts> {
     AccountGroups(OsAccounts)
 }

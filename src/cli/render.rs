@@ -1,4 +1,5 @@
-//! `queuewarden render`: the ConfigMap that the operator would write, and the conditions it would report.
+//! `queuewarden render`: prints the ConfigMap that the operator would write, and the conditions it would
+//! report.
 
 use std::path::PathBuf;
 
@@ -14,7 +15,7 @@ use super::input::{Finding, Inputs};
 use super::{Exit, Failure, InputArgs, atomic, clock, manifest, statuses, watch};
 use queuewarden_plan::simulate::{Settled, enforced, loaded, settle};
 
-/// What is printed.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
     /// The ConfigMap as YAML.
@@ -26,15 +27,15 @@ pub enum Format {
     Queues,
 }
 
-/// Prints the ConfigMap that the operator would write, and on standard error the conditions it would report.
+/// Print the ConfigMap that the operator would write, and on standard error the conditions it would report
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     input: InputArgs,
-    /// What to print
+    /// Output format
     #[arg(short = 'o', long, value_enum, default_value_t)]
     format: Format,
-    /// How to show the conditions on standard error
+    /// Format of the conditions on standard error
     #[arg(long, value_enum, default_value_t)]
     status: statuses::Format,
     /// Write to FILE instead of standard output, replacing it as a whole
@@ -51,7 +52,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When an input cannot be read, or the output not be written.
+/// When an input cannot be read, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let read = || Read::now(args);
     if !args.watch {
@@ -65,7 +66,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     watch::run(args, console, read)
 }
 
-/// What one rendering starts from.
+/// Inputs of one rendering.
 #[derive(Debug)]
 pub(super) struct Read {
     inputs: Inputs,
@@ -78,34 +79,34 @@ impl Read {
         Ok(Self { inputs, base })
     }
 
-    /// Whether the texts are the same.
+    /// Returns whether the texts are the same.
     pub(super) fn same_texts(&self, other: &Self) -> bool {
         self.inputs.sources == other.inputs.sources
     }
 }
 
-/// How a rendering ended.
+/// Result of a rendering.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Printed {
-    /// The exit code it asks for.
+    /// The exit code.
     pub(super) exit: Exit,
-    /// When it should be made again because of a time window.
+    /// The time of the next rendering because of a time window.
     pub(super) wake_at: Option<Timestamp>,
 }
 
 impl Args {
-    /// The paths whose changes matter, and whether folders count with all below them.
+    /// Returns the paths to watch, and whether to watch subfolders too.
     pub(super) fn watched(&self) -> (Vec<PathBuf>, bool) {
         self.input.watched()
     }
 
-    /// Whether the moment is fixed by `--now`.
+    /// Returns whether `--now` fixes the time.
     pub(super) fn fixed_time(&self) -> bool {
         self.input.now.is_some()
     }
 }
 
-/// Renders and prints once. `again` separates the output from that of the time before.
+/// Renders and prints once. `again` separates the output from the previous one.
 pub(super) fn print(args: &Args, console: Console, read: &Read, again: bool) -> Result<Printed, Failure> {
     let Read { inputs, base } = read;
     let assembled = assemble(inputs, base.clone(), args.input.now.unwrap_or_else(clock));
@@ -113,7 +114,7 @@ pub(super) fn print(args: &Args, console: Console, read: &Read, again: bool) -> 
     console.err(&findings::text(inputs, &found, console.color_err()));
     notes(read, &assembled, console);
     if inputs.objects.is_empty() && base.is_none() {
-        // YuniKorn's built-in default, which lets everyone in, must not come out of a wrong path.
+        // YuniKorn's built-in default, which lets everyone in, must not result from a wrong path.
         console.note("nothing is rendered: there is no object and no base in the input");
         return Ok(Printed { exit: Exit::Findings, wake_at: None });
     }
@@ -135,7 +136,7 @@ pub(super) fn print(args: &Args, console: Console, read: &Read, again: bool) -> 
     }
 }
 
-/// The state to print, or why there is none.
+/// Returns the state to print, or the reason why there is none.
 fn rendered<'a>(
     settled: &Settled,
     mut lost: impl Iterator<Item = &'a Finding>,
@@ -152,7 +153,7 @@ fn rendered<'a>(
     }
 }
 
-/// All there is to count: findings in the files, and problems of the objects.
+/// Counts the findings in the files, and the problems of the objects.
 fn count(found: &[Finding], settled: &Settled) -> Count {
     let mut count = Count::of(found);
     for object in statuses::objects(&settled.plan) {
@@ -161,7 +162,7 @@ fn count(found: &[Finding], settled: &Settled) -> Count {
     count
 }
 
-/// What is wrong with the files as such; what the objects mean is told by their conditions.
+/// Returns findings on the files as such; problems of the objects are in their conditions.
 pub(super) fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<Finding> {
     let mut found: Vec<Finding> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
     for object in inputs.objects.iter().filter(|object| object.kind != Kind::ConfigMap) {
@@ -194,7 +195,7 @@ fn notes(read: &Read, assembled: &Assembled, console: Console) {
     }
 }
 
-/// The text to print.
+/// Returns the text to print.
 fn content(format: Format, assembled: &Assembled, settled: &Settled) -> String {
     if format == Format::Queues {
         return settled.plan.rendered.as_ref().map(|rendered| rendered.text.clone()).unwrap_or_default();
@@ -209,7 +210,7 @@ fn content(format: Format, assembled: &Assembled, settled: &Settled) -> String {
     }
 }
 
-/// The ConfigMaps that were created on the way, and the output.
+/// Returns the ConfigMaps that would be created, and the output.
 fn manifests(assembled: &Assembled, settled: &Settled) -> Vec<Value> {
     let namespace = assembled.spec.namespace.as_str();
     let created = settled.created.iter().map(|map| {

@@ -1,7 +1,7 @@
-//! Diagnostics as rustc draws them, and as JSON.
+//! Draws diagnostics as rustc does, and converts them to JSON.
 //!
-//! A diagnostic's place is only as good as who made it, and a text may be megabytes on one line: whatever they are, only the
-//! line around the place is drawn, and of a long line only what is near.
+//! The span of a diagnostic may be wrong, and a text may be megabytes on one line: in any case only the line
+//! of the span is drawn, and only a part of a long line.
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
 use serde_json::{Map, Value, json};
@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 use super::input::source::Source;
 use go_compat::diag::{Diagnostic, Severity, Span};
 
-/// Longer lines are cut, in bytes.
+/// Maximum length of a line, in bytes; longer ones are cut.
 const MAX_LINE: usize = 1000;
-/// How much of a cut line is drawn on either side of the place, in bytes.
+/// Length of the part of a cut line on either side of the span, in bytes.
 const NEAR: usize = 200;
 
-/// Draws one diagnostic: the line with the place underlined, what it is about (`note`), and what to write instead. Without a
-/// source only the texts. Ends with an empty line.
+/// Draws one diagnostic: the line with the span underlined, its object (`note`), and the fix. Without a
+/// source, draws only the texts. Ends with an empty line.
 pub fn draw(diagnostic: &Diagnostic, source: Option<&Source>, note: Option<&str>, color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut elements: Vec<Element<'_>> = Vec::new();
@@ -32,43 +32,44 @@ pub fn draw(diagnostic: &Diagnostic, source: Option<&Source>, note: Option<&str>
     format!("{}\n\n", renderer.render(&[Group::with_title(title).elements(elements)]))
 }
 
-/// The line of the place, or what is near the place in a long one.
+/// Returns the line of the span, or the part near the span in a long one.
 fn excerpt(source: &Source, span: Span) -> Vec<Element<'_>> {
     let text = source.text.as_str();
     let (line, place) = first_line(text, span);
     let (number, column) = source.position(place.start);
     let (shown, place) = near(text, line, place);
     let annotation = AnnotationKind::Primary.span(place.start - shown.start..place.end - shown.start);
-    // The renderer leaves these to the terminal, which may obey them. The replacement has as many bytes: places stay.
+    // The renderer passes these on to the terminal, which may interpret them. The replacement has as many
+    // bytes, so spans stay valid.
     let words = text.get(shown.start..shown.end).unwrap_or_default();
     let words = words.replace(|c: char| ('\u{80}'..='\u{9f}').contains(&c), "\u{b7}");
     let snippet = Snippet::source(words).line_start(number).annotation(annotation);
     if shown == line {
         return vec![snippet.path(&source.name).into()];
     }
-    // The renderer would count columns from where the line is cut.
+    // The renderer would count columns from the cut.
     let origin = Origin::path(&source.name).line(number).char_column(column);
     vec![origin.into(), snippet.into()]
 }
 
-/// The line that a span begins in, and the span cut to it and to whole characters: a finding about twenty lines is shown at
-/// the first.
+/// Returns the line that a span begins in, and the span cut to it and to whole characters: a finding about
+/// twenty lines is shown at the first.
 fn first_line(text: &str, span: Span) -> (Span, Span) {
     let start = text.floor_char_boundary(span.start);
     let (written, rest) = text.split_at_checked(start).unwrap_or((text, ""));
     let blank =
         written.rsplit('\n').next().is_none_or(|line| line.trim().is_empty()) && rest.trim().is_empty();
-    // What is missing at the end is missing behind the last thing that was written, not on an empty line after it.
+    // Something missing at the end is shown after the last text, not on an empty line after it.
     let start = if blank { written.trim_end().len() } else { start };
     let (before, behind) = text.split_at_checked(start).unwrap_or((text, ""));
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    // A carriage return before the newline is no part of what is shown.
+    // A carriage return before the line break is not shown.
     let line_end = start + behind.split('\n').next().unwrap_or(behind).trim_end_matches('\r').len();
     let end = text.ceil_char_boundary(span.end).clamp(start, line_end);
     (Span::new(line_start, line_end), Span::new(start, end))
 }
 
-/// The part of `line` to draw, and the place cut to it.
+/// Returns the part of `line` to draw, and the span cut to it.
 fn near(text: &str, line: Span, place: Span) -> (Span, Span) {
     if line.end - line.start <= MAX_LINE {
         return (line, place);
@@ -79,7 +80,8 @@ fn near(text: &str, line: Span, place: Span) -> (Span, Span) {
     (Span::new(start, boundary(place.end.saturating_add(NEAR))), place)
 }
 
-/// What every diagnostic has for programs: `code`, `title`, `severity`, `message` and `help` (or null).
+/// Returns the fields of every diagnostic for programs: `code`, `title`, `severity`, `message` and `help` (or
+/// null).
 pub fn fields(diagnostic: &Diagnostic) -> Map<String, Value> {
     let Diagnostic { code, severity, message, span: _, help } = diagnostic;
     let severity = match severity {
@@ -98,8 +100,8 @@ pub fn fields(diagnostic: &Diagnostic) -> Map<String, Value> {
     .collect()
 }
 
-/// [`fields`], and `span`: `start` and `end` in bytes from zero, `line` and `column` of the start in characters from one; null
-/// for a diagnostic about the whole.
+/// Returns [`fields`], and `span`: `start` and `end` in bytes from zero, `line` and `column` of the start in
+/// characters from one; null for a diagnostic about the whole.
 pub fn to_json(diagnostic: &Diagnostic, source: &Source) -> Value {
     let mut fields = fields(diagnostic);
     let span = diagnostic.span.map(|Span { start, end }| {
@@ -162,7 +164,7 @@ mod tests {
         assert!(draw(&warning, None, None, true).contains('\u{1b}'));
     }
 
-    /// A text must not steer the terminal it is shown on.
+    /// A text must not control the terminal it is shown on.
     #[test]
     fn control_characters_are_drawn_and_not_sent() {
         let shown = drawn("a\u{1b}[2Jb\u{7}\u{9b}\u{202e}c", 0, 3);

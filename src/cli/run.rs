@@ -1,4 +1,4 @@
-//! `queuewarden run`: the operator.
+//! `queuewarden run`: runs the operator.
 
 mod doors;
 
@@ -19,10 +19,10 @@ pub struct Args {
     /// Address of /livez, /readyz and /metrics
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     listen: SocketAddr,
-    /// Let a Lease decide which replica writes
+    /// Elect the replica that writes by a Lease
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     leader_elect: bool,
-    /// Name of this replica; it differs from that of every other
+    /// Unique name of this replica
     #[arg(long, value_name = "NAME", env = "POD_NAME")]
     identity: Option<String>,
     /// Namespace of the Lease, instead of the kubeconfig's or the pod's
@@ -30,18 +30,19 @@ pub struct Args {
     namespace: Option<String>,
     #[command(flatten)]
     doors: Doors,
-    /// How a log line looks
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     log_format: Format,
-    /// What is logged: error, warn, info, debug or trace, also by module, as in info,queuewarden=debug; the YuniKornConfig's annotation queuewarden.dev/log-level changes it while it runs
+    /// Log filter: error, warn, info, debug or trace, also by module, as in info,queuewarden=debug; the
+    /// YuniKornConfig's annotation queuewarden.dev/log-level changes it while it runs
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "info")]
     log_level: String,
 }
 
-/// Runs until the process is told to end.
+/// Runs until the process receives a signal to end.
 ///
 /// # Errors
-/// When the operator cannot begin.
+/// When the operator cannot start.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let logging = telemetry::start(args.log_format, &args.log_level)
         .map_err(|error| Failure::Usage(error.to_string()))?;
@@ -59,14 +60,14 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         .build()
         .map_err(|error| Failure::Operator(format!("cannot start threads: {error}")))?;
     let ended = runtime.block_on(operator::run(options));
-    // A plan that is still being made is not waited for.
+    // Does not wait for a plan that is still being made.
     runtime.shutdown_timeout(Duration::from_secs(1));
     logging.end();
     ended.map_err(|error| Failure::Operator(error.to_string()))?;
     Ok(Exit::Clean)
 }
 
-/// Outside a pod nothing names a replica.
+/// Generates a name for a replica outside a pod, where nothing else provides one.
 fn random_identity() -> String {
     format!("queuewarden-{:08x}", fastrand::u32(..))
 }

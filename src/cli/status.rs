@@ -1,4 +1,4 @@
-//! `queuewarden status`: what is there, what of it is in force, and what is not.
+//! `queuewarden status`: shows the state of an installation and of its objects.
 
 use std::collections::BTreeMap;
 
@@ -20,14 +20,14 @@ use queuewarden_api::answer::VERSION;
 use queuewarden_plan::conditions::Type;
 use queuewarden_plan::snapshot::ConfigSpec;
 
-/// Objects that need a look are shown up to this many; `--all` shows all of them.
+/// Maximum number of objects shown that need attention; `--all` shows all of them.
 const SHOWN: usize = 20;
-/// What is about an installation exits like this.
+/// Exit codes of commands about an installation.
 pub const EXIT_CODES: &str = "\
 Exit codes: 0 all is well, 1 it is not, 2 the command line is wrong, 3 the cluster does not answer.";
 
-/// Shows what queuewarden manages in a cluster: whether the scheduler runs what the objects say, who writes, how many objects are in
-/// force, and which need a look.
+/// Show what queuewarden manages in a cluster: whether the scheduler runs the text of the objects, which
+/// replica writes, how many objects are in force, and which need attention
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
@@ -36,34 +36,35 @@ pub struct Args {
     /// Show all objects that are not ready, not only the first 20
     #[arg(long)]
     all: bool,
-    /// How to show it
+    /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: AnswerFormat,
 }
 
-/// What `status -o json` prints.
+/// Output of `status -o json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusAnswer {
     /// The version of this format: 1.
     pub version: u32,
-    /// Whether the YuniKornConfig and all objects are Ready, a replica writes, and the scheduler runs what is written.
+    /// True if the YuniKornConfig and all objects are Ready, a replica writes, and the scheduler runs the
+    /// written text.
     pub ready: bool,
-    /// The YuniKornConfig; absent where there is none.
+    /// The YuniKornConfig; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<ConfigState>,
-    /// What the scheduler says.
+    /// The state of the scheduler.
     pub scheduler: SchedulerState,
-    /// What runs of the operator.
+    /// The state of the operator.
     pub operator: OperatorState,
-    /// The queues in force; absent where they are not known.
+    /// The queues in force; absent if they are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<QueueCount>,
     /// The objects, by kind.
     pub kinds: Vec<KindState>,
-    /// Those that are not Ready.
+    /// The objects that are not Ready.
     pub attention: Vec<Attention>,
-    /// What could not be read.
+    /// Things that could not be read.
     pub problems: Vec<String>,
 }
 
@@ -71,15 +72,15 @@ pub struct StatusAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigState {
-    /// Whether it is Ready.
+    /// True if it is Ready.
     pub ready: bool,
     /// Enforce or Observe.
     pub mode: String,
-    /// `namespace/name` of the ConfigMap it starts from.
+    /// `namespace/name` of the base ConfigMap.
     pub base: String,
-    /// `namespace/name` of the ConfigMap it writes.
+    /// `namespace/name` of the output ConfigMap.
     pub output: String,
-    /// How often a new text was written.
+    /// The number of times that a new text was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
 }
@@ -90,21 +91,22 @@ pub struct ConfigState {
 pub struct KindState {
     /// The kind.
     pub kind: String,
-    /// How many there are.
+    /// The number of objects.
     pub total: usize,
-    /// How many are Ready.
+    /// The number of objects that are Ready.
     pub ready: usize,
-    /// How many are in the ConfigMap, or still run, an earlier version among them; absent for kinds that grant nothing.
+    /// The number of objects that are in the ConfigMap, or that the scheduler still runs, earlier versions
+    /// included; absent for kinds that grant nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_force: Option<usize>,
-    /// How many are not Ready, by reason.
+    /// The number of objects that are not Ready, by reason.
     pub reasons: BTreeMap<String, usize>,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no way to a cluster, or nobody takes the output.
+/// When the cluster cannot be reached, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let installed = args.reach.open()?;
     installed.notes.tell(console);
@@ -113,7 +115,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::yes(answer.ready))
 }
 
-/// Looks at all of it. What cannot be read is told in its place.
+/// Reads the whole state. A part that cannot be read is reported in its field.
 pub fn look(installed: &Installed, reach: &ReachArgs) -> StatusAnswer {
     let mut notes = Notes::default();
     let mut problems = Vec::new();
@@ -133,7 +135,7 @@ pub fn look(installed: &Installed, reach: &ReachArgs) -> StatusAnswer {
     })
 }
 
-/// The objects of all kinds, and why some could not be read.
+/// Returns the objects of all kinds, and the reasons why some could not be read.
 async fn everything(client: &Client) -> (Vec<(Kind, Vec<Standing>)>, Vec<String>) {
     let (mut found, mut problems) = (Vec::new(), Vec::new());
     for kind in Kind::ALL {
@@ -199,7 +201,7 @@ fn kind_state(kind: Kind, found: &[Standing]) -> KindState {
     }
 }
 
-/// For people.
+/// Formats the answer for people.
 fn text(answer: &StatusAnswer, all: bool) -> String {
     let mut head = Table::new(["", ""]);
     head.row(["YuniKornConfig", &config_line(answer.config.as_ref())]);
@@ -238,7 +240,7 @@ fn config_line(config: Option<&ConfigState>) -> String {
     format!("{ready}, {}, {} from {}{revision}", config.mode, config.output, config.base)
 }
 
-/// A block for each object: messages are long, and say what to do.
+/// Formats a block for each object, because messages are long and contain the remedy.
 fn attention(objects: &[Attention], all: bool) -> String {
     let shown = if all { objects.len() } else { SHOWN };
     let blocks = objects.iter().take(shown).map(|Attention { kind, name, reason, message }| {

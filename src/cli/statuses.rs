@@ -8,10 +8,10 @@ use go_compat::diag::Severity;
 use queuewarden_plan::Plan;
 use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
 
-/// The version of the JSON below; raised when a field changes its meaning or goes.
+/// The version of the JSON below; raised when a field changes its meaning or is removed.
 pub const VERSION: u32 = 1;
 
-/// How statuses are shown.
+/// Output format of statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
     /// A line for each object, and one more for each condition worth a look.
@@ -19,7 +19,7 @@ pub enum Format {
     Table,
     /// All conditions.
     Json,
-    /// Not at all.
+    /// No output.
     None,
 }
 
@@ -35,18 +35,18 @@ pub struct ObjectConditions<'a> {
 }
 
 impl ObjectConditions<'_> {
-    /// `Kind/name`, as messages call it.
+    /// Returns `Kind/name`, as used in messages.
     pub fn label(&self) -> String {
         format!("{}/{}", self.kind.as_str(), self.name)
     }
 
-    /// The condition of a type.
+    /// Returns the condition of a type.
     pub fn get(&self, type_: Type) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.type_ == type_.as_str())
     }
 
-    /// Returns what a line about the object says: why it is not ready or has another reason, or what it does. What nobody verifies is said
-    /// once, of the `YuniKornConfig`.
+    /// Returns the message of the line about the object: the reason why it is not ready or has another
+    /// reason, or its effect. Missing verification is mentioned once, for the `YuniKornConfig`.
     fn summary<'a>(&'a self, ready: &'a Condition) -> &'a str {
         let does = [Type::Accepted, Type::BaseResolved].into_iter().find_map(|type_| self.get(type_));
         let unverified = self.kind == Kind::YuniKornConfig && ready.reason == Reason::NotVerified.as_str();
@@ -56,9 +56,10 @@ impl ObjectConditions<'_> {
         }
     }
 
-    /// What is wrong, by condition: what `YuniKorn` or Kubernetes refuses is an error, what is accepted and does not do what it seems
-    /// to say is a warning. What follows from an object that is not accepted is no problem of its own. The summary counts only where
-    /// nothing else is known: a `YuniKornConfig` that cannot be read.
+    /// Returns the problems, by condition: input that `YuniKorn` or Kubernetes rejects is an error, input
+    /// that is accepted and does not do what it seems to say is a warning. Consequences of an object that is
+    /// not accepted are no problems of their own. The summary counts only if nothing else is known: for a
+    /// `YuniKornConfig` that cannot be read.
     pub fn problems(&self) -> impl Iterator<Item = (&Condition, Severity)> {
         let refused = self.get(Type::Accepted).is_some_and(|accepted| accepted.status != Status::True);
         let follows = move |type_: &str| refused && type_ != Type::Accepted.as_str();
@@ -70,19 +71,19 @@ impl ObjectConditions<'_> {
     }
 }
 
-/// How bad a condition is.
+/// Returns the severity of a condition; `None` if it is no problem.
 fn severity(condition: &Condition) -> Option<Severity> {
     let type_ = Type::ALL.iter().find(|type_| type_.as_str() == condition.type_)?;
     let is = |reason: Reason| condition.reason == reason.as_str();
     match (type_, condition.status) {
-        // What is outside its time says so once.
+        // An object outside its time is reported by another condition.
         (Type::Effective, _) if is(Reason::NotYetValid) || is(Reason::Expired) => None,
         (Type::FailOpen, Status::True) | (Type::Effective, Status::False) => Some(Severity::Warning),
         (Type::Accepted, Status::True) if is(Reason::Expired) => Some(Severity::Warning),
         (Type::FailOpen | Type::Loaded | Type::Passing | Type::Ready, _) | (_, Status::True) => None,
-        // Asked for.
+        // This mode is intended.
         (Type::Applied | Type::Programmed, _) if is(Reason::ObserveMode) => None,
-        // A consequence: what is not in order says so itself.
+        // This is a consequence of another problem, which has a condition of its own.
         _ if is(Reason::ConfigNotReady) || is(Reason::WithdrawalPending) => None,
         (Type::BaseResolved | Type::Applied, Status::Unknown) => None,
         (Type::Effective, Status::Unknown) => Some(Severity::Warning),
@@ -90,7 +91,7 @@ fn severity(condition: &Condition) -> Option<Severity> {
     }
 }
 
-/// Every object with its conditions: the `YuniKornConfig` first, then by kind and name.
+/// Returns every object with its conditions: the `YuniKornConfig` first, then by kind and name.
 pub fn objects(plan: &Plan) -> Vec<ObjectConditions<'_>> {
     let config = plan
         .config
@@ -112,7 +113,7 @@ pub fn objects(plan: &Plan) -> Vec<ObjectConditions<'_>> {
         .collect()
 }
 
-/// The statuses of a plan in the chosen form; `width` in columns.
+/// Formats the statuses of a plan; `width` is in columns.
 pub fn show(plan: &Plan, format: Format, width: usize) -> String {
     match format {
         Format::None => String::new(),
@@ -153,7 +154,7 @@ fn table(objects: &[ObjectConditions<'_>], width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-/// `{version, objects: [{kind, name, conditions: [{type, status, reason, message}]}]}`
+/// Returns `{version, objects: [{kind, name, conditions: [{type, status, reason, message}]}]}`.
 fn to_json(plan: &Plan) -> Value {
     let objects: Vec<Value> = objects(plan)
         .iter()

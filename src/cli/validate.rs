@@ -1,4 +1,5 @@
-//! `queuewarden validate`: everything that is wrong, and everything that does not do what it seems to say, where it was written.
+//! `queuewarden validate`: reports every error, and everything that does not do what it seems to say, at its
+//! location.
 
 use super::assemble::assemble;
 use super::check::{self, cross};
@@ -8,22 +9,22 @@ use super::input::object::Kind;
 use super::{Exit, Failure, InputArgs, clock};
 use queuewarden_plan::simulate::settle;
 
-/// How findings are shown.
+/// Output format of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
-    /// As rustc shows them.
+    /// For people, with the lines in question.
     #[default]
     Text,
     /// For programs.
     Json,
 }
 
-/// Checks manifests and queues.yaml files as YuniKorn and queuewarden would, without a cluster.
+/// Check manifests and queues.yaml files as YuniKorn and queuewarden would, without a cluster
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     input: InputArgs,
-    /// How to show what is found
+    /// Output format
     #[arg(short = 'o', long, value_enum, default_value_t)]
     format: Format,
     /// Exit with 1 on warnings too
@@ -34,7 +35,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When an input cannot be read, or nobody takes the output.
+/// When an input cannot be read, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let (inputs, base) = args.input.read(None)?;
     let assembled = assemble(&inputs, base, args.input.now.unwrap_or_else(clock));
@@ -42,7 +43,10 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     found.extend(check::each(&inputs));
     let ours = Kind::OURS.into_iter().any(|kind| inputs.of_kind(kind).next().is_some());
     if ours && !assembled.has_tree {
-        console.note("no queues were given, so it is not checked whether they exist: add the ConfigMap with queues.yaml, or --base FILE");
+        console.note(
+            "no queues were given, so it is not checked whether they exist: add the ConfigMap with \
+            queues.yaml, or --base FILE",
+        );
     }
     if ours {
         let settled = settle(assembled.snapshot);
@@ -70,7 +74,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         && inputs.ignored == 0
         && found.is_empty()
     {
-        // As kubectl: a wrong path must not look like a check that was passed.
+        // As in kubectl, a wrong path must not look like a passed check.
         console.note("nothing was checked: there is no object and no queue tree in the input");
         return Ok(Exit::Findings);
     }

@@ -1,4 +1,4 @@
-//! `queuewarden version`: what a bug report should say.
+//! `queuewarden version`: prints the versions for a bug report.
 
 use super::console::Console;
 use super::{Exit, Failure};
@@ -6,14 +6,14 @@ use super::{Exit, Failure};
 /// The release whose behaviour `model` reproduces.
 const YUNIKORN: &str = "1.8.0";
 
-/// Prints the version, and what it was tested with.
+/// Print the version, and the versions it was tested with
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {}
 
 /// Runs the command.
 ///
 /// # Errors
-/// When nobody takes the output.
+/// When the output cannot be written.
 pub fn run(_: &Args, console: Console) -> Result<Exit, Failure> {
     let version = env!("CARGO_PKG_VERSION");
     console.out(&format!(

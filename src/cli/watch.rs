@@ -1,4 +1,4 @@
-//! `render --watch`: once more whenever an input changes or a time window opens or closes.
+//! `render --watch`: renders again whenever an input changes or a time window opens or closes.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -11,11 +11,11 @@ use super::console::Console;
 use super::render::{Args, Read, print};
 use super::{Exit, Failure, clock};
 
-/// Editors write a file in several steps: nothing is read before it has been quiet this long.
+/// Time without changes before the inputs are read, because editors write a file in several steps.
 const QUIET: Duration = Duration::from_millis(50);
-/// However busy the folder is, after this many quiet spells that did not come it is read anyway.
+/// Maximum number of changes in a row that delay reading, for a busy folder.
 const MOST_SPELLS: usize = 20;
-/// Timers longer than this are set again: a laptop may sleep, and clocks are corrected.
+/// Longest wait before a timer is set again, because a laptop may sleep, and clocks are corrected.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 /// Renders until the process is interrupted, or nobody reads the output any more.
@@ -33,7 +33,7 @@ pub(super) fn run(
         }
     })
     .map_err(|error| unwatchable(&error))?;
-    // Watched before it is read: a change in between is seen.
+    // Watching starts before reading, so that no change is missed.
     for (path, mode) in places(args) {
         watcher.watch(&path, mode).map_err(|error| unwatchable(&error))?;
     }
@@ -50,7 +50,7 @@ pub(super) fn run(
                     last = now;
                     printed = print(args, console, &last, true)?;
                 }
-                // A file that is just being replaced; it comes back with another event.
+                // A file that is being replaced causes another event.
                 Err(failure) => console.err(&format!("error: {failure}\n")),
             },
             Next::Due => printed = print(args, console, &last, true)?,
@@ -62,7 +62,7 @@ fn unwatchable(error: &notify::Error) -> Failure {
     Failure::Output(format!("cannot watch the inputs: {error}"))
 }
 
-/// What to watch: folders themselves, and the folders of files, because editors replace files.
+/// Returns the paths to watch: folders themselves, and the folders of files, because editors replace files.
 fn places(args: &Args) -> Vec<(PathBuf, RecursiveMode)> {
     let (paths, recursive) = args.watched();
     let below = if recursive { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
@@ -84,7 +84,7 @@ enum Next {
     Gone,
 }
 
-/// Waits for a change, and for the quiet behind it, or for the time that is due.
+/// Waits for a change and the end of a series of changes, or for the time that is due.
 fn next(changes: &Receiver<()>, due: Option<Timestamp>) -> Next {
     loop {
         let Some(due) = due else {
@@ -105,7 +105,7 @@ fn next(changes: &Receiver<()>, due: Option<Timestamp>) -> Next {
 fn settle(changes: &Receiver<()>) -> Next {
     for _ in 0..MOST_SPELLS {
         match changes.recv_timeout(QUIET) {
-            // Everything that came at once counts as one.
+            // Changes that arrive together count as one.
             Ok(()) => changes.try_iter().for_each(drop),
             Err(RecvTimeoutError::Timeout) => return Next::Changed,
             Err(RecvTimeoutError::Disconnected) => return Next::Gone,

@@ -1,4 +1,4 @@
-//! `queuewarden what-can`: all queues on which a user may do something.
+//! `queuewarden what-can`: lists all queues on which a user may do something.
 
 use super::ask::identity::IdentityArgs;
 use super::ask::output::{self, Format, FormatArgs, Table};
@@ -11,16 +11,16 @@ use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::what_can::what_can;
 
-/// Lists the queues that a user may submit to, or administer, and the entry that grants it.
+/// List the queues that a user may submit to, or administer, and the entry that grants it
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES_OF_LISTS)]
 pub struct Args {
-    /// submit or administer; both where it is not given
+    /// submit or administer; both by default
     #[arg(value_parser = question::verb)]
     verb: Option<Right>,
     #[command(flatten)]
     identity: IdentityArgs,
-    /// Only queues that applications run in
+    /// Show only queues that applications run in
     #[arg(long)]
     leaves: bool,
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When the question cannot be decided, or nobody takes the output.
+/// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let asked = args.source.open(console)?;
     let identity = args.identity.resolve(&asked, console)?;
@@ -111,7 +111,7 @@ fn table(answer: &WhatCanAnswer, wide: bool) -> Table {
     table
 }
 
-/// Each queue once.
+/// Returns each queue once.
 fn names(answer: &WhatCanAnswer) -> String {
     let mut names: Vec<&str> = answer.rights.iter().map(|right| right.queue.as_str()).collect();
     names.dedup();

@@ -1,4 +1,4 @@
-//! `queuewarden who-can`: all who may do something on a queue.
+//! `queuewarden who-can`: lists all who may do something on a queue.
 
 use super::ask::output::{self, Format, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
@@ -9,7 +9,8 @@ use yunikorn::right::Right;
 use yunikorn_access::check::Denial;
 use yunikorn_access::who_can::{WhoCan, who_can};
 
-/// Lists everyone who may submit to a queue, or administer it: the users and groups that ACLs name, and where each is written.
+/// List everyone who may submit to a queue, or administer it: the users and groups that ACLs name, and where
+/// each is written
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES_OF_LISTS)]
 pub struct Args {
@@ -28,7 +29,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When the question cannot be decided, or nobody takes the output.
+/// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let asked = args.source.open(console)?;
     let tree = asked.tree()?;
@@ -73,7 +74,7 @@ fn answer(answers: &Answers<'_>, args: &Args, found: &WhoCan<'_>) -> WhoCanAnswe
     }
 }
 
-/// A row for each subject with its nearest grant; wide, a row for each grant.
+/// Builds a row for each subject with its nearest grant; the wide table has a row for each grant.
 fn table(answer: &WhoCanAnswer, wide: bool) -> Table {
     let mut table = Table::new(["KIND", "NAME", "QUEUE", "ACL", "WRITTEN IN"]);
     for Grantee { named, grants } in &answer.subjects {

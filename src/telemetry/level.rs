@@ -1,9 +1,10 @@
-//! What is logged: the filter the process was started with, and above it the level of queuewarden's own lines, which can be changed
-//! while it runs.
+//! Log levels: the filter that the process was started with, and on top of it a level for queuewarden's own
+//! lines, which can change while the process runs.
 //!
-//! The change comes from an annotation of the `YuniKornConfig`: whoever may write that object decides about far more than logs, every replica
-//! sees it at once, and nothing has to be mounted or opened for it. It reaches only lines of this crate. Those of libraries can hold
-//! what requests carry, so they are left to whoever starts the process.
+//! The level comes from an annotation of the `YuniKornConfig`. Whoever may write that object already decides
+//! about far more than logs, every replica sees the change at once, and nothing has to be mounted or exposed.
+//! It affects only lines of this crate. Lines of libraries can contain request data, so only the person who
+//! starts the process can enable them.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,28 +14,29 @@ use tracing_subscriber::{EnvFilter, Registry, reload};
 
 /// The annotation of the `YuniKornConfig`.
 pub const ANNOTATION: &str = "queuewarden.dev/log-level";
-/// What doors decide: it stays in the log, whatever the level, unless the process was started otherwise.
+/// Target of the webhooks' decisions. They stay in the log at every level, unless the process was started
+/// without them.
 const AUDIT: &str = "queuewarden::audit";
 
-/// How much is logged.
+/// Level of detail of queuewarden's own lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// Only what stops something.
+    /// Only errors that stop something.
     Error,
-    /// And what should be looked at.
+    /// Also conditions that need attention.
     Warn,
-    /// And what was done.
+    /// Also completed actions.
     Info,
-    /// And why.
+    /// Also the reasons for them.
     Debug,
-    /// And everything else.
+    /// Also everything else.
     Trace,
 }
 
 impl Level {
     const ALL: [Self; 5] = [Self::Error, Self::Warn, Self::Info, Self::Debug, Self::Trace];
 
-    /// As it is written.
+    /// Returns the level as it is written in the annotation.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -45,22 +47,22 @@ impl Level {
         }
     }
 
-    /// Reads one, in any case.
+    /// Parses a level, ignoring case.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(text))
     }
 }
 
-/// Changes what is logged; clones are the same. The default changes nothing.
+/// Handle that changes the log level; all clones share it. The default changes nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Logging(Option<Arc<Running>>);
 
 struct Running {
     at_start: String,
     handle: reload::Handle<EnvFilter, Registry>,
-    /// The annotation that was last looked at.
+    /// Last value of the annotation that was looked at.
     wish: Mutex<Option<String>>,
-    /// Where traces go.
+    /// Exporter of traces, if there is one.
     #[cfg(feature = "otel")]
     traces: Option<opentelemetry_sdk::trace::SdkTracerProvider>,
 }
@@ -82,7 +84,7 @@ impl Logging {
         })))
     }
 
-    /// The same with traces, before anybody else has it.
+    /// Adds traces; works only while no clone exists.
     #[cfg(feature = "otel")]
     pub(super) fn tracing(mut self, traces: Option<opentelemetry_sdk::trace::SdkTracerProvider>) -> Self {
         if let Some(running) = self.0.as_mut().and_then(Arc::get_mut) {
@@ -91,7 +93,7 @@ impl Logging {
         self
     }
 
-    /// The process is about to end: what was not sent yet is sent.
+    /// Sends the traces that were not sent yet, because the process is about to end.
     pub fn end(&self) {
         #[cfg(feature = "otel")]
         if let Some(traces) = self.0.as_ref().and_then(|running| running.traces.as_ref()) {
@@ -99,7 +101,8 @@ impl Logging {
         }
     }
 
-    /// Follows the annotation: its value, or `None` where there is none. One that is no level changes nothing, and is told once.
+    /// Applies the annotation's value; `None` if there is no annotation. A value that is no level changes
+    /// nothing and is logged once.
     pub fn follow(&self, wish: Option<&str>) {
         let Some(running) = &self.0 else { return };
         let mut last = running.wish.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,14 +137,14 @@ impl Running {
     }
 }
 
-/// The filter of `at_start`, with another level for lines of this crate.
+/// Builds the filter of `at_start`, with another level for lines of this crate.
 pub(super) fn filter(at_start: &str, level: Option<Level>) -> Result<EnvFilter, ParseError> {
     EnvFilter::try_new(directives(at_start, level))
 }
 
-/// The same as text: of directives for one target the last one counts.
+/// Returns that filter as text: of several directives for one target the last one counts.
 fn directives(at_start: &str, level: Option<Level>) -> String {
-    // The watches' problems are logged once each by ourselves.
+    // We log problems of the watches ourselves, once each.
     let text = format!("kube_runtime::watcher=off,{at_start}");
     let Some(level) = level else { return text };
     let quiet = matches!(level, Level::Error | Level::Warn) && !at_start.contains(AUDIT);
@@ -174,7 +177,7 @@ mod tests {
     }
 
     impl Lines {
-        /// What was logged since the last call.
+        /// Returns the lines that were logged since the last call.
         fn take(&self) -> String {
             String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
         }
@@ -190,7 +193,7 @@ mod tests {
         tracing::subscriber::with_default(subscriber, || test(&Logging::of(at_start, handle), &lines));
     }
 
-    /// The words of the lines that are shown now.
+    /// Returns the words of the lines that are shown now.
     fn shown(lines: &Lines) -> Vec<&'static str> {
         lines.take();
         tracing::debug!(target: "queuewarden_plan", "ours");

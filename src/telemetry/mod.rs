@@ -1,7 +1,8 @@
-//! Logs: to standard error, as text for people and as JSON for machines; how much of them can be changed while the process runs.
+//! Logs on standard error, as text for people and as JSON for machines, and traces. The log level can change
+//! while the process runs.
 //!
-//! * [`level`]: what is logged, from the start and after a change.
-//! * `traces` (feature `otel`): what goes to an OpenTelemetry collector.
+//! * [`level`]: the filter, at the start and after a change.
+//! * `traces` (feature `otel`): the spans that go to an OpenTelemetry collector.
 
 pub mod level;
 #[cfg(feature = "otel")]
@@ -16,7 +17,7 @@ use tracing_subscriber::{Layer as _, fmt, registry, reload};
 
 pub use level::Logging;
 
-/// How a line looks.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
     /// Text on a terminal, JSON otherwise
@@ -28,20 +29,20 @@ pub enum Format {
     Text,
 }
 
-/// Why logging cannot begin.
+/// Reason why logging cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The filter cannot be read.
     #[error("--log-level: {0}")]
     Filter(#[from] ParseError),
-    /// What the environment names is no collector.
+    /// The environment names no valid collector.
     #[cfg(feature = "otel")]
     #[error("traces: {0}")]
     Collector(#[from] opentelemetry_otlp::ExporterBuildError),
 }
 
-/// Begins to log what `filter` selects, in the syntax of `RUST_LOG`, e.g. `info` or `info,queuewarden=debug`; and to send traces, where the
-/// environment names a collector.
+/// Starts to log the lines that `filter` selects, in the syntax of `RUST_LOG`, e.g. `info` or
+/// `info,queuewarden=debug`. Also starts to send traces if the environment names a collector.
 ///
 /// # Errors
 /// When the filter cannot be read, or the collector has no address.
@@ -66,6 +67,6 @@ pub fn start(format: Format, filter: &str) -> Result<Logging, Error> {
         let layer = provider.as_ref().map(traces::layer);
         (logging.tracing(provider), subscriber.with(layer))
     };
-    // It fails where logging was begun before; then that goes on as it is.
+    // This fails if logging was started before; then the earlier setup stays in effect.
     Ok(subscriber.try_init().map(|()| logging).unwrap_or_default())
 }

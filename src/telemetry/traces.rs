@@ -1,9 +1,10 @@
-//! Traces (feature `otel`): what the controller asks, writes and reports, and the requests at the doors, as spans that go to an
-//! OpenTelemetry collector by OTLP over HTTP.
+//! Traces (feature `otel`): requests, writes and reports of the controller, and requests to the webhooks, as
+//! spans that go to an OpenTelemetry collector by OTLP over HTTP.
 //!
-//! They are off unless the environment names a collector, in the words of OpenTelemetry itself: `OTEL_EXPORTER_OTLP_ENDPOINT` or
-//! `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`; `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_TRACES_SAMPLER` are read too.
-//! Spans have words of ours as attributes, never users, groups or queues.
+//! They are off unless the environment names a collector with OpenTelemetry's own variables:
+//! `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`. `OTEL_SERVICE_NAME`,
+//! `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_TRACES_SAMPLER` are read too. The attributes of spans are fixed
+//! words, never users, groups or queues.
 
 use std::time::Duration;
 
@@ -17,17 +18,17 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-/// What has to be set for traces to be sent.
+/// Environment variables of which one must be set for traces to be sent.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
-/// Longest wait for the collector: for one batch, and at the end of the process.
+/// Longest wait for the collector, for one batch and at the end of the process.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Attributes and events of one span.
+/// Maximum number of attributes and of events in one span.
 const MOST: u32 = 32;
 
-/// Sends spans to the collector that the environment names; `None`: it names none.
+/// Creates a provider that sends spans to the collector in the environment; `None` if it names none.
 ///
 /// # Errors
-/// When what it names is no address.
+/// When the environment names something that is no address.
 pub(super) fn provider() -> Result<Option<SdkTracerProvider>, ExporterBuildError> {
     let named = ENDPOINTS.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
     if !named {
@@ -36,7 +37,7 @@ pub(super) fn provider() -> Result<Option<SdkTracerProvider>, ExporterBuildError
     sending_to(None).map(Some)
 }
 
-/// The same to one address.
+/// Creates a provider that sends to one address.
 fn sending_to(address: Option<&str>) -> Result<SdkTracerProvider, ExporterBuildError> {
     let exporter = SpanExporter::builder().with_http().with_timeout(TIMEOUT);
     let exporter = match address {
@@ -62,8 +63,8 @@ fn sending_to(address: Option<&str>) -> Result<SdkTracerProvider, ExporterBuildE
         .build())
 }
 
-/// Turns spans of this crate into traces. What is logged is another question: a quiet log has traces all the same, and no line of it is sent,
-/// because lines name users, groups and queues.
+/// Turns spans of this crate into traces, independently of the log level: a quiet log still has traces. No
+/// log line is sent, because lines name users, groups and queues.
 pub(super) fn layer<S>(provider: &SdkTracerProvider) -> impl Layer<S> + use<S>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -78,7 +79,7 @@ where
         )
 }
 
-/// Sends what was not sent yet; a collector that does not answer is not waited for.
+/// Sends the remaining spans, but does not wait longer than [`TIMEOUT`] for the collector.
 pub(super) fn end(provider: &SdkTracerProvider) {
     if let Err(error) = provider.shutdown_with_timeout(TIMEOUT) {
         tracing::warn!(%error, "The last traces were not sent");
@@ -96,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// A collector that takes one request; what it was sent.
+    /// Starts a collector that takes one request, and returns its address and what it received.
     fn collector() -> (String, thread::JoinHandle<Vec<u8>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/v1/traces", listener.local_addr().unwrap());
@@ -116,7 +117,7 @@ mod tests {
         (address, taking)
     }
 
-    /// Whether a request has all of its body.
+    /// Returns whether a request has its whole body.
     fn is_whole(request: &[u8]) -> bool {
         let text = String::from_utf8_lossy(request).to_lowercase();
         let Some((head, _)) = text.split_once("\r\n\r\n") else { return false };

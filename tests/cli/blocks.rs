@@ -1,5 +1,6 @@
-//! Every fenced block of the pages is run, decoded or compared by something: none is there because it looked right once. `console` is run by trycmd,
-//! `yaml` is validated, the commands of `sh` are checked word by word and typed in the bed, and `text` is what a test of the bed or the sources say.
+//! Tests every fenced block of the pages: each is run, decoded or compared. trycmd runs `console`, `yaml` is
+//! validated, the commands of `sh` are checked word by word and run in the test cluster, and `text` is
+//! compared with the sources or with a test of the test cluster.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All blocks of README.md, CONTRIBUTING.md and docs/, without those of docs/codes, which are generated from what is run.
+/// Returns all blocks of README.md, CONTRIBUTING.md and docs/, except those of docs/codes, which are
+/// generated from what is run.
 fn blocks() -> Vec<Block> {
     let contributing = root().join("CONTRIBUTING.md");
     let text = std::fs::read_to_string(&contributing).unwrap();
@@ -56,7 +58,8 @@ fn blocks() -> Vec<Block> {
     found
 }
 
-/// What a cluster prints, or a file that is no YAML: the first words of the block, and where the words beside them stand that it has in common.
+/// Output of a cluster, or a file that is no YAML: the page, the first words of the block, and the source
+/// file with the words that both have in common.
 const TEXTS: &[(&str, &str, &str, &[&str])] = &[
     (
         "docs/access-tests.md",
@@ -146,12 +149,12 @@ fn a_map_of_names_is_one() {
     assert_eq!(names.identity("root"), None, "left out");
 }
 
-/// The words, however they are broken into lines.
+/// Joins the lines of a text, so that words can be compared.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// An object as the kind it names: ours by `queuewarden validate`, questions as the server reads them.
+/// Decodes an object as the kind it names: ours by `queuewarden validate`, reviews as the server reads them.
 fn decodes(page: &str, manifest: &str) {
     let object: Value =
         serde_saphyr::from_str(manifest).unwrap_or_else(|error| panic!("{page}: {error}\n{manifest}"));
@@ -188,13 +191,14 @@ fn manifests_decode_as_the_kinds_they_name() {
     assert!(count >= 8, "{count}");
 }
 
-/// A command with its words, and what is fed to it.
+/// A command with its words, and its standard input.
 struct Typed {
     words: Vec<String>,
     input: Option<String>,
 }
 
-/// The commands of a block, as a shell reads them: lines joined at backslashes, comments left out, pipes taken apart.
+/// Returns the commands of a block, as a shell reads them: lines joined at backslashes, comments left out,
+/// pipes taken apart.
 fn commands(text: &str) -> Vec<Typed> {
     let text = text.replace("\\\n", " ");
     let mut found = Vec::new();
@@ -237,7 +241,7 @@ fn check(page: &str, words: &[&str]) {
     let line = words.join(" ");
     match words[0] {
         "queuewarden" => {
-            // With --help at the end whatever stands before it is still parsed, and nothing is run.
+            // With --help at the end everything before it is still parsed, and nothing is run.
             let args = [&words[1..], &["--help"]].concat();
             let ended = run(&args, root(), "");
             assert!(ended.status.success(), "{page}: {line}: {}", err(&ended));
@@ -272,7 +276,7 @@ const KINDS: [&str; 14] = [
     "queues.access.queuewarden.dev",
 ];
 
-/// Whether something is a kind that the cluster knows when queuewarden is installed.
+/// Returns whether a word is a kind that the cluster knows when queuewarden is installed.
 fn is_kind(word: &str) -> bool {
     let ours = queuewarden_api::crds().into_iter().any(|crd| {
         let names = crd.spec.names;
@@ -318,7 +322,7 @@ fn kubectl(page: &str, words: &[&str]) {
         }
     }
     let resource = match rest[..] {
-        // Whoever creates from a file says the kind there, and logs may be those of all that bear a label.
+        // A file that is created names the kind itself, and logs may be selected by a label.
         ["apply" | "top", ..] | ["create" | "logs"] => return,
         ["auth", "can-i", verb, resource, ..] => {
             let known = ["submit", "kill", "update"].contains(&verb);
@@ -340,7 +344,7 @@ fn kubectl(page: &str, words: &[&str]) {
     assert!(is_kind(kind), "{page}: no kind {kind}: kubectl {line}");
 }
 
-/// Flags of kubectl that the pages use and that take no word behind them.
+/// Flags of kubectl that the pages use and that take no value.
 const FLAGS: [&str; 16] = [
     "--server-side",
     "--for",
@@ -360,7 +364,7 @@ const FLAGS: [&str; 16] = [
     "--clusterrole",
 ];
 
-/// A merge patch of one of our objects makes one that is valid.
+/// Checks that a merge patch of one of our objects makes a valid one.
 fn patches(page: &str, rest: &[&str], patch: &str) {
     let [_, kind, name] = rest else { panic!("{page}: patch {rest:?}") };
     let crd = queuewarden_api::crds().into_iter().find(|crd| crd.spec.names.kind.to_lowercase() == **kind);
@@ -390,7 +394,7 @@ fn helm(page: &str, words: &[&str]) {
     }
 }
 
-/// The commands that guard a pipeline do what their page says of them, from start to end.
+/// The commands that protect a pipeline do what their page says, from start to end.
 #[test]
 fn commands_of_a_pipeline_run() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Completion in a real bash, and the program as a plugin of kubectl.
+//! Tests completion in a real bash, and the program as a plugin of kubectl.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::process::{BASE, command, out, run};
 
-/// A folder with the program under both its names, and a queue tree.
+/// Returns a folder with the program under both its names, and a queue tree.
 fn folder() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in ["queuewarden", "kubectl-queuewarden"] {
@@ -22,7 +22,7 @@ fn path(dir: &Path) -> std::ffi::OsString {
     std::env::join_paths(paths).unwrap()
 }
 
-/// What bash offers for the last of the words.
+/// Returns bash's suggestions for the last of the words.
 fn offered(dir: &Path, words: &[&str]) -> Vec<String> {
     let script = r#"
         source <(queuewarden completion bash) || exit 1
@@ -36,7 +36,7 @@ fn offered(dir: &Path, words: &[&str]) -> Vec<String> {
         .args(words)
         .current_dir(dir)
         .env("PATH", path(dir))
-        // No cluster of the developer's may be asked.
+        // No cluster of the developer's may be queried.
         .env("KUBECONFIG", dir.join("none"))
         .output()
         .unwrap();
@@ -57,7 +57,7 @@ fn bash_completes_commands_verbs_files_and_queues() {
         (&["queuewarden", "who-can", "-f", "queues.yaml", "submit", "ROOT.A"], &["root.a"]),
         (&["queuewarden", "can-i", "submit", "--filename=queues.yaml", "root.x"], &[""]),
         (&["queuewarden", "codes", "QW1003"], &["QW1003"]),
-        // A source that cannot be read offers nothing, and says nothing.
+        // A source that cannot be read offers nothing, and prints nothing.
         (&["queuewarden", "can-i", "submit", "-f", "none.yaml", "root."], &[""]),
     ];
     for (words, expected) in cases {
@@ -110,7 +110,7 @@ fn kubectl_completes_the_plugin_by_a_script() {
     };
     assert_eq!(offered(&["can-i", "submit", "-f", "queues.yaml", "root.a"]), "root.a\n:4\n");
     assert!(offered(&["what"]).starts_with("what-can\t"));
-    // Behind `--filename=` a file follows without a blank.
+    // After `--filename=` a file follows without a space.
     assert!(offered(&["can-i", "submit", "--filename="]).contains("queues.yaml"));
 }
 

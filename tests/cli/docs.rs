@@ -1,4 +1,5 @@
-//! docs/codes.md and docs/codes/ are generated: the meaning of a code is the comment where it is declared, its example a case in tests/codes.
+//! Generates docs/codes.md and docs/codes/: the meaning of a code is the comment where it is declared, its
+//! example a case in tests/codes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ const HEAD: &str = "# Codes of all diagnostics\n\n\
     warning can depend on where it is found: a name that YuniKorn drops is a warning in a queues.yaml, which YuniKorn accepts, and an error in a\n\
     `QueueAcl`, which must not promise what does not hold. `queuewarden codes QW1003` says what stands here about a code.\n\n";
 
-/// What the codes of each thousand are about.
+/// The subjects of the codes, for each thousand.
 const ABOUT: [&str; 7] = [
     "an ACL",
     "YAML text",
@@ -27,7 +28,7 @@ const ABOUT: [&str; 7] = [
 /// Longer lines of examples are cut on the pages, in characters.
 const WIDEST: usize = 300;
 
-/// The sources of the program, those of its crates included.
+/// Returns the sources of the program, including those of its crates.
 pub(crate) fn sources() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in ["src", "crates"] {
@@ -47,7 +48,7 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Per code number the comment above its declaration.
+/// Returns the comment above the declaration of each code, by its number.
 fn meanings() -> BTreeMap<u16, String> {
     let mut meanings = BTreeMap::new();
     for file in sources() {
@@ -74,7 +75,7 @@ fn meanings() -> BTreeMap<u16, String> {
     meanings
 }
 
-/// What comments link to, as readers need it: the value.
+/// The targets of links in comments, with the values that replace them for readers.
 fn values() -> [(&'static str, String); 10] {
     use go_compat::go_regex;
     use yunikorn::{acl, application::settings, queue};
@@ -92,7 +93,7 @@ fn values() -> [(&'static str, String); 10] {
     ]
 }
 
-/// The text with the values of what it links to.
+/// Replaces the links in a text by the values of their targets.
 fn without_links(text: &str) -> String {
     match text.split_once("[`").and_then(|(head, rest)| Some((head, rest.split_once("`]")?))) {
         Some((head, (link, rest))) => {
@@ -105,7 +106,7 @@ fn without_links(text: &str) -> String {
     }
 }
 
-/// What a text of several sentences says first.
+/// Returns the first sentence of a text.
 fn first_sentence(text: &str) -> String {
     let mut first = String::new();
     for part in text.split_inclusive(". ") {
@@ -117,12 +118,12 @@ fn first_sentence(text: &str) -> String {
     first.trim_end().to_owned()
 }
 
-/// Where a code stands on its page, as GitHub and mdBook name it.
+/// Returns the anchor of a code on its page, as GitHub and mdBook name it.
 fn anchor(code: Code) -> String {
     format!("{}-{}", code.to_string().to_lowercase(), code.title)
 }
 
-/// A text in a fence, with what is too wide cut.
+/// Returns a text in a fence, with overlong lines cut.
 fn fenced(language: &str, text: &str) -> String {
     let mut shown = format!("```{language}\n");
     for line in text.lines() {
@@ -133,7 +134,7 @@ fn fenced(language: &str, text: &str) -> String {
     shown
 }
 
-/// The example of a code, or where it is shown: files, the command, and what it prints.
+/// Returns the example of a code, or the test that shows it: files, the command, and its output.
 fn shown(code: Code) -> String {
     let Some(example) = examples::examples().get(&code.number) else {
         let row = examples::elsewhere(code).unwrap_or_else(|| panic!("{code} has no example"));
@@ -152,7 +153,7 @@ fn shown(code: Code) -> String {
     shown + &fenced("console", &format!("$ {}\n{}", example.command, example.shown.trim_end()))
 }
 
-/// The pages by their paths in docs/: the table of all codes, and one page for each thousand.
+/// Returns the pages by their paths in docs/: the table of all codes, and one page for each thousand.
 fn pages() -> BTreeMap<String, String> {
     let meanings = meanings();
     let mut index = HEAD.to_owned() + "| codes | about |\n|---|---|\n";

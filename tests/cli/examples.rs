@@ -1,5 +1,6 @@
-//! Every code has an example: `tests/codes/QWnnnn` has a command that prints it and the files that it reads. What it prints stands in docs/codes,
-//! which `cli::docs` compares. What no small file shows has a row here, with the test that shows it.
+//! Tests that every code has an example: `tests/codes/QWnnnn` has a command that prints it and the files that
+//! it reads. Its output is in docs/codes, which `cli::docs` compares. A code that no small file can show has
+//! a row here, with the test that shows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,9 +16,9 @@ const COMMAND: &str = "command";
 
 /// A code that no small file shows.
 pub(super) struct Elsewhere {
-    /// The number behind `QW`.
+    /// The number after `QW`.
     number: u16,
-    /// When it is told, or why it is not.
+    /// The condition under which it is reported, or the reason why it is not.
     pub when: &'static str,
     /// The file of the test that shows it.
     file: &'static str,
@@ -104,13 +105,13 @@ const ELSEWHERE: &[Elsewhere] = &[
 pub(super) struct Example {
     /// Names and texts of the files, by name.
     pub files: Vec<(String, String)>,
-    /// The command as one types it.
+    /// The command as a user types it.
     pub command: String,
-    /// What it prints of the code: the finding, or the table that the code is in.
+    /// The part of its output with the code: the finding, or the table that the code is in.
     pub shown: String,
 }
 
-/// All of them, by the number of the code.
+/// Returns all examples, by the number of the code.
 pub(super) fn examples() -> &'static BTreeMap<u16, Example> {
     static EXAMPLES: LazyLock<BTreeMap<u16, Example>> = LazyLock::new(|| {
         let codes = codes::all();
@@ -140,7 +141,7 @@ fn names(folder: &Path) -> BTreeSet<String> {
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// The example of a code: its files, and what its command prints.
+/// Returns the example of a code: its files, and the output of its command.
 fn example(code: Code) -> Option<Example> {
     let folder = root().join("tests/codes").join(code.to_string());
     let command = std::fs::read_to_string(folder.join(COMMAND)).ok()?.trim_end().to_owned();
@@ -159,13 +160,13 @@ fn example(code: Code) -> Option<Example> {
     Some(Example { files: files.collect(), command, shown })
 }
 
-/// The part between empty lines that has the code in it: where it stands in brackets, or where it is named.
+/// Returns the part between empty lines that has the code in it, in brackets or by name.
 fn finding(code: Code, text: &str) -> Option<String> {
     let marked = [format!("[{code}]"), code.to_string()];
     marked.iter().find_map(|mark| text.split("\n\n").find(|part| part.contains(mark)).map(str::to_owned))
 }
 
-/// Where a code without an example is shown.
+/// Returns the test that shows a code without an example.
 pub(super) fn elsewhere(code: Code) -> Option<&'static Elsewhere> {
     ELSEWHERE.iter().find(|row| row.number == code.number)
 }
@@ -181,7 +182,7 @@ fn every_code_has_an_example() {
     assert_eq!(expected, names(&root().join("tests/codes")), "examples of codes that there are not");
 }
 
-/// The name of the constant that a code is declared by.
+/// Returns the name of the constant that declares a code.
 fn constant(number: u16) -> String {
     let declared = format!("Code = Code::new({number}, ");
     let texts = super::docs::sources().into_iter().map(|path| std::fs::read_to_string(path).unwrap());

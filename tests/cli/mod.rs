@@ -1,4 +1,4 @@
-//! The command line as people and programs meet it: the built binary, its streams, files and exit codes.
+//! Tests the command line as people and programs use it: the built binary, its streams, files and exit codes.
 
 mod blocks;
 mod completion;
@@ -13,7 +13,8 @@ mod reference;
 mod schema;
 mod watch;
 
-/// `cases/*.trycmd` show what is printed; regenerate with `TRYCMD=overwrite cargo test --test all cli::cases`, and read the difference.
+/// `cases/*.trycmd` hold the expected output; regenerate with `TRYCMD=overwrite cargo test --test all
+/// cli::cases`, and read the difference.
 #[test]
 fn cases() {
     trycmd::TestCases::new()

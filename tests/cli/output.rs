@@ -1,4 +1,4 @@
-//! `render --output`.
+//! Tests `render --output`.
 
 use std::fs;
 
@@ -16,7 +16,8 @@ fn the_file_is_what_standard_output_would_get() {
     assert!(out(&printed).contains("submitacl: 'sue'"), "{}", out(&printed));
 }
 
-/// The output lies in the folder that is read, as in a repository of manifests: it is no input, and rendering again changes nothing.
+/// The output is in the folder that is read, as in a repository of manifests: it is no input, and rendering
+/// again changes nothing.
 #[test]
 fn rendering_into_the_folder_that_is_read_comes_to_rest() {
     let dir = tempfile::tempdir().unwrap();
@@ -66,7 +67,7 @@ fn yaml_and_json_are_the_same_manifest() {
     assert_eq!(json["data"]["queues.yaml"], rendered("queues"));
 }
 
-/// The result among the input is ours, and rendering it again changes nothing, not even the revision.
+/// The result among the input is ours, and a second run changes nothing, not even the revision.
 #[test]
 fn rendering_what_was_rendered_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Streams that nobody reads to the end.
+//! Tests streams that nobody reads to the end.
 
 use std::io::{Read, Seek, Write};
 use std::path::Path;
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use super::process::{BASE, acl, command};
 
-/// A stream that nobody reads.
+/// Returns a stream that nobody reads.
 fn closed() -> Stdio {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     writer.into()
 }
 
-/// The exit code of what should end by itself.
+/// Returns the exit code of a process that should end by itself.
 fn code(mut child: Child) -> Option<i32> {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(30) {
@@ -51,7 +51,7 @@ fn a_closed_pipe_is_quiet() {
     assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), b"".as_slice()));
 }
 
-/// The same of one long ACL, which comes from standard input.
+/// The same holds for one long ACL, which comes from standard input.
 #[test]
 fn a_closed_pipe_is_quiet_to_an_acl_too() {
     let mut list = tempfile::tempfile().unwrap();
@@ -72,7 +72,7 @@ fn a_closed_pipe_is_quiet_to_an_acl_too() {
     assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), b"".as_slice()));
 }
 
-/// `queuewarden validate … 2>&-`-like: nobody reads standard error, and the result still comes.
+/// `queuewarden validate … 2>&-`-like: nobody reads standard error, and the result is still printed.
 #[test]
 fn nobody_listening_to_the_notes_is_no_failure() {
     let dir = tempfile::tempdir().unwrap();
@@ -88,7 +88,7 @@ fn nobody_listening_to_the_notes_is_no_failure() {
     assert!(ended.stdout.starts_with(b"{"));
 }
 
-/// Whoever does not read the answer may still ask for the exit code.
+/// A caller who does not read the answer may still check the exit code.
 #[test]
 fn a_no_to_a_closed_pipe_is_no_yes() {
     let dir = tempfile::tempdir().unwrap();
@@ -108,7 +108,7 @@ fn a_no_to_a_closed_pipe_is_no_yes() {
     }
 }
 
-/// A question of the verb, as `kubectl` would send it.
+/// Returns a review of the verb, as `kubectl` would send it.
 fn review(user: &str, queue: &str) -> String {
     let spec = format!(
         r#"{{"user":"{user}","resourceAttributes":{{"verb":"submit","group":"queuewarden.dev","resource":"queues","name":"{queue}"}}}}"#
@@ -116,7 +116,8 @@ fn review(user: &str, queue: &str) -> String {
     format!(r#"{{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{spec}}}"#)
 }
 
-/// Who asks for the exit code gets it for all reviews; who does not, for those until the pipe was closed.
+/// A caller who checks the exit code gets it for all reviews; a caller who does not, for those until the pipe
+/// was closed.
 #[test]
 fn a_stream_of_reviews_to_a_closed_pipe_has_an_exit_code() {
     let dir = tempfile::tempdir().unwrap();
@@ -142,7 +143,7 @@ fn a_stream_of_reviews_to_a_closed_pipe_has_an_exit_code() {
     }
 }
 
-/// What would go on until it is interrupted ends when nobody reads it any more.
+/// A command that would run until it is interrupted ends when nobody reads its output any more.
 #[test]
 fn a_closed_pipe_ends_what_has_no_end() {
     let dir = tempfile::tempdir().unwrap();
@@ -156,9 +157,9 @@ fn a_closed_pipe_ends_what_has_no_end() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // Held open until it has ended.
+        // It stays open until the process has ended.
         let mut stdin = child.stdin.take().unwrap();
-        // Who reads no input may be gone already.
+        // A process that reads no input may have ended already.
         drop(writeln!(stdin, "{}", review("sue", "root.a")));
         assert_eq!(code(child), Some(0), "{args:?}");
     }

@@ -1,4 +1,5 @@
-//! Each promise of the pages has a test: `<!-- test: plan::budget::tests::name, e2e operator::promise::name -->` right behind the sentence.
+//! Checks that each promise of the pages has a test: `<!-- test: plan::budget::tests::name, e2e
+//! operator::promise::name -->` right after the sentence.
 
 use std::path::Path;
 
@@ -15,7 +16,7 @@ fn page(name: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The sentences that promise, and name no test.
+/// Returns the sentences that promise something and name no test.
 fn unproven(text: &str) -> Vec<&str> {
     let lower = text.to_ascii_lowercase();
     let begins = WORDS.iter().flat_map(|word| lower.match_indices(word).map(|(at, _)| at));

@@ -1,4 +1,5 @@
-//! README.md and the pages of docs/ say what is true: their commands run, their manifests are valid, their tables are complete.
+//! Checks README.md and the pages of docs/: their commands run, their manifests are valid, their tables are
+//! complete.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ fn readme() -> String {
     page("README.md")
 }
 
-/// The pages of a folder, in order.
+/// Returns the pages of a folder, in order.
 fn folder(name: &str) -> Vec<PathBuf> {
     let files = std::fs::read_dir(root().join(name)).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<PathBuf> =
@@ -29,14 +30,14 @@ fn folder(name: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// README.md, the pages of docs/, those about alerts and those of codes, each with its path.
+/// Returns README.md, the pages of docs/, those about alerts and those of codes, each with its path.
 pub(super) fn pages() -> Vec<(PathBuf, String)> {
     let mut paths = vec![root().join("README.md")];
     paths.extend(["docs", "docs/runbooks", "docs/codes"].into_iter().flat_map(folder));
     paths.into_iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect()
 }
 
-/// The fenced blocks of one language.
+/// Returns the fenced blocks of one language.
 fn blocks(text: &str, language: &str) -> Vec<String> {
     let fence = format!("```{language}\n");
     text.split(&fence).skip(1).filter_map(|rest| Some(rest.split_once("```")?.0.to_string())).collect()
@@ -64,7 +65,7 @@ fn manifests_are_valid_together() {
     assert!(err(&ended).contains(&format!("{} objects", manifests.len())), "{}", err(&ended));
 }
 
-/// Rows of the table behind the marker, as cells.
+/// Returns the rows of the table after the marker, as cells.
 fn conditions(text: &str) -> Vec<Vec<String>> {
     let table = text.split("<!-- conditions:").nth(1).unwrap();
     table
@@ -102,7 +103,7 @@ fn every_command_is_named() {
     }
 }
 
-/// As GitHub makes them of titles.
+/// Returns the anchors that GitHub makes of titles.
 fn anchors(text: &str) -> BTreeSet<String> {
     let titles =
         text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
@@ -118,7 +119,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
 #[test]
 fn links_lead_somewhere() {
     for (path, text) in pages() {
-        // What is in code is no link.
+        // Text in code is no link.
         let prose: String = text.split('`').step_by(2).collect();
         let links = prose.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
         for link in links.filter(|link| !link.starts_with("https://")) {
@@ -132,7 +133,7 @@ fn links_lead_somewhere() {
     }
 }
 
-/// Whoever reads the README finds the contents, and every page from there; the book is made of them.
+/// Readers of the README find the contents, and from there every page; the book consists of them.
 #[test]
 fn every_page_is_linked() {
     assert!(readme().contains("(docs/SUMMARY.md)"));
@@ -173,7 +174,7 @@ fn checks_of_an_installation_are_described() {
 /// Constants of the checks that are no names of checks.
 const NOT_CHECKS: [&str; 2] = ["PROBE", "VALIDATES"];
 
-/// What people are told to look for is what they read.
+/// The texts that pages explain are texts that the program prints.
 #[test]
 fn texts_that_are_explained_are_printed() {
     let sources = super::docs::sources().into_iter();
@@ -193,7 +194,7 @@ fn texts_that_are_explained_are_printed() {
     assert!(found > 20, "{found}");
 }
 
-/// Names of metrics are part of what people build on.
+/// Names of metrics are part of the interface.
 #[test]
 fn metrics_are_the_operators() {
     let code = ["operator", "server"]

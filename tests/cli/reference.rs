@@ -1,4 +1,4 @@
-//! docs/reference.md is generated from the definitions of the kinds: every field, every rule, every column.
+//! Generates docs/reference.md from the definitions of the kinds: every field, every rule, every column.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,10 +13,11 @@ const HEAD: &str = "# Reference of the kinds\n\n\
     are of `queuewarden.dev/v1alpha1` and of the whole cluster. A field marked * must be written. `[]` is each element of a list, `{}` each value of a map. What the API\n\
     server refuses before queuewarden hears of it stands below each table.\n";
 
-/// What is within these stands elsewhere: in Kubernetes' own documentation, and in the table of the spec.
+/// Fields whose content is described elsewhere: in Kubernetes' own documentation, and in the table of the
+/// spec.
 const KNOWN: [&str; 2] = ["conditions", "inForce"];
 
-/// One field and those within it, by their paths.
+/// Collects one field and those within it, by their paths.
 fn fields<'schema>(
     path: &str,
     schema: &'schema JSONSchemaProps,
@@ -47,7 +48,7 @@ fn within<'schema>(
     }
 }
 
-/// In a cell of a table.
+/// Escapes a text for a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "&lt;")
 }
@@ -60,7 +61,7 @@ fn kind_of(schema: &JSONSchemaProps) -> String {
     }
 }
 
-/// What limits a value, and what it is when it is left out.
+/// Returns the limits of a value, and its default.
 fn bounds(schema: &JSONSchemaProps) -> String {
     let values = schema.enum_.as_ref().map(|values| {
         let names: Vec<String> = values.iter().map(|value| format!("`{}`", value.0)).collect();
@@ -90,7 +91,7 @@ fn table(schema: &JSONSchemaProps, text: &mut String) {
     }
 }
 
-/// The messages of the rules of a schema and of all within it, each with the fields it is about.
+/// Collects the messages of the rules of a schema and of all within it, each with the fields it is about.
 fn rules(path: &str, schema: &JSONSchemaProps, found: &mut Vec<(String, Vec<String>)>) {
     for rule in schema.x_kubernetes_validations.iter().flatten() {
         let message = rule.message.clone().unwrap_or_else(|| format!("`{}`", rule.rule));

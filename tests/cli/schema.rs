@@ -1,4 +1,5 @@
-//! `docs/schema` is generated from the types of the answers, and what the commands print is valid by it.
+//! Generates `docs/schema` from the types of the answers, and checks that the commands' output is valid by
+//! it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +37,7 @@ fn files_are_what_the_code_generates() {
     assert!(found == generated(), "docs/schema is out of date: UPDATE=1 cargo test --test all cli::schema");
 }
 
-/// Answers of each kind, a yes and a no among them, with origins in objects and in texts.
+/// Answers of each kind, including a yes and a no, with origins in objects and in texts.
 #[test]
 fn what_is_printed_is_valid() {
     const MOVE: &str = "can-i move root.prod --to root.ml --owner etl-service --dialect yarn-hadoop -D yarn.acl.enable=1 --as ann";
@@ -79,7 +80,7 @@ fn what_is_printed_is_valid() {
     }
 }
 
-/// What is shown to those who read the format is of it.
+/// The example for readers of the format is valid by it.
 #[test]
 fn the_example_is_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -112,7 +113,7 @@ fn what_tests_print_is_valid() {
     assert!(!validator.is_valid(&spoilt));
 }
 
-/// Imports take files of others, and say everything also where they are refused.
+/// Imports take files of other programs, and print a complete answer even when they refuse them.
 #[test]
 fn what_imports_print_is_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/cases/import.in");
@@ -121,7 +122,8 @@ fn what_imports_print_is_valid() {
     let fair = ["import", "yarn-fair", "cloudera.xml"];
     let spark = ["import", "spark", "spark-defaults.conf", "--user-map", "eve.txt", "--queue", "root.spark"];
     let accepted = ["--accept", "QW7527", "--accept", "QW7528"];
-    // What is printed, and how many manifests, settings, differences and codes that are not acknowledged are in it.
+    // The command, its success, and the numbers of manifests, settings, differences and unacknowledged codes
+    // in its output.
     let cases: [(Vec<&str>, bool, [usize; 4]); 6] = [
         ([&fair[..], &to_root].concat(), false, [0, 0, 4, 1]),
         ([&fair[..], &to_root, &["--dialect", "yarn-cloudera"]].concat(), true, [9, 0, 2, 0]),

@@ -1,4 +1,4 @@
-//! `render --watch` as a process: files change, and the output follows.
+//! Tests `render --watch` as a process: files change, and the output follows.
 
 use std::fs;
 use std::path::Path;
@@ -46,11 +46,11 @@ fn a_changed_file_is_rendered_again() {
     holds(&at("out.yaml"), "sue");
     fs::write(at("acl.yaml"), acl("bob")).unwrap();
     holds(&at("out.yaml"), "bob");
-    // As editors save: a new file takes the name of the old one.
+    // Editors save this way: a new file takes the name of the old one.
     fs::write(at("acl.yaml.new"), acl("eve")).unwrap();
     fs::rename(at("acl.yaml.new"), at("acl.yaml")).unwrap();
     holds(&at("out.yaml"), "eve");
-    // A mistake in between is told, and the next version is read.
+    // A mistake in between is reported, and the next version is read.
     fs::write(at("acl.yaml"), "kind: [").unwrap();
     fs::write(at("base.yaml"), BASE.replace("- name: b", "- name: c")).unwrap();
     fs::write(at("acl.yaml"), acl("ann")).unwrap();
@@ -79,7 +79,7 @@ fn a_window_that_opens_is_rendered() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     let begin = now().checked_add(jiff::SignedDuration::from_secs(3)).unwrap();
-    // To the second, as Kubernetes stores times.
+    // Rounded to the second, as Kubernetes stores times.
     let begin = jiff::Timestamp::from_second(begin.as_second()).unwrap();
     fs::write(at("base.yaml"), BASE).unwrap();
     fs::write(at("acl.yaml"), format!("{}  baseAcl: Extend\n  notBefore: {begin}\n", acl("sue"))).unwrap();

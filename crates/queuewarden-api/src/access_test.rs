@@ -1,7 +1,8 @@
-//! A `QueueAccessTest` as the plan's input.
+//! Converts a `QueueAccessTest` into the plan's input.
 //!
-//! As with the other kinds nothing here fails: a test that cannot be read, or that the CRD's rules would refuse, becomes an entry that says
-//! what is wrong with it. The bounds of the schema hold here again, for files are not read by an API server.
+//! As with the other kinds nothing here fails: a test that cannot be read, or that the CRD's rules would
+//! refuse, becomes an entry that says what is wrong with it. The bounds of the schema are checked here again,
+//! because no API server reads files.
 
 use kube::core::DynamicObject;
 
@@ -15,7 +16,8 @@ use yunikorn_access::expect::{Case, Expectations, MAX_CHECKS, Place, Placing, Qu
 use yunikorn_access::placement::Workload;
 use yunikorn_access::placement::workload::labels;
 
-/// A case that checks nothing: without subjects, or without queues and placements. It would pass whatever access is.
+/// A case that checks nothing: without subjects, or without queues and placements. It would pass whatever
+/// access is.
 pub const EMPTY_CASE: Code = Code::new(5151, "empty-case");
 /// A placement without `runsIn` or `rejected`, or with both.
 pub const NO_OUTCOME: Code = Code::new(5152, "placement-without-outcome");
@@ -29,7 +31,7 @@ pub const NO_USER: Code = Code::new(5155, "subject-without-user");
 /// All codes of this module.
 pub const CODES: &[Code] = &[EMPTY_CASE, NO_OUTCOME, TOO_MANY_CHECKS, BAD_EXPECTED_QUEUE, NO_USER];
 
-/// A `QueueAccessTest` for the plan.
+/// Converts a `QueueAccessTest` for the plan.
 pub fn access_test(object: &DynamicObject) -> Entry<AccessTestSpec, ()> {
     Entry { meta: meta(object), spec: spec(object).and_then(test), in_force: None }
 }

@@ -1,75 +1,83 @@
-//! What an API server needs to ask queuewarden: an `AuthorizationConfiguration` for its flag `--authorization-config`, and the kubeconfig
-//! that the configuration names (`k8s.io/apiserver/pkg/apis/apiserver/v1/types.go`; Kubernetes 1.32 and newer).
+//! Writes the configuration with which an API server queries queuewarden: an `AuthorizationConfiguration` for
+//! its flag `--authorization-config`, and the kubeconfig that the configuration names
+//! (`k8s.io/apiserver/pkg/apis/apiserver/v1/types.go`; Kubernetes 1.32 and newer).
 //!
-//! The conditions let through only what is answered here, in both spellings of `kubectl auth can-i`
-//! ([`yunikorn_access::review::question`]). Without that filter each request of the cluster would wait for queuewarden, and a deny of one of
-//! our verbs could be taken for one of `get queues`, which is a matter of RBAC.
+//! The conditions pass on only the requests that are answered here, in both spellings of `kubectl auth can-i`
+//! ([`yunikorn_access::review::question`]). Without that filter each request of the cluster would wait for
+//! queuewarden, and a deny of one of our verbs could be taken for one of `get queues`, which is a matter of
+//! RBAC.
 //!
-//! The order is Node, queuewarden, RBAC. Before RBAC, because a role with `verbs: ["*"]` says yes to `submit`, too, and the scheduler does not
-//! know it.
+//! The order is Node, queuewarden, RBAC. queuewarden comes before RBAC because a role with `verbs: ["*"]`
+//! also allows `submit`, and the scheduler does not know that role.
 
 use std::time::Duration;
 
-/// Our resources as the API server serves them.
+/// Matches our resources as the API server serves them.
 const SERVED: &str = "request.resourceAttributes.group in ['queuewarden.dev', 'access.queuewarden.dev'] && \
                       request.resourceAttributes.resource in ['queues', 'applications']";
-/// Our resources as typed where it does not.
+/// Matches our resources as users type them where the API server does not serve them.
 const TYPED: &str = "request.resourceAttributes.group == '' && request.resourceAttributes.resource.matches(\
                      '(?i)^(queues?|applications?)[.](v[0-9][a-z0-9]*[.])?(access[.])?queuewarden[.]dev$')";
-/// Our verbs.
+/// Matches our verbs.
 const VERBS: &str = "request.resourceAttributes.verb in \
                      ['submit', 'use', 'administer', 'view', 'modify', 'kill', 'logs', 'move']";
-/// Queues as paths.
-const PATHS: &str = "has(request.nonResourceAttributes) && request.nonResourceAttributes.path.startsWith('/yunikorn/queues') && \
+/// Matches queues that are written as paths.
+const PATHS: &str = "has(request.nonResourceAttributes) && \
+                     request.nonResourceAttributes.path.startsWith('/yunikorn/queues') && \
                      request.nonResourceAttributes.verb in ['submit', 'use', 'administer']";
-/// Pods of applications. Components of Kubernetes delete pods all day, and have their rights from RBAC.
-const PODS: &str = "request.resourceAttributes.group == '' && request.resourceAttributes.resource == 'pods' && \
+/// Matches pods of applications. Components of Kubernetes delete pods all day, and have their rights from
+/// RBAC.
+const PODS: &str = "request.resourceAttributes.group == '' && \
+                    request.resourceAttributes.resource == 'pods' && \
                     request.resourceAttributes.name != '' && !request.user.startsWith('system:') && \
-                    (request.resourceAttributes.verb == 'get' && request.resourceAttributes.subresource == 'log' || \
-                    request.resourceAttributes.verb == 'delete' && request.resourceAttributes.subresource == '')";
+                    (request.resourceAttributes.verb == 'get' && \
+                    request.resourceAttributes.subresource == 'log' || \
+                    request.resourceAttributes.verb == 'delete' && \
+                    request.resourceAttributes.subresource == '')";
 
-/// How the API server is to ask.
+/// The settings with which the API server queries queuewarden.
 #[derive(Debug, Clone)]
 pub struct Authorizer {
     /// `https://HOST[:PORT]`, without a path.
     pub server: String,
-    /// File of the authorities of queuewarden's certificate, on the API server's machine; `None`: those that the machine trusts.
+    /// File of the authorities of queuewarden's certificate, on the API server's machine; `None`: those that
+    /// the machine trusts.
     pub certificate_authority: Option<String>,
     /// The name in queuewarden's certificate, where the URL has another.
     pub tls_server_name: Option<String>,
-    /// How the API server shows who it is.
+    /// The credentials of the API server.
     pub credentials: Credentials,
     /// The kubeconfig's absolute path on the API server's machine.
     pub kubeconfig: String,
-    /// How long a yes is remembered: so long a right that was taken away may last.
+    /// The time for which the API server caches a yes. A right that was withdrawn may last that long.
     pub authorized_ttl: Duration,
-    /// How long anything else is remembered.
+    /// The time for which the API server caches any other answer.
     pub unauthorized_ttl: Duration,
-    /// How long to wait for an answer; then it is no opinion.
+    /// The time to wait for an answer. After that it counts as no opinion.
     pub timeout: Duration,
-    /// Whether to ask about the pods of applications, too.
+    /// True to query about the pods of applications, too.
     pub pods: bool,
 }
 
-/// How the API server shows who it is; files are on its machine.
+/// The credentials of the API server; files are on its machine.
 #[derive(Debug, Clone)]
 pub enum Credentials {
     /// A client certificate and its key.
     Certificate {
-        /// PEM.
+        /// The certificate file, in PEM.
         certificate: String,
-        /// PEM.
+        /// The key file, in PEM.
         key: String,
     },
     /// A bearer token, which is read again every minute.
     Token {
-        /// The file.
+        /// The token file.
         file: String,
     },
 }
 
 impl Authorizer {
-    /// The `AuthorizationConfiguration`, as YAML.
+    /// Returns the `AuthorizationConfiguration`, as YAML.
     pub fn configuration(&self) -> String {
         let resources = if self.pods {
             format!("({VERBS} && ({SERVED} || {TYPED}) || {PODS})")
@@ -111,7 +119,7 @@ authorizers:
         )
     }
 
-    /// The kubeconfig, as YAML.
+    /// Returns the kubeconfig, as YAML.
     pub fn kubeconfig(&self) -> String {
         let line = |name: &str, value: &Option<String>| {
             value.as_ref().map(|value| format!("      {name}: {}\n", quoted(value))).unwrap_or_default()
@@ -150,7 +158,7 @@ current-context: queuewarden
     }
 }
 
-/// As Go reads it (`time.ParseDuration`).
+/// Formats a duration as Go reads it (`time.ParseDuration`).
 fn go_duration(duration: Duration) -> String {
     match (duration.as_secs(), duration.subsec_millis()) {
         (seconds, 0) => format!("{seconds}s"),
@@ -158,7 +166,7 @@ fn go_duration(duration: Duration) -> String {
     }
 }
 
-/// A JSON string, which YAML reads as the same text.
+/// Quotes a text as a JSON string, which YAML reads as the same text.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! A `ConfigMap` as the plan sees it: plain values, `binaryData` unpacked, and who owns which key.
+//! Converts a `ConfigMap` for the plan: plain values, `binaryData` unpacked, and the owners of its keys.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +22,7 @@ use queuewarden_plan::{
 };
 use yunikorn::config::flatten::is_packed;
 
-/// Everything the plan looks at in a `ConfigMap`.
+/// Returns everything in a `ConfigMap` that the plan reads.
 pub fn state(config_map: &ConfigMap) -> ConfigMapState {
     let meta = &config_map.metadata;
     let annotation = meta.annotations.as_ref().and_then(|annotations| annotations.get(IN_FORCE));
@@ -39,13 +39,14 @@ pub fn state(config_map: &ConfigMap) -> ConfigMapState {
     }
 }
 
-/// Reads annotation [`IN_FORCE`]. One that somebody has damaged says nothing: then what the text grants limits what is kept.
+/// Reads annotation [`IN_FORCE`]. A damaged one counts as absent: then the grants of the text limit what
+/// stays in force.
 fn in_force(text: &str) -> BTreeMap<String, Option<QueueAclInForce>> {
     let noted: BTreeMap<String, Option<GrantInForce>> = serde_json::from_str(text).unwrap_or_default();
     noted.into_iter().map(|(uid, grant)| (uid, grant.map(convert::grant_in_force))).collect()
 }
 
-/// The annotations that a write sets.
+/// Returns the annotations that a write sets.
 pub fn annotations(write: &Write) -> BTreeMap<String, String> {
     let noted: Option<BTreeMap<&str, Option<GrantInForce>>> = write.in_force.as_ref().map(|noted| {
         noted.iter().map(|(uid, grant)| (uid.as_str(), grant.as_ref().map(status::grant_in_force))).collect()
@@ -55,7 +56,8 @@ pub fn annotations(write: &Write) -> BTreeMap<String, String> {
     write.annotations.clone().into_iter().chain(noted).collect()
 }
 
-/// `binaryData`, with the texts that `YuniKorn` reads. Together they unpack to no more than one text may have: a little gzip can hold a great many blanks.
+/// Unpacks `binaryData`, as far as `YuniKorn` reads it. The unpacked texts share the size limit of one text,
+/// because a small gzip can hold a great many spaces.
 fn binary(config_map: &ConfigMap) -> BTreeMap<String, BinaryValue> {
     let mut room = MAX_TEXT;
     let values = config_map.binary_data.iter().flatten().map(|(key, ByteString(bytes))| {
@@ -66,10 +68,12 @@ fn binary(config_map: &ConfigMap) -> BTreeMap<String, BinaryValue> {
     values.collect()
 }
 
-/// Who wrote each key of `data` and `binaryData`, by `metadata.managedFields`: sorted, without repetitions. A key that no manager claims
-/// (the entry was stripped, or the object is from a file) is absent.
+/// Returns the writers of each key of `data` and `binaryData`, by `metadata.managedFields`: sorted, without
+/// repetitions. A key that no manager claims (the entry was stripped, or the object is from a file) is
+/// absent.
 ///
-/// Two managers share a key when both applied the same value; a manager that writes with `Update` takes a key from every other.
+/// Two managers share a key when both applied the same value; a manager that writes with `Update` takes a key
+/// from every other.
 pub fn owners(config_map: &ConfigMap) -> BTreeMap<String, Vec<Owner>> {
     let mut owners: BTreeMap<String, BTreeSet<Owner>> = BTreeMap::new();
     for entry in config_map.metadata.managed_fields.iter().flatten() {
@@ -84,7 +88,8 @@ pub fn owners(config_map: &ConfigMap) -> BTreeMap<String, Vec<Owner>> {
     owners.into_iter().map(|(key, owners)| (key, owners.into_iter().collect())).collect()
 }
 
-/// The keys of `data` and `binaryData` that one entry claims: `{"f:data": {"f:queues.yaml": {}}}`. The element `.` stands for the map itself.
+/// Returns the keys of `data` and `binaryData` that one entry claims: `{"f:data": {"f:queues.yaml": {}}}`.
+/// The element `.` is the map itself.
 fn keys(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
     let fields = entry.fields_v1.as_ref().map(|FieldsV1(fields)| fields);
     ["f:data", "f:binaryData"]
@@ -94,7 +99,7 @@ fn keys(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
         .filter_map(|key| key.strip_prefix("f:"))
 }
 
-/// The text inside, or `None` when it is no gzip, is damaged, or unpacks to more bytes than there is room for.
+/// Returns the text inside, or `None` when it is no gzip, is damaged, or unpacks to more bytes than `room`.
 fn gunzip(bytes: &[u8], room: usize) -> Option<String> {
     let mut unpacked = Vec::new();
     let limit = u64::try_from(room).ok()?.checked_add(1)?;

@@ -1,10 +1,12 @@
-//! Objects of ours as the plan's input.
+//! Converts our objects into the plan's input.
 //!
-//! Nothing here fails: an object that cannot be read, or that the CRD's rules would refuse (it is older than a rule, or comes
-//! from a file), becomes an [`Entry`] whose spec is the list of what is wrong, with its identity and what its status remembers. So one bad
-//! object stops neither a watch nor a plan, and its last valid version can stay in force.
+//! Nothing here fails: an object that cannot be read, or that the CRD's rules would refuse (it is older than
+//! a rule, or comes from a file), becomes an [`Entry`] whose spec is the list of what is wrong, with its
+//! identity and what its status remembers. So one bad object stops neither a watch nor a plan, and its last
+//! valid version can stay in force.
 //!
-//! Checked here is what the plan's types cannot hold. What they can hold, the plan judges: names, queue paths, expressions, windows.
+//! This module checks only what the plan's types cannot hold. The plan checks the rest: names, queue paths,
+//! expressions, windows.
 
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
@@ -42,7 +44,7 @@ pub const EMPTY_POLICY: Code = Code::new(5104, "empty-policy");
 pub const NOT_THE_SINGLETON: Code = Code::new(5105, "not-the-singleton");
 /// Base and output are the same `ConfigMap`.
 pub const BASE_IS_OUTPUT: Code = Code::new(5106, "base-is-output");
-/// A place of pod templates that cannot be read.
+/// A path to pod templates that cannot be read.
 pub const NO_PATH: Code = Code::new(5107, "no-template-path");
 
 /// All codes of this module.
@@ -58,7 +60,7 @@ pub const CODES: &[Code] = &[
     RIGHT_LEFT_EMPTY,
 ];
 
-/// A `QueueAcl` for the plan.
+/// Converts a `QueueAcl` for the plan.
 pub fn queue_acl(object: &DynamicObject) -> QueueAclEntry {
     let memory: Option<api::GrantInForce> = status_field(object, "inForce");
     Entry {
@@ -68,11 +70,11 @@ pub fn queue_acl(object: &DynamicObject) -> QueueAclEntry {
     }
 }
 
-/// What `kubectl apply` was given, which has the nulls that it does not send.
+/// The annotation with the input of `kubectl apply`, which has the nulls that it does not send.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Refuses a right that is `null`, or that `kubectl apply` was given as `null` and left out: unlike other fields it is not dropped, because
-/// it reads as "nobody".
+/// Refuses a right that is `null`, or that `kubectl apply` was given as `null` and left out: unlike other
+/// fields it is not dropped, because it reads as "nobody".
 fn not_left_empty(object: &DynamicObject) -> Result<(), Vec<Diagnostic>> {
     let applied = object.metadata.annotations.as_ref().and_then(|annotations| annotations.get(LAST_APPLIED));
     let applied = applied.filter(|text| text.contains(":null"));
@@ -88,7 +90,7 @@ fn not_left_empty(object: &DynamicObject) -> Result<(), Vec<Diagnostic>> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
-/// An `AdmissionPolicy` for the plan.
+/// Converts an `AdmissionPolicy` for the plan.
 pub fn admission_policy(object: &DynamicObject) -> Entry<AdmissionPolicySpec, AdmissionPolicySpec> {
     let memory: Option<api::AccessControlInForce> = status_field(object, "inForce");
     Entry {
@@ -98,7 +100,7 @@ pub fn admission_policy(object: &DynamicObject) -> Entry<AdmissionPolicySpec, Ad
     }
 }
 
-/// The `YuniKornConfig` for the plan.
+/// Converts the `YuniKornConfig` for the plan.
 pub fn yunikorn_config(object: &DynamicObject) -> Entry<ConfigSpec, ConfigMemory> {
     let meta = meta(object);
     let confirmed =
@@ -123,7 +125,7 @@ pub(super) fn meta(object: &DynamicObject) -> Meta {
     }
 }
 
-/// A condition; one that is not readable is as good as absent, and is written anew.
+/// Reads a condition. An unreadable one counts as absent and is written anew.
 fn condition(value: Value) -> Option<Condition> {
     let condition: meta::Condition = serde_json::from_value(value).ok()?;
     Some(Condition {
@@ -136,12 +138,13 @@ fn condition(value: Value) -> Option<Condition> {
     })
 }
 
-/// One field of `status`; `None` when absent or not readable.
+/// Reads one field of `status`; `None` when it is absent or unreadable.
 fn status_field<T: DeserializeOwned>(object: &DynamicObject, field: &str) -> Option<T> {
     T::deserialize(object.data.get("status")?.get(field)?).ok()
 }
 
-/// The spec as its API type, with a field's `null` dropped as the API server drops it. An absent spec reads as an empty one.
+/// Reads the spec as its API type, with a field's `null` dropped as the API server drops it. An absent spec
+/// reads as an empty one.
 pub(super) fn spec<T: DeserializeOwned>(object: &DynamicObject) -> Result<T, Vec<Diagnostic>> {
     let mut spec = object.data.get("spec").cloned().unwrap_or_else(|| Value::Object(Map::new()));
     drop_nulls(&mut spec);
@@ -154,7 +157,7 @@ pub(super) fn spec<T: DeserializeOwned>(object: &DynamicObject) -> Result<T, Vec
     })
 }
 
-/// Recursion is bounded by the JSON and YAML readers, which refuse deep nesting.
+/// Drops nulls. Recursion is bounded by the JSON and YAML readers, which refuse deep nesting.
 fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -187,7 +190,7 @@ fn collect<T>(result: Result<T, Diagnostic>, wrong: &mut Vec<Diagnostic>) -> Opt
     result.map_err(|diagnostic| wrong.push(diagnostic)).ok()
 }
 
-/// The one of the four forms that was used. `path` is the field of the grant, for the message.
+/// Returns the one of the four forms that was used. `path` is the field of the grant, for the message.
 fn grant(path: &str, grant: api::Grant) -> Result<Grant, Diagnostic> {
     let api::Grant { users, groups, everyone, nobody, acl } = grant;
     let lists = !users.is_empty() || !groups.is_empty();
@@ -214,9 +217,11 @@ fn grant(path: &str, grant: api::Grant) -> Result<Grant, Diagnostic> {
     }
 }
 
-/// Kubernetes stores times to the second. A window is never widened by that: its begin is rounded up, its end down.
+/// Rounds to the second, as Kubernetes stores times. This never widens a window: its begin is rounded up, its
+/// end down.
 fn whole_second(time: Timestamp, mode: RoundMode) -> Timestamp {
-    // Rounding fails only where the result would lie outside jiff's range, that is in the last second of the year 9999.
+    // Rounding fails only where the result would lie outside jiff's range, that is in the last second of the
+    // year 9999.
     time.round(TimestampRound::new().smallest(Unit::Second).mode(mode)).unwrap_or(time)
 }
 
@@ -268,7 +273,8 @@ fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Ve
     };
     if spec == AdmissionPolicySpec::default() {
         return Err(vec![Diagnostic::error(EMPTY_POLICY, "no field is set, so nothing would change").help(
-            "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`, `submission`, `userInfo`",
+            "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`, \
+             `submission`, `userInfo`",
         )]);
     }
     Ok(spec)
@@ -291,7 +297,7 @@ fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
         external_users,
         external_groups,
         submission: submission.map(submission_mode),
-        // It was valid when it was remembered.
+        // It was valid when it was stored.
         user_info: user_info.and_then(|remembered| guard_settings(remembered).ok()),
     }
 }
@@ -399,7 +405,7 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
 }
 
-/// Each field by itself: one that is not readable does not take the others with it.
+/// Reads each field by itself: an unreadable one does not affect the others.
 fn config_memory(object: &DynamicObject) -> ConfigMemory {
     let output: api::OutputIdentity = status_field(object, "output").unwrap_or_default();
     ConfigMemory {
@@ -529,7 +535,7 @@ mod tests {
         }
     }
 
-    /// What the CRD refuses, and what a file or an older object may still hold.
+    /// Inputs that the CRD refuses, and that a file or an older object may still hold.
     #[test]
     fn wrong_queue_acls_say_where_and_why() {
         let cases = [

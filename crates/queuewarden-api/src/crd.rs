@@ -21,11 +21,12 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     all
 }
 
-/// Makes a derived schema what Kubernetes' own kinds look like.
+/// Shapes a derived schema like those of Kubernetes' own kinds.
 ///
-/// * Derive marks every `Option` as `nullable`, which keeps a written `null` and makes `has(self.field)` true for it in CEL. Without
-///   the mark the API server drops the `null` and applies the default. An atomic object keeps the mark: that is a grant, and its `null`
-///   is refused by a rule, because it reads as "nobody" and would count as "left out".
+/// * Derive marks every `Option` as `nullable`, which keeps a written `null` and makes `has(self.field)` true
+///   for it in CEL. Without the mark the API server drops the `null` and applies the default. An atomic
+///   object keeps the mark: that is a grant, and its `null` is refused by a rule, because it reads as
+///   "nobody" and would count as "left out".
 /// * Descriptions keep the line breaks of the doc comments; `kubectl explain` breaks lines itself.
 fn tidy(schema: &mut JSONSchemaProps) {
     schema.nullable = schema.nullable.filter(|_| schema.x_kubernetes_map_type.as_deref() == Some("atomic"));
@@ -43,7 +44,8 @@ fn tidy(schema: &mut JSONSchemaProps) {
 /// The files of `crds/`: name and content.
 ///
 /// # Errors
-/// When a definition cannot be written as YAML; it is made of plain maps and strings, so that does not happen.
+/// Fails when a definition cannot be written as YAML. It consists of plain maps and strings, so that does not
+/// happen.
 pub fn crd_yaml() -> Result<Vec<(String, String)>, serde_saphyr::ser::Error> {
     crds()
         .iter()

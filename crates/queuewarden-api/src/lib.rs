@@ -1,12 +1,13 @@
-//! The custom resources: what people write, what the API server refuses for us, and the way into [`queuewarden_plan`].
+//! Defines the custom resources, with the rules that the API server enforces, and converts them for
+//! [`queuewarden_plan`].
 //!
-//! * [`answer`]: what the evaluator says, as JSON.
-//! * [`authorizer`]: what an API server needs to ask us.
-//! * [`touches`]: who wrote what of an object last.
+//! * [`answer`]: the evaluator's results, as JSON.
+//! * [`authorizer`]: the configuration with which an API server queries queuewarden.
+//! * [`touches`]: the last writers of an object and their fields.
 //! * [`v1alpha1`]: the kinds, their CEL rules and the descriptions `kubectl explain` shows.
 //! * [`crd`]: the `CustomResourceDefinition`s made of them, as objects and as the files under `crds/`.
-//! * [`convert`]: what the API server, or a file, holds, as the plan's input; nothing in there can fail, a bad object becomes
-//!   an entry that says what is wrong with it.
+//! * [`convert`]: objects of an API server or a file, as the plan's input; nothing in there can fail, a bad
+//!   object becomes an entry that lists its errors.
 //! * [`mirror`]: the roles and bindings of the RBAC mirror, read and written.
 //! * [`access_test`]: a `QueueAccessTest` as the plan's input.
 //! * [`config_map`]: a `ConfigMap` as the plan's input, with the owners of its keys.
@@ -15,8 +16,8 @@
 //! * [`served`]: the served resources of `access.queuewarden.dev`.
 //! * [`status`]: the plan's output as `status` of the objects.
 //!
-//! The API server checks structure (lengths, names, what excludes what). It is never the only guard: objects may be older than a
-//! rule or come from a file, so the conversion checks again and the plan judges meaning.
+//! The API server checks structure (lengths, names, what excludes what). It is never the only check: objects
+//! may be older than a rule or come from a file, so the conversion checks again and the plan checks meaning.
 
 pub mod access_test;
 pub mod answer;
@@ -38,5 +39,5 @@ pub use crd::{crd_yaml, crds};
 pub const GROUP: &str = "queuewarden.dev";
 /// The one served version.
 pub const VERSION: &str = "v1alpha1";
-/// Both, as manifests have it in `apiVersion`.
+/// The group and version, as manifests have them in `apiVersion`.
 pub const API_VERSION: &str = "queuewarden.dev/v1alpha1";

@@ -1,4 +1,4 @@
-//! The objects of the RBAC mirror, read and written.
+//! Reads and writes the objects of the RBAC mirror.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 /// The kind of the owner.
 const OWNER: &str = "YuniKornConfig";
 
-/// A role with these rules. `version`: the `resourceVersion` of the one that it takes the place of.
+/// Builds a role with these rules. `version`: the `resourceVersion` of the role that it replaces.
 pub fn role(name: &str, rules: &[Rule], owner: &str, version: Option<&str>) -> ClusterRole {
     let rules = rules.iter().map(|rule| PolicyRule {
         api_groups: Some(rule.groups.clone()),
@@ -33,7 +33,7 @@ pub fn role(name: &str, rules: &[Rule], owner: &str, version: Option<&str>) -> C
     }
 }
 
-/// A binding of the role of the same name. `version`: as for [`role`].
+/// Builds a binding of the role of the same name. `version`: as for [`role`].
 pub fn binding(
     name: &str,
     subjects: &BTreeSet<Subject>,
@@ -63,7 +63,7 @@ pub fn binding(
     }
 }
 
-/// A role as it stands.
+/// Reads a current role.
 pub fn standing_role(role: ClusterRole) -> Standing {
     let plain = |rule: PolicyRule| match rule {
         PolicyRule { api_groups, resources, resource_names, verbs, non_resource_urls }
@@ -83,7 +83,7 @@ pub fn standing_role(role: ClusterRole) -> Standing {
     standing(role.metadata, rules.map_or(Content::Other, Content::Role))
 }
 
-/// A binding as it stands.
+/// Reads a current binding.
 pub fn standing_binding(binding: ClusterRoleBinding) -> Standing {
     let subject = |subject: RbacSubject| match subject.kind.as_str() {
         _ if subject.api_group.as_deref() != Some(RBAC) || subject.namespace.is_some() => None,
@@ -103,7 +103,7 @@ pub fn standing_binding(binding: ClusterRoleBinding) -> Standing {
     standing(binding.metadata, content)
 }
 
-/// Whether an object is one that the mirror may change: those without its label are somebody else's.
+/// Returns whether the mirror may change an object: those without its label belong to somebody else.
 pub fn is_labelled(metadata: &ObjectMeta) -> bool {
     metadata.labels.iter().any(|labels| labels.get(MIRROR_LABEL).is_some_and(|value| value == MIRROR_VALUE))
 }

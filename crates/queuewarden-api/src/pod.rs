@@ -1,4 +1,4 @@
-//! A pod as the evaluator's plain data ([`yunikorn_access::running`]).
+//! Converts a pod into the evaluator's plain data ([`yunikorn_access::running`]).
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;
@@ -9,7 +9,7 @@ use yunikorn_access::placement::Workload;
 use yunikorn_access::placement::workload::{Naming, labels};
 use yunikorn_access::running::Pod;
 
-/// The labels and annotations that say something about an application; the others are not kept.
+/// The labels and annotations that describe an application; the others are not read.
 const KEPT: [&str; 9] = [
     labels::QUEUE,
     labels::OLD_QUEUE,
@@ -24,7 +24,7 @@ const KEPT: [&str; 9] = [
 /// The volume of a Spark driver's configuration (spark-kubernetes 3.5 `Constants.SPARK_CONF_VOLUME_DRIVER`).
 const SPARK_VOLUME: &str = "spark-conf-volume-driver";
 
-/// What a pod says about its application.
+/// Returns what a pod reveals of its application.
 pub fn read(pod: &core::Pod) -> Pod {
     let metadata = &pod.metadata;
     let spec = pod.spec.as_ref();

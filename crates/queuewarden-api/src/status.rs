@@ -1,8 +1,9 @@
-//! The plan's output as `status` of the objects.
+//! Converts the plan's output into `status` of the objects.
 //!
-//! Conditions are the same in all kinds, and most of what is written; so the rest is made without them, and [`whole`] joins both.
+//! Conditions are the same in all kinds, and most of what is written. So the rest is built without them, and
+//! [`whole`] joins both.
 //!
-//! The types derive nothing on their own: what is written is exactly what the plan says, so that reading it back
+//! The types derive nothing on their own: the status is exactly the plan's output, so that reading it back
 //! ([`super::convert`]) gives the plan the same memory.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
@@ -20,7 +21,7 @@ use yunikorn_access::{guard, submission};
 /// Name of the field of conditions.
 pub const CONDITIONS: &str = "conditions";
 
-/// The status of a `QueueAcl` whose spec was read at `generation`.
+/// Returns the status of a `QueueAcl` whose spec was read at `generation`.
 pub fn queue_acl(generation: i64, status: &QueueAclStatus) -> api::QueueAclStatus {
     let QueueAclStatus { submit, admin, in_force } = status;
     api::QueueAclStatus {
@@ -32,7 +33,7 @@ pub fn queue_acl(generation: i64, status: &QueueAclStatus) -> api::QueueAclStatu
     }
 }
 
-/// The status of an `AdmissionPolicy` whose spec was read at `generation`.
+/// Returns the status of an `AdmissionPolicy` whose spec was read at `generation`.
 pub fn admission_policy(generation: i64, status: Option<&AdmissionPolicySpec>) -> api::AdmissionPolicyStatus {
     api::AdmissionPolicyStatus {
         observed_generation: Some(generation),
@@ -41,7 +42,7 @@ pub fn admission_policy(generation: i64, status: Option<&AdmissionPolicySpec>) -
     }
 }
 
-/// The status of a `QueueAccessTest` whose spec was read at `generation`.
+/// Returns the status of a `QueueAccessTest` whose spec was read at `generation`.
 pub fn queue_access_test(generation: i64, status: &AccessTestStatus) -> api::QueueAccessTestStatus {
     let AccessTestStatus { tally, failures } = status;
     let count = |of: fn(&Tally) -> usize| tally.as_ref().and_then(|tally| u64::try_from(of(tally)).ok());
@@ -56,7 +57,7 @@ pub fn queue_access_test(generation: i64, status: &AccessTestStatus) -> api::Que
     }
 }
 
-/// The status of the `YuniKornConfig` whose spec was read at `generation`.
+/// Returns the status of the `YuniKornConfig` whose spec was read at `generation`.
 pub fn yunikorn_config(generation: i64, status: &ConfigStatus) -> api::YuniKornConfigStatus {
     let ConfigStatus { revision, config_hash, loaded_hash, output, admission_policy } = status.clone();
     api::YuniKornConfigStatus {
@@ -75,7 +76,7 @@ pub fn yunikorn_config(generation: i64, status: &ConfigStatus) -> api::YuniKornC
     }
 }
 
-/// The whole status: what a function of this module made of the rest, as JSON, and the conditions.
+/// Returns the whole status: the output of a function of this module, as JSON, and the conditions.
 pub fn whole(mut rest: Value, conditions: &[Condition]) -> Value {
     if let (Value::Object(fields), Some(conditions)) = (&mut rest, self::conditions(conditions)) {
         fields.insert(CONDITIONS.to_owned(), conditions);
@@ -83,7 +84,7 @@ pub fn whole(mut rest: Value, conditions: &[Condition]) -> Value {
     rest
 }
 
-/// Conditions as JSON; `None` where there are none, because then the field is left out.
+/// Returns conditions as JSON; `None` when there are none, because then the field is left out.
 pub fn conditions(conditions: &[Condition]) -> Option<Value> {
     let conditions: Vec<_> = conditions
         .iter()

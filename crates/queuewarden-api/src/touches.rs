@@ -1,7 +1,7 @@
-//! Who wrote what of an object last, by `metadata.managedFields`.
+//! Finds the last writers of an object and their fields, by `metadata.managedFields`.
 //!
-//! The API server keeps one entry for each program and way to write, with the time of its last change; what was there before is not
-//! kept. An entry of the status is no change of the object: controllers write it.
+//! The API server keeps one entry for each program and way to write, with the time of its last change, and no
+//! earlier ones. An entry of the status is no change of the object: controllers write it.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,13 @@ use serde_json::Value;
 
 use queuewarden_plan::snapshot::Touch;
 
-/// More entries than this are not told; API servers keep few (`k8s.io/apimachinery/pkg/util/managedfields/internal/buildmanagerinfo.go`).
+/// Most entries that are reported; API servers keep few
+/// (`k8s.io/apimachinery/pkg/util/managedfields/internal/buildmanagerinfo.go`).
 const MAX_ENTRIES: usize = 32;
-/// More fields than this of one entry are not told.
+/// Most fields of one entry that are reported.
 const MAX_FIELDS: usize = 16;
 
-/// Every entry but those of the status, in the order they stand.
+/// Returns every entry except those of the status, in their order.
 pub fn touches(meta: &ObjectMeta) -> Vec<Touch> {
     let entries = meta.managed_fields.iter().flatten();
     let of_object = entries.filter(|entry| entry.subresource.as_deref().is_none_or(str::is_empty));
@@ -31,7 +32,7 @@ fn touch(entry: &ManagedFieldsEntry) -> Touch {
     }
 }
 
-/// Fields two levels deep: `{"f:spec": {"f:submit": {"f:users": {}}}}` is `spec.submit`.
+/// Returns fields two levels deep: `{"f:spec": {"f:submit": {"f:users": {}}}}` is `spec.submit`.
 fn fields(FieldsV1(fields): &FieldsV1) -> Vec<String> {
     let mut found = BTreeSet::new();
     for (section, inner) in named(fields) {
@@ -47,7 +48,7 @@ fn fields(FieldsV1(fields): &FieldsV1) -> Vec<String> {
     found.into_iter().take(MAX_FIELDS).collect()
 }
 
-/// The fields in a set of them by name; `.`, `k:…` and `v:…` are of elements of lists.
+/// Returns the fields in a set that have a name; `.`, `k:…` and `v:…` belong to elements of lists.
 fn named(set: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let fields = set.as_object().into_iter().flatten();
     fields.filter_map(|(key, inner)| Some((key.strip_prefix("f:")?, inner)))

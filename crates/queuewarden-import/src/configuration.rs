@@ -1,9 +1,10 @@
-//! Hadoop's configuration files, as `org.apache.hadoop.conf.Configuration` 3.4.1 reads them (`Parser`, `loadProperty`,
-//! `substituteVars`).
+//! Reads Hadoop's configuration files as `org.apache.hadoop.conf.Configuration` 3.4.1 does (`Parser`,
+//! `loadProperty`, `substituteVars`).
 //!
-//! A property has its name and its value in elements or in attributes; the name is trimmed, the value is not, and an empty element
-//! changes nothing: a property without a value is not set. The last of several counts, unless an earlier one is final. `${x}` is
-//! replaced, up to twenty times, by what Java's system properties or the other settings say; one that is not known stays.
+//! A property has its name and its value in elements or in attributes; the name is trimmed, the value is not,
+//! and an empty element changes nothing: a property without a value is not set. The last of several counts,
+//! unless an earlier one is final. `${x}` is replaced, up to twenty times, by the value of Java's system
+//! property or of the other setting; an unknown variable stays.
 
 use std::collections::HashMap;
 
@@ -14,9 +15,9 @@ use super::xml::{self, Text};
 use super::{Finding, Place};
 use go_compat::diag::{Diagnostic, Span, quoted};
 
-/// How often variables are replaced in one value (`MAX_SUBST`).
+/// Most replacements of variables in one value (`MAX_SUBST`).
 const MAX_SUBSTITUTIONS: usize = 20;
-/// Longer values are not made of variables, in bytes.
+/// Longest value that variables may produce, in bytes.
 const MAX_VALUE: usize = 1 << 20;
 
 /// The settings of several files.
@@ -39,20 +40,20 @@ struct Written {
 /// A value with its variables replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
-    /// As Hadoop's `get` returns it.
+    /// The text as Hadoop's `get` returns it.
     pub text: String,
-    /// Where the property's value is written.
+    /// The location of the property's value.
     pub place: Place,
-    /// Whether the file has it byte for byte.
+    /// True when the file has it byte for byte.
     pub verbatim: bool,
-    /// A variable in it that is not known: it stays as written, or its default stands in for it.
+    /// An unknown variable in it, which stays as written or is replaced by its default.
     pub unbound: Option<String>,
-    /// Whether its variables lead on and on: Hadoop throws instead of returning it.
+    /// True when its variables have no end: Hadoop throws instead of returning it.
     pub endless: bool,
 }
 
 impl Value {
-    /// Why Hadoop does not go on with it.
+    /// Returns the finding that Hadoop refuses the value, if it does.
     pub fn refusal(&self) -> Option<Finding> {
         let message = format!(
             "variables are replaced {MAX_SUBSTITUTIONS} times, and these lead on: Hadoop refuses that"
@@ -75,7 +76,7 @@ impl Substituted {
     }
 }
 
-/// One property as the parser has put it together.
+/// One property as the parser has assembled it.
 #[derive(Debug, Default)]
 struct Property {
     name: Option<String>,
@@ -84,16 +85,16 @@ struct Property {
 }
 
 impl Configuration {
-    /// Settings that other settings may refer to: what Java's system properties (`NAME`) and the environment (`env.NAME`) are where
-    /// Hadoop runs.
+    /// Defines values that settings may refer to: Java's system properties (`NAME`) and the environment
+    /// (`env.NAME`) of Hadoop's process.
     pub fn defining(defined: impl IntoIterator<Item = (String, String)>) -> Self {
         Self { defined: defined.into_iter().collect(), ..Self::default() }
     }
 
-    /// Reads one more file, whose settings count before those of earlier files.
+    /// Reads one more file, whose settings override those of earlier files.
     ///
     /// # Errors
-    /// When it is no such file.
+    /// Fails when it is no such file.
     pub fn load(&mut self, file: usize, text: &str, findings: &mut Vec<Finding>) -> Result<(), Diagnostic> {
         let document = xml::parse(text)?;
         let root = document.root_element();
@@ -141,7 +142,7 @@ impl Configuration {
         written.is_final |= property.is_final;
     }
 
-    /// `get`: the value with its variables replaced; `None` when it is not set.
+    /// `get`: returns the value with its variables replaced; `None` when it is not set.
     pub fn get(&self, name: &str) -> Option<Value> {
         let written = self.settings.get(name).filter(|written| written.set)?;
         let Substituted { text, unbound, endless } = self.substituted(&written.text.text);
@@ -150,12 +151,12 @@ impl Configuration {
         Some(Value { text, place, verbatim, unbound, endless })
     }
 
-    /// The names of all settings, in the order in which they are first written.
+    /// Returns the names of all settings, in the order in which they are first written.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.order.iter().map(String::as_str)
     }
 
-    /// `substituteVars`, and the variable that it stopped at, or whose default is taken.
+    /// `substituteVars`: also returns the variable that it stopped at, or whose default is taken.
     fn substituted(&self, text: &str) -> Substituted {
         let endless = |name| Substituted { text: text.to_owned(), unbound: Some(name), endless: true };
         let (mut value, mut unbound) = (text.to_owned(), None);
@@ -179,7 +180,7 @@ impl Configuration {
                 return endless(name);
             }
         }
-        // Hadoop does not look whether the last time was enough.
+        // Hadoop does not check whether the last time was enough.
         endless(
             variable(&value)
                 .and_then(|Span { start, end }| value.get(start..end))
@@ -188,7 +189,8 @@ impl Configuration {
         )
     }
 
-    /// What a variable stands for; where that is its default because it is not known, with its name.
+    /// Returns the value of a variable. If that is its default because the variable is unknown, its name as
+    /// well.
     fn variable(&self, name: &str) -> Option<(String, Option<String>)> {
         if let Some(variable) = name.strip_prefix("env.").filter(|variable| !variable.is_empty()) {
             return self.environment(variable).or_else(|| Some((self.raw(name)?, None)));
@@ -201,7 +203,7 @@ impl Configuration {
         self.settings.get(name).filter(|written| written.set).map(|written| written.text.text.clone())
     }
 
-    /// `NAME`, `NAME-default` (where not defined), `NAME:-default` (where not defined or empty).
+    /// Resolves `NAME`, `NAME-default` (when not defined), `NAME:-default` (when not defined or empty).
     fn environment(&self, variable: &str) -> Option<(String, Option<String>)> {
         let mut places = variable.match_indices([':', '-']);
         let (at, default, takes_empty) = places
@@ -222,7 +224,8 @@ impl Configuration {
     }
 }
 
-/// Where the name of the first variable stands (`findSubVariable`): `${` and a name without `$`, blanks and braces, then `}`.
+/// Returns the location of the first variable's name (`findSubVariable`): `${` and a name without `$`, spaces
+/// and braces, then `}`.
 fn variable(text: &str) -> Option<Span> {
     // A brace that is the first character has no `$` before it.
     let mut from = text.chars().next()?.len_utf8();
@@ -250,10 +253,11 @@ fn variable(text: &str) -> Option<Span> {
     }
 }
 
-/// The properties, as a parser that goes from tag to tag puts them together: wherever the elements stand, and whatever is inside them.
+/// Returns the properties as a parser that goes from tag to tag assembles them: wherever the elements are,
+/// and whatever is inside them.
 fn properties(root: Node<'_, '_>) -> Vec<Property> {
     let mut reader = Reader::default();
-    // Not recursive: a file may be deep.
+    // Not recursive, because a file may be deep.
     let mut next = Some((root, false));
     while let Some((node, left)) = next {
         if left {

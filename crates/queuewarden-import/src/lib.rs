@@ -1,14 +1,15 @@
-//! Moving in: access rules of elsewhere, read as their own system reads them, written for `YuniKorn`, and compared.
+//! Imports access rules from other systems: reads them as their own system does, writes them for `YuniKorn`,
+//! and compares the two.
 //!
 //! * [`xml`]: XML without document types, entities and inclusions, of a bounded size.
 //! * [`configuration`]: Hadoop's configuration files, as its `Configuration` reads them.
-//! * [`yarn`]: the queues of YARN's two schedulers, with their ACLs and where they are written.
-//! * [`names`]: what users and groups are called in Kubernetes.
-//! * [`translate`](mod@translate): the same queues for `YuniKorn`, and what cannot be carried over.
-//! * [`proof`]: who may do more, or less, than before.
+//! * [`yarn`]: the queues of YARN's two schedulers, with their ACLs and locations.
+//! * [`names`]: the names of users and groups in Kubernetes.
+//! * [`translate`](mod@translate): the same queues for `YuniKorn`, and the rules that cannot be imported.
+//! * [`proof`]: the users and groups that gain or lose access.
 //! * [`spark`]: the same for the lists of Spark's applications.
 //!
-//! Nothing is widened in silence: whatever lets somebody in who was not is an error until it is acknowledged.
+//! Nothing is widened in silence: a rule that gives somebody new access is an error until it is acknowledged.
 
 pub mod codes;
 pub mod configuration;
@@ -28,36 +29,36 @@ pub use yarn::{Source, Wanted};
 
 use go_compat::diag::{Diagnostic, Span};
 
-/// More queues are not read.
+/// Most queues that are read.
 pub const MAX_QUEUES: usize = 50_000;
-/// Queues deeper below the root are not read.
+/// Deepest level of a queue that is read, counted from the root.
 pub const MAX_DEPTH: usize = 100;
 
 /// A part of one of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Which of the files, as they were given.
+    /// The number of the file, in the order in which the files were given.
     pub file: usize,
-    /// Where in its text, in bytes.
+    /// The location in its text, in bytes.
     pub span: Span,
 }
 
-/// Something that was found.
+/// A finding about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Which of the files it is about; the span of the diagnostic is in its text.
+    /// The number of the file; the span of the diagnostic is in its text.
     pub file: Option<usize>,
-    /// What.
+    /// The diagnostic itself.
     pub diagnostic: Diagnostic,
 }
 
 impl Finding {
-    /// About a part of a file.
+    /// Creates a finding about a part of a file.
     pub fn at(place: Place, diagnostic: Diagnostic) -> Self {
         Self { file: Some(place.file), diagnostic: diagnostic.at(place.span) }
     }
 
-    /// About a part of a file, if it is known which.
+    /// Creates a finding about a part of a file, if that is known.
     pub fn maybe_at(place: Option<Place>, diagnostic: Diagnostic) -> Self {
         match place {
             Some(place) => Self::at(place, diagnostic),

@@ -1,13 +1,14 @@
-//! What users and groups are called in Kubernetes, who have other names where they come from.
+//! Maps the names of users and groups in the source to those in Kubernetes.
 //!
-//! A map is a template, such as `oidc:{u}`, and pairs out of a file, which count before it. Without either a name stays.
+//! A map is a template, such as `oidc:{u}`, and pairs from a file, which come first. Without either a name
+//! stays as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use go_compat::diag::quoted;
 use yunikorn_access::check::Subject;
 
-/// More lines of a file are not read.
+/// Most lines of a file that are read.
 const MAX_PAIRS: usize = 1_000_000;
 
 /// Names of one kind.
@@ -27,24 +28,24 @@ pub struct Names {
     pub groups: NameMap,
 }
 
-/// What becomes of a name.
+/// The result of mapping a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mapped {
-    /// A pair says so.
+    /// A pair maps it.
     Pair(String),
     /// A pair leaves it out.
     LeftOut,
     /// The template makes it.
     Made(String),
-    /// It stays.
+    /// It stays as it is.
     Same,
 }
 
 impl NameMap {
-    /// The same with a template, which has `placeholder` in it once.
+    /// Adds a template, which has `placeholder` in it once.
     ///
     /// # Errors
-    /// When it has not, or when there is one already.
+    /// Fails when it has not, or when there is a template already.
     pub fn with_template(self, text: &str, placeholder: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.split(placeholder).collect();
         let [before, behind] = parts.as_slice() else {
@@ -56,11 +57,11 @@ impl NameMap {
         Ok(Self { template: Some(((*before).to_owned(), (*behind).to_owned())), ..self })
     }
 
-    /// The same with the pairs of a file: `FROM=TO` on each line, cut at the last `=`; without a TO the name is left out. Empty lines and
-    /// those that begin with `#` say nothing.
+    /// Adds the pairs of a file: `FROM=TO` on each line, cut at the last `=`; without a TO the name is left
+    /// out. Empty lines and those that begin with `#` are ignored.
     ///
     /// # Errors
-    /// When a line is no pair, or says otherwise than another.
+    /// Fails when a line is no pair, or contradicts another.
     pub fn with_pairs(mut self, text: &str) -> Result<Self, String> {
         for (at, line) in text.lines().enumerate().take(MAX_PAIRS) {
             let number = at.saturating_add(1);
@@ -84,7 +85,7 @@ impl NameMap {
         Ok(self)
     }
 
-    /// What becomes of a name.
+    /// Maps a name.
     pub fn map(&self, name: &str) -> Mapped {
         match (self.pairs.get(name), &self.template) {
             (Some(Some(to)), _) => Mapped::Pair(to.clone()),
@@ -94,7 +95,7 @@ impl NameMap {
         }
     }
 
-    /// What somebody of this name is called in Kubernetes; `None` for who is left out, and so is nobody there.
+    /// Returns the name in Kubernetes; `None` for a name that is left out, which is nobody's there.
     pub fn identity(&self, name: &str) -> Option<String> {
         match self.map(name) {
             Mapped::Pair(to) | Mapped::Made(to) => Some(to),
@@ -103,8 +104,8 @@ impl NameMap {
         }
     }
 
-    /// All who are called one of these in Kubernetes, as far as they can be told: by a pair, or because no pair says otherwise. They may
-    /// be strangers to the source.
+    /// Returns all names of the source that become one of these in Kubernetes, as far as they can be derived:
+    /// by a pair, or because no pair overrides the template. They need not appear in the source.
     fn called<'a>(&'a self, names: &'a BTreeSet<String>) -> impl Iterator<Item = String> + 'a {
         let by_pair = self
             .pairs
@@ -114,7 +115,7 @@ impl NameMap {
         by_pair.chain(names.iter().filter_map(|name| self.unmapped(name)))
     }
 
-    /// Who is called this because no pair says otherwise.
+    /// Returns the name of the source that becomes this one because no pair overrides it.
     fn unmapped(&self, name: &str) -> Option<String> {
         let from = match &self.template {
             Some((before, behind)) => name.strip_prefix(before.as_str())?.strip_suffix(behind.as_str())?,
@@ -125,7 +126,7 @@ impl NameMap {
 }
 
 impl Names {
-    /// What somebody of the source is called in Kubernetes; who is left out is like everyone else there.
+    /// Returns the subject in Kubernetes; one that is left out is like everyone else there.
     pub fn identity(&self, subject: &Subject) -> Subject {
         let identity = match subject {
             Subject::Everyone => None,
@@ -135,7 +136,8 @@ impl Names {
         identity.unwrap_or(Subject::Everyone)
     }
 
-    /// Everyone whom it must be asked about: those named, those whom they might be taken for, and everyone else.
+    /// Returns all subjects to compare: those named, those that might be confused with them, and everyone
+    /// else.
     pub fn asked(&self, named: &[Subject]) -> Vec<Subject> {
         let (mut users, mut groups) = (BTreeSet::new(), BTreeSet::new());
         for subject in named {

@@ -1,10 +1,11 @@
-//! Who may do more, or less, than before: everyone who is named, on every queue, for each right, by the source's rules and by
-//! `YuniKorn`'s.
+//! Compares access before and after: for everyone who is named, on every queue, for each right, by the
+//! source's rules and by `YuniKorn`'s.
 //!
-//! What is compared is the text that would be written, read again as `YuniKorn` reads it, with the evaluator that answers every other
-//! question, and the source's own walk ([`Holders`]); neither knows of the translation. Users are asked without groups and groups without
-//! their members, for grants only add up: who is both has what either has. Somebody whom nobody names stands for everyone else, and so does
-//! somebody who would be taken for one who is named.
+//! The comparison reads the text that would be written, as `YuniKorn` reads it, with the evaluator that
+//! answers every other question; and it reads the source with [`Holders`]. Neither knows of the translation.
+//! Users are checked without groups and groups without their members, because grants only add up: a user in a
+//! group has the rights of both. An unnamed user represents everyone else, and so does a user who could be
+//! confused with a named one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,21 +20,21 @@ use yunikorn_access::{QueueId, Tree, Way};
 
 use super::names::Names;
 
-/// More questions are not asked.
+/// Most comparisons that are made.
 const MAX_QUESTIONS: usize = 2_000_000_000;
 
-/// What the comparison found.
+/// The result of the comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proof {
-    /// Queues.
+    /// The number of queues.
     pub queues: usize,
-    /// Users, groups, and everyone else.
+    /// The number of users, groups, and everyone else.
     pub subjects: usize,
-    /// All differences: what is wider first, then by who.
+    /// All differences: the wider ones first, then by subject.
     pub differences: Vec<Difference>,
 }
 
-/// Wider or narrower.
+/// The direction of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// Somebody may do more than before.
@@ -42,24 +43,24 @@ pub enum Direction {
     Narrower,
 }
 
-/// What differs for one of them, by one right, for one reason.
+/// The difference for one subject, by one right, for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Which way.
+    /// Wider or narrower.
     pub direction: Direction,
-    /// Who, as the source calls them.
+    /// The subject, as the source calls it.
     pub subject: Subject,
-    /// The same in Kubernetes.
+    /// The same subject in Kubernetes.
     pub identity: Subject,
-    /// What.
+    /// The right that differs.
     pub right: Right,
-    /// Why.
+    /// The code of the reason.
     pub code: Code,
     /// The topmost of the queues, by their numbers in the source.
     pub queues: Vec<usize>,
-    /// How many queues there are, with those below.
+    /// The number of queues, with those below.
     pub count: usize,
-    /// Where it is written what lets them in, if it is the source that does.
+    /// The location of the entry that grants access, if the source has one.
     pub place: Option<Place>,
 }
 
@@ -70,21 +71,21 @@ impl Difference {
 }
 
 impl Proof {
-    /// How many questions were asked.
+    /// Returns the number of comparisons.
     pub fn questions(&self) -> usize {
         self.queues.saturating_mul(self.subjects).saturating_mul(Right::ALL.len())
     }
 
-    /// The differences of one direction.
+    /// Returns the differences of one direction.
     pub fn of(&self, direction: Direction) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(move |difference| difference.direction == direction)
     }
 }
 
-/// Compares, and says from time to time how many of how many subjects are done.
+/// Compares, and reports from time to time how many of how many subjects are done.
 ///
 /// # Errors
-/// When `YuniKorn` would not take what is to be written, or there is too much of it.
+/// Fails when `YuniKorn` would not accept the text, or when there is too much of it.
 pub fn prove(
     source: &Source,
     imported: &Imported,
@@ -119,7 +120,7 @@ pub fn prove(
     Ok(proof)
 }
 
-/// What `YuniKorn` makes of the text.
+/// Returns the tree that `YuniKorn` builds of the text.
 fn tree_of(imported: &Imported) -> Result<Tree, Diagnostic> {
     let text = imported.queues_yaml();
     let verdict = verdict(&text, &[]);
@@ -137,7 +138,7 @@ struct Comparison<'a> {
     imported: &'a Imported,
     tree: &'a Tree,
     ids: Vec<Option<QueueId>>,
-    /// Whom the source names.
+    /// The subjects that the source names.
     named: BTreeSet<Subject>,
 }
 
@@ -184,13 +185,13 @@ impl Comparison<'_> {
         differences.extend(by_reason.into_values());
     }
 
-    /// Whether `YuniKorn` lets them.
+    /// Returns whether `YuniKorn` gives the right.
     fn after(&self, right: Right, at: usize, identity: &Subject) -> bool {
         let Some(id) = self.ids.get(at).copied().flatten() else { return false };
         Way::of_name(self.tree, right, id, identity.entry()).is_some()
     }
 
-    /// Why somebody is not let in any more.
+    /// Returns the reason why a subject has lost access.
     fn lost(&self, at: usize, granting: Granting, subject: &Subject) -> Code {
         if let Some(Err(code)) = self.imported.of_source.get(at) {
             return *code;
@@ -204,7 +205,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Why somebody is let in who was not.
+    /// Returns the reason why a subject has gained access.
     fn gained(&self, right: Right, at: usize, subject: &Subject, identity: &Subject) -> Code {
         let first = self.imported.of_source.get(at).and_then(|target| (*target).ok());
         let above = |queue: &usize| self.imported.queues.get(*queue).and_then(|queue| queue.parent);

@@ -1,4 +1,4 @@
-//! The queues as a queues.yaml.
+//! Writes the queues as a queues.yaml.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::translate::Imported;
 use yunikorn::right::Right;
 
 impl Imported {
-    /// The text of a queues.yaml with these queues and their ACLs.
+    /// Returns the text of a queues.yaml with these queues and their ACLs.
     pub fn queues_yaml(&self) -> String {
         let mut text = String::from("partitions:\n  - name: default\n    queues:\n");
         let mut below: Vec<Vec<usize>> = vec![Vec::new(); self.queues.len()];

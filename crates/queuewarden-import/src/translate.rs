@@ -1,7 +1,7 @@
-//! The queues of the source for `YuniKorn`, each with the ACLs it can hold, and what cannot be carried over.
+//! Translates the queues of the source for `YuniKorn`, with the ACLs that it can hold, and reports the rest.
 //!
-//! Nothing is added: each name of an ACL is mapped, or left out with the reason. What is left out is remembered, so that a difference can
-//! be explained.
+//! Nothing is added: each name of an ACL is mapped, or left out with the reason. Omissions are recorded, so
+//! that a difference can be explained.
 
 use std::collections::HashMap;
 
@@ -18,12 +18,12 @@ use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::check::Subject;
 
-/// What was made of a source.
+/// The result of a translation.
 #[derive(Debug, Clone, Default)]
 pub struct Imported {
-    /// The queues, each behind the one above it; the first is the root.
+    /// The queues, each after the one above it; the first is the root.
     pub queues: Vec<Target>,
-    /// For each queue of the source its number here, or why it is left out.
+    /// For each queue of the source its number here, or the reason why it is left out.
     pub of_source: Vec<Result<usize, Code>>,
     pub(super) lost: HashMap<(usize, Right, Subject), Code>,
     pub(super) came: HashMap<(usize, Right, Subject), Vec<Came>>,
@@ -38,16 +38,16 @@ pub struct Target {
     pub name: String,
     /// The queue above it.
     pub parent: Option<usize>,
-    /// Whether it has, or may have, queues below it.
+    /// True when it has, or may have, queues below it.
     pub is_parent: bool,
-    /// Who may submit to it.
+    /// The right to submit to it.
     pub submit: Acl,
-    /// Who administers it.
+    /// The right to administer it.
     pub admin: Acl,
 }
 
 impl Target {
-    /// One of its ACLs.
+    /// Returns one of its ACLs.
     pub fn acl(&self, right: Right) -> &Acl {
         match right {
             Right::Submit => &self.submit,
@@ -56,27 +56,27 @@ impl Target {
     }
 }
 
-/// Where an entry came from.
+/// The origin of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Came {
     pub(super) from: Subject,
-    /// From the list of those who administer the cluster.
+    /// True when it comes from the list of the cluster's administrators.
     pub(super) cluster: bool,
 }
 
 /// A name for `YuniKorn`, and the one that it comes from.
 type Carried = (Subject, Subject);
 
-/// How to translate.
+/// Options of the translation.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// What users and groups are called in Kubernetes.
+    /// The names of users and groups in Kubernetes.
     pub names: Names,
-    /// Whether those who administer the cluster become administrators of the root queue.
+    /// True to make the cluster's administrators administrators of the root queue.
     pub administrators_to_root: bool,
 }
 
-/// Translates, and tells what cannot be carried over.
+/// Translates, and reports what cannot be translated.
 pub fn translate(source: &Source, options: &Options, findings: &mut Vec<Finding>) -> Imported {
     let mut translator =
         Translator { source, options, findings, imported: Imported::default(), taken: HashMap::new() };
@@ -116,7 +116,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The queue of `YuniKorn`, or why there is none.
+    /// Returns the number of the queue in `YuniKorn`, or the reason why there is none.
     fn queue(&mut self, at: usize) -> Result<usize, Code> {
         let queue = self.source.queues.get(at).ok_or(codes::UNEXPLAINED)?;
         let parent = match queue.parent {
@@ -160,7 +160,7 @@ impl Translator<'_> {
         code
     }
 
-    /// What `YuniKorn` can hold of an ACL.
+    /// Returns the part of an ACL that `YuniKorn` can hold.
     fn acl(&mut self, at: usize, here: usize, right: Right, setting: &Setting) -> Acl {
         self.tell_of_text(setting);
         if setting.acl.is_everyone() {
@@ -189,7 +189,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The names that can be carried over, each with the one it comes from, and those that cannot.
+    /// Returns the names that can be translated, each with its origin, and those that cannot.
     fn names(&mut self, setting: &Setting) -> (Vec<Carried>, Vec<(Subject, Code)>) {
         let (mut carried, mut lost) = (Vec::new(), Vec::new());
         for (span, name) in carry::named(&setting.text, self.source.reading) {
@@ -206,7 +206,7 @@ impl Translator<'_> {
         (carried, lost)
     }
 
-    /// The name in `YuniKorn`, or why there is none.
+    /// Returns the name in `YuniKorn`, or the reason why there is none.
     fn name(&self, name: Named<'_>) -> Result<Subject, Box<Diagnostic>> {
         let (text, map) = match name {
             Named::User(text) => (text, &self.options.names.users),
@@ -252,7 +252,7 @@ impl Translator<'_> {
         }
     }
 
-    /// What goes with each job is no queue's, and cannot be written for one.
+    /// Reports the ACLs of jobs, which belong to no queue and cannot be written for one.
     fn jobs(&mut self) {
         for OfJobs { key, annotation, setting } in &self.source.of_jobs {
             if setting.acl.is_nobody() {
@@ -274,7 +274,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Those who administer the cluster.
+    /// Translates the administrators of the cluster.
     fn administrators(&mut self) {
         let Some(setting) = self.source.administrators.as_ref().filter(|setting| !setting.acl.is_nobody())
         else {
@@ -290,8 +290,10 @@ impl Translator<'_> {
                 "who administers the cluster administers no queue by it in YuniKorn: {}{default}",
                 quoted(&setting.text)
             );
-            let finding = Diagnostic::warning(codes::CLUSTER_ADMINS, message)
-                .help("--cluster-admins root makes them administrators of the root queue, who may also submit everywhere");
+            let finding = Diagnostic::warning(codes::CLUSTER_ADMINS, message).help(
+                "--cluster-admins root makes them administrators of the root queue, who may also \
+                 submit everywhere",
+            );
             let finding = Finding::maybe_at(setting.place, finding);
             self.findings.push(Finding { file: setting.file, ..finding });
             return;
@@ -313,7 +315,7 @@ impl Translator<'_> {
     }
 }
 
-/// An error about a single name can be acknowledged: the name is left out.
+/// Makes an error about a single name one that can be acknowledged, by leaving the name out.
 fn acknowledgeable(finding: Diagnostic) -> Diagnostic {
     if !finding.is_error() {
         return finding;
@@ -323,7 +325,7 @@ fn acknowledgeable(finding: Diagnostic) -> Diagnostic {
     finding.help(format!("{help}; map it with --group-map, or leave it out with --accept {code}"))
 }
 
-/// A name that is not carried over.
+/// Returns the finding about a name that is not imported.
 pub(super) fn unmapped(name: &str, why: &str) -> Diagnostic {
     Diagnostic::warning(codes::UNMAPPED, format!("{} is not carried over: {why}", quoted(name)))
         .help("map it to the name that the API server sends")
@@ -352,6 +354,7 @@ fn acl_of<'a>(subjects: impl Iterator<Item = &'a Subject>) -> Acl {
             Subject::Group(name) => groups.push(name.as_str()),
         }
     }
-    // All of them have been judged; if one were not taken, nobody is let in, and the comparison says so.
+    // All of them have been checked. If one were refused, nobody would have access, and the comparison would
+    // show it.
     Acl::named(&users, &groups).unwrap_or_default()
 }

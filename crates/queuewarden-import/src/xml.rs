@@ -1,19 +1,21 @@
-//! XML as configuration files have it: no document type, so no entities of one's own; a bounded size; every node with its place.
+//! Reads XML configuration files: no document type, so no custom entities; a bounded size; every node with
+//! its location.
 
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::codes;
 use go_compat::diag::{Diagnostic, Span};
 
-/// Longer texts are not read, in bytes.
+/// Largest text that is read, in bytes.
 pub const MAX_TEXT: usize = 8 << 20;
-/// More elements, texts and attributes are not read.
+/// Most elements, texts and attributes that are read.
 const MAX_NODES: u32 = 2_000_000;
 
 /// Reads a text.
 ///
 /// # Errors
-/// [`codes::XML`] when it is none or too large, [`codes::EXTERNAL`] when it has a document type; with the place.
+/// [`codes::XML`] when it is none or too large, [`codes::EXTERNAL`] when it has a document type; both with
+/// the location.
 pub fn parse(text: &str) -> Result<Document<'_>, Diagnostic> {
     if text.len() > MAX_TEXT {
         return Err(Diagnostic::error(codes::XML, format!("the file has more than {MAX_TEXT} bytes")));
@@ -32,7 +34,8 @@ pub fn parse(text: &str) -> Result<Document<'_>, Diagnostic> {
     })
 }
 
-/// Where a document type begins, before the outermost element. An empty one is no error to the parser.
+/// Returns the start of a document type, before the outermost element. An empty one is no error to the
+/// parser.
 fn document_type(text: &str) -> Option<usize> {
     let mut at = 0_usize;
     loop {
@@ -60,19 +63,20 @@ fn offset(text: &str, position: roxmltree::TextPos) -> usize {
     before.saturating_add(line.char_indices().nth(column).map_or(line.len(), |(at, _)| at)).min(text.len())
 }
 
-/// Where a node is written.
+/// Returns the location of a node.
 pub fn span(node: Node<'_, '_>) -> Span {
     let range = node.range();
     Span::new(range.start, range.end)
 }
 
-/// The start tag of an element, as far as its name.
+/// Returns the location of an element's start tag, as far as its name.
 pub fn tag_span(node: Node<'_, '_>) -> Span {
     let start = node.range().start;
     Span::new(start, start.saturating_add(1).saturating_add(qualified(node).len()))
 }
 
-/// The name of an element as written, with its prefix: a parser that knows no namespaces sees this one.
+/// Returns the name of an element as written, with its prefix: a parser that knows no namespaces sees this
+/// one.
 pub fn qualified<'t>(node: Node<'_, 't>) -> &'t str {
     let written = node.document().input_text().get(node.range()).unwrap_or_default();
     let name = written.strip_prefix('<').unwrap_or_default();
@@ -80,46 +84,47 @@ pub fn qualified<'t>(node: Node<'_, 't>) -> &'t str {
     name.get(..end).unwrap_or_default()
 }
 
-/// The elements inside an element.
+/// Returns the elements inside an element.
 pub fn elements<'a, 't: 'a>(node: Node<'a, 't>) -> impl Iterator<Item = Node<'a, 't>> {
     node.children().filter(Node::is_element)
 }
 
-/// A text inside a file: what it says, and where it is written.
+/// A text inside a file, with its location.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Text {
-    /// What it says.
+    /// The text as parsed.
     pub text: String,
-    /// Where.
+    /// The location.
     pub span: Span,
-    /// Whether the file has it byte for byte, so that a place in the one is a place in the other.
+    /// True when the file has it byte for byte, so that a location in the text is one in the file.
     pub verbatim: bool,
 }
 
 impl Text {
-    /// Where a part of it is written; all of it where that cannot be told.
+    /// Returns the location of a part of it; the location of the whole text when that is not known.
     pub fn part(&self, part: Span) -> Span {
         if self.verbatim { part.shifted(self.span.start) } else { self.span }
     }
 }
 
-/// What the first child of an element is, to a parser that leaves out comments and keeps `<![CDATA[` apart from other text: Java's.
+/// The first child of an element, to a parser that leaves out comments and keeps `<![CDATA[` apart from other
+/// text, as Java's does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum First {
     /// There is none.
     Nothing,
-    /// A text; `cut` when more of it stands behind.
+    /// A text; `cut` when more of it follows.
     Text {
         /// The first piece.
         text: Text,
-        /// Whether there is more text behind it.
+        /// True when more text follows.
         cut: bool,
     },
     /// Something else.
     Other,
 }
 
-/// The first child of an element.
+/// Returns the first child of an element.
 pub fn first(node: Node<'_, '_>) -> First {
     let input = node.document().input_text();
     let Some(Span { start: mut at, end }) = inside(node) else { return First::Nothing };
@@ -157,7 +162,7 @@ pub fn first(node: Node<'_, '_>) -> First {
     First::Text { text: Text { text, span: Span::new(start, last), verbatim }, cut: at < end }
 }
 
-/// What stands between the tags of an element; `None` when it has one tag only.
+/// Returns the location between the tags of an element; `None` when it has one tag only.
 fn inside(node: Node<'_, '_>) -> Option<Span> {
     let range = node.range();
     let written = node.document().input_text().get(range.clone())?;
@@ -182,7 +187,7 @@ fn after(rest: &str, end: &str, at: usize) -> usize {
     )
 }
 
-/// Character data without markup, read as the parser reads it: references replaced, line ends made one.
+/// Returns character data without markup, as the parser reads it: references replaced, line ends unified.
 fn unescaped(data: &str) -> String {
     let wrapped = format!("<a>{data}</a>");
     let read = Document::parse(&wrapped).ok();

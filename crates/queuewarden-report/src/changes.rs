@@ -1,17 +1,17 @@
-//! Who changed what: the objects of a snapshot with what each program wrote of them last.
+//! Lists the objects of a snapshot with the last change that each program made to them.
 
 use jiff::Timestamp;
 
 use queuewarden_plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, Touch};
 use yunikorn::queue::QueuePath;
 
-/// More changes than this are not told: a cluster has a few for each object.
+/// Most changes that are reported: a cluster has a few for each object.
 pub const MAX_CHANGES: usize = 20_000;
 
-/// The last change that a program made to an object, as its `metadata.managedFields` tell it.
+/// The last change that a program made to an object, from its `metadata.managedFields`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
-    /// When; `None` when the API server does not say.
+    /// The time; `None` when the API server does not record it.
     pub time: Option<Timestamp>,
     /// The object's kind.
     pub kind: &'static str,
@@ -19,18 +19,19 @@ pub struct Change {
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
-    /// The program that did it, as it calls itself: `kubectl-client-side-apply`, `argocd-controller`.
+    /// The program that made it, as it calls itself: `kubectl-client-side-apply`, `argocd-controller`.
     pub manager: String,
     /// `Apply` or `Update`.
     pub operation: String,
-    /// What of the object is theirs: `spec.submit`, `data.queues.yaml`.
+    /// The fields of the object that this program manages: `spec.submit`, `data.queues.yaml`.
     pub fields: Vec<String>,
-    /// The partition and the queue whose ACLs the object sets; `None` when it sets those of more than one, or none.
+    /// The partition and the queue whose ACLs the object sets; `None` when it sets those of more than one, or
+    /// none.
     pub queue: Option<(String, QueuePath)>,
 }
 
-/// All that is known of a snapshot's objects, the latest first. Objects from files know nothing of it, unless they were printed with
-/// their `managedFields`.
+/// Returns all known changes of a snapshot's objects, the latest first. Objects from files have none, unless
+/// they were printed with their `managedFields`.
 pub fn changes(snapshot: &Snapshot) -> Vec<Change> {
     let mut changes = Vec::new();
     for entry in &snapshot.queue_acls {
@@ -59,7 +60,7 @@ fn of_maps(snapshot: &Snapshot) -> Vec<Change> {
     let namespace = spec.map_or_else(|| ConfigSpec::default().namespace, |spec| spec.namespace.clone());
     let maps = [&snapshot.defaults, &snapshot.base, &snapshot.output];
     let mut maps: Vec<&ConfigMapState> = maps.into_iter().filter_map(Option::as_deref).collect();
-    // The base is the defaults, where nobody says otherwise.
+    // The base is the defaults, unless something else is configured.
     maps.sort_by(|left, right| left.name.cmp(&right.name));
     maps.dedup_by(|left, right| left.name == right.name);
     let of_map = |map: &ConfigMapState| {

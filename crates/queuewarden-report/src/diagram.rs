@@ -1,8 +1,8 @@
-//! The tree as a drawing, for Mermaid (what GitHub, GitLab and many wikis draw) and for Graphviz: each queue with its own ACLs, those
-//! below it hanging from it.
+//! Draws the tree for Mermaid (which GitHub, GitLab and many wikis show) and for Graphviz: each queue with
+//! its own ACLs, and the queues below it.
 //!
-//! Only what a queue grants itself stands in its box: what it inherits stands above it. Long lists are cut, for a drawing with hundreds
-//! of names in a box shows nothing; CSV and JSON have them all.
+//! A queue's box shows only its own grants; inherited ones are in the boxes above. Long lists are cut,
+//! because a drawing with hundreds of names in a box shows nothing; CSV and JSON have them all.
 
 use std::fmt::Write as _;
 
@@ -10,10 +10,10 @@ use yunikorn::acl::{Acl, Match};
 use yunikorn::right::Right;
 use yunikorn_access::tree::{Node, QueueId, Tree};
 
-/// More names than this in one ACL are counted, not shown.
+/// Most names of one ACL that are shown; the rest is counted.
 const MAX_NAMES: usize = 8;
 
-/// The lines of a queue's box: its name, and what it grants.
+/// Returns the lines of a queue's box: its name and its grants.
 fn lines(node: &Node) -> Vec<String> {
     let name = if node.parent.is_some() { node.path.leaf() } else { node.path.as_str() };
     let grants = Right::ALL.into_iter().filter_map(|right| {
@@ -36,7 +36,7 @@ fn whom(acl: &Acl) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-/// How a box looks: open to everyone by its own ACL, the recovery queue, or neither.
+/// Returns the style of a box: open to everyone by its own ACL, the recovery queue, or neither.
 fn class(node: &Node) -> Option<&'static str> {
     if node.path.is_recovery() {
         Some("recovery")
@@ -51,7 +51,8 @@ fn each(tree: &Tree) -> impl Iterator<Item = (usize, Option<usize>, &Node)> {
     tree.queues().map(|(id, node)| (id.index(), node.parent.map(QueueId::index), node))
 }
 
-/// For Mermaid. Viewers limit what they draw: 50,000 characters and 500 edges, where nobody configures more.
+/// Draws for Mermaid. Viewers limit a drawing to 50,000 characters and 500 edges, unless configured
+/// otherwise.
 pub fn mermaid(tree: &Tree) -> String {
     let mut text = String::from("flowchart LR\n");
     for (number, above, node) in each(tree) {
@@ -69,7 +70,8 @@ pub fn mermaid(tree: &Tree) -> String {
     text
 }
 
-/// Mermaid reads HTML and Markdown in labels; of what could be either only the number of the character is written.
+/// Escapes a label for Mermaid, which reads HTML and Markdown there: characters that could be either become
+/// numeric references.
 fn mermaid_text(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -82,13 +84,13 @@ fn mermaid_text(text: &str) -> String {
     shown
 }
 
-/// For Graphviz.
+/// Draws for Graphviz.
 pub fn dot(tree: &Tree) -> String {
     let mut text = String::from(
         "digraph queues {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n  edge [arrowhead=none];\n",
     );
     for (number, above, node) in each(tree) {
-        // `\l` ends a line, and puts it to the left.
+        // `\l` ends a line and aligns it to the left.
         let label: String = lines(node).iter().map(|line| dot_text(line) + "\\l").collect();
         let style = match class(node) {
             Some("everyone") => ", color=\"#cc0000\", penwidth=3",
@@ -104,7 +106,7 @@ pub fn dot(tree: &Tree) -> String {
     text
 }
 
-/// Inside a quoted string a quote ends it, and a backslash is an escape of labels.
+/// Escapes a text inside a quoted string: a quote would end it, and a backslash is an escape of labels.
 fn dot_text(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -1,10 +1,10 @@
-//! What there is to see: the queues of one partition with their ACLs, who may do what in them and where that begins, what is found to
-//! be wrong, and who changed it last.
+//! Builds the report about one partition: its queues with their ACLs, the rights in them and the queues where
+//! these begin, the findings, and the last changes.
 //!
-//! The report decides nothing: rights come from [`yunikorn_access`], findings from its linter and from the validators. It is the one
-//! source of all ways to show them, the page, its JSON, CSV and diagrams, so that they cannot differ.
+//! The report decides nothing: rights come from [`yunikorn_access`], findings from its linter and from the
+//! validators. The page, its JSON, CSV and the diagrams all show this report, so they cannot differ.
 //!
-//! * [`changes`](mod@changes): who changed what.
+//! * [`changes`](mod@changes): the last changes and their authors.
 //! * [`page`](mod@page): the page.
 //! * [`diagram`]: the tree as a drawing.
 
@@ -31,42 +31,42 @@ use yunikorn_access::tree::{Origin, QueueId, Tree};
 pub struct Report<'t> {
     /// The queues with their ACLs.
     pub tree: &'t Tree,
-    /// All that are named anywhere: users, groups, each by name, and everyone at the end.
+    /// All subjects that are named anywhere: users, groups, each by name, and everyone at the end.
     pub subjects: Vec<Subject>,
-    /// For each right where it begins.
+    /// The queues where each right begins.
     pub rights: [Starts<'t>; 2],
-    /// What is found to be wrong, or to do nothing.
+    /// Errors, and entries without effect.
     pub findings: Vec<Finding>,
-    /// Who changed what of it last, the latest first.
+    /// The last changes, the latest first.
     pub changes: Vec<Change>,
 }
 
-/// Something that is wrong, or that does not do what it seems to do.
+/// An error, or an entry that does not do what it seems to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The queue it is about; `None` when it is about the whole text.
     pub queue: Option<QueueId>,
     /// The ACL it is about, if it is about one.
     pub right: Option<Right>,
-    /// Where that is written, if it is known.
+    /// The location of the entry, if it is known.
     pub origin: Option<Origin>,
-    /// What it is.
+    /// The finding itself.
     pub diagnostic: Diagnostic,
 }
 
-/// What is known beside the queues.
+/// The information beside the queues.
 #[derive(Debug, Clone, Default)]
 pub struct Beside<'p> {
-    /// The partition as its text has it; `None` when that is not at hand.
+    /// The partition as its text has it; `None` when the text is not at hand.
     pub partition: Option<&'p Partition>,
-    /// What the validators say about that text.
+    /// The validators' findings about that text.
     pub diagnostics: Vec<Diagnostic>,
-    /// Who changed what.
+    /// The last changes and their authors.
     pub changes: Vec<Change>,
 }
 
 impl<'t> Report<'t> {
-    /// The report about a tree.
+    /// Builds the report about a tree.
     pub fn of(tree: &'t Tree, known: &Known, beside: Beside<'_>) -> Self {
         let findings = findings(tree, known, &beside);
         Self {
@@ -78,13 +78,13 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Where a right begins.
+    /// Returns the queues where a right begins.
     pub fn right(&self, right: Right) -> Option<&Starts<'t>> {
         self.rights.iter().find(|starts| starts.right == right)
     }
 }
 
-/// Errors first, then by the queues.
+/// Returns the findings, errors first, then by the queues.
 fn findings(tree: &Tree, known: &Known, text: &Beside<'_>) -> Vec<Finding> {
     let places = Places::of(text.partition);
     let of_text = text.diagnostics.iter().map(|diagnostic| {
@@ -103,12 +103,12 @@ fn findings(tree: &Tree, known: &Known, text: &Beside<'_>) -> Vec<Finding> {
         diagnostic: finding.diagnostic,
     });
     let mut all: Vec<Finding> = of_text.chain(of_tree).collect();
-    // Stable: what is told about one queue stays in its order.
+    // The sort is stable: the findings about one queue stay in their order.
     all.sort_by_key(|finding| (!finding.diagnostic.is_error(), finding.queue));
     all
 }
 
-/// Where the ACLs stand in the text, in its order.
+/// The locations of the ACLs in the text, in its order.
 struct Places<'p>(Vec<(Span, &'p QueuePath, Right)>);
 
 impl<'p> Places<'p> {
@@ -123,7 +123,7 @@ impl<'p> Places<'p> {
         Self(places)
     }
 
-    /// The ACL that a place is in.
+    /// Returns the ACL at a location.
     fn holding(&self, place: Span) -> Option<(&'p QueuePath, Right)> {
         let behind = self.0.partition_point(|(span, ..)| span.start <= place.start);
         let (span, queue, right) = *self.0.get(behind.checked_sub(1)?)?;

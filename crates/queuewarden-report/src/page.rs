@@ -1,8 +1,9 @@
-//! The page: one file with everything in it, which asks no network for anything.
+//! Builds the page: one file with everything in it, which makes no network request.
 //!
-//! `page/` holds its parts as they are edited; `index.html` has a place for each. The data is JSON in a script element that no browser
-//! runs, and nothing in it can end that element: `<`, `>` and `&` are escaped as JSON allows. What may run is said by a policy with the
-//! hashes of our own script and style, so that a browser which finds another one does not run it.
+//! `page/` holds its parts as they are edited; `index.html` has a placeholder for each. The data is JSON in a
+//! script element that no browser runs, and nothing in it can end that element: `<`, `>` and `&` are escaped
+//! as JSON allows. A policy with the hashes of our own script and style says what may run, so a browser does
+//! not run anything else.
 
 use std::fmt::Write as _;
 
@@ -12,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 const INDEX: &str = include_str!("page/index.html");
 const STYLE: &str = include_str!("page/style.css");
-/// One script, in the order that its parts need.
+/// The scripts, in the order that they need each other.
 const SCRIPTS: &[&str] = &[
     include_str!("page/dom.js"),
     include_str!("page/model.js"),
@@ -25,17 +26,17 @@ const SCRIPTS: &[&str] = &[
     include_str!("page/live.js"),
 ];
 
-/// What the page's parts are put in place of; the data comes last, as it may have anything in it.
+/// The placeholders of the page's parts. The data comes last, because it may contain anything.
 const PLACES: [&str; 4] = ["{{policy}}", "{{style}}", "{{report}}", "{{script}}"];
 
-/// The page with a report in JSON.
+/// Returns the page with a report in JSON.
 pub fn page(report: &str) -> String {
     let script = SCRIPTS.concat();
     let parts = [&policy(), STYLE, &escaped(report), &script];
     let mut page = String::with_capacity(INDEX.len() + parts.iter().map(|part| part.len()).sum::<usize>());
     let mut rest = INDEX;
     for (place, part) in PLACES.iter().zip(parts) {
-        // The places stand in this order; a test says so.
+        // The placeholders are in this order; a test checks it.
         let (before, behind) = rest.split_once(place).unwrap_or((rest, ""));
         page.push_str(before);
         page.push_str(part);
@@ -45,25 +46,26 @@ pub fn page(report: &str) -> String {
     page
 }
 
-/// What the page may do, for `Content-Security-Policy`: run its own script and style, and where it is served, ask there for its report
-/// anew.
+/// Returns the page's `Content-Security-Policy`: it may run its own script and style, and, when it is served,
+/// request a newer report from its server.
 pub fn policy() -> String {
     format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; connect-src 'self'; base-uri 'none'; \
-         form-action 'none'",
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; connect-src \
+         'self'; base-uri 'none'; form-action 'none'",
         hash(&SCRIPTS.concat()),
         hash(STYLE)
     )
 }
 
-/// The hash of an element's text as policies name it.
+/// Returns the hash of an element's text as policies name it.
 pub fn hash(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text))
 }
 
-/// JSON that means the same, and stays what it is inside a script element: it can neither end it nor begin a comment there
-/// (<https://html.spec.whatwg.org/multipage/scripting.html#restrictions-for-contents-of-script-elements>). These characters stand only
-/// in its strings.
+/// Escapes JSON for a script element, without a change of its meaning: it can neither end the element nor
+/// begin a comment there
+/// (<https://html.spec.whatwg.org/multipage/scripting.html#restrictions-for-contents-of-script-elements>).
+/// These characters occur only in its strings.
 fn escaped(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
@@ -97,7 +99,7 @@ mod tests {
         let script = SCRIPTS.concat().to_lowercase();
         assert!(!script.contains("</script") && !script.contains("<!--"));
         assert!(!STYLE.to_lowercase().contains("</style"));
-        // They ask no network for anything.
+        // They make no network request.
         let page = page("{}");
         for outside in ["src=\"http", "href=\"http", "url(http", "@import", "src=\"//"] {
             assert!(!page.contains(outside), "{outside}");

@@ -1,4 +1,4 @@
-//! What is told of a tree and a snapshot.
+//! Tests the findings about a tree and a snapshot.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use queuewarden_plan::snapshot::{ConfigMapState, Entry, Meta, QueueAclSpec, Snap
 use yunikorn::config::verdict;
 use yunikorn_access::testing::text;
 
-/// A report about queues, with what the validators say.
+/// Returns a report about queues, with the validators' findings.
 fn told(queues: &[yunikorn_access::testing::Queue<'_>]) -> Vec<(String, Option<String>, Option<Right>)> {
     let verdict = verdict(&text(queues), &[]);
     let config = verdict.config.unwrap();
@@ -33,7 +33,7 @@ fn findings_of_texts_and_of_trees_stand_at_their_queues() {
     let granted = told.iter().find(|(title, ..)| title == "granted-above").unwrap();
     assert_eq!(granted.1.as_deref(), Some("root.b.c"));
     assert_eq!(granted.2, Some(Right::Submit));
-    // What the validators say about a text is about the ACL that it is in: YuniKorn drops this name.
+    // A finding about a text is about the ACL that contains it: YuniKorn drops this name.
     let (_, queue, right) = told.iter().find(|(title, ..)| title == "submit-only-name").unwrap();
     assert_eq!((queue.as_deref(), *right), (Some("root.d"), Some(Right::Admin)));
 }

@@ -1,16 +1,17 @@
-//! May this user view, modify, kill or move this application, or read its logs?
+//! Decides whether a user may view, modify, kill or move an application, or read its logs.
 //!
-//! `YuniKorn` enforces nothing of this: it has no such question. Each dialect answers by its own rules, clause by clause in the
-//! order in which its source asks them, and the trace names each clause. Sources: `ApplicationACLsManager.checkAccess`
-//! (hadoop-yarn-common 3.4.1), `ClientRMService` lines 367-374 and 1216-1284 and `QueueACLsManager` (resourcemanager 3.4.1),
-//! `ContainerLogsUtils` and `LogAggregationHtmlBlock` for logs, which do not ask the queue; Cloudera's "Managing YARN ACLs"; Spark
-//! 3.5's `SecurityManager` and `HttpSecurityFilter`.
+//! `YuniKorn` enforces nothing of this. Each dialect decides by its own rules, clause by clause in the order
+//! of its source, and the trace names each clause. Sources: `ApplicationACLsManager.checkAccess`
+//! (hadoop-yarn-common 3.4.1), `ClientRMService` lines 367-374 and 1216-1284 and `QueueACLsManager`
+//! (resourcemanager 3.4.1), `ContainerLogsUtils` and `LogAggregationHtmlBlock` for logs, which do not check
+//! the queue; Cloudera's "Managing YARN ACLs"; Spark 3.5's `SecurityManager` and `HttpSecurityFilter`.
 //!
-//! Queues are those of a [`Tree`], whose ACLs `YuniKorn` reads and walks: both of a queue, then those of the queue above. YARN walks
-//! up with the one and then with the other (`ConfiguredYarnAuthorizer.checkPermissionInternal`), to the same answer. Where
-//! YARN's capacity scheduler lets everybody in to an application whose queue has been removed, nobody is let in here by a queue
-//! that there is not; a queue below one that there is may have been made for the application, and those who administer the one
-//! above administer it.
+//! Queues are those of a [`Tree`], whose ACLs `YuniKorn` reads and walks: both of a queue, then those of the
+//! queue above. YARN walks up with the one and then with the other
+//! (`ConfiguredYarnAuthorizer.checkPermissionInternal`), with the same result. YARN's capacity scheduler
+//! gives everybody access to an application whose queue has been removed; here a queue that does not exist
+//! gives access to nobody. A missing queue below an existing one may have been made for the application, so
+//! those who administer the existing one administer it.
 
 mod clauses;
 mod sentence;
@@ -26,12 +27,12 @@ use super::tree::Tree;
 use yunikorn::application::{ApplicationAcl, Dialect};
 use yunikorn::identity::Identity;
 
-/// What to do with an application.
+/// An action on an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verb<'a> {
-    /// See that it exists, its state and its progress.
+    /// View it: that it exists, its state and its progress.
     View,
-    /// Change it: priority, timeouts, signals.
+    /// Modify it: priority, timeouts, signals.
     Modify,
     /// End it.
     Kill,
@@ -42,12 +43,12 @@ pub enum Verb<'a> {
 }
 
 impl<'a> Verb<'a> {
-    /// All of them; `to` is the queue to move to.
+    /// All verbs; `to` is the queue to move to.
     pub fn all(to: &'a str) -> [Self; 5] {
         [Self::View, Self::Modify, Self::Kill, Self::Logs, Self::Move(to)]
     }
 
-    /// As reviews and the command line spell it.
+    /// The name of the verb in reviews and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::View => "view",
@@ -59,38 +60,39 @@ impl<'a> Verb<'a> {
     }
 }
 
-/// An application somewhere, and what to do with it.
+/// An application in a queue, and an action on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// What.
+    /// The action.
     pub verb: Verb<'a>,
-    /// With which application.
+    /// The application.
     pub application: &'a ApplicationAcl,
     /// The full path of the queue it is in.
     pub queue: &'a str,
 }
 
-/// The answer to one question, with the way to it.
+/// The answer to one question, with its trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// Whose rules.
+    /// The dialect whose rules decided.
     pub dialect: Dialect,
-    /// Who asked.
+    /// The user whose access was decided.
     pub identity: Identity,
-    /// What was needed, in the order asked: all of it for a yes. What comes behind the first that is not met was not asked.
+    /// The requirements, in the order of their evaluation: a yes needs all of them. Those after the first
+    /// that is not met were not evaluated.
     pub requirements: Vec<Requirement>,
 }
 
-/// Something that is needed; any of its clauses is enough.
+/// A requirement of a verb; any of its clauses is enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
-    /// What.
+    /// The need that the clauses can meet.
     pub need: Need,
-    /// The clauses that were asked, in order; the last one lets in if any does.
+    /// The clauses that were evaluated, in order; the last one grants access if any does.
     pub steps: Vec<Step>,
 }
 
-/// What a verb needs.
+/// A need of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Need {
     /// To view the application.
@@ -103,25 +105,25 @@ pub enum Need {
     Source,
     /// To submit to the queue that it is to be moved to.
     Target,
-    /// There is no such thing: Spark moves no application.
+    /// Impossible: Spark moves no application.
     Impossible,
 }
 
-/// A clause that was asked.
+/// A clause that was evaluated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Which.
+    /// The clause with its findings.
     pub clause: Clause,
-    /// Whether it lets in.
+    /// True if it grants access.
     pub granted: bool,
 }
 
-/// A clause of a dialect, with what it found.
+/// A clause of a dialect, with its findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Clause {
-    /// The switch of all ACLs: lets everybody in where it is off.
+    /// The switch of all ACLs: grants everybody access where it is off.
     Switch {
-        /// The setting.
+        /// The key of the setting.
         key: &'static str,
     },
     /// A list of those who administer the cluster.
@@ -135,9 +137,9 @@ pub enum Clause {
     ApplicationAcl(List),
     /// A right in a queue.
     Queue(check::Decision),
-    /// A queue that there must be, and is not.
+    /// A required queue that does not exist.
     NoQueue {
-        /// As asked.
+        /// The queue as written in the question.
         queue: String,
     },
 }
@@ -145,39 +147,39 @@ pub enum Clause {
 /// A setting that names users or groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
-    /// The setting.
+    /// The key of the setting.
     pub key: &'static str,
-    /// As written, or the default.
+    /// The text as written, or the default.
     pub text: String,
-    /// Whether it is written.
+    /// True if it is written.
     pub set: bool,
-    /// The entry that lets in; `None` when none does.
+    /// The entry that grants access; `None` when none does.
     pub entry: Option<Subject>,
 }
 
-/// What would let somebody in who is not.
+/// A change that would grant access to a user who is denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remedy {
     /// An entry in this setting, which comes with the application and is fixed when it is submitted.
     ApplicationAcl {
-        /// The setting.
+        /// The key of the setting.
         key: &'static str,
     },
     /// A right in a queue.
     Queue(remedy::Remedy),
-    /// This queue, which there is not.
+    /// This queue, which does not exist.
     CreateQueue {
-        /// As asked.
+        /// The queue as written in the question.
         queue: String,
     },
     /// An entry in this setting, which counts for all applications.
     ClusterAdministrators {
-        /// The setting.
+        /// The key of the setting.
         key: &'static str,
     },
 }
 
-/// Decides, and says how.
+/// Decides a question, with the trace.
 pub fn decide(tree: &Tree, question: Question<'_>, identity: &Identity) -> Decision {
     let dialect = question.application.dialect();
     let asked = Asked { tree, question, identity };
@@ -193,8 +195,8 @@ pub fn decide(tree: &Tree, question: Question<'_>, identity: &Identity) -> Decis
     Decision { dialect, identity: identity.clone(), requirements }
 }
 
-/// What a verb needs in a dialect. In Spark whoever kills does it on a page that must be viewed; by the handbook, who may submit to
-/// both queues may move.
+/// The needs of a verb in a dialect. In Spark a kill happens on a page that must be viewed; by the handbook,
+/// a user who may submit to both queues may move.
 fn needs(dialect: Dialect, verb: Verb<'_>) -> &'static [Need] {
     match (dialect, verb) {
         (Dialect::Spark, Verb::Move(_)) => &[Need::Impossible],
@@ -208,17 +210,18 @@ fn needs(dialect: Dialect, verb: Verb<'_>) -> &'static [Need] {
 }
 
 impl Decision {
-    /// Whether it is a yes.
+    /// Returns whether access is granted.
     pub fn allowed(&self) -> bool {
         self.requirements.iter().all(Requirement::met)
     }
 
-    /// What is missing for a yes; what comes behind it was not asked.
+    /// The requirement that is not met; those after it were not evaluated.
     pub fn unmet(&self) -> Option<&Requirement> {
         self.requirements.iter().find(|requirement| !requirement.met())
     }
 
-    /// What decided, in one word of a few: the clause that lets in, or why none does. A label of metrics.
+    /// The clause that decided, in one word of a few: the one that grants access, or the reason why none
+    /// does. A label of metrics.
     pub fn clause(&self) -> &'static str {
         match self.unmet() {
             Some(Requirement { need: Need::Impossible, .. }) => "impossible",
@@ -230,8 +233,8 @@ impl Decision {
         }
     }
 
-    /// What would have to change for what is missing, the smallest change first. Empty for a yes, and where nothing would help. The
-    /// tree is the one that was asked.
+    /// The changes that would meet the unmet requirement, the smallest first. Empty for a yes, and where
+    /// nothing would help. The tree must be the one of the decision.
     pub fn remedies(&self, tree: &Tree) -> Vec<Remedy> {
         let steps = self.unmet().map(|unmet| unmet.steps.as_slice()).unwrap_or_default();
         let mut remedies: Vec<Remedy> = steps.iter().flat_map(|step| step.remedies(tree)).collect();
@@ -241,12 +244,12 @@ impl Decision {
 }
 
 impl Requirement {
-    /// Whether a clause lets in.
+    /// Returns whether a clause grants access.
     pub fn met(&self) -> bool {
         self.granted_by().is_some()
     }
 
-    /// The clause that lets in.
+    /// The clause that grants access.
     pub fn granted_by(&self) -> Option<&Step> {
         self.steps.last().filter(|step| step.granted)
     }
@@ -264,7 +267,8 @@ impl Clause {
         }
     }
 
-    /// Lists that do not name somebody are all the same here.
+    /// The metrics label of a clause that does not grant access. Lists that do not name the user all have the
+    /// same one.
     fn refuses(&self) -> &'static str {
         match self {
             Self::Queue(decision) => decision.clause(),
@@ -275,7 +279,8 @@ impl Clause {
 }
 
 impl Step {
-    /// What would make this clause let in. An owner cannot be changed, and a switch is for the whole cluster: no remedy.
+    /// The changes that would make this clause grant access. There is no remedy for an owner, who cannot be
+    /// changed, nor for a switch, which is for the whole cluster.
     fn remedies(&self, tree: &Tree) -> Vec<Remedy> {
         match &self.clause {
             Clause::Switch { .. } | Clause::Owner { .. } => Vec::new(),
@@ -304,7 +309,7 @@ impl fmt::Display for Remedy {
     }
 }
 
-/// Whom a setting names: YARN's have users and groups, Spark has a setting for each.
+/// The kind of names in a setting: YARN's have users and groups, Spark has a setting for each.
 fn listed_in(key: &str) -> &'static str {
     match (key.starts_with("spark."), key.ends_with(".groups")) {
         (true, true) => "one of the groups",
@@ -314,7 +319,7 @@ fn listed_in(key: &str) -> &'static str {
 }
 
 impl Remedy {
-    /// How much it changes: one application, one queue, everything.
+    /// The size of the change: one application, one queue, everything.
     fn reach(&self) -> u8 {
         match self {
             Self::ApplicationAcl { .. } => 0,

@@ -1,25 +1,28 @@
-//! The evaluator: every access question is answered here, for the command line, the webhooks, the reports and the status alike.
+//! The evaluator: it decides every access question, for the command line, the webhooks, the reports and the
+//! status alike.
 //!
-//! * [`tree`]: the queues of one partition with their ACLs, and for each where it came from.
-//! * [`application`]: may this user view, modify, kill or move an application, or read its logs, by the rules of a dialect.
+//! * [`tree`]: the queues of one partition with their ACLs, and the origin of each ACL.
+//! * [`application`]: may this user view, modify, kill or move an application, or read its logs, by the rules
+//!   of a dialect.
 //! * [`check`]: may this user submit to, or administer, this queue; with every step on the way.
 //! * [`sentence`](mod@sentence): a decision for people.
-//! * [`near_miss`], [`remedy`]: why it is a no although it looks like a yes, and what would make it one.
-//! * `named`: whom the ACLs name, and where their rights begin: what decides.
+//! * [`near_miss`], [`remedy`]: the reason why a user is denied in spite of a similar entry, and the changes
+//!   that would grant access.
+//! * `named`: the names in the ACLs and the queues where their rights begin, by which it decides.
 //! * [`reach`]: how far a grant reaches.
-//! * [`starts`](mod@starts): where rights begin, which is the whole matrix in few words.
-//! * [`review`]: the same questions as Kubernetes asks them.
+//! * [`starts`](mod@starts): the queues where rights begin, which is the whole matrix in few words.
+//! * [`review`]: the same questions as `SubjectAccessReview`s.
 //! * [`running`]: the applications that a cluster runs, by their pods.
-//! * [`who_can`](mod@who_can), [`what_can`](mod@what_can), [`matrix`](mod@matrix): who may do this on a queue, on which queues may one
-//!   do this, and both at once.
-//! * [`submission`]: will a workload that is being applied be taken.
+//! * [`who_can`](mod@who_can), [`what_can`](mod@what_can), [`matrix`](mod@matrix): who may do this on a
+//!   queue, on which queues a user may do this, and both at once.
+//! * [`submission`]: will `YuniKorn` accept a workload that is being applied.
 //! * [`placement`]: where does an application land, and by which rule.
-//! * [`guard`]: in whose name may a workload run.
-//! * [`diff`](mod@diff): who gains and who loses what between two configurations.
-//! * [`expect`]: what access is meant to be, checked against what it is.
-//! * [`lint`](mod@lint): what the whole tree shows that no single ACL does.
+//! * [`guard`]: in whose name a workload may run.
+//! * [`diff`](mod@diff): who gains and who loses access between two configurations.
+//! * [`expect`]: compares the access that is meant with the access that is granted.
+//! * [`lint`](mod@lint): findings about a whole tree that no single ACL shows.
 //!
-//! All of it is synchronous and total over plain data.
+//! All of it is synchronous and works on plain data alone.
 
 pub mod application;
 pub mod check;

@@ -1,4 +1,4 @@
-//! Subjects × queues: who may do what where, on one page.
+//! The matrix of subjects and queues: who may do what on which queue, on one page.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::tree::{QueueId, Tree};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
 
-/// The page: its rows are computed as they are read.
+/// A matrix whose rows are computed as they are read.
 #[derive(Debug, Clone)]
 pub struct Matrix<'t> {
     tree: &'t Tree,
@@ -16,28 +16,29 @@ pub struct Matrix<'t> {
     columns: Vec<(QueueId, Right)>,
 }
 
-/// What one subject may do.
+/// The rights of one subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row<'t> {
-    /// Who. A user is looked at without the groups it may be in, a group without the names of its members.
+    /// The subject. A user is evaluated without the groups it may be in, a group without the names of its
+    /// members.
     pub subject: Subject,
     /// One for each column: the nearest entry that grants it, or `None`.
     pub cells: Vec<Option<Way<'t>>>,
 }
 
-/// How a cell comes to be granted. More than one may hold.
+/// The way in which a cell is granted. More than one field may be true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct How {
-    /// By a queue above.
+    /// True if a queue above grants it.
     pub inherited: bool,
-    /// May submit as an administrator.
+    /// True if the subject may submit as an administrator.
     pub through_admin: bool,
-    /// By the wildcard, not by name.
+    /// True if the wildcard grants it, not the name.
     pub everyone: bool,
 }
 
 impl How {
-    /// How a way leads to a right on a queue.
+    /// Describes how a way leads to a right on a queue.
     pub fn of(way: &Way<'_>, queue: QueueId, right: Right) -> Self {
         Self {
             inherited: way.queue != queue,
@@ -47,8 +48,8 @@ impl How {
     }
 }
 
-/// The matrix of these subjects, queues and rights, in the order given. No subjects are all that are named anywhere, and everyone
-/// else; no queues are all.
+/// The matrix of these subjects, queues and rights, in the order given. An empty list of subjects means all
+/// that are named anywhere, and everyone else; an empty list of queues means all.
 pub fn matrix<'t>(tree: &'t Tree, subjects: &[Subject], queues: &[QueueId], rights: &[Right]) -> Matrix<'t> {
     let subjects = if subjects.is_empty() { all_named(tree) } else { subjects.to_vec() };
     let queues = if queues.is_empty() { tree.queues().map(|(id, _)| id).collect() } else { queues.to_vec() };
@@ -56,7 +57,7 @@ pub fn matrix<'t>(tree: &'t Tree, subjects: &[Subject], queues: &[QueueId], righ
     Matrix { tree, subjects, columns: columns.collect() }
 }
 
-/// Users, then groups, by name, then [`Subject::Everyone`] for whoever is not named.
+/// Users, then groups, by name, then [`Subject::Everyone`] for anyone who is not named.
 pub fn all_named(tree: &Tree) -> Vec<Subject> {
     let acls = tree.queues().flat_map(|(_, node)| Right::ALL.map(|right| &node.grants(right).acl));
     let entries: BTreeSet<Match<'_>> = acls.flat_map(yunikorn::acl::Acl::entries).collect();
@@ -70,7 +71,7 @@ impl<'t> Matrix<'t> {
         &self.columns
     }
 
-    /// Whom the rows are about.
+    /// The subjects of the rows.
     pub fn subjects(&self) -> &[Subject] {
         &self.subjects
     }

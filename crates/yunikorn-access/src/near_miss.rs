@@ -1,7 +1,7 @@
-//! Why an ACL that seems to name someone does not.
+//! Finds the reason why an ACL that seems to name a user does not.
 //!
-//! Most people who are denied find their name in the ACL and do not understand: it is spelled in another case, it stands in the
-//! list of groups, or `YuniKorn` drops it without a word.
+//! Many users who are denied find their name in the ACL: it is spelled in another case, it is in the list of
+//! groups, or `YuniKorn` drops it in silence.
 
 use std::fmt;
 
@@ -10,26 +10,26 @@ use go_compat::diag::quoted;
 use yunikorn::acl::{self, group_name_ok, user_name_ok};
 use yunikorn::identity::Identity;
 
-/// Something in an ACL that was nearly the asker's.
+/// An entry of an ACL that nearly matches the identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NearMiss {
     /// It names the user in another case.
     UserCase {
-        /// As the ACL has it.
+        /// The name as the ACL has it.
         listed: String,
     },
     /// It names one of the groups in another case.
     GroupCase {
-        /// As the ACL has it.
+        /// The group as the ACL has it.
         listed: String,
-        /// As the user has it.
+        /// The group as the user has it.
         given: String,
     },
-    /// The user's name stands in the list of groups.
+    /// The user's name is in the list of groups.
     UserAmongGroups(String),
-    /// A group of the user stands in the list of users.
+    /// A group of the user is in the list of users.
     GroupAmongUsers(String),
-    /// The text has the name, and `YuniKorn` drops it.
+    /// The text contains the name, and `YuniKorn` drops it.
     Dropped(String),
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for NearMiss {
     }
 }
 
-/// What in the ACL of a step nearly was the asker's; nothing when it granted access.
+/// The entries in the ACL of a step that nearly match the identity; none when it granted access.
 pub fn near_misses(step: &Step, identity: &Identity) -> Vec<NearMiss> {
     if step.entry.is_some() || step.acl.is_empty() {
         return Vec::new();
@@ -128,9 +128,9 @@ mod tests {
                 &["`team.a` stands in the text, but YuniKorn drops names of this form"],
             ),
             ("bob ops", person("sue", &["devs"]), &[]),
-            // It grants access.
+            // The step grants access.
             ("Sue devs", person("sue", &["devs"]), &[]),
-            // What would be dropped is not there.
+            // Names that would be dropped, but are not in the ACL.
             ("bob", person("sue:x", &["team.a"]), &[]),
             ("bob", person("sue", &[""]), &[]),
             (" devs", person("", &["ops"]), &[]),

@@ -1,4 +1,5 @@
-//! What holds for every tree: grants only add up, the order of a text says nothing, and what grants access is written somewhere.
+//! Tests properties of every tree: grants only add up, the order of a text does not matter, and each grant
+//! has an origin.
 
 use proptest::prelude::*;
 
@@ -21,7 +22,7 @@ fn rights(tree: &Tree, identity: &Identity) -> Vec<bool> {
     asked.map(|(queue, right)| decide(tree, right, queue, identity).allowed()).collect()
 }
 
-/// That the parts of an ACL and the ACL say the same.
+/// Checks that the parts of an ACL add up to the ACL.
 fn is_attributed(grants: &Grants) -> Result<(), TestCaseError> {
     for entry in grants.acl.entries() {
         let origins = grants.origins(&Subject::from(entry));

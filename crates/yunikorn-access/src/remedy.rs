@@ -1,7 +1,8 @@
-//! What would turn a denial into a yes, the smallest change first.
+//! Finds the changes that would turn a denial into a yes, the smallest first.
 //!
-//! Small is what opens least: nothing when another queue was meant, then one person on the queue, then one person on all queues that a
-//! group has, the group with the fewest first, and last the members of a group, who are not counted here. Never `*`.
+//! The smallest change is the one that opens least: nothing when another queue was meant, then one person on
+//! the queue, then one person on all queues that a group has, the group with the fewest first, and last the
+//! members of a group, who are not counted here. Never `*`.
 
 use std::{fmt, iter};
 
@@ -14,23 +15,23 @@ use yunikorn::right::Right;
 
 /// The most groups and objects that are offered, so that an answer stays readable.
 const MOST: usize = 3;
-/// The most groups that are looked at, the nearest first: each costs a walk through the tree.
+/// The most groups that are examined, the nearest first: each costs a walk through the tree.
 const MOST_WEIGHED: usize = 16;
 
 /// One way to get what was denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remedy {
-    /// An ACL of the queue names someone more.
+    /// An ACL of the queue gets another entry.
     Grant {
         /// The queue.
         queue: QueuePath,
-        /// Which of its ACLs.
+        /// The ACL of the queue.
         right: Right,
-        /// Whom.
+        /// The subject of the new entry.
         subject: Subject,
-        /// Where to write it.
+        /// The object or text to write it in.
         how: How,
-        /// How many queues it opens: this one and those below it.
+        /// The number of queues it opens: this one and those below it.
         opens: usize,
     },
     /// The user joins a group that has access.
@@ -39,7 +40,7 @@ pub enum Remedy {
         group: String,
         /// The queue whose ACL names it.
         queue: QueuePath,
-        /// Which of its ACLs.
+        /// The ACL of the queue.
         right: Right,
     },
     /// The path is written another way.
@@ -51,14 +52,14 @@ pub enum Remedy {
     Unnameable,
 }
 
-/// Where a grant is to be written.
+/// The object in which a grant must be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum How {
-    /// One of these objects grants this right on this queue already; another entry in it will do.
+    /// One of these objects grants this right on this queue already; add an entry to it.
     Edit(Vec<Origin>),
-    /// Nobody manages this ACL yet; the new object must extend what the text says, if that grants anything.
+    /// Nobody manages this ACL yet; the new object must include the grants of the text, if there are any.
     New {
-        /// Whether the text has grants that a new object would replace.
+        /// True if the text has grants that a new object would replace.
         extend: bool,
     },
 }
@@ -83,27 +84,34 @@ impl fmt::Display for Remedy {
                 }
             }
             Self::Join { group, queue, right } => {
-                write!(f, "become a member of group {group}, which the {} of queue {queue} names", right.key())
+                write!(
+                    f,
+                    "become a member of group {group}, which the {} of queue {queue} names",
+                    right.key()
+                )
             }
             Self::Ask { queue } => write!(f, "ask for queue {queue}"),
             Self::Unnameable => f.write_str(
-                "no ACL of YuniKorn can name this user or one of the groups: let user.info carry a group that matches the ACLs' expression",
+                "no ACL of YuniKorn can name this user or one of the groups: let user.info carry a group \
+                 that matches the ACLs' expression",
             ),
         }
     }
 }
 
-/// What would grant it; nothing for a decision that does, and for the recovery queue, which nothing opens.
+/// The changes that would grant it; none for a decision that grants it, and for the recovery queue, which
+/// nothing opens.
 pub fn remedies(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
     offered(tree, decision).collect()
 }
 
-/// The first of the [`remedies`], without what it costs to find the others.
+/// The first of the [`remedies`], without the cost of finding the others.
 pub fn first_remedy(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     offered(tree, decision).next()
 }
 
-/// The remedies, each looked for when it is its turn: whoever is denied may ask again and again, and reads the first.
+/// The remedies, each computed only when it is read: a denied user may try again and again, and reads only
+/// the first.
 fn offered<'a>(tree: &'a Tree, decision: &'a Decision) -> Box<dyn Iterator<Item = Remedy> + 'a> {
     let decides = decision.located.decides().and_then(|id| Some((id, tree.node(id)?)));
     match (&decision.outcome, decides) {
@@ -116,8 +124,9 @@ fn offered<'a>(tree: &'a Tree, decision: &'a Decision) -> Box<dyn Iterator<Item 
     }
 }
 
-/// Who administers the queue that decides, by name, the nearest first: whom to ask for a grant. `YuniKorn` itself lets nobody change an ACL;
-/// that the administrators of a queue are the ones to ask is a convention.
+/// The named administrators of the queue that decides, the nearest first: the people who can be asked for a
+/// grant. `YuniKorn` itself lets nobody change an ACL; that administrators of a queue decide about it is a
+/// convention.
 pub fn administrators(tree: &Tree, decision: &Decision) -> Vec<Subject> {
     let Some(id) = decision.located.decides() else { return Vec::new() };
     let entries = asked(tree, Right::Admin, id).flat_map(|(_, node)| node.admin.acl.entries());
@@ -133,7 +142,7 @@ pub fn administrators(tree: &Tree, decision: &Decision) -> Vec<Subject> {
     found
 }
 
-/// The queue that a misspelled path was perhaps to name, when the right is granted there.
+/// The queue that a misspelled path was perhaps meant to name, when the right is granted there.
 fn meant(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     let Located::Below(_) = decision.located else { return None };
     let asked = lowered(&decision.asked);
@@ -142,19 +151,20 @@ fn meant(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     tree.node(found).map(|node| Remedy::Ask { queue: node.path.clone() })
 }
 
-/// Whether having the right on this queue is of use: no application runs in a queue that has others below it.
+/// Returns whether the right is of use on this queue: no application runs in a queue that has others below
+/// it.
 fn serves(right: Right, node: &Node) -> bool {
     right != Right::Submit || node.is_leaf
 }
 
-/// The queue that is most like a path, of those on which the right is of use.
+/// The queue that is most like a path, among those on which the right is of use.
 fn near(tree: &Tree, right: Right, path: &str) -> Option<QueueId> {
     let candidates = tree.queues().filter(|(_, node)| serves(right, node));
     let found = nearest(candidates.map(|(_, node)| node.path.as_str()), path)?;
     tree.find(&QueuePath::parse(found).ok()?)
 }
 
-/// The queue that a path without the root was perhaps to name, when the right is granted there.
+/// The queue that a path without the root was perhaps meant to name, when the right is granted there.
 fn like(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     let full = format!("root.{}", decision.asked);
     let found = if let Located::Queue(found) = tree.locate(&full) {
@@ -215,7 +225,7 @@ fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
             }
         }
     }
-    // Stable: of those that open as much the nearest.
+    // A stable sort: of groups that open as much, the nearest comes first.
     found.sort_by_key(|(width, ..)| *width);
     let join = |(_, group, queue, right): (usize, &str, &QueuePath, Right)| Remedy::Join {
         group: group.to_owned(),
@@ -227,11 +237,12 @@ fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
 
 #[cfg(test)]
 thread_local! {
-    /// How many groups this thread has weighed, each by a walk through a tree, so that tests can bound the work.
+    /// The number of groups this thread has examined, each by a walk through a tree, so that tests can bound
+    /// the work.
     static WEIGHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// On how many queues the members of a group have a right by it.
+/// The number of queues on which a group grants its members a right.
 fn width(tree: &Tree, right: Right, group: &str) -> usize {
     #[cfg(test)]
     WEIGHED.set(WEIGHED.get() + 1);
@@ -266,10 +277,12 @@ mod tests {
         assert_eq!(
             told(&tree, Right::Submit, "root.prod", "sue", &["qa", "system:authenticated"]),
             [
-                "name user sue in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it opens the queue below, too",
+                "name user sue in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it \
+                 opens the queue below, too",
                 "become a member of group devs, which the submitacl of queue root.prod names",
                 "become a member of group ops, which the adminacl of queue root names",
-                "name group qa in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it opens the queue below, too",
+                "name group qa in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it \
+                 opens the queue below, too",
             ]
         );
         let prod = QueuePath::parse("root.prod").expect("path");
@@ -278,7 +291,8 @@ mod tests {
         assert_eq!(
             told(&tree, Right::Submit, "root.prod", "sue", &[]).first().map(String::as_str),
             Some(
-                "name user sue in the submitacl of queue root.prod, in QueueAcl/prod; it opens the queue below, too"
+                "name user sue in the submitacl of queue root.prod, in QueueAcl/prod; it opens the queue \
+                 below, too"
             )
         );
         assert_eq!(
@@ -290,7 +304,8 @@ mod tests {
                 &["system:serviceaccounts"]
             ),
             [
-                "no ACL of YuniKorn can name this user or one of the groups: let user.info carry a group that matches the ACLs' expression",
+                "no ACL of YuniKorn can name this user or one of the groups: let user.info carry a group \
+                 that matches the ACLs' expression",
                 "become a member of group ops, which the adminacl of queue root names",
             ]
         );
@@ -418,7 +433,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is offered does what it promises, when it is done.
+        /// Every remedy does what it promises, once it is applied.
         #[test]
         fn what_is_offered_helps(tree in any_tree(), identity in any_identity(), queue in "root(\\.(a|b|x)){0,3}") {
             for right in Right::ALL {

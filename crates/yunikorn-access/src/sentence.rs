@@ -8,7 +8,7 @@ use yunikorn::identity::Identity;
 use yunikorn::queue::{QueuePath, RECOVERY, ROOT};
 use yunikorn::right::Right;
 
-/// Why it is a yes or a no.
+/// The reason for a yes or a no.
 pub fn sentence(tree: &Tree, decision: &Decision) -> String {
     let queue = decision.located.decides().and_then(|id| tree.node(id)).map(|node| node.path.as_str());
     let queue = queue.unwrap_or(&decision.asked);
@@ -32,7 +32,7 @@ pub fn sentence(tree: &Tree, decision: &Decision) -> String {
     format!("{}{why}", instead(tree, &decision.asked, decision.located))
 }
 
-/// Why a yes is one, without its trace; the same sentence.
+/// The reason for a yes without its trace; the same sentence.
 pub fn yes(tree: &Tree, right: Right, asked: &str, located: Located, way: &Way<'_>) -> String {
     let why = tree.node(way.queue).map(|node| granted(right, way.acl, &node.path, &way.entry.into()));
     format!("{}{}", instead(tree, asked, located), why.unwrap_or_default())
@@ -55,7 +55,7 @@ fn granted(right: Right, acl: Right, queue: &QueuePath, who: &Subject) -> String
     }
 }
 
-/// That no ACL from a queue up to the last one that is asked grants it.
+/// Describes that no ACL from a queue up to the last one that is checked grants it.
 fn not_granted(decision: &Decision, queue: &str, last: &str) -> String {
     let acl = match decision.right {
         Right::Submit => "ACL",
@@ -99,7 +99,8 @@ mod tests {
                 "root.prod.etl",
                 "bob",
                 &["devs"],
-                "`root.prod.etl` is not configured, and root.prod decides: group devs may submit to root.prod",
+                "`root.prod.etl` is not configured, and root.prod decides: group devs may submit to \
+                 root.prod",
             ),
             (Right::Submit, "root.prod", "ann", &["ops"], "group ops may administer root, and so may submit"),
             (Right::Admin, "root.prod", "ann", &["ops"], "group ops may administer root"),
@@ -123,7 +124,8 @@ mod tests {
                 "root.@recovery@.x",
                 "ann",
                 &["ops"],
-                "no ACL on the way from root.@recovery@.x up to root.@recovery@ names user ann or group ops, and what is granted there and above does not reach below it",
+                "no ACL on the way from root.@recovery@.x up to root.@recovery@ names user ann or group ops, \
+                 and what is granted there and above does not reach below it",
             ),
             (Right::Submit, "prod", "ann", &[], "`prod` is no queue: a queue path begins with `root`"),
         ];

@@ -1,7 +1,8 @@
-//! Where rights begin: for each name the queues whose own ACLs grant it something. What is below them inherits it.
+//! Finds where rights begin: for each name the queues whose own ACLs grant it something. The queues below
+//! inherit it.
 //!
-//! This is the whole matrix of subjects and queues in a few words: as many as the ACLs have entries, not as many as it has cells. Who
-//! shows it needs no rule but [`Starts::held`].
+//! This is the whole matrix of subjects and queues in a few words: as many as the ACLs have entries, not as
+//! many as it has cells. To show it, [`Starts::held`] is the only rule needed.
 
 use super::check::implied_by;
 use super::reach::{QueueSet, granted_on, stops};
@@ -12,11 +13,11 @@ use yunikorn::right::Right;
 /// One entry with which a right begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Start<'t> {
-    /// Whom it names.
+    /// The subject that it names.
     pub subject: Match<'t>,
-    /// The queue whose ACL it stands in.
+    /// The queue whose ACL contains it.
     pub queue: QueueId,
-    /// Which of its ACLs: to submit is also granted to administrators.
+    /// The ACL of the queue: submit is also granted to administrators.
     pub acl: Right,
 }
 
@@ -36,7 +37,8 @@ pub fn starts(tree: &Tree, right: Right) -> Starts<'_> {
         for (asked_before, acl) in implied_by(right).iter().enumerate() {
             let before = implied_by(right).get(..asked_before).unwrap_or_default();
             let entries = node.grants(*acl).acl.entries();
-            // Who is let in by an ACL that is asked before, by name or by the wildcard, does not come to this one.
+            // A subject to whom an earlier ACL grants the right, by name or by the wildcard, does not need
+            // this one.
             let new = entries
                 .filter(|entry| before.iter().all(|acl| node.grants(*acl).acl.entry_of(*entry).is_none()));
             starts.extend(new.map(|subject| Start { subject, queue, acl: *acl }));
@@ -47,7 +49,7 @@ pub fn starts(tree: &Tree, right: Right) -> Starts<'_> {
 }
 
 impl<'t> Starts<'t> {
-    /// Those of one subject, which names it and not everyone.
+    /// The starts of one subject, which name it and not everyone.
     pub fn of(&self, subject: Match<'_>) -> &[Start<'t>] {
         let from = self.starts.partition_point(|start| start.subject < subject);
         let behind = self.starts.get(from..).unwrap_or_default();
@@ -60,8 +62,9 @@ impl<'t> Starts<'t> {
         granted_on(tree, self.right, start.queue)
     }
 
-    /// How a subject comes to the right on a queue: of its own starts and those of everyone that reach the queue the one with the
-    /// highest number, for queues above come before those below; of two at one queue the subject's own.
+    /// The start that gives a subject the right on a queue. Among its own starts and those of everyone that
+    /// reach the queue it is the one with the highest number, because queues above come before those below;
+    /// of two at one queue it is the subject's own.
     pub fn held(&self, tree: &Tree, subject: Match<'_>, queue: QueueId) -> Option<&Start<'t>> {
         let nearest = |subject| {
             let reaches = |start: &&Start<'_>| self.reach(tree, start).contains(queue.number());
@@ -83,7 +86,7 @@ mod tests {
     use crate::testing::{any_tree, each_tree, tree};
     use proptest::prelude::*;
 
-    /// That the starts say of every cell what the matrix says.
+    /// Checks that the starts agree with every cell of the matrix.
     fn agree(tree: &Tree) -> Result<(), String> {
         let all = Right::ALL.map(|right| starts(tree, right));
         let matrix = matrix(tree, &[], &[], &Right::ALL);

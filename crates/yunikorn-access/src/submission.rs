@@ -1,11 +1,12 @@
-//! Will `YuniKorn` take a workload that is being applied? Asked before it is stored, so that people read the reason at once, and not
-//! `no placement rule matched` on a pod later.
+//! Decides whether `YuniKorn` will accept a workload that is being applied. It does so before the workload is
+//! stored, so that people read the reason at once, and not `no placement rule matched` on a pod later.
 //!
-//! It is an early answer and no boundary: the scheduler decides, whatever is said here. So what others decide is left to them
-//! ([`Verdict::NotAsked`]), and a no is only said where it is certain ([`Verdict::Refused`]).
+//! It is a preview and no boundary: the scheduler decides in the end. So the decisions of others are left to
+//! them ([`Verdict::NotAsked`]), and a no is only given where it is certain ([`Verdict::Refused`]).
 //!
-//! The request comes after mutating webhooks, `YuniKorn`'s own among them; where that one was not asked, it is replayed
-//! ([`admission::evaluate`]), and then the placement ([`placement`]).
+//! The request comes after mutating webhooks, `YuniKorn`'s own among them; where that one was not called, it
+//! is replayed ([`admission::evaluate()`]), and then the placement
+//! ([`crate::placement`]).
 
 #[cfg(test)]
 mod tests;
@@ -29,67 +30,68 @@ use yunikorn::admission::{
 use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
 use yunikorn::right::Right;
 
-/// The queues of other partitions are not `YuniKorn`'s shim's to ask for (k8shim `constants.go:30`).
+/// The only partition whose queues `YuniKorn`'s shim uses (k8shim `constants.go:30`).
 pub const PARTITION: &str = "default";
 
-/// What is done about a workload that its user may not submit (`AdmissionPolicy`'s `spec.submission`), the harder the later.
+/// The reaction to a workload that its user may not submit (`AdmissionPolicy`'s `spec.submission`), the
+/// stricter the later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Mode {
-    /// Nobody looks.
+    /// Nothing is checked.
     #[default]
     Off,
-    /// It is written down.
+    /// It is logged.
     Audit,
-    /// Its user is told as well.
+    /// Its user also gets a warning.
     Warn,
     /// It is refused.
     Deny,
 }
 
-/// What is applied.
+/// The workload that is applied.
 #[derive(Debug, Clone, Copy)]
 pub struct Applied<'a> {
     /// The request.
     pub request: &'a Request,
-    /// What is known of its namespace.
+    /// The known state around the request, such as that of its namespace.
     pub surroundings: &'a Surroundings,
-    /// Whether it belongs to a workload about which was asked before: an application is judged by its first pod alone, and who
-    /// loses a right keeps what runs.
+    /// True if it belongs to a workload that was checked before: an application is decided by its first pod
+    /// alone, and a user who loses a right keeps what runs.
     pub owned: bool,
-    /// `spec.nodeName` of a pod: then the scheduler has to accept it.
+    /// `spec.nodeName` of a pod: if it is set, the scheduler has to accept the pod.
     pub node_name: &'a str,
     /// The names in `spec.imagePullSecrets`.
     pub image_pull_secrets: &'a [String],
 }
 
-/// What it is judged by.
+/// The context of the decision.
 #[derive(Clone, Copy)]
 pub struct World<'a> {
     /// The admission controller's keys.
     pub conf: &'a Conf,
     /// The queues of [`PARTITION`].
     pub tree: &'a Tree,
-    /// Where groups come from when nobody names them.
+    /// The resolver of groups when the request names none.
     pub resolver: &'a dyn GroupResolver,
-    /// The applications that run, as far as it names them.
+    /// The running applications, as far as it names them.
     pub running: &'a Running,
 }
 
 impl std::fmt::Debug for World<'_> {
-    /// The tree is large.
+    /// Leaves out the fields, because the tree is large.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("World").finish_non_exhaustive()
     }
 }
 
-/// What would become of it.
+/// The expected result for a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// Nothing is to be said about it.
+    /// There is nothing to decide.
     NotAsked,
-    /// It runs, where it asks to if it asks.
+    /// It runs, in the queue that it names if it names one.
     Placed,
-    /// It runs, but not where it asks to: the user may not submit there.
+    /// It runs, but not in the queue that it names: the user may not submit there.
     Elsewhere,
     /// It is rejected, unless a queue exists that the configuration does not have.
     Doubtful,
@@ -100,7 +102,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// One word, for logs and metrics.
+    /// The verdict in one word, for logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotAsked => "not_asked",
@@ -113,18 +115,18 @@ impl Verdict {
     }
 }
 
-/// The answer.
+/// The answer for a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
-    /// What would become of it.
+    /// The expected result.
     pub verdict: Verdict,
-    /// What decided, in one word of a few: a label of metrics.
+    /// The clause that decided, in one word of a few: a label of metrics.
     pub clause: &'static str,
-    /// Why, in one bounded line that can be seen; empty where there is nothing to say.
+    /// The reason, in one bounded line without invisible characters; empty where there is nothing to report.
     pub reason: String,
-    /// Who submits; empty where nobody asked.
+    /// The user who submits; empty where it was not evaluated.
     pub user: String,
-    /// Where it runs, or else asks to; may be empty.
+    /// The queue in which it runs, or else the one it names; may be empty.
     pub queue: String,
 }
 
@@ -138,7 +140,7 @@ impl Judgement {
         Self::new(Verdict::NotAsked, clause, "")
     }
 
-    /// Nobody can answer now, and why.
+    /// No answer is possible now, with the reason.
     pub fn undecided(clause: &'static str, reason: &str) -> Self {
         Self::new(Verdict::Undecided, clause, reason)
     }
@@ -148,12 +150,12 @@ impl Judgement {
         Self::new(Verdict::Refused, "unreadable", reason)
     }
 
-    /// Why the request is refused in this mode; `None` lets it pass.
+    /// The reason why the request is refused in this mode; `None` lets it pass.
     pub fn refusal(&self, mode: Mode) -> Option<&str> {
         (mode == Mode::Deny && self.verdict == Verdict::Refused).then_some(self.reason.as_str())
     }
 
-    /// What the user reads beside the success of the request.
+    /// The warning that the user gets when the request succeeds.
     pub fn warning(&self, mode: Mode) -> Option<&str> {
         let tells = matches!(mode, Mode::Warn | Mode::Deny) && self.refusal(mode).is_none();
         let told = matches!(self.verdict, Verdict::Elsewhere | Verdict::Doubtful | Verdict::Refused);
@@ -166,7 +168,7 @@ pub fn application(applied: &Applied<'_>) -> String {
     workload(applied, &applied.request.pod).named_application().to_owned()
 }
 
-/// Judges what is applied.
+/// Decides about the workload that is applied.
 pub fn judge(applied: &Applied<'_>, world: World<'_>) -> Judgement {
     match (applied.request.operation, &applied.request.kind) {
         (Operation::Other, _) | (_, Kind::Other(_)) | (Operation::Update, Kind::Pod) => {
@@ -176,7 +178,7 @@ pub fn judge(applied: &Applied<'_>, world: World<'_>) -> Judgement {
         _ => {}
     }
     let evaluated = goes_to_yunikorn(applied, world.conf).and_then(|()| submitted(applied, world.conf));
-    // Before owners are looked at: anybody may write one.
+    // Checked before the owners, because anybody may write an owner.
     if let Ok((_, submitter)) = &evaluated
         && let Some(refusal) = joins_others(applied, world, submitter)
     {
@@ -196,19 +198,21 @@ pub fn judge(applied: &Applied<'_>, world: World<'_>) -> Judgement {
     place_it(applied, world, &pod, &submitter)
 }
 
-/// The refusal of what names a running application of others.
+/// The refusal of a workload that names a running application of others.
 fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) -> Option<Judgement> {
     let of_others =
         world.running.objection(&application(applied), applied.request.namespace(), &submitter.user)?;
     let (kind, user) = (&applied.request.kind, quoted(&submitter.user));
     let reason = format!(
-        "this {kind} of user {user} names {of_others}: YuniKorn would run it in that one's queue, whatever its ACLs say"
+        "this {kind} of user {user} names {of_others}: YuniKorn would run it in that one's queue, whatever \
+         its ACLs say"
     );
     let judgement = Judgement::new(Verdict::Refused, "application", &reason);
     Some(Judgement { user: visible(&submitter.user), ..judgement })
 }
 
-/// Whether an update leaves everything that the placement of its pods goes by. So what runs is never in the way of a rollout.
+/// Returns whether an update leaves everything that the placement of its pods uses. So an application that
+/// runs never blocks a rollout.
 fn asks_the_same(applied: &Applied<'_>) -> bool {
     let Request { pod, old_pod, .. } = applied.request;
     let queue = |pod: &Pod| workload(applied, pod).queue().to_owned();
@@ -218,7 +222,7 @@ fn asks_the_same(applied: &Applied<'_>) -> bool {
         && pod.scheduler_name == old_pod.scheduler_name
 }
 
-/// Other schedulers have no ACLs.
+/// Returns an answer if the workload does not go to `YuniKorn`. Other schedulers have no ACLs.
 fn goes_to_yunikorn(applied: &Applied<'_>, conf: &Conf) -> Result<(), Judgement> {
     let request = applied.request;
     if request.pod.scheduler_name == YUNIKORN {
@@ -237,14 +241,14 @@ fn goes_to_yunikorn(applied: &Applied<'_>, conf: &Conf) -> Result<(), Judgement>
     }
 }
 
-/// The pod as the scheduler will see it, and whose it is.
+/// The pod as the scheduler will see it, and its submitter.
 fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Judgement> {
     let request = applied.request;
     let own = UserInfo { user: request.user.clone(), groups: request.groups.clone() };
     let given = UserInfo::read(request.pod.annotation(USER_INFO));
     let mut asked = request.clone();
     if given == Ok(own) {
-        // The admission controller wrote it a moment ago; it would refuse it if it were asked again.
+        // The admission controller wrote it a moment ago, and would refuse it in a second request.
         asked.pod.annotations.remove(USER_INFO);
     }
     let (pod, submitter) = if request.operation == Operation::Create {
@@ -266,8 +270,9 @@ fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Jud
     Ok((pod, submitter))
 }
 
-/// The admission controller does not look at updates of workloads, and trusts the controller that makes their pods: what is written
-/// into a template by an update is believed (`admission_controller.go:220-282`). Here the lists count all the same.
+/// Checks a changed `user.info` against the lists. The admission controller does not look at updates of
+/// workloads, and trusts the controller that makes their pods, so it believes what an update writes into a
+/// template (`admission_controller.go:220-282`).
 fn changed_user_info(request: &Request, without_own: &Pod, conf: &Conf) -> Result<(), Judgement> {
     let given = without_own.annotation(USER_INFO);
     if conf.access.bypass_auth || given.is_empty() || given == request.old_pod.annotation(USER_INFO) {
@@ -357,7 +362,7 @@ fn placed(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity
     }
 }
 
-/// The queue that was asked for, and that the user may not use.
+/// Returns whether the step denies the user the queue that the workload names.
 fn is_refused_wish(step: &Step) -> bool {
     step.rule.name == RuleName::Provided && is_denied(step)
 }
@@ -366,7 +371,8 @@ fn is_denied(step: &Step) -> bool {
     step.landing.as_ref().is_some_and(|landing| landing.end == LandingEnd::Denied)
 }
 
-/// Whether the rule would place it after all if a queue had been made at run time. It would have the ACLs of the queue above.
+/// Returns whether the rule would place it after all if a queue had been made at run time. That queue would
+/// have the ACLs of the queue above.
 pub(super) fn may_exist(tree: &Tree, step: &Step, submission: &Submission) -> bool {
     let missing = |end: &RuleEnd| match end {
         RuleEnd::Missing { queue } => decide(tree, Right::Submit, queue, &submission.identity).allowed(),
@@ -375,12 +381,12 @@ pub(super) fn may_exist(tree: &Tree, step: &Step, submission: &Submission) -> bo
     missing(&step.rule.end) || step.rule.parent.as_ref().is_some_and(|parent| missing(&parent.end))
 }
 
-/// What rejected it.
+/// The cause of the rejection.
 fn clause(placement: &Placement) -> &'static str {
     let last = placement.steps.last();
     let failed = last.is_some_and(|step| matches!(step.rule.end, RuleEnd::Fails { .. }));
     let landing = last.and_then(|step| step.landing.as_ref());
-    // It ends the placement, whoever was denied before.
+    // It ends the placement, whatever denials came before.
     let not_made = landing.is_some_and(|landing| matches!(landing.end, LandingEnd::Fails { .. }));
     if failed || placement.inactive.is_some() {
         "rule"
@@ -391,9 +397,9 @@ fn clause(placement: &Placement) -> &'static str {
     }
 }
 
-/// What each rule met with, as far as it is worth telling; `YuniKorn`'s own words where none of it is.
+/// The results of each rule, as far as they matter to people; `YuniKorn`'s own words where none does.
 pub(super) fn whys(tree: &Tree, placement: &Placement, message: &str) -> String {
-    /// As many as people read.
+    /// The most results that are shown.
     const MAX: usize = 3;
     let told: Vec<String> = placement.steps.iter().filter_map(|step| why(tree, step)).take(MAX).collect();
     if told.is_empty() { message.to_owned() } else { told.join("; ") }

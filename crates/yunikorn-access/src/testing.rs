@@ -1,4 +1,4 @@
-//! Trees for the tests of this layer.
+//! Builds trees for tests.
 
 #![allow(
     clippy::expect_used,
@@ -20,7 +20,7 @@ use yunikorn::queue::QueuePath;
 /// A queue's path, `submitacl` and `adminacl`.
 pub type Queue<'a> = (&'a str, &'a str, &'a str);
 
-/// The text of a queues.yaml with these queues, the root first and each behind the one above it.
+/// The text of a queues.yaml with these queues, the root first and each after the one above it.
 pub fn text(queues: &[Queue<'_>]) -> String {
     let mut text = String::from("partitions:\n  - name: default\n    queues:\n");
     write_below(&mut text, None, queues);
@@ -66,7 +66,7 @@ fn write_below(text: &mut String, above: Option<&QueuePath>, queues: &[Queue<'_>
 const SUBMIT: [&str; 4] = ["", "u", " g", "*"];
 const ADMIN: [&str; 3] = ["", "u", "*"];
 
-/// The queues of random trees, the root first and each behind the one above it.
+/// The queues of random trees, the root first and each after the one above it.
 pub const QUEUES: [&str; 9] = [
     "root",
     "root.a",
@@ -79,7 +79,7 @@ pub const QUEUES: [&str; 9] = [
     "root.@recovery@.x",
 ];
 
-/// Everyone who matters to them: named, a member, both, and neither.
+/// The identities that matter to them: named, a member, both, and neither.
 pub fn people() -> Vec<Identity> {
     let person = |user: &str, groups: &[&str]| Identity {
         user: user.to_owned(),
@@ -95,7 +95,8 @@ pub fn people() -> Vec<Identity> {
     ]
 }
 
-/// Every tree with these queues and one of each list of ACLs at each: 12 to the power of the number of queues.
+/// Every tree with these queues and one of each list of ACLs at each: 12 to the power of the number of
+/// queues.
 pub fn each_tree(queues: &[&str], mut look: impl FnMut(&Tree)) {
     let choices = SUBMIT.len() * ADMIN.len();
     for choice in 0..choices.pow(u32::try_from(queues.len()).expect("few")) {
@@ -112,7 +113,7 @@ pub fn each_tree(queues: &[&str], mut look: impl FnMut(&Tree)) {
     }
 }
 
-/// Any ACL of a few.
+/// Generates one of a few ACLs.
 pub fn any_acl() -> impl Strategy<Value = &'static str> {
     prop_oneof![
         6 => Just(""),
@@ -121,12 +122,12 @@ pub fn any_acl() -> impl Strategy<Value = &'static str> {
     ]
 }
 
-/// A tree of some of [`QUEUES`] with ACLs of few names.
+/// Generates a tree of some of [`QUEUES`] with ACLs of few names.
 pub fn any_tree() -> impl Strategy<Value = Tree> {
     any_queues().prop_map(|queues| tree(&queues))
 }
 
-/// The queues of such a tree.
+/// Generates the queues of such a tree.
 pub fn any_queues() -> impl Strategy<Value = Vec<Queue<'static>>> {
     let queue = (any::<bool>(), any_acl(), any_acl());
     proptest::collection::vec(queue, QUEUES.len()).prop_map(|choices| {
@@ -142,7 +143,7 @@ pub fn any_queues() -> impl Strategy<Value = Vec<Queue<'static>>> {
     })
 }
 
-/// Somebody with the names of [`any_tree`], or with none of them.
+/// Generates an identity with the names of [`any_tree`], or with none of them.
 pub fn any_identity() -> impl Strategy<Value = Identity> {
     let groups = proptest::collection::vec("[ghu]", 0..3);
     ("[uvwg]", groups).prop_map(|(user, groups)| Identity { user, groups })

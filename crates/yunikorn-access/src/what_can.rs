@@ -1,27 +1,27 @@
-//! On which queues may this user do this?
+//! Finds the queues on which a user may do something.
 
 use super::reach::{QueueSet, Way};
 use super::tree::{QueueId, Tree};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 
-/// All queues on which someone may do something.
+/// All queues on which a user may do something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WhatCan<'t> {
-    /// What was asked for.
+    /// The right in question.
     pub right: Right,
-    /// The whole of it in few words, in the order of the queues.
+    /// The queues as subtrees, in the order of the queues.
     pub subtrees: Vec<Subtree<'t>>,
-    /// For each queue of the tree the way that is nearest to it.
+    /// For each queue of the tree the nearest way.
     nearest: Vec<Option<Way<'t>>>,
 }
 
-/// A queue with what is below it, as far as a grant at the queue reaches.
+/// A queue with the queues below it, as far as a grant at the queue reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subtree<'t> {
-    /// The entry at its top, which has nothing above it that grants the same.
+    /// The entry at its top. Nothing above it grants the same.
     pub way: Way<'t>,
-    /// The queues.
+    /// The queues of the subtree.
     pub queues: QueueSet,
 }
 
@@ -32,13 +32,13 @@ impl<'t> WhatCan<'t> {
         ids.zip(&self.nearest).filter_map(|(id, way)| way.map(|way| (id, way)))
     }
 
-    /// How someone comes to it on this queue.
+    /// The way in which the user has the right on this queue.
     pub fn on(&self, id: QueueId) -> Option<Way<'t>> {
         self.nearest.get(id.index()).copied().flatten()
     }
 }
 
-/// Finds all queues on which someone may do something.
+/// Finds all queues on which a user may do something.
 pub fn what_can<'t>(tree: &'t Tree, right: Right, identity: &Identity) -> WhatCan<'t> {
     let recovery = tree.recovery();
     let mut nearest: Vec<Option<Way<'t>>> = Vec::with_capacity(tree.queues().len());

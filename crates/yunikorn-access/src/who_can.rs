@@ -1,7 +1,7 @@
-//! Who may do this on this queue?
+//! Finds the subjects that may do something on a queue.
 //!
-//! The answer is in terms of the ACLs: the users and groups they name, and the wildcard. Who the members of a group are is not known
-//! here.
+//! The answer is in terms of the ACLs: the users and groups they name, and the wildcard. The members of a
+//! group are not known here.
 
 use super::check::{Denial, implied_by};
 use super::reach::{asked, stops};
@@ -9,23 +9,24 @@ use super::tree::{Located, Origin, QueueId, Tree};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
 
-/// All who may do something on one queue.
+/// All subjects that may do something on one queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WhoCan<'t> {
-    /// What was asked for.
+    /// The right in question.
     pub right: Right,
-    /// What the path leads to.
+    /// The queue that the path leads to.
     pub located: Located,
-    /// Why it is nobody whatever the ACLs say; `None` when they decide.
+    /// The reason why it is nobody whatever the ACLs say; `None` when they decide.
     pub denial: Option<Denial>,
-    /// Everyone who may: first whom the nearest queue names, and there the wildcard, users and groups by name.
+    /// All subjects that may do it: first those named by the nearest queue, and there the wildcard, users and
+    /// groups by name.
     pub grantees: Vec<Grantee<'t>>,
 }
 
-/// One who may, with all that grants it.
+/// A subject that may do it, with all entries that grant it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grantee<'t> {
-    /// Who.
+    /// The subject itself.
     pub subject: Match<'t>,
     /// Every entry that grants it, the nearest first; any one of them is enough.
     pub grants: Vec<Grant<'t>>,
@@ -36,13 +37,14 @@ pub struct Grantee<'t> {
 pub struct Grant<'t> {
     /// The queue whose ACL has the entry.
     pub queue: QueueId,
-    /// Which of its ACLs.
+    /// The ACL of the queue.
     pub acl: Right,
-    /// Where the entry is written: several objects may grant the same.
+    /// The origins of the entry: several objects may grant the same.
     pub origins: Vec<&'t Origin>,
 }
 
-/// Finds all who may do something on a queue. Of a path below the queues that exist the nearest queue decides.
+/// Finds all subjects that may do something on a queue. For a path below the queues that exist the nearest
+/// queue decides.
 pub fn who_can<'t>(tree: &'t Tree, right: Right, queue: &str) -> WhoCan<'t> {
     let located = tree.locate(queue);
     let denial = match located.decides().and_then(|id| tree.node(id)) {
@@ -54,7 +56,7 @@ pub fn who_can<'t>(tree: &'t Tree, right: Right, queue: &str) -> WhoCan<'t> {
     WhoCan { right, located, denial, grantees }
 }
 
-/// An entry found on the way up: who, at which step, and where it is written.
+/// An entry found on the way up: its subject, its step, and its origin.
 type Found<'t> = (Match<'t>, usize, &'t Origin);
 
 fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee<'_>> {
@@ -80,7 +82,7 @@ fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee<'_>> {
             Some((nearest, Grantee { subject, grants: grants(of_one, &steps) }))
         })
         .collect();
-    // Stable: those of one step stay in the order of their names.
+    // A stable sort: subjects of one step stay in the order of their names.
     grantees.sort_by_key(|(nearest, _)| *nearest);
     grantees.into_iter().map(|(_, grantee)| grantee).collect()
 }
@@ -116,7 +118,7 @@ mod tests {
         }
     }
 
-    /// That every way to ask about a queue gets one answer.
+    /// Checks that every way to ask about a queue gets the same answer.
     fn agree(tree: &Tree, what: &WhatCan<'_>, queue: &str, identity: &Identity) -> Result<(), String> {
         let right = what.right;
         let decision = explain(tree, right, queue, identity);
@@ -144,7 +146,7 @@ mod tests {
             step.is_some_and(|step| Some(&step.queue) == tree.node(way.queue).map(|node| &node.path)),
             "where",
         )?;
-        // The nearest grant of anyone this person is, is the way.
+        // The nearest grant of any name of this person is the way.
         let of_way =
             ours.iter().find(|grantee| grantee.subject == way.entry).and_then(|of| of.grants.first());
         same(of_way.is_some_and(granted), "the nearest")

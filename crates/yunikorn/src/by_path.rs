@@ -1,4 +1,5 @@
-//! Finds queues by their path in a list of them. A plan looks each of ten thousand queues up several times, in several trees.
+//! Finds queues by their path in a list. A plan looks up each of ten thousand queues several times, in
+//! several trees.
 
 use std::collections::HashMap;
 
@@ -6,7 +7,8 @@ use foldhash::fast::RandomState;
 
 use super::queue::QueuePath;
 
-/// The positions of queues in a list, by path. The hash is seeded at random, because paths are other people's.
+/// The positions of queues in a list, by path. The hash is seeded at random, because other people choose the
+/// paths.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ByPath(HashMap<QueuePath, u32, RandomState>);
 

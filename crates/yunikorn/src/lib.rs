@@ -1,5 +1,5 @@
-//! What `YuniKorn` means by its texts: ACLs, queues, the scheduler's configuration, the admission controller's access keys,
-//! who a user is to it, and the applications that others bring rules for.
+//! Models the texts that `YuniKorn` reads: ACLs, queues, the scheduler's configuration, the admission
+//! controller's access keys, the identity of users, and the rules for applications from other systems.
 
 pub mod acl;
 pub mod admission;

@@ -1,8 +1,9 @@
 //! Queue paths: `root.prod.etl`, matched without case.
 //!
-//! `YuniKorn` stores queue names lower-cased and lower-cases what it looks up (yunikorn-core `queue.go:130-131`,
-//! `partition.go:488-504`), so two spellings that differ in case are one queue. A [`QueuePath`] is that one spelling: whoever
-//! holds one needs no further check. [`nearest`] answers "did you mean" when a path leads nowhere.
+//! `YuniKorn` stores queue names lower-cased and lower-cases what it looks up (yunikorn-core
+//! `queue.go:130-131`, `partition.go:488-504`), so two spellings that differ in case are one queue. A
+//! [`QueuePath`] is that one spelling and needs no further check. [`nearest`] suggests a queue when a path
+//! leads to none.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -17,18 +18,18 @@ pub const QUEUE_NAME: &str = "^[a-zA-Z0-9_:#/@-]{1,64}$";
 /// The most bytes of one queue name, as in [`QUEUE_NAME`].
 pub const MAX_NAME: usize = 64;
 
-/// Longer paths are refused, in bytes: 128 levels of the longest names, which is what fits into the depth of YAML we read.
-/// `YuniKorn` itself knows no limit.
+/// The longest path that is accepted, in bytes: 128 levels of the longest names, which fits into the depth of
+/// YAML we read. `YuniKorn` itself has no limit.
 pub const MAX_PATH: usize = 128 * (MAX_NAME + 1);
 
 /// The queue above all others, spelled as the scheduler needs it (yunikorn-core `partition.go:114`).
 pub const ROOT: &str = "root";
 
-/// The queue of applications that were running before the scheduler started (yunikorn-core `common/constants.go`):
-/// no one may submit to it, whatever the ACLs say (`queue.go:800`).
+/// The queue of applications that were running before the scheduler started (yunikorn-core
+/// `common/constants.go`). Nobody may submit to it, whatever the ACLs say (`queue.go:800`).
 pub const RECOVERY: &str = "root.@recovery@";
 
-/// Whether a path, in any case of letters, is that of the recovery queue or below it.
+/// Returns whether a path, in any case of letters, is that of the recovery queue or below it.
 pub fn in_recovery(path: &str) -> bool {
     path.get(..RECOVERY.len()).is_some_and(|start| start.eq_ignore_ascii_case(RECOVERY))
         && matches!(path.as_bytes().get(RECOVERY.len()), None | Some(b'.'))
@@ -36,13 +37,13 @@ pub fn in_recovery(path: &str) -> bool {
 
 /// A queue path that is empty or does not begin with `root`.
 ///
-/// Why: `YuniKorn` looks queues up from the root and answers "no such queue" to anything else (`partition.go:493`). Write the
-/// full path: `root.prod`, not `prod`.
+/// `YuniKorn` looks queues up from the root and answers "no such queue" to anything else
+/// (`partition.go:493`). Write the full path: `root.prod`, not `prod`.
 pub const NOT_FROM_ROOT: Code = Code::new(5001, "queue-not-from-root");
-/// A part of a queue path that no queue can be named.
+/// A part of a queue path that is not a valid queue name.
 ///
-/// Why: names match [`QUEUE_NAME`] (`configvalidator.go:669`), so no such queue can exist. Dots separate levels; where a
-/// placement rule made a queue out of a name with dots, write `_dot_` for each.
+/// Names match [`QUEUE_NAME`] (`configvalidator.go:669`), so no such queue can exist. Dots separate levels;
+/// where a placement rule made a queue out of a name with dots, write `_dot_` for each.
 pub const BAD_NAME: Code = Code::new(5002, "queue-bad-name");
 /// A queue path longer than [`MAX_PATH`] bytes.
 pub const TOO_LONG: Code = Code::new(5003, "queue-path-too-long");
@@ -50,12 +51,12 @@ pub const TOO_LONG: Code = Code::new(5003, "queue-path-too-long");
 /// All codes of this module.
 pub const CODES: &[Code] = &[NOT_FROM_ROOT, BAD_NAME, TOO_LONG];
 
-/// A full path from `root`, lower-cased as the scheduler does. Ordered as text, so that a parent sorts before its children. A
-/// clone shares the text.
+/// A full path from `root`, lower-cased as the scheduler does. Ordered as text, so that a parent sorts before
+/// its children. A clone shares the text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueuePath(Arc<str>);
 
-/// Equal and hashed as its text.
+/// Compares and hashes as its text does.
 impl Borrow<str> for QueuePath {
     fn borrow(&self) -> &str {
         &self.0
@@ -68,10 +69,11 @@ impl QueuePath {
         Self(ROOT.into())
     }
 
-    /// Reads a full path: parts separated by dots, the first one `root` in any case, each a queue name by [`QUEUE_NAME`].
+    /// Reads a full path: parts separated by dots, the first one `root` in any case, each a queue name by
+    /// [`QUEUE_NAME`].
     ///
     /// # Errors
-    /// [`NOT_FROM_ROOT`], [`BAD_NAME`] or [`TOO_LONG`], with the place in `text`.
+    /// [`NOT_FROM_ROOT`], [`BAD_NAME`] or [`TOO_LONG`], with the span in `text`.
     pub fn parse(text: &str) -> Result<Self, Diagnostic> {
         let whole = Span::new(0, text.len());
         if text.len() > MAX_PATH {
@@ -92,8 +94,8 @@ impl QueuePath {
         Ok(Self(text.to_ascii_lowercase().into()))
     }
 
-    /// The path of the child `name` of this queue, or `None` when no queue can be named that ([`name_ok`]). Not bounded by
-    /// [`MAX_PATH`]: this is for queues that exist in a configuration.
+    /// The path of the child `name` of this queue, or `None` when that is not a valid name ([`name_ok`]). Not
+    /// bounded by [`MAX_PATH`]: this is for queues that exist in a configuration.
     #[must_use]
     pub fn child(&self, name: &str) -> Option<Self> {
         if !name_ok(name) {
@@ -110,8 +112,8 @@ impl QueuePath {
         self.0.rsplit_once('.').map(|(parent, _)| Self(parent.into()))
     }
 
-    /// This queue, then the queue above it, and so on up to the root: the order in which `YuniKorn` asks their ACLs
-    /// (yunikorn-core `queue.go:798-822`).
+    /// This queue, then the queue above it, and so on up to the root: the order in which `YuniKorn` checks
+    /// their ACLs (yunikorn-core `queue.go:798-822`).
     pub fn lineage(&self) -> impl Iterator<Item = QueuePath> + use<> {
         std::iter::successors(Some(self.clone()), Self::parent)
     }
@@ -126,22 +128,22 @@ impl QueuePath {
         self.0.split('.')
     }
 
-    /// How many levels below the root: 0 for `root` itself.
+    /// Returns the number of levels below the root: 0 for `root` itself.
     pub fn depth(&self) -> usize {
         self.0.bytes().filter(|byte| *byte == b'.').count()
     }
 
-    /// Whether it is the root queue.
+    /// Returns whether it is the root queue.
     pub fn is_root(&self) -> bool {
         *self.0 == *ROOT
     }
 
-    /// Whether it is the recovery queue ([`RECOVERY`]).
+    /// Returns whether it is the recovery queue ([`RECOVERY`]).
     pub fn is_recovery(&self) -> bool {
         *self.0 == *RECOVERY
     }
 
-    /// Whether this queue is above `other`; a queue is not its own ancestor.
+    /// Returns whether this queue is above `other`; a queue is not its own ancestor.
     pub fn is_ancestor_of(&self, other: &Self) -> bool {
         other.0.strip_prefix(&*self.0).is_some_and(|rest| rest.starts_with('.'))
     }
@@ -172,11 +174,13 @@ impl AsRef<str> for QueuePath {
     }
 }
 
-/// The characters beyond ASCII that become ASCII letters when Go lower-cases them: the dotted capital I and the Kelvin sign.
+/// The characters beyond ASCII that become ASCII letters when Go lower-cases them: the dotted capital I and
+/// the Kelvin sign.
 pub const LOWERED_TO_ASCII: [char; 2] = ['\u{130}', '\u{212a}'];
 
-/// A path in the case in which the scheduler looks it up (`strings.ToLower`, yunikorn-core `partition.go:491`). Other characters beyond ASCII
-/// stay as they are: no queue has them in its name.
+/// The path in the case in which the scheduler looks it up (`strings.ToLower`, yunikorn-core
+/// `partition.go:491`). Other characters beyond ASCII stay as they are, because no queue has them in its
+/// name.
 pub fn lowered(path: &str) -> String {
     let lower = |c: char| match c {
         '\u{130}' => 'i',
@@ -186,12 +190,12 @@ pub fn lowered(path: &str) -> String {
     path.chars().map(lower).collect()
 }
 
-/// Whether `name` matches [`QUEUE_NAME`].
+/// Returns whether `name` matches [`QUEUE_NAME`].
 pub fn name_ok(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(name_byte)
 }
 
-/// Whether `text` is a full path: what [`QueuePath::parse`] accepts.
+/// Returns whether `text` is a full path that [`QueuePath::parse`] accepts.
 fn path_ok(text: &str) -> bool {
     let mut parts = text.split('.');
     text.len() <= MAX_PATH
@@ -245,12 +249,12 @@ fn bad_name(text: &str, part: &str, span: Span) -> Diagnostic {
     }
 }
 
-/// Longer texts are not compared: the distance costs the product of both lengths.
+/// The longest text that is compared, because the distance costs the product of both lengths.
 const MAX_COMPARED: usize = 256;
 
-/// The candidate most like `wanted`, if one is near enough to be a slip of the pen: at most a third of what remains
-/// between the common beginning and the common end (whole names) differs. Of equally near ones the first in order.
-/// For queue paths and for any other names.
+/// The candidate most like `wanted`, if one is near enough to be a typing error: at most a third of what
+/// remains between the common beginning and the common end (whole names) differs. Of equally near ones it is
+/// the first in order. For queue paths and for any other names.
 pub fn nearest<T: AsRef<str> + Ord>(candidates: impl IntoIterator<Item = T>, wanted: &str) -> Option<T> {
     let wanted = wanted.to_ascii_lowercase();
     let mut found: Option<(usize, T)> = None;
@@ -264,8 +268,9 @@ pub fn nearest<T: AsRef<str> + Ord>(candidates: impl IntoIterator<Item = T>, wan
     found.map(|(_, candidate)| candidate)
 }
 
-/// How many letters to change, swap, add or drop, in any case; `None` when it is more than `most`, or too many for a slip. `wanted`
-/// is lower-cased. There may be ten thousand candidates, and whoever asks chooses what is wanted: what cannot be near is not compared.
+/// Returns the number of letters to change, swap, add or drop, in any case; `None` when it is more than
+/// `most`, or too many for a typing error. `wanted` is lower-cased. There may be ten thousand candidates, and
+/// the requester chooses `wanted`, so candidates that cannot be near are not compared.
 fn slips(candidate: &str, wanted: &str, most: usize) -> Option<usize> {
     let (candidate, wanted) = without_common_parts(candidate, wanted);
     let longest = candidate.len().max(wanted.len());
@@ -283,8 +288,8 @@ fn slips(candidate: &str, wanted: &str, most: usize) -> Option<usize> {
     (distance <= most).then_some(distance)
 }
 
-/// How many letters of one are not in the other, wherever they stand: at least as many have to be changed, added or dropped. Letters
-/// beyond ASCII may be taken for one another, which makes it fewer.
+/// Returns the number of letters of one that are not in the other, in any position: at least as many have to
+/// be changed, added or dropped. Letters beyond ASCII may count as one another, which makes it fewer.
 fn other_letters(candidate: &str, wanted: &str) -> usize {
     const LETTERS: usize = 128;
     let mut counts = [0_i16; LETTERS];
@@ -300,8 +305,9 @@ fn other_letters(candidate: &str, wanted: &str) -> usize {
     usize::max(sum(1), sum(-1))
 }
 
-/// Both texts without the dotted parts that they begin and end with alike, in any case: `root.prod.etl` and `root.prd.etl` differ in
-/// `prod` and `prd`, and how much that is must not depend on how deep the queue is.
+/// Both texts without the dotted parts that they begin and end with alike, in any case: `root.prod.etl` and
+/// `root.prd.etl` differ in `prod` and `prd`, and the size of that difference must not depend on the depth of
+/// the queue.
 fn without_common_parts<'a>(left: &'a str, right: &'a str) -> (&'a str, &'a str) {
     let (mut left, mut right) = (left, right);
     while let (Some((a, left_rest)), Some((b, right_rest))) = (left.split_once('.'), right.split_once('.'))
@@ -452,7 +458,7 @@ mod tests {
         }
     }
 
-    /// As [`nearest`] is meant, without regard to what it costs.
+    /// The definition of [`nearest`], without regard to its cost.
     fn nearest_by_comparing_all<'q>(candidates: &[&'q str], wanted: &str) -> Option<&'q str> {
         let wanted = wanted.to_ascii_lowercase();
         let distance = |candidate: &str| {
@@ -473,14 +479,14 @@ mod tests {
             let found = nearest(queues.iter().map(String::as_str), wanted).map(str::to_owned);
             (found, COMPARED.get())
         };
-        // Of another length.
+        // Candidates of another length are not compared.
         let queues: Vec<String> = (0..10_000).map(|n| format!("root.tenant-{n:04}")).collect();
         assert_eq!(compared(&queues, &format!("root.{}", "0-tenant".repeat(8))), (None, 0));
-        // Of other letters.
+        // Candidates of other letters are not compared.
         assert_eq!(compared(&queues, "root.abcdabcdabc"), (None, 0));
-        // Of other letters, more of them in what is wanted: four numbers, and five letters instead.
+        // More letters differ in the wanted text: four numbers, and five letters instead.
         assert_eq!(compared(&queues, "root.tenant-xyzuv"), (None, 0));
-        // Of the others those that may be as near as the nearest so far.
+        // Of the others, only those are compared that may be as near as the nearest so far.
         let (found, count) = compared(&queues, "root.tennat-5678");
         assert_eq!(found.as_deref(), Some("root.tenant-5678"));
         assert!(count < queues.len() / 3, "{count}");

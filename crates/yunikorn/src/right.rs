@@ -1,4 +1,4 @@
-//! What a queue's ACLs grant: `submitacl` and `adminacl`.
+//! The rights that a queue's ACLs grant: `submitacl` and `adminacl`.
 
 /// One of the two rights `YuniKorn` knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -10,7 +10,7 @@ pub enum Right {
 }
 
 impl Right {
-    /// Both, in the order in which they are reported.
+    /// Both rights, in the order in which they are reported.
     pub const ALL: [Self; 2] = [Self::Submit, Self::Admin];
 
     /// The key in queues.yaml.

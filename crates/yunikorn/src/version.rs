@@ -1,15 +1,16 @@
-//! Which `YuniKorn` is meant, where the versions that are in use differ.
+//! The versions of `YuniKorn` that are in use, where they differ.
 
 /// A line of `YuniKorn` releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Version {
-    /// 1.8: users that were resolved once are never resolved again, as its clock stands still.
+    /// 1.8: users that were resolved once are never resolved again, because its clock never advances.
     #[default]
     V1_8,
     /// 1.9: entries of the user cache expire (YUNIKORN-3250).
     V1_9,
-    /// What comes after 1.9, as far as it is merged: names are checked also where no groups are given (YUNIKORN-3432), the label
-    /// `yunikorn.apache.org/username` is not read (YUNIKORN-3311), and a namespace without application IDs keeps `user.info` (YUNIKORN-3324).
+    /// The release after 1.9, as far as it is merged: names are also checked where no groups are given
+    /// (YUNIKORN-3432), the label `yunikorn.apache.org/username` is not read (YUNIKORN-3311), and a namespace
+    /// without application IDs keeps `user.info` (YUNIKORN-3324).
     Next,
 }
 

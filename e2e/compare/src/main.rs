@@ -1,7 +1,9 @@
-//! How fast queuewarden answers, beside the systems whose answers it gives: `YuniKorn`'s Go and Hadoop's Java, in one run.
+//! Compares the speed of queuewarden with the systems whose answers it gives, in one run: `YuniKorn`'s Go and
+//! Hadoop's Java.
 //!
-//! Rounds of all three alternate, so that what else the machine does weighs on each alike; of every figure the fastest round counts.
-//! Prints a table in Markdown. The inputs are those of the criterion benchmarks (`benches/inputs/mod.rs`).
+//! Rounds of all three alternate, so that other load on the machine affects each alike; the fastest round of
+//! every figure counts. Prints a table in Markdown. The inputs are those of the criterion benchmarks
+//! (`benches/inputs/mod.rs`).
 
 #[path = "../../../benches/inputs/mod.rs"]
 mod inputs;
@@ -14,14 +16,14 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result};
 use serde_json::json;
 
-/// As in the program.
+/// The allocator of the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Nanoseconds by the name of what was measured.
+/// Nanoseconds by the name of the measurement.
 type Figures = BTreeMap<String, f64>;
 
-/// More than a few rounds change nothing; each takes about a minute.
+/// Rounds per program. More of them change nothing, and each takes about a minute.
 const ROUNDS: usize = 3;
 
 fn main() -> Result<()> {

@@ -1,4 +1,4 @@
-//! The programs that measure `YuniKorn` and Hadoop: those of the oracles.
+//! Runs the programs that measure `YuniKorn` and Hadoop, which are those of the oracles.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::Figures;
 
-/// One of them.
+/// A program that measures another system.
 pub(super) struct Other {
     program: Command,
 }
@@ -31,7 +31,7 @@ impl Other {
             .current_dir(oracle().join("hadoop"))
             .args(["--batch-mode", "--quiet", "compiler:compile", "dependency:copy-dependencies"])
             .arg(format!("-Dout={}", out.display()))
-            // What this program prints is the table alone.
+            // This program prints the table alone.
             .stdout(std::io::stderr());
         ensure!(maven.status().context("cannot run mvn")?.success(), "mvn could not build the oracle");
         let mut program = Command::new("java");
@@ -42,10 +42,10 @@ impl Other {
         Ok(Self { program })
     }
 
-    /// One round.
+    /// Runs one round and returns its figures.
     pub(super) fn figures(&mut self) -> Result<Figures> {
         let output = self.program.output().with_context(|| format!("cannot run {:?}", self.program))?;
-        // The oracle keeps its standard output for its protocol: there the figures are among what it logs.
+        // The oracle needs its standard output for its protocol, so it logs the figures.
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said);
         ensure!(output.status.success(), "{:?} failed ({}):\n{said}", self.program, output.status);
@@ -55,12 +55,13 @@ impl Other {
     }
 }
 
-/// The Go module.
+/// Returns the folder of the Go module.
 fn oracle() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../oracle")
 }
 
-/// `BenchmarkDecision/miss/5-2   147537   4060 ns/op`, where the number of processors behind the name may be missing.
+/// Parses a line such as `BenchmarkDecision/miss/5-2   147537   4060 ns/op`; the number of processors after
+/// the name may be missing.
 fn figure(line: &str) -> Option<(String, f64)> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [name, _, figure, "ns/op", ..] = fields.as_slice() else { return None };

@@ -1,4 +1,4 @@
-//! The same measured of queuewarden, under the same names.
+//! Measures the same of queuewarden, under the same names.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use yunikorn_access::{Tree, Way, who_can};
 
 use super::{Figures, inputs};
 
-/// How long each round of one measurement lasts at least; the fastest of some counts.
+/// Shortest duration of a round of one measurement; the fastest of several rounds counts.
 const ROUND: Duration = Duration::from_millis(100);
 const ROUNDS: usize = 5;
 
@@ -27,13 +27,13 @@ pub(super) fn figures() -> Result<Figures> {
     let results = who_can_everywhere(&tree);
     ensure!(results > 0, "nobody can do anything");
     measure(&mut figures, "WhoCan", || who_can_everywhere(black_box(&tree)) == results)?;
-    // For a thousand results.
+    // The figure is for a thousand results.
     figures.entry("WhoCan".to_owned()).and_modify(|time| *time *= 1000.0 / as_float(results));
     decisions(&mut figures)?;
     Ok(figures)
 }
 
-/// The text as all commands read it, and all that is needed to answer.
+/// Loads the text as all commands read it, into what is needed to answer.
 fn load(text: &str) -> Result<Tree> {
     let config = verdict(text, &[]).config.context("the configuration is refused")?;
     let tree = Tree::of(config.partition("default").context("no partition")?)?;
@@ -62,7 +62,7 @@ fn decisions(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// Nanoseconds for one call of what answers whether all went well.
+/// Measures the nanoseconds of one call of `work`, which returns whether all went well.
 fn measure(figures: &mut Figures, name: &str, work: impl Fn() -> bool) -> Result<()> {
     ensure!(work(), "{name}: another answer");
     let mut calls = 1_u32;

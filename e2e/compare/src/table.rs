@@ -1,10 +1,11 @@
-//! The figures side by side, as Markdown.
+//! Prints the figures side by side, as Markdown.
 
 use std::fmt::Write as _;
 
 use super::{Figures, inputs};
 
-/// One line: what was measured, under which name here and there, and how many times faster than Go it should be.
+/// One line: the measurement, its name here and in the other programs, and how many times faster than Go it
+/// should be.
 struct Row {
     what: String,
     ours: String,
@@ -18,7 +19,7 @@ impl Row {
     }
 }
 
-/// The whole table; a goal that is not met says so.
+/// Returns the whole table; a goal that is not met is marked.
 pub(super) fn table(ours: &Figures, go: &Figures, java: &Figures) -> String {
     let mut text = "| | queuewarden | YuniKorn (Go) | Hadoop (Java) | times faster than Go | goal |\n|---|---:|---:|---:|---:|---|\n".to_owned();
     for Row { what, ours: name, theirs, goal } in rows() {
@@ -78,7 +79,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// With the unit that suits it.
+/// Prints a figure with the unit that suits it.
 fn shown(nanoseconds: Option<&f64>) -> String {
     match nanoseconds {
         None => String::new(),

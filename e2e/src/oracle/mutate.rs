@@ -1,4 +1,4 @@
-//! What the admission controller answers to a request, and who then submits.
+//! Gets the admission controller's answer to a request, and the submitter that results.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::{ConfigMaps, Oracle, Subject, null_is_empty};
 
-/// A request for admission, and what the admission controller has seen before.
+/// A request for admission, and the objects that the admission controller has seen before.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MutateQuestion {
-    /// Where its configuration is read from.
+    /// The `ConfigMap`s with its configuration.
     #[serde(flatten)]
     pub maps: ConfigMaps,
     /// `CREATE` or `UPDATE`.
@@ -21,20 +21,20 @@ pub struct MutateQuestion {
     pub kind: String,
     /// The object's namespace.
     pub namespace: String,
-    /// Who asks.
+    /// The requester.
     #[serde(flatten)]
     pub subject: Subject,
     /// The pod, or the pod template of a workload.
     pub pod: PodFacts,
     /// The same before an update.
     pub old_pod: PodFacts,
-    /// Annotations of the namespace; `None` where it has not been seen.
+    /// Annotations of the namespace; `None` when it has not been seen.
     pub namespace_annotations: Option<BTreeMap<String, String>>,
-    /// Annotations of the pod's `PriorityClass`; `None` where it has not been seen.
+    /// Annotations of the pod's `PriorityClass`; `None` when it has not been seen.
     pub priority_class_annotations: Option<BTreeMap<String, String>>,
 }
 
-/// What the admission controller reads of a pod.
+/// The fields of a pod that the admission controller reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodFacts {
@@ -54,9 +54,9 @@ pub struct PodFacts {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MutateAnswer {
-    /// Whether the request is allowed.
+    /// True when the request is allowed.
     pub allowed: bool,
-    /// Why not.
+    /// The reason for a refusal.
     pub message: String,
     /// The JSON patch as it is sent, `null` for none.
     pub patch: Value,
@@ -68,7 +68,7 @@ pub struct MutateAnswer {
     pub annotations: BTreeMap<String, String>,
     /// `spec.schedulerName` with the patch.
     pub scheduler_name: String,
-    /// Who submits the patched pod, as the shim tells the scheduler.
+    /// The submitter of the patched pod, as the shim reports it to the scheduler.
     pub user: String,
     /// The groups that go with it.
     #[serde(deserialize_with = "null_is_empty")]
@@ -78,7 +78,8 @@ pub struct MutateAnswer {
     pub panic: String,
 }
 
-/// Returns a message without its wording where it says that a `user.info` cannot be read: ours is not Go's.
+/// Returns a message without its wording when it is about an unreadable `user.info`, because our wording is
+/// not Go's.
 pub fn without_wording(message: String) -> String {
     let begins = [
         "yunikorn.apache.org/user.info cannot be read: ",
@@ -90,14 +91,14 @@ pub fn without_wording(message: String) -> String {
 }
 
 impl Oracle {
-    /// Requests for admission.
+    /// Answers requests for admission.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn mutate(&self, questions: &[MutateQuestion]) -> Result<Vec<MutateAnswer>> {
         self.ask("mutate", questions)
     }
 }
 
-/// Go writes a nil map as `null`.
+/// Reads a map; Go writes a nil map as `null`.
 fn null_is_none<'de, D>(deserializer: D) -> std::result::Result<BTreeMap<String, String>, D::Error>
 where
     D: serde::Deserializer<'de>,

@@ -1,7 +1,8 @@
-//! Access to queues: what a path leads to, and who may submit to it and administer it.
+//! Compares access to queues: the queue that a path leads to, and the users who may submit to it and
+//! administer it.
 //!
-//! Each input is a tree of queues with questions about it. There are no placement rules, so that the applications which the oracle submits
-//! beside its answers create no queues.
+//! Each input is a tree of queues with questions about it. There are no placement rules, so the applications
+//! that the oracle submits beside its answers create no queues.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ fn the_model_decides_about_queues_as_yunikorn_does() -> Result<()> {
     })
 }
 
-/// Agreement about questions that all have the same answer would be worth little.
+/// Agreement about cases that all have the same answer would be worth little.
 #[test]
 fn the_drawn_questions_have_every_answer() -> Result<()> {
     const ANSWERS: [&str; 11] = [
@@ -83,7 +84,7 @@ fn the_drawn_questions_have_every_answer() -> Result<()> {
     Ok(())
 }
 
-/// `tests/vectors/yunikorn-access.jsonl`, which the unit tests believe.
+/// `tests/vectors/yunikorn-access.jsonl`, on which the unit tests rely.
 #[test]
 fn access_to_drawn_queues() -> Result<()> {
     let questions = draw(120, &question())?;
@@ -104,7 +105,7 @@ fn row(query: &AccessQuery, decision: &Decision) -> Value {
     json!({"user": query.subject.user, "groups": groups, "queue": query.queue, "nearest": nearest, "is": is})
 }
 
-/// The tree that a scheduler runs after it has started with the text; `None` when it does not start.
+/// Returns the tree that a scheduler runs after it has started with the text; `None` when it does not start.
 fn tree(text: &str) -> Option<Tree> {
     let verdict = verdict(text, &[]);
     if verdict.starts.is_err() {
@@ -133,13 +134,13 @@ fn difference(question: &AccessQuestion, answer: &AccessAnswer) -> Option<String
     })
 }
 
-/// All that is compared.
+/// The values that are compared.
 #[derive(Debug, PartialEq, Eq)]
 struct Told {
     nearest: String,
     exists: bool,
     leaf: bool,
-    /// To submit, and to administer.
+    /// The rights to submit, and to administer.
     rights: [bool; 2],
 }
 
@@ -180,7 +181,7 @@ fn question() -> impl Strategy<Value = AccessQuestion> {
     })
 }
 
-/// The paths of a queue and all below it, as written.
+/// Collects the paths of a queue and all below it, as written.
 fn collect(queue: &Value, above: &str, paths: &mut Vec<String>) {
     let name = queue["name"].as_str().unwrap_or_default();
     let path = if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };

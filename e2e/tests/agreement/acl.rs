@@ -1,4 +1,4 @@
-//! ACL strings: who is in force, by activation; what passes, by validation.
+//! Compares ACL strings: the names in force, by activation, and the texts that pass, by validation.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use yunikorn::acl::{self, Acl, Names};
 
 use super::agree;
 
-/// Pieces of ACLs: names that are valid, names that are not, separators, and what looks like one of them.
+/// Pieces of ACLs: names that are valid, names that are not, separators, and lookalikes of these.
 const PIECES: [&str; 36] = [
     "alice",
     "bob",
@@ -74,7 +74,7 @@ fn the_model_reads_acls_as_yunikorn_does() -> Result<()> {
     })
 }
 
-/// What is printed is accepted by both of `YuniKorn`'s parsers, and means what it meant.
+/// Both of `YuniKorn`'s parsers accept the printed text, and it keeps its meaning.
 #[test]
 fn yunikorn_reads_what_the_model_prints() -> Result<()> {
     agree(20_000, &acls(), |inputs| {

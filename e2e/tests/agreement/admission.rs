@@ -1,4 +1,5 @@
-//! The `accessControl` keys: what the admission controller holds, and whom it lets speak in somebody's name.
+//! Compares the `accessControl` keys: the values that the admission controller uses, and the users whom it
+//! lets set another's name.
 
 use std::collections::BTreeMap;
 
@@ -108,7 +109,7 @@ fn hold(keys: &BTreeMap<String, String>, subjects: &[Subject]) -> AdmissionAnswe
     }
 }
 
-/// A list that is written is the list that is held, element by element.
+/// The admission controller reads the lists that the model writes, element by element.
 #[test]
 fn the_admission_controller_reads_the_lists_the_model_writes() -> Result<()> {
     let element = prop_oneof![

@@ -1,4 +1,4 @@
-//! Configurations: valid, startable, reloadable, and what they say.
+//! Compares configurations: validity, start, reload, and content.
 
 use anyhow::{Result, ensure};
 use proptest::collection::vec;
@@ -10,7 +10,7 @@ use yunikorn::config::{ReloadError, checksum, verdict};
 use super::samples::texts;
 use super::{agree, fixture};
 
-/// What the oracle reloads from: `YuniKorn`'s built-in configuration.
+/// The partitions of the configuration from which the oracle reloads, `YuniKorn`'s built-in one.
 const ACTIVE: &[&str] = &["default"];
 
 #[test]
@@ -80,13 +80,13 @@ fn difference(text: &str, answer: &ConfigAnswer) -> Option<String> {
     (hashed && checksum(text) != answer.checksum).then(|| format!("{text}\n    the checksums differ"))
 }
 
-/// A refusal, where that of a YAML reader may have other words.
+/// Returns a refusal without the wording of the YAML reader, which may differ.
 pub(super) fn worded(refusal: &str) -> String {
     if refusal.starts_with("yaml: ") { "yaml".to_owned() } else { refusal.to_owned() }
 }
 
-/// Mostly one of the first, sometimes one of the second: a text of many parts shall be right as a whole often enough. Boxed, like
-/// all that follow, since their sum is more than a test's stack holds.
+/// Mostly one of the first, sometimes one of the second: a text of many parts has to be right as a whole
+/// often enough. It is boxed, like all that follow, because their sum is more than a test's stack holds.
 fn mostly(right: &[&'static str], wrong: &[&'static str]) -> BoxedStrategy<String> {
     prop_oneof![
         40 => prop::sample::select(right.to_vec()),
@@ -96,12 +96,12 @@ fn mostly(right: &[&'static str], wrong: &[&'static str]) -> BoxedStrategy<Strin
     .boxed()
 }
 
-/// Nothing, or once in `odds` what `inner` draws.
+/// Generates nothing, or once in `odds` a text of `inner`.
 fn once_in(odds: u32, inner: impl Strategy<Value = String> + 'static) -> BoxedStrategy<String> {
     prop_oneof![odds - 1 => Just(String::new()), 1 => inner].boxed()
 }
 
-/// Texts in the shape of a configuration.
+/// Generates texts in the shape of a configuration.
 fn configuration() -> BoxedStrategy<String> {
     let head = mostly(&["", "---\n", "# c\n", "\u{feff}"], &["other: 1\n", "- "]);
     (head, partition("default"), once_in(6, partition("gpu")), once_in(20, partition("default")))
@@ -232,7 +232,7 @@ fn queue_name() -> BoxedStrategy<String> {
     prop_oneof![1 => named, 2 => "[qrQ][a-z]{2}"].boxed()
 }
 
-/// Lines of a queue, no key twice but by accident.
+/// Generates lines of a queue, no key twice except by accident.
 fn properties(indent: usize, resources: bool) -> BoxedStrategy<String> {
     let acl = || {
         mostly(
@@ -315,7 +315,7 @@ fn properties(indent: usize, resources: bool) -> BoxedStrategy<String> {
         .boxed()
 }
 
-/// A sample with a few lines, words or characters changed.
+/// Generates a sample with a few lines, words or characters changed.
 pub(super) fn damaged() -> impl Strategy<Value = String> {
     let samples: Vec<String> = texts().into_values().collect();
     (prop::sample::select(samples), vec(damage(), 1..4))

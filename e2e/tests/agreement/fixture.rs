@@ -1,4 +1,5 @@
-//! Fixtures of the unit tests that are drawn here and answered by the oracle. `UPDATE=1` writes them anew.
+//! Maintains fixtures of the unit tests that are drawn here and answered by the oracle. `UPDATE=1` writes
+//! them anew.
 
 use std::fs;
 
@@ -7,7 +8,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
 
-/// So many inputs, the same each time.
+/// Draws so many inputs, the same each time.
 pub(super) fn draw<S: Strategy>(count: usize, inputs: &S) -> Result<Vec<S::Value>> {
     let mut runner = TestRunner::deterministic();
     (0..count)

@@ -1,4 +1,4 @@
-//! Who requests come from: the model's user cache and `YuniKorn`'s, over whole histories.
+//! Compares the identities of requesters: the model's user cache and `YuniKorn`'s, over whole histories.
 
 use anyhow::{Result, ensure};
 use jiff::Timestamp;
@@ -48,7 +48,7 @@ fn answers(question: &IdentityQuestion) -> Vec<IdentityAnswer> {
     claims
         .map(|(ClaimQuestion { subject, force }, hour)| {
             let claim = Claim { user: &subject.user, groups: &subject.groups, forced: *force };
-            // Whatever time goes by, 1.8 does not notice.
+            // Version 1.8 ignores how much time has passed.
             let now = Timestamp::from_second(hour * 3600).unwrap_or(Timestamp::UNIX_EPOCH);
             match cache.identify(claim, resolver, now) {
                 Ok(identity) => {
@@ -72,7 +72,7 @@ fn the_model_remembers_users_as_yunikorn_does() -> Result<()> {
     })
 }
 
-/// A history that shows the rules one after another.
+/// Returns a history that shows the rules one after another.
 fn told() -> IdentityQuestion {
     let claims: [(&str, &[&str], bool); 19] = [
         ("alice", &[], false),
@@ -102,7 +102,7 @@ fn told() -> IdentityQuestion {
     IdentityQuestion { resolver: String::new(), claims: claims.collect() }
 }
 
-/// The fixture of the unit tests: that one and some of these histories, always the same, with `YuniKorn`'s answers.
+/// The fixture of the unit tests: that history and some of these, always the same, with `YuniKorn`'s answers.
 #[test]
 fn the_fixture_is_what_yunikorn_answers() -> Result<()> {
     let mut questions = vec![told()];

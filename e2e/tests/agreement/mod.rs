@@ -1,8 +1,9 @@
-//! queuewarden's model of `YuniKorn` and `YuniKorn` itself, on the same inputs; and so its model of YARN and Hadoop itself.
+//! Compares queuewarden's model of `YuniKorn` with `YuniKorn` itself on the same inputs, and its model of
+//! YARN with Hadoop itself.
 //!
-//! Each test draws random inputs, asks the oracle about all of them at once, and compares. `QUEUEWARDEN_E2E_CASES` is the number
-//! of inputs per test, `QUEUEWARDEN_E2E_SEED` draws the same inputs again; a failure names both, and the smallest input
-//! it could find.
+//! Each test draws random inputs, sends all of them to the oracle at once, and compares.
+//! `QUEUEWARDEN_E2E_CASES` is the number of inputs per test, `QUEUEWARDEN_E2E_SEED` draws the same inputs
+//! again; a failure names both, and the smallest input it could find.
 
 mod access;
 mod acl;
@@ -32,23 +33,23 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 const CASES: &str = "QUEUEWARDEN_E2E_CASES";
 const SEED: &str = "QUEUEWARDEN_E2E_SEED";
-/// Inputs drawn before the oracle is asked.
+/// Inputs drawn before the oracle is queried.
 const BATCH: usize = 2_000;
-/// How many differences are worth reading at once.
+/// Most differences that are printed.
 const SHOWN: usize = 5;
 
-/// How many inputs are drawn, and from where.
+/// The number of inputs, and the source of randomness.
 pub(crate) struct Draw {
-    /// How many.
+    /// The number of inputs.
     pub(crate) cases: usize,
-    /// What draws the same again.
+    /// The seed that draws the same inputs again.
     pub(crate) seed: u64,
-    /// What draws.
+    /// The runner that draws the inputs.
     pub(crate) runner: TestRunner,
 }
 
 impl Draw {
-    /// As the environment says; `usual` inputs if it does not.
+    /// Reads the environment; `usual` inputs if it sets no number.
     pub(crate) fn of(usual: usize) -> Result<Self> {
         let cases = number(CASES)?.map_or(Ok(usual), usize::try_from)?;
         let seed = number(SEED)?.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
@@ -59,8 +60,8 @@ impl Draw {
     }
 }
 
-/// Draws `usual` inputs (or as many as the environment says) and lets `compare` find out in which of them model and oracle
-/// differ: it answers, for each input, with the difference.
+/// Draws `usual` inputs (or as many as the environment sets) and lets `compare` find those in which model and
+/// oracle differ: it returns the difference for each input.
 fn agree<S>(
     usual: usize,
     inputs: &S,

@@ -1,4 +1,5 @@
-//! Requests for admission: the model's answer and the admission controller's, patch for patch, and who then submits.
+//! Compares requests for admission: the model's answer and the admission controller's, patch for patch, and
+//! the submitter that results.
 
 use std::collections::BTreeMap;
 
@@ -103,7 +104,7 @@ fn owned(pairs: &[(&str, &str)]) -> Texts {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-/// JSON, nearly always of the right shape, and then sometimes with a character too few or too many.
+/// Generates JSON, nearly always of the right shape, and then sometimes with a character too few or too many.
 fn json_text() -> impl Strategy<Value = String> {
     let text = r#""([a-zé😀<&\x7f ]|\\["\\/bfnrt]|\\u00[0-9a-fA-F]{2}|\\u(d83d|DE00|2028)){0,4}""#;
     let scalar = prop_oneof![
@@ -176,12 +177,12 @@ fn pod() -> impl Strategy<Value = PodFacts> {
     })
 }
 
-/// Before an update a pod is often what it is after it.
+/// Generates a pod and its state before an update, which are often the same.
 fn pods() -> impl Strategy<Value = (PodFacts, PodFacts)> {
     prop_oneof![pod().prop_map(|pod| (pod.clone(), pod)), (pod(), pod())]
 }
 
-/// Requests for admission, with the keys that are in force.
+/// Generates requests for admission, with the keys that are in force.
 pub(crate) fn questions() -> impl Strategy<Value = MutateQuestion> {
     let flags = select(vec!["true", "false", "True", ""]);
     let flag = (select(vec![ENABLE_YUNIKORN, GENERATE_APP_ID, "x"]), flags);
@@ -218,7 +219,7 @@ pub(crate) fn questions() -> impl Strategy<Value = MutateQuestion> {
     )
 }
 
-/// The model's answer in the oracle's form.
+/// Returns the model's answer in the oracle's form.
 fn answer(question: &MutateQuestion) -> MutateAnswer {
     let keys = question.maps.configs.clone().unwrap_or_default().data;
     let group = match question.kind.as_str() {
@@ -278,7 +279,7 @@ fn model_pod(facts: &PodFacts) -> Pod {
     }
 }
 
-/// A field that nobody knows, nested about as deeply as Go reads.
+/// Generates an unknown field, nested about as deeply as Go reads.
 fn deep() -> impl Strategy<Value = String> {
     let brackets = select(vec![("[", "]"), ("{\"[\":", "}"), ("[\"\\\"[\",", "]")]);
     (brackets, 9_990_usize..10_010).prop_map(|((open, close), depth)| {
@@ -286,7 +287,7 @@ fn deep() -> impl Strategy<Value = String> {
     })
 }
 
-/// Pods whose requester may set any `user.info`, with odd ones.
+/// Generates pods with odd values of `user.info`, whose requester may set any.
 fn odd_user_infos() -> impl Strategy<Value = MutateQuestion> {
     let string =
         r#""([a\x1f\x7f\u{fffd}\u{d7ff}é]|\\u(d8|DC)[0-9a-f]{2}|\\u00[01][0-9a-f]|\\[nux"\\]){0,5}""#;
@@ -335,7 +336,8 @@ fn the_model_answers_requests_as_the_admission_controller_does() -> Result<()> {
     agree(2_000, &questions(), differences)
 }
 
-/// The fixture of the unit tests: some of these requests, always the same, with the admission controller's answers.
+/// The fixture of the unit tests: some of these requests, always the same, with the admission controller's
+/// answers.
 #[test]
 fn the_fixture_is_what_the_admission_controller_answers() -> Result<()> {
     let questions = fixture::draw(300, &questions())?;

@@ -1,7 +1,7 @@
-//! Placement: where an application lands, or with which words it is rejected.
+//! Compares placement: the queue in which an application lands, or the words of its rejection.
 //!
-//! Each input is a configuration and a few applications that are submitted one after the other, so that later ones meet the queues
-//! which earlier ones created.
+//! Each input is a configuration and a few applications that are submitted one after the other, so later ones
+//! meet the queues that earlier ones created.
 
 use std::collections::BTreeMap;
 
@@ -82,7 +82,7 @@ fn way_of(placement: &Placement) -> &'static str {
     }
 }
 
-/// The tree that a scheduler runs after it has started with the text; `None` when it does not start.
+/// Returns the tree that a scheduler runs after it has started with the text; `None` when it does not start.
 fn tree(text: &str) -> Option<Tree> {
     let verdict = verdict(text, &[]);
     if verdict.starts.is_err() {
@@ -139,7 +139,8 @@ fn difference(question: &AccessQuestion, answer: &AccessAnswer) -> Option<String
         .then(|| format!("{}\n    crashes: {crashed}, YuniKorn: {:?}", question.text, answer.panic))
 }
 
-/// What is known about somebody when the scheduler crashed and there are no answers: without a resolver, groups are the user's name.
+/// Returns the decision about a user when the scheduler crashed and there are no answers: without a resolver,
+/// groups are the user's name.
 fn unanswered(subject: &Subject) -> Decision {
     let known = !subject.user.is_empty() && (subject.groups.is_empty() || is_user(&subject.user));
     let groups = if subject.groups.is_empty() { vec![subject.user.clone()] } else { subject.groups.clone() };
@@ -268,7 +269,7 @@ fn query() -> impl Strategy<Value = AccessQuery> {
     })
 }
 
-/// Of two names that differ in case only Go picks any one.
+/// Removes tags whose names differ in case only, because Go picks any one of them.
 fn unambiguous(tags: BTreeMap<&str, &str>) -> BTreeMap<String, String> {
     let lower: BTreeMap<String, (&str, &str)> =
         tags.into_iter().map(|(name, value)| (name.to_lowercase(), (name, value))).collect();

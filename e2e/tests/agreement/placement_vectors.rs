@@ -1,6 +1,7 @@
-//! `tests/vectors/yunikorn-placement.json`, which the unit tests of placement believe: it is still what `YuniKorn` answers.
+//! Checks that `tests/vectors/yunikorn-placement.json`, on which the unit tests of placement rely, still has
+//! `YuniKorn`'s answers.
 //!
-//! With `UPDATE=1` the answers are written into it. New rows need their question alone.
+//! With `UPDATE=1` the answers are written into it. New rows need only their question.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,7 +26,7 @@ struct Configuration {
     rows: Vec<Row>,
 }
 
-/// One application, asked about in a scheduler of its own.
+/// One application, decided in a scheduler of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Row {
     user: String,
@@ -36,7 +37,7 @@ struct Row {
     answer: Answer,
 }
 
-/// What is not so is left out.
+/// The answer; a field that does not hold is left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Answer {
@@ -48,7 +49,7 @@ struct Answer {
     resolved: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     nearest: String,
-    /// Of the nearest queue: `exact`, `leaf`, `submit`, `admin`.
+    /// The facts about the nearest queue: `exact`, `leaf`, `submit`, `admin`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     is: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -116,7 +117,7 @@ impl Answer {
 }
 
 impl Vectors {
-    /// One line for each row.
+    /// Returns one line for each row.
     fn text(&self) -> Result<String> {
         let mut text =
             format!("{{\n\"source\": {},\n\"configurations\": [", serde_json::to_string(&self.source)?);

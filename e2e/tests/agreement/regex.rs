@@ -1,4 +1,4 @@
-//! Regular expressions: Go's decision, or a refusal, never a decision of our own.
+//! Compares regular expressions: the model gives Go's decision, or a refusal, never a decision of its own.
 
 use anyhow::{Result, ensure};
 use go_compat::go_regex::{GoRegex, Verdict};
@@ -89,7 +89,7 @@ const PIECES: [&str; 76] = [
     "\\C",
 ];
 
-/// Parts of which people make expressions for the names of users, groups and namespaces.
+/// Parts from which people make expressions for the names of users, groups and namespaces.
 const USUAL_PIECES: [&str; 40] = [
     "alice",
     "bob",
@@ -165,7 +165,7 @@ fn usual_patterns_match_as_in_go() -> Result<()> {
     compare(4_000, usual_patterns(), 2)
 }
 
-/// Compares with Go. Of the patterns that Go takes, at most so many percent may be unjudged.
+/// Compares with Go. Of the patterns that Go accepts, at most so many percent may be undecided.
 fn compare(cases: usize, patterns: impl Strategy<Value = String>, most_unjudged: usize) -> Result<()> {
     let judged = Cell::new((0_usize, 0_usize));
     agree(cases, &(patterns, subjects()), |inputs| {

@@ -1,4 +1,5 @@
-//! What queuewarden renders, as `YuniKorn` reads it: the one ACL that was asked for, and nothing else.
+//! Compares the configuration that queuewarden renders, as `YuniKorn` reads it: exactly one ACL is changed as
+//! intended.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,9 +20,10 @@ use super::samples::texts;
 
 const GRANTED: &str = "sue devs";
 
-/// Samples that `YuniKorn` accepts and in which queuewarden refuses to set the ACL of a queue, loudly, with the diagnostic's code.
+/// Samples that `YuniKorn` accepts and in which queuewarden refuses to set the ACL of a queue, with the
+/// diagnostic's code.
 const REFUSED: [(&str, &str, &str); 2] = [
-    // The value to set is an anchor's, so it stands for other queues' values, too.
+    // The value to set is an anchor's, so it is the value of other queues, too.
     ("anchors-shared-acl.yaml", "root.north", "QW2004"),
     ("yunikorn/anchor-merge.yaml", "root", "QW2004"),
 ];
@@ -46,7 +48,7 @@ fn one_queue_acl_changes_one_value_of_every_sample() -> Result<()> {
         let accepted = [&before.validate_error, &before.start_error, &before.reload_error]
             .iter()
             .all(|error| error.is_empty());
-        // Nothing is written over a base that hides what follows a checksum from the scheduler.
+        // Nothing is written over a base that hides the text after a checksum from the scheduler.
         if accepted && !text.is_empty() && !contains_checksum_marker(text) {
             cases.extend(grants(name, text, &before)?);
         }
@@ -69,7 +71,7 @@ fn one_queue_acl_changes_one_value_of_every_sample() -> Result<()> {
     Ok(())
 }
 
-/// A case for each queue of partition `default` whose ACL can be set.
+/// Returns a case for each queue of partition `default` whose ACL can be set.
 fn grants(name: &str, text: &str, before: &ConfigAnswer) -> Result<Vec<Case>> {
     let config =
         verdict(text, &["default"]).config.with_context(|| format!("the model does not read {name}"))?;
@@ -151,7 +153,7 @@ fn entry<S, M>(name: &str, spec: S) -> Entry<S, M> {
     Entry { meta: Meta { name: name.to_owned(), ..Meta::default() }, spec: Ok(spec), in_force: None }
 }
 
-/// The place of a queue's submit ACL in `YuniKorn`'s JSON, made if it is empty.
+/// Returns a queue's submit ACL in `YuniKorn`'s JSON, added if it is empty.
 fn submit_acl<'a>(config: &'a mut Value, path: &str) -> Option<&'a mut Value> {
     let partitions = config.get_mut("Partitions")?.as_array_mut()?;
     let mut level = partitions.iter_mut().find(|partition| partition["Name"] == "default")?;
@@ -164,7 +166,7 @@ fn submit_acl<'a>(config: &'a mut Value, path: &str) -> Option<&'a mut Value> {
     Some(level.as_object_mut()?.entry("SubmitACL").or_insert(Value::Null))
 }
 
-/// Equal but for the checksum of the text.
+/// Returns whether both are equal except for the checksum of the text.
 fn same(one: &Value, other: &Value) -> bool {
     let fields = |config: &Value| {
         config.as_object().map(|fields| {

@@ -1,4 +1,4 @@
-//! Configurations as people write them: `tests/samples` of the repository.
+//! Compares configurations as people write them: `tests/samples` of the repository.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::fixture::hold;
 
 use super::config::worded;
 
-/// Every sample by its name below `tests/samples`.
+/// Returns every sample by its name below `tests/samples`.
 pub(crate) fn texts() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/samples");
     let mut texts = BTreeMap::new();
@@ -54,7 +54,8 @@ fn the_model_judges_the_samples_as_yunikorn_does() -> Result<()> {
     Ok(())
 }
 
-/// `tests/vectors/yunikorn-samples.jsonl`, which the unit tests believe: the verdict on every sample, and its checksum.
+/// `tests/vectors/yunikorn-samples.jsonl`, on which the unit tests rely: the verdict on every sample, and its
+/// checksum.
 #[test]
 fn the_verdicts_on_the_samples_are_recorded() -> Result<()> {
     let texts = texts();

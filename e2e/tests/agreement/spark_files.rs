@@ -1,4 +1,5 @@
-//! spark-defaults.conf: the importer against Spark's own reading of the file, and what it would write against what Spark makes of that.
+//! Compares spark-defaults.conf: the importer with Spark's own reading of the file, and the importer's output
+//! with Spark's reading of that.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +73,7 @@ fn line() -> impl Strategy<Value = String> {
         .prop_map(|(before, key, between, value, end)| [before, key, between, &value, end].concat())
 }
 
-/// The switch is on in most of them.
+/// Generates files; the switch is on in most of them.
 fn files() -> impl Strategy<Value = (String, Vec<Subject>)> {
     let switch = prop_oneof![4 => Just("spark.acls.enable true\n"), 1 => Just("")];
     let subject =
@@ -94,7 +95,7 @@ fn question(file: String, subjects: &[Subject]) -> SparkQuestion {
     }
 }
 
-/// The importer's reading; `None` where it refuses.
+/// Returns the importer's reading; `None` when it refuses.
 fn model(tree: &Tree, spark: Option<&Spark>, findings: &[Finding], subjects: &[Subject]) -> SparkFileAnswer {
     let has = |code| findings.iter().any(|finding| finding.diagnostic.code == code);
     let Some(spark) = spark else {
@@ -126,7 +127,7 @@ fn spark_defaults_are_imported_as_spark_reads_them() -> Result<()> {
             let spark = Spark::read(&[file], &mut findings);
             questions.push(question(file.clone(), subjects));
             models.push((model(&tree, spark.as_ref(), &findings, subjects), findings));
-            // What would be written, to Spark again. It is switched on.
+            // The importer's output goes to Spark again. It is switched on.
             let carried = spark.map(|spark| carry(&spark, &Options::default(), &mut Vec::new()).properties());
             questions.push(question(carried.unwrap_or_default(), subjects));
         }

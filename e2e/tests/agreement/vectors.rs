@@ -1,4 +1,5 @@
-//! The fixtures in `tests/vectors`, which the unit tests believe: each of them is still what `YuniKorn` answers.
+//! Checks that the fixtures in `tests/vectors`, on which the unit tests rely, still have `YuniKorn`'s
+//! answers.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::Oracle;
@@ -53,7 +54,7 @@ fn configurations() -> Result<()> {
     for row in rows(&long, "rows")? {
         expected.push((text(row, "yaml"), ["validate", "start", "reload"].map(|key| text(row, key)), None));
     }
-    // The fixtures ask below the level where an empty text becomes the built-in one; the oracle asks above.
+    // The fixtures are below the level where an empty text becomes the built-in one; the oracle is above.
     expected.retain(|(text, ..)| !text.is_empty());
 
     let questions: Vec<ConfigQuestion> = expected
@@ -77,7 +78,8 @@ fn configurations() -> Result<()> {
     Ok(())
 }
 
-/// Of several wrong quantities Go reports the one that its random order of maps brings first.
+/// Removes what depends on chance: of several wrong quantities Go reports the first in its random order of
+/// maps.
 fn settled(error: String) -> String {
     if error.starts_with("invalid quantity") { "invalid quantity".to_owned() } else { error }
 }
@@ -86,7 +88,7 @@ fn answers(answer: &ConfigAnswer) -> [String; 3] {
     [&answer.validate_error, &answer.start_error, &answer.reload_error].map(Clone::clone)
 }
 
-/// The fixtures have their own words for a reload that never ends.
+/// Translates the oracle's word for a reload that never ends to that of the fixtures.
 fn hang(error: &str) -> String {
     if error == "HANG" || error.starts_with("!!! DEADLOCK") { DEADLOCK.to_owned() } else { error.to_owned() }
 }
@@ -137,12 +139,13 @@ fn decode(rows: &[Value], into: YamlTarget) -> Result<Vec<YamlAnswer>> {
     Oracle::get()?.yaml(&questions)
 }
 
-/// The tree of a text; null where there is no document.
+/// Returns the tree of a text; null when there is no document.
 pub(super) fn tree_of(answer: &YamlAnswer) -> Value {
     answer.value.pointer("/children/0").map_or(Value::Null, tree)
 }
 
-/// The oracle's tree in the form of the fixtures: the style and text of a scalar, the name of an alias, or what is in a collection.
+/// Returns the oracle's tree in the form of the fixtures: the style and text of a scalar, the name of an
+/// alias, or the content of a collection.
 fn tree(node: &Value) -> Value {
     let children = || node["children"].as_array().into_iter().flatten().map(tree).collect::<Vec<_>>();
     let mut shown = match node["kind"].as_str() {
@@ -158,7 +161,7 @@ fn tree(node: &Value) -> Value {
     shown
 }
 
-/// Numbers compare by value: Go writes large floats without an exponent.
+/// Compares numbers by value: Go writes large floats without an exponent.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Object(left), Value::Object(right)) => {

@@ -1,4 +1,5 @@
-//! The YAML reader beside Go's: the same tree, the same values, or a refusal; and edits that Go reads as they were meant.
+//! Compares the YAML reader with Go's: the same tree, the same values, or a refusal; and edits that Go reads
+//! as they were meant.
 
 use std::cell::Cell;
 
@@ -52,7 +53,7 @@ fn mutated_texts_have_the_acls_that_yunikorn_reads() -> Result<()> {
     agree(2_000, &mutated(), |texts| {
         let answers = ask(texts)?;
         let wrong = texts.iter().zip(&answers).map(|(text, answer)| {
-            // Of an empty text, which it replaces, it shows nothing.
+            // It replaces an empty text, and shows nothing of it.
             let config = verdict(text, &[]).config.filter(|_| !text.is_empty())?;
             let read = acls_of(&answer.config);
             let queues = config.partitions.iter().flat_map(|partition| {
@@ -70,7 +71,7 @@ fn mutated_texts_have_the_acls_that_yunikorn_reads() -> Result<()> {
     })
 }
 
-/// Inputs of others, fetched and not kept: what they test is more of YAML than configurations use.
+/// Cases from elsewhere, fetched and not stored: they test more of YAML than configurations use.
 #[test]
 fn cases_of_the_yaml_test_suite_are_read_as_go_reads_them_or_refused() -> Result<()> {
     let mut texts = Vec::new();
@@ -139,7 +140,7 @@ fn edits_change_for_go_what_they_name_and_nothing_else() -> Result<()> {
     Ok(())
 }
 
-/// A sample with a few lines or characters changed, removed or repeated, as by a slip.
+/// Generates a sample with a few lines or characters changed, removed or repeated, as by a mistake.
 fn mutated() -> impl Strategy<Value = String> {
     let sure = |text: &String| parse(text).err().is_none_or(|problem| problem.code != UNSURE);
     let samples: Vec<String> = texts().into_values().filter(sure).collect();
@@ -180,14 +181,14 @@ fn mutate(text: &str, kind: u8, at: prop::sample::Index, other: prop::sample::In
     if kind < 5 { lines.concat() } else { characters.into_iter().collect() }
 }
 
-/// The first documents of texts, as Go reads them.
+/// Returns the first documents of texts, as Go reads them.
 fn trees(texts: &[String]) -> Result<Vec<YamlAnswer>> {
     let questions: Vec<YamlQuestion> =
         texts.iter().map(|text| YamlQuestion { text: text.clone(), into: YamlTarget::Nodes }).collect();
     Oracle::get()?.yaml(&questions)
 }
 
-/// The difference between our reading and Go's, if it is not one that is allowed: to be unsure.
+/// Returns the difference between our reading and Go's, if it is not the allowed one: to be unsure.
 fn difference(text: &str, answer: &YamlAnswer) -> Option<String> {
     let read = match parse(text) {
         Ok(root) => Ok(root.as_ref().map_or(Value::Null, shown)),
@@ -201,7 +202,7 @@ fn difference(text: &str, answer: &YamlAnswer) -> Option<String> {
     }
 }
 
-/// A node in the form of [`tree_of`].
+/// Prints a node in the form of [`tree_of`].
 fn shown(node: &Node) -> Value {
     if let Some(name) = node.alias() {
         return json!({ "alias": name });
@@ -229,7 +230,7 @@ fn style_name(style: Style) -> &'static str {
     }
 }
 
-/// An edit of a mapping in the text, and what it makes of the text; `None` where it is refused.
+/// Returns an edit of a mapping in the text, and the text after it; `None` when it is refused.
 fn edited(text: &str, dice: u64) -> Option<(Edit, String)> {
     let mut random = fastrand::Rng::with_seed(dice);
     let root = parse(text).ok()??;
@@ -254,7 +255,7 @@ fn edited(text: &str, dice: u64) -> Option<(Edit, String)> {
     Some((edit, result))
 }
 
-/// The paths of all mappings below a node, with the keys whose values are scalars.
+/// Collects the paths of all mappings below a node, with the keys whose values are scalars.
 fn mappings(node: &Node, path: &mut Vec<Step>, found: &mut Vec<(Vec<Step>, Vec<String>)>) {
     match &node.kind {
         KindIn::Scalar { .. } => {}
@@ -281,8 +282,8 @@ fn mappings(node: &Node, path: &mut Vec<Step>, found: &mut Vec<(Vec<Step>, Vec<S
     }
 }
 
-/// Returns whether Go reads the value that was set, or nothing where it was removed, and all else as before. `None` where the path leads
-/// nowhere.
+/// Returns whether Go reads the value that was set, or nothing if it was removed, and all else as before.
+/// `None` when the path leads nowhere.
 fn is_made(edit: &Edit, before: &YamlAnswer, after: &YamlAnswer) -> Option<bool> {
     let (mut before, mut after) = (tree_of(before), tree_of(after));
     take(follow(&mut before, &edit.path)?, &edit.key);
@@ -291,7 +292,7 @@ fn is_made(edit: &Edit, before: &YamlAnswer, after: &YamlAnswer) -> Option<bool>
     Some(set == edit.value.clone().map(Some) && before == after)
 }
 
-/// The keys and values, in turn, of the mapping that a path leads to.
+/// Returns the keys and values, in turn, of the mapping at a path.
 fn follow<'v>(mut node: &'v mut Value, path: &[Step]) -> Option<&'v mut Vec<Value>> {
     for step in path {
         node = match step {
@@ -306,7 +307,7 @@ fn follow<'v>(mut node: &'v mut Value, path: &[Step]) -> Option<&'v mut Vec<Valu
     node.get_mut("mapping")?.as_array_mut()
 }
 
-/// Removes a key from a mapping; its value.
+/// Removes a key from a mapping, and returns its value.
 fn take(pairs: &mut Vec<Value>, key: &str) -> Option<Value> {
     let index = position(pairs, key)?;
     pairs.remove(index);
@@ -317,13 +318,13 @@ fn position(pairs: &[Value], key: &str) -> Option<usize> {
     (0..pairs.len()).step_by(2).find(|index| pairs.get(*index).and_then(scalar) == Some(key))
 }
 
-/// The content of a scalar that Go reads as a string.
+/// Returns the content of a scalar that Go reads as a string.
 fn scalar(node: &Value) -> Option<&str> {
     let styles = [Style::Plain, Style::SingleQuoted, Style::DoubleQuoted, Style::Literal, Style::Folded];
     styles.into_iter().find_map(|style| node[style_name(style)].as_str())
 }
 
-/// Every queue of `YuniKorn`'s JSON: its partition and path, its submit and its admin ACL.
+/// Returns every queue of `YuniKorn`'s JSON: its partition and path, its submit and its admin ACL.
 fn acls_of(config: &Value) -> Vec<[String; 3]> {
     fn below(level: &Value, above: &str, found: &mut Vec<[String; 3]>) {
         for queue in level["Queues"].as_array().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! YARN's ACL texts, and the application questions of YARN and Spark: the model against their own classes.
+//! Compares YARN's ACL texts, and access to applications of YARN and Spark: the model with their own classes.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,8 @@ use yunikorn_access::application::{self, Question, Verb};
 
 use super::agree;
 
-/// Names, YARN's separators, and what Java takes for a blank where others do not, or the other way round.
+/// Names, YARN's separators, and characters that Java takes for white space while others do not, or the
+/// reverse.
 const PIECES: [&str; 40] = [
     "alice",
     "bob",
@@ -63,7 +64,7 @@ const PIECES: [&str; 40] = [
     "\u{feff}",
     "\0",
 ];
-/// How many of them are names that somebody may have.
+/// The number of pieces that are possible names.
 const NAMES: usize = 12;
 
 fn acls() -> impl Strategy<Value = String> {
@@ -109,7 +110,7 @@ fn the_model_reads_acls_as_hadoop_does() -> Result<()> {
 
 const QUEUES: [&str; 4] = ["root", "root.a", "root.a.b", "root.c"];
 
-/// ACLs that YARN and `YuniKorn` read alike: the model's queues are `YuniKorn`'s.
+/// Generates ACLs that YARN and `YuniKorn` read alike, because the model's queues are `YuniKorn`'s.
 fn queue_acls() -> impl Strategy<Value = String> {
     prop_oneof![3 => Just(" ".to_owned()), 4 => "[a-d]", 4 => " [f-h]", 2 => "[a-d],[a-d] [f-h],[f-h]", 1 => Just("*".to_owned())]
 }
@@ -264,8 +265,8 @@ fn tree_of(text: &str) -> Result<Tree> {
     Ok(Tree::of(config.partition("default").context("no partition")?)?)
 }
 
-/// `tests/vectors/yarn-acl.json`, which the unit tests believe, is what Hadoop answers. `UPDATE=1` writes it anew, with the texts
-/// that are in it.
+/// `tests/vectors/yarn-acl.json`, on which the unit tests rely, has Hadoop's answers. `UPDATE=1` writes it
+/// anew, with the texts that are in it.
 #[test]
 fn vectors() -> Result<()> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/yarn-acl.json");

@@ -1,5 +1,5 @@
-//! The files of YARN's schedulers: the importer against the schedulers' own parsers, and what it writes for `YuniKorn` against what
-//! Hadoop lets somebody do.
+//! Compares the files of YARN's schedulers: the importer with the schedulers' own parsers, and its output for
+//! `YuniKorn` with the access that Hadoop gives.
 
 use anyhow::{Result, ensure};
 use go_compat::diag::Code;
@@ -23,10 +23,10 @@ use super::agree;
 const USERS: [&str; 4] = ["alice", "bob", "DOM\\u", "eve"];
 const GROUPS: [&str; 3] = ["devs", "ops", "data eng"];
 
-/// Refused by the importer, and not by Hadoop.
+/// Codes of texts that the importer refuses, but Hadoop does not.
 const UNREADABLE: [Code; 3] = [codes::ROOT_MISSPELT, codes::UNBOUND, codes::QUEUE_NAME];
 
-/// A user without groups, or a member of one group whom nobody names.
+/// Returns users without groups, and members of one group whom nobody names.
 fn subjects() -> Vec<Subject> {
     let users = USERS.iter().map(|user| Subject { user: (*user).to_owned(), groups: Vec::new() });
     let members = GROUPS
@@ -42,7 +42,7 @@ fn who(subject: &Subject) -> Who {
     }
 }
 
-/// What an ACL may be made of, in XML.
+/// Pieces of an ACL, in XML.
 const PIECES: [&str; 22] = [
     "alice",
     "bob",
@@ -68,7 +68,7 @@ const PIECES: [&str; 22] = [
     "é",
 ];
 
-/// What stands in an ACL, as XML writes it.
+/// Generates the content of an ACL, as XML writes it.
 fn acl_text() -> impl Strategy<Value = String> {
     let plain = prop_oneof![
         3 => Just(" ".to_owned()),
@@ -125,7 +125,7 @@ fn fair_files() -> impl Strategy<Value = QueuesQuestion> {
     })
 }
 
-/// Properties in all their forms; variables refer to later ones, or to themselves.
+/// Generates properties in all their forms; variables refer to later ones, or to themselves.
 fn property(keys: &'static [&'static str]) -> impl Strategy<Value = String> {
     const VALUES: [&str; 8] = [
         "${x}",
@@ -165,7 +165,8 @@ const ACL_KEYS: [&str; 12] = [
 fn capacity_files() -> impl Strategy<Value = QueuesQuestion> {
     let lists = prop::sample::select(&["a,b", " a , A,,c\n", "c,a", "a,a", "a b,c"][..]);
     let below = prop::sample::select(&["", "b", "b, d", "b,b.c"][..]);
-    // Hadoop's class that is asked knows queues only; who administers the cluster is everyone unless it is said.
+    // Hadoop's class in use knows queues only; everyone administers the cluster unless the file names
+    // somebody.
     let nobody = "<property><name>yarn.admin.acl</name><value> </value></property>";
     let definitions = "<property><name>z</name><value>ops${z}</value></property>";
     (lists, below, vec(property(&ACL_KEYS), 0..8), vec(property(&ACL_KEYS), 0..3)).prop_map(move |(list, below, properties, site)| {
@@ -179,7 +180,7 @@ fn capacity_files() -> impl Strategy<Value = QueuesQuestion> {
     })
 }
 
-/// The importer's answer; `None` where it refuses what Hadoop would read, and says so.
+/// Returns the importer's answer; `None` when it refuses what Hadoop would read, and reports that.
 fn imported(
     question: &QueuesQuestion,
     read: fn(Wanted<'_>, &mut Vec<Finding>) -> Option<Source>,
@@ -209,7 +210,7 @@ fn declared(source: &Source, subjects: &[Subject]) -> Vec<DeclaredQueue> {
             administers: at(&administers, number),
         })
         .collect();
-    // As Java sorts: by UTF-16; the names here have no character where that differs.
+    // Sorted as in Java, by UTF-16; the names here have no character where that differs.
     queues.sort_by(|left, right| left.path.cmp(&right.path));
     queues
 }
@@ -225,7 +226,7 @@ fn compared(
         .map(|finding| finding.diagnostic.code)
         .collect();
     match (source, hadoop) {
-        // What Hadoop reads so that nobody can mean it.
+        // Texts that Hadoop reads in a way that nobody can mean.
         (None, _) if refusals.iter().any(|code| UNREADABLE.contains(code)) => Ok(None),
         (None, QueuesAnswer::Refused { .. }) => Ok(None),
         (Some(source), QueuesAnswer::Queues(queues)) => {
@@ -239,7 +240,8 @@ fn compared(
     }
 }
 
-/// Whether what is written for `YuniKorn` lets somebody in whom Hadoop does not, or shuts somebody out without telling.
+/// Returns whether the output for `YuniKorn` gives access that Hadoop does not give, or takes access away
+/// without a finding.
 fn widened(source: &Source, hadoop: &[DeclaredQueue], subjects: &[Subject]) -> Result<Option<String>> {
     let options = Options::default();
     let imported = translate(source, &options, &mut Vec::new());

@@ -1,4 +1,5 @@
-//! `access.queuewarden.dev`: queues and reviews past the API server, in another's name, and what is told to who may not read.
+//! Attacks on `access.queuewarden.dev`: queues and reviews past the API server, in another's name, and
+//! answers to callers who may not read.
 
 use serde_json::{Value, json};
 
@@ -9,19 +10,19 @@ const GROUP: &str = "/apis/access.queuewarden.dev/v1alpha1";
 const QUEUES: &str = "/apis/access.queuewarden.dev/v1alpha1/queues";
 const NAMED: &str = "/apis/access.queuewarden.dev/v1alpha1/queueaccessreviews";
 const OWN: &str = "/apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews";
-/// Names that stand in ACLs.
+/// Names from the ACLs.
 const SECRETS: &[&str] = &["ann", "devs", "sue", "ops", "boss", "QueueAcl", "adminacl", "trace", "remedies"];
 
 fn attack(name: &'static str, who: Who, step: Step, expected: Expected) -> Attack {
     Attack { name, who, given: Given::Serving, steps: vec![step], expected }
 }
 
-/// A review about oneself.
+/// Returns a review about oneself.
 fn own(spec: &Value) -> Value {
     json!({"apiVersion": "access.queuewarden.dev/v1alpha1", "kind": "SelfQueueAccessReview", "spec": spec})
 }
 
-/// A review about somebody.
+/// Returns a review about somebody.
 fn named(spec: &Value) -> Value {
     json!({"apiVersion": "access.queuewarden.dev/v1alpha1", "kind": "QueueAccessReview", "spec": spec})
 }
@@ -189,7 +190,7 @@ fn reading() -> Vec<Attack> {
     ]
 }
 
-/// Answers about oneself have nothing of what the ACLs say.
+/// Returns attacks: answers about oneself must not contain anything from the ACLs.
 fn oneself() -> Vec<Attack> {
     let asked = |name, spec: Value, words| {
         attack(name, Who::Tenant, post(OWN, own(&spec)), Without(201, words, SECRETS))
@@ -289,7 +290,7 @@ fn others() -> Vec<Attack> {
     ]
 }
 
-/// Requests that are none.
+/// Returns attacks with malformed requests.
 fn shapes() -> Vec<Attack> {
     let bytes = |kind: &str, body: &str| Step::new(To::Doors, "POST", OWN, body).header("content-type", kind);
     let text = own(&prod()).to_string();

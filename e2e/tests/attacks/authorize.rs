@@ -1,4 +1,5 @@
-//! `/authorize` and `/apis/authorization.k8s.io`: made-up callers, questions about others, and what answers about oneself tell.
+//! Attacks on `/authorize` and `/apis/authorization.k8s.io`: made-up callers, reviews about others, and leaks
+//! in answers about oneself.
 
 use serde_json::{Value, json};
 
@@ -10,21 +11,21 @@ const HOOK: &str = "/authorize";
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 const OWN: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 const LOCAL: &str = "/apis/authorization.k8s.io/v1/namespaces/jobs/localsubjectaccessreviews";
-/// Names that stand in ACLs.
+/// Names from the ACLs.
 const SECRETS: &[&str] = &["ann", "devs", "sue", "ops", "boss", "QueueAcl", "adminacl"];
 
 fn attack(name: &'static str, who: Who, step: Step, expected: Expected) -> Attack {
     Attack { name, who, given: Given::Serving, steps: vec![step], expected }
 }
 
-/// A question about a user in root.prod, with other fields of its spec.
+/// Returns a review about a user in root.prod, with other fields of its spec.
 fn about(user: &str, fields: &Value) -> Value {
     let spec = json!({"user": user, "groups": [], "resourceAttributes":
         {"verb": "submit", "group": "queuewarden.dev", "resource": "queues", "name": "root.prod"}});
     json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": merged(spec, fields)})
 }
 
-/// The same about who asks.
+/// Returns the same review about the caller.
 fn own(attributes: &Value) -> Value {
     let question = about("", &json!({"resourceAttributes": attributes}));
     merged(question, &json!({"kind": "SelfSubjectAccessReview"}))
@@ -179,7 +180,7 @@ fn others() -> Vec<Attack> {
     ]
 }
 
-/// Answers about oneself have nothing of what the ACLs say.
+/// Returns attacks: answers about oneself must not contain anything from the ACLs.
 fn oneself() -> Vec<Attack> {
     let asked = |name, attributes: Value, words| {
         attack(name, Who::Mallory, post(OWN, own(&attributes)), Without(201, words, SECRETS))
@@ -238,7 +239,7 @@ fn oneself() -> Vec<Attack> {
     ]
 }
 
-/// Questions that are none.
+/// Returns attacks with malformed reviews.
 fn questions() -> Vec<Attack> {
     let asked =
         |name, review: Value, words| attack(name, Who::Mallory, post(OWN, review), Refused(400, words));

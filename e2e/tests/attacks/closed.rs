@@ -1,4 +1,5 @@
-//! Endpoints that ask for the API server's certificate and for an audience, and endpoints that are not served.
+//! Attacks on endpoints that require the API server's certificate and an audience, and on endpoints that are
+//! not served.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! The API server: tokens of queuewarden's that were stolen, tenants, and queue administrators, with all webhooks and policies there.
+//! Attacks on the API server: with stolen tokens of queuewarden, by tenants, and by queue administrators,
+//! with all webhooks and policies installed.
 
 use queuewarden_e2e::bed::NAMESPACE;
 use queuewarden_e2e::operator;
@@ -38,7 +39,7 @@ fn path(namespaced: &str) -> String {
     format!("/apis/{}", namespaced.replace("NAMESPACE", NAMESPACE))
 }
 
-/// By the token of the pods that listen.
+/// Returns attacks with the token of the pods that listen.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn stolen() -> Vec<Attack> {
     let own = |name, method, path: &str, body: Value, words| {
@@ -226,7 +227,7 @@ fn stolen() -> Vec<Attack> {
     ]
 }
 
-/// By the same token, on roles: the mirror's own rights.
+/// Returns attacks with the same token on roles, which are the mirror's own rights.
 fn roles() -> Vec<Attack> {
     let mirrored = "queuewarden:mirror:submit:root.prod";
     let own = |name, method, path: &str, body: Value, words| {
@@ -307,7 +308,7 @@ fn roles() -> Vec<Attack> {
     ]
 }
 
-/// By the token of the process that keeps the certificate.
+/// Returns attacks with the token of the process that maintains the certificate.
 fn keepers() -> Vec<Attack> {
     let own = |name, method, path: &str, body: Value, words| {
         forbidden(name, Who::Keeper, method, path, &body, words)
@@ -387,7 +388,7 @@ fn keepers() -> Vec<Attack> {
     ]
 }
 
-/// Rights that everybody who is authenticated might get from what is installed.
+/// Returns attacks with rights that every authenticated user might get from what is installed.
 fn tenants() -> Vec<Attack> {
     let own = |name, method, path: &str, body: Value, words| {
         forbidden(name, Who::Tenant, method, path, &body, words)
@@ -477,7 +478,7 @@ fn workload(kind: &str, name: &str, annotations: &Value) -> Value {
     crate::user_info::controller(kind, name, annotations)
 }
 
-/// Another's name, as the API server asks about it.
+/// Returns attacks with another's name on workloads, in the API server's requests to webhooks.
 fn workloads() -> Vec<Attack> {
     const REFUSED: &[&str] = &["user-info.queuewarden.dev", "it names user `boss`"];
     let made = |name, kind: &str, at: &str, object: Value| {
@@ -547,7 +548,7 @@ fn workloads() -> Vec<Attack> {
     ]
 }
 
-/// By a queue administrator; `validating::delegation` has the other ways.
+/// Returns attacks by a queue administrator; `validating::delegation` has the other ones.
 fn delegates() -> Vec<Attack> {
     let acls = format!("{OURS}/queueacls");
     let grant = |spec: Value| {

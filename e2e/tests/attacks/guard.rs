@@ -1,4 +1,4 @@
-//! `/guard`: texts in YuniKorn's ConfigMaps that open, hide or hang.
+//! Attacks on `/guard`: texts in YuniKorn's ConfigMaps that open, hide or hang.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ fn attack(name: &'static str, step: Step, expected: Expected) -> Attack {
     Attack { name, who: Who::Stranger, given: Given::Serving, steps: vec![step], expected }
 }
 
-/// A change of `yunikorn-configs` by a cluster administrator who was handed a file.
+/// Returns a change of `yunikorn-configs` by a cluster administrator who was given a file.
 fn change(object: &Value) -> Value {
     let map = review(("", "ConfigMap", "configmaps"), object);
     with(map, &json!({"namespace": "yunikorn", "name": "yunikorn-configs", "operation": "UPDATE"}))
@@ -30,7 +30,7 @@ fn binary(name: &'static str, key: &str, bytes: Vec<u8>, words: &'static [&'stat
     attack(name, post(PATH, change(&json!({"binaryData": data}))), Denied(words))
 }
 
-/// A tree in which the queue below the root is this.
+/// Returns a tree with this queue below the root.
 fn queue(fields: &str) -> String {
     format!(
         "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          - {{{fields}}}\n"
@@ -104,7 +104,7 @@ fn trees() -> Vec<Attack> {
     ]
 }
 
-/// Small texts that become large.
+/// Returns attacks with small texts that become large.
 fn bombs() -> Vec<Attack> {
     let laughs = (1..=9).fold("a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned(), |text, level| {
         let below = format!("*a{}", level - 1);
@@ -131,7 +131,7 @@ fn bombs() -> Vec<Attack> {
     ]
 }
 
-/// Keys of `binaryData` and settings that hide the text.
+/// Returns attacks with keys of `binaryData` and settings that hide the text.
 fn hidden() -> Vec<Attack> {
     let open = gzip(&queue("name: prod, submitacl: '*'")).unwrap_or_default();
     let setting = |name, key: &str, value: &str, words| {

@@ -1,4 +1,4 @@
-//! Port 8080: health and metrics, which everybody may read, and nothing else.
+//! Attacks on port 8080: everybody may read health and metrics, and nothing else.
 
 use super::Expected::{Refused, Without};
 use super::{Attack, Expected, Given, NOTHING, Step, To, Who, raw};

@@ -1,16 +1,17 @@
-//! HTTP itself, at the HTTPS port: one request that is read as two, paths that lead elsewhere, headers that end early.
+//! Attacks on HTTP itself, at the HTTPS port: one request that is read as two, paths that lead elsewhere,
+//! headers that end early.
 
 use super::Expected::Refused;
 use super::{Attack, Expected, Given, To, Who, raw};
 
-/// A request behind another one, which would be answered with the list of the group.
+/// A request after another one, which would be answered with the list of the group.
 const SECOND: &str = "GET /apis/access.queuewarden.dev HTTP/1.1\r\nhost: x\r\n\r\n";
 
 fn attack(name: &'static str, request: impl Into<Vec<u8>>, expected: Expected) -> Attack {
     Attack { name, who: Who::Stranger, given: Given::Serving, steps: vec![raw(To::Doors, request)], expected }
 }
 
-/// A request with these lines of headers, and what comes behind them.
+/// Returns a request with these lines of headers, and the bytes after them.
 fn sent(line: &str, headers: &str, rest: &str) -> String {
     format!("{line}\r\nhost: doors\r\n{headers}\r\n{rest}")
 }

@@ -1,10 +1,12 @@
-//! Attacks: who tries what, under which circumstances, and what comes of it.
+//! Runs attacks, each with an attacker, a request, circumstances and an expected outcome.
 //!
-//! A row ([`Attack`]) is one attack, and each module has the rows of one endpoint. After each attack an honest request is answered. When all
-//! rows are tried, the queues that run are what they were, and the log has no line but queuewarden's own. `delegation` has a table of its own: `validating::delegation`.
+//! A row ([`Attack`]) is one attack, and each module has the rows of one endpoint. After each attack an
+//! honest request is answered. After all rows, the running queues are unchanged, and the log has only
+//! queuewarden's own lines. `delegation` has a table of its own: `validating::delegation`.
 //!
-//! To add one, add a row. Its words must be those of the refusal, so that it fails when the request is refused for another reason. A row that
-//! needs other circumstances needs another [`Given`], which starts an operator for all of its rows.
+//! To add one, add a row. Its words must be those of the refusal, so that it fails when the request is
+//! refused for another reason. A row that needs other circumstances needs another [`Given`], which starts an
+//! operator for all of its rows.
 
 mod access;
 mod authorize;
@@ -32,15 +34,15 @@ pub(super) struct Attack {
     name: &'static str,
     who: Who,
     given: Given,
-    /// Requests, one after the other; the answer to the last one is judged.
+    /// Requests, one after the other; the answer to the last one is checked.
     steps: Vec<Step>,
     expected: Expected,
 }
 
-/// The one who attacks, by what they show.
+/// The attacker, by the credentials in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
-    /// Nothing: any pod that reaches the port. To the API server: somebody without credentials.
+    /// No credentials: any pod that reaches the port. To the API server: an unauthenticated caller.
     Stranger,
     /// The token of a `ServiceAccount` that may edit one namespace.
     Tenant,
@@ -50,15 +52,15 @@ pub(super) enum Who {
     Delegate,
     /// The token of queuewarden's pods.
     Operator,
-    /// The token of the process that keeps the certificate.
+    /// The token of the process that maintains the certificate.
     Keeper,
-    /// The certificate by which the API server speaks for others.
+    /// The certificate with which the API server acts for others.
     FrontProxy,
     /// The same name, certified by somebody else.
     Foreign,
     /// A certificate of the API server as a client of webhooks.
     WebhookClient,
-    /// A token that is none.
+    /// An invalid token.
     Garbage,
     /// The tenant's token with queuewarden's name in it.
     Forged,
@@ -66,14 +68,15 @@ pub(super) enum Who {
     Gone,
     /// The tenant's token for another audience.
     OtherAudience,
-    /// A cluster administrator, who writes what an attacker has handed in.
+    /// A cluster administrator, who writes an attacker's file.
     Administrator,
 }
 
-/// The circumstances. Rows of the same share an operator.
+/// The circumstances. Rows with the same ones share an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Given {
-    /// All endpoints are served and asked by the API server, all policies are installed, names are enforced, delegation is on.
+    /// All endpoints are served and used by the API server, all policies are installed, names are enforced,
+    /// delegation is on.
     Serving,
     /// The same, and then queuewarden has stopped.
     Stopped,
@@ -97,7 +100,7 @@ pub(super) enum To {
 pub(super) struct Step {
     to: To,
     method: &'static str,
-    /// A request in bytes has none.
+    /// The path; a request in bytes has none.
     path: String,
     headers: Vec<(&'static str, String)>,
     body: Body,
@@ -105,7 +108,7 @@ pub(super) struct Step {
 
 #[derive(Debug, Clone)]
 enum Body {
-    /// As it is sent.
+    /// The body as it is sent.
     Bytes(Vec<u8>),
     /// The whole request, with method and headers.
     Raw(Vec<u8>),
@@ -114,13 +117,13 @@ enum Body {
 /// The outcome.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Expected {
-    /// A status of HTTP, and all of these words.
+    /// A refusal with this HTTP status, and all of these words.
     Refused(u16, &'static [&'static str]),
-    /// The answer to an `AdmissionReview`: a no in these words.
+    /// A denial in answer to an `AdmissionReview`, in these words.
     Denied(&'static [&'static str]),
-    /// An answer with this status that has these words, and none of those.
+    /// An answer with this status that has the first words, and none of the second.
     Without(u16, &'static [&'static str], &'static [&'static str]),
-    /// No answer but the end of the connection.
+    /// The end of the connection, without an answer.
     Cut,
 }
 
@@ -130,14 +133,14 @@ impl Step {
         Self { to, method, path: path.to_owned(), headers: Vec::new(), body }
     }
 
-    /// The same with one more header.
+    /// Returns the same step with one more header.
     fn header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));
         self
     }
 }
 
-/// A POST of JSON to an endpoint.
+/// Returns a POST of JSON to an endpoint.
 #[expect(clippy::needless_pass_by_value, reason = "a row is as short as it can be")]
 fn post(path: &str, body: impl ToString) -> Step {
     Step::new(To::Doors, "POST", path, body.to_string()).header("content-type", "application/json")
@@ -147,19 +150,19 @@ fn get(path: &str) -> Step {
     Step::new(To::Doors, "GET", path, "")
 }
 
-/// A request as it goes over the wire.
+/// Returns a request as it goes over the wire.
 fn raw(to: To, request: impl Into<Vec<u8>>) -> Step {
     Step { to, method: "", path: String::new(), headers: Vec::new(), body: Body::Raw(request.into()) }
 }
 
-/// A request to the API server. A patch is a merge.
+/// Returns a request to the API server. A patch is a merge.
 fn api(method: &'static str, path: &str, body: &Value) -> Step {
     let kind = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
     let body = if body.is_null() { String::new() } else { body.to_string() };
     Step::new(To::Cluster, method, path, body).header("content-type", kind)
 }
 
-/// An `AdmissionReview` of mallory's creation of an object in namespace jobs.
+/// Returns an `AdmissionReview` of mallory's creation of an object in namespace jobs.
 fn review((group, kind, resource): (&str, &str, &str), object: &Value) -> Value {
     json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
         "uid": "u1", "kind": {"group": group, "version": "v1", "kind": kind},
@@ -169,7 +172,8 @@ fn review((group, kind, resource): (&str, &str, &str), object: &Value) -> Value 
     }})
 }
 
-/// The text of a review with its fields in the order in which API servers send them: the objects, which may be large, at the end.
+/// Returns the text of a review with its fields in the order in which API servers send them: the objects,
+/// which may be large, at the end.
 fn as_sent(review: &Value) -> String {
     let request = review.get("request").and_then(Value::as_object).cloned().unwrap_or_default();
     let (objects, fields): (Vec<_>, Vec<_>) =
@@ -178,17 +182,17 @@ fn as_sent(review: &Value) -> String {
     format!(r#"{{"request":{{{}}}}}"#, fields.collect::<Vec<_>>().join(","))
 }
 
-/// The same review with other fields of its request.
+/// Returns the same review with other fields of its request.
 fn with(review: Value, fields: &Value) -> Value {
     merged(review, &json!({"request": fields}))
 }
 
-/// An object in which a path of names leads to a value.
+/// Returns an object with a value at a path of names.
 fn nest(path: &str, value: Value) -> Value {
     path.rsplit('.').fold(value, |inner, name| json!({name: inner}))
 }
 
-/// An answer without a body.
+/// Words of an answer without a body.
 const NOTHING: &[&str] = &["\"date\": "];
 
 fn attacks() -> Vec<Attack> {
@@ -213,13 +217,13 @@ fn attacks() -> Vec<Attack> {
 /// An answer of any server.
 #[derive(Debug)]
 struct Got {
-    /// 0 where the connection ended without one.
+    /// The status; 0 if the connection ended without one.
     code: u16,
     text: String,
 }
 
 impl Expected {
-    /// Judges an answer.
+    /// Returns whether an answer is the expected one.
     fn met_by(self, got: &Got) -> bool {
         let says = |words: &[&str]| words.iter().all(|words| got.text.contains(words));
         match self {
@@ -241,7 +245,7 @@ impl Expected {
     }
 }
 
-/// Tries the rows of these circumstances; what is wrong with any of them.
+/// Runs the rows of these circumstances, and returns their failures.
 async fn tried(stage: &Stage<'_>, given: Given) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     let rows: Vec<Attack> = attacks().into_iter().filter(|attack| attack.given == given).collect();
@@ -262,7 +266,7 @@ async fn tried(stage: &Stage<'_>, given: Given) -> Result<Vec<String>> {
             wrong.push(format!("{name} has no steps"));
             continue;
         };
-        // Where nothing is served its server answers elsewhere.
+        // A server without endpoints answers at another path.
         let elsewhere = Step::new(last.to, "GET", "/readyz", "");
         let attacked = if got.code == 404 { &elsewhere } else { last };
         if let Err(error) = stage.honest(attacked).await {
@@ -284,7 +288,7 @@ async fn on_stage(attack: impl AsyncFnOnce(&Bed) -> Result<Vec<String>>) -> Resu
     .await
 }
 
-/// While all is served, and after it has stopped.
+/// Runs all attacks, while everything is served and after it has stopped.
 #[tokio::test]
 async fn no_attack_succeeds() -> Result<()> {
     on_stage(async |bed| {

@@ -1,4 +1,4 @@
-//! The target: a cluster with everything installed, and requests by everybody who attacks it.
+//! Prepares the target: a cluster with everything installed, and requests by all attackers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use crate::server::hostile::connect_by;
 use crate::user_info::{FURNITURE, ask, merged, strict};
 use crate::validating::send;
 
-/// Tenants and secrets: none of these names may be told to who asks about themselves.
+/// A tree with tenants and secrets: callers who query about themselves must not learn any of these names.
 const BASE: &str = "\
 partitions:
   - name: default
@@ -42,10 +42,10 @@ pub(super) const SPARK: &str = "system:serviceaccount:spark:operator";
 const TENANT: &str = "attacks-tenant";
 /// The account that is deleted.
 const GONE: &str = "attacks-gone";
-/// The audience of tokens where one is asked for.
+/// The audience of tokens, if one is required.
 const AUDIENCE: &str = "queuewarden";
 
-/// The silence after which nothing is expected any more.
+/// The time without data after which the answer counts as complete.
 const SILENCE: Duration = Duration::from_millis(400);
 
 pub(super) struct Stage<'bed> {
@@ -54,19 +54,19 @@ pub(super) struct Stage<'bed> {
     doors: Doors,
     /// `host:port` of the health endpoints and metrics.
     health: String,
-    /// Signs certificates of clients that count.
+    /// The authority of client certificates that are accepted.
     authority: Authority,
-    /// Holds the file of its own certificate.
+    /// The folder with the operator's own certificate.
     _folder: TempDir,
     tokens: BTreeMap<&'static str, String>,
     /// Credentials for the API server.
     kubeconfigs: BTreeMap<&'static str, PathBuf>,
-    /// The queue tree that runs.
+    /// The running queue tree.
     text: String,
 }
 
 impl<'bed> Stage<'bed> {
-    /// All endpoints are served, everything is installed and in force.
+    /// Prepares a target that serves all endpoints, with everything installed and in force.
     pub(super) async fn serving(bed: &'bed Bed) -> Result<Self> {
         installed(bed).await?;
         let stage = Self::started(bed, &["--applications=on"]).await?;
@@ -92,7 +92,8 @@ impl<'bed> Stage<'bed> {
         Ok(stage)
     }
 
-    /// Webhooks are for one client, tokens for one audience, and two endpoints are not served.
+    /// Prepares a target whose webhooks are for one client, whose tokens are for one audience, and which does
+    /// not serve two endpoints.
     pub(super) async fn closed(bed: &'bed Bed) -> Result<Self> {
         installed(bed).await?;
         bed.apply_kustomization("manifests/access").await?;
@@ -142,7 +143,7 @@ impl<'bed> Stage<'bed> {
         self.operator.kill().await
     }
 
-    /// Sends a request as somebody.
+    /// Sends a request as this attacker.
     pub(super) async fn send(&self, who: Who, step: &Step) -> Result<Got> {
         match (&step.body, step.to) {
             (Body::Raw(bytes), To::Doors) => exchanged(connect_by(&self.doors, &[]).await?, bytes).await,
@@ -193,7 +194,7 @@ impl<'bed> Stage<'bed> {
         self.doors.client_with(&own)
     }
 
-    /// The token that somebody shows to queuewarden.
+    /// Returns the token that this attacker shows to queuewarden.
     fn token(&self, who: Who) -> Result<Option<String>> {
         let name = match who {
             Who::Stranger => return Ok(None),
@@ -209,7 +210,7 @@ impl<'bed> Stage<'bed> {
         self.tokens.get(name).cloned().map(Some).context("no token")
     }
 
-    /// A client of the API server.
+    /// Returns a client of the API server.
     async fn cluster(&self, who: Who) -> Result<Client> {
         let name = match who {
             Who::Mallory => return self.bed.as_user("mallory", &["people"]),
@@ -276,7 +277,7 @@ impl<'bed> Stage<'bed> {
         Ok(())
     }
 
-    /// No name has written a line of its own into the log, and no request has found a fault.
+    /// Checks the log: no name has written a line of its own, and no request has caused an internal error.
     pub(super) async fn has_logged_nothing_odd(&self) -> Result<()> {
         let log = self.operator.log().await?;
         for line in log.lines().filter(|line| !line.is_empty()) {
@@ -290,7 +291,7 @@ impl<'bed> Stage<'bed> {
         Ok(())
     }
 
-    /// After an honest change the queues are what they were, with that change.
+    /// Checks that after an honest change the queues are unchanged except for it.
     pub(super) async fn has_changed_nothing(&self) -> Result<()> {
         grant(self.bed, "honest", "root.test", "baseAcl: Extend, submit: {users: [honest]}").await?;
         let now = live(self.bed).await?;
@@ -304,7 +305,7 @@ impl<'bed> Stage<'bed> {
     }
 }
 
-/// A review of a `QueueAcl` that lets somebody submit to root.prod.
+/// Returns a review of a `QueueAcl` that lets somebody submit to root.prod.
 pub(super) fn acl(user: &str) -> Value {
     let object = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": "x"},
         "spec": {"queue": "root.prod", "baseAcl": "Extend", "submit": {"users": [user]}}});
@@ -313,7 +314,7 @@ pub(super) fn acl(user: &str) -> Value {
     with(review, &json!({"namespace": null, "kind": version, "resource": version}))
 }
 
-/// Rights, policies and objects; nobody answers yet.
+/// Installs rights, policies and objects; no operator runs yet.
 async fn installed(bed: &Bed) -> Result<()> {
     bed.install().await?;
     bed.install_doors().await?;
@@ -364,16 +365,17 @@ async fn installed(bed: &Bed) -> Result<()> {
     Ok(())
 }
 
-/// The claims of one token with the signature of another.
+/// Returns the claims of one token with the signature of another.
 fn forged(claims: &str, signature: &str) -> Result<String> {
     let (claims, _) = claims.rsplit_once('.').context("the token has no signature")?;
     let (_, signature) = signature.rsplit_once('.').context("the token has no signature")?;
     Ok(format!("{claims}.{signature}"))
 }
 
-/// Sends bytes, and takes in what comes until the other side has closed, or is silent for a while. More than one answer is none.
+/// Sends bytes, and reads until the other side has closed, or is silent for a while. More than one answer
+/// counts as none.
 async fn exchanged(mut stream: impl AsyncRead + AsyncWrite + Unpin, bytes: &[u8]) -> Result<Got> {
-    // Whether it is taken is not asked: the other side may have closed before.
+    // A write error is ignored, because the other side may have closed before.
     let _ = stream.write_all(bytes).await;
     let mut text = Vec::new();
     loop {

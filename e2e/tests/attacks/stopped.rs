@@ -1,4 +1,5 @@
-//! While queuewarden has stopped: what the API server's own policies refuse, and what nobody can write.
+//! Attacks while queuewarden has stopped: requests that the API server's own policies refuse, and objects
+//! that nobody can write.
 
 use queuewarden_e2e::bed::NAMESPACE;
 use serde_json::{Value, json};
@@ -25,7 +26,7 @@ pub(super) fn attacks() -> Vec<Attack> {
     [names(), writers()].concat()
 }
 
-/// The policy of names.
+/// Returns attacks on the policy of names.
 fn names() -> Vec<Attack> {
     let pods = format!("/api/v1/namespaces/{NAMESPACE}/pods");
     let said = |name, text: &str| {
@@ -97,7 +98,7 @@ fn names() -> Vec<Attack> {
     ]
 }
 
-/// Objects of queuewarden's own.
+/// Returns attacks on queuewarden's own objects.
 fn writers() -> Vec<Attack> {
     let acls = format!("{OURS}/queueacls");
     let grant = |spec: Value| {

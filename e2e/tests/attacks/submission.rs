@@ -1,4 +1,4 @@
-//! `/submission`: workloads that YuniKorn would reject, in forms in which that is not seen.
+//! Attacks on `/submission`: workloads that YuniKorn would reject, in forms that hide it.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn attack(name: &'static str, step: Step, expected: Expected) -> Attack {
     Attack { name, who: Who::Stranger, given: Given::Serving, steps: vec![step], expected }
 }
 
-/// A pod of mallory's that asks for a queue.
+/// Returns a pod of mallory's that requests a queue.
 fn pod(metadata: &Value) -> Value {
     review(("", "Pod", "pods"), &json!({"metadata": metadata, "spec": {"schedulerName": "yunikorn"}}))
 }

@@ -1,4 +1,4 @@
-//! `/user-info` and `/user-info/check`: another's name on a workload, in every kind and form.
+//! Attacks on `/user-info` and `/user-info/check`: another's name on a workload, in every kind and form.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ const INFO: &str = "yunikorn.apache.org/user.info";
 const POD: (&str, &str, &str) = ("", "Pod", "pods");
 const DEPLOYMENT: (&str, &str, &str) = ("apps", "Deployment", "deployments");
 const RAY: (&str, &str, &str) = ("ray.io", "RayCluster", "rayclusters");
-/// The place of the annotations of a workload's pods.
+/// The path of the annotations of a workload's pods.
 const TEMPLATE: &str = "spec.template.metadata.annotations";
 const BOSS: &str = "it names user `boss`";
 
@@ -29,7 +29,7 @@ fn checked(name: &'static str, review: &Value, words: &'static [&'static str]) -
     attack(name, post(CHECK, review), Denied(words))
 }
 
-/// A pod that says this in the annotation.
+/// Returns a pod with this value of the annotation.
 fn pod(said: &Value) -> Value {
     review(POD, &json!({"metadata": {"annotations": {INFO: said}}}))
 }
@@ -38,7 +38,7 @@ pub(super) fn attacks() -> Vec<Attack> {
     [kinds(), forms(), lookalikes(), duplicates(), changes(), unreadable(), requests()].concat()
 }
 
-/// The boss' name in every place from which a pod gets its own.
+/// Returns attacks with the boss' name at every location from which a pod gets its own.
 fn kinds() -> Vec<Attack> {
     let boss = || claim("boss");
     let of = |kind, place| review(kind, &nest(place, boss()));
@@ -108,7 +108,8 @@ fn kinds() -> Vec<Attack> {
     ]
 }
 
-/// Texts that YuniKorn reads as another name than people do, handed on by an operator that may set names.
+/// Returns attacks with texts that YuniKorn reads as another name than people do, passed on by an operator
+/// that may set names.
 fn forms() -> Vec<Attack> {
     let handed_on = |name, text: &str, words| {
         let by = json!({"userInfo": {"username": SPARK, "groups": ["system:serviceaccounts"]}});
@@ -141,7 +142,7 @@ fn forms() -> Vec<Attack> {
     ]
 }
 
-/// Names that look like the requester's own, and annotations that are no text.
+/// Returns attacks with names that look like the requester's own, and annotations that are no text.
 fn lookalikes() -> Vec<Attack> {
     let text = |user: &str, groups: &[&str]| json!(json!({"user": user, "groups": groups}).to_string());
     let own = ["people", "system:authenticated"];
@@ -182,7 +183,7 @@ fn lookalikes() -> Vec<Attack> {
     ]
 }
 
-/// JSON in which something stands twice: API servers take the last one.
+/// Returns attacks with JSON that has a key twice: API servers take the last one.
 fn duplicates() -> Vec<Attack> {
     let own = r#"{\"user\":\"mallory\",\"groups\":[\"people\",\"system:authenticated\"]}"#;
     let boss = r#"{\"user\":\"boss\"}"#;
@@ -210,7 +211,7 @@ fn duplicates() -> Vec<Attack> {
     ]
 }
 
-/// A change of what was there, and what is there when all webhooks are through.
+/// Returns attacks that change existing names, or names after all webhooks have run.
 fn changes() -> Vec<Attack> {
     let say = |annotations: Value| nest(TEMPLATE, annotations);
     let own =
@@ -254,7 +255,7 @@ fn changes() -> Vec<Attack> {
     ]
 }
 
-/// Objects that are made unreadable, so that nobody looks.
+/// Returns attacks with objects that are made unreadable so that nobody checks them.
 fn unreadable() -> Vec<Attack> {
     let groups = |number: usize| {
         let group = json!({"template": {"metadata": {"annotations": claim("boss")}}});
@@ -312,7 +313,7 @@ fn unreadable() -> Vec<Attack> {
     ]
 }
 
-/// Requests that are no reviews.
+/// Returns attacks with requests that are no reviews.
 fn requests() -> Vec<Attack> {
     let boss = || review(POD, &nest("metadata.annotations", claim("boss")));
     let gzip = || crate::operator::gzip(&boss().to_string()).unwrap_or_default();

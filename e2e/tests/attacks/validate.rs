@@ -1,4 +1,5 @@
-//! `/validate`: objects that put something into the queue tree, writers who are not who they say, and what cannot be judged.
+//! Attacks on `/validate`: objects that inject text into the queue tree, writers with a false identity, and
+//! objects that cannot be decided.
 
 use serde_json::{Value, json};
 
@@ -12,12 +13,13 @@ fn attack(name: &'static str, step: Step, expected: Expected) -> Attack {
     Attack { name, who: Who::Stranger, given: Given::Serving, steps: vec![step], expected }
 }
 
-/// By a cluster administrator: nothing is refused for who writes it.
+/// Returns the review in the name of a cluster administrator, so that nothing is refused because of its
+/// writer.
 fn trusted(review: Value) -> Value {
     with(review, &json!({"userInfo": {"username": "root", "groups": ["system:masters"]}}))
 }
 
-/// A change of another of our kinds, by a cluster administrator.
+/// Returns a change of another of our kinds, by a cluster administrator.
 fn of(kind: &str, spec: &Value) -> Value {
     let object = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": kind, "metadata": {"name": "default"}, "spec": spec});
     let none = with(acl("ann"), &json!({"kind": {"kind": kind}, "object": null}));
@@ -28,7 +30,7 @@ pub(super) fn attacks() -> Vec<Attack> {
     [names(), writers(), kinds(), requests()].concat()
 }
 
-/// Names and paths with the syntax of the text that they are rendered into.
+/// Returns attacks with names and paths in the syntax of the text into which they are rendered.
 fn names() -> Vec<Attack> {
     let granted = |name, spec: &Value, expected| {
         let spec = json!({"object": {"spec": spec}});
@@ -82,7 +84,7 @@ fn names() -> Vec<Attack> {
     ]
 }
 
-/// Writers, as the review names them.
+/// Returns attacks by writers, as the review names them.
 fn writers() -> Vec<Attack> {
     let by = |name, user: &Value, fields: &Value, words| {
         let review = with(with(acl("mallory"), &json!({"userInfo": user})), fields);
@@ -122,7 +124,7 @@ fn writers() -> Vec<Attack> {
     ]
 }
 
-/// Objects that cannot be taken, whoever writes them.
+/// Returns attacks with objects that nobody may write.
 fn kinds() -> Vec<Attack> {
     let object = |name, object: Value, words| {
         attack(name, post(PATH, trusted(with(acl("ann"), &json!({"object": object})))), Denied(words))

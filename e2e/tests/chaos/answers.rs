@@ -1,4 +1,5 @@
-//! The API server, or whatever is in between, answers wrongly: every call of the operator at least once, then all of them for a while.
+//! Tests wrong answers from the API server, or from something between: to every call of the operator at least
+//! once, then to all of them for a while.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use queuewarden_e2e::wait::LONG;
 
 use super::{Chaos, end, last, length};
 
-/// Each answer that is not the one.
+/// All wrong answers.
 const FAULTS: [Fault; 9] = [
     Fault::Refuse(409),
     Fault::Refuse(403),
@@ -21,7 +22,8 @@ const FAULTS: [Fault; 9] = [
     Fault::Mask(504),
 ];
 
-/// One of these, in turn, to each call when it is made first: at the start, and for a change. Then to all calls for a while.
+/// Gives one of these answers, in turn, to each call when it is first made: at the start, and for a change.
+/// Then to all calls for a while.
 async fn wrong_answers(chaos: &mut Chaos<'_>, faults: &'static [Fault]) -> Result<()> {
     let (mut known, mut turns) = (BTreeSet::new(), faults.iter().cycle());
     chaos.proxy.forget();

@@ -1,4 +1,4 @@
-//! The API server and its store: killed, frozen, slow, and without their past.
+//! Tests an API server and its store that are killed, frozen, slow, and without their history.
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::faults::{Disturbance, Fault};
@@ -71,7 +71,7 @@ async fn the_past_is_compacted_while_nobody_watches() -> Result<()> {
         chaos.change().await?;
         chaos.ledger.check().await?;
         bed.compact(chaos.ledger.now().await?).await?;
-        // The API server remembers a piece of the past as well.
+        // The API server caches a piece of the history as well.
         bed.apiserver()?.kill()?;
         bed.start_apiserver().await?;
         chaos.proxy.forget();

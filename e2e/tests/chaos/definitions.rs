@@ -1,4 +1,5 @@
-//! The definitions of the operator's kinds go while it runs, and their schemas let everything in.
+//! Tests definitions of the operator's kinds that are removed while it runs, and schemas that accept
+//! everything.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -27,7 +28,7 @@ async fn definitions_are_deleted_and_what_they_granted_stays() -> Result<()> {
             bed.kubectl(&[&["delete", "crd"], gone].concat()).await?;
             last(length(3, 30)).await;
             ensure!(operator.get("/livez").await.is_ok());
-            // Nothing is taken back before somebody says so: with the kind there are objects again, or there are none.
+            // No grant is withdrawn before the kind is back: then there are objects again, or there are none.
             chaos.ledger.check().await?;
             let since = chaos.ledger.now().await?;
             bed.apply_kustomization("manifests").await?;
@@ -43,7 +44,7 @@ async fn definitions_are_deleted_and_what_they_granted_stays() -> Result<()> {
     .await
 }
 
-/// What no schema would let in.
+/// Returns objects that every schema would refuse.
 fn malformed() -> Vec<(&'static str, Value)> {
     let mut deep = json!("alice");
     // Deeper ones are no JSON to serde_json, which stops at 128: the test could not read them back.
@@ -71,7 +72,7 @@ fn malformed() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Lets every object in, whatever is in it.
+/// Makes the schema accept every object, whatever is in it.
 async fn without_validation(bed: &Bed) -> Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(bed.client()?);
     for name in DEFINITIONS {
@@ -119,7 +120,7 @@ async fn objects_that_no_schema_would_let_in_grant_nothing_and_stop_nothing() ->
         chaos.change().await?;
         chaos.recovers(&operator, LONG).await?;
 
-        // The same for the one object on which all depends.
+        // The same is true of the one object on which everything depends.
         for spec in [json!("text"), json!({"schedulerUrl": 7}), json!({"outputConfigMap": ["*"]})] {
             let change = json!([{"op": "replace", "path": "/spec", "value": spec}]).to_string();
             bed.kubectl(&["patch", "yunikornconfig", "default", "--type=json", "-p", &change]).await?;

@@ -1,4 +1,5 @@
-//! The operator is killed after each single call of a run: the API server has done it, and nobody heard of that.
+//! Kills the operator after each single call of a run: the API server has executed the call, and nobody has
+//! the answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,10 +14,11 @@ use tokio::time::timeout;
 
 use super::{Chaos, end, full, last};
 
-/// Calls of a run that are fewer than there can be: the lists and watches of seven kinds, the Lease, the output, the statuses, the events.
+/// Fewest calls of a run: the lists and watches of seven kinds, the Lease, the output, the statuses, the
+/// events.
 const FEWEST: usize = 20;
 
-/// Counts the calls of one run. A Lease is renewed without end: only its first renewal is among them.
+/// Counts the calls of one run. A Lease is renewed endlessly: only its first renewal is counted.
 #[derive(Default)]
 struct Counter {
     calls: usize,
@@ -24,7 +26,7 @@ struct Counter {
 }
 
 impl Counter {
-    /// The number of this call; `None` for a renewal.
+    /// Returns the number of this call; `None` for a renewal.
     fn number(&mut self, call: &Call) -> Option<usize> {
         if call.is_about("leases")
             && call.method == http::Method::PUT
@@ -37,7 +39,7 @@ impl Counter {
     }
 }
 
-/// An operator that is killed after its call of this number. Returns whether it came so far.
+/// Runs an operator that is killed after its call of this number. Returns whether it made that call.
 async fn killed_after(chaos: &mut Chaos<'_>, number: usize) -> Result<bool> {
     let (reached, place) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(usize::MAX)));
     chaos.proxy.forget();
@@ -88,7 +90,7 @@ async fn the_operator_is_killed_after_each_call() -> Result<()> {
                 if created && bed.config_map(yunikorn::CONFIGS).await?.is_some() {
                     bed.delete_config_map(yunikorn::CONFIGS).await?;
                 }
-                // Else each start would wait until the Lease of the one that was killed is over.
+                // Otherwise each start would wait until the Lease of the killed operator has expired.
                 let lease =
                     ["delete", "lease", "-n", operator::NAMESPACE, operator::NAME, "--ignore-not-found"];
                 bed.kubectl(&lease).await?;
@@ -108,7 +110,7 @@ async fn the_operator_is_killed_after_each_call() -> Result<()> {
     .await
 }
 
-/// A node that is drained while the API server is gone does not wait for the operator until it kills it.
+/// When a node is drained while the API server does not run, the operator ends before it is killed.
 #[tokio::test]
 #[ignore = "half a minute: it waits for everything that has a time limit"]
 async fn an_operator_that_nobody_answers_ends_when_it_is_told_to() -> Result<()> {
@@ -128,7 +130,7 @@ async fn an_operator_that_nobody_answers_ends_when_it_is_told_to() -> Result<()>
         chaos.change().await?;
         timeout(PATIENCE, asked.notified()).await.context("it asked nothing")?;
         operator.process()?.terminate()?;
-        // As long as the Deployment gives it.
+        // The time that the Deployment gives it.
         let status = operator.process()?.exited(PATIENCE).await?;
         ensure!(status.success(), "it ended with {status}");
         chaos.proxy.heal();

@@ -1,4 +1,5 @@
-//! Two replicas, of which one freezes while its write is on the way, with clocks that are two hours apart, or is cut off.
+//! Tests two replicas, one of which freezes while its write is on the way, with clocks that are two hours
+//! apart, or is cut off.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +15,12 @@ use tokio::time::timeout;
 
 use super::{Chaos, length};
 
-/// Within this time another replica leads and has written: before a watch that fell silent is begun anew.
+/// The time within which another replica leads and has written, less than the time after which a silent watch
+/// is restarted.
 const TAKEOVER: Duration = Duration::from_secs(45);
 
-/// Moves the times that whoever is behind this proxy writes into its Lease: its clock goes wrong by so much.
+/// Moves the times that the operator behind this proxy writes into its Lease, as if its clock were wrong by
+/// so much.
 fn skew(proxy: &FaultProxy, by: SignedDuration) {
     proxy.rewrite(move |call, body| {
         if !call.is_about("leases") {
@@ -47,7 +50,7 @@ async fn a_leader_freezes_with_a_write_on_the_way_and_clocks_disagree() -> Resul
         ensure!(leader == leading.name()?, "{leader} leads");
         let written = other.calls().into_iter().find(|call| call.method != http::Method::GET);
         ensure!(written.is_none(), "who does not lead writes: {written:?}");
-        // The other learns nothing any more but by what it reads once it leads.
+        // The other learns of changes only by what it reads once it leads.
         other.disturb(Disturbance::Silence);
 
         let (mark, sent) = (bed.audit()?.mark()?, Arc::new(Notify::new()));
@@ -62,7 +65,7 @@ async fn a_leader_freezes_with_a_write_on_the_way_and_clocks_disagree() -> Resul
         chaos.change().await?;
         timeout(PATIENCE, sent.notified()).await.context("it wrote nothing")?;
         leading.process()?.pause()?;
-        // The other takes over, and what the first one wanted is over before its write arrives.
+        // The other takes over, and the grant that the first one wrote is withdrawn before its write arrives.
         chaos.ledger.revoke("prod").await?;
         chaos.ledger.converged(TAKEOVER).await?;
         ensure!(bed.leader().await?.as_deref() == Some(following.name()?));

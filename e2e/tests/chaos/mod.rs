@@ -1,8 +1,8 @@
-//! What fails, fails here: the API server and its store, the network between, the operator itself, the scheduler, and those who write
-//! beside it. After each fault what is granted is live, and every version of the output that there ever was gave what was granted at
-//! some moment before it: nothing was lost, and access was never wider (see [`Ledger`]).
+//! Tests faults of the API server and its store, the network between, the operator itself, the scheduler, and
+//! other writers. After each fault the grants are live, and every version of the output gave what was granted
+//! at some moment before it: nothing was lost, and access was never wider (see [`Ledger`]).
 //!
-//! The ordinary run has each fault in a short form; `just chaos` has all of them as long and as often as they are meant.
+//! The ordinary run has each fault in a short form; `just chaos` runs all of them in full length and number.
 
 mod answers;
 mod api_server;
@@ -22,15 +22,15 @@ use queuewarden_e2e::{Bed, Capability, FaultProxy, Ledger, Operator};
 
 use crate::operator::configure;
 
-/// `full`: faults last, and are repeated, as they are meant.
+/// The variable whose value `full` makes faults last and repeat in full.
 const FORM: &str = "QUEUEWARDEN_E2E_CHAOS";
 
-/// Whether this is the long form.
+/// Returns whether this is the long form.
 fn full() -> bool {
     std::env::var(FORM).is_ok_and(|form| form == "full")
 }
 
-/// How long a fault lasts, in seconds: in the short form, and in the long one.
+/// Returns the length of a fault in the short and in the long form, in seconds.
 fn length(short: u64, long: u64) -> Duration {
     Duration::from_secs(if full() { long } else { short })
 }
@@ -40,17 +40,18 @@ async fn last(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
-/// A configured cluster, and a way to its API server that can be disturbed. Nothing is granted, no operator runs.
+/// A configured cluster, and a way to its API server that can be disturbed. There are no grants, and no
+/// operator runs.
 struct Chaos<'bed> {
     bed: &'bed Bed,
     proxy: FaultProxy,
     ledger: Ledger<'bed>,
-    /// How often it was shown that it works.
+    /// The number of times that it was shown to work.
     rounds: usize,
 }
 
 impl<'bed> Chaos<'bed> {
-    /// Runs a test on a fresh one, if the cluster can do what is needed.
+    /// Runs a test on a fresh one, if the cluster has the needed abilities.
     async fn with(test: impl AsyncFnOnce(Chaos<'_>) -> Result<()>) -> Result<()> {
         Bed::with(async |bed| {
             let needed =
@@ -71,13 +72,13 @@ impl<'bed> Chaos<'bed> {
         self.launch_behind(&self.proxy).await
     }
 
-    /// The same behind this proxy.
+    /// Starts an operator behind this proxy.
     async fn launch_behind(&self, proxy: &FaultProxy) -> Result<Operator<'bed>> {
         let kubeconfig = proxy.kubeconfig(self.bed).await?;
         Operator::launch(self.bed, &[], &[("KUBECONFIG", &kubeconfig.to_string_lossy())]).await
     }
 
-    /// An operator that has written two grants.
+    /// Returns an operator that has written two grants.
     async fn running(&mut self) -> Result<Operator<'bed>> {
         self.ledger.grant("prod", "root.prod", &["alice"]).await?;
         self.ledger.grant("dev", "root.dev", &["bob", "carol"]).await?;
@@ -86,7 +87,7 @@ impl<'bed> Chaos<'bed> {
         Ok(operator)
     }
 
-    /// Grants something, takes something else away, and changes a third thing, all different each time.
+    /// Creates one grant, withdraws another, and changes a third, all different each time.
     async fn change(&mut self) -> Result<()> {
         self.rounds += 1;
         let round = self.rounds;
@@ -99,7 +100,8 @@ impl<'bed> Chaos<'bed> {
         Ok(())
     }
 
-    /// What is granted is live again, by itself; a further change is made, too; and the operator lives.
+    /// Checks that all grants are live again without help, that a further change works, and that the operator
+    /// runs.
     async fn recovers(&mut self, operator: &Operator<'_>, timeout: Duration) -> Result<()> {
         self.ledger.converged(timeout).await?;
         self.change().await?;
@@ -110,7 +112,7 @@ impl<'bed> Chaos<'bed> {
     }
 }
 
-/// Tells an operator to end, and waits for it: it gives the Lease up.
+/// Ends an operator, and waits for it: it releases the Lease.
 async fn end(operator: Operator<'_>) -> Result<()> {
     operator.process()?.terminate()?;
     operator.process()?.exited(LONG).await.map(drop)

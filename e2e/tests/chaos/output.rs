@@ -1,4 +1,5 @@
-//! The output is deleted, shadowed, filled up by others, and written over by somebody who does not give up.
+//! Tests an output that is deleted, shadowed, filled up by others, and overwritten by somebody who does not
+//! give up.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -46,7 +47,7 @@ async fn the_output_is_deleted_and_shadowed() -> Result<()> {
     .await
 }
 
-/// Others fill the ConfigMap up to its limit of 1 MiB, so that the queue tree finds no room any more.
+/// Others fill the ConfigMap up to its limit of 1 MiB, so that the queue tree has no room any more.
 #[tokio::test]
 async fn there_is_no_room_left_in_the_output() -> Result<()> {
     Chaos::with(async |mut chaos| {
@@ -57,7 +58,7 @@ async fn there_is_no_room_left_in_the_output() -> Result<()> {
         let used: usize = data.iter().map(|(key, value)| key.len() + value.len()).sum();
         let filler = "x".repeat((1 << 20) - used - "filler".len() - 20);
         merge(bed, &json!({"data": {"filler": filler}})).await?;
-        // The withdrawal finds room, what is granted instead does not.
+        // The withdrawal has room, the new grant does not.
         chaos
             .ledger
             .grant("prod", "root.prod", &["a-user-whose-name-is-longer-than-the-room-that-is-left"])
@@ -74,7 +75,7 @@ async fn there_is_no_room_left_in_the_output() -> Result<()> {
     .await
 }
 
-/// Each of the other's writes makes a new version, so that ours may be planned for one that is over.
+/// Each of the other's writes makes a new version, so our write may be planned for an outdated one.
 #[tokio::test]
 async fn changes_get_through_while_another_key_is_written_ten_times_a_second() -> Result<()> {
     Chaos::with(async |mut chaos| {
@@ -130,7 +131,7 @@ async fn another_writer_opens_the_text_ten_times_a_second() -> Result<()> {
     .await
 }
 
-/// The time in which others open the text.
+/// The time for which others open the text.
 const HOSTILE: Duration = Duration::from_mins(10);
 /// The time between two of their changes.
 const GAP: Duration = Duration::from_secs(5);
@@ -188,7 +189,7 @@ async fn another_writer_opens_and_deletes_the_text_every_five_seconds_for_ten_mi
     .await
 }
 
-/// Looks at what may be open.
+/// Watches what may be open.
 #[derive(Default)]
 struct Opened {
     looks: u32,

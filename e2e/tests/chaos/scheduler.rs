@@ -1,4 +1,4 @@
-//! The scheduler hangs, and is killed while texts are on their way to it.
+//! Tests a scheduler that hangs, or is killed while texts are on their way to it.
 
 use anyhow::Result;
 use queuewarden_e2e::conditions::Expected;

@@ -1,4 +1,4 @@
-//! Watches that end, break, or stay and say nothing.
+//! Tests watches that end, break, or stay silent.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn refused_watches_of_config_maps_hold_up_no_write() -> Result<()> {
         chaos.proxy.disturb(Disturbance::Cut);
         chaos.change().await?;
         chaos.ledger.converged(LONG).await?;
-        // Nobody tells the operator: its next write finds out.
+        // The operator gets no event; its next write reveals it.
         chaos.bed.delete_config_map(yunikorn::CONFIGS).await?;
         chaos.change().await?;
         chaos.ledger.converged(LONG).await?;
@@ -48,7 +48,8 @@ async fn refused_watches_of_config_maps_hold_up_no_write() -> Result<()> {
     .await
 }
 
-/// Nothing tells such a connection from one on which nothing happens, but that the API server ends each watch after a minute.
+/// Only one thing distinguishes such a connection from one on which nothing happens: the API server ends each
+/// watch after a minute.
 #[tokio::test]
 #[ignore = "more than a minute"]
 async fn watches_that_fall_silent_are_begun_anew() -> Result<()> {

@@ -1,10 +1,10 @@
-//! The ledger itself: it finds what it is there to find.
+//! Tests the history itself: it finds what it must find.
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::bed::BASE;
 use queuewarden_e2e::{Bed, Ledger};
 
-/// [`BASE`] with these users on `root.prod`.
+/// Returns [`BASE`] with these users on `root.prod`.
 fn with(users: &str) -> String {
     BASE.replace("- name: prod\n", &format!("- name: prod\n            submitacl: {users}\n"))
 }

@@ -1,4 +1,4 @@
-//! The chart in a real API server: by Helm, and with Pod Security enforced.
+//! Tests the chart in a real API server: with Helm, and with Pod Security enforced.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::ByteString;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{NAMESPACE, clean, identity, values};
 
-/// What a test finds out about itself: pods as the chart makes them pass, and others do not.
+/// The test checks itself: the chart's pods pass, and others do not.
 #[tokio::test]
 async fn pods_are_taken_where_pod_security_is_restricted() -> Result<()> {
     Bed::with(async |bed| {
@@ -41,7 +41,7 @@ async fn pods_are_taken_where_pod_security_is_restricted() -> Result<()> {
     .await
 }
 
-/// A pod of each Deployment in a chart's text.
+/// Returns a pod of each Deployment in a chart's text.
 fn pods(text: &str) -> Result<Vec<Value>> {
     let all = objects(text)?;
     let deployments = all.iter().filter(|object| object.get("kind").is_some_and(|kind| kind == "Deployment"));
@@ -62,12 +62,12 @@ fn pods(text: &str) -> Result<Vec<Value>> {
     Ok(pods)
 }
 
-/// Asks the API server, which stores nothing.
+/// Sends a pod to the API server, which does not store it.
 async fn try_out(bed: &Bed, pod: &Value) -> Result<()> {
     bed.kubectl_with_input(&["create", "--dry-run=server", "-f", "-"], &pod.to_string()).await.map(drop)
 }
 
-/// Every object of the kinds that the API server has is valid, policies with their expressions among them.
+/// Every object of the kinds that the API server has is valid, including policies with their expressions.
 #[tokio::test]
 async fn the_api_server_takes_every_object() -> Result<()> {
     Bed::with(async |bed| {
@@ -96,14 +96,15 @@ async fn helm_4_takes_over_what_kubectl_installed_upgrades_and_leaves_the_grants
     life_of_a_release(Version::Four).await
 }
 
-/// `YuniKorn`'s admission controller overwrites the scheduler of pods, except in a namespace that says otherwise.
+/// `YuniKorn`'s admission controller overwrites the scheduler of pods, except in a namespace that excludes
+/// itself.
 #[tokio::test]
 async fn who_installs_where_yunikorn_may_schedule_it_is_told_so() -> Result<()> {
     Bed::with(async |bed| {
         bed.apply_file("manifests/namespace.yaml").await?;
         for version in Version::ALL {
             let helm = Helm::get(version).await?;
-            // The last of them Helm would make itself.
+            // Helm would create the last of them itself.
             for (namespace, warned) in [(NAMESPACE, false), ("default", true), ("not-made-yet", true)] {
                 let args = ["install", "told", CHART, "--dry-run=server", "--take-ownership"];
                 let said = bed.helm(&helm, &[&args[..], &["--namespace", namespace]].concat()).await?;
@@ -141,10 +142,11 @@ async fn takes_over_upgrades_and_leaves(bed: &Bed, version: Version, helm: &Helm
         ["get", "deployment", "queuewarden", "-n", NAMESPACE, "-o", "jsonpath={.metadata.labels}"];
     ensure!(bed.kubectl(&deployment).await?.contains("\"app.kubernetes.io/managed-by\":\"Helm\""));
 
-    // The doors are opened; queuewarden then writes its Secret and caBundle.
+    // The endpoints are switched on; queuewarden then writes its Secret and caBundle.
     let doors = values("doors");
     let upgrade = [&["upgrade", RELEASE, CHART, "--take-ownership", "--values", &doors], &into[..]].concat();
-    // kubectl still owns what it has written, together with Helm: who applies on the server has to insist where that changes.
+    // kubectl still owns what it has written, together with Helm: server-side apply has to insist on fields
+    // that change.
     let insist: &[&str] = if version == Version::Four { &["--force-conflicts"] } else { &[] };
     bed.helm(helm, &[&upgrade, insist].concat()).await?;
     let authority = rcgen::generate_simple_self_signed(["authority".to_owned()])?.cert.pem();
@@ -158,12 +160,12 @@ async fn takes_over_upgrades_and_leaves(bed: &Bed, version: Version, helm: &Helm
 
     ensure!(!written.is_empty());
 
-    // What queuewarden writes into objects of the release stays with each upgrade.
+    // An upgrade keeps what queuewarden has written into objects of the release.
     bed.helm(helm, &upgrade).await?;
     ensure!(bed.doors_secret().await?.get("ca.crt").is_some_and(|text| *text == authority));
     ensure!(bed.kubectl(&[&["get"], &guard[..], &["-o", CA_BUNDLE]].concat()).await? == written);
 
-    // The doors are closed again: nobody is asked any more.
+    // The endpoints are switched off again: nobody calls them any more.
     bed.helm(helm, &[&["upgrade", RELEASE, CHART, "--reset-values"], &into[..]].concat()).await?;
     let hooks = bed
         .kubectl(&["get", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "-o", "name"])
@@ -190,7 +192,8 @@ const GRANT: &str = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetad
 
 /// The page whose commands are run, section by section.
 const PAGE: &str = include_str!("../../../docs/install.md");
-/// As somebody would go through it: by Helm and away again, then by kubectl and over to Helm.
+/// The sections in the order of a reader who installs with Helm and removes that, then installs with kubectl
+/// and migrates to Helm.
 const SECTIONS: [&str; 8] = [
     "By Helm",
     "Switching on",
@@ -202,7 +205,7 @@ const SECTIONS: [&str; 8] = [
     "From kubectl to Helm",
 ];
 
-/// The commands of a section of [`PAGE`].
+/// Returns the commands of a section of [`PAGE`].
 fn commands(section: &str) -> Result<String> {
     let text = PAGE.split("\n## ").find(|part| part.lines().next() == Some(section));
     let text = text.with_context(|| format!("no section {section}"))?;

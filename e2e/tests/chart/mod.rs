@@ -1,4 +1,4 @@
-//! The Helm chart: what it prints is what `manifests/` installs, and what it prints can be installed.
+//! Tests the Helm chart: its output equals what `manifests/` installs, and it can be installed.
 
 mod installed;
 mod rendered;
@@ -11,18 +11,18 @@ use queuewarden_e2e::Bed;
 use queuewarden_e2e::helm::CHART;
 use serde_json::Value;
 
-/// Objects by what they are: kind, namespace and name.
+/// Objects by identity: kind, namespace and name.
 type Objects = BTreeMap<String, Value>;
 
 /// The namespace that `manifests/` names, and the examples of the documentation.
 const NAMESPACE: &str = "queuewarden-system";
 
-/// The arguments that give the chart the values of `charts/queuewarden/ci/NAME-values.yaml`.
+/// Returns the arguments that give the chart the values of `charts/queuewarden/ci/NAME-values.yaml`.
 fn values(name: &str) -> String {
     format!("{CHART}/ci/{name}-values.yaml")
 }
 
-/// By what they are; one object twice is one, the latter.
+/// Returns objects by identity; of two with the same one the latter counts.
 fn by_identity(objects: Vec<Value>) -> Result<Objects> {
     objects.into_iter().map(|object| Ok((identity(&object)?, object))).collect()
 }
@@ -34,7 +34,7 @@ fn identity(object: &Value) -> Result<String> {
     Ok(format!("{kind} {}/{name}", word("/metadata/namespace").unwrap_or_default()))
 }
 
-/// Removes whatever of queuewarden and of its releases other tests have left, or this one; but for the namespace.
+/// Removes everything of queuewarden and of its releases that tests have left, except the namespace.
 async fn clean(bed: &Bed) -> Result<()> {
     bed.remove_webhooks().await?;
     bed.apply_file("manifests/namespace.yaml").await?;

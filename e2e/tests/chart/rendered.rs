@@ -1,4 +1,4 @@
-//! What the chart prints, without a cluster.
+//! Tests the output of the chart, without a cluster.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::{NAMESPACE, Objects, by_identity, values};
 
-/// Written anew when `UPDATE` is set.
+/// The folder of expected output, written anew when `UPDATE` is set.
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/chart/golden");
-/// What the chart says of its release, and `manifests/` does not.
+/// Labels and annotations about the release, which `manifests/` does not have.
 const OF_THE_RELEASE: [&str; 4] = [
     "app.kubernetes.io/instance",
     "app.kubernetes.io/version",
@@ -19,7 +19,7 @@ const OF_THE_RELEASE: [&str; 4] = [
     "helm.sh/chart",
 ];
 
-/// The names of the files of values.
+/// Returns the names of the files of values.
 fn cases() -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(format!("{CHART}/ci"))? {
@@ -29,7 +29,7 @@ fn cases() -> Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// Without the CRDs, which are those of `crds/`: they would be the most of it.
+/// Returns the output without the CRDs, which are those of `crds/` and would be most of it.
 fn shown(text: &str) -> String {
     let documents = text.split("---\n").filter(|document| !document.contains("templates/crds.yaml\n"));
     let full = documents.filter(|document| !document.trim().is_empty());
@@ -82,7 +82,7 @@ async fn both_helms_print_the_same() -> Result<()> {
     Ok(())
 }
 
-/// Whoever installs by Helm has what whoever installs by kubectl has: the same rights, the same webhooks, the same pods.
+/// Helm and kubectl install the same: the same rights, the same webhooks, the same pods.
 #[tokio::test]
 async fn chart_and_manifests_install_the_same() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
@@ -106,7 +106,8 @@ async fn chart_and_manifests_install_the_same() -> Result<()> {
         "manifests/rbac-mirror",
         "manifests/submission-policy-deny",
     ];
-    // The chart knows what is installed; a Deployment of kustomize serves every endpoint until it is told.
+    // The chart knows what is installed; a Deployment of kustomize serves every endpoint until flags select
+    // some.
     let more = ["--endpoints=access,authorize,guard,submission,user-info,validate", "--applications=on"];
     let more_strict = ["--endpoints=user-info,validate"];
     for (case, folders, more) in [
@@ -118,9 +119,9 @@ async fn chart_and_manifests_install_the_same() -> Result<()> {
         for folder in folders {
             expected.extend(by_identity(kustomized(folder).await?)?);
         }
-        // Of Helm it is asked for by --create-namespace, and labelled by hand.
+        // With Helm, --create-namespace creates it, and labels are added by hand.
         expected.remove("Namespace /queuewarden-system").context("manifests/ has no namespace")?;
-        // Flags that each of these says to add, or adds itself where it is a component.
+        // Flags that each of these tells users to add, or that it adds itself if it is a component.
         let deployment = "Deployment queuewarden-system/queuewarden";
         let deployment = expected.get_mut(deployment).context("no Deployment")?;
         let args =
@@ -139,7 +140,7 @@ async fn chart_and_manifests_install_the_same() -> Result<()> {
     Ok(())
 }
 
-/// Patches of kustomize put theirs first.
+/// Sorts ports, because patches of kustomize put theirs first.
 fn order_ports(object: &mut Value) {
     for pointer in ["/spec/ports", "/spec/template/spec/containers/0/ports"] {
         if let Some(ports) = object.pointer_mut(pointer).and_then(Value::as_array_mut) {
@@ -148,7 +149,7 @@ fn order_ports(object: &mut Value) {
     }
 }
 
-/// kustomize writes 0 where the CRDs have 0.0.
+/// Unifies numbers, because kustomize writes 0 where the CRDs have 0.0.
 fn unite_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => *value = json!(number.as_f64()),
@@ -158,7 +159,7 @@ fn unite_numbers(value: &mut Value) {
     }
 }
 
-/// Takes away what the chart alone says, and makes sure that it does.
+/// Removes what only the chart has, and checks that it is there.
 fn of_nobodys_release(object: &mut Value) -> Result<()> {
     let crd = object.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition");
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut).context("no metadata")?;
@@ -225,12 +226,12 @@ async fn nothing_stays_behind_where_it_is_installed_elsewhere() -> Result<()> {
     Ok(())
 }
 
-/// Of CRDs this is a category.
+/// Returns whether an object is a CRD.
 fn is_crd(object: &Value) -> bool {
     object.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition")
 }
 
-/// Whoever names another output need not name it twice.
+/// A user who names another output need not name it twice.
 #[tokio::test]
 async fn what_is_written_can_be_read() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
@@ -246,7 +247,8 @@ async fn what_is_written_can_be_read() -> Result<()> {
     Ok(())
 }
 
-/// A value that is none, and a choice that needs another one, is refused before anything is installed; and the error names it.
+/// An invalid value, and a choice that needs another one, is refused before anything is installed; and the
+/// error names it.
 #[tokio::test]
 async fn what_cannot_be_meant_is_refused() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;

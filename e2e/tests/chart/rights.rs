@@ -1,7 +1,8 @@
-//! What the chart's `ServiceAccount` may do, and what it may not.
+//! Tests the rights of the chart's `ServiceAccount`, and their limits.
 //!
-//! RBAC only ever adds: what the API server lists for the account is all it may do. The lists are kept in `rights/`, so that a right more is a
-//! line more in a change. What would hurt most is tried besides.
+//! RBAC only adds rights: the API server's list for the account is all that it may do. The lists are in
+//! `rights/`, so an additional right is an additional line in a change. The most harmful actions are tried as
+//! well.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,11 +16,11 @@ use queuewarden_e2e::{Bed, Capability, doors_own, eventually, kubeconfig, operat
 
 use super::{NAMESPACE, clean, values};
 
-/// Written anew when `UPDATE` is set.
+/// The folder of expected rights, written anew when `UPDATE` is set.
 const RIGHTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/chart/rights");
 /// An account without rights of its own.
 const NOBODY: &str = "nobody";
-/// A namespace that no role is about: what may be done here may be done everywhere.
+/// A namespace that no role is about: rights here are rights everywhere.
 const ANYWHERE: &str = "queuewarden-e2e";
 /// Namespaces in which something is granted, or must not be.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", NAMESPACE, "yunikorn"];
@@ -82,7 +83,7 @@ async fn with_release(case: &str, test: impl AsyncFnOnce(&Bed, &Path) -> Result<
     .await
 }
 
-/// The API server's own list is the one in the file.
+/// Checks that the API server's own list is the one in the file.
 async fn listed(bed: &Bed, account: &Path, case: &str) -> Result<()> {
     let account_args = ["create", "serviceaccount", NOBODY, "-n", ANYWHERE, "--dry-run=client", "-o", "json"];
     let nobody = bed.kubectl(&account_args).await?;
@@ -90,7 +91,7 @@ async fn listed(bed: &Bed, account: &Path, case: &str) -> Result<()> {
     let nobody = bed.sa_kubeconfig(ANYWHERE, NOBODY).await?;
     let everybodys = rules(&nobody, ANYWHERE).await?;
     let path = format!("{RIGHTS}/{case}.txt");
-    // The authoriser learns of roles by its watches.
+    // The authorizer learns of roles by its watches.
     eventually("the rights that the file lists", PATIENCE, || async {
         let anywhere: BTreeSet<String> = &rules(account, ANYWHERE).await? - &everybodys;
         let mut text = section("everywhere", &anywhere);
@@ -113,7 +114,7 @@ fn section(name: &str, rules: &BTreeSet<String>) -> String {
     format!("{name}:\n{}", if lines.is_empty() { "  nothing\n".to_owned() } else { lines })
 }
 
-/// What the account of a kubeconfig may do in a namespace, one right a line.
+/// Returns the rights of a kubeconfig's account in a namespace, one per line.
 async fn rules(account: &Path, namespace: &str) -> Result<BTreeSet<String>> {
     let client = kube::Client::try_from(kubeconfig::load(account).await?)?;
     let review = SelfSubjectRulesReview {
@@ -151,7 +152,7 @@ async fn refused(bed: &Bed, account: &Path, request: &[&str], input: &str) -> Re
         Ok(said) => anyhow::bail!("it may {request:?}: {said}"),
         Err(error) => format!("{error:#}"),
     };
-    // Forbidden by RBAC, or by the rule against giving away more than one has; not for want of an object.
+    // Forbidden by RBAC, or by the rule against granting more than one has; not because an object is missing.
     ensure!(said.contains("(Forbidden)") || said.contains("forbidden:"), "{request:?}: {said}");
     ensure!(said.contains(operator::USER) || said.contains(GUARD), "{request:?}: {said}");
     Ok(())
@@ -174,7 +175,7 @@ const LEASE: &str =
 const ACL: &str = r#"{"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": "own"},
     "spec": {"queue": "root", "submit": {"users": ["queuewarden"]}}}"#;
 
-/// What must not be changed.
+/// Objects that must not be changed.
 const OBJECTS: &str = "
 apiVersion: queuewarden.dev/v1alpha1
 kind: QueueAcl
@@ -187,16 +188,18 @@ metadata: {name: default}
 spec: {mode: Observe}
 ";
 
-/// Whatever is installed. Objects that may not be there are named, for who may not is told so before.
+/// Requests that are refused whatever is installed. They may name objects that do not exist, because RBAC
+/// refuses before that is checked.
 const REFUSED: &Requests = &[
-    // YuniKorn's configuration, but for the output; and no other ConfigMap.
+    // YuniKorn's configuration, except the output; and no other ConfigMap.
     (&["patch", "configmap", "yunikorn-defaults", "-n", "yunikorn", "-p", "{}"], ""),
     (&["delete", "configmap", "yunikorn-configs", "-n", "yunikorn"], ""),
     (&["delete", "configmaps", "--all", "-n", "yunikorn"], ""),
     (&["get", "configmaps", "-n", "yunikorn"], ""),
     (&["get", "configmap", "kube-root-ca.crt", "-n", "yunikorn"], ""),
     (&["get", "configmaps", "-A"], ""),
-    // It may create ConfigMaps of any name there, as RBAC knows no names of what is created: for the last good base.
+    // It may create ConfigMaps of any name there, because RBAC knows no names of created objects: for the
+    // last good base.
     (&["patch", "configmap", "kube-root-ca.crt", "-n", NAMESPACE, "-p", "{}"], ""),
     (&["get", "configmaps", "-n", NAMESPACE], ""),
     (&["create", "configmap", "own", "-n", "default"], ""),
@@ -206,7 +209,7 @@ const REFUSED: &Requests = &[
     (&["delete", "queueacls", "--all"], ""),
     (&["patch", "yunikornconfig", "default", "--type=merge", "-p", r#"{"spec":{"mode":"Enforce"}}"#], ""),
     (&["delete", "yunikornconfig", "default"], ""),
-    // Secrets, and who it is.
+    // Secrets, and its own identity.
     (&["get", "secrets", "-A"], ""),
     (&["get", "secrets", "-n", NAMESPACE], ""),
     (&["get", "secret", "admission-controller-secrets", "-n", "yunikorn"], ""),
@@ -254,7 +257,7 @@ const REFUSED_AT_THE_DOORS: &Requests = &[
     (&["patch", "validatingwebhookconfiguration", "queuewarden", "-p", "{}"], ""),
     (&["delete", "mutatingwebhookconfiguration", "yunikorn-admission-controller-mutations"], ""),
     (&["delete", "mutatingwebhookconfiguration", "zz-queuewarden-user-info"], ""),
-    // The mirror's rights do not reach its own guard, nor roles of others.
+    // The mirror's rights do not reach the policy that limits it, nor roles of others.
     (&["delete", "validatingadmissionpolicybinding", "queuewarden-rbac-mirror-guard"], ""),
     (&["delete", "clusterrolebinding", "cluster-admin", "--dry-run=server"], ""),
     (&["logs", "own", "-n", "yunikorn"], ""),

@@ -1,5 +1,5 @@
-//! A fair-scheduler.xml with each form of ACL, imported in Cloudera's reading, rendered by the operator and loaded by the scheduler: who
-//! gets in, asked with pods, is who gets in by Cloudera's handbook.
+//! Imports a fair-scheduler.xml with each form of ACL in Cloudera's reading; the operator renders it and the
+//! scheduler loads it. Pods show that access is as in Cloudera's handbook.
 
 use std::collections::BTreeSet;
 
@@ -29,11 +29,11 @@ const FROM: [&str; 8] = [
     "--cluster-admins",
     "root",
 ];
-/// Pods that are asked about at once.
+/// Pods that are submitted at once.
 const AT_ONCE: usize = 8;
 /// Groups that the file does not name.
 const OTHERS: [&str; 2] = ["lab_f", "strangers"];
-/// Names that stand for nobody by the handbook, and are names to Hadoop: they are left out.
+/// Names that mean nobody by the handbook, but are ordinary names to Hadoop: they are left out.
 const NOBODY: [&str; 2] = ["NOUSERS", "NOGROUPS"];
 
 #[tokio::test]
@@ -57,7 +57,8 @@ async fn who_gets_in_by_the_handbook_gets_in_by_the_scheduler() -> Result<()> {
     .await
 }
 
-/// The tree without its ACLs, so that nobody is let in but by the objects, and with a rule that places applications.
+/// Returns the tree without its ACLs, so that only the objects grant access, and with a rule that places
+/// applications.
 fn base(skeleton: &str) -> String {
     let acl = |line: &&str| !line.contains("submitacl:") && !line.contains("adminacl:");
     let tree: String = skeleton.split_inclusive('\n').filter(acl).collect();
@@ -67,7 +68,7 @@ fn base(skeleton: &str) -> String {
     )
 }
 
-/// Everyone whom the file names, and the others, into every queue that takes applications.
+/// Submits as everyone whom the file names, and as the others, into every queue that takes applications.
 async fn decisions(bed: &Bed) -> Result<()> {
     let source = source()?;
     let holders = Holders::of(&source);
@@ -120,7 +121,7 @@ fn source() -> Result<Source> {
     Source::fair(wanted, &mut findings).with_context(|| format!("{findings:?}"))
 }
 
-/// A user in a group that nothing names, or a member of the group whom nothing names.
+/// Submits as a user in a group that nothing names, or as a member of the group whom nothing names.
 async fn submit(bed: &Bed, subject: &Subject, queue: &str) -> Result<Outcome> {
     match subject {
         Subject::User(user) => bed.submit(user, &["unnamed"], queue).await,

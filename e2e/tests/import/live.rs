@@ -1,4 +1,5 @@
-//! The import from a live cluster, and every command that it prints: nobody may do more at any step than before.
+//! Imports from a live cluster, and runs every command that the import prints: nobody has more access at any
+//! step than before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,7 @@ use crate::cli::{ask, asker};
 
 const KEY: &str = "queues.yaml";
 
-/// What the cluster has before: two queues that some may enter, as somebody wrote them by hand.
+/// The queues of the cluster before: two that some users may use, written by hand.
 const TREE: &str = "\
 partitions:
   - name: default
@@ -38,7 +39,7 @@ partitions:
           - name: idle
 ";
 
-/// Who asks for what, and whether they are let in, before and after.
+/// The users, their queues, and whether they have access, before and after.
 const PODS: [(&str, &str, &str, bool); 7] = [
     ("alice", "x", "root.prod", true),
     ("eve", "etl", "root.prod", true),
@@ -80,7 +81,7 @@ async fn the_way_that_is_printed_never_opens_the_cluster() -> Result<()> {
         for command in commands {
             bed.shell(directory.path(), command).await?;
             if command.contains("kubectl apply -f imported.yaml") {
-                // The bed's scheduler listens elsewhere than the one that is imported from.
+                // The test cluster's scheduler listens at another address than the one that is imported from.
                 let url = format!("{{\"spec\":{{\"schedulerUrl\":\"{}\"}}}}", bed.scheduler_url());
                 bed.kubectl(&["patch", "yunikornconfig", "default", "--type", "merge", "-p", &url]).await?;
             }
@@ -119,7 +120,7 @@ async fn the_way_that_is_printed_never_opens_the_cluster() -> Result<()> {
     .await
 }
 
-/// The lines of the printed way that are commands.
+/// Returns the lines of the printed instructions that are commands.
 fn commands(printed: &str) -> Vec<&str> {
     printed
         .lines()
@@ -128,7 +129,7 @@ fn commands(printed: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The keys of both ConfigMaps are in it.
+/// Checks that the keys of both ConfigMaps are in it.
 fn policy(manifests: &str) -> Result<()> {
     let all: Vec<Value> = serde_saphyr::from_multiple(manifests)?;
     let kind = |object: &&Value| object.get("kind").and_then(Value::as_str) == Some("AdmissionPolicy");
@@ -150,7 +151,7 @@ async fn pods(bed: &Bed, when: &str) -> Result<()> {
     Ok(())
 }
 
-/// Who gains or loses what by a text, beside the tree before.
+/// Returns who gains or loses which rights by a text, compared with the tree before.
 fn changes(text: &str) -> Result<Vec<(String, Direction)>> {
     let trees = |text: &str| -> Result<Vec<Tree>> {
         let config = verdict(text, &[]).config.with_context(|| text.to_owned())?;
@@ -161,7 +162,7 @@ fn changes(text: &str) -> Result<Vec<(String, Direction)>> {
     Ok(changes.map(|change| (change.subject.to_string(), change.direction)).collect())
 }
 
-/// Every version of the tree in `yunikorn-configs` from now on.
+/// Records every version of the tree in `yunikorn-configs` from now on.
 struct Watched {
     ends: oneshot::Sender<()>,
     versions: tokio::task::JoinHandle<Result<BTreeSet<String>>>,

@@ -1,4 +1,5 @@
-//! Moving in: what `queuewarden import` prints, applied to a cluster, and what the scheduler then does.
+//! Tests imports: the output of `queuewarden import`, applied to a cluster, and the scheduler's behaviour
+//! after it.
 
 mod cloudera;
 mod live;
@@ -10,7 +11,7 @@ use queuewarden_e2e::assets;
 
 use crate::cli::Ended;
 
-/// A file of the import's own tests.
+/// Returns a file of the import's own tests.
 fn case(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cli/cases/import.in").join(name)
 }

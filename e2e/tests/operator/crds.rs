@@ -1,4 +1,5 @@
-//! The rules of the schema, asked at the real API server: what is accepted, what is refused, and in which words.
+//! Tests the rules of the schema on the real API server: accepted objects, refused objects, and the words of
+//! the refusals.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::wait::PATIENCE;
@@ -36,7 +37,7 @@ async fn the_api_server_accepts_and_refuses_as_the_cases_say() -> Result<()> {
     .await
 }
 
-/// Creates the object, replaces it if the case says so, and compares what the API server answers last.
+/// Creates the object, replaces it if the case requires it, and compares the API server's last answer.
 async fn check(bed: &Bed, kind: &str, plural: &str, case: &Value) -> Result<()> {
     let name = case["object"].as_str().unwrap_or(if kind == "YuniKornConfig" { "default" } else { "case" });
     let object = |spec: &Value| {

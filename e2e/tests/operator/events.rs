@@ -1,4 +1,5 @@
-//! What `kubectl events` shows: each change once, as a warning where somebody has to do something, and nothing again after a restart.
+//! Tests the output of `kubectl events`: each change once, as a warning when somebody has to act, and nothing
+//! again after a restart.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::events::v1::Event;
@@ -9,7 +10,8 @@ use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually};
 
 use super::{acl, apply, grant, running};
 
-/// Type, reason and note of the events of a `QueueAcl` as it is now, and how often each was repeated, oldest first.
+/// Returns type, reason and note of the events of a `QueueAcl` as it is now, and how often each was repeated,
+/// oldest first.
 async fn events(bed: &Bed, name: &str) -> Result<Vec<(String, String, String, i32)>> {
     let uid = bed.objects(Kind::QueueAcl)?.get(name).await?.metadata.uid;
     let events = Api::<Event>::all(bed.client()?).list(&ListParams::default()).await?;
@@ -28,7 +30,7 @@ async fn events(bed: &Bed, name: &str) -> Result<Vec<(String, String, String, i3
     told.collect()
 }
 
-/// Waits for an event of this type and reason, and returns all there are.
+/// Waits for an event of this type and reason, and returns all events.
 async fn told(
     bed: &Bed,
     name: &str,
@@ -61,7 +63,7 @@ async fn each_change_is_told_once() -> Result<()> {
         let mut notes = bad.iter().map(|event| event.2.as_str());
         ensure!(notes.clone().all(|note| note.len() <= 1000 && !note.contains('\n')), "{bad:?}");
         ensure!(notes.next_back().is_some_and(|note| note.contains("`root.nowhere`")), "{bad:?}");
-        // The next one finds it as it is: its first round is over when what came later is told.
+        // The next operator finds it unchanged: its first reconcile is over when a later change is reported.
         operator.kill().await?;
         let _next = Operator::start(bed).await?;
         grant(bed, "later", "root.prod", "submit: {users: [bob]}").await?;

@@ -1,4 +1,5 @@
-//! Servers die, the operator dies, what it asks is refused, and what is live and what status says come together again.
+//! Tests failures: servers die, the operator dies, its requests are refused; afterwards output and status
+//! agree again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -133,7 +134,7 @@ async fn of_two_replicas_one_writes_and_the_other_takes_over() -> Result<()> {
         bed.wait_for(Kind::QueueAcl, "two", is_true("Ready"), LONG).await?;
         ensure!(bed.leader().await?.as_deref() == Some(following.name()?));
         ensure!(live(bed).await?.contains("'alice'"));
-        // Who ends gives the Lease up: nobody waits until it is over.
+        // An operator that ends releases the Lease: nobody waits until it expires.
         let third = Operator::start(bed).await?;
         following.process()?.terminate()?;
         following.process()?.exited(PATIENCE).await?;
@@ -164,7 +165,7 @@ async fn a_changed_base_is_rendered_again() -> Result<()> {
     .await
 }
 
-/// A plan by half of what there is would take the other half for missing.
+/// A plan from half of the objects would take the other half for missing.
 #[tokio::test]
 async fn nothing_is_written_or_said_to_be_well_while_something_cannot_be_read() -> Result<()> {
     Bed::with(async |bed| {
@@ -253,7 +254,8 @@ async fn access_is_managed_without_the_definition_of_tests() -> Result<()> {
     .await
 }
 
-/// Events that hang, a last base that may not be kept, statuses that somebody outruns or that cannot be written.
+/// Checks events that hang, a last base that may not be stored, and statuses that somebody else overwrites or
+/// that cannot be written.
 #[tokio::test]
 async fn what_is_written_beside_the_output_may_fail() -> Result<()> {
     Bed::with(async |bed| {
@@ -275,7 +277,8 @@ async fn what_is_written_beside_the_output_may_fail() -> Result<()> {
         });
         let operator = start_behind(bed, &proxy).await?;
         config_is(bed, is_true("Ready"), PATIENCE).await?;
-        // Nothing is written for it, and a label is no cause for a plan: only the refusal itself brings the status about.
+        // Nothing is written for it, and a label is no cause for a plan: only the refusal itself brings the
+        // status about.
         let spec = "submit: {users: [bob]}, baseAcl: Extend, notBefore: '2100-01-01T00:00:00Z'";
         apply(bed, &acl("later", "root.prod", spec)).await?;
         tokio::time::timeout(PATIENCE, sent.notified()).await?;
@@ -285,7 +288,8 @@ async fn what_is_written_beside_the_output_may_fail() -> Result<()> {
         ensure!(operator.metric("queuewarden_status_patch_total", stale).await? > 0.0);
         ensure!(operator.log().await?.contains("The last good base cannot be kept"));
 
-        // The scheduler skips a text that it knows: no revision is used twice, although the status cannot remember it.
+        // The scheduler skips a text that it knows: no revision is used twice, although the status cannot
+        // remember it.
         grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
         config_is(bed, is_true("Ready"), PATIENCE).await?;
         proxy.judge(|call| {

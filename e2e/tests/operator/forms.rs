@@ -1,4 +1,5 @@
-//! All ways from one form of a right to another, as each kind of program writes them, at the real API server.
+//! Tests all changes from one form of a right to another, as each kind of program writes them, on the real
+//! API server.
 
 use anyhow::{Context as _, Result, ensure};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
@@ -6,7 +7,7 @@ use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Bed, Kind, eventually};
 use serde_json::{Map, Value, json};
 
-/// Each form in which `admin` can be written; `None` is the right left out.
+/// Returns each form in which `admin` can be written; `None` is the right left out.
 fn forms() -> Vec<(&'static str, Option<Value>)> {
     vec![
         ("absent", None),
@@ -27,7 +28,7 @@ struct Change {
     to: Value,
 }
 
-/// A change for each ordered pair of forms, a form and itself among them.
+/// Returns a change for each ordered pair of forms, including a form and itself.
 fn changes() -> Vec<Change> {
     let forms = forms();
     let pairs = forms.iter().flat_map(|from| forms.iter().map(move |to| (from, to)));
@@ -51,12 +52,13 @@ fn object(name: &str, admin: Option<&Value>) -> Value {
     })
 }
 
-/// Many objects as one text for kubectl.
+/// Joins many objects to one text for kubectl.
 fn list<'a>(items: impl Iterator<Item = &'a Value>) -> String {
     json!({"apiVersion": "v1", "kind": "List", "items": items.collect::<Vec<_>>()}).to_string()
 }
 
-/// The JSON merge patch (RFC 7386) from one object to another: what Helm 3 sends for custom resources.
+/// Returns the JSON merge patch (RFC 7386) from one object to another, which Helm 3 sends for custom
+/// resources.
 fn merge_patch(from: &Value, to: &Value) -> Value {
     let (Some(from), Some(to)) = (from.as_object(), to.as_object()) else { return to.clone() };
     let removed = from.keys().filter(|key| !to.contains_key(*key)).map(|key| (key.clone(), Value::Null));
@@ -82,7 +84,7 @@ async fn differences(bed: &Bed, changes: &[Change]) -> Result<Vec<String>> {
     Ok(different.collect())
 }
 
-/// Walks all pairs with kubectl: `first` writes the first forms, `second` the second ones.
+/// Runs all pairs with kubectl: `first` writes the first forms, `second` the second ones.
 async fn walk(bed: &Bed, first: &[&str], second: &[&str]) -> Result<()> {
     let changes = changes();
     bed.kubectl_with_input(first, &list(changes.iter().map(|change| &change.from))).await?;
@@ -102,7 +104,7 @@ async fn forms_by_server_side_apply_change_into_each_other() -> Result<()> {
     .await
 }
 
-/// Who has applied objects while the forms were no atomic objects yet can go on.
+/// Objects that were applied before the forms became atomic can still be changed.
 #[tokio::test]
 async fn forms_that_were_granular_change_into_each_other() -> Result<()> {
     let apply = ["apply", "--server-side", "--field-manager=flux", "-f", "-"];
@@ -111,14 +113,15 @@ async fn forms_that_were_granular_change_into_each_other() -> Result<()> {
         bed.apply_file("e2e/upgrade/0.1.0/crds.yaml").await?;
         bed.crds_established().await?;
         let mut changes = changes();
-        // nobody is new; and whoever wrote empty lists then never owned them, so they stay, and grant nobody, when the right is left out.
+        // nobody is a new field. A writer of empty lists never owned them, so they stay, and grant nobody,
+        // when the right is left out.
         changes.retain(|Change { from, to }| {
             from["spec"]["admin"].get("nobody").is_none() && to["metadata"]["name"] != "no-names-to-absent"
         });
         bed.kubectl_with_input(&apply, &list(changes.iter().map(|change| &change.from))).await?;
         bed.install().await?;
         let second = list(changes.iter().map(|change| &change.to));
-        // kubectl asks for the schema that the API server publishes a moment after it has changed.
+        // kubectl requests the schema that the API server publishes a moment after it has changed.
         eventually("the new schema", PATIENCE, || async {
             let applied = bed.kubectl_with_input(&apply, &second).await;
             let waits = applied.as_ref().is_err_and(|error| error.to_string().contains("unknown field"));
@@ -174,7 +177,7 @@ async fn forms_by_merge_patch_change_into_each_other() -> Result<()> {
     .await
 }
 
-/// A right that a template left empty is null. Where that reaches the API server, it is refused.
+/// A right that a template left empty is null. If it reaches the API server, it is refused.
 #[tokio::test]
 async fn a_right_left_empty_is_refused() -> Result<()> {
     const WHY: &str = "is left empty (null)";
@@ -207,7 +210,7 @@ async fn a_right_left_empty_is_refused() -> Result<()> {
         let created = created.map_err(|error| error.to_string());
         ensure!(created.as_ref().is_err_and(|why| why.contains(WHY)), "created by kubectl: {created:?}");
 
-        // kubectl apply does not send the null. It tells it in its annotation, by which the object is invalid.
+        // kubectl apply does not send the null. It has it in its annotation, which makes the object invalid.
         bed.kubectl_with_input(&["apply", "-f", "-"], &named).await?;
         let read = queuewarden_api::convert::queue_acl(&api.get("by-kubectl").await?);
         let why = format!("{:?}", read.spec);

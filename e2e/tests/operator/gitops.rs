@@ -1,8 +1,9 @@
-//! Helm, Argo CD and Flux apply the objects and the base, again and again: what is written stays right and is written seldom, and no
-//! release fails.
+//! Tests Helm, Argo CD and Flux, which apply the objects and the base again and again: the output stays right
+//! and is written seldom, and no release fails.
 //!
-//! The tools themselves are not run: what reaches the API server is what counts, so each is imitated by its own requests, with its field
-//! manager and its way with conflicts. kubectl would not do for that: its server-side apply takes fields over that were applied client-side.
+//! The tools themselves are not run. Only their requests count, so each is imitated by its own requests, with
+//! its field manager and its handling of conflicts. kubectl cannot do that: its server-side apply takes over
+//! fields that were applied client-side.
 
 use anyhow::{Result, ensure};
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
@@ -16,22 +17,24 @@ use serde_json::{Map, Value, json};
 use super::{KEY, configure, live_when, output_writes, submits, writes};
 
 const ROUNDS: usize = 20;
-/// The base, which is the tool's.
+/// The ConfigMap of the base, which the tool owns.
 const TREE: &str = "yunikorn-queues";
 
-/// One who applies from Git or from a release.
+/// A tool that applies from Git or from a release.
 struct Tool {
     manager: &'static str,
     way: Way,
 }
 
-/// How it applies.
+/// The way in which a tool applies.
 enum Way {
-    /// A merge of what it applied last, what it applies now and what is there (Helm 3; `kubectl apply`, and so Argo CD by default).
+    /// A merge of what it applied last, what it applies now and the current object (Helm 3; `kubectl apply`,
+    /// and so Argo CD by default).
     Merge,
-    /// Server-side apply; a conflict fails the release (Helm 4), or does not count (Argo CD with `ServerSideApply=true`).
+    /// Server-side apply; a conflict fails the release (Helm 4), or does not count (Argo CD with
+    /// `ServerSideApply=true`).
     Apply { force: bool },
-    /// Server-side apply by force of what a dry run shows to differ (Flux).
+    /// Server-side apply by force of the objects that differ in a dry run (Flux).
     WhereDifferent,
 }
 
@@ -40,7 +43,7 @@ const HELM_4: Tool = Tool { manager: "helm", way: Way::Apply { force: false } };
 const ARGO_CD: Tool = Tool { manager: "argocd-controller", way: Way::Apply { force: true } };
 const FLUX: Tool = Tool { manager: "kustomize-controller", way: Way::WhereDifferent };
 
-/// What changes in `old` to make `new` of what is there, as a merge patch.
+/// Returns the changes from `old` to `new`, based on the current object, as a merge patch.
 fn three_way(old: &Value, new: &Value, there: &Value) -> Map<String, Value> {
     let empty = Map::new();
     let [old, new, there] = [old, new, there].map(|value| value.as_object().unwrap_or(&empty));
@@ -62,7 +65,8 @@ fn three_way(old: &Value, new: &Value, there: &Value) -> Map<String, Value> {
     patch
 }
 
-/// What a tool compares: not who owns what, and not what others say about the object.
+/// Returns the part of an object that a tool compares: without owners, and without what others say about the
+/// object.
 fn compared(object: &DynamicObject) -> Result<Value> {
     let mut value = serde_json::to_value(object)?;
     if let Some(object) = value.as_object_mut() {
@@ -79,7 +83,7 @@ impl Tool {
         PatchParams { field_manager: Some(self.manager.to_owned()), force, ..PatchParams::default() }
     }
 
-    /// One sync of one object; `old` is what it applied last.
+    /// Syncs one object; `old` is the object that the tool applied last.
     async fn sync(&self, api: &Api<DynamicObject>, old: Option<&Value>, new: &Value) -> Result<()> {
         let name = new.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let apply = Patch::Apply(new);
@@ -108,7 +112,8 @@ impl Tool {
         Ok(())
     }
 
-    /// Whether applying again would change nothing: what Argo CD calls Synced, and Flux finds no drift in.
+    /// Returns whether applying again would change nothing: Argo CD calls that Synced, and Flux finds no
+    /// drift.
     async fn in_sync(&self, api: &Api<DynamicObject>, wanted: &Value) -> Result<bool> {
         let name = wanted.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let Some(there) = api.get_opt(name).await? else { return Ok(false) };
@@ -121,7 +126,7 @@ impl Tool {
     }
 }
 
-/// What the repository, or the release, says in this round: most rounds nothing new.
+/// Returns the objects of the repository, or the release, in this round: in most rounds nothing new.
 fn wanted(round: usize) -> [Value; 2] {
     let (grant, tree) = (round / 4, round / 10);
     let acl = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",

@@ -1,4 +1,4 @@
-//! The RBAC mirror: Kubernetes itself answers by the ACLs, and nobody comes by anything else through it.
+//! Tests the RBAC mirror: Kubernetes itself decides by the ACLs, and nobody gets any other right through it.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ async fn allow(bed: &Bed) -> Result<()> {
     configure(bed, "  rbacMirror: Enabled\n").await
 }
 
-/// Waits until the mirror is told to be unfinished, and why.
+/// Waits until the mirror is reported to be unfinished, with this reason.
 async fn unfinished(bed: &Bed, why: &str) -> Result<()> {
     eventually(&format!("`Mirrored` to tell of {why}"), LONG, || async {
         let conditions = bed.conditions(Kind::YuniKornConfig, "default").await?;
@@ -51,7 +51,7 @@ async fn unfinished(bed: &Bed, why: &str) -> Result<()> {
     .await
 }
 
-/// Whether the API server lets somebody do this with a queue.
+/// Returns whether the API server lets somebody do this with a queue.
 async fn can_i(
     bed: &Bed,
     (user, groups): Person<'_>,
@@ -84,7 +84,7 @@ async fn can_i(
 
 const QUEUES: (&str, &str) = ("queuewarden.dev", "queues");
 
-/// Waits until the API server has seen what the mirror says.
+/// Waits until the API server decides as the mirror does.
 pub(crate) async fn may(bed: &Bed, who: Person<'_>, verb: &str, queue: &str, expected: bool) -> Result<()> {
     eventually(&format!("{who:?} {verb} {queue}: {expected}"), PATIENCE, || async {
         Ok((can_i(bed, who, verb, QUEUES, queue).await? == expected).then_some(()))
@@ -174,7 +174,7 @@ async fn switched_off_it_is_removed_and_without_rights_it_says_so() -> Result<()
             let (roles, bindings) = mirrored(bed).await?;
             let told = bed.conditions(Kind::YuniKornConfig, "default").await?;
             let told = told.iter().any(|condition| condition.type_ == "Mirrored");
-            // A watch that is no more would look stalled.
+            // A watch that has ended would look stalled.
             let watched = operator.get("/metrics").await?.contains("resource=\"clusterroles\"");
             Ok((roles.is_empty() && bindings.is_empty() && !told && !watched).then_some(()))
         })
@@ -218,7 +218,7 @@ async fn what_somebody_else_does_to_it_is_undone() -> Result<()> {
         may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
         if bed.has(Capability::Audit) {
             let mark = bed.audit()?.mark()?;
-            // Rest is a stretch of time, not a condition one could wait for.
+            // Idleness is a period of time, not a condition to wait for.
             tokio::time::sleep(Duration::from_secs(10)).await;
             for resource in ["clusterroles", "clusterrolebindings"] {
                 ensure!(writes(bed, mark, resource, "")? == 0, "{:?}", bed.audit()?.since(mark)?);
@@ -229,7 +229,8 @@ async fn what_somebody_else_does_to_it_is_undone() -> Result<()> {
     .await
 }
 
-/// It pauses, says so, and goes on once it may: where a write is refused, and where somebody else is always faster.
+/// It backs off, reports that, and continues when it may: when a write is refused, and when another writer is
+/// always faster.
 #[tokio::test]
 async fn refused_and_outrun_writes_are_told_and_made_later() -> Result<()> {
     Bed::with(async |bed| {
@@ -263,7 +264,7 @@ async fn refused_and_outrun_writes_are_told_and_made_later() -> Result<()> {
     .await
 }
 
-/// A `ClusterRole` with these rules, and these words beside them.
+/// Returns a `ClusterRole` with these rules and these other fields.
 pub(crate) fn role(name: &str, rules: &Value, beside: &Value) -> Value {
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules,
@@ -271,7 +272,7 @@ pub(crate) fn role(name: &str, rules: &Value, beside: &Value) -> Value {
     with(role, beside)
 }
 
-/// An object with these fields besides, or instead of its own.
+/// Returns an object with these additional or changed fields.
 fn with(mut object: Value, fields: &Value) -> Value {
     if let (Some(object), Some(fields)) = (object.as_object_mut(), fields.as_object()) {
         object.extend(fields.clone());
@@ -279,7 +280,7 @@ fn with(mut object: Value, fields: &Value) -> Value {
     object
 }
 
-/// A binding of a `ClusterRole` to these subjects.
+/// Returns a binding of a `ClusterRole` to these subjects.
 pub(crate) fn binding(name: &str, role: &str, subjects: &Value) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
@@ -287,12 +288,12 @@ pub(crate) fn binding(name: &str, role: &str, subjects: &Value) -> Value {
     })
 }
 
-/// A rule without names.
+/// Returns a rule without names.
 fn rule(group: &str, resource: &str, verb: &str) -> Value {
     json!({"apiGroups": [group], "resources": [resource], "verbs": [verb]})
 }
 
-/// A rule as the mirror writes them.
+/// Returns a rule as the mirror writes them.
 fn submit() -> Value {
     json!({"apiGroups": ["queuewarden.dev"], "resources": ["queues"], "resourceNames": ["root.prod"], "verbs": ["submit"]})
 }
@@ -301,7 +302,7 @@ fn user(name: &str) -> Value {
     json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}])
 }
 
-/// Waits until the policy judges what queuewarden does, and installs what it judges.
+/// Installs the policy and the objects that it checks, and waits until it is in force.
 async fn guarded(bed: &Bed) -> Result<()> {
     bed.install().await?;
     bed.install_doors().await?;
@@ -314,7 +315,7 @@ async fn guarded(bed: &Bed) -> Result<()> {
     .await
 }
 
-/// Has queuewarden's account do this, and returns why it was refused.
+/// Sends this request with queuewarden's account, and returns the reason of the refusal.
 async fn refusal(bed: &Bed, verb: &str, object: &Value) -> Result<String> {
     let us = format!("--as={}", operator::USER);
     match bed.kubectl_with_input(&[verb, &us, "-f", "-"], &object.to_string()).await {
@@ -343,7 +344,7 @@ async fn its_rights_are_good_for_nothing_else() -> Result<()> {
             (binding(ours, "cluster-admin", &user("mallory")), rbac),
             (role("mine", &json!([submit()]), &none), policy),
             (binding("mine", "queuewarden-rbac-mirror", &user("mallory")), policy),
-            // It holds all of these.
+            // queuewarden has all of these rights.
             (role(ours, &json!([held]), &none), policy),
             (role(ours, &json!([submit(), held]), &none), policy),
             (role(ours, &json!([rule("authentication.k8s.io", "tokenreviews", "create")]), &none), policy),
@@ -366,7 +367,7 @@ async fn its_rights_are_good_for_nothing_else() -> Result<()> {
         for object in [&mine, &given] {
             bed.kubectl_with_input(&["create", &us, "-f", "-"], &object.to_string()).await?;
         }
-        // Made as it should be, then changed.
+        // Created correctly, then changed.
         for changed in [
             role(ours, &json!([submit(), held]), &none),
             role(ours, &json!([rule("queuewarden.dev", "queues", "submit")]), &none),
@@ -399,7 +400,7 @@ async fn its_rights_cannot_be_given_to_another_identity() -> Result<()> {
         for role in roles.iter().filter_map(|role| role.metadata.name.as_deref()) {
             for subjects in [&everyone, &user("mallory")] {
                 let error = refusal(bed, "create", &binding("queuewarden:mirror:x", role, subjects)).await?;
-                // What it does not hold itself RBAC refuses it before.
+                // RBAC already refuses rights that it does not have itself.
                 let policy = error.contains("of its RBAC mirror");
                 ensure!(policy || error.contains("not currently held"), "{role}: {error}");
                 by_policy.extend(policy.then_some(role));
@@ -413,7 +414,7 @@ async fn its_rights_cannot_be_given_to_another_identity() -> Result<()> {
     .await
 }
 
-/// Its objects are the YuniKornConfig's: when that is deleted nobody is left who could remove them.
+/// Its objects belong to the YuniKornConfig: when that is deleted, nobody else could remove them.
 #[tokio::test]
 async fn it_goes_with_the_configuration() -> Result<()> {
     Bed::with(async |bed| {
@@ -435,14 +436,14 @@ async fn it_goes_with_the_configuration() -> Result<()> {
     .await
 }
 
-/// A queue tree whose every queue below the root has an ACL of its own.
+/// Returns a queue tree in which every queue below the root has an ACL of its own.
 fn many(queues: usize) -> String {
     let queue = |number| format!("          - {{name: q{number:04}, submitacl: 'user{number:04} devs'}}\n");
     let queues: String = (0..queues).map(queue).collect();
     format!("partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n{queues}")
 }
 
-/// How long the API server takes for a question about another resource: fastest, median.
+/// Returns the time that the API server takes for a review about another resource: fastest, median.
 async fn reviews(bed: &Bed) -> Result<(Duration, Duration)> {
     let mut times = Vec::new();
     for number in 0..300 {
@@ -460,7 +461,7 @@ async fn a_thousand_acls_find_room_and_those_after_them_are_told() -> Result<()>
     Bed::with(async |bed| {
         let _operator = mirroring(bed).await?;
         let before = reviews(bed).await?;
-        // Somebody else's is in the way of one of them, and of no other.
+        // Somebody else's object conflicts with one of them, and with no other.
         let theirs = "queuewarden:mirror:submit:root.q0500";
         bed.kubectl(&["create", "clusterrole", theirs, "--verb=get", "--resource=pods"]).await?;
         let start = Instant::now();

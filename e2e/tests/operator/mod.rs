@@ -1,5 +1,5 @@
-//! The operator in a real cluster, under the rights it is shipped with: what a user applies, what the scheduler then accepts, and what
-//! status says about it.
+//! Tests the operator in a real cluster, under the rights it is shipped with: applied objects, the
+//! scheduler's decisions, and status.
 
 mod crds;
 mod events;
@@ -30,22 +30,22 @@ use queuewarden_e2e::{Bed, FaultProxy, Kind, Operator, Outcome, eventually, oper
 /// The key with the queue tree.
 pub(crate) const KEY: &str = "queues.yaml";
 
-/// The base with a root on which everyone may submit everywhere.
+/// Returns the base with a root on which everyone may submit everywhere.
 pub(crate) fn open_base() -> String {
     BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n")
 }
 
-/// Whether the scheduler is to take new texts without a restart: a JSON value.
+/// Sets whether the scheduler takes new texts without a restart: a JSON value.
 async fn hot_refresh(bed: &Bed, value: &str) -> Result<()> {
     let patch = format!(r#"{{"data": {{"service.enableConfigHotRefresh": {value}}}}}"#);
     let (map, namespace) = (yunikorn::DEFAULTS, yunikorn::NAMESPACE);
     bed.kubectl(&["patch", "configmap", map, "-n", namespace, "--type=merge", "-p", &patch]).await.map(drop)
 }
 
-/// From now on the scheduler takes no new text.
+/// Stops the scheduler from taking new texts.
 pub(crate) async fn refresh_no_more(bed: &Bed) -> Result<()> {
     hot_refresh(bed, "\"false\"").await?;
-    // It notices the switch when it next reads the ConfigMaps.
+    // The scheduler notices the switch when it next reads the ConfigMaps.
     eventually("hot refresh to be off", PATIENCE, || async {
         let log = bed.scheduler()?.log();
         Ok((log.contains("hot-refresh disabled") || log.contains("enableConfigHotRefresh")).then_some(()))
@@ -53,7 +53,8 @@ pub(crate) async fn refresh_no_more(bed: &Bed) -> Result<()> {
     .await
 }
 
-/// Starts the operator with a `YuniKornConfig` that reads the scheduler back, and waits until that is in order.
+/// Starts the operator with a `YuniKornConfig` that reads the scheduler back, and waits until that is in
+/// order.
 pub(crate) async fn running(bed: &Bed) -> Result<Operator<'_>> {
     bed.install().await?;
     configure(bed, "").await?;
@@ -77,12 +78,12 @@ pub(crate) async fn configure(bed: &Bed, more: &str) -> Result<()> {
     apply(bed, &text).await
 }
 
-/// As `kubectl apply` does it for most people: client-side.
+/// Applies a text as most people do with `kubectl apply`: client-side.
 async fn apply(bed: &Bed, text: &str) -> Result<()> {
     bed.kubectl_with_input(&["apply", "-f", "-"], text).await.map(drop)
 }
 
-/// A `QueueAcl` as text; `spec` in flow style without its queue.
+/// Returns a `QueueAcl` as text; `spec` in flow style without its queue.
 pub(crate) fn acl(name: &str, queue: &str, spec: &str) -> String {
     format!(
         "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: {name}}}\nspec: {{queue: {queue}, {spec}}}\n"
@@ -100,7 +101,7 @@ async fn delete(bed: &Bed, kind: &str, name: &str) -> Result<()> {
     bed.kubectl(&["delete", kind, name]).await.map(drop)
 }
 
-/// Waits until submitting has the wanted outcome.
+/// Waits until submitting has this outcome.
 async fn submits(bed: &Bed, user: &str, groups: &[&str], queue: &str, allowed: bool) -> Result<()> {
     eventually(&format!("{user} into {queue} to be allowed: {allowed}"), LONG, || async {
         let outcome: Outcome = bed.submit(user, groups, queue).await?;
@@ -109,7 +110,7 @@ async fn submits(bed: &Bed, user: &str, groups: &[&str], queue: &str, allowed: b
     .await
 }
 
-/// The queue tree in the output; an error when there is none.
+/// Returns the queue tree in the output; an error when there is none.
 pub(crate) async fn live(bed: &Bed) -> Result<String> {
     bed.config_value(yunikorn::CONFIGS, KEY).await?.context("no queue tree in the output")
 }
@@ -130,7 +131,8 @@ pub(crate) async fn config_is(bed: &Bed, expected: Expected<'_>, timeout: Durati
     bed.wait_for(Kind::YuniKornConfig, "default", expected, timeout).await
 }
 
-/// The checksums in the status of the `YuniKornConfig`: of the `ConfigMap`, and of what the scheduler runs.
+/// Returns the checksums in the status of the `YuniKornConfig`: of the `ConfigMap`, and of the scheduler's
+/// text.
 pub(crate) async fn hashes(bed: &Bed) -> Result<(String, String)> {
     let object: DynamicObject = bed.objects(Kind::YuniKornConfig)?.get("default").await?;
     let hash = |field: &str| {
@@ -140,7 +142,7 @@ pub(crate) async fn hashes(bed: &Bed) -> Result<(String, String)> {
     Ok((hash("configHash")?, hash("loadedHash")?))
 }
 
-/// Accepted writes of the operator since `mark` to a resource, dry runs aside.
+/// Returns the number of accepted writes of the operator since `mark` to a resource, without dry runs.
 pub(crate) fn writes(
     bed: &Bed,
     mark: queuewarden_e2e::audit::Mark,
@@ -156,7 +158,7 @@ pub(crate) fn writes(
     })
 }
 
-/// The same of the output alone: not of the last good base, which is kept in a `ConfigMap` too.
+/// Returns the same number for the output alone, without the last good base, which is in a `ConfigMap` too.
 pub(crate) fn output_writes(bed: &Bed, mark: queuewarden_e2e::audit::Mark) -> Result<usize> {
     bed.audit()?.count(mark, |write| {
         write.user == operator::USER
@@ -167,7 +169,7 @@ pub(crate) fn output_writes(bed: &Bed, mark: queuewarden_e2e::audit::Mark) -> Re
     })
 }
 
-/// Text as `binaryData` may hold it.
+/// Packs a text as `binaryData` may hold it.
 pub(crate) fn gzip(text: &str) -> Result<Vec<u8>> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     packer.write_all(text.as_bytes())?;

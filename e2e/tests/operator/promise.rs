@@ -1,5 +1,5 @@
-//! Status that stays true, and access that ends, while something stays broken: one test for each sequence that once
-//! broke the promise.
+//! Tests that status stays true and that access ends while something is broken: one test for each sequence
+//! that once broke that promise.
 
 use std::time::{Duration, Instant};
 
@@ -20,12 +20,12 @@ use super::{
     KEY, acl, apply, config_is, configure, delete, grant, gzip, live, refresh_no_more, running, start_behind,
 };
 
-/// Within this time a withdrawal reaches the scheduler, whatever is broken.
+/// The time within which a withdrawal reaches the scheduler, whatever is broken.
 const WITHDRAWAL: Duration = Duration::from_secs(5);
-/// Within this time a status has followed what somebody else did.
+/// The time within which a status has followed a change by somebody else.
 const NOTICE: Duration = Duration::from_secs(5);
 
-/// Makes the base one that YuniKorn does not activate, and waits until the operator says so.
+/// Makes the base one that YuniKorn does not activate, and waits until the operator reports it.
 async fn break_base(bed: &Bed) -> Result<()> {
     bed.set_base(&BASE.replace("name: dev", "name: dev\n            submitacl: 'a  b'")).await?;
     config_is(bed, is_false("BaseResolved", "BaseInvalid"), PATIENCE).await.map(drop)
@@ -39,8 +39,8 @@ pub(super) async fn merge(bed: &Bed, change: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The text of condition `Ready`, if it is true and about the object's present generation; that of `Expired` also
-/// where it is not true.
+/// Returns the text of condition `Ready`, if it is true and about the object's present generation; that of
+/// `Expired` even if it is not true.
 async fn claims(bed: &Bed, kind: Kind, name: &str) -> Result<Option<String>> {
     let Some(object) = bed.objects(kind)?.get_opt(name).await? else { return Ok(None) };
     let conditions = bed.conditions(kind, name).await?;
@@ -55,7 +55,8 @@ async fn runs(bed: &Bed, user: &str) -> Result<bool> {
     Ok(bed.yunikorn()?.config_json().await?.to_string().contains(user))
 }
 
-/// A user's right ends in time, in what the scheduler runs; and no status says so before it is so.
+/// Checks that a user's right ends in time in the scheduler's text, and that no status reports the end
+/// earlier.
 async fn ends(bed: &Bed, name: &str, user: &str) -> Result<()> {
     let begin = Instant::now();
     loop {
@@ -77,7 +78,7 @@ async fn ends(bed: &Bed, name: &str, user: &str) -> Result<()> {
     Ok(())
 }
 
-/// No version of the output after this revision names somebody.
+/// Checks that no version of the output after this revision names the user.
 async fn never_came_back(bed: &Bed, since: u64, user: &str) -> Result<()> {
     let client = bed.client()?;
     let now = revision(&client).await?;
@@ -128,7 +129,7 @@ async fn a_grant_that_is_deleted_while_the_base_is_broken_ends() -> Result<()> {
         grant(bed, "prod", "root.prod", "submit: {users: [eve]}").await?;
         grant(bed, "dev", "root.dev", "submit: {users: [tom]}").await?;
         break_base(bed).await?;
-        // Another process knows the base only from where the first one kept it.
+        // Another process knows the base only from the first one's copy.
         operator.process()?.terminate()?;
         operator.process()?.exited(PATIENCE).await?;
         let next = Operator::start(bed).await?;
@@ -192,7 +193,7 @@ async fn a_typo_after_a_narrowing_that_no_status_remembers_brings_nobody_back() 
     .await
 }
 
-/// Waits until `Ready` is what it should be; then it stays so.
+/// Waits until `Ready` has the expected value; then it stays so.
 async fn ready_is_true_only_where(
     bed: &Bed,
     kind: Kind,
@@ -334,7 +335,8 @@ async fn a_withdrawal_does_not_wait_for_the_proof_of_the_last_write() -> Result<
     .await
 }
 
-/// YuniKorn's webhook asks the scheduler about each text, and the API server waits ten seconds for the webhook before it ignores it.
+/// YuniKorn's webhook queries the scheduler about each text, and the API server waits ten seconds for the
+/// webhook before it ignores it.
 const WEBHOOK: Duration = Duration::from_secs(10);
 
 #[tokio::test]
@@ -363,7 +365,7 @@ async fn a_withdrawal_is_written_while_the_scheduler_hangs_behind_its_webhook() 
     .await
 }
 
-/// Edits of the output.
+/// The number of edits of the output.
 const EDITS: usize = 8;
 
 #[tokio::test]

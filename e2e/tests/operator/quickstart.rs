@@ -1,4 +1,4 @@
-//! The example of the README: what `render` says offline is what the cluster says.
+//! Tests the example of the README: the offline output of `render` equals the cluster's.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::wait::PATIENCE;
@@ -16,10 +16,11 @@ async fn the_cluster_says_what_render_said() -> Result<()> {
         let (text, mut expected) = rendered(examples).await?;
         bed.install().await?;
         bed.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", examples]).await?;
-        // The bed's scheduler listens elsewhere than the example's, and needs some keys of its own.
+        // The test cluster's scheduler listens at another address than the example's, and needs some keys of
+        // its own.
         configure(bed, "").await?;
         let _operator = queuewarden_e2e::Operator::start(bed).await?;
-        // Without the header: the revision depends on how often was written.
+        // The header is left out, because its revision depends on the number of writes.
         let body = |text: &str| text.split_inclusive('\n').skip(2).collect::<String>();
         eventually("the rendered text", PATIENCE, || async {
             let live = live(bed).await?;
@@ -47,7 +48,7 @@ async fn the_cluster_says_what_render_said() -> Result<()> {
     .await
 }
 
-/// What `queuewarden render` prints: the queue tree, and each object's `Ready`.
+/// Returns the output of `queuewarden render`: the queue tree, and each object's `Ready`.
 async fn rendered(examples: &str) -> Result<(String, Vec<Ready>)> {
     let program = tokio::task::spawn_blocking(assets::operator).await??;
     let output = tokio::process::Command::new(program)

@@ -1,7 +1,7 @@
-//! Every reason that status can give, reached in a real cluster.
+//! Reaches every reason that status can give in a real cluster.
 //!
-//! One test, because it must know what it has seen: at the end it compares with all reasons the plan knows, so that a reason which no
-//! cluster can show does not stay in the vocabulary.
+//! It is one test, because it must know all reasons that it has seen: at the end it compares them with all
+//! reasons of the plan, so a reason that no cluster can show is removed.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -80,8 +80,9 @@ async fn every_reason_is_reached() -> Result<()> {
         other_owners(&mut seen).await?;
         drop(operator);
         let all: BTreeSet<String> = Reason::ALL.iter().map(ToString::to_string).collect();
-        // Reported after two minutes of failing, which is too long here: the unit tests of `plan::machine` and of status cover it
-        // (`a_failing_watch_is_reported_after_two_minutes_and_not_before`, `watch_that_fails_makes_ready_unknown`).
+        // Reported after two minutes of failing, which is too long here: the unit tests of `plan::machine`
+        // and of status cover it (`a_failing_watch_is_reported_after_two_minutes_and_not_before`,
+        // `watch_that_fails_makes_ready_unknown`).
         seen.reasons.insert(Reason::WatchFailing.to_string());
         let missing: Vec<_> = all.difference(&seen.reasons).collect();
         ensure!(missing.is_empty(), "no cluster state shows {missing:?}");
@@ -93,7 +94,8 @@ async fn every_reason_is_reached() -> Result<()> {
 async fn without_a_configuration(seen: &mut Seen<'_>) -> Result<()> {
     apply(seen.bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
     seen.queue_acl("good", "Programmed", "Unknown", "ConfigNotReady").await?;
-    // No base at all, and nothing was ever in force: the built-in default, which nobody has to write.
+    // Without a base, and with nothing ever in force, the built-in default applies, which nobody has to
+    // write.
     seen.bed.write_config_map(yunikorn::DEFAULTS, seen.bed.needed_defaults()).await?;
     configure(seen.bed, "  mode: Observe\n").await?;
     seen.config("BaseResolved", "True", "BuiltInDefault").await?;
@@ -165,14 +167,14 @@ async fn objects(seen: &mut Seen<'_>) -> Result<()> {
         }
         delete(bed, "queueacl", name).await?;
     }
-    // A slip in an object that was in force keeps it in force.
+    // A mistake in an object that was in force keeps it in force.
     apply(bed, &acl("good", "root.prod", "submit: {acl: 'alice,system:serviceaccount:spark:driver'}"))
         .await?;
     seen.queue_acl("good", "Programmed", "True", "LastValidKept").await?;
     ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
     apply(bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
     seen.queue_acl("good", "Ready", "True", "Ready").await?;
-    // A queue that a placement rule made is explained.
+    // The reason names a queue that a placement rule created.
     bed.set_base(&BASE.replace("create: false", "create: true")).await?;
     let open = acl("team", "root.team", "submit: {everyone: true}");
     apply(bed, &open).await?;
@@ -236,7 +238,7 @@ async fn bases(seen: &mut Seen<'_>) -> Result<()> {
     bed.set_base(BASE).await?;
     let message = seen.config("Applied", "False", "PartitionMissing").await?;
     ensure!(message.contains("`gpu`"), "{message}");
-    // The way out that the message names.
+    // This is the solution that the message names.
     bed.scheduler()?.kill()?;
     bed.delete_config_map(yunikorn::CONFIGS).await?;
     seen.config("Applied", "True", "Applied").await?;
@@ -245,7 +247,7 @@ async fn bases(seen: &mut Seen<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Another key is followed only once the scheduler, started again, is proven to read it.
+/// Another key is used only once the scheduler, started again, is proven to read it.
 async fn another_policy_group(seen: &mut Seen<'_>) -> Result<()> {
     merge(seen.bed, &json!({"data": {"service.policyGroup": "group-a"}})).await?;
     let message = seen.config("Applied", "False", "PolicyGroupPending").await?;
@@ -255,7 +257,7 @@ async fn another_policy_group(seen: &mut Seen<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Objects that close a queue go all at once: nobody gains access before somebody confirms it.
+/// Objects that close a queue are all deleted at once: nobody gains access before somebody confirms it.
 async fn most_objects_gone(seen: &mut Seen<'_>) -> Result<()> {
     let bed = seen.bed;
     for name in (0..4).map(|n| format!("closing-{n}")) {
@@ -269,7 +271,7 @@ async fn most_objects_gone(seen: &mut Seen<'_>) -> Result<()> {
     let _ = bed.objects(Kind::QueueAcl)?.delete_collection(&DeleteParams::default(), &closing).await?;
     let message = seen.config("Applied", "False", "RemovalUnconfirmed").await?;
     ensure!(bed.submit("tom", &["nobody"], "root.dev").await?.is_rejected());
-    // The way out that the message names.
+    // This is the solution that the message names.
     let (_, command) = message.split_once("kubectl ").context("no command")?;
     bed.kubectl(&command.split_whitespace().collect::<Vec<_>>()).await?;
     seen.config("Ready", "True", "Ready").await?;
@@ -289,7 +291,7 @@ async fn binary_data(seen: &mut Seen<'_>) -> Result<()> {
     seen.queue_acl("good", "Effective", "False", "DefaultConfigActive").await?;
     put("queues.yaml.bak", None).await?;
     seen.config("Ready", "True", "Ready").await?;
-    // A packed tree hides ours; the scheduler runs it, and who was granted access is out.
+    // A packed tree hides ours; the scheduler runs it, and the users of our grants have no access.
     put("queues.yaml.gz", Some(ByteString(gzip(BASE)?))).await?;
     let message = seen.config("Applied", "False", "ShadowedByBinaryData").await?;
     ensure!(message.contains("`queues.yaml.gz`"), "{message}");
@@ -310,7 +312,7 @@ async fn binary_data(seen: &mut Seen<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A packed key beats the one that a policy sets, and then anyone may be anyone.
+/// A packed key overrides the one that a policy sets, and then anyone may be anyone.
 async fn a_policy_that_is_hidden(seen: &mut Seen<'_>) -> Result<()> {
     let bed = seen.bed;
     let text = "apiVersion: queuewarden.dev/v1alpha1\nkind: AdmissionPolicy\nmetadata: {name: closed}\nspec: {bypassAuth: false}\n";
@@ -355,7 +357,7 @@ async fn access_tests(seen: &mut Seen<'_>) -> Result<()> {
     seen.wait(Kind::QueueAccessTest, "test", "Passing", "True", "Passing").await?;
     apply(bed, &test("deny")).await?;
     seen.wait(Kind::QueueAccessTest, "test", "Passing", "False", "Failing").await?;
-    // Which groups the scheduler's machine knows is not asked.
+    // The groups on the scheduler's machine are not read.
     bed.set_base(&BASE.replace("- name: default\n", "- name: default\n    usergroupresolver: {type: os}\n"))
         .await?;
     apply(bed, &acl("good", "root.prod", "submit: {users: [bob]}")).await?;
@@ -378,12 +380,12 @@ async fn refused_writes(seen: &mut Seen<'_>) -> Result<()> {
     bed.apply_kustomization("manifests").await?;
     seen.config("Applied", "True", "Applied").await?;
 
-    // A rule of the API server: what is immutable stays as it is, and can only be deleted.
+    // By a rule of the API server, an immutable object cannot be changed, only deleted.
     merge(bed, &json!({"immutable": true})).await?;
     apply(bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
     let message = seen.config("Applied", "False", "Rejected").await?;
     ensure!(message.contains("immutable"), "{message}");
-    // `ann` is still in, and nothing says otherwise.
+    // `ann` still has access, and no status denies it.
     let message = seen.queue_acl("good", "Ready", "False", "WithdrawalPending").await?;
     ensure!(message.contains("ann"), "{message}");
     ensure!(bed.submit("ann", &["devs"], "root.prod").await?.is_allowed());
@@ -391,8 +393,8 @@ async fn refused_writes(seen: &mut Seen<'_>) -> Result<()> {
     seen.config("Ready", "True", "Ready").await?;
     seen.queue_acl("good", "Ready", "True", "Ready").await?;
 
-    // YuniKorn's own webhook, when its scheduler says no. What we write, a scheduler of this version never refuses; one of another
-    // version might.
+    // YuniKorn's own webhook, when its scheduler says no. A scheduler of this version never refuses our text;
+    // one of another version might.
     let refusing = Refusing::start().await?;
     let mut defaults = bed.needed_defaults();
     defaults.insert(KEY.to_owned(), BASE.to_owned());
@@ -406,7 +408,7 @@ async fn refused_writes(seen: &mut Seen<'_>) -> Result<()> {
     let message = seen.config("Applied", "False", "RejectedByAdmission").await?;
     ensure!(message.contains("a scheduler from the future says no"), "{message}");
 
-    // A webhook that does not answer, and must: nobody's decision, and tried again.
+    // A required webhook that does not answer decides nothing, so the write is tried again.
     bed.stop_admission_controller().await?;
     let hook = r#"{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "dead"},
         "webhooks": [{"name": "dead.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail", "timeoutSeconds": 1,
@@ -453,7 +455,8 @@ async fn a_scheduler_that_does_not_load(seen: &mut Seen<'_>) -> Result<()> {
     refresh_no_more(bed).await?;
     apply(bed, &acl("good", "root.prod", "submit: {users: [alice, dora]}")).await?;
     seen.config("Loaded", "False", "HotRefreshDisabled").await?;
-    // Switched on again, it stays off in a scheduler that runs: written again, and then called what it is.
+    // Switched on again, it stays off in a running scheduler: the text is written again, and then the real
+    // reason is reported.
     hot_refresh(bed, "null").await?;
     seen.config("Loaded", "False", "LoadPending").await?;
     seen.config("Loaded", "False", "SchedulerRejected").await?;
@@ -463,7 +466,7 @@ async fn a_scheduler_that_does_not_load(seen: &mut Seen<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Without a URL nothing is proven, and what is known all the same is said.
+/// Without a URL nothing is proven, and everything that is still known is reported.
 async fn nobody_asks_the_scheduler(seen: &mut Seen<'_>) -> Result<()> {
     let bed = seen.bed;
     let unasked =

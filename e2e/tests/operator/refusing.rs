@@ -1,9 +1,9 @@
-//! A scheduler that `YuniKorn`'s own webhook asks, and that says no.
+//! A scheduler that `YuniKorn`'s own webhook queries, and that refuses.
 
 use anyhow::Result;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-/// Stands where the scheduler's REST interface would: refuses every configuration. Ends with the test.
+/// Replaces the scheduler's REST interface and refuses every configuration. Ends with the test.
 pub(super) struct Refusing {
     address: String,
     task: tokio::task::JoinHandle<()>,
@@ -28,7 +28,7 @@ impl Refusing {
         Ok(Self { address, task })
     }
 
-    /// Host and port.
+    /// Returns host and port.
     pub(super) fn address(&self) -> &str {
         &self.address
     }

@@ -1,4 +1,5 @@
-//! The main job: a `QueueAcl` decides what the scheduler accepts, for as long as it is there and valid.
+//! Tests the main function: a `QueueAcl` decides what the scheduler accepts, as long as it exists and is
+//! valid.
 
 use std::time::{Duration, Instant};
 
@@ -69,7 +70,7 @@ async fn a_grant_ends_when_it_expires() -> Result<()> {
         ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
         let ended = Expected { r#type: "Ready", status: "True", reason: Some("Expired") };
         bed.wait_for(Kind::QueueAcl, "guest", ended, LONG).await?;
-        // Not before: what is said to have ended has.
+        // Not earlier: a right that is reported as ended has ended.
         ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_rejected());
         Ok(())
     })
@@ -120,7 +121,7 @@ async fn an_idle_operator_writes_nothing() -> Result<()> {
         .await?;
         config_is(bed, queuewarden_e2e::conditions::is_true("Loaded"), PATIENCE).await?;
         let mark = bed.audit()?.mark()?;
-        // Idleness is a stretch of time, not a condition one could wait for.
+        // Idleness is a period of time, not a condition to wait for.
         tokio::time::sleep(Duration::from_mins(1)).await;
         for (resource, subresource) in [
             ("configmaps", ""),
@@ -141,7 +142,7 @@ async fn an_idle_operator_writes_nothing() -> Result<()> {
     .await
 }
 
-/// The moment so many seconds from now, to the second.
+/// Returns the moment so many seconds from now, to the second.
 #[expect(clippy::disallowed_methods, reason = "a test against a real clock must ask it")]
 pub(super) fn in_seconds(seconds: i64) -> Result<k8s_openapi::jiff::Timestamp> {
     let now = k8s_openapi::jiff::Timestamp::now().as_second();

@@ -1,4 +1,5 @@
-//! The policy that needs no webhook: what the RBAC mirror says no to is told, or refused, as it is applied.
+//! Tests the policy that needs no webhook: workloads that the RBAC mirror denies are reported, or refused, as
+//! they are applied.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
@@ -9,7 +10,7 @@ use queuewarden_e2e::{Bed, Capability, bed::NAMESPACE, eventually};
 use super::mirror::{may, mirroring};
 use super::{config_is, configure, grant};
 
-/// A workload of a kind that names a queue.
+/// Returns a workload of a kind that names a queue.
 fn workload(kind: &str, name: &str, labels: &str) -> String {
     let pod = "{restartPolicy: Never, schedulerName: yunikorn, containers: [{name: x, image: pause}]}";
     let template = format!("{{metadata: {{labels: {{app: x, {labels}}}}}, spec: {pod}}}");
@@ -32,14 +33,14 @@ fn workload(kind: &str, name: &str, labels: &str) -> String {
     format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {spec}\n")
 }
 
-/// What the API server says to this, applied for nobody; a warning counts as an error.
+/// Returns the API server's answer to this request, which is not stored; a warning counts as an error.
 async fn says(bed: &Bed, who: &[&str], namespace: &str, input: &str) -> Result<(), String> {
     let args = ["create", "--dry-run=server", "--warnings-as-errors", "-n", namespace, "-f", "-"];
     let done = bed.kubectl_with_input(&[&args, who].concat(), input).await;
     done.map(drop).map_err(|error| format!("{error:#}"))
 }
 
-/// Waits until the policy is in force: until it says `wanted` to alice.
+/// Waits until the policy is in force: until alice gets the answer `wanted`.
 async fn in_force(bed: &Bed, wanted: &str) -> Result<()> {
     let pod = workload("Pod", "probe", "queue: root.dev");
     eventually("the policy to be in force", PATIENCE, || async {
@@ -116,7 +117,7 @@ async fn a_workload_into_a_queue_of_others_is_refused_as_it_is_applied() -> Resu
     .await
 }
 
-/// Only a change of the queue is judged.
+/// Checks that only a change of the queue is checked.
 async fn updates(bed: &Bed) -> Result<()> {
     bed.kubectl_with_input(
         &["create", "-n", NAMESPACE, "-f", "-"],
@@ -163,7 +164,8 @@ async fn it_warns_first_and_says_nothing_without_the_mirror() -> Result<()> {
     .await
 }
 
-/// kube-controller-manager reads the expressions with the types of each kind, and writes down what cannot be.
+/// kube-controller-manager reads the expressions with the types of each kind, and records those that are
+/// invalid.
 #[tokio::test]
 async fn kubernetes_finds_nothing_wrong_with_the_expressions() -> Result<()> {
     Bed::with(async |bed| {

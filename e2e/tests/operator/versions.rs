@@ -1,4 +1,5 @@
-//! Another version of the API comes, and the old one goes: docs/api-versions.md step by step, by the commands of that page.
+//! Tests the change to another version of the API: docs/api-versions.md step by step, by the commands of that
+//! page.
 
 use std::path::Path;
 
@@ -25,7 +26,7 @@ async fn a_version_comes_and_the_one_before_goes() -> Result<()> {
             return Ok(());
         }
         let outcome = story(bed).await;
-        // The shipped definitions are refused where a version is stored that they do not have.
+        // The shipped definitions are refused while a version is stored that they do not have.
         bed.remove_installation().await?;
         outcome
     })
@@ -84,13 +85,14 @@ async fn story(bed: &Bed) -> Result<()> {
     typed(bed, "queuewarden migrate-storage\n").await?;
     define(bed, &[OLD], OLD).await?;
     grant(bed, "last", "root.team", "submit: {users: [dora, erin]}").await?;
-    // kubectl goes on to ask for the version that it found last, until it looks again.
+    // kubectl continues to use the version that it found last, until it looks again.
     typed(bed, "kubectl api-resources --api-group queuewarden.dev").await?;
     typed(bed, "kubectl get queueacls last").await?;
     Ok(())
 }
 
-/// Applies the shipped definitions in these versions, which differ in name alone, with a field that there is not: `spec.note`.
+/// Applies the shipped definitions in these versions, which differ in name alone, with an additional field:
+/// `spec.note`.
 async fn define(bed: &Bed, versions: &[&str], storage: &str) -> Result<()> {
     let mut all = serde_json::to_value(queuewarden_api::crds())?;
     for definition in all.as_array_mut().context("no definitions")? {
@@ -109,13 +111,13 @@ async fn define(bed: &Bed, versions: &[&str], storage: &str) -> Result<()> {
         *definition.pointer_mut("/spec/versions").context("no versions")? = json!(made);
     }
     let list = json!({"apiVersion": "v1", "kind": "List", "items": all});
-    // Whoever adds a field to a QueueAcl adds it to the rule that counts them, too.
+    // An additional field of a QueueAcl has to be added to the rule that counts them, too.
     let list = list.to_string().replace("[has(self.partition)", "[has(self.note), has(self.partition)");
     bed.apply_text(&list, "queuewarden-e2e").await
 }
 
-/// The operator, which speaks the old version, takes an object of the new one. It refuses one with a field that it does not know, and like
-/// everybody who writes in the old version leaves that field as it is.
+/// The operator, which speaks the old version, accepts an object of the new one. It refuses one with an
+/// unknown field, and like every writer of the old version leaves that field as it is.
 async fn both_are_served(bed: &Bed) -> Result<()> {
     let manifest = |version: &str, name: &str, spec: &str| {
         format!(
@@ -156,7 +158,7 @@ async fn both_are_served(bed: &Bed) -> Result<()> {
     is_kept(bed).await
 }
 
-/// The field that there is not is there, with all that was written beside it.
+/// Checks that the additional field is stored, with everything that was written beside it.
 async fn is_kept(bed: &Bed) -> Result<()> {
     let noted = read(bed, NEW, "queueacls/noted").await?;
     let spec = json!({
@@ -167,7 +169,7 @@ async fn is_kept(bed: &Bed) -> Result<()> {
     Ok(())
 }
 
-/// The commands of the page, by somebody who may not, and by somebody who may.
+/// Runs the commands of the page, as a user without the rights, and as a user with them.
 async fn all_is_rewritten(bed: &Bed) -> Result<()> {
     let [look, dry_run, migrate]: [String; 3] =
         blocks("docs/api-versions.md", "sh")?.try_into().ok().context("three blocks")?;
@@ -204,7 +206,7 @@ async fn all_is_rewritten(bed: &Bed) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the API server, which hears of new definitions a moment later, stores in this version.
+/// Waits until the API server, which learns of new definitions a moment later, stores in this version.
 async fn written_in(bed: &Bed, version: &str) -> Result<()> {
     eventually("objects to be stored in the version", PATIENCE, || async {
         bed.kubectl(&["patch", "queueacl", "new", "--type=merge", "-p", "{}"]).await?;
@@ -213,13 +215,13 @@ async fn written_in(bed: &Bed, version: &str) -> Result<()> {
     .await
 }
 
-/// The version in which an object is stored.
+/// Returns the version in which an object is stored.
 async fn stored(bed: &Bed, plural: &str, name: &str) -> Result<String> {
     let stored = bed.stored(plural, name).await?;
     Ok(at(&stored, "/apiVersion").as_str().unwrap_or_default().replace("queuewarden.dev/", ""))
 }
 
-/// All objects of ours with their plurals, but for what each write changes.
+/// Returns all objects of ours with their plurals, without what each write changes.
 async fn objects(bed: &Bed) -> Result<Vec<(&'static str, Value)>> {
     let mut all = Vec::new();
     for (kind, plural) in Kind::ALL.into_iter().zip(KINDS) {

@@ -1,4 +1,5 @@
-//! Other people write the same `ConfigMap`: by hand, by client-side apply, by server-side apply with and without force.
+//! Tests other writers of the same `ConfigMap`: by hand, by client-side apply, by server-side apply with and
+//! without force.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use queuewarden_e2e::{Bed, Capability, yunikorn};
 
 use super::{KEY, config_is, configure, grant, live, live_when, open_base, output_writes, running, submits};
 
-/// `yunikorn-configs` with one queue tree, as a manifest.
+/// Returns `yunikorn-configs` with one queue tree, as a manifest.
 fn manifest(text: &str) -> String {
     let mut yaml = format!(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {}, namespace: {}}}\ndata:\n  {KEY}: |\n",
@@ -120,7 +121,7 @@ async fn a_writer_that_insists_on_an_open_text_is_put_right_every_second_and_nam
         let insistent = manifest(&open_base());
         let start = Instant::now();
         let mut rounds = 0;
-        // As Argo CD with self-heal: whenever the key differs, it is applied again by force.
+        // Like Argo CD with self-heal: whenever the key differs, it is applied again by force.
         while start.elapsed() < Duration::from_secs(20) {
             let args = [
                 "apply",
@@ -142,7 +143,7 @@ async fn a_writer_that_insists_on_an_open_text_is_put_right_every_second_and_nam
             rounds > 10 && count <= seconds + 5,
             "{count} writes in {seconds} s against {rounds} of the other"
         );
-        // It gives up, and what is wanted is live again.
+        // It gives up, and the desired text is live again.
         config_is(bed, is_true("Applied"), LONG).await?;
         ensure!(!live(bed).await?.contains("'*'"));
         Ok(())

@@ -1,6 +1,5 @@
-//! Reads who may do what from a queue tree: the YAML of a `ConfigMap`, or the scheduler's answer to
-//! `GET /ws/v1/config`.
-//! Shares no code with queuewarden.
+//! Reads access from a queue tree: the YAML of a `ConfigMap`, or the scheduler's answer to `GET
+//! /ws/v1/config`. Shares no code with queuewarden.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -50,7 +49,7 @@ impl Access {
         Self::of_config(&serde_saphyr::from_str(text).context("the text is no YAML")?)
     }
 
-    /// Reads what the scheduler runs. Its answer is set when the queues have their new ACLs
+    /// Reads the scheduler's configuration. Its answer is set when the queues have their new ACLs
     /// (yunikorn-core `context.go`, `processRMConfigUpdateEvent`).
     pub(super) fn of_config(config: &Value) -> Result<Self> {
         let mut access = Self::default();
@@ -62,7 +61,7 @@ impl Access {
         Ok(access)
     }
 
-    /// YuniKorn's built-in default, which is in force where there is no text.
+    /// Returns YuniKorn's built-in default, which is in force when there is no text.
     pub(super) fn open() -> Self {
         let subject = EVERYONE.to_owned();
         Self([Entry { queue: "root".to_owned(), right: Right::Submit, subject }].into())
@@ -79,7 +78,7 @@ impl Access {
         }
     }
 
-    /// Adds subjects; beside everyone the others say nothing.
+    /// Adds subjects; beside everyone the others have no effect.
     pub(super) fn add(&mut self, queue: &str, right: Right, subjects: impl IntoIterator<Item = String>) {
         let entry = |subject| Entry { queue: queue.to_owned(), right, subject };
         self.0.extend(subjects.into_iter().map(entry));
@@ -89,7 +88,7 @@ impl Access {
         }
     }
 
-    /// Returns true if this queue's own ACL has the subject, or lets everyone in.
+    /// Returns true if this queue's own ACL has the subject, or names everyone.
     pub(super) fn has(&self, entry: &Entry) -> bool {
         let everyone = Entry { subject: EVERYONE.to_owned(), ..entry.clone() };
         self.0.contains(entry) || self.0.contains(&everyone)
@@ -106,28 +105,28 @@ impl Access {
         [Right::Submit, Right::Admin].into_iter().any(|right| self.gives(&entry(right)))
     }
 
-    /// Returns true if an ACL of the queue, or of one above it, lets everyone in.
+    /// Returns true if an ACL of the queue, or of one above it, names everyone.
     pub(super) fn open_at(&self, queue: &str) -> bool {
         self.0.iter().any(|it| it.subject == EVERYONE && above(queue).any(|queue| queue == it.queue))
     }
 
-    /// The entries that `other` does not give.
+    /// Returns the entries that `other` does not give.
     pub(super) fn beyond(&self, other: &Self) -> Self {
         Self(self.0.iter().filter(|entry| !other.gives(entry)).cloned().collect())
     }
 
-    /// The entries that `other` does not have on the same queue.
+    /// Returns the entries that `other` does not have on the same queue.
     pub(super) fn without(&self, other: &Self) -> Self {
         Self(self.0.iter().filter(|entry| !other.has(entry)).cloned().collect())
     }
 }
 
-/// The queue and those above it.
+/// Returns the queue and those above it.
 fn above(queue: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(queue), |path| path.rsplit_once('.').map(|(parent, _)| parent))
 }
 
-/// The subjects of an ACL: users, a blank, groups.
+/// Returns the subjects of an ACL: users, a space, groups.
 fn subjects(acl: &str) -> BTreeSet<String> {
     let (users, groups) = acl.split_once(' ').unwrap_or((acl, ""));
     let named = |list: &str, mark: &str| -> Vec<String> {
@@ -138,7 +137,7 @@ fn subjects(acl: &str) -> BTreeSet<String> {
     if everyone { [EVERYONE.to_owned()].into() } else { all }
 }
 
-/// A field, whose key the scheduler writes in another case.
+/// Returns a field; the scheduler writes its key in another case.
 fn field<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     let fields = value.as_object()?.iter();
     fields.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value)

@@ -1,14 +1,15 @@
-//! Random changes and faults on a real cluster, compared with a model that shares no code with queuewarden.
+//! Makes random changes and faults on a real cluster, and compares it with a model that shares no code with
+//! queuewarden.
 //!
 //! * [`schedule`]: the steps, made from a seed.
-//! * [`model`]: which access the objects give at each moment.
-//! * [`access`]: which access a text, or the scheduler, gives.
-//! * [`steps`]: does a step to the cluster and to the model.
+//! * [`model`]: the access that the objects give at each moment.
+//! * [`access`]: the access that a text, or the scheduler, gives.
+//! * [`steps`]: applies a step to the cluster and to the model.
 //! * [`watch`]: compares them all the time.
 //!
-//! A disagreement prints the seed, the steps so far and both sides. `QUEUEWARDEN_E2E_SEED` makes the same schedule
-//! again; `QUEUEWARDEN_E2E_SCHEDULE` names a file with the printed steps, of which some may be taken out.
-//! `just random SECONDS` goes on with seed after seed.
+//! A disagreement prints the seed, the steps so far and both sides. `QUEUEWARDEN_E2E_SEED` makes the same
+//! schedule again; `QUEUEWARDEN_E2E_SCHEDULE` names a file with the printed steps, some of which may be
+//! removed. `just random SECONDS` runs seed after seed.
 
 mod access;
 mod model;
@@ -30,9 +31,10 @@ use watch::Watch;
 const SEED: &str = "QUEUEWARDEN_E2E_SEED";
 /// A file with steps.
 const SCHEDULE: &str = "QUEUEWARDEN_E2E_SCHEDULE";
-/// Which faults there are: see [`Fault::read`].
+/// The variable that names the faults: see [`Fault::read`].
 const FAULTS: &str = "QUEUEWARDEN_E2E_FAULTS";
-/// The seconds that [`seed_after_seed_agrees_with_the_model`] takes; an hour without it.
+/// The variable with the duration of [`seed_after_seed_agrees_with_the_model`] in seconds; an hour without
+/// it.
 const SECONDS: &str = "QUEUEWARDEN_E2E_RANDOM";
 /// Seeds that CI tries each time; `just random` tries new ones.
 const FIXED: [u64; 3] = [1, 2, 3];
@@ -66,7 +68,7 @@ fn given() -> Result<Option<u64>> {
     std::env::var(SEED).ok().map(|seed| seed.parse().context(SEED)).transpose()
 }
 
-/// One schedule on a fresh cluster.
+/// Runs one schedule on a fresh cluster.
 async fn run(seed: u64, length: usize) -> Result<()> {
     let faults = Fault::read(&std::env::var(FAULTS).unwrap_or_else(|_| "all".to_owned()))?;
     let schedule = match std::env::var(SCHEDULE) {
@@ -105,7 +107,7 @@ async fn follow(world: &World<'_>, schedule: &[Step], done: &mut usize) -> Resul
     Ok(())
 }
 
-/// The seed and the steps so far, as they are read back.
+/// Returns the seed and the steps so far, in the form in which they are read back.
 fn history(seed: u64, schedule: &[Step], done: usize) -> String {
     let mut text = format!("{SEED}={seed}, step {done} of these, which {SCHEDULE} reads from a file:\n");
     for step in schedule.iter().take(done) {
@@ -116,7 +118,7 @@ fn history(seed: u64, schedule: &[Step], done: usize) -> String {
     text
 }
 
-/// Seconds since 1970.
+/// Returns seconds since 1970.
 #[expect(clippy::disallowed_methods, reason = "objects begin and end by the clock")]
 fn now() -> f64 {
     jiff::Timestamp::now().as_duration().as_secs_f64()

@@ -1,9 +1,9 @@
-//! The state of the objects at each moment, and which access each state gives: the union of what the objects of a
-//! queue and right grant, joined by the base's own ACL where all of them extend it.
+//! Models the state of the objects at each moment, and the access that each state gives: the union of what
+//! the objects of a queue and right grant, joined by the base's own ACL if all of them extend it.
 //!
-//! A new state begins with each change and at each moment at which an object begins or ends. A version of the output
-//! is compared with them entry by entry: a right has to come from a state that is not younger than the version and not
-//! older than the last removal of that right. Shares no code with queuewarden.
+//! A new state begins with each change and at each moment at which an object begins or ends. A version of the
+//! output is compared with them entry by entry: a right has to come from a state that is not younger than the
+//! version and not older than the last removal of that right. Shares no code with queuewarden.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,7 @@ impl Spec {
         all.into_iter().filter_map(|(right, subjects)| Some((right, subjects?)))
     }
 
-    /// The access that the object grants by itself.
+    /// Returns the access that the object grants by itself.
     pub(super) fn own(&self) -> Access {
         let mut access = Access::default();
         for (right, subjects) in self.rights() {
@@ -66,17 +66,17 @@ fn seconds(time: i64) -> f64 {
 #[derive(Debug, Clone)]
 pub(super) struct Object {
     pub(super) generation: i64,
-    /// The present spec is the typo.
+    /// True when the present spec is the mistake.
     pub(super) typo: bool,
-    /// The valid specs since the last that was seen to be in force; the last is the present one, or the one before
-    /// the typo.
+    /// The valid specs since the last that was seen to be in force; the last is the present one, or the one
+    /// before the mistake.
     pub(super) specs: Vec<Spec>,
-    /// The first of them was seen to be in force.
+    /// True when the first of them was seen to be in force.
     pub(super) proven: bool,
 }
 
 impl Object {
-    /// The present spec, if it is valid.
+    /// Returns the present spec, if it is valid.
     pub(super) fn valid(&self) -> Option<&Spec> {
         self.specs.last().filter(|_| !self.typo)
     }
@@ -85,11 +85,11 @@ impl Object {
 /// The access that one state of the objects gives.
 #[derive(Debug, Clone)]
 struct State {
-    /// Revision from which on it was so, or an earlier one.
+    /// The revision from which on it was so, or an earlier one.
     since: u64,
     /// The access from valid objects and the base.
     granted: Access,
-    /// The same with what mistyped objects may keep.
+    /// The same with the access that mistyped objects may keep.
     kept: Access,
     why: String,
 }
@@ -100,18 +100,18 @@ pub(super) struct Model {
     bases: BTreeMap<&'static str, Access>,
     base: Base,
     states: Vec<State>,
-    /// The oldest state that may still explain an entry; 0 where it is not here.
+    /// The oldest state that may still explain an entry; 0 for an entry that is not here.
     oldest: BTreeMap<Entry, usize>,
-    /// Revisions after which only states from a number on explain anything: they were written.
+    /// Revisions after which only states from a number on explain anything, because they were written.
     floors: Vec<(u64, usize)>,
     /// The access in the operator's last text.
     last: Access,
     others: BTreeMap<String, String>,
-    /// The last change of which object took the entry away.
+    /// The object whose last change took the entry away.
     taken_by: BTreeMap<Entry, String>,
-    /// Up to which moment states are made.
+    /// The moment up to which states have been made.
     until: f64,
-    /// A revision that is not younger than any state that comes.
+    /// A revision that is not younger than any future state.
     pub(super) revision: u64,
     /// Revisions of the output that somebody else wrote.
     pub(super) foreign: BTreeSet<u64>,
@@ -149,17 +149,17 @@ impl Model {
         self.bases.get(key(self.base)).cloned().unwrap_or_default()
     }
 
-    /// The access from valid objects at a moment; nothing is left out that may count.
+    /// Returns the access from valid objects at a moment, with everything that may count.
     pub(super) fn granted(&self, now: f64) -> Access {
         self.union(now, |object| object.valid().into_iter().collect(), Object::closes)
     }
 
-    /// The same with all that mistyped objects may keep.
+    /// Returns the same with all that mistyped objects may keep.
     pub(super) fn kept(&self, now: f64) -> Access {
         self.union(now, |object| object.specs.iter().skip(object.skipped()).collect(), Object::closes)
     }
 
-    /// The access that has to be in force: without what may be.
+    /// Returns the access that has to be in force, without what only may be.
     pub(super) fn required(&self, now: f64) -> Access {
         self.union(now, |object| object.valid().into_iter().collect(), Object::may_close)
     }
@@ -185,7 +185,7 @@ impl Model {
         access
     }
 
-    /// Makes the states that have begun since the last time by the clock alone.
+    /// Makes the states that have begun since the last call because of the clock alone.
     pub(super) fn advance(&mut self, now: f64) {
         let times =
             |spec: &Spec| [spec.begins, spec.ends].into_iter().flatten().map(seconds).collect::<Vec<_>>();
@@ -202,13 +202,13 @@ impl Model {
         self.until = self.until.max(now);
     }
 
-    /// The last moment at which an object begins or ends.
+    /// Returns the last moment at which an object begins or ends.
     pub(super) fn last_moment(&self) -> f64 {
         let specs = self.objects.values().flat_map(|object| &object.specs);
         specs.flat_map(|spec| [spec.begins, spec.ends]).flatten().map(seconds).fold(0.0, f64::max)
     }
 
-    /// An object has this spec from a revision on.
+    /// Gives an object this spec from a revision on.
     pub(super) fn put(&mut self, name: &str, spec: Spec, generation: i64, since: u64, now: f64) {
         self.advance(now);
         let object = self.objects.entry(name.to_owned()).or_insert_with(|| Object {
@@ -223,7 +223,7 @@ impl Model {
         self.push(since, now, &format!("put {name}"), Some(name));
     }
 
-    /// An object is mistyped from a revision on.
+    /// Mistypes an object from a revision on.
     pub(super) fn mistype(&mut self, name: &str, generation: i64, since: u64, now: f64) {
         self.advance(now);
         if let Some(object) = self.objects.get_mut(name) {
@@ -249,7 +249,7 @@ impl Model {
         self.base
     }
 
-    /// The object was seen Ready at its present generation.
+    /// Records that the object was seen Ready at its present generation.
     pub(super) fn prove(&mut self, name: &str) {
         if let Some(object) = self.objects.get_mut(name)
             && !object.typo
@@ -276,12 +276,13 @@ impl Model {
         self.revision = self.revision.max(since);
     }
 
-    /// Entries that this object has taken away and nothing else gives.
+    /// Returns entries that this object has taken away and nothing else gives.
     pub(super) fn taken_by(&self, name: &str) -> Access {
         Access(self.taken_by.iter().filter(|(_, by)| *by == name).map(|(entry, _)| entry.clone()).collect())
     }
 
-    /// The last state was seen in the output, and in what all objects say, at this revision.
+    /// Records that the last state was seen in the output, and in the statuses of all objects, at this
+    /// revision.
     pub(super) fn written(&mut self, revision: u64) {
         let last = self.states.len().saturating_sub(1);
         if self.floors.last().is_none_or(|(_, index)| *index < last) {
@@ -289,7 +290,7 @@ impl Model {
         }
     }
 
-    /// Everything is as the last state says: earlier ones explain nothing any more.
+    /// Records that everything matches the last state: earlier ones explain nothing any more.
     pub(super) fn rested(&mut self) {
         self.states.drain(..self.states.len().saturating_sub(1));
         self.oldest.clear();
@@ -348,14 +349,14 @@ impl Model {
         Ok(())
     }
 
-    /// Returns true if a state grants it, or it stays where a mistyped object may keep it.
+    /// Returns true if a state grants it, or a mistyped object may keep it.
     fn explained(&self, entry: &Entry, revision: u64) -> bool {
         self.first(entry, revision, |state| state.granted.gives(entry)).is_some()
             || self.last.gives(entry)
                 && self.first(entry, revision, |state| state.kept.gives(entry)).is_some()
     }
 
-    /// The oldest state that may explain the entry in a version of this revision.
+    /// Returns the oldest state that may explain the entry in a version of this revision.
     fn oldest(&self, entry: &Entry, revision: u64) -> usize {
         let floor = self.floors.iter().rev().find(|(at, _)| *at < revision).map_or(0, |(_, index)| *index);
         self.oldest.get(entry).copied().unwrap_or_default().max(floor)
@@ -367,7 +368,7 @@ impl Model {
         known.into_iter().find(|(_, state)| holds(state)).map(|(index, _)| index)
     }
 
-    /// The states, each with what it gives that the one before did not, and what it does not.
+    /// Returns the states, each with the entries that it adds to the one before, and those that it removes.
     fn listed(&self) -> String {
         let nothing = Access::default();
         let before = std::iter::once(&nothing).chain(self.states.iter().map(|state| &state.kept));
@@ -380,7 +381,7 @@ impl Model {
 }
 
 impl Object {
-    /// Counts the specs that cannot be in force: where the present one is valid, all others.
+    /// Counts the specs that cannot be in force: if the present one is valid, all others.
     fn skipped(&self) -> usize {
         if self.typo { 0 } else { self.specs.len().saturating_sub(1) }
     }

@@ -1,5 +1,4 @@
-//! The steps of a schedule, and how one is made from a number. A step is printed as one line of JSON and read back
-//! from it.
+//! Makes schedules from numbers. A step is printed as one line of JSON and read back from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,23 +6,23 @@ use anyhow::{Context as _, Result, bail};
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 
-/// A `QueueAcl` as it is applied.
+/// A `QueueAcl` to apply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Draft {
     pub(super) queue: String,
-    /// Users, `@` and a group, or `*`.
+    /// The subjects: users, `@` and a group, or `*`.
     pub(super) submit: Option<BTreeSet<String>>,
     pub(super) admin: Option<BTreeSet<String>>,
-    /// `baseAcl: Extend` instead of `Replace`.
+    /// True for `baseAcl: Extend` instead of `Replace`.
     pub(super) extend: bool,
-    /// Written as `acl` instead of as lists.
+    /// True when it is written as `acl` instead of as lists.
     pub(super) raw: bool,
-    /// Seconds from the moment at which it is applied.
+    /// The begin, in seconds from the moment at which it is applied.
     pub(super) begins: Option<i64>,
     pub(super) ends: Option<i64>,
 }
 
-/// A fault that is made on purpose.
+/// A deliberate fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Fault {
     /// An operator is killed.
@@ -102,7 +101,7 @@ impl Fault {
         Ok(faults)
     }
 
-    /// Returns true if it is about a `ConfigMap` and goes on until it is mended.
+    /// Returns true if it is about a `ConfigMap` and lasts until it is repaired.
     fn lasts(self) -> bool {
         self == Self::Shadow || self > Self::Slow
     }
@@ -113,16 +112,16 @@ impl Fault {
 pub(super) enum Edit {
     /// The base, in which everyone may submit.
     Open,
-    /// Without the first line.
+    /// The text without its first line.
     Header,
-    /// With one user more on one queue.
+    /// The text with one more user on one queue.
     Grant,
 }
 
 /// The tree in `yunikorn-defaults`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Base {
-    /// Root lets everyone in.
+    /// The root lets everyone submit.
     Open,
     /// Some queues have ACLs of their own.
     Closed,
@@ -132,13 +131,13 @@ pub(super) enum Base {
 pub(super) enum Step {
     /// Creates or changes a `QueueAcl`.
     Put(String, Draft),
-    /// Changes the `QueueAcl` to one that the API server takes and nothing else does.
+    /// Changes the `QueueAcl` to one that the API server accepts and nothing else does.
     Typo(String),
-    /// Deletes it.
+    /// Deletes the `QueueAcl`.
     Delete(String),
     /// Creates or changes the `AdmissionPolicy`.
     Policy(Vec<String>),
-    /// Deletes it.
+    /// Deletes the `AdmissionPolicy`.
     NoPolicy,
     /// Writes another base.
     SetBase(Base),
@@ -146,7 +145,7 @@ pub(super) enum Step {
     Pass(u64),
     /// Kills this operator.
     Kill(usize),
-    /// Starts it.
+    /// Starts this operator.
     Start(usize),
     /// Edits the output.
     Edit(Edit),
@@ -154,18 +153,18 @@ pub(super) enum Step {
     DeleteOutput,
     /// Begins a fault that has no other step.
     Begin(Fault),
-    /// Ends it.
+    /// Ends this fault.
     End(Fault),
-    /// Waits until nothing that was withdrawn is in the output, if somebody is there to write it.
+    /// Waits until nothing that was withdrawn is in the output, if somebody can write it.
     Settle,
-    /// Ends all faults and waits until everything is as it should be and nothing is written any more.
+    /// Ends all faults and waits until everything is as it should be and nobody writes any more.
     Rest,
 }
 
 const QUEUES: [&str; 5] = ["root.prod", "root.dev", "root.team", "root.team.batch", "root.team.adhoc"];
 pub(super) const USERS: [&str; 6] = ["ann", "bob", "eve", "sue", "tom", "zoe"];
 const GROUPS: [&str; 2] = ["@devs", "@ops"];
-/// Closes root, which the base opens. It stays where it is.
+/// The name of the object that closes root, which the base opens. It is never moved.
 pub(super) const ROOT: &str = "root";
 
 /// Makes a schedule.
@@ -174,12 +173,12 @@ pub(super) struct Maker {
     faults: BTreeSet<Fault>,
     drafts: BTreeMap<String, Draft>,
     base: Base,
-    /// Faults that go on, with the number of steps that are left.
+    /// Lasting faults, with the number of steps that are left.
     active: BTreeMap<Fault, u32>,
     down: BTreeMap<usize, u32>,
     edits: u32,
     deletions: usize,
-    /// The base has been in force since it was set.
+    /// True when the base has been in force since it was set.
     base_proven: bool,
     steps: Vec<Step>,
 }
@@ -249,13 +248,13 @@ impl Maker {
         self.steps.push(Step::Pass(self.rng.u64(time)));
     }
 
-    /// Ends what has lasted long enough.
+    /// Ends faults that have lasted long enough.
     fn tick(&mut self) {
         let over = |left: &mut u32| {
             *left = left.saturating_sub(1);
             *left == 0
         };
-        // Without the API server nothing else can be mended.
+        // Without the API server nothing else can be repaired.
         let api = self.active.get_mut(&Fault::Api).map(over);
         if api == Some(false) {
             return;
@@ -314,7 +313,7 @@ impl Maker {
         }
     }
 
-    /// A name in use.
+    /// Returns a name in use.
     fn existing(&mut self, spare_root: bool) -> Option<String> {
         let names: Vec<String> =
             self.drafts.keys().filter(|name| !(spare_root && *name == ROOT)).cloned().collect();
@@ -371,7 +370,7 @@ impl Maker {
         }
     }
 
-    /// Narrows, widens or moves an object, or changes what it does to the base's ACL.
+    /// Narrows, widens or moves an object, or changes its effect on the base's ACL.
     fn vary_named(&mut self, name: &str) {
         let Some(mut draft) = self.drafts.get(name).cloned() else { return };
         let way = self.rng.u32(0..10);
@@ -460,7 +459,7 @@ impl Maker {
     }
 }
 
-/// Reads what a failure has printed: one step of JSON per line.
+/// Reads the steps that a failure has printed: one step of JSON per line.
 pub(super) fn read(lines: &str) -> Result<Vec<Step>> {
     let steps = lines.lines().map(str::trim).filter(|line| !line.is_empty());
     steps.map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()

@@ -1,4 +1,4 @@
-//! Does the steps of a schedule to the cluster, and tells the model.
+//! Applies the steps of a schedule to the cluster, and to the model.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -24,15 +24,16 @@ use super::schedule::{Base, Draft, Edit, Fault, Step, USERS};
 use super::watch::{Common, condition};
 use crate::operator::{configure, gzip, open_base};
 
-/// Seconds until another replica leads, or one that was started.
+/// Seconds until another or a newly started replica leads.
 const TAKEOVER: f64 = 20.0;
-/// Seconds until watches are there again after the API server was away.
+/// Seconds until watches are restored after the API server has stopped.
 const RECONNECT: f64 = 35.0;
-/// Seconds in which a status has followed what somebody else did.
+/// Seconds within which a status has followed a change by somebody else.
 const NOTICE: f64 = 6.0;
-/// Looks in a row at which nothing has been written.
+/// Number of checks in a row without a write.
 const QUIET: usize = 12;
-/// Within this time an edit that opens nothing is put back, however often it was: a delay of ten minutes at most.
+/// The time within which an edit that opens nothing is put back, however often it was made: a delay of ten
+/// minutes at most.
 const CONTENDED: Duration = Duration::from_mins(11);
 /// The name of the one `AdmissionPolicy`, and the key that it sets.
 const POLICY: &str = "policy";
@@ -50,17 +51,17 @@ pub(super) struct World<'bed> {
     state: Mutex<State>,
 }
 
-/// The faults that go on, and the rest that the model does not have.
+/// The lasting faults, and everything else that the model does not have.
 #[derive(Debug, Clone, Default)]
 struct State {
     active: BTreeSet<Fault>,
     frozen: Option<usize>,
-    /// Up to which revision the versions of the output were compared.
+    /// The revision up to which the versions of the output were compared.
     compared: u64,
     policy: Option<Vec<String>>,
 }
 
-/// A base with ACLs of its own.
+/// Returns a base with ACLs of its own.
 fn text(base: Base) -> String {
     match base {
         Base::Open => {
@@ -72,12 +73,12 @@ fn text(base: Base) -> String {
     }
 }
 
-/// A base that passes YuniKorn's validator and is not activated.
+/// Returns a base that passes YuniKorn's validator and is not activated.
 fn broken(base: Base) -> String {
     text(base).replace("- name: adhoc\n", "- name: adhoc\n                submitacl: 'a  b'\n")
 }
 
-/// The text with one user, and nobody else, in an ACL.
+/// Returns the text with one user, and nobody else, in an ACL.
 fn with_mallory(text: &str) -> String {
     let (mut new, mut inside) = (String::new(), false);
     for line in text.lines() {
@@ -128,7 +129,7 @@ fn spec(draft: &Draft, spec: &Spec) -> Result<Value> {
 }
 
 impl<'bed> World<'bed> {
-    /// Two replicas on a fresh cluster with an open base.
+    /// Starts two replicas on a fresh cluster with an open base.
     pub(super) async fn start(bed: &'bed Bed) -> Result<Self> {
         bed.set_base(&text(Base::Open)).await?;
         bed.install().await?;
@@ -217,7 +218,7 @@ impl<'bed> World<'bed> {
 
     async fn mistype(&self, name: &str) -> Result<()> {
         let last = self.common.lock().model.objects.get(name).and_then(|it| it.specs.last().cloned());
-        // A schedule from which steps were taken may have none.
+        // A schedule from which steps were removed may have none.
         let Some(last) = last else { return Ok(()) };
         let user = last.draft.submit.iter().flatten().find(|name| !name.starts_with(['@', '*']));
         let acl = format!("{},oidc:ann", user.map_or("sue", String::as_str));
@@ -234,7 +235,7 @@ impl<'bed> World<'bed> {
             return Ok(());
         }
         self.common.begin();
-        // The answer does not say at which revision it was; it was after this one.
+        // The answer does not contain the revision; it was after this one.
         let since = self.common.lock().model.revision;
         self.objects.delete(name, &DeleteParams::default()).await?;
         self.common.end(|shared| shared.model.delete(name, since, now()));
@@ -266,7 +267,7 @@ impl<'bed> World<'bed> {
         self.common.lock().model.base_in_force()
     }
 
-    /// Notes who can write, after a change in that.
+    /// Records who can write, after a change of that.
     fn writers_changed(&self, allowance: f64) {
         let (api, frozen) = {
             let state = self.state();
@@ -301,7 +302,7 @@ impl<'bed> World<'bed> {
         let api = !self.state().active.contains(&Fault::Api);
         let leader = if api { self.bed.leader().await? } else { None };
         operator.process()?.kill()?;
-        // Where another leads, nobody has to take over.
+        // If another replica leads, nobody has to take over.
         let led = leader.as_deref().is_none_or(|leader| operator.name().is_ok_and(|name| name == leader));
         self.writers_changed(if led { TAKEOVER } else { 0.0 });
         Ok(())
@@ -320,7 +321,7 @@ impl<'bed> World<'bed> {
         Ok(())
     }
 
-    /// A change of a `ConfigMap` by somebody else; the output's next revision is theirs.
+    /// Changes a `ConfigMap` as somebody else; the output's next revision is theirs.
     async fn merge(&self, name: &str, change: &Value) -> Result<()> {
         self.common.begin();
         let params = PatchParams { field_manager: Some("somebody".into()), ..PatchParams::default() };
@@ -400,7 +401,7 @@ impl<'bed> World<'bed> {
         }
     }
 
-    /// Stops the process that leads.
+    /// Stops the leading process.
     async fn freeze(&self) -> Result<()> {
         let leader = self.bed.leader().await?;
         let leads = |operator: &Operator<'_>| {
@@ -465,7 +466,7 @@ impl<'bed> World<'bed> {
         self.common.lock().runs_from = Some(now());
     }
 
-    /// The watch fails by itself when that takes too long.
+    /// Waits until withdrawals are in the output. The watch fails by itself when that takes too long.
     async fn settle(&self) -> Result<()> {
         let begin = now();
         eventually("nothing withdrawn to be in the output", LONG, || async {
@@ -475,8 +476,8 @@ impl<'bed> World<'bed> {
         .await
     }
 
-    /// Starts a scheduler that has crashed, as a kubelet does: `YuniKorn` 1.8 crashes when it hears of the deletion of its `ConfigMap` only
-    /// by the list after a lost watch (k8shim `pkg/cache/context.go:561`).
+    /// Starts a scheduler that has crashed, as a kubelet does: `YuniKorn` 1.8 crashes when it learns of the
+    /// deletion of its `ConfigMap` only from the list after a lost watch (k8shim `pkg/cache/context.go:561`).
     async fn revive(&self) -> Result<()> {
         let down = [Fault::Scheduler, Fault::Api].iter().any(|fault| self.state().active.contains(fault));
         if down || self.bed.scheduler()?.running() {
@@ -488,7 +489,7 @@ impl<'bed> World<'bed> {
     }
 
     async fn rest(&self, number: usize) -> Result<()> {
-        // The API server first: the others are mended through it.
+        // The API server comes first, because the others are repaired through it.
         let mut active: Vec<Fault> = self.state().active.iter().copied().collect();
         active.sort_by_key(|fault| *fault != Fault::Api);
         for fault in active {
@@ -517,7 +518,7 @@ impl<'bed> World<'bed> {
         Ok(())
     }
 
-    /// Fails unless output, scheduler and conditions are as the model says.
+    /// Fails unless output, scheduler and conditions match the model.
     async fn agrees(&self) -> Result<()> {
         let (required, kept, known) = {
             let mut shared = self.common.lock();
@@ -565,7 +566,7 @@ impl<'bed> World<'bed> {
         Ok(())
     }
 
-    /// Nobody writes any more.
+    /// Waits until nobody writes any more.
     async fn quiet(&self) -> Result<()> {
         let audit = self.bed.audit()?;
         let mark = std::cell::Cell::new(audit.mark()?);
@@ -589,7 +590,7 @@ impl<'bed> World<'bed> {
         .await
     }
 
-    /// Two pods: what the scheduler shows is what it decides by.
+    /// Submits two pods: the scheduler decides by the configuration that it shows.
     async fn submissions(&self, number: usize) -> Result<()> {
         let (required, kept) = {
             let shared = self.common.lock();

@@ -1,4 +1,4 @@
-//! Looks all the time at the objects, the output and the scheduler, and compares them with the model.
+//! Watches the objects, the output and the scheduler continuously, and compares them with the model.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -17,11 +17,11 @@ use super::access::{Access, Entry};
 use super::model::{KEY, Model};
 use super::now;
 
-/// Seconds in which a withdrawal reaches the output, and then the scheduler, while somebody can write it.
+/// Seconds within which a withdrawal reaches the output, and then the scheduler, while somebody can write it.
 const BOUND: f64 = 5.0;
-/// Time between two looks.
+/// Time between two observations.
 const PERIOD: Duration = Duration::from_millis(120);
-/// An answer that takes longer is none.
+/// Longest wait for an answer; a later one is ignored.
 const ANSWER: Duration = Duration::from_secs(4);
 /// The same for the scheduler.
 const SCHEDULER: Duration = Duration::from_secs(1);
@@ -30,15 +30,15 @@ const SCHEDULER: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) model: Model,
-    /// Odd while a step changes something that the model does not have yet.
+    /// The number of changes; odd while a step changes something that the model does not have yet.
     changes: u64,
-    /// Since when an operator can write and has had time to take over; `None` while there is none.
+    /// The time since which an operator can write and has had time to take over; `None` while there is none.
     pub(super) writes_from: Option<f64>,
-    /// Since when the scheduler runs what the output says; `None` while it does not.
+    /// The time since which the scheduler runs the output's text; `None` while it does not.
     pub(super) runs_from: Option<f64>,
-    /// Since when no fault excuses a status that is late.
+    /// The time since which no fault excuses a status that is late.
     pub(super) status_from: f64,
-    /// The beginning of the last look that found nothing withdrawn in the output.
+    /// The beginning of the last observation without anything withdrawn in the output.
     pub(super) clean_at: f64,
 }
 
@@ -62,14 +62,14 @@ impl Common {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something is about to change.
+    /// Announces a change.
     pub(super) fn begin(&self) {
         let mut shared = self.lock();
         shared.model.advance(now());
         shared.changes += 1;
     }
 
-    /// It has changed, and this notes it.
+    /// Records the change that has been made.
     pub(super) fn end(&self, note: impl FnOnce(&mut Shared)) {
         let mut shared = self.lock();
         note(&mut shared);
@@ -82,13 +82,13 @@ pub(super) struct Watch<'a> {
     maps: Api<ConfigMap>,
     rest: Rest,
     common: &'a Common,
-    /// Entries that are in the output and should not be, since when.
+    /// Entries that are in the output and should not be, with the time since when.
     written: BTreeMap<Entry, f64>,
-    /// Entries that the scheduler gives and should not, since when.
+    /// Entries that the scheduler gives and should not, with the time since when.
     running: BTreeMap<Entry, f64>,
 }
 
-/// One look.
+/// One observation.
 struct Look {
     objects: Vec<DynamicObject>,
     revision: u64,
@@ -105,7 +105,7 @@ impl<'a> Watch<'a> {
         Ok(Self { objects, maps, rest, common, written, running })
     }
 
-    /// Ends with the first disagreement.
+    /// Runs until the first disagreement.
     pub(super) async fn forever(mut self) -> Result<Infallible> {
         let mut ticks = tokio::time::interval(PERIOD);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -119,12 +119,12 @@ impl<'a> Watch<'a> {
                 shared.model.advance(now());
                 (shared.changes, now())
             };
-            // What does not answer is stopped, or hangs: then there is nothing to compare.
+            // A server that does not answer is stopped, or hangs: then there is nothing to compare.
             let Ok(Ok(look)) = timeout(ANSWER, self.look()).await else { continue };
             let common = self.common;
             let mut shared = common.lock();
             if shared.changes == changes {
-                // States of moments up to now are older than what the look has seen.
+                // States of moments up to now are older than the observation.
                 shared.model.advance(now());
                 shared.model.revision = shared.model.revision.max(look.revision);
                 self.compare(&mut shared, &look, begin)?;
@@ -132,7 +132,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The objects before and after the rest; those that changed meanwhile are left out.
+    /// Reads the objects before and after the rest; those that changed meanwhile are left out.
     async fn look(&self) -> Result<Look> {
         let before = self.objects.list(&ListParams::default()).await?;
         let output = self.maps.get_opt(CONFIGS).await?;
@@ -195,7 +195,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Fails if a status says what is not so.
+/// Fails if a status reports something false.
 fn status(
     shared: &mut Shared,
     object: &DynamicObject,
@@ -229,8 +229,8 @@ fn status(
             word("message")
         )
     };
-    // At the moment of its end a status is about the time before. That the access does not stay is seen in what the
-    // scheduler gives.
+    // At the moment of its end a status is about the time before. The scheduler's answer shows that the
+    // access does not stay.
     let inside = known.valid().is_some_and(|spec| spec.has_begun(begin) && !spec.has_ended(end));
     let ended = word("reason") == "Expired" && known.valid().is_some_and(|spec| spec.has_ended(begin));
     let taken = shared.model.taken_by(name);
@@ -256,8 +256,8 @@ fn is_current(object: &DynamicObject) -> bool {
     object.metadata.generation.is_some() && observed.and_then(Value::as_i64) == object.metadata.generation
 }
 
-/// The access by the `ConfigMaps` without `binaryData`: by the output, else the base, else YuniKorn's built-in
-/// default.
+/// Returns the access by the `ConfigMaps` without `binaryData`: by the output, else the base, else YuniKorn's
+/// built-in default.
 fn in_force(look: &Look) -> Result<Access> {
     let text = |map: &Option<ConfigMap>| map.as_ref()?.data.as_ref()?.get(KEY).cloned();
     match text(&look.output).or_else(|| text(&look.defaults)) {
@@ -266,7 +266,7 @@ fn in_force(look: &Look) -> Result<Access> {
     }
 }
 
-/// Notes what should not be there; returns what has been there for too long, and since when.
+/// Records entries that should not exist; returns those that have existed for too long, and since when.
 fn note(
     noted: &mut BTreeMap<Entry, f64>,
     excess: &Access,
@@ -282,7 +282,7 @@ fn note(
     late.map(|(entry, since)| (entry.clone(), *since))
 }
 
-/// A condition of an object.
+/// Returns a condition of an object.
 pub(super) fn condition<'a>(object: &'a DynamicObject, kind: &str) -> Option<&'a Value> {
     let conditions = object.data.pointer("/status/conditions")?.as_array()?;
     conditions.iter().find(|it| it.get("type").is_some_and(|own| own == kind))

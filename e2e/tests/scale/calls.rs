@@ -1,21 +1,21 @@
-//! What the operator asked of the API server.
+//! Counts the operator's requests to the API server.
 
 use anyhow::Result;
 use queuewarden_e2e::audit::Mark;
 use queuewarden_e2e::{Bed, operator, yunikorn};
 
-/// Requests since a mark, refused ones too.
+/// Requests since a mark, including refused ones.
 #[derive(Debug)]
 pub(super) struct Calls {
     /// Writes of ConfigMaps.
     pub(super) maps: usize,
-    /// Those of the scheduler's ConfigMap among them.
+    /// Writes of the scheduler's ConfigMap.
     pub(super) live: usize,
     /// Patches of statuses.
     pub(super) statuses: usize,
     /// Events.
     pub(super) events: usize,
-    /// Other writes. The Lease is not among them: it is renewed however much or little there is to do.
+    /// Other writes. The Lease is not among them: it is renewed however much work there is.
     pub(super) others: usize,
     /// Everything but writes; a watch counts when it ends.
     pub(super) reads: usize,
@@ -42,7 +42,7 @@ impl Calls {
         Ok(calls)
     }
 
-    /// Nothing but the Lease was written.
+    /// Returns whether nothing but the Lease was written.
     pub(super) fn nothing_written(&self) -> bool {
         self.maps + self.statuses + self.events + self.others == 0
     }

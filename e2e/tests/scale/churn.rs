@@ -1,4 +1,4 @@
-//! Grants that come, change and go, in an order that is the same each time.
+//! Creates, changes and deletes grants, in an order that is the same each time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,25 +12,25 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::size::Size;
 
-/// To whom everything is granted in the end.
+/// The user of all grants in the end.
 pub(super) const LAST: &str = "last";
-/// Between two changes.
+/// The time between two changes.
 const PACE: Duration = Duration::from_millis(100);
 
-/// What was written.
+/// The changes so far, and the grants that exist.
 #[derive(Debug)]
 pub(super) struct Churn {
     objects: Api<DynamicObject>,
     size: Size,
     dice: fastrand::Rng,
     pace: Interval,
-    /// The user of each grant there is; `None`: it is invalid.
+    /// The user of each existing grant; `None` for an invalid one.
     grants: BTreeMap<usize, Option<&'static str>>,
-    /// Changes so far.
+    /// The number of changes so far.
     pub(super) changes: usize,
-    /// Those that may change what is in force.
+    /// The number of changes that may affect what is in force.
     pub(super) effective: usize,
-    /// Those that are not valid.
+    /// The number of invalid changes.
     invalid: usize,
 }
 
@@ -60,7 +60,7 @@ impl Churn {
         })
     }
 
-    /// One change, when it is time for it.
+    /// Makes one change, if its time has come.
     pub(super) async fn step(&mut self) -> Result<()> {
         self.pace.tick().await;
         let number = self.dice.usize(..self.size.grants());
@@ -86,7 +86,8 @@ impl Churn {
         }
     }
 
-    /// An object that the API server takes, and that grants nothing: the colons are no user name for `YuniKorn`.
+    /// Returns an object that the API server accepts, and that grants nothing: the colons are no user name
+    /// for `YuniKorn`.
     fn wrong(&self, number: usize) -> Value {
         let mut object = self.size.grant(number, "nobody");
         if let Some(submit) = object.pointer_mut("/spec/submit") {
@@ -101,7 +102,7 @@ impl Churn {
         Ok(())
     }
 
-    /// Makes everything there is valid.
+    /// Makes all existing objects valid.
     pub(super) async fn settle(&mut self, bed: &Bed) -> Result<()> {
         let numbers: Vec<usize> = self.grants.keys().copied().collect();
         self.changes += numbers.len();
@@ -111,22 +112,22 @@ impl Churn {
         Ok(())
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub(super) fn count(&self) -> usize {
         self.grants.len()
     }
 
-    /// The numbers of the objects there are.
+    /// Returns the numbers of the objects.
     pub(super) fn granted(&self) -> impl Iterator<Item = usize> {
         self.grants.keys().copied()
     }
 
-    /// Whether there is an object with this number.
+    /// Returns whether there is an object with this number.
     pub(super) fn has(&self, number: usize) -> bool {
         self.grants.contains_key(&number)
     }
 
-    /// Whether what was written into the object of this name last is valid.
+    /// Returns whether the last version of the object of this name is valid.
     pub(super) fn is_valid(&self, name: &str) -> bool {
         let number = Size::number(name);
         number.and_then(|number| self.grants.get(&number)).is_some_and(Option::is_some)

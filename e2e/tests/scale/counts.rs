@@ -1,5 +1,5 @@
-//! Many objects at once are few writes, one change is a few requests, and nothing is asked or written while nothing changes: counted, with
-//! as many objects as the ordinary run has time for.
+//! Counts requests, with as many objects as the ordinary run has time for: many objects at once are few
+//! writes, one change is a few requests, and there are none while nothing changes.
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::conditions::is_true;
@@ -58,7 +58,8 @@ async fn many_objects_are_few_writes() -> Result<()> {
         let calls = Calls::since(bed, mark)?;
         eprintln!("{CHANGES} changes: {calls:?}");
         ensure!(calls.maps == CHANGES, "{calls:?}");
-        // The object's, and the YuniKornConfig's with the new checksum; twice where the scheduler needs longer than it is waited for.
+        // The object's, and the YuniKornConfig's with the new checksum; twice if the scheduler takes longer
+        // than the operator waits.
         ensure!(calls.statuses <= 4 * CHANGES && calls.reads <= 2 * CHANGES, "{calls:?}");
         Ok(())
     })

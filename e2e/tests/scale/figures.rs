@@ -1,4 +1,4 @@
-//! The table of `docs/scale.md`: ten thousand grants on ten thousand queues.
+//! Measures the table of `docs/scale.md`: ten thousand grants on ten thousand queues.
 
 #![expect(clippy::cast_precision_loss, reason = "figures for people, with two digits behind the point")]
 
@@ -17,9 +17,9 @@ const SIZE: Size = Size { teams: 100, queues: 100 };
 const BURST: usize = 1000;
 /// Single changes, one after the other.
 const CHANGES: usize = 20;
-/// For what takes everything there is.
+/// Timeout for work on all objects.
 const LONGEST: Duration = Duration::from_mins(5);
-/// How long it is looked at when nothing changes.
+/// Duration of the observation without changes.
 const IDLE: Duration = Duration::from_mins(1);
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -40,7 +40,7 @@ impl Table {
         println!("| {what} | | {measured} |");
     }
 
-    /// A figure that should be at most this.
+    /// Adds a figure that should be at most this.
     fn at_most(&mut self, what: &str, goal: f64, measured: f64, unit: &str) {
         println!("| {what} | {goal} {unit} | {measured:.2} {unit} |");
         if measured > goal {
@@ -78,7 +78,7 @@ async fn ten_thousand() -> Result<()> {
     .await
 }
 
-/// From a cluster where nobody has judged anything.
+/// Measures a start in a cluster whose objects have no status.
 async fn cold<'bed>(bed: &'bed Bed, followed: &Followed) -> Result<Operator<'bed>> {
     let (mark, begin) = (bed.audit()?.mark()?, Instant::now());
     let operator = Operator::start(bed).await?;
@@ -107,7 +107,7 @@ async fn cold<'bed>(bed: &'bed Bed, followed: &Followed) -> Result<Operator<'bed
     Ok(operator)
 }
 
-/// One after the other, each seen to be in force.
+/// Measures changes one after the other, each until it is in force.
 async fn changes(bed: &Bed, followed: &Followed, table: &mut Table) -> Result<()> {
     let (objects, mark) = (bed.objects(Kind::QueueAcl)?, bed.audit()?.mark()?);
     let mut took = Vec::new();
@@ -140,7 +140,7 @@ async fn changes(bed: &Bed, followed: &Followed, table: &mut Table) -> Result<()
 
 async fn idle(bed: &Bed, operator: &Operator<'_>, table: &mut Table) -> Result<()> {
     let (mark, before, begin) = (bed.audit()?.mark()?, operator.usage()?, Instant::now());
-    // What is measured is a time in which nothing happens.
+    // The measurement is about a time in which nothing happens.
     tokio::time::sleep(IDLE).await;
     let cpu = operator.usage()?.cpu.saturating_sub(before.cpu);
     let percent = 100.0 * cpu.as_secs_f64() / begin.elapsed().as_secs_f64();
@@ -169,7 +169,7 @@ async fn burst(bed: &Bed, followed: &Followed, operator: &Operator<'_>, table: &
     Ok(())
 }
 
-/// A replica that finds everything in order.
+/// Measures the start of a replica that finds everything in order.
 async fn warm(bed: &Bed) -> Result<()> {
     let (mark, begin) = (bed.audit()?.mark()?, Instant::now());
     let operator = Operator::start(bed).await?;

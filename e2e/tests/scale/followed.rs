@@ -1,4 +1,5 @@
-//! All `QueueAcl`s as a watch sees them: with thousands of objects, asking again and again would be the greatest load of all.
+//! Follows all `QueueAcl`s by a watch: with thousands of objects, repeated requests would be the greatest
+//! load of all.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,11 +18,11 @@ use tokio::time::timeout;
 /// One object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// Whether its last version is `Ready`.
+    /// True when its last version is `Ready`.
     pub(super) ready: bool,
-    /// What is in force of it for submit.
+    /// The part of it that is in force for submit.
     pub(super) submit: String,
-    /// Whether the last version was judged, with whatever result.
+    /// True when the last version has a status, with whatever result.
     pub(super) judged: bool,
 }
 
@@ -33,17 +34,17 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    /// How many are ready.
+    /// Returns the number of ready objects.
     pub(super) fn ready(&self) -> usize {
         self.ready
     }
 
-    /// One of them.
+    /// Returns one of them.
     pub(super) fn get(&self, name: &str) -> Option<&Seen> {
         self.by_name.get(name)
     }
 
-    /// All of them.
+    /// Returns all of them.
     pub(super) fn all(&self) -> impl Iterator<Item = (&str, &Seen)> {
         self.by_name.iter().map(|(name, seen)| (name.as_str(), seen))
     }
@@ -73,7 +74,7 @@ impl Drop for Followed {
 }
 
 impl Followed {
-    /// Begins to watch.
+    /// Starts the watch.
     pub(super) fn start(bed: &Bed) -> Result<Self> {
         let api = bed.objects(Kind::QueueAcl)?;
         let (objects, changed) = (Arc::new(Mutex::new(Objects::default())), Arc::new(Notify::new()));
@@ -96,7 +97,7 @@ impl Followed {
         Ok(Self { objects, changed, task })
     }
 
-    /// What was seen so far.
+    /// Returns what was seen so far.
     pub(super) fn now(&self) -> MutexGuard<'_, Objects> {
         lock(&self.objects)
     }

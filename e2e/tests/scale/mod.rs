@@ -1,11 +1,12 @@
-//! How the operator behaves with many objects: how much it writes, asks and holds, how long it takes, and whether it stays that way.
+//! Tests the operator with many objects: its writes, requests, memory and latency, and whether they stay
+//! stable.
 //!
-//! * [`counts`]: in the ordinary run: what is counted, with a few hundred objects.
+//! * [`counts`]: numbers of requests in the ordinary run, with a few hundred objects.
 //! * [`figures`]: `just scale`: ten thousand objects, a release build, times and memory.
-//! * [`soak`]: `just soak`: changes without end.
+//! * [`soak`]: `just soak`: endless changes.
 //! * [`size`]: the queues and the grants; [`churn`]: their changes.
-//! * [`followed`], [`versions`], [`calls`], [`samples`]: what a watch of them sees, every version of the output, what the operator asked of the
-//!   API server, and what it took of the machine.
+//! * [`followed`], [`versions`], [`calls`], [`samples`]: a watch of the objects, every version of the output,
+//!   the operator's requests to the API server, and its use of the machine.
 
 mod calls;
 mod churn;

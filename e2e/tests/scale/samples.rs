@@ -1,4 +1,4 @@
-//! What a process takes, over time, and whether that grows.
+//! Samples the resources of a process over time, and finds growth.
 
 #![expect(clippy::cast_precision_loss, reason = "a few MiB, and a few hundred samples")]
 
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::usage::Usage;
 
-/// Between two samples.
+/// The time between two samples.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// So much of the time belongs to the start: caches fill, the allocator finds its size.
+/// The part of the time that belongs to the start: caches fill, the allocator finds its size.
 const WARM_UP: f64 = 0.3;
-/// Growth, from the warm-up to the end, that may still be chance.
+/// Growth in MiB, from the warm-up to the end, that may still be chance.
 const CHANCE: f64 = 12.0;
-/// Files that may be open more than after the warm-up: connections come and go.
+/// Number of files that may be open in addition to those after the warm-up: connections come and go.
 const FILES: usize = 8;
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -55,7 +55,7 @@ impl Samples {
         Self { begin: Instant::now(), due: Instant::now(), list: Vec::new() }
     }
 
-    /// Takes one, when it is time for it.
+    /// Takes a sample, if its time has come.
     pub(super) fn take(&mut self, usage: impl FnOnce() -> Result<Usage>) -> Result<()> {
         if Instant::now() >= self.due {
             self.due = Instant::now() + INTERVAL;
@@ -80,7 +80,8 @@ impl Samples {
         self.list.get(first..).unwrap_or_default()
     }
 
-    /// How many MiB the line of least squares through the samples after the warm-up rises from its beginning to its end.
+    /// Returns by how many MiB the least-squares line through the samples after the warm-up rises from its
+    /// beginning to its end.
     fn growth(&self) -> Option<f64> {
         let warm = self.warm();
         let (first, last) = (warm.first()?.0, warm.last()?.0);

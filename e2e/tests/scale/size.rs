@@ -1,4 +1,4 @@
-//! Many queues, and a grant for each.
+//! Creates many queues, and a grant for each.
 
 #[path = "../../../benches/inputs/closed.rs"]
 mod closed;
@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::followed::Objects;
 use crate::operator::configure;
 
-/// Requests at one time: as many people, or one pipeline.
+/// Requests at one time, as from so many people, or from one pipeline.
 const AT_ONCE: usize = 16;
-/// Who applies.
+/// The field manager that applies.
 const MANAGER: &str = "pipeline";
 
 /// Queues: teams, and so many queues of each. The queues of the teams, not the teams, have grants.
@@ -27,37 +27,37 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// How many queues have a grant.
+    /// Returns the number of queues with a grant.
     pub(super) fn grants(self) -> usize {
         self.teams * self.queues
     }
 
-    /// The base: no one may submit anywhere.
+    /// Returns the base, in which no one may submit anywhere.
     pub(super) fn base(self) -> String {
         closed::text(self.teams, self.queues)
     }
 
-    /// The name of a grant.
+    /// Returns the name of a grant.
     pub(super) fn name(number: usize) -> String {
         format!("grant-{number}")
     }
 
-    /// The number of the grant with this name.
+    /// Returns the number of the grant with this name.
     pub(super) fn number(name: &str) -> Option<usize> {
         name.strip_prefix("grant-")?.parse().ok()
     }
 
-    /// The queue of a grant.
+    /// Returns the queue of a grant.
     pub(super) fn queue(self, number: usize) -> String {
         closed::path(self.queues, number)
     }
 
-    /// The ACL that a grant to this user makes.
+    /// Returns the ACL that a grant to this user makes.
     pub(super) fn acl(number: usize, user: &str) -> String {
         format!("{user} {}", group(number))
     }
 
-    /// A grant to this user, and to a group.
+    /// Returns a grant to this user, and to a group.
     pub(super) fn grant(self, number: usize, user: &str) -> Value {
         json!({
             "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",
@@ -90,7 +90,7 @@ impl Size {
         futures::stream::iter(requests).buffer_unordered(AT_ONCE).try_collect::<()>().await
     }
 
-    /// Whether these grants are in force as [`Self::apply`] wrote them.
+    /// Returns whether these grants are in force as [`Self::apply`] wrote them.
     pub(super) fn holds(objects: &Objects, mut numbers: impl Iterator<Item = usize>, user: &str) -> bool {
         numbers.all(|number| {
             let wanted = Self::acl(number, &format!("{user}{number}"));
@@ -98,7 +98,7 @@ impl Size {
         })
     }
 
-    /// Applies one grant, to this user with the number behind its name.
+    /// Applies one grant, to this user with the number after its name.
     pub(super) async fn apply_one(
         self,
         objects: &Api<DynamicObject>,
@@ -108,7 +108,7 @@ impl Size {
         Self::write(objects, number, self.grant(number, &format!("{user}{number}"))).await
     }
 
-    /// Applies this object in the place of a grant.
+    /// Applies this object instead of a grant.
     pub(super) async fn write(objects: &Api<DynamicObject>, number: usize, object: Value) -> Result<()> {
         let params = PatchParams::apply(MANAGER).force();
         objects.patch(&Self::name(number), &params, &Patch::Apply(object)).await?;
@@ -120,7 +120,7 @@ fn group(number: usize) -> String {
     format!("group{}", number % 100)
 }
 
-/// Bytes of all values of the output.
+/// Returns the number of bytes of all values of the output.
 pub(super) async fn bytes(bed: &Bed) -> Result<usize> {
     let map = bed.config_map(yunikorn::CONFIGS).await?;
     Ok(map.and_then(|map| map.data).iter().flatten().map(|(_, value)| value.len()).sum())

@@ -1,5 +1,6 @@
-//! Changes without end: grants come, change and go, some of them invalid, with breaks in which nothing changes. Memory and open files stay as
-//! they are, nothing is written without need, and what is in force at the end is what the objects say.
+//! Makes endless changes: grants are created, changed and deleted, some of them invalid, with breaks in which
+//! nothing changes. Memory and open files stay stable, nothing is written without need, and at the end
+//! exactly the grants of the objects are in force.
 
 use std::time::{Duration, Instant};
 
@@ -21,16 +22,16 @@ use super::size::Size;
 use super::versions::Versions;
 use crate::operator::{config_is, hashes, live};
 
-/// How many seconds [`long`] takes; half an hour without it.
+/// The variable with the duration of [`long`] in seconds; half an hour without it.
 const SECONDS: &str = "QUEUEWARDEN_E2E_SOAK";
-/// Changes go on for this long, then there is a break.
+/// Duration of the changes before a break.
 const CHURN: Duration = Duration::from_secs(20);
 /// The ACL that the base gives each queue.
 const BASE: &str = " ops";
-/// How long nothing is written in a break.
+/// Time without a write in a break.
 const BREAK: Duration = Duration::from_secs(5);
 
-/// A break begins when nothing was written for this long.
+/// Time without a write before a break begins.
 const QUIET: Duration = Duration::from_millis(500);
 
 #[tokio::test]
@@ -83,7 +84,8 @@ async fn soak(size: Size, length: Duration) -> Result<()> {
     .await
 }
 
-/// Everything is judged and in force soon after the last change, and then nothing is written.
+/// Waits until everything has a status and is in force soon after the last change, and then checks that
+/// nothing is written.
 async fn rest(bed: &Bed, size: Size, churn: &Churn, followed: &Followed) -> Result<()> {
     followed
         .until("the valid to be in force, and the others to be refused", LONG, |objects| {
@@ -107,7 +109,7 @@ async fn rest(bed: &Bed, size: Size, churn: &Churn, followed: &Followed) -> Resu
     .await?;
     config_is(bed, is_true("Ready"), LONG).await?;
     let mark = bed.audit()?.mark()?;
-    // What is looked for is that nothing happens.
+    // This checks that nothing happens.
     tokio::time::sleep(BREAK).await;
     let calls = Calls::since(bed, mark)?;
     // Events wait in a queue; those of the last changes may come late.
@@ -115,7 +117,8 @@ async fn rest(bed: &Bed, size: Size, churn: &Churn, followed: &Followed) -> Resu
     Ok(())
 }
 
-/// The ConfigMap has the ACLs of those queues that have a grant, and the base's own for the others; and the scheduler runs it.
+/// Checks that the ConfigMap has the ACLs of the queues with a grant, and the base's own for the others, and
+/// that the scheduler runs it.
 async fn in_force(bed: &Bed, size: Size, churn: &Churn) -> Result<()> {
     let text = live(bed).await?;
     bed.yunikorn()?.wait_for_text(&text, LONG).await?;
@@ -125,7 +128,7 @@ async fn in_force(bed: &Bed, size: Size, churn: &Churn) -> Result<()> {
     queues_have(&text, size, (0..size.grants()).map(|number| (number, wanted(number))))
 }
 
-/// Whether these queues, by their numbers, have these ACLs for submit.
+/// Checks that these queues, by their numbers, have these ACLs for submit.
 fn queues_have(text: &str, size: Size, wanted: impl Iterator<Item = (usize, String)>) -> Result<()> {
     let config = verdict(text, &[]).config.context("a text without queues")?;
     let partition = config.partition("default").context("no partition")?;

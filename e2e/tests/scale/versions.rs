@@ -1,4 +1,4 @@
-//! Every version of the output ConfigMap, and those among them that need not have been written.
+//! Records every version of the output ConfigMap, and finds those that need not have been written.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,7 +30,7 @@ impl Drop for Versions {
 }
 
 impl Versions {
-    /// Begins to watch.
+    /// Starts the watch.
     pub(super) fn start(bed: &Bed) -> Result<Self> {
         let api: Api<ConfigMap> = Api::namespaced(bed.client()?, yunikorn::NAMESPACE);
         let config = watcher::Config::default().fields(&format!("metadata.name={}", yunikorn::CONFIGS));
@@ -41,7 +41,7 @@ impl Versions {
             while let Some(event) = events.next().await {
                 match event {
                     Ok(watcher::Event::Apply(map)) => lock(&state).note(&map, true),
-                    // A watch that begins anew tells again what it told.
+                    // A restarted watch repeats what it reported.
                     Ok(watcher::Event::InitApply(map)) => lock(&state).note(&map, false),
                     Ok(_) => {}
                     Err(error) => eprintln!("the watch of the output: {error}"),
@@ -51,7 +51,7 @@ impl Versions {
         Ok(Self { seen, task })
     }
 
-    /// The versions whose queue tree is that of the version before.
+    /// Returns the versions with the same queue tree as the version before.
     pub(super) fn stray(&self) -> Vec<String> {
         lock(&self.seen).stray.clone()
     }

@@ -1,5 +1,5 @@
-//! Attacks of any pod that reaches the ports, on memory and on the patience of others, beside honest requests. In short; `just attacks` gives
-//! each a minute.
+//! Attacks by any pod that reaches the ports, on memory and on the latency of honest requests. Each is short;
+//! `just attacks` gives each a minute.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,13 +22,13 @@ use crate::operator::configure;
 
 /// The most memory of the process at any time, in KiB.
 const MEMORY: u64 = 200 * 1024;
-/// The memory of the shipped Deployment, in bytes: whoever takes more is killed.
+/// The memory limit of the shipped Deployment, in bytes; a process above it is killed.
 const LIMIT: u64 = 256 * 1024 * 1024;
 /// The longest 99th percentile of honest requests, and the longest that a new connection may take.
 const PATIENCE: Duration = Duration::from_millis(500);
 const NEWCOMER: Duration = Duration::from_secs(1);
 
-/// The addresses that an attacker has, and the end of the attack.
+/// The addresses that an attacker knows, and the end of the attack.
 #[derive(Clone)]
 struct Target {
     doors: Arc<Doors>,
@@ -45,7 +45,7 @@ impl Target {
 
 type Attack = fn(Target) -> BoxFuture<'static, Result<()>>;
 
-/// On memory, and on others' turns: these must leave honest clients their time.
+/// Attacks on memory, and on others' turns: these must leave honest clients their time.
 const ON_MEMORY: [(&str, Attack); 4] = [
     ("packed ConfigMaps", |target| Box::pin(posted(target, "/guard", packed_config_map, 8))),
     ("headers by reference", |target| Box::pin(streams(target, 60, 99, referring_headers()))),
@@ -57,7 +57,7 @@ const ON_OTHERS: [(&str, Attack); 2] = [
     ("connections that are never idle", |target| Box::pin(streams(target, 512, 1, silent_headers()))),
 ];
 
-/// A review of a `ConfigMap` that unpacks to a million nodes.
+/// Returns a review of a `ConfigMap` that unpacks to a million nodes.
 fn packed_config_map() -> Result<Vec<u8>> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
     packed.write_all("- a\n".repeat(249_990).as_bytes())?;
@@ -79,7 +79,7 @@ fn review((group, kind): (&str, &str), namespace: &str, object: &Value) -> Vec<u
         .into_bytes()
 }
 
-/// The same body, so many at once.
+/// Posts the same body, so many times at once.
 async fn posted(
     target: Target,
     path: &'static str,
@@ -90,7 +90,7 @@ async fn posted(
     let client = client(&target.doors.authority)?;
     try_join_all((0..at_once).map(|_| async {
         while !target.is_over() {
-            // Refused or not, the attacker goes on.
+            // The attacker continues, whether it is refused or not.
             let _ = client
                 .post(target.doors.url(path))
                 .header("content-type", "application/json")
@@ -104,7 +104,7 @@ async fn posted(
     Ok(())
 }
 
-/// Headers that are begun and not ended, on so many connections.
+/// Sends headers without an end, on so many connections.
 async fn unfinished_headers(target: Target, connections: usize) -> Result<()> {
     try_join_all((0..connections).map(|_| async {
         while !target.is_over() {
@@ -124,7 +124,8 @@ async fn unfinished_headers(target: Target, connections: usize) -> Result<()> {
     Ok(())
 }
 
-/// The beginning of a request in HPACK (RFC 7541): `POST /user-info`, with a body of 100 bytes to come.
+/// Returns the beginning of a request in HPACK (RFC 7541): `POST /user-info`, with a body of 100 bytes to
+/// come.
 fn silent_headers() -> Vec<u8> {
     let mut block = vec![0x83, 0x87, 0x04, 10];
     block.extend_from_slice(b"/user-info");
@@ -133,7 +134,7 @@ fn silent_headers() -> Vec<u8> {
     block
 }
 
-/// The same with as many headers as one byte each can name.
+/// Returns the same with as many headers as one byte each can name.
 fn referring_headers() -> Vec<u8> {
     let mut block = silent_headers();
     block.extend_from_slice(&[0x40, 1, b'x', 1, b'y']);
@@ -141,7 +142,7 @@ fn referring_headers() -> Vec<u8> {
     block
 }
 
-/// A frame of HTTP/2 (RFC 9113, section 4.1).
+/// Returns a frame of HTTP/2 (RFC 9113, section 4.1).
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let [_, a, b, c] = u32::try_from(payload.len()).unwrap_or(u32::MAX).to_be_bytes();
     let mut frame = vec![a, b, c, kind, flags];
@@ -150,7 +151,8 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Requests whose bodies do not come: so many at once on each of so many connections; one that is answered is asked again.
+/// Sends requests without their bodies: so many at once on each of so many connections; an answered one is
+/// sent again.
 async fn streams(target: Target, connections: usize, at_once: u32, headers: Vec<u8>) -> Result<()> {
     let headers = Arc::new(headers);
     let tasks = (0..connections).map(|_| {
@@ -206,7 +208,7 @@ async fn ask_without_end(
     Ok(())
 }
 
-/// The measurements of honest clients.
+/// Measurements of honest clients.
 #[derive(Debug, Default)]
 struct Seen {
     requests: Vec<Duration>,
@@ -220,7 +222,8 @@ impl Seen {
     }
 }
 
-/// One review after the other on one connection, and a newcomer now and then, until the attack is over.
+/// Sends one review after the other on one connection, and opens a new connection now and then, until the
+/// attack ends.
 async fn honest(target: &Target) -> Result<Seen> {
     let body = review(("", "Pod"), "jobs", &json!({"metadata": {"name": "p"}, "spec": {}}));
     let steady = client(&target.doors.authority)?;
@@ -248,7 +251,7 @@ async fn honest(target: &Target) -> Result<Seen> {
     Ok(seen)
 }
 
-/// The most memory that the operator has had, in KiB.
+/// Returns the most memory that the operator has had, in KiB.
 fn peak(operator: &Operator<'_>) -> Result<u64> {
     let pid = operator.process()?.pid().context("the operator does not run any more")?;
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
@@ -260,7 +263,7 @@ fn peak(operator: &Operator<'_>) -> Result<u64> {
 struct Confined(PathBuf);
 
 impl Confined {
-    /// `None` where this machine lets nobody make one: then only [`MEMORY`] is looked at.
+    /// Returns `None` on a machine where nobody may make one: then only [`MEMORY`] is checked.
     fn new(operator: &Operator<'_>) -> Result<Option<Self>> {
         let pid = operator.process()?.pid().context("the operator does not run any more")?;
         // Version 2 has one tree, version 1 one for memory alone.
@@ -284,12 +287,12 @@ impl Confined {
 
 impl Drop for Confined {
     fn drop(&mut self) {
-        // Only an empty group goes.
+        // Only an empty group can be removed.
         let _ = std::fs::remove_dir(&self.0);
     }
 }
 
-/// Attacks, and returns an error where something is wrong afterwards.
+/// Attacks, and returns an error when something is wrong afterwards.
 async fn attacked(name: &str, attack: Attack, on_others: bool, duration: Duration) -> Result<()> {
     Bed::with(async |bed| {
         if !prepared(bed).await? {

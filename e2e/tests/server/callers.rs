@@ -1,4 +1,4 @@
-//! Who the doors take callers for.
+//! Tests how the endpoints identify their callers.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::{Bed, Doors, Operator, operator};
@@ -8,12 +8,12 @@ use rcgen::{
 
 use super::prepared;
 
-/// A door that wants to know who asks, and answers each about themselves.
+/// An endpoint that needs the caller's identity, and answers each about themselves.
 const DOOR: &str = "/apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews";
 const QUESTION: &str = r#"{"apiVersion": "access.queuewarden.dev/v1alpha1", "kind": "SelfQueueAccessReview",
     "spec": {"queue": "root.prod", "verb": "submit"}}"#;
 
-/// Somebody who signs certificates of clients.
+/// An authority that signs certificates of clients.
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
 /// A client certificate and its key, PEM.
@@ -33,7 +33,7 @@ fn client(authority: &Authority, name: &str) -> Result<Client> {
     Ok(Client(params.signed_by(&key, authority)?.pem() + &key.serialize_pem()))
 }
 
-/// Status and text of the answer to somebody with this certificate, or this token.
+/// Returns status and text of the answer to a caller with this certificate, or this token.
 async fn ask(doors: &Doors, certificate: Option<&Client>, token: Option<&str>) -> Result<(u16, String)> {
     let authority = reqwest::Certificate::from_pem(doors.authority.as_bytes())?;
     let mut client = reqwest::Client::builder().tls_certs_only([authority]).no_proxy();
@@ -87,7 +87,8 @@ async fn strangers_are_told_what_is_wrong() -> Result<()> {
     .await
 }
 
-/// Webhooks are for those whom `--webhook-client` names, and endpoints that are not served are not there.
+/// Webhooks answer only the callers that `--webhook-client` names, and endpoints that are not served do not
+/// exist.
 #[tokio::test]
 async fn webhooks_answer_the_named_client_alone() -> Result<()> {
     Bed::with(async |bed| {

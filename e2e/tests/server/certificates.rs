@@ -1,4 +1,5 @@
-//! Certificates of the doors: shared, renewed without a failed call, made anew when they are of no use, mounted.
+//! Tests certificates of the webhook server: shared, renewed without a failed call, made anew when they are
+//! of no use, mounted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,7 +34,7 @@ const LIFETIME: [&str; 4] = ["--tls-name", SERVICE, "--tls-certificate-lifetime"
 /// The group of webhook configurations.
 const ADMISSION: &str = "admissionregistration.k8s.io";
 
-/// Makes the API server know of a webhook of ours, which is about nothing.
+/// Creates a webhook of ours that is about nothing.
 async fn create_webhook(bed: &Bed) -> Result<()> {
     let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
     let webhook = serde_json::from_value(serde_json::json!({
@@ -47,7 +48,7 @@ async fn create_webhook(bed: &Bed) -> Result<()> {
     Ok(())
 }
 
-/// Makes the API server ask these doors about `QueueAcl`s, and store none about which it cannot.
+/// Makes the API server call these endpoints about `QueueAcl`s, and refuse those about which it cannot.
 async fn ask_about_acls(bed: &Bed, doors: &Doors) -> Result<()> {
     let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
     let webhook = serde_json::from_value(serde_json::json!({
@@ -64,7 +65,7 @@ async fn ask_about_acls(bed: &Bed, doors: &Doors) -> Result<()> {
     Ok(())
 }
 
-/// Whom the API server would trust, PEM.
+/// Returns the authorities that the API server would trust, PEM.
 async fn told(bed: &Bed) -> Result<Option<String>> {
     let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
     let webhook = webhooks.get(WEBHOOK).await?.webhooks.unwrap_or_default().into_iter().next();
@@ -86,7 +87,7 @@ async fn replicas_share_one_and_the_api_server_is_told() -> Result<()> {
         ensure!(bundle == first.authority);
         let client = client(&bundle)?;
         ensure!(knock(&client, &first).await? == knock(&client, &second).await?);
-        // Replicas that answer the same say so.
+        // Replicas with the same answers use the same certificate.
         let snapshot = async |operator: &Operator<'_>| {
             let metrics = operator.get("/metrics").await?;
             let line = metrics.lines().find(|line| line.starts_with("queuewarden_snapshot_info{"));
@@ -103,7 +104,8 @@ async fn replicas_share_one_and_the_api_server_is_told() -> Result<()> {
     .await
 }
 
-/// Each goes wrong like this. The last is done, and nobody hears of it: then a write need not be made again.
+/// The faults of each write. The last write is done, but nobody gets the answer: then it need not be made
+/// again.
 const FAULTS: [Fault; 4] = [Fault::Refuse(403), Fault::Refuse(409), Fault::Refuse(500), Fault::Mask(504)];
 
 #[tokio::test]
@@ -136,7 +138,7 @@ async fn wrong_answers_about_it_are_outlasted() -> Result<()> {
     .await
 }
 
-/// What a load has seen.
+/// The observations of a load.
 #[derive(Default)]
 struct Load {
     calls: AtomicU64,
@@ -155,7 +157,7 @@ impl Load {
         lock(&self.trusted).clone()
     }
 
-    /// As the API server, which is told of changes of its webhooks.
+    /// Trusts this bundle, as the API server does after a change of its webhooks.
     fn trust(&self, bundle: String) {
         *lock(&self.trusted) = bundle;
     }
@@ -173,7 +175,7 @@ impl Load {
         }
     }
 
-    /// Calls on one connection after the other, trusting whom the API server trusts at that moment.
+    /// Calls on one connection after the other, and trusts those whom the API server trusts at that moment.
     async fn connect_anew(&self, doors: &Doors) -> Result<()> {
         while !self.over.load(Ordering::Relaxed) {
             let client = client(&self.trusted())?;
@@ -182,7 +184,8 @@ impl Load {
         Ok(())
     }
 
-    /// Has the API server call: as a proxy before the served resources, and about a QueueAcl that is not stored. It retries neither.
+    /// Makes the API server call: as a proxy before the served resources, and about a QueueAcl that is not
+    /// stored. It retries neither.
     async fn through_the_api_server(&self, bed: &Bed) -> Result<()> {
         let acls = bed.objects(Kind::QueueAcl)?;
         let dry = PostParams { dry_run: true, ..PostParams::default() };
@@ -200,7 +203,7 @@ impl Load {
         Ok(())
     }
 
-    /// Calls on one connection that stays.
+    /// Calls on one lasting connection.
     async fn stay_connected(&self, doors: &Doors) -> Result<()> {
         let client = client(&self.trusted())?;
         while !self.over.load(Ordering::Relaxed) {
@@ -210,14 +213,16 @@ impl Load {
     }
 }
 
-/// Has everything renewed until an authority is forgotten. Dates in the past make each step due: nothing expires, however slow the machine is.
+/// Renews everything until an authority is forgotten. Dates in the past make each step due: nothing expires,
+/// however slow the machine is.
 async fn renew(bed: &Bed, load: &Load) -> Result<()> {
     let ago = |hours| clock::now().checked_sub(SignedDuration::from_hours(hours));
     let first = load.trusted();
     for _ in 0..MOST {
         let mut material = kept(bed).await?;
         let old = material.authorities.len() - 1;
-        // Its certificate has less than a third of its time left, and the next authority is old enough to sign.
+        // Its certificate has less than a third of its time left, and the next authority is old enough to
+        // sign.
         material.sign(ago(9)?, &terms(), old)?;
         material.add_authority(ago(10)?, &terms())?;
         let newest = material.authorities.last().cloned();
@@ -236,7 +241,7 @@ async fn renew(bed: &Bed, load: &Load) -> Result<()> {
     Ok(())
 }
 
-/// Returns the contents of the doors' Secret.
+/// Returns the contents of the webhook server's Secret.
 async fn kept(bed: &Bed) -> Result<Material> {
     let bytes = |text: String| ByteString(text.into_bytes());
     let data = bed.doors_secret().await?.into_iter().map(|(key, text)| (key, bytes(text))).collect();
@@ -296,7 +301,7 @@ fn terms() -> Terms {
     }
 }
 
-/// As after a long sleep: everything has expired, and nobody was there to renew it.
+/// The state after a long pause: everything has expired, and nobody ran to renew it.
 #[tokio::test]
 async fn an_expired_one_is_made_anew() -> Result<()> {
     Bed::with(async |bed| {
@@ -317,7 +322,7 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
         let until = operator.metric("queuewarden_tls_certificate_expiry_timestamp_seconds", "").await?;
         ensure!(until > 1_700_000_000.0 + 7.0 * 86400.0, "{until}");
 
-        // Emptied, or filled with what nobody can read: what was there is put back, and no caller is lost.
+        // The Secret is emptied, or filled with unreadable data: its content is put back, and no call fails.
         for damage in [None, Some(ByteString(b"damaged".to_vec()))] {
             let mut data = std::collections::BTreeMap::new();
             if let Some(damage) = damage {
@@ -331,7 +336,7 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
             })
             .await?;
         }
-        // What somebody else keeps there is not touched, also without the authority that signed it.
+        // A certificate of somebody else is not touched, even without the authority that signed it.
         let foreign = ["tls.crt", "tls.key"].map(|key| (key.to_owned(), doors.authority.clone()));
         let data = foreign.clone().map(|(key, value)| (key, ByteString(value.into_bytes())));
         bed.set_doors_secret(data.into()).await?;
@@ -346,7 +351,8 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
     .await
 }
 
-/// Without the right to read its Secret there is no certificate, the replica says why, and is not ready.
+/// Without the right to read its Secret there is no certificate; the replica reports the reason, and is not
+/// ready.
 #[tokio::test]
 async fn without_rights_it_says_what_is_missing() -> Result<()> {
     Bed::with(async |bed| {
@@ -371,7 +377,8 @@ async fn without_rights_it_says_what_is_missing() -> Result<()> {
     .await
 }
 
-/// The account of the pods that listen may change no webhook configuration, nor the Secret: only that of the process that does not listen.
+/// The account of the pods that listen may change neither webhook configurations nor the Secret; only that of
+/// the process that does not listen may.
 #[tokio::test]
 async fn who_listens_writes_neither_webhooks_nor_the_secret() -> Result<()> {
     Bed::with(async |bed| {
@@ -426,7 +433,7 @@ async fn a_mounted_one_is_read_again() -> Result<()> {
         let (_operator, doors) = Operator::start_serving(bed, &[]).await?;
         let (before, connected) = (client(&doors.authority)?, client(&doors.authority)?);
         knock(&connected, &doors).await?;
-        // Half of a pair is of no use: what was there stays.
+        // Half of a pair is of no use, so the old pair stays in use.
         let renewed = doors.renew_half()?;
         knock(&before, &doors).await?;
         let authority = renewed.finish()?;
@@ -434,7 +441,7 @@ async fn a_mounted_one_is_read_again() -> Result<()> {
         eventually("the new certificate", PATIENCE, || async { knock(&after, &doors).await.map(Some) })
             .await?;
         ensure!(knock(&client(&doors.authority)?, &doors).await.is_err(), "the old one is still shown");
-        // A connection is not dropped for it.
+        // No connection is dropped because of it.
         tokio::time::timeout(Duration::from_secs(5), knock(&connected, &doors)).await??;
         Ok(())
     })

@@ -1,4 +1,5 @@
-//! What the doors bear: bodies without end, senders without haste, connections without number, certificates of strangers.
+//! Tests what the HTTPS endpoints withstand: bodies without end, slow senders, countless connections,
+//! certificates of strangers.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +11,10 @@ use tokio::net::TcpStream;
 
 use super::{client, knock, prepared};
 
-/// What the shipped Deployment may use, in KiB.
+/// The memory limit of the shipped Deployment, in KiB.
 const MEMORY: u64 = 256 * 1024;
 
-/// Memory of the operator's process now, in KiB.
+/// Returns the current memory of the operator's process, in KiB.
 fn memory(operator: &Operator<'_>) -> Result<u64> {
     let pid = operator.process()?.pid().context("the operator does not run")?;
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
@@ -34,7 +35,7 @@ async fn bodies_of_10_mib_are_not_kept() -> Result<()> {
         let (status, text) = (answer.status(), answer.text().await?);
         let why = "the body has 10485760 bytes; at most 262144 bytes are read";
         ensure!(status == 413 && text.contains(why), "{status}: {text}");
-        // A review of any size has an answer, and one that is no review none.
+        // A review of any size gets an answer, and a body that is no review gets none.
         let review = |object: &str| {
             let head =
                 r#"{"request":{"uid":"u1","kind":{"group":"","kind":"Pod"},"namespace":"jobs","object":"#;
@@ -45,7 +46,7 @@ async fn bodies_of_10_mib_are_not_kept() -> Result<()> {
                 client.post(doors.url(path)).body(review(&"x".repeat(10 * 1024 * 1024))).send().await?;
             let (status, text) = (answer.status(), answer.text().await?);
             let is_answered = status == 200 && text.contains("u1");
-            // Until everything is read nothing is known of names.
+            // Until everything is read no names are known.
             ensure!(
                 is_answered || (path.starts_with("/user-info") && status == 503),
                 "{path} {status}: {text}"
@@ -53,7 +54,7 @@ async fn bodies_of_10_mib_are_not_kept() -> Result<()> {
             let answer = client.post(doors.url(path)).body(bytes(10 * 1024 * 1024)).send().await?;
             ensure!(answer.status() == 400, "{path}: {answer:?}");
         }
-        // Many at once, which say nothing of their length.
+        // Many at once, without a stated length.
         let sending = (0..64).map(|_| {
             let chunks = (0..160).map(|_| Ok::<_, std::io::Error>(bytes(64 * 1024)));
             let body = reqwest::Body::wrap_stream(futures::stream::iter(chunks));
@@ -75,12 +76,12 @@ fn bytes(number: usize) -> Vec<u8> {
     vec![b'x'; number]
 }
 
-/// A TLS connection.
+/// Opens a TLS connection.
 async fn connect(doors: &Doors) -> Result<tokio_rustls::client::TlsStream<TcpStream>> {
     connect_by(doors, &[]).await
 }
 
-/// The same for one of these protocols.
+/// Opens a TLS connection for one of these protocols.
 pub(crate) async fn connect_by(
     doors: &Doors,
     protocols: &[&[u8]],
@@ -101,7 +102,7 @@ pub(crate) async fn connect_by(
     Ok(connector.connect("127.0.0.1".try_into()?, stream).await?)
 }
 
-/// How long the doors put up with somebody who sends a few bytes and then a byte every half second.
+/// Returns how long the endpoints tolerate a sender of a few bytes and then a byte every half second.
 async fn outlast(doors: &Doors, begin: &str) -> Result<(Duration, String)> {
     let mut stream = connect(doors).await?;
     let since = Instant::now();
@@ -112,7 +113,7 @@ async fn outlast(doors: &Doors, begin: &str) -> Result<(Duration, String)> {
         match tokio::time::timeout(Duration::from_millis(500), stream.read(&mut buffer)).await {
             Ok(Ok(0) | Err(_)) => break,
             Ok(Ok(read)) => answer.extend_from_slice(buffer.get(..read).unwrap_or_default()),
-            // A byte that is refused says that the other side has closed: the next read says so, too.
+            // A refused byte means that the other side has closed; the next read shows that, too.
             Err(_) => drop(stream.write_all(b"x").await),
         }
         ensure!(since.elapsed() < Duration::from_secs(30), "nothing ends it");
@@ -156,7 +157,7 @@ async fn who_sends_slowly_is_not_waited_for() -> Result<()> {
     .await
 }
 
-/// Nobody who only holds connections keeps others out, and memory stays within the shipped limit.
+/// Clients that only hold connections do not block others, and memory stays within the shipped limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_connections_keep_nobody_out() -> Result<()> {
     const CONNECTIONS: usize = 10_000;
@@ -171,7 +172,7 @@ async fn ten_thousand_connections_keep_nobody_out() -> Result<()> {
         let mut held = Vec::with_capacity(CONNECTIONS);
         let (mut worst, mut most) = (Duration::ZERO, before);
         for number in 0..CONNECTIONS {
-            // Every tenth even shakes hands.
+            // Every tenth also completes the handshake.
             if number % 10 == 0 {
                 if let Ok(stream) = connect(&doors).await {
                     held.push(Held::Secret(Box::new(stream)));
@@ -205,13 +206,13 @@ async fn ten_thousand_connections_keep_nobody_out() -> Result<()> {
     .await
 }
 
-/// What is held open.
+/// A connection that a client holds open.
 enum Held {
     Plain(#[expect(dead_code, reason = "it is held")] TcpStream),
     Secret(#[expect(dead_code, reason = "it is held")] Box<tokio_rustls::client::TlsStream<TcpStream>>),
 }
 
-/// After the signal to end, what is under way is answered, and for a while newcomers are, too.
+/// After the signal to end, running requests are answered, and for a while new ones are, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_end_drops_no_call() -> Result<()> {
     Bed::with(async |bed| {

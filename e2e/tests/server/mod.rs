@@ -1,4 +1,4 @@
-//! What holds for all doors: their certificate, their callers, and what they bear.
+//! Tests what holds for all endpoints: their certificate, their callers, and their limits.
 
 mod attacks;
 mod callers;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use queuewarden_e2e::{Bed, Capability, Doors};
 
-/// Whether an operator can be started here; its doors' rights are then installed.
+/// Returns whether an operator can be started here; the rights of its webhook server are then installed.
 async fn prepared(bed: &Bed) -> Result<bool> {
     if !bed.can_run(&[Capability::OperatorProcess])? {
         return Ok(false);
@@ -20,14 +20,14 @@ async fn prepared(bed: &Bed) -> Result<bool> {
     Ok(true)
 }
 
-/// A client with one connection of its own that trusts these authorities, PEM, and no others.
+/// Returns a client with one connection of its own that trusts these authorities, PEM, and no others.
 fn client(authorities: &str) -> Result<reqwest::Client> {
     let authorities = reqwest::Certificate::from_pem_bundle(authorities.as_bytes())?;
     let client = reqwest::Client::builder().tls_certs_only(authorities).tls_info(true).no_proxy();
     Ok(client.timeout(Duration::from_secs(10)).build()?)
 }
 
-/// Knocks; the certificate that was shown, in DER.
+/// Calls the endpoints, and returns the certificate that was shown, in DER.
 async fn knock(client: &reqwest::Client, doors: &Doors) -> Result<Vec<u8>> {
     let answer = client.get(doors.url("/readyz")).send().await?;
     ensure!(answer.status().is_success(), "{answer:?}");

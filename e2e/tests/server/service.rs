@@ -1,5 +1,5 @@
-//! The doors behind the Service as it is shipped, with nothing written by hand: who signs their certificate, too, the API server learns
-//! from queuewarden.
+//! Tests the endpoints behind the Service as it is shipped, with nothing written by hand: the API server also
+//! learns from queuewarden which authority signs their certificate.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
@@ -19,7 +19,7 @@ metadata: {name: prod}
 spec: {queue: root.prod, submit: {users: [sue]}}
 ";
 
-/// Wrong in a way that its schema does not see.
+/// An object that is invalid in a way that its schema does not see.
 const WRONG: &str = "\
 apiVersion: queuewarden.dev/v1alpha1
 kind: AdmissionPolicy
@@ -46,7 +46,7 @@ async fn what_is_shipped_works_as_it_is() -> Result<()> {
             Ok(Some(()))
         })
         .await?;
-        // That the API server finds them does not yet say that it trusts them.
+        // The API server finds them, but may not trust them yet.
         let shipped = eventually("the API server to be told whom to trust", PATIENCE, || async {
             let shipped = api_services.get(API_SERVICE).await?.spec;
             Ok(shipped.filter(|shipped| shipped.ca_bundle.is_some()))
@@ -62,7 +62,7 @@ async fn what_is_shipped_works_as_it_is() -> Result<()> {
         })
         .await?;
 
-        // The webhook, which no request would pass without its answer.
+        // This is the webhook; no request would pass without its answer.
         let create = ["create", "-f", "-"];
         let refused = eventually("the webhook to be asked", PATIENCE, || async {
             let refused = bed.kubectl_with_input(&create, WRONG).await.err().map(|error| error.to_string());

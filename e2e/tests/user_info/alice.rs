@@ -1,5 +1,5 @@
-//! Alice's story, from her certificate to the scheduler's view of her application: `/CN=alice/O=users/O=devops` may submit by her group, and
-//! that she is meant is written nowhere by herself.
+//! Follows alice from her certificate to the scheduler's view of her application:
+//! `/CN=alice/O=users/O=devops` may submit by her group, without writing her name anywhere.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use serde_json::json;
 
 use super::{Submitter, application, ask, guard, refused, said, strict, yunikorn_alone};
 
-/// All goes to one queue, into which the ACLs let nobody.
+/// A configuration that places everything in one queue, whose ACLs give access to nobody.
 const CLOSED: &str = "partitions: [{name: default, placementrules: [{name: fixed, value: root.devops}], \
      queues: [{name: root, queues: [{name: devops}]}]}]\n";
-/// What `YuniKorn` calls the application of a namespace's pods that name none.
+/// `YuniKorn`'s name for the application of a namespace's pods that name none.
 const UNNAMED: &str = "yunikorn-queuewarden-e2e-autogen";
 
 #[tokio::test]
@@ -49,7 +49,8 @@ async fn alice_creates_a_deployment_and_the_scheduler_knows_her_and_her_groups()
         })
         .await?;
 
-        // Mallory, of another group, is known just as well, and so is turned away; and cannot be alice.
+        // Mallory, of another group, is identified as well, and so is refused; and cannot pretend to be
+        // alice.
         let mallory = bed.certified("mallory", ["users", "interns"])?;
         let run = ["run", "mine", "--image=none", "--labels=applicationId=mine"];
         kubectl(bed, &mallory, &run).await?;

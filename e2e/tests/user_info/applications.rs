@@ -1,5 +1,5 @@
-//! Applications of others: what the scheduler makes of a pod that names one, and who is kept from it; and executors, which a driver's pod makes
-//! by its own account.
+//! Tests applications of others: the scheduler's handling of a pod that names one, and the users who are
+//! refused; and executors, which a driver's pod creates by its own account.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -17,14 +17,14 @@ use super::{
 
 const WATCHED: [&str; 1] = ["--applications=on"];
 
-/// A pod of this application, which `YuniKorn` schedules.
+/// Returns a pod of this application, which `YuniKorn` schedules.
 fn member(name: &str, namespace: &str, application: &str, annotations: &Value) -> Value {
     let labels = json!({"applicationId": application});
     let more = json!({"metadata": {"labels": labels}, "spec": {"schedulerName": "yunikorn"}});
     merged(pod(name, namespace, annotations), &more)
 }
 
-/// The number of pods that the scheduler has in an application.
+/// Returns the number of pods that the scheduler has in an application.
 async fn pods_of(bed: &Bed, id: &str) -> Result<usize> {
     let active = bed.yunikorn()?.get("/ws/v1/partition/default/applications/active").await?;
     let mut all = active.as_array().into_iter().flatten();
@@ -41,7 +41,7 @@ async fn nobody_joins_an_application_of_others() -> Result<()> {
         }
         create(bed, "boss", &member("first", NAMESPACE, "bosses", &claim("boss"))).await?;
         ensure!(application(bed, "bosses").await?.user == "boss");
-        // The hole: a pod in another namespace, of another user, is part of it.
+        // The gap: a pod in another namespace, of another user, is part of it.
         create(bed, "mallory", &member("joins", UNLABELLED, "bosses", &claim("mallory"))).await?;
         eventually("the scheduler to take in the second pod", PATIENCE, || async {
             Ok((pods_of(bed, "bosses").await? == 2).then_some(()))
@@ -66,11 +66,11 @@ async fn nobody_joins_an_application_of_others() -> Result<()> {
         let label = json!({"spec": {"template": {"metadata": {"labels": {"applicationId": "bosses"}}}}});
         let template = merged(controller("Deployment", "d", &json!({})), &label);
         refused(kubectl(bed, "mallory", &dry, &template).await, &["spec.template", "application `bosses`"])?;
-        // A later pod, a ReplicaSet's among them, is its user's.
+        // A later pod, even one of a ReplicaSet, belongs to its user.
         kubectl(bed, "boss", &dry, &member("p", NAMESPACE, "bosses", &json!({}))).await?;
         kubectl(bed, "boss", &dry, &template).await?;
         kubectl(bed, "mallory", &dry, &member("p", NAMESPACE, "mallorys", &json!({}))).await?;
-        // What is over runs no more.
+        // A finished pod runs no more.
         for name in ["first", "joins"] {
             let namespace = if name == "first" { NAMESPACE } else { UNLABELLED };
             bed.kubectl(&["delete", "pod", name, "-n", namespace, "--grace-period=0", "--force"]).await?;
@@ -84,7 +84,7 @@ async fn nobody_joins_an_application_of_others() -> Result<()> {
     .await
 }
 
-/// An account whose pods make pods, as Spark's drivers do.
+/// An account whose pods create pods, as Spark's drivers do.
 const SPARK: &str = "\
 apiVersion: v1
 kind: ServiceAccount
@@ -102,7 +102,7 @@ subjects: [{kind: ServiceAccount, name: spark, namespace: NAMESPACE}]
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: spark}
 ";
 
-/// An executor of the driver with this UID.
+/// Returns an executor of the driver with this UID.
 fn executor(name: &str, uid: &str, annotations: &Value) -> Value {
     let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "driver", "uid": uid, "controller": true});
     let metadata = json!({"metadata": {"ownerReferences": [owner]}});
@@ -138,16 +138,18 @@ async fn a_driver_makes_executors_in_the_name_that_it_runs_in_and_in_no_other() 
         ensure!(submitter.user == "alice", "{submitter:?}");
         let whose = ["user-info.queuewarden.dev", "it names user `boss`"];
         refused(make(&executor("exec-2", &uid, &claim("boss"))).await, &whose)?;
-        // One that says nothing runs in the account's name, and is the driver's all the same.
+        // An executor without a name runs in the account's name, and belongs to the driver all the same.
         make(&executor("exec-3", &uid, &json!({}))).await?;
-        // What the driver does not own, the API server judges by itself; and the account alone is nobody.
+        // The API server itself decides about pods that the driver does not own; and the account alone is
+        // nobody.
         let not_owned = member("exec-4", NAMESPACE, "spark-1", &named);
         refused(make(&not_owned).await, &["queuewarden-own-names"])?;
         let account = bed.sa_kubeconfig(NAMESPACE, "spark").await?;
         let stolen = executor("exec-5", &uid, &named).to_string();
         refused(bed.kubectl_as(&account, &["create", "-f", "-"], &stolen).await, &["it names user `alice`"])?;
 
-        // While nobody can say in whose name the driver runs, it makes no pods in anybody's; people do as before.
+        // While nobody can determine in whose name the driver runs, it creates no pods in anybody's; people
+        // do as before.
         operator.kill().await?;
         for annotations in [&named, &claim("boss")] {
             let answer = make(&executor("exec-6", &uid, annotations)).await;

@@ -1,4 +1,5 @@
-//! The guard beside `YuniKorn`'s own controller: whichever is installed first, the same comes out, and neither undoes what the other does.
+//! Tests the user-info webhook beside `YuniKorn`'s own controller: the order of installation does not matter,
+//! and neither undoes the other's changes.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +18,11 @@ use super::{
 };
 
 const CONTROLLER: &str = "system:serviceaccount:kube-system:replicaset-controller";
-/// A user who may say whose a workload is.
+/// A user who may set the user of a workload.
 const AIRFLOW: &str = "airflow";
 const USERS: [&str; 3] = ["alice", AIRFLOW, CONTROLLER];
 
-/// Who creates what, and where.
+/// Returns the users and the objects that they create.
 fn cases() -> Vec<(&'static str, Value)> {
     let mut cases = Vec::new();
     for user in USERS {
@@ -44,7 +45,8 @@ fn cases() -> Vec<(&'static str, Value)> {
     cases
 }
 
-/// What the API server would make of each: the object that it would store without what differs from run to run, or the refusal.
+/// Returns the API server's result for each: the object that it would store, without what differs from run to
+/// run, or the refusal.
 async fn outcomes(bed: &Bed) -> Result<Vec<Result<Value, String>>> {
     let mut clients = BTreeMap::new();
     for user in USERS {
@@ -73,7 +75,7 @@ async fn outcomes(bed: &Bed) -> Result<Vec<Result<Value, String>>> {
     Ok(outcomes)
 }
 
-/// Alice's Deployment rolls out once: nobody writes its template again and again.
+/// Checks that alice's Deployment rolls out once: nobody writes its template again and again.
 async fn rolls_out_once(bed: &Bed, name: &str) -> Result<()> {
     create(bed, "alice", &controller("Deployment", name, &json!({}))).await?;
     pods_say(bed, name, NAMESPACE, "alice").await?;
@@ -100,7 +102,7 @@ fn policy() -> Value {
     merged(strict(), &json!({"externalUsers": [format!("^{AIRFLOW}$")]}))
 }
 
-/// Until both have read whom the policy trusts.
+/// Waits until both have read whom the policy trusts.
 async fn airflow_is_trusted(bed: &Bed) -> Result<()> {
     eventually("airflow to be trusted", PATIENCE, || async {
         kubectl(bed, AIRFLOW, &["create", "--dry-run=server"], &pod("asked", NAMESPACE, &claim("boss")))
@@ -125,7 +127,7 @@ async fn whichever_comes_first_the_same_comes_out() -> Result<()> {
         let guard_first = outcomes(bed).await?;
         rolls_out_once(bed, "guard-first").await?;
 
-        // What is registered of the guard goes, and comes back when YuniKorn's is there already.
+        // The user-info webhook is removed, and comes back after YuniKorn's.
         bed.remove_webhooks().await?;
         ask(bed, "user-info", &doors).await?;
         let yunikorn_first = outcomes(bed).await?;
@@ -136,7 +138,7 @@ async fn whichever_comes_first_the_same_comes_out() -> Result<()> {
             let told = object.to_string().contains("user.info");
             let outcome = (one.is_ok(), *user, told);
             let words = one.as_ref().map_or_else(Clone::clone, ToString::to_string);
-            // Alice never says whose it is, and is always named; nobody's pods stay nobody's.
+            // Alice never names the user, and is always named; pods without a user stay without one.
             ensure!(
                 !matches!(outcome, (true, "alice", true) | (false, "alice", false)),
                 "{outcome:?}: {words}"
@@ -149,7 +151,7 @@ async fn whichever_comes_first_the_same_comes_out() -> Result<()> {
     .await
 }
 
-/// API servers ask in the order of names; this is why the guard's is what it is.
+/// API servers call webhooks in the order of their names, which explains the name of ours.
 #[tokio::test]
 async fn under_a_name_before_yunikorns_the_guard_would_get_alice_refused() -> Result<()> {
     Bed::with(async |bed| {

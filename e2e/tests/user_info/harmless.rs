@@ -1,5 +1,5 @@
-//! What the guard does not do: stand in a cluster's way while it is down or hangs, look at namespaces in which a cluster heals itself, or
-//! refuse anything when it shall only look.
+//! Tests the limits of the user-info webhook: it does not block a cluster while it is down or hangs, ignores
+//! namespaces in which a cluster repairs itself, and refuses nothing in audit mode.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use super::{
     refused, said, strict,
 };
 
-/// Where the guard never looks.
+/// Namespaces that the webhook ignores.
 const LEFT_ALONE: [&str; 3] = ["kube-system", "yunikorn", "queuewarden-system"];
 
-/// A pod as an administrator makes it; what is stored of `user.info`.
+/// Creates a pod as an administrator; returns the stored `user.info`.
 async fn administrator(bed: &Bed, name: &str, namespace: &str) -> Result<Option<Submitter>> {
     let pods: Api<Pod> = Api::namespaced(bed.client()?, namespace);
     let dry = PostParams { dry_run: true, ..PostParams::default() };
-    // As the namespaces that want it so.
+    // As the namespaces require it.
     let spec = json!({
         "securityContext": {"runAsNonRoot": true, "runAsUser": 1, "seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [{"name": "main", "image": "none",
@@ -34,7 +34,7 @@ async fn administrator(bed: &Bed, name: &str, namespace: &str) -> Result<Option<
     said(&pods.create(&dry, &pod).await?.metadata.annotations.unwrap_or_default())
 }
 
-/// What keeps a pod going: its labels are written, its status is, and it is deleted.
+/// Checks the changes that a running pod needs: its labels and its status are written, and it is deleted.
 async fn lives_on(bed: &Bed, name: &str) -> Result<()> {
     let pods: Api<Pod> = Api::namespaced(bed.client()?, NAMESPACE);
     let merge = PatchParams::default();
@@ -56,7 +56,7 @@ async fn down_or_hanging_it_is_in_nobodys_way() -> Result<()> {
         operator.process()?.pause()?;
         let began = std::time::Instant::now();
         create(bed, "alice", &pod("hanging", NAMESPACE, &json!({}))).await?;
-        // Two questions of three seconds each.
+        // Two requests of three seconds each.
         ensure!(began.elapsed() < Duration::from_secs(10), "it took {:?}", began.elapsed());
         for namespace in LEFT_ALONE {
             let began = std::time::Instant::now();
@@ -90,7 +90,7 @@ async fn where_it_must_not_be_missing_only_the_guarded_namespaces_wait_for_it() 
         for namespace in LEFT_ALONE {
             ensure!(administrator(bed, "asked", namespace).await?.is_none());
         }
-        // The scheduler binds, kubelets report, and whoever wants to gets rid of it.
+        // The scheduler binds, kubelets report, and anybody can delete it.
         let pods: Api<Pod> = Api::namespaced(bed.client()?, NAMESPACE);
         let binding = json!({"target": {"kind": "Node", "name": "node"}, "metadata": {"name": "before"}});
         pods.create_subresource::<Value, Value>("binding", "before", &PostParams::default(), &binding)
@@ -128,7 +128,7 @@ async fn namespaces_of_the_cluster_are_left_alone_whoever_asks() -> Result<()> {
                 "{namespace}{path}: {answer}"
             );
         }
-        // So does the API server not even ask, though it asks about others'.
+        // The API server does not even call the webhook, although it does so about others.
         ask(bed, "user-info", &doors).await?;
         for namespace in LEFT_ALONE {
             ensure!(administrator(bed, "asked", namespace).await?.is_none(), "{namespace}");
@@ -149,7 +149,7 @@ async fn an_audit_lets_pass_writes_down_and_counts() -> Result<()> {
         let (operator, doors) = guard(bed, &policy).await?;
         bed.install_webhooks("user-info", &doors, |_| ()).await?;
         let refused = r#"verb="user_info",decision="refused",clause="not_allowed""#;
-        // Dry runs are judged as well, so that it is seen when the API server asks.
+        // Dry runs are checked as well, which shows when the API server calls the webhook.
         eventually("the API server to ask queuewarden", PATIENCE, || async {
             let probe = pod("probe", NAMESPACE, &claim("boss"));
             kubectl(bed, "mallory", &["create", "--dry-run=server"], &probe).await?;
@@ -173,7 +173,7 @@ async fn an_audit_lets_pass_writes_down_and_counts() -> Result<()> {
             ensure!(line.contains(word), "no {word:?} in {line}");
         }
 
-        // The switch alone makes it a guard.
+        // The mode alone makes it enforce.
         bed.kubectl(&[
             "patch",
             "admissionpolicy",

@@ -1,5 +1,5 @@
-//! The holes of `YuniKorn`'s own admission controller: each used by mallory to submit as boss, or shown to lose alice's name; and each closed by
-//! the guard, with `YuniKorn`'s controller still there.
+//! Tests the gaps of `YuniKorn`'s own admission controller: mallory uses each to submit as boss, or it loses
+//! alice's name; and the user-info webhook closes each, beside `YuniKorn`'s controller.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -15,10 +15,10 @@ use super::{
     nobody_asked, pod, pods_say, refused, said, strict, yunikorn_alone,
 };
 
-/// What a refusal of mallory's says: who, and which field would allow it.
+/// Words of mallory's refusal: the user, and the field that would allow it.
 const REFUSED: &[&str] = &["user-info.queuewarden.dev", "mallory", "externalUsers", "AdmissionPolicy"];
 
-/// `kubectl patch` by this user.
+/// Runs `kubectl patch` as this user.
 async fn patch(bed: &Bed, user: &str, what: &str, name: &str, patch: &Value) -> Result<String> {
     let text = patch.to_string();
     let who = format!("--as={user}");
@@ -26,19 +26,19 @@ async fn patch(bed: &Bed, user: &str, what: &str, name: &str, patch: &Value) -> 
     bed.kubectl(&[&args[..], &["--as-group=people", "--as-group=system:authenticated"]].concat()).await
 }
 
-/// Makes a template say that it is boss's, and its pods those of another application.
+/// Returns a patch that gives a template the name of boss, and its pods another application.
 fn become_boss(id: &str) -> Value {
     let metadata = json!({"labels": {"applicationId": id}, "annotations": claim("boss")});
     json!({"spec": {"template": {"metadata": metadata}}})
 }
 
-/// A person, as `user.info` says it.
+/// Returns a person as `user.info` names it.
 fn person(user: &str) -> Submitter {
     let groups = ["people", "system:authenticated"].map(str::to_owned).to_vec();
     Submitter { user: user.to_owned(), groups }
 }
 
-/// What a place in an object says; `kubectl get RESOURCE NAME`.
+/// Returns the name at a location in an object; `kubectl get RESOURCE NAME`.
 async fn says(
     bed: &Bed,
     resource: &str,
@@ -69,7 +69,7 @@ async fn an_update_of_a_deployment() -> Result<()> {
         create(bed, "mallory", &controller("Deployment", "shop", &json!({}))).await?;
         refused(patch(bed, "mallory", "deployment", "shop", &become_boss("bosses-shop")).await, REFUSED)?;
         ensure!(pods_say(bed, "shop", NAMESPACE, "mallory").await? == person("mallory"));
-        // What leaves the name alone is nobody's business, also where it was stolen before.
+        // A change that leaves the name alone is allowed, even if the name was stolen before.
         for (user, name) in [("mallory", "shop"), ("carol", "shop"), ("carol", "web")] {
             patch(bed, user, "deployment", name, &json!({"spec": {"replicas": 2}})).await?;
         }
@@ -87,7 +87,7 @@ async fn a_replication_controller() -> Result<()> {
         create(bed, "mallory", &controller("ReplicationController", "rc", &claim("boss"))).await?;
         ensure!(pods_say(bed, "rc", NAMESPACE, "boss").await?.groups == ["bosses"]);
         ensure!(application(bed, "rc").await?.user == "boss");
-        // And an honest person's pods are Kubernetes'.
+        // And an honest person's pods are created by Kubernetes.
         create(bed, "alice", &controller("ReplicationController", "honest", &json!({}))).await?;
         let kubernetes = "system:serviceaccount:kube-system:replication-controller";
         pods_say(bed, "honest", NAMESPACE, kubernetes).await?;
@@ -104,7 +104,7 @@ async fn a_replication_controller() -> Result<()> {
     .await
 }
 
-/// Whom the operator of `SparkApplication`s is to the API server.
+/// The user of the operator of `SparkApplication`s to the API server.
 const SPARK: &str = "system:serviceaccount:spark:operator";
 
 fn spark_application(name: &str, annotations: &Value) -> Value {
@@ -113,7 +113,8 @@ fn spark_application(name: &str, annotations: &Value) -> Value {
         "spec": {"driver": {"cores": 1, "annotations": annotations}, "executor": {"instances": 1}}})
 }
 
-/// What the operator of `SparkApplication`s does with one: a driver that has the annotations of `spec.driver`.
+/// Does what the operator of `SparkApplication`s does with one: creates a driver with the annotations of
+/// `spec.driver`.
 async fn drive(bed: &Bed, name: &str) -> Result<()> {
     let text = bed.kubectl(&["get", "sparkapplication", name, "-n", NAMESPACE, "-o", "json"]).await?;
     let found: Value = serde_json::from_str(&text)?;
@@ -121,7 +122,7 @@ async fn drive(bed: &Bed, name: &str) -> Result<()> {
     create(bed, SPARK, &pod(name, NAMESPACE, &annotations)).await.map(drop)
 }
 
-/// Lets the operator say whose its pods are, and waits until `YuniKorn` has read that.
+/// Lets the operator name the users of its pods, and waits until `YuniKorn` has read that.
 async fn trust_spark(bed: &Bed) -> Result<()> {
     let key = "admissionController.accessControl.externalUsers".to_owned();
     bed.write_config_map(yunikorn::CONFIGS, [(key, format!("^{SPARK}$"))].into()).await?;
@@ -149,7 +150,7 @@ async fn a_custom_workload() -> Result<()> {
         drive(bed, "pi").await?;
         ensure!(pods_say(bed, "pi", NAMESPACE, "boss").await?.groups == ["bosses"]);
         ensure!(application(bed, "pi").await?.user == "boss");
-        // And an honest person's is the operator's.
+        // And an honest person's driver is created by the operator.
         create(bed, "alice", &spark_application("honest", &json!({}))).await?;
         drive(bed, "honest").await?;
         ensure!(application(bed, "honest").await?.user == SPARK);
@@ -169,7 +170,7 @@ async fn a_custom_workload() -> Result<()> {
     .await
 }
 
-/// Kinds whose templates are in a map, and in a list.
+/// Tests kinds whose templates are in a map, and in a list.
 #[tokio::test]
 async fn templates_of_other_kinds() -> Result<()> {
     Bed::with(async |bed| {
@@ -209,7 +210,7 @@ async fn templates_of_other_kinds() -> Result<()> {
     .await
 }
 
-/// The stored pod's annotation.
+/// Returns the stored pod's annotation.
 async fn stored(bed: &Bed, name: &str, namespace: &str) -> Result<Option<Submitter>> {
     let pods: Api<Pod> = Api::namespaced(bed.client()?, namespace);
     said(pods.get(name).await?.annotations())
@@ -231,7 +232,7 @@ async fn a_namespace_without_labels() -> Result<()> {
         ensure!(stored(bed, "kept", UNLABELLED).await? == Some(person("alice")));
         let pods: Api<Pod> = Api::namespaced(bed.client()?, UNLABELLED);
         let kept = pods.get("kept").await?;
-        // What YuniKorn's controller has done is there as well.
+        // The changes of YuniKorn's controller are there as well.
         for (key, value) in [("note", "kept"), ("yunikorn.apache.org/ignore-application", "true")] {
             let found = kept.annotations().get(key).with_context(|| format!("no {key}"))?;
             ensure!(found == value, "{key}: {found}");

@@ -1,5 +1,5 @@
-//! Who submits, and how it comes to be known: `YuniKorn`'s admission controller with its holes, the guard that closes them, and what the real
-//! scheduler sees of either.
+//! Tests how the submitter of a workload is identified: by `YuniKorn`'s admission controller with its gaps,
+//! by the user-info webhook that closes them, and by the real scheduler.
 
 mod alice;
 mod applications;
@@ -21,19 +21,21 @@ use queuewarden_e2e::{Bed, Capability, Doors, Kind, Operator, eventually};
 use serde_json::{Value, json};
 use yunikorn::admission::request::USER_INFO;
 
-/// Everybody may submit to every queue, and asks for the one in the label or gets that of the namespace.
+/// A configuration in which everybody may submit to every queue, with the queue from the label or from the
+/// namespace.
 const OPEN: &str = "partitions: [{name: default, placementrules: [{name: provided, create: true}, {name: tag, value: namespace, create: true}], \
      queues: [{name: root, submitacl: '*'}]}]\n";
-/// Its pods get no application of their own.
+/// A namespace whose pods get no application of their own.
 const UNLABELLED: &str = "queuewarden-e2e-no-label";
 
-/// `YuniKorn` does not look at it.
+/// A namespace that `YuniKorn` ignores.
 const BYPASSED: &str = "queuewarden-e2e-bypassed";
 
-/// What more people may do, and where.
+/// Additional rights of users, and the namespaces in which they have them.
 pub(crate) const FURNITURE: &str = include_str!("furniture.yaml");
 
-/// `YuniKorn` as its Helm chart installs it, with Kubernetes' controllers; everybody may submit. `false` where the cluster cannot do that.
+/// Installs `YuniKorn` as its Helm chart does, with Kubernetes' controllers; everybody may submit. `false` if
+/// the cluster cannot do that.
 async fn yunikorn_alone(bed: &Bed) -> Result<bool> {
     if !nobody_asked(bed).await? {
         return Ok(false);
@@ -43,7 +45,8 @@ async fn yunikorn_alone(bed: &Bed) -> Result<bool> {
     Ok(true)
 }
 
-/// The scheduler, and nobody whom the API server asks; everybody may submit. `false` where the cluster cannot do that.
+/// Prepares the scheduler, and an API server without webhooks; everybody may submit. `false` if the cluster
+/// cannot do that.
 async fn nobody_asked(bed: &Bed) -> Result<bool> {
     let needed = [Capability::OperatorProcess, Capability::AdmissionProcess, Capability::ControllerManager];
     if !bed.can_run(&needed)? {
@@ -55,7 +58,7 @@ async fn nobody_asked(bed: &Bed) -> Result<bool> {
     Ok(true)
 }
 
-/// Kinds of other people's whose templates the guard is told of.
+/// Third-party kinds whose templates the user-info webhook is configured for.
 const TEMPLATES: [(&str, &str, &str); 5] = [
     ("sparkoperator.k8s.io", "sparkapplications", "spec.driver.annotations"),
     ("sparkoperator.k8s.io", "sparkapplications", "spec.executor.annotations"),
@@ -64,19 +67,19 @@ const TEMPLATES: [(&str, &str, &str); 5] = [
     ("ray.io", "rayclusters", "spec.workerGroupSpecs.*.template"),
 ];
 
-/// The `spec` of an `AdmissionPolicy` that closes the holes.
+/// Returns the `spec` of an `AdmissionPolicy` that closes the gaps.
 pub(crate) fn strict() -> Value {
     let template = |(group, resource, path)| json!({"group": group, "resource": resource, "path": path});
     let templates: Vec<Value> = TEMPLATES.into_iter().map(template).collect();
     json!({"userInfo": {"mode": "Enforce", "profile": "strict", "templates": templates}})
 }
 
-/// queuewarden with this policy beside the scheduler; nobody asks it yet.
+/// Starts queuewarden with this policy beside the scheduler; nobody calls it yet.
 async fn guard<'bed>(bed: &'bed Bed, policy: &Value) -> Result<(Operator<'bed>, Doors)> {
     guard_with(bed, policy, &[]).await
 }
 
-/// The same with more flags.
+/// Starts queuewarden the same way with more flags.
 async fn guard_with<'bed>(bed: &'bed Bed, policy: &Value, flags: &[&str]) -> Result<(Operator<'bed>, Doors)> {
     bed.install().await?;
     bed.apply_file("manifests/user-info/rbac.yaml").await?;
@@ -93,7 +96,8 @@ async fn guard_with<'bed>(bed: &'bed Bed, policy: &Value, flags: &[&str]) -> Res
     Ok((operator, doors))
 }
 
-/// Makes the API server ask, by the manifests in this folder, and waits until it does: what it must refuse is refused.
+/// Makes the API server call the webhooks of the manifests in this folder, and waits until it does: until
+/// requests that they must refuse are refused.
 pub(crate) async fn ask(bed: &Bed, folder: &str, doors: &Doors) -> Result<()> {
     bed.install_webhooks(folder, doors, add_templates).await?;
     eventually("the API server to ask queuewarden", PATIENCE, || async {
@@ -105,7 +109,7 @@ pub(crate) async fn ask(bed: &Bed, folder: &str, doors: &Doors) -> Result<()> {
     .await
 }
 
-/// As the kustomization of whoever has such kinds does it.
+/// Adds templates, as the kustomization of a user with such kinds does.
 fn add_templates(configuration: &mut Value) {
     let of_group = |group: &str, resource: &str| {
         json!({"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
@@ -122,24 +126,24 @@ fn add_templates(configuration: &mut Value) {
     }
 }
 
-/// `kubectl ARGS -f -` as this user, who is one of the people.
+/// Runs `kubectl ARGS -f -` as this user, who is one of the people.
 async fn kubectl(bed: &Bed, user: &str, args: &[&str], object: &Value) -> Result<String> {
     let who = format!("--as={user}");
     let who = [who.as_str(), "--as-group=people", "--as-group=system:authenticated"];
     bed.kubectl_with_input(&[args, &["-f", "-"], &who].concat(), &object.to_string()).await
 }
 
-/// `kubectl create` of an object by this user.
+/// Runs `kubectl create` of an object as this user.
 async fn create(bed: &Bed, user: &str, object: &Value) -> Result<String> {
     kubectl(bed, user, &["create"], object).await
 }
 
-/// The annotation in which a workload says that it is this user's.
+/// Returns the annotation by which a workload claims this user.
 pub(crate) fn claim(user: &str) -> Value {
     json!({USER_INFO: json!({"user": user, "groups": ["bosses"]}).to_string()})
 }
 
-/// A pod template whose pods are of the application `name`.
+/// Returns a pod template whose pods belong to the application `name`.
 fn template(name: &str, annotations: &Value) -> Value {
     let container = json!({
         "name": "main", "image": "none", "resources": {"requests": {"cpu": "10m", "memory": "10Mi"}},
@@ -148,7 +152,7 @@ fn template(name: &str, annotations: &Value) -> Value {
     json!({"metadata": {"labels": labels, "annotations": annotations}, "spec": {"containers": [container]}})
 }
 
-/// An object of `apps/v1` or `v1` that keeps one pod of this template.
+/// Returns an object of `apps/v1` or `v1` that maintains one pod of this template.
 pub(crate) fn controller(kind: &str, name: &str, annotations: &Value) -> Value {
     let (version, selector) = match kind {
         "ReplicationController" => ("v1", json!({"run": name})),
@@ -158,14 +162,14 @@ pub(crate) fn controller(kind: &str, name: &str, annotations: &Value) -> Value {
         "spec": {"replicas": 1, "selector": selector, "template": template(name, annotations)}})
 }
 
-/// A pod by itself.
+/// Returns a pod by itself.
 fn pod(name: &str, namespace: &str, annotations: &Value) -> Value {
     let template = template(name, annotations);
     let head = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}});
     merged(template, &head)
 }
 
-/// An object with these fields instead of its own; `null` takes one away.
+/// Returns an object with these fields instead of its own; `null` removes one.
 pub(crate) fn merged(mut object: Value, fields: &Value) -> Value {
     match (&mut object, fields) {
         (Value::Object(into), Value::Object(from)) => {
@@ -181,7 +185,7 @@ pub(crate) fn merged(mut object: Value, fields: &Value) -> Value {
     }
 }
 
-/// Who submits, as `user.info` says.
+/// The submitter, as `user.info` names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Submitter {
     user: String,
@@ -194,13 +198,13 @@ fn submitter(value: &Value) -> Submitter {
     Submitter { user: text(&value["user"]), groups: groups.map(text).collect() }
 }
 
-/// What the annotation of an object says.
+/// Returns the submitter in the annotation of an object.
 fn said(annotations: &std::collections::BTreeMap<String, String>) -> Result<Option<Submitter>> {
     let info = annotations.get(USER_INFO).map(|text| serde_json::from_str(text)).transpose()?;
     Ok(info.as_ref().map(submitter))
 }
 
-/// The pods of the workload of this name, once one of them is this user's: who submits it.
+/// Returns the submitter of the pods of the workload of this name, once one of them is this user's.
 async fn pods_say(bed: &Bed, application: &str, namespace: &str, user: &str) -> Result<Submitter> {
     let pods: Api<Pod> = Api::namespaced(bed.client()?, namespace);
     let of_it = ListParams::default().labels(&format!("run={application}"));
@@ -218,7 +222,7 @@ async fn pods_say(bed: &Bed, application: &str, namespace: &str, user: &str) -> 
     .await
 }
 
-/// Whose application this is to the scheduler.
+/// Returns the user of this application to the scheduler.
 async fn application(bed: &Bed, id: &str) -> Result<Submitter> {
     let rest = bed.yunikorn()?;
     eventually(&format!("the scheduler to have {id}"), PATIENCE, || async {
@@ -229,7 +233,7 @@ async fn application(bed: &Bed, id: &str) -> Result<Submitter> {
     .await
 }
 
-/// A refusal whose reason has all of these words.
+/// Checks for a refusal whose reason has all of these words.
 fn refused(answer: Result<String>, words: &[&str]) -> Result<()> {
     let error = answer.err().context("it was let through")?.to_string();
     for word in words {

@@ -1,4 +1,5 @@
-//! The policy `queuewarden-own-names`: the API server judges names by itself, with no queuewarden running.
+//! Tests the policy `queuewarden-own-names`: the API server checks names by itself, with no queuewarden
+//! running.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -12,7 +13,8 @@ use super::{FURNITURE, claim, controller, create, kubectl, merged, pod, refused,
 
 const REFUSED: &[&str] = &["queuewarden-own-names", "user mallory may not set yunikorn.apache.org/user.info"];
 
-/// The policy with this `AdmissionPolicy`, and nobody who answers webhooks; `false` where that cannot be had.
+/// Installs the policy with this `AdmissionPolicy`, without a webhook server; `false` if the cluster cannot
+/// do that.
 async fn policy(bed: &Bed, spec: &Value) -> Result<bool> {
     if !bed.can_run(&[Capability::OperatorProcess])? {
         return Ok(false);
@@ -44,7 +46,7 @@ async fn enforced(bed: &Bed) -> Result<()> {
     .await
 }
 
-/// This user's own annotation.
+/// Returns this user's own annotation.
 fn own(user: &str) -> Value {
     let text = format!(r#"{{"user":"{user}","groups":["people","system:authenticated"]}}"#);
     json!({"yunikorn.apache.org/user.info": text})
@@ -85,13 +87,13 @@ async fn nobody_takes_another_name_while_queuewarden_is_down() -> Result<()> {
         for object in kinds(&claim("boss")) {
             refused(kubectl(bed, "mallory", &dry, &object).await, REFUSED)?;
         }
-        // Her own name, in the words of the webhook, and none at all.
+        // Her own name, as the webhook writes it, and none at all.
         for object in kinds(&own("mallory")).into_iter().chain(kinds(&json!({}))) {
             kubectl(bed, "mallory", &dry, &object).await?;
         }
         refused(kubectl(bed, "mallory", &dry, &pod("p", NAMESPACE, &own("alice"))).await, REFUSED)?;
 
-        // What is there stays, whoever changes the rest.
+        // Existing names stay, when anybody changes the rest.
         create(bed, "alice", &controller("Deployment", "web", &own("alice"))).await?;
         let patch = async |user: &str, patch: &Value| {
             let (who, text) = (format!("--as={user}"), patch.to_string());
@@ -109,7 +111,7 @@ async fn nobody_takes_another_name_while_queuewarden_is_down() -> Result<()> {
             )?;
         }
 
-        // Controllers set what they are told to.
+        // Controllers set the names that they are given.
         let system = "system:serviceaccount:kube-system:replicaset-controller";
         kubectl(bed, system, &dry, &pod("p", NAMESPACE, &claim("boss"))).await?;
         Ok(())

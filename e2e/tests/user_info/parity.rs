@@ -1,5 +1,5 @@
-//! Profile `yunikorn` and `YuniKorn`'s running admission controller, asked the same: verdict, message and patch are equal, but for the
-//! wording of a `user.info` that cannot be read.
+//! Compares profile `yunikorn` with `YuniKorn`'s running admission controller on the same requests: verdict,
+//! message and patch are equal, except for the wording of a `user.info` that cannot be read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,20 +21,20 @@ use crate::agreement::{Draw, mutate::questions};
 
 /// Requests under the same keys.
 const TOGETHER: usize = 100;
-/// Requests on their way at once.
+/// Concurrent requests.
 const AT_ONCE: usize = 8;
-/// How many differences are worth reading at once.
+/// Most differences that are printed.
 const SHOWN: usize = 5;
-/// The name of its webhook, which is its certificate's too.
+/// The name of its webhook, which is also that of its certificate.
 const SERVICE: &str = "yunikorn-admission-controller-service.yunikorn.svc";
 const CONFIGURATION: &str = "yunikorn-admission-controller-mutations";
 /// Values of the annotations that namespaces may have; `None` for no annotation.
 const FLAGS: [Option<&str>; 4] = [None, Some("true"), Some("false"), Some("True")];
 const CLASSES: [&str; 3] = ["true", "false", "no"];
-/// Where the guard never looks, whatever is asked.
+/// Namespaces that the webhook ignores, whatever the request.
 const LEFT_ALONE: [&str; 1] = ["kube-system"];
 
-/// The two that are asked.
+/// The two webhooks to compare.
 struct Both {
     client: reqwest::Client,
     theirs: String,
@@ -42,7 +42,7 @@ struct Both {
     ours: String,
 }
 
-/// What of an answer the API server goes by.
+/// The parts of an answer that the API server uses.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
     allowed: bool,
@@ -61,7 +61,8 @@ impl Both {
             .resolve(SERVICE, ([127, 0, 0, 1], 9089).into())
             .timeout(Duration::from_secs(10))
             .no_proxy();
-        // From here on nobody but this test asks it: where both are registered the guard leaves to YuniKorn what YuniKorn does.
+        // From here on only this test calls it: when both are registered, the user-info webhook leaves to
+        // YuniKorn what YuniKorn does.
         hooks.delete(CONFIGURATION, &DeleteParams::default()).await?;
         Ok(Self {
             client: client.build()?,
@@ -71,14 +72,14 @@ impl Both {
         })
     }
 
-    /// The answers of `YuniKorn` and of queuewarden.
+    /// Returns the answers of `YuniKorn` and of queuewarden.
     async fn ask(&self, review: &Value) -> Result<(Answer, Answer)> {
         let theirs = ask(&self.client, &self.theirs, review);
         let ours = ask(&self.door, &self.ours, review);
         futures::try_join!(theirs, ours)
     }
 
-    /// Until both have read keys under which this user's pod may say that it is somebody's, or may not.
+    /// Waits until both have read keys under which this user's pod may name a user, or may not.
     async fn read(&self, user: &str, may: bool) -> Result<()> {
         let pod = PodFacts { annotations: texts(&[(USER_INFO, "{}")]), ..PodFacts::default() };
         let question = MutateQuestion {
@@ -122,7 +123,7 @@ fn texts(pairs: &[(&str, &str)]) -> Texts {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-/// The request as an API server posts it.
+/// Returns the request as an API server posts it.
 fn review(question: &MutateQuestion) -> Value {
     let (group, resource) = match question.kind.as_str() {
         "Deployment" => ("apps", "deployments"),
@@ -160,7 +161,8 @@ fn object(question: &MutateQuestion, pod: &PodFacts) -> Value {
     json!({"metadata": {"name": "asked", "namespace": question.namespace}, "spec": spec})
 }
 
-/// Namespaces and classes as the cluster has them: of the drawn annotations those that it has names for.
+/// Returns the request with namespaces and classes as the cluster has them: of the drawn annotations only
+/// those for which it has names.
 fn live(mut question: MutateQuestion) -> MutateQuestion {
     if let Some(annotations) = &question.namespace_annotations {
         let flag = |key: &str| {
@@ -201,8 +203,8 @@ fn furniture() -> Value {
     json!({"apiVersion": "v1", "kind": "List", "items": items})
 }
 
-/// Puts these keys in force, with one more external user where that tells them from others. First come keys that let nobody but one pass, so that
-/// it is seen when the others are read.
+/// Puts these keys in force, with one more external user if that distinguishes them from others. First come
+/// keys that let only one user pass, which shows when the others are read.
 async fn put_in_force(bed: &Bed, both: &Both, keys: &Texts, round: usize) -> Result<()> {
     let (before, after) = (format!("before-{round}"), format!("after-{round}"));
     write(bed, texts(&[(EXTERNAL_USERS, &format!("^{before}$"))])).await?;
@@ -215,7 +217,7 @@ async fn put_in_force(bed: &Bed, both: &Both, keys: &Texts, round: usize) -> Res
     both.read(&after, true).await
 }
 
-/// Into the `ConfigMap` that is not queuewarden's to write.
+/// Writes the keys into the `ConfigMap` that queuewarden does not write.
 async fn write(bed: &Bed, mut keys: Texts) -> Result<()> {
     keys.extend(bed.needed_defaults());
     keys.insert("queues.yaml".to_owned(), OPEN.to_owned());

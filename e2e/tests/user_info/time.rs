@@ -1,12 +1,14 @@
-//! What the guard costs whoever creates a pod: a measurement, which fails only when a pod is not named as it should be.
+//! Measures what the user-info webhook costs the creator of a pod; fails only when a pod is not named as it
+//! should be.
 //!
 //! ```text
 //! cargo build --release && QUEUEWARDEN_E2E_OPERATOR=$PWD/target/release/queuewarden \
 //!     cargo test -p queuewarden-e2e --test e2e user_info::time -- --ignored --nocapture
 //! ```
 //!
-//! Two cores with a load of 10, a debug build: `kubectl create` takes 162 ms without anybody asked and 165 ms with the guard; a client that keeps its
-//! connection 2.5 to 5 ms and 11 ms; with YuniKorn's controller instead 12 ms, with both 24 ms (medians).
+//! Two cores with a load of 10, a debug build: `kubectl create` takes 162 ms without a webhook and 165 ms
+//! with the user-info webhook; a client that keeps its connection takes 2.5 to 5 ms and 11 ms; with
+//! YuniKorn's controller instead 12 ms, with both 24 ms (medians).
 
 use std::time::{Duration, Instant};
 
@@ -37,7 +39,7 @@ fn at(latencies: &mut [Duration], percent: usize) -> Duration {
     latencies.get(place).copied().unwrap_or_default()
 }
 
-/// Creates pods in both ways; `named` says whether they shall say whose they are.
+/// Creates pods in both ways; `named` says whether they must name their user.
 async fn measure(bed: &Bed, name: &'static str, named: bool) -> Result<Row> {
     let mut row = Row { name, kubectl: Vec::new(), client: Vec::new() };
     for count in 0..BY_KUBECTL {

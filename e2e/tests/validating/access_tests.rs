@@ -1,4 +1,4 @@
-//! Access tests in a cluster: judged all the time, and asked before a `QueueAcl` is stored.
+//! Tests access tests in a cluster: they are checked continuously, and before a `QueueAcl` is stored.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::conditions::{is_false, is_true};
@@ -22,7 +22,7 @@ partitions:
           - name: test
 ";
 
-/// Pat runs in prod and nobody else does; the prod pipeline is placed there.
+/// Returns a test: pat runs in prod and nobody else does; the prod pipeline is placed there.
 fn test(enforcement: &str) -> Value {
     let spec = json!({"enforcement": enforcement, "cases": [
         {"name": "pat runs", "subjects": [{"user": "pat"}], "allow": {"submit": ["root.prod"]},
@@ -50,7 +50,7 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
         let refused = |answer: &Answer| {
             answer.code == 403 && answer.message.contains("QueueAccessTest/closed does not let this through")
         };
-        // The doors learn of the test with the round that judges it.
+        // The endpoints learn of the test with the reconcile that checks it.
         let answer = eventually("the test to block", PATIENCE, || async {
             let answer = create(&admin, &format!("{ACLS}?dryRun=All"), &opens).await?;
             Ok(refused(&answer).then_some(answer))
@@ -62,7 +62,7 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
         let words = kubectl.err().context("kubectl creates what a test forbids")?.to_string();
         ensure!(words.contains("QueueAccessTest/closed"), "{words}");
         ensure!(bed.objects(Kind::QueueAcl)?.get_opt("opens").await?.is_none(), "it was stored all the same");
-        // Locking out is a break as well, whether by a change or by a deletion.
+        // Locking somebody out breaks the test as well, whether by a change or by a deletion.
         let locks = acl("locks", &json!({"queue": "root.prod", "submit": {"users": ["bob"]}}));
         ensure!(refused(&create(&admin, ACLS, &locks).await?));
         let keeps = acl("keeps", &json!({"queue": "root.prod", "submit": {"users": ["pat", "bob"]}}));
@@ -73,7 +73,7 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
         let answer = merge(&admin, "keeps", &narrows).await?;
         ensure!(refused(&answer) && answer.message.contains("user pat"), "{answer:?}");
 
-        // Whoever means it changes the test first; then it is told, done and reported.
+        // A user who intends it changes the test first; then the change is warned about, made and reported.
         let report = json!({"spec": {"enforcement": "Report"}});
         let kind = "application/merge-patch+json";
         let answer = send(&admin, "PATCH", &format!("{TESTS}/closed"), kind, &report).await?;
@@ -93,7 +93,7 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
         let failing = r#"kind="QueueAccessTest",condition="Passing",status="False""#;
         ensure!(operator.metric("queuewarden_objects", failing).await? > 0.0);
 
-        // It heals as it broke: nobody has to touch the test.
+        // It recovers as it broke: nobody has to touch the test.
         let answer = delete(&admin, "keeps").await?;
         ensure!(answer.code == 200, "{answer:?}");
         bed.wait_for(Kind::QueueAccessTest, "closed", is_true("Passing"), PATIENCE).await?;
@@ -102,7 +102,7 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
     .await
 }
 
-/// The base is not ours to refuse, but what it breaks is told.
+/// The base is not ours to refuse, but the tests that it breaks are reported.
 #[tokio::test]
 async fn a_test_follows_the_configuration_in_force() -> Result<()> {
     Bed::with(async |bed| {
@@ -118,7 +118,7 @@ async fn a_test_follows_the_configuration_in_force() -> Result<()> {
         bed.wait_for(Kind::QueueAccessTest, "closed", is_false("Passing", "Failing"), PATIENCE).await?;
         bed.set_base(BASE).await?;
         bed.wait_for(Kind::QueueAccessTest, "closed", is_true("Passing"), PATIENCE).await?;
-        // What no test can be is refused, by whichever guard comes first.
+        // An impossible test is refused, by whichever check comes first.
         let mut nothing = test("Block");
         nothing["metadata"]["name"] = "nothing".into();
         nothing["spec"]["cases"] = json!([{"subjects": [{"user": "pat"}], "allow": {}}]);

@@ -1,7 +1,8 @@
-//! A queue administrator changes their subtree and nothing else: the ways around it, each tried against a real API server.
+//! Tests that a queue administrator can change their subtree and nothing else, by trying each way around that
+//! against a real API server.
 //!
-//! Each is tried twice: with everything in place, where it is refused at once; and with the webhook gone, where the API server's own policy
-//! refuses it, or it is stored and grants nothing.
+//! Each is tried twice: with everything in place, where it is refused at once; and with the webhook gone,
+//! where the API server's own policy refuses it, or it is stored and grants nothing.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
@@ -41,13 +42,13 @@ struct Way {
     path: String,
     kind: &'static str,
     body: Value,
-    /// What is said against it.
+    /// Words of the refusal.
     words: &'static str,
-    /// Whether only the webhook stands against it: others' delegated objects, which the policy cannot judge.
+    /// True when only the webhook prevents it: others' delegated objects, which the policy cannot check.
     webhook_only: bool,
 }
 
-/// `delegatedBy: sue`, and what else is said.
+/// Returns an object with `delegatedBy: sue`, and these other fields.
 fn own(name: &str, queue: &str, more: &Value) -> Value {
     let mut spec = json!({"queue": queue, "baseAcl": "Extend", "delegatedBy": {"user": "sue"}, "submit": {"users": ["mallory"]}});
     if let (Some(spec), Some(more)) = (spec.as_object_mut(), more.as_object()) {
@@ -236,7 +237,7 @@ async fn try_way(client: &Client, way: &Way) -> Result<Answer> {
     send(client, way.method, &way.path, way.kind, &way.body).await
 }
 
-/// `spec` and labels of all `QueueAcl`s.
+/// Returns `spec` and labels of all `QueueAcl`s.
 async fn stored(bed: &Bed) -> Result<Vec<(String, Value)>> {
     let objects = bed.objects(Kind::QueueAcl)?.list(&kube::api::ListParams::default()).await?;
     let spec = |object: &DynamicObject| object.data.get("spec").cloned().unwrap_or_default();
@@ -277,7 +278,7 @@ async fn a_queue_administrator_changes_their_subtree_and_nothing_else() -> Resul
     .await
 }
 
-/// Roles, the policy, and objects of others. Gives sue's client.
+/// Prepares roles, the policy, and objects of others. Returns sue's client.
 async fn prepared(bed: &Bed) -> Result<Client> {
     for file in ["role", "policy"] {
         bed.apply_file(&format!("manifests/delegation/{file}.yaml")).await?;
@@ -317,14 +318,14 @@ async fn prepared(bed: &Bed) -> Result<Client> {
     Ok(sue)
 }
 
-/// What delegation is for.
+/// Checks what delegation allows.
 async fn what_they_may(bed: &Bed, sue: &Client) -> Result<()> {
     let grant =
         own("theirs", "root.prod", &json!({"submit": {"groups": ["devs"]}, "admin": {"users": ["kim"]}}));
     let answer = create(sue, ACLS, &grant).await?;
     ensure!(answer.code == 201 && answer.warns("to group devs"), "{answer:?}");
     bed.wait_for(Kind::QueueAcl, "theirs", is_true("Ready"), PATIENCE).await?;
-    // kim administers root.prod now, and deletes what stands in its subtree.
+    // kim administers root.prod now, and deletes an object in its subtree.
     let kim = bed.as_user("kim", &["queue-admins"])?;
     let below = own("below", "root.prod.bi", &json!({"delegatedBy": {"user": "kim"}}));
     let answer = eventually("kim to be known as administrator", PATIENCE, || async {
@@ -334,7 +335,8 @@ async fn what_they_may(bed: &Bed, sue: &Client) -> Result<()> {
     .await?;
     ensure!(answer.warns("root.prod.bi to user mallory"), "{answer:?}");
     bed.wait_for(Kind::QueueAcl, "below", is_true("Ready"), PATIENCE).await?;
-    // When sue takes kim's right back, what rests on it ends, whatever finalizer a cluster administrator has set.
+    // When sue withdraws kim's right, everything that depends on it ends, whatever finalizer a cluster
+    // administrator has set.
     let finalizers = json!({"metadata": {"finalizers": ["example.com/stay"]}});
     let answer = super::merge(&bed.client()?, "theirs", &finalizers).await?;
     ensure!(answer.code == 200, "{answer:?}");
@@ -360,7 +362,8 @@ async fn what_they_may(bed: &Bed, sue: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Delegation is off for a while: RBAC lets sue write, and the webhook lets her delete what is in her name.
+/// Checks a time with delegation off: RBAC lets sue write, and the webhook lets her delete objects in her
+/// name.
 async fn while_it_is_off(bed: &Bed, sue: &Client) -> Result<()> {
     let admin = bed.client()?;
     let config = format!("{GROUP}/yunikornconfigs/default");
@@ -389,7 +392,8 @@ async fn while_it_is_off(bed: &Bed, sue: &Client) -> Result<()> {
     .await
 }
 
-/// Somebody has removed the webhook: the API server's policy holds, and what it lets through grants nothing.
+/// Checks a cluster without the webhook: the API server's policy refuses most, and what it lets through
+/// grants nothing.
 async fn without_the_webhook(bed: &Bed, sue: &Client, ways: &[Way]) -> Result<()> {
     let hooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
     hooks.delete("queuewarden", &DeleteParams::default()).await?;
@@ -413,7 +417,7 @@ async fn without_the_webhook(bed: &Bed, sue: &Client, ways: &[Way]) -> Result<()
     Ok(())
 }
 
-/// The object that is there now is not in force; it is put out of the way.
+/// Checks that the stored object is not in force, and removes it.
 async fn grants_nothing(bed: &Bed, way: &Way) -> Result<()> {
     let objects = bed.objects(Kind::QueueAcl)?;
     let all = objects.list(&kube::api::ListParams::default()).await?;

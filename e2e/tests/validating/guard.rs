@@ -1,4 +1,4 @@
-//! The guard on `YuniKorn`'s ConfigMaps.
+//! Tests the webhook on `YuniKorn`'s ConfigMaps.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ async fn what_would_hang_or_hide_is_refused_and_nothing_else() -> Result<()> {
             let answer = change(patch).await?;
             ensure!(answer.code == 403 && answer.message.contains(words), "{words}: {answer:?}");
         }
-        // Of other keys it says nothing; of the operator's own writes neither, which go on.
+        // It ignores other keys, and the operator's own writes, which continue.
         let answer = change(json!({"data": {"log.level": "INFO"}})).await?;
         ensure!(answer.code == 200 && answer.warnings.is_empty(), "{answer:?}");
         let grant = acl("grant", &json!({"queue": "root.prod", "submit": {"users": ["sue"]}}));
@@ -59,7 +59,7 @@ async fn what_would_hang_or_hide_is_refused_and_nothing_else() -> Result<()> {
         bed.wait_for(Kind::QueueAcl, "grant", is_true("Ready"), PATIENCE).await?;
         let answer = change(json!({"data": {"queues.yaml": BASE}})).await?;
         ensure!(answer.code == 200 && answer.warns("puts it back"), "{answer:?}");
-        // A guard that is down is in nobody's way.
+        // A webhook that is down blocks nobody.
         operator.kill().await?;
         let text = BTreeMap::from([("queues.yaml".to_owned(), BASE.to_owned())]);
         bed.write_config_map(yunikorn::CONFIGS, text).await?;

@@ -1,4 +1,5 @@
-//! The validating webhooks, as the API server's users find them: what is said to their changes, and what they may not do.
+//! Tests the validating webhooks as the API server's users see them: the answers to their changes, and the
+//! changes that are refused.
 
 mod access_tests;
 mod delegation;
@@ -14,10 +15,10 @@ use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Bed, Doors, Kind, Operator, eventually};
 use serde_json::{Value, json};
 
-/// Where our own kinds are.
+/// The path of our own kinds.
 const ACLS: &str = "/apis/queuewarden.dev/v1alpha1/queueacls";
 
-/// What the API server says to one request.
+/// The API server's answer to one request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
@@ -31,7 +32,7 @@ impl Answer {
     }
 }
 
-/// A request with its headers, which kube's client does not hand on.
+/// Sends a request and returns the answer with its headers, which kube's client does not pass on.
 pub(crate) async fn send(
     client: &Client,
     method: &str,
@@ -78,7 +79,8 @@ fn config(more: &Value) -> Value {
     json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "YuniKornConfig", "metadata": {"name": "default"}, "spec": more})
 }
 
-/// The operator with its doors open, this base and this configuration, asked about our own kinds.
+/// Starts the operator with its endpoints, this base and this configuration; the API server calls it about
+/// our own kinds.
 async fn judged<'bed>(bed: &'bed Bed, base: &str, spec: &Value) -> Result<(Operator<'bed>, Doors)> {
     bed.install().await?;
     bed.set_base(base).await?;

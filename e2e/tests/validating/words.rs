@@ -1,4 +1,4 @@
-//! What is said to changes of our own kinds.
+//! Tests the messages about changes of our own kinds.
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::conditions::is_true;

@@ -1,8 +1,10 @@
-//! `queuewarden report --serve`: the page at an address of this machine, which follows the cluster while somebody looks.
+//! `queuewarden report --serve`: serves the report on this machine, and reads the cluster again while
+//! somebody views it.
 //!
-//! The cluster is read with the rights of the kubeconfig's user. Everyone on the machine reaches a loopback address, and so does every
-//! site that its browsers show. Two things keep them out: a path that nobody can guess, and names of this machine alone as `Host`, so
-//! that no site can make its own name lead here (DNS rebinding). Nothing can be changed here, and no other site reads an answer (CORS).
+//! The cluster is read with the rights of the kubeconfig's user. Every user of the machine can reach a
+//! loopback address, and so can every site that its browsers show. Two things keep them out: a path that
+//! nobody can guess, and a check that `Host` is a name of this machine, so that no site can point its own
+//! name here (DNS rebinding). The server changes nothing, and no other site can read its answers (CORS).
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -34,19 +36,19 @@ use crate::server::refusal::Refusal;
 use queuewarden_api::answer::report::{LiveAnswer, ReportAnswer};
 use queuewarden_report::page;
 
-/// A free port, where no address is given.
+/// Address with a free port, for `--serve` without an address.
 pub(super) const ANY_PORT: &str = "127.0.0.1:0";
-/// The path of the page's data, relative to the page's.
+/// Path of the page's data, relative to the page.
 const DATA: &str = "report.json";
-/// The pause of a page before it asks again, in seconds.
+/// Seconds that a page waits before it requests the data again.
 const PAUSE: u32 = 5;
-/// One reading answers everyone who asks within this time.
+/// Time during which one report answers every request.
 const FRESH: Duration = Duration::from_secs(2);
-/// A reading that takes longer is not waited for: the answer is the one before, and says that it is old.
+/// Longest wait for a new report. After that the previous one is served, marked as old.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Names of this machine.
+/// Host names of this machine.
 const OWN: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
-/// Headers of every answer.
+/// Headers of every response.
 const HEADERS: [(HeaderName, &str); 6] = [
     (header::CACHE_CONTROL, "no-store"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -56,7 +58,7 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Reads an address of this machine: nothing encrypts what is sent there.
+/// Parses a loopback address. No other is accepted, because nothing encrypts what is sent there.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr = text.parse().map_err(|_| "write it like 127.0.0.1:8001".to_owned())?;
     if !address.ip().is_loopback() {
@@ -65,7 +67,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     Ok(address)
 }
 
-/// Serves the report until the process is told to end.
+/// Serves the report until the process receives a signal to end.
 ///
 /// # Errors
 /// When the cluster cannot be read at first, or the address is taken.
@@ -93,20 +95,20 @@ pub(super) fn run(source: &SourceArgs, address: SocketAddr, console: Console) ->
     })
 }
 
-/// Makes the path's first segment: 128 random bits.
+/// Creates the first segment of the path: 128 random bits.
 fn secret() -> Option<String> {
     let mut bytes = [0; 16];
     CryptoProvider::get_default()?.secure_random.fill(&mut bytes).ok()?;
     Some(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
-/// A report, and when it was read.
+/// A report and the time it was read.
 #[derive(Debug)]
 struct Reading {
     answer: ReportAnswer,
-    /// The time of what is in it.
+    /// Time of the report's contents.
     read: Timestamp,
-    /// The time when the cluster was last asked for it.
+    /// Time of the last attempt to read the cluster.
     asked: Instant,
 }
 
@@ -119,7 +121,7 @@ impl Reading {
         self.asked.elapsed() < FRESH
     }
 
-    /// Returns the same as something old, because there is no newer one.
+    /// Returns a copy that is marked as old, because there is no newer report.
     fn stale(&self, why: impl Display) -> Self {
         let mut answer = self.answer.clone();
         if let Some(live) = &mut answer.live {
@@ -138,7 +140,7 @@ async fn read(cluster: &Cluster, source: &SourceArgs, console: Console) -> Resul
     Ok(Reading::new(answer(&configuration, tree, None, Some(live))))
 }
 
-/// Reads again whenever somebody asks for something newer.
+/// Reads the cluster again whenever a request needs a newer report.
 async fn follow(
     last: &watch::Sender<Arc<Reading>>,
     asked: &Notify,
@@ -147,7 +149,7 @@ async fn follow(
     loop {
         asked.notified().await;
         let before = Arc::clone(&last.borrow());
-        // Others asked while it was read.
+        // Another request may have been served by the read that just ended.
         if !before.is_fresh() {
             let now = read().await.unwrap_or_else(|failure| before.stale(failure));
             last.send_replace(Arc::new(now));
@@ -163,7 +165,7 @@ struct Site {
 }
 
 impl Site {
-    /// Returns the report as JSON, not older than [`FRESH`] unless it says so.
+    /// Returns the report as JSON. It is not older than [`FRESH`], or it says that it is old.
     async fn data(mut self) -> Result<String, Refusal> {
         let mut reading = Arc::clone(&self.last.borrow_and_update());
         if !reading.is_fresh() {
@@ -185,7 +187,7 @@ fn router(site: Site, address: SocketAddr, secret: &str) -> Router {
         .with_state(site)
 }
 
-/// Refuses requests for other names, and sets the headers of every answer.
+/// Rejects requests for other host names, and sets the headers of every response.
 async fn local_only(State(address): State<SocketAddr>, request: Request, next: Next) -> Response {
     let mut response = if is_own(&request, address) {
         next.run(request).await
@@ -198,7 +200,7 @@ async fn local_only(State(address): State<SocketAddr>, request: Request, next: N
     response
 }
 
-/// Accepts names of this machine, with the port that is listened on.
+/// Returns whether `Host` is a name of this machine with the port of the listener.
 fn is_own(request: &Request, address: SocketAddr) -> bool {
     let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()?.parse().ok());
     // HTTP/2 has it in the URI.
@@ -218,7 +220,7 @@ async fn show(State(site): State<Site>) -> Result<Response, Refusal> {
     Ok(([(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, policy)], text).into_response())
 }
 
-/// Answers with the data, unless the page has the same already.
+/// Returns the data, or `304 Not Modified` if the page has it already.
 async fn data(State(site): State<Site>, headers: HeaderMap) -> Result<Response, Refusal> {
     let data = site.data().await?;
     let tag = format!("\"{}\"", page::hash(&data));
@@ -246,7 +248,7 @@ mod tests {
 
     const ADDRESS: &str = "127.0.0.1:8001";
 
-    /// A report on a queue with this submitacl.
+    /// Creates a report on a queue with this submitacl.
     fn reading(acl: &str) -> Reading {
         let text = format!("partitions: [{{name: default, queues: [{{name: root, submitacl: '{acl}'}}]}}]\n");
         let written = Written::text_alone(Text::whole("queues.yaml", text));

@@ -1,4 +1,4 @@
-//! An ACL in YARN's syntax: what YARN reads, and what to write for `YuniKorn`.
+//! An ACL in YARN's syntax: its meaning in YARN, and the ACL to write for `YuniKorn`.
 
 use serde_json::{Value, json};
 
@@ -10,12 +10,12 @@ use yunikorn::acl::Acl;
 use yunikorn::application::Reading;
 use yunikorn::application::carry::{Analysis, lint};
 
-/// As YARN reads it.
+/// An ACL as YARN reads it.
 pub(super) struct Explained {
     source: Source,
     reading: Reading,
     analysis: Analysis,
-    /// What `YuniKorn` says to the same text.
+    /// Errors of `YuniKorn` for the same text.
     refusals: [Option<String>; 2],
 }
 
@@ -44,7 +44,7 @@ impl Explains for Explained {
         );
         shown.push_str(&line("dialect", reading.dialect().name()));
         shown.push_str(&line("grants", &named));
-        // A blank at the end counts, and is always there without groups.
+        // A space at the end counts, and is always there without groups.
         shown.push_str(&line("canonical", &format!("`{}`", visible(&acl.canonical()))));
         shown.push_str(&line("YuniKorn", &verdict(refusals)));
         let write = match carried {
@@ -77,7 +77,8 @@ impl Explains for Explained {
     }
 }
 
-/// What `YuniKorn` says to the text as it is: activation first, for it decides what is in force.
+/// Describes `YuniKorn`'s result for the text as it is: activation first, because it decides what is in
+/// force.
 fn verdict([validator, activation]: &[Option<String>; 2]) -> String {
     match activation.as_ref().or(validator.as_ref()) {
         Some(words) => format!("refuses this text: {}", quoted(words)),

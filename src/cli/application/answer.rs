@@ -1,4 +1,5 @@
-//! What programs get: an application's decision with every clause, under the schema `docs/schema/application.json`.
+//! Output for programs: an application's decision with every clause, under the schema
+//! `docs/schema/application.json`.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,47 +13,48 @@ use yunikorn_access::application::{Clause, Decision, List, Need, Remedy, Require
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationAnswer {
-    /// What it is about.
+    /// The configuration that was read.
     #[serde(flatten)]
     pub about: About,
-    /// What was asked for.
+    /// The requested action.
     pub verb: Action,
     /// The application's name; null when none was given.
     pub application: Option<String>,
-    /// Whom it runs as.
+    /// The user that it runs as.
     pub owner: String,
     /// The queue it is in.
     pub queue: String,
     /// The queue to move it to; null for other verbs.
     pub target: Option<String>,
-    /// Whose rules: `yunikorn`, `yarn-hadoop`, `yarn-cloudera` or `spark`.
+    /// The dialect of the rules: `yunikorn`, `yarn-hadoop`, `yarn-cloudera` or `spark`.
     pub dialect: String,
     /// The user.
     pub user: String,
-    /// The groups that the user was taken to be in.
+    /// The groups that were assumed for the user.
     pub groups: Vec<String>,
-    /// The answer.
+    /// True if access is allowed.
     pub allowed: bool,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
-    /// What was needed, in the order asked: all of it for a yes. What comes behind the first that is not met was not asked.
+    /// The requirements in the order they were evaluated; all of them must be met. Those after the first that
+    /// is not met were not evaluated.
     pub requirements: Vec<RequirementAnswer>,
-    /// What would make it a yes, the smallest change first; empty for a yes, and where nothing would help.
+    /// Changes that would allow it, the smallest first; empty if it is allowed, and if nothing would help.
     pub remedies: Vec<RemedyAnswer>,
 }
 
-/// Something that was needed; any of its clauses is enough.
+/// A requirement; any of its clauses is enough.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct RequirementAnswer {
-    /// What.
+    /// The kind of requirement.
     pub need: NeedKind,
-    /// Whether a clause lets in.
+    /// True if a clause grants it.
     pub met: bool,
-    /// The clauses that were asked, in order; the last one lets in if any does.
+    /// The clauses that were evaluated, in order; if one grants, it is the last.
     pub clauses: Vec<ClauseAnswer>,
 }
 
-/// What a verb needs.
+/// Kind of requirement.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub enum NeedKind {
     /// To view the application.
@@ -65,95 +67,95 @@ pub enum NeedKind {
     Source,
     /// To submit to the queue it is to be moved to.
     Target,
-    /// The dialect has no such thing.
+    /// The dialect has no such action.
     Impossible,
 }
 
-/// A clause that was asked.
+/// A clause that was evaluated.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ClauseAnswer {
-    /// Which.
+    /// The kind of clause.
     pub clause: ClauseKind,
-    /// Whether it lets in.
+    /// True if the clause grants access.
     pub granted: bool,
-    /// The setting that it looks at; null when there is none.
+    /// The setting that it reads; null when there is none.
     pub setting: Option<String>,
-    /// What the setting says, or its default, and of a switch what is read of it; null when there is none.
+    /// The setting's value or default, and for a switch the value as it is read; null when there is none.
     pub text: Option<String>,
-    /// Whether the list is set; null when there is none.
+    /// True if the list is set; null when there is none.
     pub set: Option<bool>,
-    /// The entry that lets in; null when none does, and where it is not an entry that does.
+    /// The entry that grants access; null when none does, and when something else than an entry does.
     pub entry: Option<Named>,
-    /// The right in a queue that is asked for; null for other clauses.
+    /// The right in a queue that is needed; null for other clauses.
     pub right: Option<Verb>,
     /// The queue; null for other clauses.
     pub queue: Option<String>,
-    /// Each of the queues' ACLs that was looked at; empty for other clauses.
+    /// Each of the queues' ACLs that was evaluated; empty for other clauses.
     pub trace: Vec<TraceStep>,
 }
 
-/// Which clause.
+/// Kind of clause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum ClauseKind {
-    /// The switch of all ACLs lets everybody in where it is off.
+    /// The switch of all ACLs; if it is off, everybody has access.
     Switch,
-    /// Those who administer the cluster.
+    /// The list of cluster administrators.
     ClusterAdministrators,
-    /// The owner.
+    /// The owner of the application.
     Owner,
     /// A list that came with the application.
     ApplicationAcl,
     /// A right in a queue.
     Queue,
-    /// A queue that there must be, and is not.
+    /// A queue that is required and does not exist.
     NoQueue,
 }
 
-/// Something that would make it a yes.
+/// A change that would allow the action.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct RemedyAnswer {
-    /// What.
+    /// The kind of change.
     pub kind: RemedyKind,
     /// The setting that an entry is missing in; null for other kinds.
     pub setting: Option<String>,
-    /// The same for people.
+    /// The change in one sentence.
     pub words: String,
 }
 
-/// What would help.
+/// Kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum RemedyKind {
     /// An entry in a list that comes with the application when it is submitted.
     ApplicationAcl,
     /// A right in a queue.
     Queue,
-    /// A queue that there is not.
+    /// A queue that does not exist.
     CreateQueue,
-    /// An entry in the list of those who administer the cluster.
+    /// An entry in the list of cluster administrators.
     ClusterAdministrators,
 }
 
-/// A decision and what is known about its question.
+/// A decision and the question it answers.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     /// The configuration.
     pub answers: Answers<'a>,
-    /// What was asked for.
+    /// The requested action.
     pub action: Action,
     /// The application's name.
     pub name: Option<&'a str>,
     /// The queue it is in.
     pub queue: &'a str,
-    /// Where to move it.
+    /// The queue to move it to.
     pub to: Option<&'a str>,
-    /// Whom it runs as.
+    /// The user that it runs as.
     pub owner: &'a str,
     /// The decision.
     pub decision: &'a Decision,
 }
 
 impl Context<'_> {
-    /// The whole answer.
+    /// Builds the whole answer.
     pub fn answer(&self) -> ApplicationAnswer {
         let Decision { dialect, identity, requirements } = self.decision;
         ApplicationAnswer {

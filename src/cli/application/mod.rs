@@ -1,6 +1,7 @@
-//! Questions about applications, for `can-i` and `explain`: who may view, modify, kill or move one, or read its logs.
+//! Questions about applications, for `can-i` and `explain`: who may view, modify, kill or move one, or read
+//! its logs.
 //!
-//! * [`answer`]: what programs get; [`text`]: what people read.
+//! * [`answer`]: output for programs; [`text`]: output for people.
 
 pub mod answer;
 pub mod text;
@@ -23,43 +24,44 @@ use yunikorn::application::settings::KEYS;
 use yunikorn::application::{ApplicationAcl, Dialect, Rules};
 use yunikorn_access::application::{self, Question, Verb};
 
-/// What is said of the dialect that has its name from `YuniKorn`.
-const UNENFORCED: &str = "YuniKorn itself does not ask who views, kills or moves an application; by queuewarden's rule its owner may, \
+/// Note for the dialect `yunikorn`, whose rules are queuewarden's own.
+const UNENFORCED: &str = "YuniKorn itself does not ask who views, kills or moves an application; by \
+    queuewarden's rule its owner may, \
                           and who administers its queue";
 
-/// What to know about an application that is asked about.
+/// Options that describe an application.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Questions about an application")]
 pub struct ApplicationArgs {
     /// The user the application runs as
     #[arg(long, value_name = "USER")]
     pub owner: Option<String>,
-    /// The queue the application is in, where TARGET is the application's name
+    /// The queue the application is in, if TARGET is the application's name
     #[arg(long, value_name = "PATH", value_parser = question::queue)]
     pub queue: Option<String>,
     /// The queue to move it to
     #[arg(long, value_name = "PATH", value_parser = question::queue)]
     pub to: Option<String>,
-    /// Whose rules: yunikorn, yarn-hadoop, yarn-cloudera or spark [default: yunikorn]
+    /// Dialect of the rules: yunikorn, yarn-hadoop, yarn-cloudera or spark [default: yunikorn]
     #[arg(long, value_name = "DIALECT")]
     pub dialect: Option<Dialect>,
     /// A setting of the cluster or of the application, such as yarn.admin.acl="bob ops"; may be repeated
     #[arg(short = 'D', long = "setting", value_name = "KEY=VALUE", value_parser = setting)]
     pub settings: Vec<(String, String)>,
-    /// A file of settings as Java's properties, such as spark-defaults.conf; -D overrides it
+    /// A file of settings in the format of Java properties, such as spark-defaults.conf; -D overrides it
     #[arg(long = "settings", value_name = "FILE")]
     pub file: Option<PathBuf>,
 }
 
-/// What to do with an application.
+/// Action on an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// See it.
+    /// View it.
     View,
-    /// Change it.
+    /// Modify it.
     Modify,
-    /// End it.
+    /// Kill it.
     Kill,
     /// Read its logs.
     Logs,
@@ -67,37 +69,37 @@ pub enum Action {
     Move,
 }
 
-/// How a question is to be answered.
+/// Output of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
-    /// Not at all: the exit code is the answer.
+    /// Nothing: the exit code is the answer.
     Nothing,
-    /// In one line.
+    /// One line.
     Line(AnswerFormat),
-    /// With every clause.
+    /// Every clause.
     Everything(AnswerFormat),
 }
 
-/// A question as the command line has it.
+/// A question as given on the command line.
 #[derive(Debug, Clone, Copy)]
 pub struct Asking<'a> {
-    /// What.
+    /// The requested action.
     pub action: Action,
     /// The application's name, or the queue it is in.
     pub target: &'a str,
-    /// Which application, and whose rules.
+    /// The application and the dialect of its rules.
     pub application: &'a ApplicationArgs,
-    /// Who.
+    /// The user and groups.
     pub identity: &'a IdentityArgs,
-    /// Which queues.
+    /// The source of the queues.
     pub source: &'a SourceArgs,
 }
 
 impl Action {
-    /// All of them.
+    /// All actions.
     pub const ALL: [Self; 5] = [Self::View, Self::Modify, Self::Kill, Self::Logs, Self::Move];
 
-    /// What the evaluator is asked; `to` is the queue to move to.
+    /// Returns the verb for the evaluator; `to` is the queue to move to.
     fn verb(self, to: &str) -> Verb<'_> {
         match self {
             Self::View => Verb::View,
@@ -108,12 +110,12 @@ impl Action {
         }
     }
 
-    /// As on the command line, and in JSON.
+    /// Returns the name used on the command line and in JSON.
     pub fn as_str(self) -> &'static str {
         self.verb("").as_str()
     }
 
-    /// What it is in a sentence: `may not …`.
+    /// Returns the words for a sentence such as `may not …`.
     pub fn words(self) -> &'static str {
         match self {
             Self::View => "view the application",
@@ -126,7 +128,7 @@ impl Action {
 }
 
 impl ApplicationArgs {
-    /// Whether anything about an application is given.
+    /// Returns whether an option about an application is given.
     pub fn is_given(&self) -> bool {
         let Self { owner, queue, to, dialect, settings, file } = self;
         owner.is_some()
@@ -158,12 +160,13 @@ impl ApplicationArgs {
         Ok(ApplicationAcl { owner, rules })
     }
 
-    /// What the file says of access: it has settings of all kinds.
+    /// Returns the file's settings that concern access; it may have settings of all kinds.
     fn file_settings(&self) -> Result<Vec<(String, String)>, Failure> {
         let Some(path) = &self.file else { return Ok(Vec::new()) };
         let text = source::read_one(path)?.text;
         if text.trim_start().starts_with('<') {
-            let words = "is XML, and settings are read as Java's properties: write each as `KEY=VALUE` on a line of its own";
+            let words = "is XML, and settings are read as Java's properties: write each as `KEY=VALUE` on a \
+                line of its own";
             return Err(Failure::Usage(format!("{} {words}", path.display())));
         }
         let concerns_access = |key: &str| {
@@ -179,7 +182,7 @@ impl ApplicationArgs {
 /// Answers a question.
 ///
 /// # Errors
-/// When the question is not whole or cannot be decided, or nobody takes the output.
+/// When the question is incomplete or cannot be decided, or the output cannot be written.
 pub fn run(asking: Asking<'_>, show: Show, console: Console) -> Result<Exit, Failure> {
     let args = asking.application;
     let (name, queue) = asking.place()?;
@@ -222,7 +225,8 @@ pub fn run(asking: Asking<'_>, show: Show, console: Console) -> Result<Exit, Fai
 }
 
 impl<'a> Asking<'a> {
-    /// The application's name if it has one, and the queue it is in. A target that is a path is the queue.
+    /// Returns the application's name, if it has one, and the queue it is in. A target that is a path is the
+    /// queue.
     fn place(self) -> Result<(Option<&'a str>, String), Failure> {
         match (question::queue(self.target), &self.application.queue) {
             (Ok(_), Some(_)) => Err(Failure::Usage(
@@ -255,7 +259,7 @@ impl<'a> Asking<'a> {
     }
 }
 
-/// `KEY=VALUE`; the value is taken as it is, for its blanks matter.
+/// Parses `KEY=VALUE`; the value keeps its spaces, because they matter.
 fn setting(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE")?;
     if key.trim().is_empty() {

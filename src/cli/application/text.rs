@@ -1,4 +1,4 @@
-//! What people read: one line, or every clause with what it says.
+//! Output for people: one line, or every clause with its text.
 
 use super::answer::Context;
 use crate::cli::ask::output::{Table, visible};
@@ -8,7 +8,7 @@ use queuewarden_api::answer::Named;
 use yunikorn_access::application::{Clause, List, Need, Step, sentence};
 use yunikorn_access::check;
 
-/// `yes`, or `no` and why.
+/// Returns `yes`, or `no` and the reason.
 pub fn line(context: &Context<'_>) -> String {
     if context.decision.allowed() {
         return "yes\n".to_owned();
@@ -16,7 +16,7 @@ pub fn line(context: &Context<'_>) -> String {
     format!("no - {}\n", visible(&reason(context)))
 }
 
-/// The answer, what was asked, every clause, and for a denial what would help.
+/// Returns the answer, the question, every clause, and for a denial the changes that would help.
 pub fn everything(context: &Context<'_>) -> String {
     let verdict = if context.decision.allowed() { "yes" } else { "no" };
     let mut shown = format!("{verdict}: {}\n\n", visible(&reason(context)));
@@ -30,7 +30,7 @@ pub fn everything(context: &Context<'_>) -> String {
     shown
 }
 
-/// Why, in one sentence.
+/// Returns the reason in one sentence.
 pub fn reason(context: &Context<'_>) -> String {
     sentence(context.answers.tree, context.decision)
 }
@@ -56,7 +56,7 @@ fn facts(context: &Context<'_>) -> String {
     table.text(false)
 }
 
-/// A row for each clause, and for each ACL of a queue that a clause looks at.
+/// Builds a row for each clause, and for each queue ACL that a clause looks at.
 fn clauses(context: &Context<'_>) -> Table {
     let mut table = Table::new(["TO", "CLAUSE", "SAYS", "RESULT", "WRITTEN IN"]);
     for requirement in &context.decision.requirements {
@@ -106,7 +106,7 @@ fn queue_row(context: &Context<'_>, step: &check::Step) -> [String; 4] {
     [format!("{} of {}", step.right.key(), step.queue), says, result, written]
 }
 
-/// The text in quotes, because its blanks matter.
+/// Quotes the text, because its spaces matter.
 fn says(list: &List) -> String {
     let text = explain::quoted(&list.text);
     if list.set { text } else { format!("{text} (default)") }

@@ -1,5 +1,5 @@
-//! The configuration that a cluster has now: both of `YuniKorn`'s ConfigMaps as it merges them, and the objects that wrote into
-//! them. Nothing is written, and every request is limited in time.
+//! Reads the current configuration of a cluster: both of `YuniKorn`'s ConfigMaps as it merges them, and the
+//! objects that wrote into them. It writes nothing, and every request has a timeout.
 
 mod held;
 
@@ -33,13 +33,13 @@ use yunikorn::config::Flattened;
 use yunikorn::identity::Identity;
 use yunikorn_access::placement::Live;
 
-/// How long a connection may take.
+/// Longest time to connect.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// What settings are read from.
+/// Name of the source of settings, for messages.
 const SETTINGS: &str = "the YuniKornConfig";
 
-/// A way to a cluster.
+/// A connection to a cluster.
 pub struct Cluster {
     runtime: Runtime,
     client: Client,
@@ -52,24 +52,25 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// What was found in a cluster, in which not everybody may read everything.
+/// Objects read from a cluster; a part that may not be read is a failure of its own.
 struct Found {
     spec: ConfigSpec,
     /// Both ConfigMaps of `YuniKorn`, and nothing else.
     maps: Snapshot,
     base: Result<Option<Arc<ConfigMapState>>, Failure>,
-    /// What the operator writes, where that is no ConfigMap of `YuniKorn`.
+    /// The operator's output ConfigMap, if it is not one of `YuniKorn`'s.
     elsewhere: Option<Result<Option<Arc<ConfigMapState>>, Failure>>,
     queue_acls: Result<Vec<Arc<QueueAclEntry>>, Failure>,
 }
 
 impl Cluster {
-    /// Finds the cluster by the kubeconfig, or by the service account of the pod this runs in.
+    /// Connects to the cluster of the kubeconfig, or of the service account of the pod this runs in.
     ///
     /// # Errors
-    /// When there is none of both, or it cannot be used.
+    /// When there is neither, or it cannot be used.
     pub fn connect(args: &ClusterArgs) -> Result<Self, Failure> {
-        // Two crates bring rustls; one of them must say with which cryptography. It was said already when this fails.
+        // Two dependencies bring rustls, so a cryptography provider must be chosen. This fails if one was
+        // chosen before.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -95,15 +96,15 @@ impl Cluster {
         &self.server
     }
 
-    /// What `YuniKorn` has of it: by its ConfigMaps, or with `--live` by its own word.
+    /// Reads `YuniKorn`'s configuration: from its ConfigMaps, or with `--live` from the scheduler.
     ///
     /// # Errors
-    /// When it cannot be read, or the ConfigMaps hold no configuration that `YuniKorn` takes.
+    /// When it cannot be read, or the ConfigMaps hold no configuration that `YuniKorn` accepts.
     pub fn read(&self, args: &ClusterArgs, console: Console) -> Result<Configuration, Failure> {
         self.runtime.block_on(self.current(args, console, &mut Notes::default()))
     }
 
-    /// The same for who runs requests already, with what should be known about it.
+    /// Like [`Self::read`], for callers that already run requests; adds notes about the answer.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -118,8 +119,8 @@ impl Cluster {
         Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
     }
 
-    /// What `YuniKorn` would have once these `QueueAcl`s were applied, by its ConfigMaps and the objects there are: now, or at
-    /// another moment.
+    /// Returns the configuration that `YuniKorn` would have after these `QueueAcl`s were applied, from its
+    /// ConfigMaps and the current objects: now, or at another time.
     ///
     /// # Errors
     /// When any of them cannot be read, or the operator would write nothing.
@@ -140,12 +141,12 @@ impl Cluster {
         Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
     }
 
-    /// Both ConfigMaps as `YuniKorn` merges them.
+    /// Returns both ConfigMaps as `YuniKorn` merges them.
     ///
     /// # Errors
     /// When they cannot be read.
     pub fn merged(&self, args: &ClusterArgs) -> Result<Flattened, Failure> {
-        // What there is to note is noted when the queues are read.
+        // Reading the queues adds the same notes.
         let mut notes = Notes::default();
         self.runtime.block_on(async {
             let spec = self.spec(args, &mut notes).await?;
@@ -153,7 +154,7 @@ impl Cluster {
         })
     }
 
-    /// Who the kubeconfig's user is to the API server, and so to `YuniKorn`'s admission controller.
+    /// Returns the kubeconfig's user as the API server, and so `YuniKorn`'s admission controller, sees it.
     ///
     /// # Errors
     /// When the API server does not say.
@@ -168,7 +169,7 @@ impl Cluster {
         Ok(Identity { user: info.username.unwrap_or_default(), groups: info.groups.unwrap_or_default() })
     }
 
-    /// The annotations of a namespace; none, and a note, where they may not be read.
+    /// Returns the annotations of a namespace; none, with a note, if they may not be read.
     pub fn namespace_annotations(&self, name: &str, console: Console) -> BTreeMap<String, String> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         match self.runtime.block_on(call(namespaces.get(name))) {
@@ -180,10 +181,10 @@ impl Cluster {
         }
     }
 
-    /// The queues that the scheduler has beside its configuration.
+    /// Returns the queues that the scheduler has in addition to its configuration.
     ///
     /// # Errors
-    /// When it does not say.
+    /// When the scheduler does not answer.
     pub fn live_queues(&self, args: &ClusterArgs, partition: &str) -> Result<Live, Failure> {
         self.runtime.block_on(async {
             let spec = self.spec(args, &mut Notes::default()).await?;
@@ -199,7 +200,7 @@ impl Cluster {
             return held.written(&flat, notes);
         }
         let answer = live::ask(&self.client, args.scheduler_url.as_deref(), &spec).await?;
-        // Without the ConfigMaps the answer stands, only its origins are not known.
+        // Without the ConfigMaps the answer is still valid, only its origins are unknown.
         match self.found(spec).await {
             Ok(found) => {
                 let held = found.readable(notes);
@@ -218,7 +219,8 @@ impl Cluster {
         }
     }
 
-    /// The settings of the `YuniKornConfig`; the defaults where there is none, and, with a note, where it cannot be read.
+    /// Returns the settings of the `YuniKornConfig`; the defaults if there is none, and, with a note, if it
+    /// cannot be read.
     pub(in crate::cli) async fn spec(
         &self,
         args: &ClusterArgs,
@@ -242,7 +244,7 @@ impl Cluster {
         Ok(of_namespace(settings, args))
     }
 
-    /// The settings of the `YuniKornConfig`, or what is wrong with it; the defaults where there is none.
+    /// Returns the settings of the `YuniKornConfig` or its problems; the defaults if there is none.
     async fn settings(&self) -> Result<Result<ConfigSpec, Vec<Diagnostic>>, call::Error> {
         match call(Kind::YuniKornConfig.api(self.client.clone()).get(SINGLETON)).await {
             Ok(object) => Ok(convert::yunikorn_config(&object).spec),
@@ -251,7 +253,7 @@ impl Cluster {
         }
     }
 
-    /// The ConfigMaps and the `QueueAcl`s; a base and `QueueAcl`s that may not be read are left out.
+    /// Reads the ConfigMaps and the `QueueAcl`s; leaves out a base and `QueueAcl`s that may not be read.
     pub(in crate::cli) async fn snapshot(
         &self,
         spec: ConfigSpec,
@@ -267,7 +269,8 @@ impl Cluster {
         let (defaults, output) = (defaults?, output?);
         if defaults.is_none() && output.is_none() {
             return Err(Failure::Undecided(format!(
-                "namespace {} has neither ConfigMap {YUNIKORN_DEFAULTS} nor {YUNIKORN_CONFIGS}: is YuniKorn there? \
+                "namespace {} has neither ConfigMap {YUNIKORN_DEFAULTS} nor {YUNIKORN_CONFIGS}: is YuniKorn \
+                there? \
                  --cluster-namespace names another namespace, and --live asks the scheduler itself",
                 spec.namespace
             )));
@@ -284,7 +287,7 @@ impl Cluster {
         Ok(Found { spec, maps, base, elsewhere, queue_acls })
     }
 
-    /// The `QueueAcl`s; none where the kind is not installed.
+    /// Returns the `QueueAcl`s; none if the kind is not installed.
     async fn queue_acls(&self) -> Result<Vec<Arc<QueueAclEntry>>, Failure> {
         let api = Kind::QueueAcl.api(self.client.clone());
         match call(api.list(&ListParams::default())).await {
@@ -319,14 +322,16 @@ impl Cluster {
 }
 
 impl Found {
-    /// All of it, for plans: one without a part of the objects takes away what these grant.
+    /// Returns everything, for plans, or fails: a plan without some of the objects would take away what they
+    /// grant.
     fn whole(self) -> Result<Held, Failure> {
         let output = self.elsewhere.unwrap_or(Ok(self.maps.output))?;
         let snapshot = Snapshot { base: self.base?, output, queue_acls: self.queue_acls?, ..self.maps };
         Ok(Held { spec: self.spec, snapshot })
     }
 
-    /// What could be read, for questions about the text that stands: without the rest only origins are not known.
+    /// Returns the readable part, for questions about the current text: without the rest only origins are
+    /// unknown.
     fn readable(self, notes: &mut Notes) -> Held {
         let queue_acls = self.queue_acls.unwrap_or_else(|failure| {
             notes.add(format!("origins are places in the ConfigMaps: {failure}"));
@@ -342,7 +347,7 @@ fn unusable(problems: &[Diagnostic]) -> Failure {
     Failure::Undecided(format!("{SETTINGS} is invalid: {}", problems.join("; ")))
 }
 
-/// With the namespace that the command line names.
+/// Replaces the namespace with the one of the command line.
 fn of_namespace(mut settings: ConfigSpec, args: &ClusterArgs) -> ConfigSpec {
     if let Some(namespace) = &args.cluster_namespace {
         settings.namespace.clone_from(namespace);
@@ -369,7 +374,7 @@ fn no_cluster(why: &str) -> Failure {
     Failure::Undecided(format!("no way to a cluster: {why}; -f FILE asks about files instead"))
 }
 
-/// An error with its causes, as far as they say more.
+/// Formats an error with its causes, as far as they add something.
 pub(in crate::cli) fn chain(error: &dyn std::error::Error) -> String {
     let mut shown = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,5 @@
-//! What the questions are asked about: the queues that `YuniKorn` has, or would have, and who wrote their ACLs.
+//! The configuration that questions are about: the queues that `YuniKorn` has, or would have, and who wrote
+//! their ACLs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,21 +17,21 @@ use yunikorn::queue::nearest;
 use yunikorn::right::Right;
 use yunikorn_access::{Origin, Tree};
 
-/// Where the texts come from, and who wrote what.
+/// A text, its base, and who wrote which part.
 #[derive(Debug, Clone)]
 pub struct Written {
-    /// The text that the questions are asked about.
+    /// The text that the questions are about.
     pub text: Text,
-    /// The text that it was made of, where objects write ACLs into it.
+    /// The text it was made from, if objects write ACLs into it.
     pub base: Option<Text>,
-    /// Which objects write which ACLs.
+    /// The ACLs that objects write.
     pub attributions: Arc<[Attribution]>,
-    /// Who changed what of it, as far as that is known.
+    /// Known changes and their authors.
     pub changes: Vec<Change>,
 }
 
 impl Written {
-    /// A text of which nothing is known but what it says.
+    /// Wraps a text of which nothing else is known.
     pub fn text_alone(text: Text) -> Self {
         Self { text, base: None, attributions: [].into(), changes: Vec::new() }
     }
@@ -48,30 +49,31 @@ pub struct Configuration {
     changes: Vec<Change>,
 }
 
-/// The text is none that `YuniKorn` takes.
+/// A text that `YuniKorn` does not accept.
 #[derive(Debug, Clone)]
 pub struct Refused {
-    /// In its words.
+    /// The reason in `YuniKorn`'s words.
     pub reason: String,
-    /// Whether it would start with it all the same: a placement rule that is wrong stops a reload only.
+    /// True if `YuniKorn` would start with it all the same: a wrong placement rule stops only a reload.
     pub starts: bool,
-    /// What is wrong, with places in the text.
+    /// Findings, with spans in the text.
     pub diagnostics: Vec<Diagnostic>,
     /// The text.
     pub text: Text,
 }
 
 impl Configuration {
-    /// Reads the text and says at each entry who wrote it.
+    /// Reads the text and attributes each entry to its writer.
     ///
     /// # Errors
-    /// When a running `YuniKorn` would not take the text over: nobody knows then what it runs.
+    /// When a running `YuniKorn` would reject the text: then nobody knows what it runs.
     pub fn of(written: Written) -> Result<Self, Box<Refused>> {
         let (configuration, refused) = Self::at_start(written)?;
         refused.map_or(Ok(configuration), Err)
     }
 
-    /// The same for a `YuniKorn` that starts with the text, and why one that runs would not take it over.
+    /// Reads the text as a `YuniKorn` that starts with it, and returns the reason why a running one would
+    /// reject it.
     ///
     /// # Errors
     /// When it would not start, either.
@@ -99,10 +101,10 @@ impl Configuration {
         Ok((configuration, refused))
     }
 
-    /// The queues of one partition; its name is matched without case.
+    /// Returns the queues of one partition; its name is matched without case.
     ///
     /// # Errors
-    /// When there is none of this name.
+    /// When there is no partition of this name.
     pub fn tree(&self, partition: &str) -> Result<&Tree, Failure> {
         let found = self.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition));
         found.ok_or_else(|| {
@@ -119,34 +121,35 @@ impl Configuration {
         })
     }
 
-    /// The text that the questions are asked about.
+    /// Returns the text that the questions are about.
     pub fn written(&self) -> &str {
         &self.text.text
     }
 
-    /// The queues of each partition, in the order of the text.
+    /// Returns the queues of each partition, in the order of the text.
     pub fn trees(&self) -> &[Tree] {
         &self.trees
     }
 
-    /// What the validators say about the text.
+    /// Returns the validators' findings on the text.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 
-    /// Who changed what of it, as far as that is known.
+    /// Returns known changes and their authors.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// What to draw a finding about an origin on, and where; `None` for an object, and where the place is not known.
+    /// Returns the source and the span on which to draw a finding about an origin; `None` for an object, and
+    /// if the span is unknown.
     pub fn shown(&self, origin: &Origin) -> Option<(Source, Option<Span>)> {
         let Origin::Text(Some(span)) = origin else { return None };
         let (text, span) = self.home(*span);
         Some(text.shown(Some(span)))
     }
 
-    /// The text that a place is in, and where in it.
+    /// Returns the text that contains a span, and the span in that text.
     fn home(&self, span: Span) -> (&Text, Span) {
         match span.start.checked_sub(self.behind()) {
             Some(start) => {
@@ -157,7 +160,7 @@ impl Configuration {
         }
     }
 
-    /// Places in the base are counted on from here, to tell them apart from those in the text.
+    /// Returns the offset of spans in the base, which distinguishes them from spans in the text.
     fn behind(&self) -> usize {
         self.text.text.len().saturating_add(1)
     }
@@ -169,7 +172,7 @@ impl Configuration {
         self.attribute_base(attributions);
     }
 
-    /// What no object writes comes from the base, and has its place there.
+    /// Attributes to the base all entries that no object writes.
     fn attribute_base(&mut self, attributions: &[Attribution]) {
         let behind = self.behind();
         let Some(base) = self.base.as_ref().and_then(|base| verdict(&base.text, &[]).config) else {
@@ -243,7 +246,7 @@ mod tests {
         }
     }
 
-    /// Where the entry for a user is written.
+    /// Returns the locations of the entry for a user.
     fn origins(configuration: &Configuration, user: &str) -> Vec<String> {
         let tree = configuration.tree("default").unwrap();
         let identity = Identity { user: user.to_owned(), groups: Vec::new() };

@@ -1,5 +1,5 @@
-//! The configuration that files make: a queue tree by itself or in `YuniKorn`'s ConfigMaps, and with objects of ours the text that
-//! the operator would make of it.
+//! Reads the configuration from files: a queue tree by itself or in `YuniKorn`'s ConfigMaps, and with objects
+//! of ours the text that the operator would make of it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,15 +24,15 @@ use queuewarden_report::changes;
 use yunikorn::config::flatten::{Origin, Source};
 use yunikorn::config::{BUILT_IN, Flattened};
 
-/// The configuration, after everything about the files was told.
+/// Reads the configuration, after printing all findings about the files.
 ///
 /// # Errors
-/// When an input cannot be read, or nothing can be said about what `YuniKorn` would run.
+/// When an input cannot be read, or `YuniKorn`'s configuration cannot be determined.
 pub fn read(files: &Files, console: Console) -> Result<Configuration, Failure> {
     Given::read(files, console)?.configuration(console)
 }
 
-/// Shows what is wrong with a text, and says that nothing follows from it.
+/// Prints the errors of a text, and returns the failure that follows.
 pub fn refuse(refused: &Refused, console: Console) -> Failure {
     let Refused { text, starts, .. } = refused;
     let why = show(refused, console);
@@ -40,7 +40,7 @@ pub fn refuse(refused: &Refused, console: Console) -> Failure {
     Failure::Undecided(format!("YuniKorn does not take the configuration in {}{why}{unless}", text.name))
 }
 
-/// Shows what is wrong with a text. Gives the reason if nothing could be shown.
+/// Prints the errors of a text. Returns the reason if there was none to print.
 fn show(refused: &Refused, console: Console) -> String {
     let errors = refused.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
     let shown: String = errors.map(|diagnostic| draw(refused, diagnostic, console)).collect();
@@ -48,17 +48,18 @@ fn show(refused: &Refused, console: Console) -> String {
     if shown.is_empty() { format!(": {}", one_line(&refused.reason)) } else { String::new() }
 }
 
-/// Says that the answers are those of a scheduler that was started with the text.
+/// Warns that the answers are those of a scheduler that was started with the text.
 fn warn(refused: &Refused, console: Console) {
     let why = show(refused, console);
     console.err(&format!(
-        "warning: a running YuniKorn does not take {} over{why}; the answer is that of one which starts with it, and so without \
+        "warning: a running YuniKorn does not take {} over{why}; the answer is that of one which starts with \
+        it, and so without \
          placement rules\n",
         refused.text.name
     ));
 }
 
-/// `YuniKorn`'s words may have several lines.
+/// Joins `YuniKorn`'s message, which may have several lines.
 fn one_line(words: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -69,7 +70,7 @@ fn draw(refused: &Refused, diagnostic: &Diagnostic, console: Console) -> String 
     report::draw(&diagnostic, Some(&source), None, console.color_err())
 }
 
-/// What was given.
+/// The input files, read and assembled.
 #[derive(Debug)]
 pub struct Given {
     inputs: Inputs,
@@ -78,10 +79,10 @@ pub struct Given {
 }
 
 impl Given {
-    /// Reads the files, after everything that is wrong with them was told.
+    /// Reads the files and prints everything that is wrong with them.
     ///
     /// # Errors
-    /// When one cannot be read.
+    /// When a file cannot be read.
     pub fn read(files: &Files, console: Console) -> Result<Self, Failure> {
         let args = InputArgs {
             filename: files.paths.clone(),
@@ -93,10 +94,10 @@ impl Given {
         Self::of(inputs, base, files.now, console)
     }
 
-    /// The same of texts that have been read.
+    /// Does the same with texts that have been read.
     ///
     /// # Errors
-    /// When they hold what cannot be read.
+    /// When a part of them cannot be read.
     pub fn of(
         inputs: Inputs,
         base: Option<Base>,
@@ -112,10 +113,10 @@ impl Given {
         Ok(Self { inputs, assembled, base })
     }
 
-    /// The configuration that they make.
+    /// Returns the configuration that the files make.
     ///
     /// # Errors
-    /// When nothing can be said about what `YuniKorn` would run.
+    /// When `YuniKorn`'s configuration cannot be determined.
     pub fn configuration(&self, console: Console) -> Result<Configuration, Failure> {
         let mut notes = Notes::default();
         let written = self.written(&mut notes)?;
@@ -128,27 +129,28 @@ impl Given {
         Ok(configuration)
     }
 
-    /// The keys and values of both ConfigMaps as `YuniKorn` merges them, with what the operator would write there for
-    /// `AdmissionPolicy` objects.
+    /// Returns the keys and values of both ConfigMaps as `YuniKorn` merges them, with what the operator would
+    /// write there for `AdmissionPolicy` objects.
     pub fn keys(&self) -> BTreeMap<String, String> {
         self.merged().values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect()
     }
 
-    /// The same with where they stand.
+    /// Returns the same with the origin of each value.
     pub fn merged(&self) -> Flattened {
         let snapshot = &self.assembled.snapshot;
         let written = (!snapshot.policies.is_empty()).then(|| settle(enforced(snapshot)).snapshot);
         merged(written.as_ref().unwrap_or(snapshot))
     }
 
-    /// The `QueueAcl`s, when there is nothing else: no configuration, but a change to one.
+    /// Returns the `QueueAcl`s, if there is nothing else: then the files are no configuration, but a change
+    /// to one.
     pub fn change(&self) -> Option<&[Arc<QueueAclEntry>]> {
         let objects = self.assembled.snapshot.queue_acls.as_slice();
         let others = self.inputs.objects.len() != objects.len() || !self.inputs.bare.is_empty();
         (!others && !objects.is_empty()).then_some(objects)
     }
 
-    /// The same after a change.
+    /// Applies a change.
     #[must_use]
     pub fn changed(mut self, change: &[Arc<QueueAclEntry>]) -> Self {
         rendered::apply(&mut self.assembled.snapshot.queue_acls, change);
@@ -172,7 +174,8 @@ impl Given {
         let names: Vec<&str> = self.bare_names().collect();
         if names.len() > 1 && self.base.is_none() {
             return Err(Failure::Usage(format!(
-                "{} are each a queues.yaml, and a question is asked about one: leave the others out, or give the one that is meant with --base",
+                "{} are each a queues.yaml, and a question is asked about one: leave the others out, or give \
+                the one that is meant with --base",
                 names.join(" and ")
             )));
         }
@@ -201,12 +204,15 @@ impl Given {
         ))
     }
 
-    /// What was given and does not count.
+    /// Adds a note for each input that is not used.
     fn leftovers(&self, notes: &mut Notes) {
         for document in &self.inputs.bare {
             if self.base.as_ref().is_none_or(|base| base.source != document.source) {
                 let name = self.inputs.sources.get(document.source).map_or("", |source| source.name.as_str());
-                notes.add(format!("{name} is a bare queues.yaml and not used: ConfigMaps were given, too; --base {name} makes it the base"));
+                notes.add(format!(
+                    "{name} is a bare queues.yaml and not used: ConfigMaps were given, too; \
+                    --base {name} makes it the base"
+                ));
             }
         }
         if !self.assembled.unused.is_empty() {
@@ -214,7 +220,7 @@ impl Given {
         }
     }
 
-    /// Without objects of ours: what `YuniKorn` makes of the ConfigMaps.
+    /// Returns the text of the ConfigMaps, if there are no objects of ours.
     fn as_it_stands(&self, notes: &mut Notes) -> Written {
         let snapshot = &self.assembled.snapshot;
         let flat = merged(snapshot);
@@ -227,7 +233,7 @@ impl Given {
         Written { changes: changes(snapshot), ..Written::text_alone(text) }
     }
 
-    /// A text in the ConfigMap that the flattened value comes from.
+    /// Returns a text in the ConfigMap that the flattened value comes from.
     fn text_of(&self, origin: &Origin, text: &str) -> Text {
         let map = match origin.source {
             Source::Defaults => YUNIKORN_DEFAULTS,
@@ -255,10 +261,11 @@ impl Given {
     }
 }
 
-/// `YuniKorn`'s own configuration, which is in force where no ConfigMap has one.
+/// Returns `YuniKorn`'s own configuration, which is in force if no ConfigMap has one.
 pub fn built_in(key: &str, notes: &mut Notes) -> Text {
     notes.add(format!(
-        "no ConfigMap has {key}: YuniKorn runs its built-in configuration, in which everyone may submit everywhere"
+        "no ConfigMap has {key}: YuniKorn runs its built-in configuration, in which everyone may submit \
+        everywhere"
     ));
     Text::made("YuniKorn's built-in configuration", BUILT_IN.to_owned())
 }

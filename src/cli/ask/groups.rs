@@ -1,7 +1,8 @@
-//! Where the groups of a user come from who is named without any.
+//! Resolves the groups of a user who is given without any.
 //!
-//! `YuniKorn` asks the resolver that its configuration names. Two of them cannot be asked from here, a directory service and the accounts of
-//! the scheduler's container: then the answer is that it cannot be decided, unless somebody says where the groups are to be had.
+//! `YuniKorn` uses the resolver that its configuration names. Two of them do not work from here: a directory
+//! service, and the accounts of the scheduler's container. Then the question cannot be decided, unless an
+//! option names another source.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -13,37 +14,37 @@ use crate::cli::{Failure, os_groups, report};
 use yunikorn::identity::groups_file::GroupsFile;
 use yunikorn::identity::{GroupResolver, Resolution, ResolverKind};
 
-/// Where groups come from.
+/// Option for the source of groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 pub struct GroupsArgs {
-    /// Where groups come from for a user who is named without any, instead of YuniKorn's resolver: a file that lists them for each user, as in
-    /// sue: [devs, ops]; or os, the accounts of this machine
+    /// Source of groups for a user who is given without any, instead of YuniKorn's resolver: a file that
+    /// lists them for each user, as in sue: [devs, ops]; or os, the accounts of this machine
     #[arg(long, value_name = "FILE|os")]
     pub groups_from: Option<GroupsFrom>,
 }
 
-/// What `--groups-from` names.
+/// Value of `--groups-from`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupsFrom {
     /// The accounts of this machine.
     Os,
-    /// A file of [`GroupsFile`].
+    /// A file for [`GroupsFile`].
     File(PathBuf),
 }
 
 impl FromStr for GroupsFrom {
     type Err = Infallible;
 
-    /// A file of the name `os` is `./os`.
+    /// Parses `os` as the accounts of this machine; a file of that name is `./os`.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(if text == "os" { Self::Os } else { Self::File(text.into()) })
     }
 }
 
-/// What answers for a scheduler.
+/// Resolver of groups in place of the scheduler's.
 #[derive(Debug)]
 pub enum Groups {
-    /// The scheduler's own resolver, as far as it is known here.
+    /// The scheduler's own resolver, as far as it works here.
     Own(ResolverKind),
     /// The accounts of this machine.
     Os,
@@ -62,7 +63,7 @@ impl GroupResolver for Groups {
 }
 
 impl GroupsArgs {
-    /// What answers for a scheduler with such a resolver. Oddities of a file are told.
+    /// Returns the resolver for a scheduler with resolver `own`. Findings on a file are printed.
     ///
     /// # Errors
     /// When the file cannot be read.

@@ -1,4 +1,4 @@
-//! Whom a question is asked about.
+//! Options for the user that a question is about.
 
 use super::Asked;
 use super::groups::{Groups, GroupsArgs};
@@ -7,32 +7,34 @@ use crate::cli::console::Console;
 use yunikorn::identity::{Claim, Identity, Refusal, ResolverKind, identify};
 use yunikorn::version::Version;
 
-/// Whom a question is asked about.
+/// Options for the user that a question is about.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct IdentityArgs {
-    /// The user to ask about; against a cluster it is you where this is not given
+    /// The user to ask about; with a cluster, you by default
     #[arg(long = "as", value_name = "USER")]
     pub user: Option<String>,
-    /// A group that the user is in; may be repeated. Without any, groups are resolved as YuniKorn does it
+    /// A group the user is in; may be repeated. Without any, groups are resolved as YuniKorn does it
     #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
     pub groups: Vec<String>,
-    /// Where groups come from that are not named
+    /// The source of groups that are not given.
     #[command(flatten)]
     pub source: GroupsArgs,
 }
 
 impl IdentityArgs {
-    /// The user with the groups that `YuniKorn` would see: those that are given, or else what the resolver answers.
+    /// Returns the user with the groups that `YuniKorn` would see: those that are given, or else those of the
+    /// resolver.
     ///
     /// # Errors
-    /// When nobody is named and there is no cluster that would say who asks, no such user can be, or the groups cannot be known.
+    /// When no user is given and there is no cluster to ask, the name is invalid, or the groups cannot be
+    /// resolved.
     pub fn resolve(&self, asked: &Asked, console: Console) -> Result<Identity, Failure> {
         let claimed = self.claimed(asked)?;
         if self.user.is_none() && claimed.groups.is_empty() {
             return Ok(claimed);
         }
         let own = ResolverKind::in_force(&asked.configuration.config);
-        // For a user who is named with groups nothing else is asked, or read.
+        // If groups are given, no resolver is used and no file is read.
         let named = !claimed.groups.is_empty();
         let resolver = if named { Groups::Own(own) } else { self.source.resolver(own, console)? };
         match identify(Claim::new(&claimed.user, &claimed.groups), &resolver, Version::default()) {
@@ -42,10 +44,10 @@ impl IdentityArgs {
         }
     }
 
-    /// Who is named, with the groups as they are given; or who asks the cluster.
+    /// Returns the given user and groups, or else the user that the cluster reports.
     ///
     /// # Errors
-    /// When nobody is named and there is no cluster that would say who asks, or no such user can be.
+    /// When no user is given and there is no cluster to ask, or the name is invalid.
     pub fn claimed(&self, asked: &Asked) -> Result<Identity, Failure> {
         match (&self.user, &asked.cluster) {
             (Some(user), _) if user.is_empty() => {
@@ -63,7 +65,7 @@ impl IdentityArgs {
     }
 }
 
-/// The groups of a user are not known, and why.
+/// Creates the failure for groups that cannot be resolved.
 pub fn unresolved(why: &str) -> Failure {
     Failure::Undecided(format!("{why}; --as-group names them, or --groups-from says where they are"))
 }

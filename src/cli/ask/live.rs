@@ -1,8 +1,9 @@
-//! What the scheduler says it runs: `GET /ws/v1/config`, directly or through the API server.
+//! Reads the configuration that the scheduler runs: `GET /ws/v1/config`, directly or through the API server.
 //!
-//! The answer is the parsed configuration as JSON, with Go's names of the fields (yunikorn-core `pkg/webservice/handlers.go:634`,
-//! `pkg/common/configs/config.go:33-170`). In lower case they are the keys of a queues.yaml, and JSON is YAML: so it is read
-//! by the same reader as every other configuration. What a map of free names holds keeps its case.
+//! The response is the parsed configuration as JSON, with Go's names of the fields (yunikorn-core
+//! `pkg/webservice/handlers.go:634`, `pkg/common/configs/config.go:33-170`). In lower case these are the keys
+//! of a queues.yaml, and JSON is YAML, so the reader of every other configuration reads it. Maps of free
+//! names keep their case.
 
 use futures::AsyncReadExt as _;
 use http::{Request, header};
@@ -18,23 +19,23 @@ use queuewarden_plan::snapshot::ConfigSpec;
 use yunikorn::config::{BUILT_IN, checksum};
 use yunikorn_access::placement::Live;
 
-/// The Service that Helm makes, and the port of its REST service.
+/// The Service that the Helm chart creates, and the port of its REST service.
 const SERVICE: &str = "yunikorn-service:9080";
 /// Fields whose values are maps of free names.
 const FREE: &[&str] = &["properties", "guaranteed", "max", "maxresources", "resourceweights"];
 
-/// An answer of the scheduler.
+/// A response of the scheduler.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// Who gave it.
+    /// The URL or Service it came from.
     from: String,
-    /// The checksum of the text that it came from.
+    /// The checksum of the text that the scheduler loaded.
     checksum: String,
-    /// The configuration as JSON that is a queues.yaml.
+    /// The configuration as JSON that is a valid queues.yaml.
     text: String,
 }
 
-/// What is asked of the scheduler.
+/// A request to the scheduler.
 #[derive(Debug, Clone, Copy)]
 enum Question<'a> {
     Config,
@@ -57,20 +58,20 @@ impl Question<'_> {
     }
 }
 
-/// Asks the scheduler for its configuration: at the URL that is given, or at that of the `YuniKornConfig`, or else through the API
-/// server.
+/// Gets the scheduler's configuration: from the given URL, or from that of the `YuniKornConfig`, or else
+/// through the API server.
 ///
 /// # Errors
-/// When there is no answer, or it is not what `YuniKorn` says.
+/// When there is no response, or it is not a response of `YuniKorn`.
 pub async fn ask(client: &Client, url: Option<&str>, spec: &ConfigSpec) -> Result<Answer, Failure> {
     let (from, answer) = get(Question::Config, client, url, spec).await?;
     read(&from, answer)
 }
 
-/// Asks the scheduler for the queues that it has beside its configuration, in the same ways.
+/// Gets the queues that the scheduler has in addition to its configuration, in the same ways.
 ///
 /// # Errors
-/// When there is no answer.
+/// When there is no response.
 pub async fn queues(
     client: &Client,
     url: Option<&str>,
@@ -81,7 +82,7 @@ pub async fn queues(
     Ok(read_back::beside(&root))
 }
 
-/// An answer, and who gave it.
+/// Returns a response and where it came from.
 async fn get(
     question: Question<'_>,
     client: &Client,
@@ -97,7 +98,8 @@ async fn get(
     if let Some(url) = &spec.scheduler_url {
         match question.ask(&scheduler, url).await {
             Ok(answer) => return Ok((url.clone(), answer)),
-            // The URL is for the operator: from outside the cluster it leads nowhere, or elsewhere.
+            // This URL is meant for the operator: from outside the cluster it may reach nothing, or something
+            // else.
             Err(error) => tried.push(error.to_string()),
         }
     }
@@ -117,9 +119,9 @@ fn no_answer(why: &str) -> Failure {
     ))
 }
 
-/// Asks through the API server's proxy for services.
+/// Sends the request through the API server's proxy for services.
 async fn through(client: &Client, path: &str) -> Result<Value, String> {
-    // YuniKorn answers with JSON only to exactly this.
+    // YuniKorn answers with JSON only to exactly this header.
     let request = Request::get(path).header(header::ACCEPT, "application/json").body(Vec::new());
     let request = request.map_err(|error| error.to_string())?;
     let answer = call(text(client, request)).await;
@@ -128,7 +130,7 @@ async fn through(client: &Client, path: &str) -> Result<Value, String> {
         .map_err(|_| format!("through the API server: {path} is not the JSON that YuniKorn gives"))
 }
 
-/// The body of an answer, within bounds.
+/// Returns the body of a response, up to a limit.
 async fn text(client: &Client, request: Request<Vec<u8>>) -> Result<String, kube::Error> {
     let mut body = String::new();
     let limit = u64::try_from(MAX_BODY).unwrap_or(u64::MAX);
@@ -151,7 +153,7 @@ fn read(from: &str, answer: Value) -> Result<Answer, Failure> {
     Ok(Answer { from: from.to_owned(), checksum, text: format!("{:#}\n", Value::Object(document)) })
 }
 
-/// Field names in lower case, as deep as there are fields.
+/// Converts field names to lower case at every depth, except in maps of free names.
 fn lower(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(lower).collect(),
@@ -168,27 +170,28 @@ fn lower(value: &Value) -> Value {
 }
 
 impl Answer {
-    /// The configuration as a text.
+    /// Returns the configuration as a text.
     pub fn text(&self) -> Text {
         Text::made(format!("the scheduler at {}", self.from), self.text.clone())
     }
 
-    /// Who gave it.
+    /// Returns the URL or Service it came from.
     pub fn from(&self) -> &str {
         &self.from
     }
 
-    /// The checksum of the text that it came from: 64 hexadecimal digits.
+    /// Returns the checksum of the text that the scheduler loaded: 64 hexadecimal digits.
     pub fn checksum(&self) -> &str {
         &self.checksum
     }
 
-    /// Says when the scheduler runs something else than the ConfigMaps hold.
+    /// Adds a note if the scheduler runs another configuration than the ConfigMaps hold.
     pub fn compare(&self, text: &str, key: &str, notes: &mut Notes) {
         let expected = checksum(if text.is_empty() { BUILT_IN } else { text });
         if self.checksum != expected {
             notes.add(format!(
-                "the scheduler runs another configuration than the ConfigMaps hold: its checksum is {}, that of {key} is {}; the answer is about what it runs",
+                "the scheduler runs another configuration than the ConfigMaps hold: its checksum is {}, that \
+                of {key} is {}; the answer is about what it runs",
                 short(&self.checksum),
                 short(&expected)
             ));
@@ -196,7 +199,7 @@ impl Answer {
     }
 }
 
-/// Enough of a checksum to tell two apart.
+/// Shortens a checksum to a prefix that still distinguishes two of them.
 pub(in crate::cli) fn short(checksum: &str) -> &str {
     checksum.get(..12).unwrap_or(checksum)
 }
@@ -207,7 +210,7 @@ mod tests {
     use serde_json::json;
     use yunikorn::config::verdict;
 
-    /// As YuniKorn 1.8.0 prints it.
+    /// Returns a response as YuniKorn 1.8.0 prints it.
     fn answer() -> Value {
         json!({
             "Partitions": [{
@@ -240,7 +243,7 @@ mod tests {
         assert!(answer.text.contains("nvidia.com/GPU") && answer.text.contains("application.sort.Policy"));
     }
 
-    /// An API server that knows one path, if it is asked as YuniKorn wants to be asked.
+    /// Creates an API server that knows one path, and only if the headers are those that YuniKorn expects.
     fn proxy(known: &'static str) -> Client {
         let service = tower::service_fn(move |request: Request<kube::client::Body>| async move {
             let asked = request.uri().path() == known
@@ -260,7 +263,8 @@ mod tests {
         Client::new(service, "default")
     }
 
-    /// The URL in the YuniKornConfig is one for the inside of the cluster: where it leads nowhere, the API server knows the way.
+    /// The URL in the YuniKornConfig is for use inside the cluster: if it fails, the API server's proxy is
+    /// used.
     #[tokio::test]
     async fn the_api_server_leads_to_the_scheduler() {
         let known = "/api/v1/namespaces/yk/services/yunikorn-service:9080/proxy/ws/v1/config";
@@ -274,7 +278,7 @@ mod tests {
             );
             let failure = ask(&proxy("/other"), None, &spec).await.unwrap_err().to_string();
             assert!(failure.contains("is not found"), "{failure}");
-            // Who names a URL means that one.
+            // An explicit URL is used alone.
             let failure = ask(&proxy(known), Some(&nowhere), &spec).await.unwrap_err().to_string();
             assert!(failure.contains("no connection to http://127.0.0.1:1/ws/v1/config"), "{failure}");
         }

@@ -1,10 +1,10 @@
-//! The commands that answer questions about access, and what they share.
+//! Commands that answer questions about access, and their shared parts.
 //!
-//! * [`configuration`]: what is asked about: trees with origins, and places in the [`texts`] they were read from.
-//! * [`files`], [`cluster`], [`live`]: the three ways to a configuration.
-//! * [`rendered`]: what the operator would write.
-//! * [`identity`] with [`groups`], [`question`]: whom and what it is asked about.
-//! * [`output`], [`schemas`]: what people and programs get.
+//! * [`configuration`]: the trees with origins, and locations in the [`texts`] they were read from.
+//! * [`files`], [`cluster`], [`live`]: the three sources of a configuration.
+//! * [`rendered`]: the text that the operator would write.
+//! * [`identity`] with [`groups`], [`question`]: the user, and the right and queue.
+//! * [`output`], [`schemas`]: output for people and programs.
 
 pub mod cluster;
 pub mod configuration;
@@ -28,41 +28,43 @@ use cluster::Cluster;
 use configuration::Configuration;
 use yunikorn_access::Tree;
 
-/// How a question ends, for `--help`.
+/// Exit codes of questions, for `--help`.
 pub const EXIT_CODES: &str = "\
 Exit codes: 0 yes, 1 no, 2 the command line is wrong, 3 it could not be decided.";
 
-/// The same for commands that list.
+/// Exit codes of commands that list, for `--help`.
 pub const EXIT_CODES_OF_LISTS: &str = "\
-Exit codes: 0 there is something to list, 1 there is nothing, 2 the command line is wrong, 3 it could not be decided.";
+Exit codes: 0 there is something to list, 1 there is nothing, 2 the command line is wrong, 3 it could not be \
+decided.";
 
-/// The partition that is there when none is named.
+/// The partition if none is given.
 pub const DEFAULT_PARTITION: &str = "default";
 
-/// Where the configuration comes from that is asked about.
+/// Options for the source of the configuration.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct SourceArgs {
-    /// A file or folder with a queues.yaml, ConfigMaps and objects of ours, or - for standard input; may be repeated
+    /// A file or folder with a queues.yaml, ConfigMaps and objects of queuewarden, or - for standard input;
+    /// may be repeated
     #[arg(short = 'f', long = "filename", value_name = "PATH")]
     pub filename: Vec<PathBuf>,
-    /// Read folders below folders too
+    /// Read subfolders too
     #[arg(short = 'R', long, requires = "filename")]
     pub recursive: bool,
-    /// A bare queues.yaml that stands in for the base ConfigMap's
+    /// A bare queues.yaml that replaces the base ConfigMap's
     #[arg(long, value_name = "FILE", requires = "filename")]
     pub base: Option<PathBuf>,
-    /// The moment to look at, instead of now; for objects with notBefore or expiresAt
+    /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt
     #[arg(long, value_name = "TIME", value_parser = moment, requires = "filename")]
     pub now: Option<Timestamp>,
-    /// The partition to look into
+    /// Partition to read
     #[arg(long, value_name = "NAME", default_value = DEFAULT_PARTITION)]
     pub partition: String,
-    /// Which cluster, where no file is given.
+    /// The cluster, if no file is given.
     #[command(flatten)]
     pub cluster: ClusterArgs,
 }
 
-/// Which cluster is asked when no file is given.
+/// Options for the cluster to read, if no file is given.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ClusterArgs {
     /// The kubeconfig file, instead of $KUBECONFIG or ~/.kube/config
@@ -74,43 +76,44 @@ pub struct ClusterArgs {
     /// YuniKorn's namespace, instead of the one in the YuniKornConfig, or "yunikorn"
     #[arg(long, value_name = "NAME", conflicts_with = "filename")]
     pub cluster_namespace: Option<String>,
-    /// Ask the scheduler what it runs, instead of reading its ConfigMaps
+    /// Read the configuration from the scheduler instead of its ConfigMaps
     #[arg(long, conflicts_with = "filename")]
     pub live: bool,
-    /// The scheduler's REST service, instead of the YuniKornConfig's schedulerUrl, or the API server's way to it
+    /// URL of the scheduler's REST service, instead of the YuniKornConfig's schedulerUrl, or the API server's
+    /// proxy
     #[arg(long, value_name = "URL", requires = "live")]
     pub scheduler_url: Option<String>,
 }
 
-/// The files of a configuration, for whoever needs two of them.
+/// The files of a configuration, for commands that read two of them.
 #[derive(Debug, Clone, Default)]
 pub struct Files {
     /// Files, folders, and `-` for standard input.
     pub paths: Vec<PathBuf>,
-    /// Whether folders below folders are read too.
+    /// True to read subfolders too.
     pub recursive: bool,
-    /// A bare queues.yaml that stands in for the base.
+    /// A bare queues.yaml that replaces the base.
     pub base: Option<PathBuf>,
-    /// The moment to look at.
+    /// Time to evaluate at.
     pub now: Option<Timestamp>,
 }
 
-/// A configuration that questions can be asked about.
+/// A configuration to answer questions about.
 #[derive(Debug)]
 pub struct Asked {
     /// The configuration.
     pub configuration: Configuration,
-    /// The cluster it was read from, if it was.
+    /// The cluster, if it was read from one.
     pub cluster: Option<Cluster>,
-    /// The partition to look into.
+    /// The partition to read.
     pub partition: String,
 }
 
 impl SourceArgs {
-    /// Reads the configuration, and tells on standard error what should be known about it.
+    /// Reads the configuration, and prints notes about it on standard error.
     ///
     /// # Errors
-    /// When there is none that questions could be asked about.
+    /// When there is no configuration to answer questions about.
     pub fn open(&self, console: Console) -> Result<Asked, Failure> {
         let partition = self.partition.clone();
         if self.filename.is_empty() {
@@ -122,7 +125,7 @@ impl SourceArgs {
         Ok(Asked { configuration, cluster: None, partition })
     }
 
-    /// The files that are named.
+    /// Returns the files of the command line.
     pub fn files(&self) -> Files {
         Files {
             paths: self.filename.clone(),
@@ -134,7 +137,7 @@ impl SourceArgs {
 }
 
 impl Asked {
-    /// The queues of the partition.
+    /// Returns the queues of the partition.
     ///
     /// # Errors
     /// When there is no such partition.
@@ -143,24 +146,24 @@ impl Asked {
     }
 }
 
-/// What should be known about an answer, told on standard error: each thing once.
+/// Notes about an answer, printed on standard error, each once.
 #[derive(Debug, Clone, Default)]
 pub struct Notes(Vec<String>);
 
 impl Notes {
-    /// One more.
+    /// Adds a note.
     pub fn add(&mut self, note: String) {
         if !self.0.contains(&note) {
             self.0.push(note);
         }
     }
 
-    /// Returns them.
+    /// Returns the notes.
     pub fn list(self) -> Vec<String> {
         self.0
     }
 
-    /// Tells them.
+    /// Prints the notes.
     pub fn tell(&self, console: Console) {
         for note in &self.0 {
             console.note(note);

@@ -1,21 +1,21 @@
-//! Answers on the way out: tables as kubectl prints them, CSV, JSON and YAML.
+//! Output formats of answers: tables as kubectl prints them, CSV, JSON and YAML.
 
 use serde::Serialize;
 
 use crate::cli::Failure;
 use go_compat::diag::show;
 
-/// How a list is shown.
+/// Output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
     /// A table.
     #[default]
     Table,
-    /// A table with all there is to know.
+    /// A table with all columns.
     Wide,
     /// Only the names.
     Name,
-    /// For programs; docs/schema says what the fields mean.
+    /// For programs; docs/schema describes the fields.
     Json,
     /// The same as YAML.
     Yaml,
@@ -23,20 +23,20 @@ pub enum Format {
     Csv,
 }
 
-/// How one answer is shown.
+/// Output format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum AnswerFormat {
     /// For people.
     #[default]
     Text,
-    /// For programs; docs/schema says what the fields mean.
+    /// For programs; docs/schema describes the fields.
     Json,
     /// The same as YAML.
     Yaml,
 }
 
 impl AnswerFormat {
-    /// The answer as it is printed: its words, or what programs read.
+    /// Formats the answer for people or for programs.
     ///
     /// # Errors
     /// As [`json`].
@@ -53,13 +53,13 @@ impl AnswerFormat {
     }
 }
 
-/// How a list is shown, as arguments.
+/// Options for the output of a list.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub struct FormatArgs {
-    /// How to show it
+    /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     pub format: Format,
-    /// No line with the names of the columns
+    /// Omit the line of column headers
     #[arg(long)]
     pub no_headers: bool,
 }
@@ -72,22 +72,22 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these columns.
+    /// Creates a table with these columns.
     pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
         Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// One more row.
+    /// Adds a row.
     pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// Whether there are no rows.
+    /// Returns whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Columns of one width, three blanks apart, as kubectl prints them. What a terminal would obey is escaped.
+    /// Aligns the columns, three spaces apart, as kubectl does. Control characters are escaped.
     pub fn text(&self, headers: bool) -> String {
         let header = headers.then_some(&self.header);
         let lines: Vec<Vec<String>> = header
@@ -109,7 +109,7 @@ impl Table {
         text
     }
 
-    /// Comma-separated values as RFC 4180 has them, but with plain newlines.
+    /// Formats the table as comma-separated values by RFC 4180, but with plain newlines.
     pub fn csv(&self, headers: bool) -> String {
         let header = headers.then_some(&self.header);
         let line =
@@ -118,7 +118,7 @@ impl Table {
     }
 }
 
-/// A text with everything escaped that cannot be seen.
+/// Escapes all invisible characters of a text.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     text.chars().for_each(|c| show(&mut shown, c));
@@ -133,7 +133,7 @@ fn csv_cell(cell: &str) -> String {
     }
 }
 
-/// An answer as JSON, with a newline at its end.
+/// Formats an answer as JSON, with a newline at its end.
 ///
 /// # Errors
 /// None for the types in this program.
@@ -142,7 +142,7 @@ pub fn json(answer: &impl Serialize) -> Result<String, Failure> {
     Ok(text + "\n")
 }
 
-/// An answer as YAML.
+/// Formats an answer as YAML.
 ///
 /// # Errors
 /// None for the types in this program.

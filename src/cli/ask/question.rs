@@ -1,4 +1,4 @@
-//! What is asked: a right by its verb, and a queue by its path.
+//! Parses questions: a right by its verb, and a queue by its path.
 
 use crate::cli::Failure;
 use crate::cli::application::{Action, ApplicationArgs};
@@ -7,14 +7,14 @@ use yunikorn::right::Right;
 use yunikorn_access::Tree;
 use yunikorn_access::tree::Located;
 
-/// The words for the rights; `admin` is what the field of a `QueueAcl` is called.
+/// Verbs of the rights; `admin` is the name of the field in a `QueueAcl`.
 const VERBS: &[(&str, Right)] =
     &[("submit", Right::Submit), ("administer", Right::Admin), ("admin", Right::Admin)];
 
-/// A right by its verb, for clap.
+/// Parses a right by its verb, for clap.
 ///
 /// # Errors
-/// When there is no such verb, with the one that may have been meant.
+/// When there is no such verb; the message suggests a similar one.
 pub fn verb(text: &str) -> Result<Right, String> {
     let found = VERBS.iter().find(|(verb, _)| verb.eq_ignore_ascii_case(text));
     found.map(|(_, right)| *right).ok_or_else(|| {
@@ -24,19 +24,19 @@ pub fn verb(text: &str) -> Result<Right, String> {
     })
 }
 
-/// What is asked for: a right in a queue, or something to do with an application.
+/// A right in a queue, or an action on an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnyVerb {
     /// A right in a queue.
     Right(Right),
-    /// Something to do with an application.
+    /// An action on an application.
     Action(Action),
 }
 
-/// As [`verb`], or a verb for applications.
+/// Parses a verb of [`verb`], or one for applications.
 ///
 /// # Errors
-/// When there is no such verb, with the one that may have been meant.
+/// When there is no such verb; the message suggests a similar one.
 pub fn any_verb(text: &str) -> Result<AnyVerb, String> {
     if let Ok(right) = verb(text) {
         return Ok(AnyVerb::Right(right));
@@ -53,20 +53,22 @@ pub fn any_verb(text: &str) -> Result<AnyVerb, String> {
     ))
 }
 
-/// The queue that a right is asked about: nothing about an application may be given with it.
+/// Parses the queue of a question about a right, and rejects options about applications.
 ///
 /// # Errors
-/// When there can be no such queue, or something is given that is about an application.
+/// When the path is invalid, or an option about an application is given.
 pub fn only_queue(target: &str, application: &ApplicationArgs) -> Result<String, Failure> {
     if application.is_given() {
-        let words = "--owner, --queue, --to, --dialect and settings are for questions about an application: view, \
+        let words = "--owner, --queue, --to, --dialect and settings are for questions about an application: \
+            view, \
                      modify, kill, logs, move";
         return Err(Failure::Usage(words.to_owned()));
     }
     queue(target).map_err(Failure::Usage)
 }
 
-/// A queue's path, for clap: what could be one, for a queue that placement rules make need not be configured.
+/// Parses the path of a queue, for clap. The queue need not be configured, because placement rules may create
+/// it.
 ///
 /// # Errors
 /// When no queue can have this path.
@@ -80,7 +82,8 @@ pub fn queue(text: &str) -> Result<String, String> {
     }
 }
 
-/// What to know about a queue that is not configured: which one decides for it, and which may have been meant.
+/// Describes a queue that is not configured: the queue that decides for it, and a similar one that may have
+/// been meant.
 pub fn unknown(tree: &Tree, asked: &str) -> Option<String> {
     let Located::Below(id) = tree.locate(asked) else {
         return None;
@@ -98,7 +101,7 @@ pub fn unknown(tree: &Tree, asked: &str) -> Option<String> {
     Some(format!("{asked} is not configured{what}{hint}"))
 }
 
-/// What to know about a yes for a queue in which no application runs: the right is there, and of use only below it.
+/// Notes that no application runs in a parent queue: a granted submit is of use only below it.
 pub fn parent(tree: &Tree, right: Right, asked: &str) -> Option<String> {
     let Located::Queue(id) = tree.locate(asked) else {
         return None;

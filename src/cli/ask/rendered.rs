@@ -1,4 +1,4 @@
-//! The text that the operator would make of a base and objects of ours, and who wrote what of it.
+//! The text that the operator would make of a base and objects of ours, and who wrote which part of it.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use queuewarden_plan::simulate::{Settled, enforced, settle};
 use queuewarden_plan::snapshot::{ConfigMapState, Entry, QueueAclInForce, QueueAclSpec, Snapshot};
 use queuewarden_report::changes;
 
-/// A `QueueAcl` as plans see it.
+/// A `QueueAcl` in a plan's snapshot.
 pub type QueueAclEntry = Entry<QueueAclSpec, QueueAclInForce>;
 
-/// What the operator would write. `base` finds the text of the base's key, with its place.
+/// Returns what the operator would write. `base` finds the text of the base's key, with its location.
 ///
 /// # Errors
 /// When it would write nothing.
@@ -47,7 +47,8 @@ pub fn written(
     Ok(Written { text: Text::made(name, rendered.text.clone()), base, attributions, changes })
 }
 
-/// Applies `QueueAcl`s to those there are: one of the same name takes the other's place, and remembers what was in force.
+/// Applies `QueueAcl`s to the current ones: one of the same name replaces the other, but keeps its memory of
+/// what was in force.
 pub fn apply(there: &mut Vec<Arc<QueueAclEntry>>, more: &[Arc<QueueAclEntry>]) {
     for entry in more {
         match there.iter_mut().find(|other| other.meta.name == entry.meta.name) {
@@ -60,7 +61,7 @@ pub fn apply(there: &mut Vec<Arc<QueueAclEntry>>, more: &[Arc<QueueAclEntry>]) {
     }
 }
 
-/// Objects that put nothing into the text, and why.
+/// Adds a note for each object that contributes nothing to the text.
 fn excluded(settled: &Settled, notes: &mut Notes) {
     for object in statuses::objects(&settled.plan) {
         let accepted = object.get(Type::Accepted).filter(|_| object.kind == Kind::QueueAcl);

@@ -1,4 +1,4 @@
-//! The schemas of all answers, for `docs/schema`.
+//! JSON schemas of all answers, for `docs/schema`.
 
 use schemars::{Schema, schema_for};
 
@@ -13,7 +13,7 @@ use crate::cli::test::answer::TestAnswer;
 use queuewarden_api::answer::report::ReportAnswer;
 use queuewarden_api::answer::{DecisionAnswer, MatrixAnswer, WhatCanAnswer, WhoCanAnswer};
 
-/// The schemas, by the name of the file that documents them.
+/// Returns the schemas with the names of their files.
 pub fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
         ("application.json", schema_for!(ApplicationAnswer)),

@@ -1,4 +1,4 @@
-//! The texts that a configuration was read from, and places in them: `queues.yaml:12:20`.
+//! Texts that a configuration was read from, and locations in them: `queues.yaml:12:20`.
 
 use crate::cli::input::Inputs;
 use crate::cli::input::object::{Document, path};
@@ -7,45 +7,45 @@ use crate::cli::input::source::Source;
 use go_compat::diag::Span;
 use queuewarden_api::answer::Place;
 
-/// A text with a name, and where it stands if it is part of another.
+/// A text with a name, and its location if it is part of another.
 #[derive(Debug, Clone)]
 pub struct Text {
-    /// What `YuniKorn` reads.
+    /// The text that `YuniKorn` reads.
     pub text: String,
-    /// As people call it: a file, or `yunikorn-configs/queues.yaml`.
+    /// The name for people: a file, or `yunikorn-configs/queues.yaml`.
     pub name: String,
     home: Home,
 }
 
 #[derive(Debug, Clone)]
 enum Home {
-    /// The text is the whole of what its name says.
+    /// The text is the whole of the file or key.
     Whole(Lines),
-    /// It is a string inside a file.
+    /// The text is a string inside a file.
     Inside { lines: Lines, places: Places, shift: usize },
-    /// Nobody wrote it: it was made of something else, so that its lines mean nothing.
+    /// The text was generated, so that its line numbers mean nothing.
     Nowhere,
 }
 
 impl Text {
-    /// A text that is the whole of what `name` names.
+    /// Creates a text that is the whole of `name`.
     pub fn whole(name: impl Into<String>, text: String) -> Self {
         let home = Home::Whole(Lines::of(text.clone()));
         Self { text, name: name.into(), home }
     }
 
-    /// A text that was made, so that only its name means something.
+    /// Creates a generated text, of which only the name means something.
     pub fn made(name: impl Into<String>, text: String) -> Self {
         Self { text, name: name.into(), home: Home::Nowhere }
     }
 
-    /// The value of a key of `data` in the manifest of a ConfigMap.
+    /// Creates a text that is the value of a key of `data` in the manifest of a ConfigMap.
     pub fn inside(inputs: &Inputs, document: &Document, key: &str, text: String) -> Self {
         let Some(source) = inputs.sources.get(document.source) else {
             return Self::made(key, text);
         };
         let Some(node) = document.node_at(&path(&["data", key])) else {
-            // In `binaryData` it is packed: it has lines, but they are not those of the file.
+            // In `binaryData` it is encoded: it has lines, but they are not those of the file.
             return Self::whole(format!("{}#{key}", source.name), text);
         };
         let part = source.text.get(document.range.start..document.range.end).unwrap_or_default();
@@ -57,7 +57,7 @@ impl Text {
         Self { text, name: source.name.clone(), home }
     }
 
-    /// What to draw a finding about it on, and where.
+    /// Returns the source and the span on which to draw a finding about it.
     pub fn shown(&self, span: Option<Span>) -> (Source, Option<Span>) {
         let source =
             |text: &str| Source { name: self.name.clone(), file_name: String::new(), text: text.to_owned() };
@@ -69,7 +69,7 @@ impl Text {
         }
     }
 
-    /// Where a part of it is written.
+    /// Returns the location of a part of it.
     pub fn place(&self, span: Span) -> Place {
         let position = match &self.home {
             Home::Whole(lines) => Some(lines.position(span.start)),
@@ -82,7 +82,7 @@ impl Text {
     }
 }
 
-/// A text in which lines are found without counting them each time: who-can asks for thousands of places.
+/// A text with an index of its lines, because who-can looks up thousands of locations.
 #[derive(Debug, Clone)]
 struct Lines {
     text: String,

@@ -1,4 +1,5 @@
-//! ConfigMaps of `YuniKorn`: the queue tree inside, the settings, and the admission controller's keys; in `data` and, packed, in `binaryData`.
+//! Checks ConfigMaps of `YuniKorn`: the queue tree, the settings, and the admission controller's keys, in
+//! `data` and compressed in `binaryData`.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +19,16 @@ use yunikorn::config::codes::{HIDES, NOT_UNPACKED};
 use yunikorn::config::flatten::{is_packed, target};
 use yunikorn::config::{settings, verdict};
 
-/// The partitions that a scheduler on Kubernetes runs: the shim knows no other (k8shim `utils.go`, `GetNormalizedPartitionName`). A text without
-/// it hangs a scheduler that reloads.
+/// The partitions of a scheduler on Kubernetes: the shim knows no other (k8shim `utils.go`,
+/// `GetNormalizedPartitionName`). A text without it hangs a scheduler on reload.
 const ACTIVE: &[&str] = &["default"];
 
-/// What begins the names of the keys that the shim and the admission controller read, besides the queues (k8shim `schedulerconf.go`).
+/// Prefixes of the keys that the shim and the admission controller read, besides the queues (k8shim
+/// `schedulerconf.go`).
 const READ: [&str; 4] = ["service.", "log.", "kubernetes.", "admissionController."];
 
-/// Everything wrong with the texts in a ConfigMap. Of a ConfigMap that `YuniKorn` reads every `*.yaml` key counts, of any other one only
-/// what looks like a queue tree: it may be the base under another name.
+/// Returns all findings on the texts in a ConfigMap. In a ConfigMap that `YuniKorn` reads every `*.yaml` key
+/// counts, in any other one only a value that looks like a queue tree: it may be the base under another name.
 pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     let known = [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS].contains(&object.name.as_str());
     let data = object.document.value.get("data").and_then(Value::as_object);
@@ -43,16 +45,17 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     found
 }
 
-/// In which part of a ConfigMap a value is.
+/// Part of a ConfigMap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Data,
     BinaryData,
 }
 
-/// Whether the value of a setting is never read, because what is given with it wins over it: `binaryData` over `data`, and the second of
-/// `YuniKorn`'s ConfigMaps over the first (`schedulerconf.go`, `FlattenConfigMaps`). It unpacks both of them: for the few keys about which
-/// there is something to say.
+/// Returns whether the value of a setting is never read because another value overrides it: `binaryData`
+/// overrides `data`, and the second of `YuniKorn`'s ConfigMaps overrides the first (`schedulerconf.go`,
+/// `FlattenConfigMaps`). This decompresses both of them, so it is called only for the few keys with a
+/// finding.
 fn is_outweighed(inputs: &Inputs, object: &Object, key: &str, within: Within) -> bool {
     let sets = |other: &Object, data: bool| {
         let Ok(map) = ConfigMap::deserialize(&other.document.value) else { return false };
@@ -67,7 +70,7 @@ fn is_outweighed(inputs: &Inputs, object: &Object, key: &str, within: Within) ->
             && inputs.of_kind(Kind::ConfigMap).filter(second).any(|other| sets(other, true)))
 }
 
-/// Everything wrong with the value of one key, with places in it.
+/// Returns all findings on the value of one key, with spans in it.
 fn of_value(known: bool, key: &str, text: &str) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     if known && admission::KEYS.contains(&key) {
@@ -81,14 +84,14 @@ fn of_value(known: bool, key: &str, text: &str) -> Vec<Diagnostic> {
     found
 }
 
-/// Everything wrong with `binaryData`: with the texts inside, and with what they hide. All of it is shown at the key, as the text inside has no
-/// place in the file.
+/// Returns all findings on `binaryData`: on the texts inside, and on the keys that they hide. They are shown
+/// at the key, because the text inside has no location in the file.
 fn of_binary(inputs: &Inputs, object: &Object, known: bool) -> Vec<Diagnostic> {
     let document = &object.document;
     if document.value.get("binaryData").is_none() {
         return Vec::new();
     }
-    // What is no ConfigMap, as with broken base64, is told where the objects are put together.
+    // An invalid ConfigMap, e.g. one with broken base64, is reported when the snapshot is assembled.
     let Ok(map) = ConfigMap::deserialize(&document.value) else { return Vec::new() };
     let state = config_map::state(&map);
     let mut found = Vec::new();
@@ -125,24 +128,25 @@ fn of_binary_key(state: &ConfigMapState, key: &str, known: bool) -> Vec<Diagnost
     found
 }
 
-/// Whether a program of `YuniKorn` may read the value of this key.
+/// Returns whether a program of `YuniKorn` may read the value of this key.
 fn is_read(key: &str) -> bool {
     is_queues(key) || READ.iter().any(|prefix| key.starts_with(prefix))
 }
 
-/// Whether the queues may be in the value of this key: the name in front is that of the policy group.
+/// Returns whether the value of this key may hold the queues: the first part of the name is the policy group.
 fn is_queues(key: &str) -> bool {
     key.strip_suffix(".yaml").is_some()
 }
 
-/// What a key of `binaryData` gives the scheduler: the text inside, or none at all where it is not one that is unpacked. `None` where that fails.
+/// Returns the text that a key of `binaryData` gives the scheduler: the decompressed text, or an empty one if
+/// the key is none that is decompressed. `None` if decompression fails.
 fn given<'a>(state: &'a ConfigMapState, key: &str) -> Option<&'a str> {
     if is_packed(key) { state.binary.get(key)?.gunzipped.as_deref() } else { Some("") }
 }
 
-/// A finding about a text that has no place in the file, with its line there.
+/// Adds the line in the decompressed text to a finding, because that text has no location in the file.
 fn inside(text: &str, diagnostic: Diagnostic) -> Diagnostic {
-    // A finding about an empty text is about the built-in one.
+    // A finding about an empty text is about the built-in configuration.
     let line = diagnostic.span.filter(|_| !text.is_empty()).and_then(|span| span.line_in(text));
     let Some(line) = line else { return diagnostic };
     let message = format!("line {line} of the unpacked text: {}", diagnostic.message);
@@ -152,7 +156,8 @@ fn inside(text: &str, diagnostic: Diagnostic) -> Diagnostic {
 fn not_unpacked(key: &str) -> Diagnostic {
     let most = MAX_TEXT / (1024 * 1024);
     let message = format!(
-        "`{key}` cannot be unpacked: it is no gzip, which YuniKorn passes over with a line in its log, or holds more than {most} MiB"
+        "`{key}` cannot be unpacked: it is no gzip, which YuniKorn passes over with a line in its log, or \
+        holds more than {most} MiB"
     );
     let help = "write the text into `data`, or pack it with gzip and then base64";
     Diagnostic::error(NOT_UNPACKED, message).help(help)
@@ -176,12 +181,13 @@ fn hides(key: &str) -> Diagnostic {
 fn contradicts(key: &str, rival: &str) -> Diagnostic {
     let sets = target(key);
     let message = format!(
-        "`{rival}` and `{key}` in `binaryData` give `{sets}` different values, of which YuniKorn takes one at random"
+        "`{rival}` and `{key}` in `binaryData` give `{sets}` different values, of which YuniKorn takes one \
+        at random"
     );
     Diagnostic::warning(HIDES, message).help("leave one of them")
 }
 
-/// Everything wrong with a file that is a queues.yaml.
+/// Returns all findings on a file that is a queues.yaml.
 pub fn check_bare(inputs: &Inputs, document: &Document) -> Vec<Diagnostic> {
     verdict(inputs.bare_text(document), ACTIVE).diagnostics
 }
@@ -190,7 +196,7 @@ fn has_partitions(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("partitions:"))
 }
 
-/// Findings about the string at `steps`, with places in the file.
+/// Converts findings about the string at `steps` to findings with spans in the file.
 pub(super) fn within(
     inputs: &Inputs,
     document: &Document,
@@ -207,7 +213,7 @@ pub(super) fn within(
     diagnostics
         .into_iter()
         .map(|diagnostic| {
-            // What is about the whole text is shown at its key rather than over all of its lines.
+            // A finding about the whole text is shown at its key rather than over all of its lines.
             let at = match (diagnostic.span, &places) {
                 (Some(span), Some(places)) => document.in_text(places.span(span)),
                 _ => key,
@@ -239,7 +245,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// What is found, each with its code, whether it is an error, its message, and what stands at its place.
+    /// Returns each finding as its code, true for an error, its message, and the text at its span.
     fn found(
         name: &str,
         data: &[(&str, &str)],
@@ -293,7 +299,7 @@ mod tests {
         assert_eq!(checked(&elsewhere), 1);
     }
 
-    /// How much is found in all objects of a text.
+    /// Returns the number of findings in all objects of a text.
     fn checked(text: &str) -> usize {
         let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text: text.into() };
         let inputs = Inputs::of(vec![source]);
@@ -313,7 +319,7 @@ mod tests {
             }
             assert!(codes(name, &[], &[("queues.yaml.GZ", gzip(GOOD))]).is_empty(), "{name}");
         }
-        // What is no tree counts only where YuniKorn looks.
+        // A text that is no tree counts only in ConfigMaps that YuniKorn reads.
         let text = [("queues.yaml.gz", gzip("a: b\n"))];
         assert!(!codes(YUNIKORN_CONFIGS, &[], &text).is_empty());
         assert!(codes("base", &[], &text).is_empty());
@@ -338,7 +344,7 @@ mod tests {
                 codes(YUNIKORN_CONFIGS, &[], &[("service.policyGroup.gz", bytes.clone())]),
                 [(3040, true)]
             );
-            // Nobody reads these.
+            // Nobody reads these keys.
             assert!(codes(YUNIKORN_CONFIGS, &[], &[("notes.gz", bytes.clone())]).is_empty());
             assert!(codes("base", &[], &[("queues.yaml.gz", bytes)]).is_empty());
         }
@@ -357,7 +363,7 @@ mod tests {
         let hidden = found(YUNIKORN_DEFAULTS, &data, &[("queues.yaml.gz", gzip(GOOD))]);
         let [(3041, false, message, at)] = hidden.as_slice() else { panic!("{hidden:?}") };
         assert!(message.contains("hides `queues.yaml`") && at == "queues.yaml.gz", "{message} at {at}");
-        // Blanked, it is the built-in configuration.
+        // An empty text means the built-in configuration.
         let blanked = [("queues.yaml.bak", b"x".to_vec())];
         for (count, expected) in [(1, true), (0, false)] {
             let told = codes(YUNIKORN_CONFIGS, &data[..count], &blanked);

@@ -1,4 +1,4 @@
-//! What can only be told of all objects together: the plan's conditions, shown where their cause was written.
+//! Checks all objects together: conditions of the plan, shown where their cause is written.
 
 use std::collections::BTreeSet;
 
@@ -25,11 +25,12 @@ pub const FAIL_OPEN: Code = Code::new(6205, "fail-open");
 /// All codes of this module.
 pub const CODES: &[Code] = &[NOT_ACCEPTED, CONFIG_NOT_READY, WITHOUT_EFFECT, EXPIRED, FAIL_OPEN];
 
-/// Reasons that hold whatever the queues are.
+/// Reasons that do not depend on the queues.
 const BY_THEMSELVES: [Reason; 3] = [Reason::Invalid, Reason::Conflicted, Reason::Expired];
 
-/// The problems that the plan found, but for those that `told` names already: an object with an error of its own is not accepted
-/// because of it. Without a base that is in order, only what does not depend on one counts.
+/// Returns the problems that the plan found, except those that `told` names already: an object with an error
+/// of its own is not accepted because of it. Without a valid base, only problems that do not depend on it
+/// count.
 pub fn check(inputs: &Inputs, settled: &Settled, has_tree: bool, told: &[Finding]) -> Vec<Finding> {
     let told = Told::of(told);
     let statuses = objects(&settled.plan);
@@ -55,8 +56,8 @@ pub fn check(inputs: &Inputs, settled: &Settled, has_tree: bool, told: &[Finding
     found
 }
 
-/// The policies that judge the user of each pod where an application has one for a whole namespace. That is known where a ConfigMap of
-/// `YuniKorn` is among the files.
+/// Returns findings on policies that check the user of each pod although an application has one user for a
+/// whole namespace. That is known only if a ConfigMap of `YuniKorn` is among the files.
 fn shared_applications(inputs: &Inputs, settled: &Settled) -> Vec<Finding> {
     let known = [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS];
     if !inputs.of_kind(Kind::ConfigMap).any(|map| known.contains(&map.name.as_str())) {
@@ -73,7 +74,7 @@ fn shared_applications(inputs: &Inputs, settled: &Settled) -> Vec<Finding> {
     inputs.of_kind(Kind::AdmissionPolicy).filter_map(shared).collect()
 }
 
-/// The errors that were told before.
+/// Errors that were reported before.
 struct Told<'a> {
     objects: BTreeSet<&'a str>,
     any: bool,
@@ -88,7 +89,7 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// Whether the condition only repeats them.
+    /// Returns whether the condition only repeats one of them.
     fn explains(&self, condition: &Condition, object: Option<&Object>) -> bool {
         let invalid = condition.reason == Reason::Invalid.as_str();
         let base_invalid = condition.reason == Reason::BaseInvalid.as_str();
@@ -121,7 +122,7 @@ fn finding(
     }
 }
 
-/// The field that a condition is about.
+/// Returns the path of the field that a condition is about.
 fn place_of(object: &Object, condition: &Condition) -> Vec<Step> {
     let is = |reason: Reason| condition.reason == reason.as_str();
     let field: &[&str] = match object.kind {

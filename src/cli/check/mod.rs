@@ -1,9 +1,9 @@
-//! What is wrong with what was read, every finding where it was written.
+//! Checks the inputs, and shows every finding where its cause is written.
 //!
 //! * [`schema`]: objects of ours against their schema.
 //! * [`objects`]: objects of ours by what they mean.
 //! * [`config_maps`]: queues.yaml and the admission controller's keys.
-//! * [`cross`]: what can only be told of all of them together.
+//! * [`cross`]: findings that need all objects together.
 
 pub mod config_maps;
 pub mod cross;
@@ -13,7 +13,7 @@ pub mod schema;
 use super::input::object::Kind;
 use super::input::{Finding, Inputs};
 
-/// Everything that can be told about each object by itself, in the order of the texts.
+/// Returns all findings on each object by itself, in the order of the texts.
 pub fn each(inputs: &Inputs) -> Vec<Finding> {
     let mut findings = Vec::new();
     for object in &inputs.objects {
@@ -41,7 +41,7 @@ pub fn each(inputs: &Inputs) -> Vec<Finding> {
     findings
 }
 
-/// In the order of the texts; what is about no text in particular comes last. The same thing found twice is told once.
+/// Sorts findings in the order of the texts; findings without a text come last. Duplicates are removed.
 pub fn sort(findings: &mut Vec<Finding>) {
     let place = |finding: &Finding| {
         let span = finding.diagnostic.span.map_or(usize::MAX, |span| span.start);
@@ -82,7 +82,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is read, something is said about it: nothing panics, every place is in its text, and no error is without words.
+        /// Every input gets an answer: nothing panics, every span is inside its text, and every error has a
+        /// message.
         #[test]
         fn every_text_is_answered(text in any_text()) {
             let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text };

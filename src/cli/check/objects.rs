@@ -1,4 +1,5 @@
-//! Objects of ours: their schema, what the conversion asks, and what `YuniKorn` would make of the names in them.
+//! Checks objects of ours: their schema, the rules of the conversion, and `YuniKorn`'s reading of the names
+//! in them.
 
 use kube::core::DynamicObject;
 use serde_json::Value;
@@ -18,11 +19,11 @@ use yunikorn::right::Right;
 /// The fields of an `AdmissionPolicy` that hold regular expressions.
 const LISTS: [&str; 3] = ["systemUsers", "externalUsers", "externalGroups"];
 
-/// Everything wrong with an object, and everything in it that does not do what it seems to say.
+/// Returns all findings on an object, including parts that do not do what they seem to say.
 pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     let mut found = schema::check(object);
     let readable = found.is_empty();
-    // The conversion stops at what the schema has told better.
+    // The conversion stops at problems for which the schema has the better message.
     found.extend(
         refusals(object).into_iter().filter(|diagnostic| readable || diagnostic.code != convert::UNREADABLE),
     );
@@ -41,7 +42,7 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     found
 }
 
-/// What the conversion refuses, at the field it names.
+/// Returns the errors of the conversion, at the fields they name.
 fn refusals(object: &Object) -> Vec<Diagnostic> {
     let Ok(dynamic) = serde_json::from_value::<DynamicObject>(object.document.value.clone()) else {
         return Vec::new();
@@ -60,7 +61,8 @@ fn refusals(object: &Object) -> Vec<Diagnostic> {
     refused.into_iter().flatten().map(placed).collect()
 }
 
-/// The field that a finding of the conversion is about: the one its message starts with, or the one its rule is about.
+/// Returns the field that a finding of the conversion is about: the one its message starts with, or the one
+/// its rule is about.
 fn place_of(diagnostic: &Diagnostic) -> Vec<Step> {
     let field = match diagnostic.code {
         convert::NOT_THE_SINGLETON => "metadata.name",
@@ -77,7 +79,7 @@ fn place_of(diagnostic: &Diagnostic) -> Vec<Step> {
         .collect()
 }
 
-/// Whether the queue's path can be one.
+/// Checks the path of the queue.
 fn queue(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     let steps = path(&["spec", "queue"]);
     let text = object.document.value.pointer("/spec/queue").and_then(Value::as_str);
@@ -85,7 +87,7 @@ fn queue(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     within(inputs, &object.document, &steps, wrong.into_iter().collect())
 }
 
-/// Everything there is to say about the names of one right.
+/// Returns all findings on the names of one right.
 fn grant(inputs: &Inputs, object: &Object, right: &str) -> Vec<Diagnostic> {
     let Some(grant) = object.document.value.pointer(&format!("/spec/{right}")) else {
         return Vec::new();
@@ -109,7 +111,7 @@ fn grant(inputs: &Inputs, object: &Object, right: &str) -> Vec<Diagnostic> {
     found
 }
 
-/// The rights that are given to nobody without saying so.
+/// Returns findings on rights that name nobody without saying so.
 fn unnamed(object: &Object) -> Vec<Diagnostic> {
     let dynamic = serde_json::from_value::<DynamicObject>(object.document.value.clone()).ok();
     let Some(Ok(spec)) = dynamic.map(|dynamic| convert::queue_acl(&dynamic).spec) else { return Vec::new() };
@@ -123,13 +125,14 @@ fn unnamed(object: &Object) -> Vec<Diagnostic> {
     unnamed.collect()
 }
 
-/// What `YuniKorn` accepts and drops is a warning in its own configuration. An object must not promise it.
+/// Turns warnings about names that `YuniKorn` drops into errors, because an object must not promise access
+/// that is never given.
 fn binding(diagnostic: Diagnostic) -> Diagnostic {
     let drops = acl::codes::DROPS.contains(&diagnostic.code);
     Diagnostic { severity: if drops { Severity::Error } else { diagnostic.severity }, ..diagnostic }
 }
 
-/// Everything there is to say about the regular expressions of one field.
+/// Returns all findings on the regular expressions of one field.
 fn expressions(inputs: &Inputs, object: &Object, field: &str) -> Vec<Diagnostic> {
     let list = object.document.value.pointer(&format!("/spec/{field}")).and_then(Value::as_array);
     let mut found = Vec::new();
@@ -143,7 +146,7 @@ fn expressions(inputs: &Inputs, object: &Object, field: &str) -> Vec<Diagnostic>
     found
 }
 
-/// The expressions that trust more people than they name.
+/// Returns findings on expressions that trust more people than they name.
 fn trusting(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     let dynamic = serde_json::from_value::<DynamicObject>(object.document.value.clone()).ok();
     let Some(Ok(spec)) = dynamic.map(|dynamic| convert::admission_policy(&dynamic).spec) else {

@@ -1,7 +1,8 @@
-//! Objects of ours against the schema that the API server holds them to, with the place of every mistake.
+//! Checks objects of ours against the schema that the API server enforces, with the location of every
+//! mistake.
 //!
-//! The schema is the generated one (`api::crds`), so nothing is said twice. Its CEL rules are not evaluated here: what they ask, the conversion
-//! (`api::convert`) and `model` ask again, with more to say.
+//! The schema is the generated one (`api::crds`), so nothing is written twice. Its CEL rules are not
+//! evaluated here: the conversion (`api::convert`) and `model` check the same with better messages.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -27,10 +28,11 @@ pub const BAD_VALUE: Code = Code::new(6104, "bad-value");
 /// All codes of this module.
 pub const CODES: &[Code] = &[UNKNOWN_FIELD, MISSING_FIELD, WRONG_TYPE, BAD_VALUE];
 
-/// What the API server keeps besides what the schema names.
+/// Fields that the API server accepts besides those of the schema.
 const ENVELOPE: &[&str] = &["apiVersion", "kind", "metadata"];
 
-/// Everything in `object` that the schema of its kind refuses. `status` is not looked at: a manifest does not set it.
+/// Returns everything in `object` that the schema of its kind rejects. `status` is ignored, because manifests
+/// do not set it.
 pub fn check(object: &Object) -> Vec<Diagnostic> {
     let Some((_, schema)) = SCHEMAS.iter().find(|(kind, _)| *kind == object.kind) else {
         return Vec::new();
@@ -40,7 +42,7 @@ pub fn check(object: &Object) -> Vec<Diagnostic> {
     walk.found
 }
 
-/// The schema of each kind; making them costs more than using them.
+/// Schema of each kind, cached because building them costs more than using them.
 static SCHEMAS: LazyLock<Vec<(Kind, JSONSchemaProps)>> = LazyLock::new(|| {
     Kind::OURS.into_iter().filter_map(|kind| Some((kind, schema(kind.as_str())?))).collect()
 });
@@ -51,7 +53,7 @@ fn schema(kind: &str) -> Option<JSONSchemaProps> {
     let mut schema = version.schema?.open_api_v3_schema?;
     if let Some(properties) = &mut schema.properties {
         properties.remove("status");
-        // Known, and unchecked.
+        // A known field that is not checked.
         properties.insert("status".to_string(), JSONSchemaProps::default());
         for name in ENVELOPE {
             properties.entry((*name).to_string()).or_default();
@@ -72,7 +74,7 @@ impl Walk<'_> {
         self.found.push(Diagnostic { help, ..Diagnostic::error(code, message).at(at) });
     }
 
-    /// The path as people write it: `spec.submit.users[0]`.
+    /// Returns the path as people write it: `spec.submit.users[0]`.
     fn name(&self) -> String {
         let mut name = String::new();
         for step in &self.path {
@@ -135,7 +137,7 @@ impl Walk<'_> {
         for (name, value) in fields {
             let known = schema.properties.as_ref().and_then(|properties| properties.get(name));
             match (known, &schema.additional_properties) {
-                // The API server drops a field that is null, except from lists.
+                // The API server removes a field that is null, except from lists.
                 _ if value.is_null() && known.is_some() => {}
                 (Some(known), _) => self.inside(Step::Key(name.clone()), |walk| walk.value(known, value)),
                 (None, Some(JSONSchemaPropsOrBool::Schema(rest))) => {
@@ -280,7 +282,7 @@ mod tests {
     use crate::cli::input::Inputs;
     use crate::cli::input::source::Source;
 
-    /// Code, the text it points at, and whether the help holds a word, for each finding.
+    /// Returns the code, the text of the span, and the help of each finding.
     fn found(spec: &str) -> Vec<(u16, String, String)> {
         let text =
             format!("apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: a}}\n{spec}");

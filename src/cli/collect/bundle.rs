@@ -1,4 +1,4 @@
-//! The files of a bundle, within bounds, and the archive of them.
+//! Files of a bundle with their size limits, and the archive of them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,18 +11,18 @@ use serde_json::{Value, json};
 
 use super::redact;
 
-/// The largest file, in bytes.
+/// Maximum size of a file, in bytes.
 pub const FILE: usize = 4 << 20;
-/// All files together, in bytes.
+/// Maximum size of all files together, in bytes.
 pub const TOTAL: usize = 64 << 20;
-/// What could not be read is named up to this often.
+/// Maximum number of problems that are listed.
 const PROBLEMS: usize = 200;
 
-/// What was gathered.
+/// Collected files and problems.
 #[derive(Debug, Clone)]
 pub struct Bundle {
     files: BTreeMap<String, File>,
-    /// Bytes that one more file may have, and all of them together.
+    /// Maximum size of one more file, and of all further files together, in bytes.
     file: usize,
     left: usize,
     problems: Vec<Problem>,
@@ -37,36 +37,36 @@ impl Default for Bundle {
 #[derive(Debug, Clone)]
 struct File {
     content: String,
-    /// Whether something did not fit.
+    /// True if something did not fit.
     cut: bool,
 }
 
-/// What could not be read.
+/// Something that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// What.
+    /// The thing that could not be read.
     pub what: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
 impl Bundle {
-    /// One whose files have at most `file` bytes, and all together `total`.
+    /// Creates a bundle whose files have at most `file` bytes each, and `total` together.
     fn within(file: usize, total: usize) -> Self {
         Self { files: BTreeMap::new(), file, left: total, problems: Vec::new() }
     }
 
-    /// The paths of all files.
+    /// Returns the paths of all files.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    /// What could not be read.
+    /// Returns the problems.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Notes that something could not be read.
+    /// Adds a problem.
     pub fn problem(&mut self, what: impl Into<String>, why: impl std::fmt::Display) {
         if self.problems.len() < PROBLEMS {
             self.problems.push(Problem { what: what.into(), why: redact::text(&why.to_string()) });
@@ -78,7 +78,8 @@ impl Bundle {
         self.objects(path, std::slice::from_ref(object), 1);
     }
 
-    /// Adds objects, one JSON document after another, as many as there is room for. `total`: how many there are.
+    /// Adds objects as one JSON document after another, as many as fit. `total` is the number of objects that
+    /// exist.
     pub fn objects(&mut self, path: impl Into<String>, objects: &[impl Serialize], total: usize) {
         let room = self.room();
         let (mut content, mut kept) = (String::new(), 0_usize);
@@ -94,12 +95,12 @@ impl Bundle {
         self.put(path.into(), content, kept < total);
     }
 
-    /// Adds lines; of those that do not fit the last are kept.
+    /// Adds lines; if they do not fit, the last ones are kept.
     pub fn lines(&mut self, path: impl Into<String>, text: &str) {
         self.tail(path, text, false);
     }
 
-    /// Adds lines of which some may be missing already: `cut`.
+    /// Adds lines; `cut` is true if some are missing already.
     pub fn tail(&mut self, path: impl Into<String>, text: &str, cut: bool) {
         let text = redact::text(text);
         let room = self.room();
@@ -111,7 +112,7 @@ impl Bundle {
         self.put(path.into(), kept.to_owned(), cut || begin > 0);
     }
 
-    /// What the next file may have.
+    /// Returns the maximum size of the next file.
     fn room(&self) -> usize {
         self.file.min(self.left)
     }
@@ -121,7 +122,7 @@ impl Bundle {
         self.files.insert(path, File { content, cut });
     }
 
-    /// What is in it, and what is not.
+    /// Returns the list of files and problems.
     fn index(&self, now: Timestamp) -> Value {
         let files: Vec<Value> = self
             .files
@@ -131,10 +132,10 @@ impl Bundle {
         json!({"queuewarden": env!("CARGO_PKG_VERSION"), "collected": now.to_string(), "files": files, "problems": self.problems})
     }
 
-    /// All files in a folder, as .tar.gz.
+    /// Builds a .tar.gz with all files in a folder.
     ///
     /// # Errors
-    /// When a path is too long for an archive, which none is.
+    /// When a path is too long for an archive, which does not happen.
     pub fn archive(&self, folder: &str, now: Timestamp) -> io::Result<Vec<u8>> {
         let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
         let index = format!("{:#}\n", self.index(now));
@@ -156,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// The files of an archive.
+    /// Returns the files of an archive.
     fn unpacked(archive: &[u8]) -> BTreeMap<String, String> {
         let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(archive));
         let entries = archive.entries().unwrap().map(|entry| {

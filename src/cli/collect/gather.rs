@@ -1,4 +1,5 @@
-//! What a bundle is made of. What cannot be read is noted, and the rest is gathered all the same: whoever needs help has something broken.
+//! Collects the contents of a bundle. Failures are recorded and the rest is collected all the same, because a
+//! bundle is needed when something is broken.
 
 use std::fmt::Debug;
 
@@ -31,19 +32,19 @@ use queuewarden_api::API_VERSION;
 use queuewarden_api::crd::crds;
 use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
-/// Objects of one list.
+/// Maximum number of objects in one list.
 const OBJECTS: u32 = 5000;
-/// Events of one namespace.
+/// Maximum number of events of one namespace.
 const EVENTS: u32 = 500;
-/// Pods whose logs and metrics are read.
+/// Maximum number of pods whose logs and metrics are read.
 const PODS: usize = 6;
-/// Lines of one log.
+/// Maximum number of lines of one log.
 const LINES: i64 = 5000;
-/// Pods of queuewarden, and of YuniKorn as its Helm chart labels them.
+/// Labels of queuewarden's pods, and of YuniKorn's as its Helm chart sets them.
 const OURS: &str = "app.kubernetes.io/name=queuewarden";
 const YUNIKORN: &str = "app=yunikorn";
 
-/// Gathers all of it, as it is at `now`.
+/// Collects everything as it is at `now`.
 pub fn gather(installed: &Installed, reach: &ReachArgs, logs: bool, now: Timestamp) -> Bundle {
     let mut bundle = Bundle::default();
     bundle.object("status.json", &status::look(installed, reach));
@@ -66,7 +67,7 @@ pub fn gather(installed: &Installed, reach: &ReachArgs, logs: bool, now: Timesta
     bundle
 }
 
-/// The objects of ours, with who wrote what in them.
+/// Collects the objects of ours, with their managed fields.
 async fn ours(client: &Client, bundle: &mut Bundle) {
     for kind in Kind::ALL {
         let path = format!("objects/{}.json", kind.plural());
@@ -74,7 +75,7 @@ async fn ours(client: &Client, bundle: &mut Bundle) {
     }
 }
 
-/// The ConfigMaps, and what the scheduler says that it runs.
+/// Collects the ConfigMaps, and the configuration that the scheduler runs.
 async fn yunikorn(client: &Client, installed: &Installed, reach: &ReachArgs, bundle: &mut Bundle) {
     let spec = &installed.spec;
     let mut names = vec![YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS, &spec.base_config_map, &spec.output_config_map];
@@ -89,7 +90,7 @@ async fn yunikorn(client: &Client, installed: &Installed, reach: &ReachArgs, bun
     }
 }
 
-/// What makes the API server serve our kinds, and knock at the doors.
+/// Collects the objects by which the API server serves our kinds and calls the webhooks.
 async fn cluster(client: &Client, bundle: &mut Bundle) {
     match call(client.apiserver_version()).await {
         Ok(version) => bundle.object("cluster/version.json", &version),
@@ -107,13 +108,13 @@ async fn cluster(client: &Client, bundle: &mut Bundle) {
     global::<APIService>(client, API_SERVICE, bundle).await;
 }
 
-/// The Deployment and the Lease.
+/// Collects the Deployment and the Lease.
 async fn running(client: &Client, namespace: &str, bundle: &mut Bundle) {
     one::<Deployment>(client, namespace, NAME, "operator/deployment.json".to_owned(), bundle).await;
     one::<Lease>(client, namespace, NAME, "operator/lease.json".to_owned(), bundle).await;
 }
 
-/// Pods with their logs; of ours also the logs before the last restart, and metrics.
+/// Collects pods with their logs; for queuewarden also the logs before the last restart, and metrics.
 async fn pods(client: &Client, namespace: &str, labels: &str, folder: &str, bundle: &mut Bundle) {
     let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let selected = ListParams::default().labels(labels).limit(OBJECTS);
@@ -153,7 +154,7 @@ async fn log(api: &Api<Pod>, pod: &str, container: &str, previous: bool, folder:
     }
 }
 
-/// The last lines of a log, and whether there may be more of it.
+/// Returns the last lines of a log, and whether there may be more.
 async fn last(
     api: &Api<Pod>,
     pod: &str,
@@ -180,17 +181,17 @@ async fn last(
             let cut = full || is_cut(&text, lines);
             return Ok((text, cut));
         }
-        // The bytes are counted from the first of these lines: too many of them, and the newest are missing.
+        // The byte limit counts from the first of these lines, so with too many lines the newest are missing.
         lines /= 8;
     }
 }
 
-/// Whether a log may have more than the lines that were asked for.
+/// Returns whether a log may have more than the requested lines.
 fn is_cut(text: &str, asked: i64) -> bool {
     i64::try_from(text.lines().count()).unwrap_or(i64::MAX) >= asked
 }
 
-/// Through the API server, as port 8080 is not open to the outside.
+/// Collects metrics through the API server, because port 8080 is not reachable from outside.
 async fn metrics(client: &Client, namespace: &str, pod: &str, bundle: &mut Bundle) {
     let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}:8080/proxy/metrics");
     let read = async {
@@ -211,7 +212,8 @@ async fn metrics(client: &Client, namespace: &str, pod: &str, bundle: &mut Bundl
     }
 }
 
-/// Events about the objects of ours, which are in namespace default, and those of queuewarden's own namespace.
+/// Collects events about the objects of ours, which are in namespace default, and those of queuewarden's own
+/// namespace.
 async fn events(client: &Client, namespace: &str, bundle: &mut Bundle) {
     for place in ["default", namespace] {
         let api: Api<Event> = Api::namespaced(client.clone(), place);
@@ -226,7 +228,7 @@ async fn events(client: &Client, namespace: &str, bundle: &mut Bundle) {
     }
 }
 
-/// One object of a namespace, if it is there.
+/// Collects one object of a namespace, or records that it is missing.
 async fn one<K>(client: &Client, namespace: &str, name: &str, path: String, bundle: &mut Bundle)
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -243,7 +245,7 @@ where
     }
 }
 
-/// One object of the cluster; that it is not there is in `check.json`.
+/// Collects one cluster-scoped object; a missing one is reported in `check.json`.
 async fn global<K>(client: &Client, name: &str, bundle: &mut Bundle)
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + Debug,
@@ -256,7 +258,7 @@ where
     }
 }
 
-/// A list that was read, or why it was not.
+/// Adds a list, or the reason why it could not be read.
 fn put<K: Clone + Serialize>(bundle: &mut Bundle, path: String, list: Result<ObjectList<K>, call::Error>) {
     match list {
         Ok(list) => bundle.objects(path, &list.items, total(&list)),
@@ -264,7 +266,8 @@ fn put<K: Clone + Serialize>(bundle: &mut Bundle, path: String, list: Result<Obj
     }
 }
 
-/// How many there are, as far as the API server says: with a selector it counts none of the rest, and says only that there is one.
+/// Returns the number of objects as far as the API server reports it: with a selector it does not count the
+/// rest, and only says that there are more.
 fn total<K: Clone>(list: &ObjectList<K>) -> usize {
     let unread = list.metadata.continue_.as_deref().is_some_and(|next| !next.is_empty());
     let counted = list.metadata.remaining_item_count.and_then(|count| usize::try_from(count).ok());

@@ -1,9 +1,10 @@
-//! `queuewarden collect`: what somebody needs who is asked for help, in one archive, and no secrets.
+//! `queuewarden collect`: gathers a support bundle without secrets in one archive.
 //!
-//! Secrets are never asked for. What is collected is a list of kinds, not whatever there is; and every text goes through [`redact`], because
-//! people write passwords where they do not belong. Every part is bounded.
+//! Secrets are never read. The kinds to collect are listed explicitly, and every text goes through
+//! [`redact`], because people write passwords where they do not belong. Every part has a size limit.
 //!
-//! * [`gather`]: what is read; [`bundle`]: the files and their bounds, as an archive; [`redact`]: what is left out of them.
+//! * [`gather`]: reads the contents; [`bundle`]: the files, their limits, and the archive; [`redact`]:
+//!   removes secrets.
 
 pub mod bundle;
 pub mod gather;
@@ -18,17 +19,18 @@ use super::console::Console;
 use super::installed::ReachArgs;
 use super::{Exit, Failure, clock};
 
-/// Gathers a support bundle: the objects of ours, YuniKorn's ConfigMaps, what the scheduler runs, `status`, `check`, pods, events, logs and
-/// metrics, as a .tar.gz. Secrets are never read, and tokens, keys and environment variables are left out of the rest. Names of
-/// users, groups and queues are in it: look at it before you pass it on.
+/// Gather a support bundle as a .tar.gz: queuewarden's objects, YuniKorn's ConfigMaps, the configuration that
+/// the scheduler runs, `status`, `check`, pods, events, logs and metrics. Secrets are never read, and tokens,
+/// keys and environment variables are removed from the rest. The bundle contains names of users, groups and
+/// queues: review it before you pass it on.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     reach: ReachArgs,
-    /// Where to write it; - is standard output [default: queuewarden-TIME.tar.gz]
+    /// File to write, or - for standard output [default: queuewarden-TIME.tar.gz]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Without the logs of queuewarden and of YuniKorn's scheduler
+    /// Leave out the logs of queuewarden and of YuniKorn's scheduler
     #[arg(long)]
     no_logs: bool,
 }
@@ -36,7 +38,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no way to a cluster, or the file is there already or cannot be written.
+/// When the cluster cannot be reached, or the file is there already or cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let installed = args.reach.open()?;
     installed.notes.tell(console);
@@ -47,7 +49,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let archive = bundle.archive(&folder, now).map_err(failed)?;
     let path = args.output.clone().unwrap_or_else(|| format!("{folder}.tar.gz").into());
     if path.as_os_str() == "-" {
-        // Also where the pipe is closed: a part of an archive is none.
+        // Fails on a closed pipe, too, because a part of an archive is of no use.
         let lost = |error| Failure::Output(format!("cannot write the archive to standard output: {error}"));
         let mut stdout = std::io::stdout().lock();
         stdout.write_all(&archive).and_then(|()| stdout.flush()).map_err(lost)?;
@@ -57,13 +59,14 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
     let (files, problems) = (bundle.files().count(), bundle.problems().len());
     console.note(&format!(
-        "{files} files, {} KiB; {problems} things could not be read, index.json names them; it holds names of users, groups and queues",
+        "{files} files, {} KiB; {problems} things could not be read, index.json names them; it holds names \
+        of users, groups and queues",
         archive.len().div_ceil(1024)
     ));
     Ok(Exit::Clean)
 }
 
-/// Only its owner may read it, and nothing is replaced.
+/// Writes a new file that only its owner can read; never replaces one.
 fn write(path: &Path, archive: &[u8]) -> Result<(), Failure> {
     let failed =
         |error: std::io::Error| Failure::Output(format!("cannot write to `{}`: {error}", path.display()));

@@ -1,5 +1,6 @@
-//! What a bundle does not say: tokens, private keys, passwords, and the values of environment variables. It leaves out too much rather than
-//! too little, for whoever reads the bundle needs to know that something is set, not to what.
+//! Removes secrets from a bundle: tokens, private keys, passwords, and the values of environment variables.
+//! It removes too much rather than too little, because readers of the bundle need to know that something is
+//! set, but not its value.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -7,26 +8,27 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-/// What stands in the place of what was left out.
+/// Replacement for removed text.
 const LEFT_OUT: &str = "<left-out>";
-/// Annotations that repeat an object as it was applied, in a form that is not looked through.
+/// Annotations that repeat an applied object in a form that is not searched for secrets.
 const REPEATED: [&str; 2] =
     ["kubectl.kubernetes.io/last-applied-configuration", "meta.helm.sh/release-values"];
 
-/// How a name ends whose value is a secret.
+/// Pattern for the end of a name whose value is a secret.
 const NAMES: &str = r"(?:passwords?|passwd|passphrase|pwd|[-_.]pass|token|credentials?|(?:secret|api|access|private|signing|encryption)[-_.]?key|(?:client|shared|signing|webhook)[-_.]?secret)";
-/// Names inside a value, as in `credentials: {"password": …`: it goes on behind them.
+/// Pattern for names inside a value, as in `credentials: {"password": …`: the value comes after them.
 const INSIDE: &str = r#"(?:(?:[^\s"'\\\[]\S*)?[:=]\s*|\\*["'][^"'\\]*\\*["']\s*[:=]\s*)*"#;
-/// A value: in quotes up to the end of them, also where the whole is itself in quotes; a list; a block of YAML; or up to a blank.
+/// Pattern for a value: in quotes up to their end, also if the whole is itself in quotes; a list; a block of
+/// YAML; or up to a space or line break.
 const VALUE: &str = r#"(?:(\\*')(?:[^']|'')*(?:(')|\z)|(\\+")(?:[^"\\]|\\\\(?:\\.)?|\\[^"\\])*(?:(\\?")|\\?\z)|(")(?:[^"\\]|\\.)*(?:(")|\\?\z)|\[[^\]]*\]?\S*|[|>][-+0-9]*[ \t]*(?:\r?\n[ \t][^\n]*)+|\S+)"#;
 
-/// Names of fields, flags and headers whose values are left out.
+/// Names of fields, flags and headers whose values are removed.
 static NAMED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(&format!("(?i)(?:{NAMES}|^pass|authorization|cookie)$")).ok());
 
-/// Each pattern with what takes its place.
+/// Patterns with their replacements.
 static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-    // A flag, or a name and what separates it from its value.
+    // A flag, or a name with the separator before its value.
     let named = format!(
         r#"(?is)((?:^|[\s"'])--?[a-z0-9_.-]*{NAMES}\s+|\b[a-z0-9_.-]*{NAMES}\\*["']?\s*[:=]\s*){INSIDE}{VALUE}"#
     );
@@ -39,14 +41,14 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?", "<left-out>"),
         (r"(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{6,}", "$1 <left-out>"),
         (named.as_str(), "${1}${2}${4}${6}<left-out>${3}${5}${7}"),
-        // Up to the last @, as people write passwords with an @ and a / in them.
+        // Matches up to the last @, because some passwords contain an @ and a /.
         (r#"(://)[^/\s:@"]*:[^\s"]*@"#, "${1}<left-out>@"),
     ];
-    // They are constants, and a test compiles each.
+    // These are constants, and a test compiles each.
     patterns.into_iter().filter_map(|(pattern, by)| Some((Regex::new(pattern).ok()?, by))).collect()
 });
 
-/// A text without what must not be said.
+/// Returns a text without secrets.
 pub fn text(text: &str) -> String {
     let mut shown = Cow::Borrowed(text);
     for (pattern, by) in PATTERNS.iter() {
@@ -57,8 +59,8 @@ pub fn text(text: &str) -> String {
     shown.into_owned()
 }
 
-/// An object without what must not be said: every text in it, the values of secret names, flags and headers and of environment variables,
-/// and annotations that repeat the object.
+/// Returns an object without secrets: redacts every text in it, removes the values of secret names, flags and
+/// headers and of environment variables, and removes annotations that repeat the object.
 pub fn object(value: Value) -> Value {
     match value {
         Value::String(content) => Value::String(text(&content)),
@@ -79,7 +81,7 @@ pub fn object(value: Value) -> Value {
     }
 }
 
-/// `named`: the object that the field is in has a `name` that says that its `value` is a secret.
+/// Redacts a field. `named` is true if the enclosing object has a `name` that makes its `value` a secret.
 fn field(name: String, value: Value, named: bool) -> Option<(String, Value)> {
     if REPEATED.contains(&name.as_str()) {
         return None;
@@ -97,7 +99,7 @@ fn is_secret(name: &str) -> bool {
     NAMED.as_ref().is_none_or(|named| named.is_match(name))
 }
 
-/// The value of a secret name: no text of it stays. What is no text says only how it is used.
+/// Removes every text from the value of a secret name. Other values only say how it is used.
 fn hidden(value: Value) -> Value {
     match value {
         Value::String(_) => LEFT_OUT.into(),
@@ -106,7 +108,7 @@ fn hidden(value: Value) -> Value {
     }
 }
 
-/// An environment variable keeps its name, and where its value comes from.
+/// Redacts an environment variable; its name and the source of its value stay.
 fn variable(variable: Value) -> Value {
     let Value::Object(mut fields) = variable else { return object(variable) };
     if let Some(value) = fields.get_mut("value") {
@@ -226,7 +228,7 @@ mod tests {
     }
 
     proptest! {
-        /// Wherever it stands and whatever stands around it.
+        /// The token is removed in any surroundings.
         #[test]
         fn no_token_gets_through(before in r"[ -~\n]{0,40}", after in "[^A-Za-z0-9_.-][ -~\n]{0,40}") {
             let said = text(&format!("{before} {TOKEN}{after}"));

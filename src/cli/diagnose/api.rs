@@ -1,4 +1,4 @@
-//! The API server, and the definitions of our kinds.
+//! Checks the API server, and the definitions of our kinds.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, Client};
@@ -21,7 +21,7 @@ pub(super) async fn check(client: &Client, server: &str) -> Vec<Line> {
     vec![version, definitions(client).await]
 }
 
-/// Whether each of our kinds is served as this program has it.
+/// Checks that each of our kinds is served as this program defines it.
 async fn definitions(client: &Client) -> Line {
     let installed: Api<CustomResourceDefinition> = Api::all(client.clone());
     let (mut missing, mut other, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
@@ -66,7 +66,7 @@ fn is_established(definition: &CustomResourceDefinition) -> bool {
     established("Established") && !established("Terminating")
 }
 
-/// The versions with their schemas, as JSON: what else the API server fills in says nothing.
+/// Returns the versions with their schemas, as JSON; other fields that the API server fills in are ignored.
 fn schemas(definition: &CustomResourceDefinition) -> Vec<(String, Value)> {
     let versions = definition.spec.versions.iter();
     versions

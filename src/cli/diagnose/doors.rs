@@ -1,5 +1,5 @@
-//! What makes the API server knock at queuewarden's doors: the webhooks and the served API that are installed, the authorities that it
-//! trusts there, whether anybody stands behind the Services, and whether a request goes through.
+//! Checks the way from the API server to queuewarden's endpoints: the installed webhooks and the served API,
+//! their certificate authorities, ready pods for the Services, and a request as a test.
 
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
@@ -22,28 +22,28 @@ const SERVED: &str = "served-api";
 const AUTHORITIES: &str = "authorities";
 const BEHIND: &str = "endpoints";
 const ANSWERS: &str = "webhook-answers";
-/// An authority that ends sooner should have been followed by the next.
+/// Remaining time of an authority, in seconds, below which the next one should be in place.
 const SOON: i64 = 7 * 24 * 3600;
-/// The webhook that is asked about changes of our own kinds; others answer in the same words.
+/// The webhook that checks changes of our own kinds; the others answer in the same way.
 const VALIDATES: &str = "validate.queuewarden.dev";
-/// The object that the webhook is asked about: it is not written.
+/// Name of the object in the test request; it is not written.
 const PROBE: &str = "queuewarden-check";
 
-/// What is known of one door.
+/// An endpoint of queuewarden as the API server knows it.
 struct Door {
-    /// Kind and name of what names it.
+    /// Kind and name of the object that configures it.
     by: String,
-    /// What the API server trusts.
+    /// Certificate authorities that the API server trusts.
     bundle: Option<ByteString>,
-    /// Whether it trusts anybody, and takes no bundle (`insecureSkipTLSVerify`).
+    /// True if the API server trusts any certificate and takes no bundle (`insecureSkipTLSVerify`).
     blind: bool,
-    /// Namespace and name of the Service behind it; `None`: it is a URL.
+    /// Namespace and name of its Service; `None` if it is a URL.
     service: Option<(String, String)>,
-    /// Whether requests fail where it does not answer.
+    /// True if requests fail when it does not answer.
     strict: bool,
 }
 
-/// The lines, and whether any door is used.
+/// Returns the lines, and whether any endpoint is used.
 pub(super) async fn check(client: &Client, now: Timestamp) -> (Vec<Line>, bool) {
     let (doors, validates) = match webhooks(client).await {
         Ok(found) => found,
@@ -74,7 +74,7 @@ pub(super) async fn check(client: &Client, now: Timestamp) -> (Vec<Line>, bool) 
     (lines, !doors.is_empty())
 }
 
-/// The doors of all webhooks of ours, and whether changes of our own kinds are among what they are asked about.
+/// Returns the endpoints of all our webhooks, and whether one of them checks changes of our own kinds.
 async fn webhooks(client: &Client) -> Result<(Vec<Door>, bool), call::Error> {
     let (mut doors, mut validates) = (Vec::new(), false);
     let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
@@ -109,12 +109,12 @@ fn door(by: String, config: WebhookClientConfig, policy: Option<String>) -> Door
         bundle: config.ca_bundle,
         blind: false,
         service: config.service.map(|service| (service.namespace, service.name)),
-        // Left out means Fail.
+        // The default is Fail.
         strict: policy.is_none_or(|policy| policy == "Fail"),
     }
 }
 
-/// What the API server says about the served API.
+/// Checks the served API by its conditions in the API server.
 async fn served(client: &Client) -> (Vec<Line>, Option<Door>) {
     let services: Api<APIService> = Api::all(client.clone());
     let found = match call(services.get_opt(API_SERVICE)).await {
@@ -151,10 +151,11 @@ async fn served(client: &Client) -> (Vec<Line>, Option<Door>) {
     (vec![line], door)
 }
 
-/// Whether every bundle has an authority that is valid, and all of them have the same.
+/// Checks that every bundle has a valid authority, and that all bundles are the same.
 fn authorities(doors: &[Door], now: Timestamp) -> Line {
     let doors: Vec<&Door> = doors.iter().filter(|door| !door.blind).collect();
-    let restart = "Deployment queuewarden-certificates writes it as soon as it runs and may patch that object (manifests/doors); with --tls-cert-file it is yours to write, or cert-manager's";
+    let restart = "Deployment queuewarden-certificates writes it as soon as it runs and may patch that \
+        object (manifests/doors); with --tls-cert-file it is yours to write, or cert-manager's";
     let mut ends: Vec<Timestamp> = Vec::new();
     for door in &doors {
         let pem = door.bundle.as_ref().map(|bundle| bundle.0.as_slice()).unwrap_or_default();
@@ -192,7 +193,7 @@ fn authorities(doors: &[Door], now: Timestamp) -> Line {
     Line::ok(AUTHORITIES, found)
 }
 
-/// When the last of the certificates in a PEM text ends; `None` where there is none.
+/// Returns the end of the certificate in a PEM text that ends last; `None` if there is none.
 fn valid_until(pem: &[u8]) -> Option<Timestamp> {
     let found = pem::parse_many(pem).ok()?;
     let ends = found.iter().filter_map(|block| {
@@ -202,7 +203,7 @@ fn valid_until(pem: &[u8]) -> Option<Timestamp> {
     ends.max()
 }
 
-/// Whether somebody stands behind each Service.
+/// Checks that each Service has a ready endpoint.
 async fn behind(client: &Client, doors: &[Door]) -> Line {
     let mut services: Vec<&(String, String)> =
         doors.iter().filter_map(|door| door.service.as_ref()).collect();
@@ -230,7 +231,7 @@ async fn behind(client: &Client, doors: &[Door]) -> Line {
     worst
 }
 
-/// Nobody stands behind a Service: what the strict doors of it are asked about is refused.
+/// Reports a Service without a ready endpoint: requests to its strict webhooks are rejected.
 fn nobody(service: &(String, String), doors: &[Door]) -> Line {
     let (namespace, name) = service;
     let found = format!("nobody stands behind Service {namespace}/{name}");
@@ -249,14 +250,14 @@ fn nobody(service: &(String, String), doors: &[Door]) -> Line {
 }
 
 fn has_ready(slice: &EndpointSlice) -> bool {
-    // Unknown is to be read as ready.
+    // Kubernetes treats an unknown state as ready.
     slice
         .endpoints
         .iter()
         .any(|endpoint| endpoint.conditions.as_ref().is_none_or(|conditions| conditions.ready != Some(false)))
 }
 
-/// Asks the API server to create an object and not to write it: that goes through the webhook.
+/// Creates an object in a dry run, which goes through the webhook.
 async fn answers(client: &Client) -> Line {
     let kind = Kind::QueueAcl;
     let object = json!({
@@ -271,7 +272,7 @@ async fn answers(client: &Client) -> Line {
     judge(call(kind.api(client.clone()).create(&dry, &object)).await.map(drop))
 }
 
-/// A refusal in the webhook's words is an answer of it, too.
+/// Evaluates the result of the dry run. A rejection by the webhook itself is an answer, too.
 fn judge(asked: Result<(), call::Error>) -> Line {
     let fine = Line::ok(ANSWERS, "a QueueAcl that was only tried went through the webhook");
     let silent = format!("failed calling webhook \"{VALIDATES}\"");
@@ -281,10 +282,11 @@ fn judge(asked: Result<(), call::Error>) -> Line {
         Err(call::Error::Refused { message, .. }) if message.contains(&silent) => Line::fail(
             ANSWERS,
             message,
-            "look at the lines above: the authorities, who stands behind the Service; then at network policies between the API server and the operator's port",
+            "look at the lines above: the authorities, who stands behind the Service; then at network \
+            policies between the API server and the operator's port",
         ),
         Err(call::Error::Refused { message, .. }) if message.contains(&denied) => fine,
-        // The API server's own no, before any webhook was asked, or that of somebody else's webhook.
+        // The API server itself, or somebody else's webhook, rejected the request before ours was called.
         Err(error) => Line::unknown(ANSWERS, "whether the webhook answers", &error),
     }
 }

@@ -1,14 +1,14 @@
-//! `queuewarden check`: what is wrong with an installation, and what to do about it. (The modules that `validate` is made of are
-//! called [`super::check`].)
+//! `queuewarden check`: finds problems of an installation, and says how to fix them. (The modules behind
+//! `validate` are in [`super::check`].)
 //!
-//! Each line has a name of its own that stays the same, a level, what was found, and what to do. What may not be looked at is a warning: it is
-//! neither in order nor broken.
+//! Each line has a stable name, a level, a finding, and a remedy. Something that may not be read is a
+//! warning, because it is neither in order nor broken.
 //!
 //! * [`api`]: the API server and the definitions of our kinds.
-//! * [`rights`]: what the operator's `ServiceAccount` may do.
+//! * [`rights`]: the rights of the operator's `ServiceAccount`.
 //! * [`running`]: the Deployment and the Lease.
-//! * [`doors`]: webhooks, the served API, and the certificates that the API server trusts there.
-//! * [`written`]: the `YuniKornConfig`, the ConfigMaps, who owns them, and whether the scheduler runs them.
+//! * [`doors`]: webhooks, the served API, and the certificates that the API server trusts for them.
+//! * [`written`]: the `YuniKornConfig`, the ConfigMaps, their owners, and whether the scheduler runs them.
 
 pub mod api;
 pub mod doors;
@@ -27,87 +27,88 @@ use super::status::EXIT_CODES;
 use super::{Exit, Failure, clock};
 use queuewarden_api::answer::VERSION;
 
-/// Checks an installation: the API server, the definitions, rights, replicas, webhooks and their certificates, what is written, who owns
-/// it, and whether the scheduler runs it. Says what to do about each thing that is not in order. Nothing is changed.
+/// Check an installation: the API server, the definitions, rights, replicas, webhooks and their certificates,
+/// the ConfigMaps and their owners, and whether the scheduler runs them. Prints a remedy for each problem.
+/// Changes nothing
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
     #[command(flatten)]
     reach: ReachArgs,
-    /// Let warnings count as failures
+    /// Treat warnings as failures
     #[arg(long)]
     strict: bool,
-    /// Show only what is not in order
+    /// Show only problems
     #[arg(short, long)]
     quiet: bool,
-    /// How to show it
+    /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: AnswerFormat,
 }
 
-/// How a check ended.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// In order.
     Ok,
-    /// Worth a look, or not known.
+    /// Worth a look, or unknown.
     Warn,
     /// Broken.
     Fail,
 }
 
-/// One line.
+/// A line of the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Line {
-    /// What was checked: a name that stays the same.
+    /// The check; its name is stable.
     pub check: &'static str,
-    /// How it ended.
+    /// The result.
     pub level: Level,
-    /// What was found.
+    /// The finding.
     pub found: String,
-    /// What to do; absent where nothing is to be done.
+    /// The remedy; absent if nothing is to be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
 
 impl Line {
-    /// In order.
+    /// Creates a line for a check that is in order.
     pub fn ok(check: &'static str, found: impl Into<String>) -> Self {
         Self { check, level: Level::Ok, found: found.into(), remedy: None }
     }
 
-    /// Worth a look.
+    /// Creates a line for a finding that is worth a look.
     pub fn warn(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { check, level: Level::Warn, found: found.into(), remedy: Some(remedy.into()) }
     }
 
-    /// Broken.
+    /// Creates a line for something that is broken.
     pub fn fail(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { level: Level::Fail, ..Self::warn(check, found, remedy) }
     }
 
-    /// Nobody knows, because it may not be looked at, or there is no answer.
+    /// Creates a line for something unknown, because it may not be read, or there is no answer.
     pub fn unknown(check: &'static str, what: &str, error: &impl std::fmt::Display) -> Self {
         Self::warn(check, format!("{what} is not known: {error}"), "run this as somebody who may read it")
     }
 }
 
-/// What `check -o json` prints.
+/// Output of `check -o json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CheckAnswer {
     /// The version of this format: 1.
     pub version: u32,
     /// The worst level of all lines.
     pub level: Level,
-    /// The lines, in the order in which to read them.
+    /// The lines, in the order to read them.
     pub checks: Vec<Line>,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no way to a cluster, or nobody takes the output.
+/// When the cluster cannot be reached, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let installed = args.reach.open()?;
     installed.notes.tell(console);
@@ -117,7 +118,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::yes(answer.level < bad))
 }
 
-/// Checks everything. What cannot be read is a line, not an error.
+/// Runs all checks. Something that cannot be read makes a line, not an error.
 pub fn diagnose(installed: &Installed, reach: &ReachArgs) -> CheckAnswer {
     let mut notes = Notes::default();
     let checks: Vec<Line> = installed.cluster.run(async |client| {
@@ -147,7 +148,7 @@ pub fn diagnose(installed: &Installed, reach: &ReachArgs) -> CheckAnswer {
     }
 }
 
-/// For people: a line for each check, and below it what to do.
+/// Formats the answer for people: a line for each check, with its remedy below.
 fn text(answer: &CheckAnswer, quiet: bool) -> String {
     let shown: Vec<&Line> = answer.checks.iter().filter(|line| !quiet || line.level > Level::Ok).collect();
     let width = shown.iter().map(|line| line.check.len()).max().unwrap_or_default();

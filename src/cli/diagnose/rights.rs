@@ -1,6 +1,7 @@
-//! Whether the operator's `ServiceAccount` may do what it needs to. What that is stands in `manifests/rbac.yaml` and, for the doors, in
-//! `manifests/doors/rbac.yaml`, with reasons; a test compares them with the table in [`needed`]. Not every installation needs all of them, and
-//! one that gives fewer is not told to give more.
+//! Checks that the operator's `ServiceAccount` has the rights it needs. These are in `manifests/rbac.yaml`
+//! and, for the webhooks, in `manifests/doors/rbac.yaml`, with reasons; a test compares them with the table
+//! in [`needed`]. Not every installation needs all of them, and an installation that grants fewer is not
+//! advised to grant more.
 
 mod needed;
 
@@ -17,39 +18,39 @@ use crate::operator::call::{self, call};
 use queuewarden_plan::snapshot::{Adoption, ConfigSpec, YUNIKORN_DEFAULTS};
 
 const RIGHTS: &str = "rights";
-/// Questions under way at one time.
+/// Maximum number of parallel reviews.
 const CONCURRENCY: usize = 8;
-/// Missing rights that are named.
+/// Maximum number of missing rights that are named.
 const NAMED: usize = 6;
 
-/// What of an installation decides which rights it needs.
+/// Parts of an installation that decide which rights it needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting<'s> {
-    /// The namespace that it runs in.
+    /// Namespace of the operator.
     pub(super) namespace: &'s str,
-    /// What its `YuniKornConfig` says.
+    /// Settings of its `YuniKornConfig`.
     pub(super) spec: &'s ConfigSpec,
-    /// Whether any door is used.
+    /// True if any webhook or the served API is used.
     pub(super) doors: bool,
-    /// Whether the output ConfigMap is there; `None`: nobody knows.
+    /// True if the output ConfigMap exists; `None` if unknown.
     pub(super) output: Option<bool>,
-    /// Whether its certificate is mounted, and somebody else's to keep; `None`: nobody knows.
+    /// True if its certificate is mounted, and managed by somebody else; `None` if unknown.
     pub(super) mounted: Option<bool>,
 }
 
-/// Whether the `ServiceAccount` may do something.
+/// A right to check by an access review.
 struct Question {
     right: &'static Needed,
     asked: ResourceAttributes,
 }
 
 impl Setting<'_> {
-    /// Whether it needs a right; `None`: nobody knows.
+    /// Returns whether the installation needs a right; `None` if unknown.
     fn needs(&self, right: &Needed) -> Option<bool> {
         match right.purpose {
             _ if right.doors && !self.doors => Some(false),
             Purpose::Work => Some(true),
-            // Import makes a base, and Force a copy of what it replaces.
+            // Import creates a base, and Force a copy of the text it replaces.
             Purpose::Creation if self.spec.adoption != Adoption::IfUnowned => Some(true),
             Purpose::Creation => self.output.map(|there| !there),
             Purpose::Certificate | Purpose::Keeping => self.mounted.map(|mounted| !mounted),
@@ -60,13 +61,13 @@ impl Setting<'_> {
         format!("system:serviceaccount:{}:{NAME}", self.namespace)
     }
 
-    /// The account that needs a right.
+    /// Returns the account that needs a right.
     fn needed_by(&self, right: &Needed) -> String {
         let keeper = if right.purpose == Purpose::Keeping { "-certificates" } else { "" };
         format!("{}{keeper}", self.user())
     }
 
-    /// One question for each verb, resource and name of what it needs, or may need.
+    /// Returns one question for each verb, resource and name of the rights that are, or may be, needed.
     fn questions(&self) -> Vec<Question> {
         let mut questions = Vec::new();
         for right in NEEDED.iter().filter(|right| self.needs(right) != Some(false)) {
@@ -100,7 +101,7 @@ impl Setting<'_> {
         questions
     }
 
-    /// The line about so many questions, of which these were answered with no.
+    /// Creates the line for `asked` questions, of which those in `missing` were denied.
     fn judge(&self, asked: usize, missing: &[Question]) -> Line {
         let user = self.user();
         if missing.is_empty() {
@@ -117,13 +118,15 @@ impl Setting<'_> {
             return Line::warn(
                 RIGHTS,
                 format!("{found}; whether it needs to is not known"),
-                "run this as somebody who may read the operator's Deployment, in the namespace that --namespace names, and YuniKorn's ConfigMaps",
+                "run this as somebody who may read the operator's Deployment, in the namespace that \
+                --namespace names, and YuniKorn's ConfigMaps",
             );
         }
         Line::fail(RIGHTS, found, self.remedy(&sure))
     }
 
-    /// What to do about rights that are missing. The files may hold more than is needed, so it is not said to apply them as they are.
+    /// Returns the remedy for missing rights. The files may hold more than is needed, so it does not say to
+    /// apply them as they are.
     fn remedy(&self, missing: &[&Question]) -> String {
         let file = if self.doors {
             "manifests/rbac.yaml and manifests/doors/rbac.yaml"
@@ -134,13 +137,15 @@ impl Setting<'_> {
         let ConfigSpec { namespace, output_config_map: output, .. } = self.spec;
         let way = if creation {
             format!(
-                "; it need not create ConfigMaps where {namespace}/{output} is there, if only an empty one, and spec.adoption is IfUnowned"
+                "; it need not create ConfigMaps where {namespace}/{output} is there, if only an empty one, \
+                and spec.adoption is IfUnowned"
             )
         } else {
             String::new()
         };
         format!(
-            "give it these, which stand in {file}: change the namespaces there to those of this installation, as the chart's values do{way}"
+            "give it these, which stand in {file}: change the namespaces there to those of this \
+            installation, as the chart's values do{way}"
         )
     }
 }
@@ -167,7 +172,8 @@ pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Vec<Line> {
     vec![setting.judge(asked, &missing)]
 }
 
-/// The objects that a right is needed for here: of the ConfigMaps, those that the `YuniKornConfig` names.
+/// Returns the names of the objects that a right is needed for: of the ConfigMaps, those that the
+/// `YuniKornConfig` names.
 fn names(right: &Needed, spec: &ConfigSpec) -> Vec<Option<String>> {
     if right.names.is_empty() {
         return vec![None];
@@ -206,7 +212,7 @@ async fn may(
     Ok(answer.status.is_some_and(|status| status.allowed))
 }
 
-/// A missing right, in words.
+/// Describes a missing right.
 fn missing_right(question: &Question) -> String {
     let words = words(&question.asked);
     match question.right.purpose {
@@ -215,7 +221,7 @@ fn missing_right(question: &Question) -> String {
     }
 }
 
-/// `patch queueacls/status`, `update configmaps yunikorn/yunikorn-configs`
+/// Describes a request: `patch queueacls/status`, `update configmaps yunikorn/yunikorn-configs`.
 fn words(question: &ResourceAttributes) -> String {
     let word = |field: &Option<String>| field.clone().unwrap_or_default();
     let subresource = question.subresource.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
@@ -233,7 +239,7 @@ mod tests {
     use super::*;
     use crate::cli::diagnose::Level;
 
-    /// An installation with open doors, a certificate of its own, and an output to be made.
+    /// Creates an installation with webhooks, a certificate of its own, and a missing output.
     fn setting(spec: &ConfigSpec) -> Setting<'_> {
         Setting { namespace: "ops", spec, doors: true, output: Some(false), mounted: Some(false) }
     }
@@ -242,7 +248,7 @@ mod tests {
         setting.questions().iter().map(|question| words(&question.asked)).collect()
     }
 
-    /// The line where it has no right at all to what is called so.
+    /// Returns the line if every right whose description contains the word is missing.
     fn without(setting: &Setting<'_>, word: &str) -> Line {
         let questions = setting.questions();
         let asked = questions.len();

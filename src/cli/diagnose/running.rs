@@ -1,4 +1,4 @@
-//! The replicas, and which of them writes.
+//! Checks the replicas, and which of them is the leader.
 
 use super::Line;
 use crate::cli::installed::operator::OperatorState;
@@ -38,13 +38,15 @@ fn leader(state: &OperatorState) -> Line {
         return Line::warn(LEADER, found, "run this as somebody who may read it");
     }
     let what = format!(
-        "a replica that runs takes the Lease within 15 seconds, if it may: kubectl -n {} get lease queuewarden -o yaml",
+        "a replica that runs takes the Lease within 15 seconds, if it may: kubectl -n {} get lease \
+        queuewarden -o yaml",
         state.namespace
     );
     Line::fail(LEADER, found, what)
 }
 
-/// The tag of an image is its version; an image that is named by its digest says nothing.
+/// Compares the tag of the image with this program's version; an image that is named by its digest has no
+/// version.
 fn version(image: &str) -> Line {
     let ours = env!("CARGO_PKG_VERSION");
     let name = image.rsplit_once('/').map_or(image, |(_, name)| name);

@@ -1,4 +1,5 @@
-//! The `YuniKornConfig` and what it says, the ConfigMaps as `YuniKorn` reads them, who else writes them, and whether the scheduler runs them.
+//! Checks the `YuniKornConfig` and its conditions, the ConfigMaps as `YuniKorn` reads them, their other
+//! writers, and whether the scheduler runs them.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ const RELOAD: &str = "hot-refresh";
 const SCHEDULER: &str = "scheduler";
 const OBJECTS: &str = "objects";
 const LOG_LEVEL: &str = "log-level";
-/// Objects that are named.
+/// Maximum number of objects that are named.
 const NAMED: usize = 5;
 
 pub(super) async fn check(
@@ -52,7 +53,8 @@ pub(super) async fn check(
     lines
 }
 
-/// Only that there is no ConfigMap is wrong with the installation: a right or an answer may be missing, too.
+/// Creates the line for ConfigMaps that could not be read. Only missing ConfigMaps are a failure of the
+/// installation; otherwise a right or a response may be missing.
 fn unread(failure: &Failure) -> Line {
     let found = failure.to_string();
     if found.contains("has neither ConfigMap") {
@@ -61,12 +63,12 @@ fn unread(failure: &Failure) -> Line {
     Line::unknown(MAPS, "what YuniKorn's ConfigMaps say", failure)
 }
 
-/// Whether the output ConfigMap is there; `None`: nobody has looked.
+/// Returns whether the output ConfigMap exists; `None` if it was not read.
 pub(super) fn output(spec: &ConfigSpec, snapshot: &Snapshot) -> Option<bool> {
     (spec.output_config_map == YUNIKORN_CONFIGS).then_some(snapshot.output.is_some())
 }
 
-/// What the `YuniKornConfig` says about itself.
+/// Checks the conditions of the `YuniKornConfig`.
 fn config(found: Option<&Standing>, spec: &ConfigSpec) -> Vec<Line> {
     let Some(config) = found else {
         let what = "kubectl apply --server-side -k manifests/config, or one of your own";
@@ -75,7 +77,7 @@ fn config(found: Option<&Standing>, spec: &ConfigSpec) -> Vec<Line> {
     let mut lines = vec![ready(config, spec)];
     if let Some(open) = config.told(Type::FailOpen).filter(|told| told.status == Status::True) {
         let what = "close the root of the base; docs/runbooks/QueuewardenFailOpen.md";
-        // Where the object is ready all the same, somebody has said that it is meant.
+        // If the object is Ready all the same, the open root was accepted explicitly.
         let accepted = config.holds(Type::Ready);
         lines.push(if accepted {
             Line::ok(OPEN, open.message)
@@ -118,7 +120,7 @@ fn log_level(wish: &str) -> Line {
     }
 }
 
-/// The ConfigMaps as `YuniKorn` merges them.
+/// Checks the ConfigMaps as `YuniKorn` merges them.
 fn maps(spec: &ConfigSpec, snapshot: &Snapshot) -> Vec<Line> {
     let flat = merged(snapshot);
     let key = flat.queues_key();
@@ -162,7 +164,8 @@ fn owners(spec: &ConfigSpec, snapshot: &Snapshot, key: &str) -> Line {
     let owns = names.contains(&FIELD_MANAGER);
     if !others.is_empty() {
         let found = format!("{place} is {}owned by {}", if owns { "also " } else { "" }, others.join(", "));
-        let what = "take the key out of what they apply, or choose spec.adoption; docs/gitops.md has the tools by name";
+        let what = "take the key out of what they apply, or choose spec.adoption; docs/gitops.md has the \
+            tools by name";
         return if owns { Line::warn(OWNERS, found, what) } else { Line::fail(OWNERS, found, what) };
     }
     if owns {
@@ -204,7 +207,8 @@ fn starts(text: &str) -> Line {
     }
 }
 
-/// Of all values of the output, which the limit is about; or of the text that is to be in it, where there is none yet.
+/// Checks the size of all values of the output, which the limit applies to; or of the new text, if there is
+/// no output yet.
 fn size(snapshot: &Snapshot, text: &str) -> Line {
     let bytes = size_after(snapshot.output.as_deref(), &BTreeMap::new()).max(text.len());
     let found = format!("{bytes} of {MAX_BYTES} bytes");
@@ -219,7 +223,8 @@ fn runs(state: &SchedulerState) -> Line {
         Some(false) => Line::fail(
             SCHEDULER,
             state.line(),
-            "wait some seconds after a change; then look for \"reload configuration failed\" in the scheduler's log",
+            "wait some seconds after a change; then look for \"reload configuration failed\" in the \
+            scheduler's log",
         ),
         None => Line::warn(
             SCHEDULER,
@@ -229,7 +234,7 @@ fn runs(state: &SchedulerState) -> Line {
     }
 }
 
-/// The other objects: how many of them are not Ready.
+/// Checks the other objects, and reports how many of them are not Ready.
 async fn others(client: &Client) -> Line {
     let mut waiting = Vec::new();
     let mut total = 0_usize;

@@ -1,4 +1,4 @@
-//! What programs get from `diff`.
+//! Output of `diff` for programs.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,15 +16,16 @@ use yunikorn_access::reach::QueueSet;
 pub struct DiffAnswer {
     /// The version of this format: 1.
     pub version: u32,
-    /// What it is compared with: a file, a ConfigMap's key, or the scheduler.
+    /// The old configuration: a file, a ConfigMap's key, or the scheduler.
     pub from: String,
-    /// What is compared.
+    /// The new configuration.
     pub to: String,
-    /// Whether anyone may do more than before, on a queue that was there or on a new one.
+    /// True if anyone may do more than before, on an existing queue or on a new one.
     pub widens: bool,
-    /// Whether the user group resolvers differ, so that users whose applications come without groups may be in others.
+    /// True if the user group resolvers differ, so that users whose applications come without groups may be
+    /// in others.
     pub resolver_differs: bool,
-    /// The partitions in which something is different.
+    /// The partitions with differences.
     pub partitions: Vec<PartitionAnswer>,
 }
 
@@ -34,11 +35,11 @@ pub struct DiffAnswer {
 pub struct PartitionAnswer {
     /// Its name.
     pub partition: String,
-    /// Which of the two has it.
+    /// The configurations that have it.
     pub presence: PresenceKind,
-    /// Whether the placement rules differ, so that applications may go to other queues.
+    /// True if the placement rules differ, so that applications may go to other queues.
     pub placement_differs: bool,
-    /// What changes on the queues that both have: gains first.
+    /// The changes on queues that both have: gains first.
     pub changes: Vec<ChangeAnswer>,
     /// The queues that only the new one has.
     pub added: QueuesAnswer,
@@ -50,7 +51,7 @@ pub struct PartitionAnswer {
     pub now_leaves: Vec<String>,
 }
 
-/// Which of two configurations has something.
+/// Presence in two configurations.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub enum PresenceKind {
     /// Both.
@@ -61,14 +62,14 @@ pub enum PresenceKind {
     Removed,
 }
 
-/// Queues that come or go.
+/// Queues that only one configuration has.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct QueuesAnswer {
     /// Their paths, each before those below it.
     pub queues: Vec<String>,
-    /// The same in few words.
+    /// The same, grouped by subtrees.
     pub subtrees: Vec<ExtentAnswer>,
-    /// What their own ACLs grant beyond those of the queues above.
+    /// Access that their own ACLs grant beyond those of the queues above.
     pub changes: Vec<ChangeAnswer>,
 }
 
@@ -77,28 +78,28 @@ pub struct QueuesAnswer {
 pub struct ExtentAnswer {
     /// The queue at the top.
     pub queue: String,
-    /// How many queues below it are meant, too.
+    /// The number of further queues below it.
     pub below: usize,
-    /// The queues below it that are not, each with all below it.
+    /// The queues below it that are left out, each with all below it.
     pub except: Vec<String>,
 }
 
-/// One who gains or loses one right.
+/// A subject that gains or loses one right.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ChangeAnswer {
-    /// Which.
+    /// Gain or loss.
     pub direction: DirectionKind,
-    /// Who: a user without its groups, a group without its members, or everyone.
+    /// The subject: a user without its groups, a group without its members, or everyone.
     pub subject: Named,
-    /// What.
+    /// The right.
     pub verb: Verb,
-    /// On which queues, each subtree with the entry that makes the difference.
+    /// The queues, each subtree with the entry that makes the difference.
     pub subtrees: Vec<SubtreeAnswer>,
-    /// For whom nothing changes when everyone gains or loses: they had it before, or keep it by name.
+    /// Subjects without a change when everyone gains or loses: they had it before, or keep it by name.
     pub unchanged: Vec<UnchangedAnswer>,
 }
 
-/// Gained or lost.
+/// Gain or loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum DirectionKind {
     /// Access is wider than before.
@@ -117,13 +118,13 @@ pub struct SubtreeAnswer {
     pub by: GrantedBy,
 }
 
-/// One for whom nothing changes.
+/// A subject without a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UnchangedAnswer {
-    /// Who.
+    /// The subject.
     #[serde(flatten)]
     pub subject: Named,
-    /// On which of the queues.
+    /// The queues on which nothing changes.
     pub subtrees: Vec<ExtentAnswer>,
 }
 
@@ -223,7 +224,7 @@ impl From<&Extent> for ExtentAnswer {
 }
 
 impl DiffAnswer {
-    /// Whether nothing is different.
+    /// Returns whether nothing differs.
     pub fn is_empty(&self) -> bool {
         self.partitions.is_empty() && !self.resolver_differs
     }

@@ -1,4 +1,4 @@
-//! `queuewarden diff`: who gains and who loses what between two configurations.
+//! `queuewarden diff`: shows who gains and who loses which access between two configurations.
 
 pub mod answer;
 mod table;
@@ -18,39 +18,42 @@ use answer::{Compared, DiffAnswer};
 use yunikorn_access::diff::between;
 use yunikorn_access::tree::Tree;
 
-/// What the shell and the reader of the output need to know.
+/// Help text on the rows and exit codes.
 const HELP: &str = "\
-Files with QueueAcls and nothing else are no configuration: they are applied to the old one, as kubectl apply would.\n\n\
-A row says who gains or loses a right, on which queues, and which entry makes the difference. A user is looked at without its \
-groups, a group without its members; who keeps a right by another entry is not told. `added` and `removed` are queues that only \
-one configuration has, with what their own ACLs grant beyond the queues above; `now parent` is a queue that was a leaf, in which no application can run any more.
+Files with QueueAcls and nothing else are no configuration: they are applied to the old one, as kubectl \
+apply would.\n\n\
+A row says who gains or loses a right, on which queues, and which entry makes the difference. A user is \
+looked at without its groups, a group without its members; who keeps a right by another entry is not told. \
+`added` and `removed` are queues that only one configuration has, with what their own ACLs grant beyond the \
+queues above; `now parent` is a queue that was a leaf, in which no application can run any more.
 
-Exit codes: 0 nobody gains or loses anything and the queues are the same, 1 something differs, 2 the command line is wrong, 3 it \
-could not be decided. With --fail-on-widening 1 only if someone gains.";
+Exit codes: 0 nobody gains or loses anything and the queues are the same, 1 something differs, 2 the command \
+line is wrong, 3 it could not be decided. With --fail-on-widening 1 only if someone gains.";
 
-/// Tells who gains and who loses what between two configurations, inherited access included.
+/// Show who gains and who loses which access between two configurations, inherited access included
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// The new configuration: a file or folder with a queues.yaml, ConfigMaps and objects of ours, or -; QueueAcls alone are applied to the old one; may be repeated
+    /// The new configuration: a file or folder with a queues.yaml, ConfigMaps and objects of queuewarden, or
+    /// -; QueueAcls alone are applied to the old one; may be repeated
     #[arg(short = 'f', long = "filename", id = "new", value_name = "PATH", required = true)]
     new: Vec<PathBuf>,
     /// The old configuration, instead of the cluster's; may be repeated
     #[arg(long = "from", id = "filename", value_name = "PATH")]
     old: Vec<PathBuf>,
-    /// Read folders below folders too
+    /// Read subfolders too
     #[arg(short = 'R', long)]
     recursive: bool,
-    /// The moment to look at, instead of now; for objects with notBefore or expiresAt
+    /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt
     #[arg(long, value_name = "TIME", value_parser = moment)]
     now: Option<Timestamp>,
-    /// Only this partition
+    /// Compare only this partition
     #[arg(long, value_name = "NAME")]
     partition: Option<String>,
     /// Exit with 1 only if someone may do more than before
     #[arg(long)]
     fail_on_widening: bool,
-    /// Which cluster, where no old configuration is given.
+    /// The cluster, if no old configuration is given.
     #[command(flatten)]
     cluster: ClusterArgs,
     #[command(flatten)]
@@ -60,7 +63,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When one of the two cannot be read or decided upon, or nobody takes the output.
+/// When one of the two cannot be read or evaluated, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let (old, new) = args.configurations(console)?;
     let compared = Compared { old: &old, new: &new };
@@ -72,7 +75,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 impl Args {
-    /// The old configuration and the new one.
+    /// Returns the old configuration and the new one.
     fn configurations(&self, console: Console) -> Result<(Configuration, Configuration), Failure> {
         let new = Given::read(&self.files(&self.new), console)?;
         if !self.old.is_empty() {
@@ -97,7 +100,7 @@ impl Args {
         Files { paths: paths.to_vec(), recursive: self.recursive, base: None, now: self.now }
     }
 
-    /// The partitions to look at; one that only one of the two has is a difference, too.
+    /// Returns the partitions to compare; one that only one of the two has is a difference, too.
     fn trees(&self, of: &Configuration, other: &Configuration) -> Result<Vec<Tree>, Failure> {
         match &self.partition {
             None => Ok(of.trees().to_vec()),
@@ -110,23 +113,27 @@ impl Args {
     }
 }
 
-/// Whether it must be said which partition is meant.
+/// Returns whether the output must name the partitions.
 fn several(compared: Compared<'_>) -> bool {
     [compared.old, compared.new]
         .iter()
         .any(|of| of.trees().iter().any(|tree| tree.partition() != DEFAULT_PARTITION))
 }
 
-/// What differs and is no access to a queue.
+/// Prints notes about differences other than access to queues.
 fn notes(answer: &DiffAnswer, console: Console) {
     for partition in answer.partitions.iter().filter(|partition| partition.placement_differs) {
         console.note(&format!(
-            "the placement rules of partition {} differ, so applications may go to other queues: `queuewarden place` tells",
+            "the placement rules of partition {} differ, so applications may go to other queues: \
+            `queuewarden place` tells",
             partition.partition
         ));
     }
     if answer.resolver_differs {
-        console.note("the user group resolvers differ, so users whose applications come without groups may be in others");
+        console.note(
+            "the user group resolvers differ, so users whose applications come without groups may \
+            be in others",
+        );
     }
     if answer.is_empty() {
         console.note("nobody gains or loses anything");
@@ -148,7 +155,7 @@ fn print(answer: &DiffAnswer, args: FormatArgs, partitions: bool, console: Conso
     Ok(())
 }
 
-/// Whoever gains or loses anything, each once.
+/// Returns every subject that gains or loses anything, once.
 fn names(answer: &DiffAnswer) -> String {
     let changes = answer.partitions.iter().flat_map(|partition| {
         partition.changes.iter().chain(&partition.added.changes).chain(&partition.removed.changes)

@@ -1,17 +1,18 @@
-//! `diff` for people: a row for each subtree on which someone gains or loses, both rights in one where they change together.
+//! Output of `diff` for people: a row for each subtree on which someone gains or loses, both rights in one if
+//! they change together.
 
 use super::answer::{ChangeAnswer, DiffAnswer, DirectionKind, ExtentAnswer, PartitionAnswer, QueuesAnswer};
 use crate::cli::ask::output::Table;
 use queuewarden_api::answer::WrittenIn;
 
-/// More names or queues than this are counted in the narrow table, not listed.
+/// Maximum number of names or queues listed in a cell of the narrow table; more are counted.
 const MAX_LISTED: usize = 3;
 
 const COLUMNS: [&str; 6] = ["CHANGE", "WHO", "VERB", "QUEUES", "ACL", "WRITTEN IN"];
 
 type Row = [String; COLUMNS.len()];
 
-/// The table; `partitions` adds a column for their names. Wide, nothing is only counted.
+/// Builds the table; `partitions` adds a column for their names. The wide table lists everything.
 pub(super) fn table(answer: &DiffAnswer, wide: bool, partitions: bool) -> Table {
     let shown = Shown { most: if wide { usize::MAX } else { MAX_LISTED } };
     let mut table = Table::new(partitions.then_some("PARTITION").into_iter().chain(COLUMNS));
@@ -24,7 +25,7 @@ pub(super) fn table(answer: &DiffAnswer, wide: bool, partitions: bool) -> Table 
     table
 }
 
-/// How much is listed.
+/// Limit of what is listed.
 struct Shown {
     most: usize,
 }
@@ -42,10 +43,11 @@ impl Shown {
         rows
     }
 
-    /// Queues that come or go, and what is granted by them.
+    /// Returns rows for added or removed queues and the access they grant.
     fn queues(&self, change: &str, queues: &QueuesAnswer) -> Vec<Row> {
         let tops = queues.subtrees.iter().map(|top| row([change, "", "", &self.extent(top), "", ""]));
-        // Who has the same by the queues above is not worth a word: the queue itself comes or goes.
+        // Subjects with the same access by the queues above are left out, because the queue itself is added
+        // or removed.
         tops.chain(self.changes(&queues.changes, false)).collect()
     }
 
@@ -58,7 +60,7 @@ impl Shown {
         together.flat_map(rows).collect()
     }
 
-    /// One change of one or both rights.
+    /// Returns the rows for a change of one or both rights.
     fn change(&self, changes: &[ChangeAnswer]) -> Vec<Row> {
         let Some(first) = changes.first() else { return Vec::new() };
         let word = match first.direction {
@@ -73,7 +75,7 @@ impl Shown {
         rows.collect()
     }
 
-    /// For whom it changes nothing.
+    /// Returns the rows for subjects without a change.
     fn unchanged(&self, changes: &[ChangeAnswer]) -> Vec<Row> {
         let Some(first) = changes.first() else { return Vec::new() };
         let word = match first.direction {
@@ -92,7 +94,7 @@ impl Shown {
         rows.collect()
     }
 
-    /// `root.prod and 14 below, not root.prod.etl`
+    /// Describes a subtree: `root.prod and 14 below, not root.prod.etl`.
     fn extent(&self, of: &ExtentAnswer) -> String {
         let mut words = format!("{}{}", of.queue, and_below(of.below));
         if !of.except.is_empty() {

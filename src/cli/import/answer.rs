@@ -1,4 +1,4 @@
-//! What programs get from `import`.
+//! Output of `import` for programs.
 
 use std::collections::BTreeSet;
 
@@ -16,33 +16,37 @@ use queuewarden_import::proof::{self, Direction};
 use queuewarden_import::{Finding, Place, Source, spark};
 use yunikorn_access::check::Subject;
 
-/// The answer to `import`; from files of Hadoop or Spark also where it is refused.
+/// The answer to `import`; from files of Hadoop or Spark also if the import is refused.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportAnswer {
     /// The version of this format: 1.
     pub version: u32,
-    /// Whether it is imported: no finding is an error, and nobody may do more than before who is not acknowledged.
+    /// True if it is imported: no finding is an error, and nobody gains access that is not acknowledged.
     pub imported: bool,
-    /// What was found in the files.
+    /// The findings on the files.
     pub findings: Vec<ImportFinding>,
-    /// What was compared; null where nothing could be read, and for a queues.yaml, which is compared as a whole and is imported when nothing differs.
+    /// The extent of the comparison; null where nothing could be read, and for a queues.yaml, which is
+    /// compared as a whole and is imported when nothing differs.
     pub compared: Option<Compared>,
-    /// All differences: what is wider first.
+    /// All differences: wider access first.
     pub differences: Vec<ImportDifference>,
-    /// The codes of access that is wider, which `--accept` does not name.
+    /// The codes of wider access that `--accept` does not name.
     pub unacknowledged: Vec<String>,
-    /// The objects to apply; none where it is refused.
+    /// The objects to apply; none if the import is refused.
     pub manifests: Vec<Value>,
-    /// The text of a queues.yaml with the queues and their ACLs; null for Spark, and where it is refused.
+    /// The text of a queues.yaml with the queues and their ACLs; null for Spark, and if the import is
+    /// refused.
     pub queues: Option<String>,
-    /// The settings for spark-defaults.conf, in their order; none but for Spark, and where it is refused.
+    /// The settings for spark-defaults.conf, in their order; only for Spark, and none if the import is
+    /// refused.
     pub settings: Vec<SparkSetting>,
-    /// The way from what is written now to what queuewarden writes, as steps for people; null but for a queues.yaml.
+    /// The steps from the current configuration to one that queuewarden writes, for people; only for a
+    /// queues.yaml.
     pub way: Option<String>,
 }
 
-/// Something that was found.
+/// A finding on a file.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportFinding {
@@ -50,17 +54,17 @@ pub struct ImportFinding {
     pub code: String,
     /// Its name.
     pub title: String,
-    /// Whether it stops the import: an error that is not acknowledged.
+    /// True if it stops the import: an error that is not acknowledged.
     pub is_error: bool,
-    /// What is found.
+    /// The message.
     pub message: String,
-    /// What to write instead.
+    /// The fix.
     pub help: Option<String>,
-    /// Where; null when it is about no single place.
+    /// The location; null when it is about no single one.
     pub written_in: Option<FilePlace>,
 }
 
-/// A place in one of the files.
+/// A location in one of the files.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct FilePlace {
     /// The file as it was given.
@@ -71,47 +75,47 @@ pub struct FilePlace {
     pub column: usize,
 }
 
-/// How much was compared.
+/// The extent of a comparison.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Compared {
-    /// How many queues; null for Spark.
+    /// The number of queues; null for Spark.
     pub queues: Option<usize>,
-    /// How many users and groups, with everyone else.
+    /// The number of users and groups, with everyone else.
     pub names: usize,
-    /// How many questions were asked of either side.
+    /// The number of questions that were evaluated on either side.
     pub questions: usize,
 }
 
-/// What differs for one of them.
+/// A difference for one subject.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportDifference {
-    /// Which way.
+    /// Wider or narrower access.
     pub access: AccessChange,
-    /// Who, as the files call them.
+    /// The subject as the files name it.
     pub subject: Named,
-    /// The same in Kubernetes.
+    /// The subject as Kubernetes names it.
     pub identity: Named,
-    /// What: `submit` or `administer` in queues, `view`, `modify`, `kill` and `submit` for Spark.
+    /// The action: `submit` or `administer` in queues, `view`, `modify`, `kill` and `submit` for Spark.
     pub verb: &'static str,
-    /// The topmost of the queues, as the files call them; none for Spark.
+    /// The topmost of the queues, as the files name them; none for Spark.
     pub queues: Vec<String>,
-    /// How many queues there are with those below; 0 for Spark.
+    /// The number of queues including those below; 0 for Spark.
     pub queue_count: usize,
-    /// Why, by its code.
+    /// The code of the reason.
     pub code: String,
-    /// The name of the code.
+    /// The title of the code.
     pub title: String,
-    /// Where it is written what let them in.
+    /// The location of the entry that granted access before.
     pub written_in: Option<FilePlace>,
 }
 
-/// Whether somebody may do more than before, or less.
+/// Direction of a difference.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub enum AccessChange {
-    /// More.
+    /// More access than before.
     Wider,
-    /// Less.
+    /// Less access than before.
     Narrower,
 }
 
@@ -125,7 +129,8 @@ pub struct SparkSetting {
 }
 
 impl ImportAnswer {
-    /// Of what was found. What is compared and what is printed come with [`Self::of_queues`] and [`Self::of_spark`].
+    /// Creates an answer with these findings. [`Self::of_queues`] and [`Self::of_spark`] add the comparison
+    /// and the output.
     pub(super) fn of(texts: &[Text], findings: &[Finding]) -> Self {
         Self {
             version: VERSION,
@@ -141,7 +146,7 @@ impl ImportAnswer {
         }
     }
 
-    /// With the comparison of a scheduler's queues.
+    /// Adds the comparison of a scheduler's queues.
     #[must_use]
     pub(super) fn of_queues(self, texts: &[Text], source: &Source, proof: &proof::Proof) -> Self {
         let compared =
@@ -161,7 +166,7 @@ impl ImportAnswer {
         Self { compared: Some(compared), differences: differences.collect(), ..self }
     }
 
-    /// With the comparison of Spark's lists.
+    /// Adds the comparison of Spark's lists.
     #[must_use]
     pub(super) fn of_spark(self, texts: &[Text], proof: &spark::Proof) -> Self {
         let compared = Compared { queues: None, names: proof.subjects, questions: proof.questions() };
@@ -177,7 +182,7 @@ impl ImportAnswer {
         Self { compared: Some(compared), differences: differences.collect(), ..self }
     }
 
-    /// Prints it, if it is asked for.
+    /// Prints the answer, unless the format is text.
     pub(super) fn print(&self, format: AnswerFormat, console: Console) -> Result<(), Failure> {
         match format {
             AnswerFormat::Text => {}
@@ -187,7 +192,7 @@ impl ImportAnswer {
         Ok(())
     }
 
-    /// With what is not acknowledged.
+    /// Adds the codes that are not acknowledged.
     #[must_use]
     pub(super) fn refused_for(self, leaks: &BTreeSet<Code>) -> Self {
         Self { unacknowledged: leaks.iter().map(ToString::to_string).collect(), ..self }

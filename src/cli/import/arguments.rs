@@ -1,4 +1,4 @@
-//! What every import of names takes: files, what names are in Kubernetes, and what is acknowledged.
+//! Options of every import of names: maps of names, acknowledged codes, and files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,34 +10,36 @@ use go_compat::diag::{Code, Severity};
 use queuewarden_import::names::Names;
 use queuewarden_import::{Finding, NameMap};
 
-/// The maps of names.
+/// Options for the names in Kubernetes.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct NameArgs {
-    /// What users are called in Kubernetes: a template such as oidc:{u}, or a file with FROM=TO lines; may be repeated
+    /// Map of user names to Kubernetes: a template such as oidc:{u}, or a file with FROM=TO lines; may be
+    /// repeated
     #[arg(long, value_name = "TEMPLATE|FILE")]
     user_map: Vec<String>,
-    /// What groups are called in Kubernetes: a template such as hadoop-{g}, or a file with FROM=TO lines; may be repeated
+    /// Map of group names to Kubernetes: a template such as hadoop-{g}, or a file with FROM=TO lines; may be
+    /// repeated
     #[arg(long, value_name = "TEMPLATE|FILE")]
     group_map: Vec<String>,
 }
 
-/// What is acknowledged.
+/// Option for acknowledged codes.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Accepted {
-    /// Go on in spite of this code: of an error, or of access that is wider; may be repeated
+    /// Continue despite this code of an error or of wider access; may be repeated
     #[arg(long, value_name = "CODE", value_parser = codes::code)]
     accept: Vec<Code>,
 }
 
 impl NameArgs {
-    /// Reads them.
+    /// Reads the maps.
     pub(super) fn read(&self) -> Result<Names, Failure> {
         Ok(Names { users: map(&self.user_map, "{u}")?, groups: map(&self.group_map, "{g}")? })
     }
 }
 
 impl Accepted {
-    /// What is acknowledged is a warning.
+    /// Turns acknowledged findings into warnings.
     pub(super) fn acknowledge(&self, findings: &mut [Finding]) {
         for finding in findings {
             if self.accept.contains(&finding.diagnostic.code) {
@@ -46,19 +48,19 @@ impl Accepted {
         }
     }
 
-    /// Why access is wider, as far as it is not acknowledged.
+    /// Returns the codes of wider access that are not acknowledged.
     pub(super) fn leaks(&self, wider: impl Iterator<Item = Code>) -> BTreeSet<Code> {
         wider.filter(|code| !self.accept.contains(code)).collect()
     }
 }
 
-/// The files to import from; `-` among them once.
+/// Reads the files to import from; `-` may be among them once.
 pub(super) fn texts<'a>(paths: impl Iterator<Item = &'a PathBuf> + Clone) -> Result<Vec<Source>, Failure> {
     reads_standard_input_once(paths.clone())?;
     paths.map(|path| source::read_one(path).map_err(Failure::from)).collect()
 }
 
-/// A map of names out of templates and files.
+/// Builds a map of names from templates and files.
 fn map(given: &[String], placeholder: &str) -> Result<NameMap, Failure> {
     given.iter().try_fold(NameMap::default(), |map, given| {
         if given.contains(placeholder) {

@@ -1,4 +1,4 @@
-//! What the comparison found, for people.
+//! Output of the comparison for people.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal};
@@ -13,14 +13,14 @@ use queuewarden_import::yarn::Source;
 use queuewarden_import::{Place, spark};
 use yunikorn_access::check::Subject;
 
-/// More rows are counted, and not shown.
+/// Maximum number of rows; more are counted.
 const MAX_ROWS: usize = 200;
-/// More queues in one cell are counted, and not shown.
+/// Maximum number of queues in one cell; more are counted.
 const MAX_QUEUES: usize = 3;
-/// Fewer names are compared without a word.
+/// Number of names from which a comparison shows its progress.
 const MANY: usize = 500;
 
-/// The differences as a table, and how much was compared.
+/// Formats the differences as a table, and the extent of the comparison.
 pub(super) fn text(source: &Source, proof: &Proof, texts: &[Text]) -> String {
     let header = ["ACCESS", "WHO", "IN KUBERNETES", "VERB", "QUEUES", "CODE", "WRITTEN IN"];
     let rows = proof.differences.iter().map(|difference| row(source, difference, texts));
@@ -29,7 +29,7 @@ pub(super) fn text(source: &Source, proof: &Proof, texts: &[Text]) -> String {
     [table(header, rows), summary(&asked, proof.questions(), directions)].concat()
 }
 
-/// The same for Spark's applications.
+/// Formats the same for Spark's applications.
 pub(super) fn spark(proof: &spark::Proof, texts: &[Text]) -> String {
     let header = ["ACCESS", "WHO", "IN KUBERNETES", "VERB", "CODE", "WRITTEN IN"];
     let rows = proof.differences.iter().map(|difference| {
@@ -99,7 +99,8 @@ fn word(direction: Direction) -> &'static str {
     }
 }
 
-/// Nothing where the name stays. Who is left out is asked about as everyone else is, and is not everyone.
+/// Returns the name in Kubernetes, or nothing if it stays the same. A subject that is left out is not shown
+/// as everyone, although it is evaluated as everyone else.
 fn renamed(subject: &Subject, identity: &Subject) -> String {
     match identity {
         _ if identity == subject => String::new(),
@@ -116,7 +117,7 @@ fn place(place: Option<Place>, texts: &[Text]) -> String {
     place.and_then(|place| Some(texts.get(place.file)?.at(place.span.start))).unwrap_or_default()
 }
 
-/// `root.a, root.b and 7 more`
+/// Lists the queues: `root.a, root.b and 7 more`.
 fn queues(source: &Source, difference: &Difference) -> String {
     let shown: Vec<&str> = difference
         .queues
@@ -130,7 +131,7 @@ fn queues(source: &Source, difference: &Difference) -> String {
     if more > 0 { format!("{words} and {more} more") } else { words }
 }
 
-/// How far a long comparison is, on a terminal.
+/// Progress of a long comparison, on a terminal.
 pub(super) struct Progress {
     console: Console,
     terminal: bool,
@@ -142,7 +143,7 @@ impl Progress {
         Self { console, terminal: io::stderr().is_terminal(), shown: Cell::new(None) }
     }
 
-    /// One line that is written over, each time another percent is done.
+    /// Overwrites the progress line each time another percent is done.
     pub(super) fn show(&self, done: usize, all: usize) {
         let percent = done.saturating_mul(100).checked_div(all).unwrap_or_default();
         if self.terminal && all > MANY && self.shown.get() != Some(percent) {
@@ -151,7 +152,7 @@ impl Progress {
         }
     }
 
-    /// Takes the line away.
+    /// Clears the progress line.
     pub(super) fn end(&self) {
         if self.shown.get().is_some() {
             self.console.err("\r\u{1b}[2K");

@@ -1,4 +1,4 @@
-//! The manifests of what was imported.
+//! Manifests of the imported access.
 
 use std::collections::HashSet;
 
@@ -13,10 +13,10 @@ use yunikorn::acl::Acl;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
-/// The longest name of an object.
+/// Maximum length of an object's name.
 const MOST_LETTERS: usize = 253;
 
-/// A queue, and what is to be granted on it; a right that is `None` is left to the base.
+/// A queue and its grants; a right that is `None` is left to the base.
 #[derive(Debug, Clone)]
 pub(super) struct Granted {
     pub(super) partition: String,
@@ -27,8 +27,9 @@ pub(super) struct Granted {
 }
 
 impl Granted {
-    /// The root, and each queue that lets anybody in; each says both rights, so that nothing the base says of this queue remains. Of the
-    /// others remains what the base says, which is nothing in the tree that `--queues` writes.
+    /// Returns the root, and each queue that grants anybody access; each sets both rights, so that the base's
+    /// ACLs of this queue are replaced. The others keep the base's ACLs, which are empty in the tree that
+    /// `--queues` writes.
     pub(super) fn of(imported: &Imported) -> Vec<Self> {
         let queues = imported.queues.iter().filter(|queue| {
             queue.path.is_root() || Right::ALL.iter().any(|right| !queue.acl(*right).is_nobody())
@@ -44,7 +45,7 @@ impl Granted {
     }
 }
 
-/// The `QueueAcl`s; more than one of a queue where one cannot hold all names ([`MAX_NAMES`]).
+/// Returns the `QueueAcl`s; several for a queue with more names than one can hold ([`MAX_NAMES`]).
 pub(super) fn queue_acls(granted: &[Granted]) -> Vec<Value> {
     let mut names = HashSet::new();
     let mut objects = Vec::new();
@@ -58,7 +59,7 @@ pub(super) fn queue_acls(granted: &[Granted]) -> Vec<Value> {
             }
             spec.insert("queue".to_owned(), json!(queue.path.as_str()));
             for (right, grants) in [(Right::Submit, &submit), (Right::Admin, &admin)] {
-                // What is granted in parts is granted by the union of them.
+                // Grants in several objects add up.
                 if let Some(grant) = grants.get(part) {
                     spec.insert(right.field().to_owned(), json!(grant));
                 }
@@ -77,12 +78,12 @@ pub(super) fn queue_acls(granted: &[Granted]) -> Vec<Value> {
     objects
 }
 
-/// Manifests as one text.
+/// Formats manifests as one text.
 pub(super) fn text(objects: &[Value]) -> String {
     objects.iter().map(to_yaml).collect::<Vec<_>>().join("---\n")
 }
 
-/// An ACL as the grants of one or more objects.
+/// Converts an ACL to the grants of one or more objects.
 fn grants(acl: &Acl) -> Vec<Grant> {
     if acl.is_everyone() {
         return vec![Grant { everyone: Some(true), ..Grant::default() }];
@@ -100,7 +101,8 @@ fn grants(acl: &Acl) -> Vec<Grant> {
         .collect()
 }
 
-/// A name for the object of a queue that no other has: the path without `root`, in the letters that Kubernetes takes.
+/// Returns an unused name for the object of a queue: the path without `root`, in the characters that
+/// Kubernetes accepts.
 fn name(path: &QueuePath, taken: &mut HashSet<String>) -> String {
     let path = path.as_str();
     let path = path.split_once('.').map_or(path, |(_, rest)| rest);

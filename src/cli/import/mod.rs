@@ -1,4 +1,5 @@
-//! `queuewarden import`: access rules of elsewhere as manifests, with the proof that nobody may do more than before.
+//! `queuewarden import`: converts access rules of other systems to manifests, with the proof that nobody may
+//! do more than before.
 
 pub mod answer;
 mod arguments;
@@ -15,28 +16,30 @@ use clap::Subcommand;
 use super::console::Console;
 use super::{Exit, Failure};
 
-/// How each of them ends.
+/// Help text with the exit codes of all imports.
 const EXIT_CODES: &str = "\
-Exit codes: 0 imported, 1 refused, 2 the command line is wrong or a file cannot be read, 3 from YuniKorn: refused, or it could not be \
-decided.";
+Exit codes: 0 imported, 1 refused, 2 the command line is wrong or a file cannot be read, 3 from YuniKorn: \
+refused, or it could not be decided.";
 
-/// What the import from `YuniKorn` prints, and how it ends.
+/// Help text with output and exit codes of the import from `YuniKorn`.
 const YUNIKORN_HELP: &str = "\
-Results go to standard output, the steps from what is written now to standard error. Nothing is printed on standard output when the \
-import is refused.
+Results go to standard output, the steps from what is written now to standard error. Nothing is printed on \
+standard output when the import is refused.
 
-Exit codes: 0 imported, 2 the command line is wrong or a file cannot be read, 3 refused: the objects would not mean what the \
-queues.yaml says, or it could not be decided.";
+Exit codes: 0 imported, 2 the command line is wrong or a file cannot be read, 3 refused: the objects would \
+not mean what the queues.yaml says, or it could not be decided.";
 
-/// What the other imports print, and how they end.
+/// Help text with output and exit codes of the other imports.
 const HELP: &str = "\
-Results go to standard output, what cannot be carried over and every difference to standard error. Nothing is printed on standard \
-output when the import is refused, unless -o json or -o yaml asks for everything that was found.
+Results go to standard output, what cannot be carried over and every difference to standard error. Nothing \
+is printed on standard output when the import is refused, unless -o json or -o yaml asks for everything that \
+was found.
 
-Exit codes: 0 imported, 1 refused: there are errors, or somebody could do more than before, and --accept does not name the code; \
-2 the command line is wrong or a file cannot be read.";
+Exit codes: 0 imported, 1 refused: there are errors, or somebody could do more than before, and --accept \
+does not name the code; 2 the command line is wrong or a file cannot be read.";
 
-/// Turns access rules of YARN or Spark, or those in a queues.yaml, into QueueAcls, and proves that nobody may do more than before.
+/// Convert access rules of YARN or Spark, or those in a queues.yaml, to QueueAcls, and prove that nobody may
+/// do more than before
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
@@ -46,16 +49,16 @@ pub struct Args {
 
 #[derive(Debug, Clone, Subcommand)]
 enum From {
-    /// From the ACLs in a queues.yaml, in ConfigMaps, or in the cluster
+    /// Import the ACLs in a queues.yaml, in ConfigMaps, or in the cluster
     #[command(after_help = YUNIKORN_HELP)]
     Yunikorn(Box<yunikorn::Args>),
-    /// From the allocation file of YARN's fair scheduler, fair-scheduler.xml
+    /// Import the allocation file of YARN's fair scheduler, fair-scheduler.xml
     #[command(after_help = HELP)]
     YarnFair(yarn::Args),
-    /// From the configuration of YARN's capacity scheduler, capacity-scheduler.xml
+    /// Import the configuration of YARN's capacity scheduler, capacity-scheduler.xml
     #[command(after_help = HELP)]
     YarnCapacity(yarn::Args),
-    /// From the lists of Spark's applications, spark-defaults.conf
+    /// Import the lists of Spark's applications, spark-defaults.conf
     #[command(after_help = HELP)]
     Spark(spark::Args),
 }
@@ -63,7 +66,7 @@ enum From {
 /// Runs the command.
 ///
 /// # Errors
-/// When a file cannot be read, or nobody takes the output.
+/// When a file cannot be read, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     match &args.from {
         From::Yunikorn(args) => yunikorn::run(args, console),

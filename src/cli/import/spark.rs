@@ -1,4 +1,4 @@
-//! Spark's ACLs: read, carried over, compared, printed.
+//! Imports Spark's ACLs.
 
 use std::path::PathBuf;
 
@@ -18,20 +18,21 @@ use queuewarden_import::proof::Direction;
 use queuewarden_import::spark::{Carried, Options, Spark, carry, prove};
 use yunikorn::queue::QueuePath;
 
-/// What to import, and how.
+/// Options of the import from Spark.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Args {
-    /// spark-defaults.conf, or - for standard input; of several, a later file counts before an earlier one
+    /// The file spark-defaults.conf, or - for standard input; of several, a later file overrides an earlier
+    /// one
     #[arg(required = true)]
     file: Vec<PathBuf>,
-    /// The queue that those who administer Spark are to administer, by a QueueAcl; they may then also submit to it
+    /// Queue that Spark's administrators are to administer, by a QueueAcl; they may then also submit to it
     #[arg(long, value_name = "QUEUE", value_parser = queue)]
     queue: Option<QueuePath>,
     #[command(flatten)]
     names: NameArgs,
     #[command(flatten)]
     accepted: Accepted,
-    /// How to show it: the settings or the manifest, or everything that was found and compared
+    /// Output format: text prints the settings or the manifest, json and yaml all findings and the comparison
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     format: AnswerFormat,
 }
@@ -83,14 +84,14 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// The `QueueAcl` of the queue, if there is one.
+/// Returns the `QueueAcl` of the queue, if there is one.
 fn manifests(carried: &Carried) -> Vec<Value> {
     let granted = carried.administrators.as_ref().map(|(path, acl)| Granted {
         partition: DEFAULT_PARTITION.to_owned(),
         path: path.clone(),
         submit: None,
         admin: Some(acl.clone()),
-        // Spark says nothing of queues, so that nobody is to lose what the base says of this one.
+        // Spark has no rules for queues, so the base's ACLs of this queue stay in force.
         base_acl: BaseAcl::Extend,
     });
     manifests::queue_acls(granted.as_slice())

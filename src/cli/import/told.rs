@@ -1,4 +1,4 @@
-//! What is told on standard error of every import of names: the findings, and why it is refused.
+//! Messages on standard error of every import of names: the findings, and the reason for a refusal.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::cli::input::{self, Inputs};
 use go_compat::diag::Code;
 use queuewarden_import::Finding;
 
-/// Shows the findings, in the order of their places.
+/// Prints the findings, in the order of their locations.
 pub(super) fn tell(texts: &[Text], findings: &[Finding], console: Console) -> Count {
     let mut shown: Vec<input::Finding> = findings
         .iter()
@@ -29,7 +29,7 @@ pub(super) fn tell(texts: &[Text], findings: &[Finding], console: Console) -> Co
     count
 }
 
-/// Says what would have to be acknowledged.
+/// Prints the codes that would have to be acknowledged.
 pub(super) fn refuse(leaks: &BTreeSet<Code>, console: Console) {
     if leaks.is_empty() {
         return;

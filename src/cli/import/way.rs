@@ -1,5 +1,6 @@
-//! The way from a tree that `YuniKorn` reads to one that queuewarden writes, as commands with the user's own names. At no step may
-//! anybody do more than before: first there is a base, then what looks on, and what writes comes last.
+//! The way from a tree that `YuniKorn` reads to one that queuewarden writes, as commands with the user's own
+//! names. No step gives anybody more access than before: the base comes first, then an operator that only
+//! observes, and at last one that writes.
 
 use serde_json::{Value, json};
 
@@ -10,15 +11,16 @@ use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use yunikorn::config::Flattened;
 use yunikorn::config::flatten::{Origin, Source};
 
-/// The base of a tree that stands where queuewarden is to write. The shipped Role lets the operator read it.
+/// Name of the base for a tree that is in the ConfigMap that queuewarden is to write. The shipped Role lets
+/// the operator read it.
 const NEW_BASE: &str = "yunikorn-queues";
 
-/// From where to where.
+/// The start and the end of the way.
 pub(super) struct Way {
     namespace: String,
-    /// The `ConfigMap` that the tree stands in.
+    /// The `ConfigMap` that holds the tree.
     from: &'static str,
-    /// The field and the key of it there.
+    /// The field of the tree in it, and its key there.
     field: &'static str,
     at: String,
     /// The key that `YuniKorn` reads.
@@ -28,7 +30,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// From where the tree stands; a file by itself stands for `yunikorn-configs`.
+    /// Starts from the ConfigMap that holds the tree; a file by itself counts as `yunikorn-configs`.
     pub(super) fn of(args: &Args, merged: &Flattened) -> Self {
         let key = merged.queues_key();
         let origin = merged.queues(&key).origin;
@@ -47,7 +49,7 @@ impl Way {
         }
     }
 
-    /// It only looks on at first.
+    /// Returns the `YuniKornConfig`, which only observes at first.
     pub(super) fn config(&self) -> Value {
         json!({
             "apiVersion": API_VERSION,
@@ -62,7 +64,7 @@ impl Way {
         })
     }
 
-    /// The steps; a line that begins with three blanks is a command.
+    /// Returns the steps; a line that begins with three spaces is a command.
     pub(super) fn steps(&self) -> String {
         let Self { namespace, from, base, key, .. } = self;
         let read = self.read();
@@ -78,7 +80,8 @@ impl Way {
             String::new()
         } else {
             format!(
-                "   (and name {base} among the resourceNames of the Role queuewarden, which lets the operator read it)\n"
+                "   (and name {base} among the resourceNames of the Role queuewarden, which lets the \
+                operator read it)\n"
             )
         };
         let falls_back = if *from == YUNIKORN_CONFIGS { self.falls_back() } else { String::new() };
@@ -94,12 +97,13 @@ impl Way {
              \x20  kubectl wait yunikornconfig/default --for=condition=BaseResolved\n\
              {falls_back}\
              {}. let queuewarden write, once over the one who wrote before:\n\
-             \x20  kubectl patch yunikornconfig default --type merge -p '{{\"spec\":{{\"mode\":\"Enforce\",\"adoption\":\"Force\"}}}}'\n",
+             \x20  kubectl patch yunikornconfig default --type merge -p \
+             '{{\"spec\":{{\"mode\":\"Enforce\",\"adoption\":\"Force\"}}}}'\n",
             if falls_back.is_empty() { 4 } else { 5 }
         )
     }
 
-    /// What prints the tree as it stands in the cluster.
+    /// Returns the command that prints the tree from the cluster.
     fn read(&self) -> String {
         let Self { namespace, from, field, at, .. } = self;
         let unpack = if *field == "binaryData" { " | base64 -d | gunzip" } else { "" };
@@ -107,13 +111,16 @@ impl Way {
         format!("kubectl -n {namespace} get configmap {from} -o jsonpath='{{.{field}.{path}}}'{unpack}")
     }
 
-    /// While the key is gone, `YuniKorn` reads `yunikorn-defaults`, and without it there, too, a tree that is open to everyone.
+    /// Returns the step that makes `YuniKorn` fall back to the same tree. While the key is missing,
+    /// `YuniKorn` reads `yunikorn-defaults`, and without that one a tree that is open to everyone.
     fn falls_back(&self) -> String {
         let Self { namespace, at, key, .. } = self;
         format!(
-            "4. where Git or Helm owns the key {at} of {YUNIKORN_CONFIGS}, take it out there; that may delete it in the cluster, so let \
+            "4. where Git or Helm owns the key {at} of {YUNIKORN_CONFIGS}, take it out there; that may \
+            delete it in the cluster, so let \
              YuniKorn fall back to the same tree first:\n\
-             \x20  kubectl -n {namespace} create configmap {YUNIKORN_DEFAULTS} --from-file={key}=queues.yaml --dry-run=client -o yaml | kubectl apply \
+             \x20  kubectl -n {namespace} create configmap {YUNIKORN_DEFAULTS} --from-file={key}=queues.yaml \
+             --dry-run=client -o yaml | kubectl apply \
              --server-side --force-conflicts --field-manager=queuewarden-import -f -\n"
         )
     }

@@ -1,4 +1,4 @@
-//! The queues of a YARN scheduler: read, translated, compared, printed.
+//! Imports the queues of a YARN scheduler.
 
 use std::path::PathBuf;
 
@@ -16,26 +16,26 @@ use queuewarden_import::translate::{Options, translate};
 use queuewarden_import::{Finding, Source, Wanted};
 use yunikorn::application::Reading;
 
-/// What to import, and how.
+/// Options of the import from YARN.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Args {
     /// The scheduler's file, or - for standard input
     file: PathBuf,
-    /// yarn-site.xml: whether ACLs bind, and who administers the cluster
+    /// yarn-site.xml, with the switch for ACLs and the cluster's administrators
     #[arg(long, value_name = "FILE")]
     yarn_site: Option<PathBuf>,
-    /// mapred-site.xml: ACLs that go with each job
+    /// mapred-site.xml, with the ACLs that go with each job
     #[arg(long, value_name = "FILE")]
     mapred_site: Option<PathBuf>,
-    /// Whose reading of ACLs and of the cluster's administrators
+    /// Dialect of ACLs and of the rules for the cluster's administrators
     #[arg(long, value_enum, default_value_t)]
     dialect: Dialect,
-    /// What a variable stands for that the files do not define: a Java system property, or env.NAME; may be repeated
+    /// Value of a variable that the files do not define: a Java system property, or env.NAME; may be repeated
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = pair)]
     defined: Vec<(String, String)>,
     #[command(flatten)]
     names: NameArgs,
-    /// What becomes of those who administer the cluster
+    /// Treatment of the cluster's administrators
     #[arg(long, value_enum, default_value_t)]
     cluster_admins: ClusterAdmins,
     #[command(flatten)]
@@ -43,32 +43,33 @@ pub(super) struct Args {
     /// Print a queues.yaml with the ACLs in it, instead of QueueAcls
     #[arg(long)]
     queues: bool,
-    /// How to show it: the manifests, or everything that was found and compared
+    /// Output format: text prints the manifests, json and yaml all findings and the comparison
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     format: AnswerFormat,
 }
 
-/// Whose reading.
+/// Dialect of ACLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 enum Dialect {
-    /// Hadoop 3.4's source.
+    /// Hadoop 3.4's source
     #[default]
     YarnHadoop,
-    /// Cloudera's handbook: what stands behind a second blank is ignored, administrators of the cluster may submit, ACLs bind by default.
+    /// Cloudera's handbook: text after a second space is ignored, administrators of the cluster may submit,
+    /// ACLs bind by default
     YarnCloudera,
 }
 
-/// Those who administer the cluster.
+/// Treatment of the cluster's administrators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 enum ClusterAdmins {
-    /// They administer no queue by it.
+    /// They administer no queue as such
     #[default]
     None,
-    /// They administer the root queue, and so may submit everywhere.
+    /// They administer the root queue, and so may submit everywhere
     Root,
 }
 
-/// Whose file it is.
+/// Scheduler that the file belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scheduler {
     Fair,
@@ -115,7 +116,8 @@ pub(super) fn run(args: &Args, scheduler: Scheduler, console: Console) -> Result
             let others = imported.queues.len().saturating_sub(granted.len());
             if others > 0 {
                 console.note(&format!(
-                    "compared is the tree that --queues writes; what another base says of queues without a QueueAcl remains ({})",
+                    "compared is the tree that --queues writes; what another base says of queues without a \
+                    QueueAcl remains ({})",
                     plural(others, "queue")
                 ));
             }
@@ -142,7 +144,7 @@ impl Args {
         Ok(Options { names, administrators_to_root: self.cluster_admins == ClusterAdmins::Root })
     }
 
-    /// The scheduler's file, then yarn-site.xml, then mapred-site.xml.
+    /// Reads the scheduler's file, then yarn-site.xml, then mapred-site.xml.
     fn texts(&self) -> Result<Vec<Text>, Failure> {
         texts(std::iter::once(&self.file).chain(&self.yarn_site).chain(&self.mapred_site))
     }
@@ -167,7 +169,7 @@ impl Args {
     }
 }
 
-/// `NAME=VALUE`.
+/// Parses `NAME=VALUE`.
 fn pair(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
     pair.map(|(name, value)| (name.to_owned(), value.to_owned()))

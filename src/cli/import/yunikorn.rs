@@ -1,4 +1,4 @@
-//! The ACLs that stand in a queues.yaml, as `QueueAcl`s.
+//! Imports the ACLs of a queues.yaml as `QueueAcl`s.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,21 +33,21 @@ use yunikorn::config::Flattened;
 use yunikorn_access::diff::{Direction, between};
 use yunikorn_access::tree::{Grants, Origin, Tree};
 
-/// What to import.
+/// Options of the import from `YuniKorn`.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
     pub(super) source: SourceArgs,
-    /// The ConfigMap that is to hold the queues from now on, for queuewarden to start from [default: yunikorn-defaults where they stand
-    /// there, else yunikorn-queues]
+    /// ConfigMap that is to hold the queues from now on, as the base of queuewarden [default:
+    /// yunikorn-defaults if it holds them now, else yunikorn-queues]
     #[arg(long, value_name = "NAME")]
     pub(super) base_config_map: Option<String>,
-    /// For whom it is printed
+    /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     format: AnswerFormat,
 }
 
-/// Where the configuration comes from.
+/// Source of the configuration.
 enum Opened {
     Files(Box<Given>),
     Cluster(Box<Cluster>),
@@ -111,7 +111,7 @@ impl Opened {
         }
     }
 
-    /// Both ConfigMaps.
+    /// Returns both ConfigMaps as `YuniKorn` merges them.
     fn merged(&self, args: &Args) -> Result<Flattened, Failure> {
         match self {
             Self::Files(given) => Ok(given.merged()),
@@ -120,7 +120,7 @@ impl Opened {
     }
 }
 
-/// The `AdmissionPolicy` that says what the keys say, if any is written. A list that YuniKorn does not know is left to its key.
+/// Returns the `AdmissionPolicy` that equals the keys, if any is set. An invalid list is left to its key.
 fn policy(merged: &Flattened) -> Option<Value> {
     let keys: BTreeMap<String, String> =
         merged.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
@@ -158,7 +158,7 @@ fn policy(merged: &Flattened) -> Option<Value> {
     })
 }
 
-/// What the text itself grants, besides the objects there are: each right that it says anything of.
+/// Returns the access that the text itself grants, without that of existing objects: each right that it sets.
 fn inline(tree: &Tree) -> Vec<Granted> {
     let written = |grants: &Grants| {
         let own = grants.parts.iter().filter(|(origin, _)| matches!(origin, Origin::Text(_)));
@@ -174,7 +174,7 @@ fn inline(tree: &Tree) -> Vec<Granted> {
     queues.filter(|granted| granted.submit.is_some() || granted.admin.is_some()).collect()
 }
 
-/// What the text would mean as the base of these `QueueAcl`s.
+/// Returns the configuration with the text as the base of these `QueueAcl`s.
 fn with(text: &str, queue_acls: &[Arc<QueueAclEntry>]) -> Result<Configuration, Failure> {
     let name = "queues.yaml";
     let source = Source { name: name.to_owned(), file_name: name.to_owned(), text: text.to_owned() };
@@ -184,7 +184,7 @@ fn with(text: &str, queue_acls: &[Arc<QueueAclEntry>]) -> Result<Configuration, 
     given.changed(queue_acls).configuration(Console::silent())
 }
 
-/// The objects as plans see them.
+/// Converts the objects to those of a plan's snapshot.
 fn entries(queue_acls: &[Value]) -> Result<Vec<Arc<QueueAclEntry>>, Failure> {
     let objects = queue_acls.iter().map(|object| serde_json::from_value::<DynamicObject>(object.clone()));
     let objects =
@@ -192,7 +192,7 @@ fn entries(queue_acls: &[Value]) -> Result<Vec<Arc<QueueAclEntry>>, Failure> {
     Ok(objects.iter().map(convert::queue_acl).map(Arc::new).collect())
 }
 
-/// What somebody gains or loses, in few words.
+/// Describes the first change of access, if there is one.
 fn differs(before: &Configuration, after: &Configuration) -> Option<String> {
     let partitions = between(before.trees(), after.trees());
     let mut differing = partitions.iter().filter(|partition| !partition.diff.is_empty());

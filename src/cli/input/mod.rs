@@ -1,11 +1,12 @@
-//! From paths on the command line to objects with places: files, folders and standard input, split into documents, decoded as
-//! kubectl decodes them, every field still knowing where in its file it was written.
+//! Reads paths of the command line into objects with locations: files, folders and standard input are split
+//! into documents and decoded as kubectl decodes them, and every field knows where in its file it was
+//! written.
 //!
-//! * [`source`]: which files, and their text.
-//! * [`split`]: where each document of a text starts and ends.
+//! * [`source`]: the files and their text.
+//! * [`split`]: the start and end of each document of a text.
 //! * [`value`]: a YAML tree as the JSON that kubectl would send.
-//! * [`scalar`]: places inside a string as places in the file, for texts within texts (an ACL, a queues.yaml).
-//! * [`object`]: Kubernetes objects out of documents, lists taken apart.
+//! * [`scalar`]: spans inside a string as spans in the file, for texts within texts (an ACL, a queues.yaml).
+//! * [`object`]: Kubernetes objects from documents and lists.
 
 pub mod object;
 pub mod scalar;
@@ -36,14 +37,14 @@ pub const NOT_JSON: Code = Code::new(6006, "not-json");
 pub const CODES: &[Code] =
     &[NOT_AN_OBJECT, UNKNOWN_KIND, BAD_NAME, DUPLICATE_OBJECT, DUPLICATE_KEY, NOT_JSON];
 
-/// A diagnostic with the text it is about. Its span counts in that text.
+/// A diagnostic with the text it is about. Its span is one of that text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Index into [`Inputs::sources`]; `None` when it is about no text in particular.
     pub source: Option<usize>,
-    /// `Kind/name` of the object it is about, where there is one.
+    /// `Kind/name` of the object it is about, if there is one.
     pub object: Option<String>,
-    /// What was found.
+    /// The diagnostic.
     pub diagnostic: Diagnostic,
 }
 
@@ -56,17 +57,17 @@ pub struct Inputs {
     pub objects: Vec<Object>,
     /// Documents that are a bare queues.yaml.
     pub bare: Vec<Document>,
-    /// Objects of kinds that are none of our business.
+    /// Number of objects of other kinds.
     pub ignored: usize,
-    /// What is wrong with the texts as such.
+    /// Findings on the texts themselves.
     pub findings: Vec<Finding>,
 }
 
 impl Inputs {
-    /// Reads and decodes what `request` names.
+    /// Reads and decodes the files that `request` names.
     ///
     /// # Errors
-    /// When a path cannot be read at all; what is wrong inside a text becomes a finding.
+    /// When a path cannot be read at all; problems inside a text become findings.
     pub fn read(request: &Request) -> Result<Self, Unreadable> {
         Ok(Self::of(source::read(request)?))
     }
@@ -81,12 +82,13 @@ impl Inputs {
         inputs
     }
 
-    /// The objects of one kind, in the order of the texts.
+    /// Returns the objects of one kind, in the order of the texts.
     pub fn of_kind(&self, kind: object::Kind) -> impl Iterator<Item = &Object> {
         self.objects.iter().filter(move |object| object.kind == kind)
     }
 
-    /// Takes a text that is a queues.yaml, whatever it looks like. If it is among the texts already, it counts once.
+    /// Adds a text as a queues.yaml, without checking its contents. If it is among the texts already, it
+    /// counts once.
     pub fn add_base(&mut self, source: Source) -> Base {
         let index = self.sources.iter().position(|known| *known == source).unwrap_or(self.sources.len());
         if let Some(document) = self.bare.iter().find(|document| document.source == index) {
@@ -101,18 +103,19 @@ impl Inputs {
         Base { source: index, text }
     }
 
-    /// The text of a bare queues.yaml: from the start of its file, so that places are those in the file, to the first object.
+    /// Returns the text of a bare queues.yaml: from the start of its file, so that spans are those of the
+    /// file, to the first object.
     pub fn bare_text(&self, document: &Document) -> &str {
         let text = self.sources.get(document.source).map_or("", |source| source.text.as_str());
         text.get(..document.range.end).unwrap_or_default()
     }
 
-    /// A bare queues.yaml as the base.
+    /// Returns a bare queues.yaml as the base.
     pub fn base(&self, document: &Document) -> Base {
         Base { source: document.source, text: self.bare_text(document).to_owned() }
     }
 
-    /// Notes something about a text.
+    /// Adds a finding on a text.
     pub fn report(&mut self, source: usize, object: Option<String>, diagnostic: Diagnostic) {
         self.findings.push(Finding { source: Some(source), object, diagnostic });
     }

@@ -1,4 +1,4 @@
-//! Kubernetes objects out of documents, each still knowing where its fields were written.
+//! Kubernetes objects from documents, with the location of every field.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub enum Step {
     Index(usize),
 }
 
-/// `spec.submit.users[0]` as steps, for paths written in code.
+/// Converts `["spec", "submit", "users"]` to steps, for paths written in code.
 pub fn path(steps: &[&str]) -> Vec<Step> {
     steps.iter().map(|step| Step::Key((*step).to_string())).collect()
 }
@@ -31,21 +31,21 @@ pub fn path(steps: &[&str]) -> Vec<Step> {
 pub struct Document {
     /// Index of the text in [`Inputs::sources`].
     pub source: usize,
-    /// The bytes of the text that `node` was parsed from; places in `node` count from its start.
+    /// The bytes of the text that `node` was parsed from; spans in `node` count from its start.
     pub range: Span,
     /// The value as JSON; `null` for a bare queues.yaml, which is read by other rules.
     pub value: Value,
-    /// The tree; `None` where JSON was written that YAML does not take.
+    /// The tree; `None` for JSON that is not valid YAML.
     pub node: Option<Node>,
 }
 
 impl Document {
-    /// The node at `steps`.
+    /// Returns the node at `steps`.
     pub fn node_at(&self, steps: &[Step]) -> Option<&Node> {
         steps.iter().try_fold(self.node.as_ref()?, child)
     }
 
-    /// Where the value at `steps` was written, in the text: the deepest part of the way that exists.
+    /// Returns the span of the value at `steps` in the text, or of the deepest parent that exists.
     pub fn place(&self, steps: &[Step]) -> Span {
         let Some(root) = &self.node else { return self.range };
         let mut node = root;
@@ -58,7 +58,7 @@ impl Document {
         self.in_text(node.span)
     }
 
-    /// Where the name of the field at `steps` was written; as [`Document::place`] when that is no field.
+    /// Returns the span of the name of the field at `steps`; like [`Document::place`] if that is no field.
     pub fn place_of_key(&self, steps: &[Step]) -> Span {
         let name = match steps.split_last() {
             Some((Step::Key(name), parents)) => self.node_at(parents).and_then(|parent| pair(parent, name)),
@@ -67,7 +67,7 @@ impl Document {
         name.map_or_else(|| self.place(steps), |(name, _)| self.in_text(name.span))
     }
 
-    /// A place in the tree as a place in the text.
+    /// Converts a span in the tree to a span in the text.
     pub fn in_text(&self, span: Span) -> Span {
         span.shifted(self.range.start)
     }
@@ -104,7 +104,7 @@ impl Kind {
     pub const OURS: [Self; 4] =
         [Self::YuniKornConfig, Self::QueueAcl, Self::AdmissionPolicy, Self::QueueAccessTest];
 
-    /// As it stands in `kind`.
+    /// Returns the value of the field `kind`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ConfigMap => "ConfigMap",
@@ -119,7 +119,7 @@ impl Kind {
 /// One object.
 #[derive(Debug, Clone)]
 pub struct Object {
-    /// Which kind.
+    /// The kind.
     pub kind: Kind,
     /// `metadata.name`
     pub name: String,
@@ -130,13 +130,13 @@ pub struct Object {
 }
 
 impl Object {
-    /// `Kind/name`, as messages call it.
+    /// Returns `Kind/name`, as used in messages.
     pub fn label(&self) -> String {
         format!("{}/{}", self.kind.as_str(), self.name)
     }
 }
 
-/// Takes the text with this index apart.
+/// Splits the text with this index into objects.
 pub(super) fn collect(inputs: &mut Inputs, source: usize) {
     let Some(text) = inputs.sources.get(source).map(|source| source.text.clone()) else {
         return;
@@ -167,7 +167,7 @@ fn collect_yaml(inputs: &mut Inputs, source: usize, text: &str, ranges: &[Span])
                 let end = if objects_follow { range.end } else { text.len() };
                 inputs.bare.push(Document { range: Span::new(0, end), ..document });
                 if !objects_follow {
-                    // The file is a queues.yaml: YuniKorn gets all of it, and decides itself what it reads.
+                    // The file is a queues.yaml: all of it goes to YuniKorn, which decides what it reads.
                     return;
                 }
             }
@@ -181,13 +181,14 @@ fn collect_yaml(inputs: &mut Inputs, source: usize, text: &str, ranges: &[Span])
 fn json(text: &str, source: usize, range: Span) -> Result<Document, Diagnostic> {
     let part = text.get(range.start..range.end).unwrap_or_default();
     let value = serde_json::from_str(part).map_err(|error| unreadable(part, range, &error))?;
-    // For the places only: most JSON is YAML.
+    // Only for the spans: most JSON is YAML.
     let node = yaml::parse::parse(part).ok().flatten();
     let document = Document { source, range, value, node };
     repeated(&document).map_or(Ok(document), Err)
 }
 
-/// What is JSON by its grammar, and yet cannot be read: half a surrogate pair, a number out of range, too many levels.
+/// Creates the finding for JSON that is well-formed, and yet cannot be read: half a surrogate pair, a number
+/// out of range, too many levels.
 fn unreadable(part: &str, range: Span, error: &serde_json::Error) -> Diagnostic {
     let lines = part.split_inclusive('\n').take(error.line().saturating_sub(1));
     let before: usize = lines.map(str::len).sum();
@@ -199,7 +200,7 @@ fn unreadable(part: &str, range: Span, error: &serde_json::Error) -> Diagnostic 
         .at(Span::new(at, at).shifted(range.start))
 }
 
-/// A key that stands twice, which JSON readers let through and disagree about.
+/// Returns a finding if a key occurs twice, which JSON readers accept and interpret differently.
 fn repeated(document: &Document) -> Option<Diagnostic> {
     let diagnostic = value::to_json(document.node.as_ref()?).err()?;
     let span = diagnostic.span.map(|span| document.in_text(span));
@@ -212,19 +213,19 @@ fn yaml(text: &str, source: usize, range: Span) -> Result<Option<Document>, Diag
     Ok(node.map(|node| Document { source, range, value: Value::Null, node: Some(node) }))
 }
 
-/// The finding with its place in the file instead of the document.
+/// Converts the span of a finding from the document to the file.
 fn in_file(diagnostic: Diagnostic, range: Span) -> Diagnostic {
     let span = diagnostic.span.map(|span| span.shifted(range.start));
     Diagnostic { span, ..diagnostic }
 }
 
-/// Whether the document is a queues.yaml by itself: no object, but `partitions`.
+/// Returns whether the document is a queues.yaml by itself: no object, but with `partitions`.
 fn is_bare(document: &Document) -> bool {
     let has = |name: &str| document.node.as_ref().is_some_and(|node| pair(node, name).is_some());
     has("partitions") && !has("kind") && !has("apiVersion")
 }
 
-/// Whether a document is meant to be an object, right or wrong.
+/// Returns whether a document is meant to be an object, valid or not.
 fn is_object(text: &str, range: Span) -> bool {
     let part = text.get(range.start..range.end).unwrap_or_default();
     match yaml::parse::parse(part) {
@@ -250,7 +251,7 @@ fn decode(inputs: &mut Inputs, mut document: Document) {
     }
 }
 
-/// Puts a document where it belongs by what it says it is.
+/// Adds a document to the inputs by its kind.
 fn sort(inputs: &mut Inputs, document: Document) {
     let text =
         |field: &str| document.value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -288,7 +289,7 @@ fn sort(inputs: &mut Inputs, document: Document) {
     named(inputs, kind, document);
 }
 
-/// The objects of a list; `None` for what is no list.
+/// Returns the objects of a list; `None` if it is no list.
 pub fn listed(value: &Value) -> Option<&[Value]> {
     let kind = value.get("kind").and_then(Value::as_str)?;
     let items = value.get("items").and_then(Value::as_array)?;
@@ -305,14 +306,15 @@ fn items(inputs: &mut Inputs, document: &Document, values: &[Value]) {
 }
 
 fn no_object(inputs: &mut Inputs, document: &Document) {
-    // Kustomize does not ask for apiVersion and kind in its own file.
+    // Kustomize does not require apiVersion and kind in its own file.
     let file = inputs.sources.get(document.source).map_or("", |source| source.file_name.as_str());
     if matches!(file, "kustomization.yaml" | "kustomization.yml") {
         inputs.ignored = inputs.ignored.saturating_add(1);
         return;
     }
     let message = "this is no Kubernetes object: it has no `apiVersion` and `kind`";
-    let help = "a queues.yaml by itself begins with `partitions:`, and comes first in its file; everything else needs both fields";
+    let help = "a queues.yaml by itself begins with `partitions:`, and comes first in its file; everything \
+        else needs both fields";
     let span = document.place(&[]);
     inputs.report(document.source, None, Diagnostic::error(NOT_AN_OBJECT, message).at(span).help(help));
 }
@@ -348,7 +350,7 @@ fn named(inputs: &mut Inputs, kind: Kind, document: Document) {
     inputs.report(document.source, None, diagnostic);
 }
 
-/// RFC 1123 subdomain, as Kubernetes asks for names of objects.
+/// Returns whether the name is an RFC 1123 subdomain, which Kubernetes requires for names of objects.
 fn is_name(name: &str) -> bool {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let part = |part: &str| {
@@ -357,12 +359,12 @@ fn is_name(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(part)
 }
 
-/// Reports every object that was met before, and keeps the first.
+/// Reports every duplicate object, and keeps the first.
 pub(super) fn refuse_duplicates(inputs: &mut Inputs) {
     let mut first: BTreeMap<(Kind, String, String), (usize, usize)> = BTreeMap::new();
     let mut kept = Vec::with_capacity(inputs.objects.len());
     for object in std::mem::take(&mut inputs.objects) {
-        // Objects of ours are cluster-scoped: a namespace in the manifest makes no other object of them.
+        // Objects of ours are cluster-scoped: a namespace in the manifest does not distinguish them.
         let namespace = if object.kind == Kind::ConfigMap { object.namespace.clone() } else { String::new() };
         let place = (object.document.source, object.document.place(&path(&["metadata", "name"])).start);
         let key = (object.kind, namespace, object.name.clone());
@@ -456,7 +458,7 @@ mod tests {
             r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"1","a":"2"}}"#;
         let inputs = read(text);
         assert_eq!((labels(&inputs).len(), codes(&inputs)), (0, vec![DUPLICATE_KEY.number]));
-        // Surrogate pairs are JSON only: such a text has a value, and no places.
+        // Only JSON has surrogate pairs: such a text has a value, and no spans.
         let inputs = read(&text.replace(r#""a":"2""#, r#""b":"\ud83d\ude00""#));
         assert_eq!(labels(&inputs), ["ConfigMap/c"]);
         assert_eq!(inputs.objects[0].document.value["data"]["b"], "\u{1f600}");

@@ -1,21 +1,23 @@
-//! Places inside a string as places in the file that holds it.
+//! Maps spans inside a string to spans in the file that holds it.
 //!
-//! An ACL is a string in a manifest, a queues.yaml is a block scalar in a ConfigMap: what is wrong inside is shown where it was
-//! written, through quotes, escapes and indentation. Where that cannot be traced (folded text), the whole scalar is the place.
+//! An ACL is a string in a manifest, a queues.yaml is a block scalar in a ConfigMap: a finding inside is
+//! shown where it was written, through quotes, escapes and indentation. If that cannot be traced (folded
+//! text), the span is the whole scalar.
 
 use go_compat::diag::Span;
 use go_compat::yaml::{Kind, Node, Style};
 
-/// Where each byte of a scalar's content stands in the text.
+/// Location of each byte of a scalar's content in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
-    /// Per byte of the content the bytes of the text it came from, and one empty span for the end. Empty when it cannot be traced.
+    /// For each byte of the content the bytes of the text it came from, and one empty span for the end. Empty
+    /// if it cannot be traced.
     bytes: Vec<Span>,
     whole: Span,
 }
 
 impl Places {
-    /// Traces the content of `node`, which was read from `text`; a node that is no scalar is one place.
+    /// Traces the content of `node`, which was read from `text`; a node that is no scalar has one span.
     pub fn trace(text: &str, node: &Node) -> Self {
         let bytes = match &node.kind {
             Kind::Scalar { value, style } if !node.shared => trace(text, node.span, value, *style),
@@ -24,10 +26,11 @@ impl Places {
         Self { bytes: bytes.unwrap_or_default(), whole: node.span }
     }
 
-    /// The place of a part of the content.
+    /// Returns the span of a part of the content.
     pub fn span(&self, part: Span) -> Span {
         let first = self.bytes.get(part.start);
-        // The last byte, not the next one: the next may stand on another line, behind its indentation.
+        // Uses the last byte, not the next one, because the next may be on another line, after its
+        // indentation.
         let last =
             part.end.checked_sub(1).filter(|last| *last >= part.start).map(|last| self.bytes.get(last));
         match (first, last) {
@@ -44,14 +47,14 @@ fn trace(text: &str, span: Span, value: &str, style: Style) -> Option<Vec<Span>>
         Style::Plain => plain(raw, value),
         Style::SingleQuoted => quoted(raw, value, '\'', single),
         Style::DoubleQuoted => quoted(raw, value, '"', double),
-        // The text goes on behind the node: the last line may lack its newline.
+        // The text goes on after the node: the last line may lack its line break.
         Style::Literal => literal(text.get(span.start..)?, value),
         Style::Folded => None,
     }?;
     Some(bytes.into_iter().map(|byte| byte.shifted(span.start)).collect())
 }
 
-/// The bytes from `start` to `end`, each for itself.
+/// Returns a span for each byte from `start` to `end`.
 fn each(start: usize, end: usize) -> impl Iterator<Item = Span> {
     (start..end).map(|at| Span::new(at, at.saturating_add(1)))
 }
@@ -61,7 +64,8 @@ fn plain(raw: &str, value: &str) -> Option<Vec<Span>> {
     Some(each(start, raw.len()).chain([Span::new(raw.len(), raw.len())]).collect())
 }
 
-/// One step of reading a quoted scalar: the character meant, and how many bytes of the text it took.
+/// One step of reading a quoted scalar: returns the decoded character, and the number of bytes of the text it
+/// took.
 type Step = fn(&str) -> Option<(char, usize)>;
 
 fn quoted(raw: &str, value: &str, quote: char, step: Step) -> Option<Vec<Span>> {
@@ -69,7 +73,7 @@ fn quoted(raw: &str, value: &str, quote: char, step: Step) -> Option<Vec<Span>> 
     let mut bytes = Vec::with_capacity(value.len().saturating_add(1));
     for meant in value.chars() {
         let (read, length) = step(raw.get(at..)?)?;
-        // Another character than meant: the scalar spans lines, which are folded.
+        // The character differs: the scalar spans lines, which are folded.
         if read != meant {
             return None;
         }
@@ -88,7 +92,7 @@ fn single(raw: &str) -> Option<(char, usize)> {
     raw.chars().next().map(|next| (next, next.len_utf8()))
 }
 
-/// Escapes of YAML 1.1; JSON's surrogate pairs are not among them.
+/// Decodes escapes of YAML 1.1; JSON's surrogate pairs are not among them.
 fn double(raw: &str) -> Option<(char, usize)> {
     let mut chars = raw.chars();
     let first = chars.next()?;
@@ -122,7 +126,7 @@ fn double(raw: &str) -> Option<(char, usize)> {
     Some((meant, letter.len_utf8().saturating_add(1)))
 }
 
-/// Each line of the content is the end of a line of the text.
+/// Traces a literal block: each line of the content is the end of a line of the text.
 fn literal(raw: &str, value: &str) -> Option<Vec<Span>> {
     let header = raw.split_inclusive('\n').next()?;
     let mut at = header.len();
@@ -153,7 +157,7 @@ mod tests {
     use super::*;
     use go_compat::yaml::parse::parse;
 
-    /// The text at the place of `part` of the value behind the first key.
+    /// Returns the text at the span of `part` of the value after the first key.
     fn found<'a>(text: &'a str, part: &str) -> &'a str {
         let root = parse(text).unwrap().unwrap();
         let node = &root.as_mapping().unwrap()[0].1;

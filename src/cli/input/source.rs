@@ -1,4 +1,4 @@
-//! Which files are meant, and their text.
+//! Finds the input files, and reads their text.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,31 +7,31 @@ use std::path::{Path, PathBuf};
 
 use go_compat::yaml;
 
-/// Files of a folder that are read: kubectl's choice.
+/// Extensions of the files that are read from a folder, as in kubectl.
 const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
-/// More files than this are refused: it is a wrong path rather than a configuration.
+/// Maximum number of files; more are a wrong path rather than a configuration.
 const MAX_FILES: usize = 20_000;
-/// Deeper folders are not followed; also ends cycles of symbolic links.
+/// Maximum depth of folders; also ends cycles of symbolic links.
 const MAX_DEPTH: usize = 32;
 
-/// What standard input is called.
+/// Name of standard input.
 pub const STDIN: &str = "<stdin>";
 
-/// What to read.
+/// Paths to read.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// Files, folders, and `-` for standard input.
     pub paths: Vec<PathBuf>,
-    /// Whether folders below folders are read too.
+    /// True to read subfolders too.
     pub recursive: bool,
-    /// A file in one of the folders that is not an input, because it is where the output goes.
+    /// A file in one of the folders that is not an input, because it receives the output.
     pub except: Option<PathBuf>,
 }
 
 /// One text that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// As people call it: the path as given, `<stdin>` for standard input.
+    /// The name for people: the path as given, `<stdin>` for standard input.
     pub name: String,
     /// The last part of the path, empty for standard input.
     pub file_name: String,
@@ -40,7 +40,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// One-based line and column of a byte; columns count characters.
+    /// Returns the one-based line and column of a byte; columns count characters.
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let offset = self.text.floor_char_boundary(offset);
         let before = self.text.get(..offset).unwrap_or_default();
@@ -50,7 +50,7 @@ impl Source {
         (line, column)
     }
 
-    /// `name:line:column` of a byte, as editors and compilers write it.
+    /// Returns `name:line:column` of a byte, as editors and compilers write it.
     pub fn at(&self, offset: usize) -> String {
         let (line, column) = self.position(offset);
         format!("{}:{line}:{column}", self.name)
@@ -66,7 +66,7 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    /// With the reason.
+    /// Creates the error with its reason.
     pub fn new(path: &Path, why: &dyn std::fmt::Display) -> Self {
         Self { path: path.display().to_string(), why: why.to_string() }
     }
@@ -75,7 +75,7 @@ impl Unreadable {
 /// Reads every file that `request` names, each once, folders in the order of their names.
 ///
 /// # Errors
-/// When a path does not exist, cannot be read, is not UTF-8 or is larger than what YAML is read from.
+/// When a path does not exist, cannot be read, is not UTF-8 or exceeds the size limit of YAML.
 pub fn read(request: &Request) -> Result<Vec<Source>, Unreadable> {
     let mut seen = BTreeSet::new();
     let mut sources = Vec::new();
@@ -96,7 +96,7 @@ pub fn read(request: &Request) -> Result<Vec<Source>, Unreadable> {
     Ok(sources)
 }
 
-/// The text of one file, or of standard input for `-`.
+/// Reads one file, or standard input for `-`.
 ///
 /// # Errors
 /// As [`read`].
@@ -115,7 +115,7 @@ fn standard_input() -> Result<Source, Unreadable> {
     from_reader(STDIN, io::stdin().lock())
 }
 
-/// The text that somebody else has opened.
+/// Reads the text from an open reader.
 ///
 /// # Errors
 /// As [`read`].
@@ -134,7 +134,7 @@ fn text(from: impl Read) -> io::Result<String> {
     Ok(text)
 }
 
-/// The files behind a path: itself, or what a folder holds.
+/// Returns the files of a path: itself, or those in a folder.
 fn files(path: &Path, request: &Request) -> Result<Vec<PathBuf>, Unreadable> {
     let meta = fs::metadata(path).map_err(|error| Unreadable::new(path, &error))?;
     if !meta.is_dir() {
@@ -153,7 +153,7 @@ fn walk(folder: &Path, recursive: bool, depth: usize, found: &mut Vec<PathBuf>) 
     let mut entries = list().map_err(|error| Unreadable::new(folder, &error))?;
     entries.sort();
     for path in entries {
-        // Hidden names are no manifests, and in a mounted ConfigMap they are the same files once more.
+        // Hidden names are no manifests, and in a mounted ConfigMap they are the same files again.
         if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
             continue;
         }
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(names(&request), ["a.yml", "b.yaml", "c.json"]);
         request.recursive = true;
         assert_eq!(names(&request), ["a.yml", "b.yaml", "c.json", "d.yaml"]);
-        // Named by itself, a file is read whatever its name.
+        // A file that is named explicitly is read whatever its extension.
         request.paths = vec![at("notes.txt")];
         assert_eq!(names(&request), ["notes.txt"]);
     }

@@ -1,7 +1,7 @@
-//! Where the documents of a text start and end.
+//! Finds the start and end of each document of a text.
 //!
-//! A line that starts with `---` is a document marker wherever it stands, also inside a block scalar, so lines are all there is
-//! to look at. JSON is a stream of values without markers.
+//! A line that starts with `---` is a document marker in every position, also inside a block scalar, so only
+//! lines are examined. JSON is a stream of values without markers.
 
 use serde::de::IgnoredAny;
 
@@ -10,13 +10,13 @@ use go_compat::diag::Span;
 /// The documents of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Documents {
-    /// One JSON value after the other.
+    /// One JSON value after another.
     Json(Vec<Span>),
     /// YAML documents, markers and directives included. Some may be empty.
     Yaml(Vec<Span>),
 }
 
-/// Takes a text apart. What starts with `{` and is JSON throughout counts as JSON, as for kubectl.
+/// Splits a text. A text that starts with `{` and is JSON throughout counts as JSON, as for kubectl.
 pub fn split(text: &str) -> Documents {
     match json(text) {
         Some(spans) => Documents::Json(spans),
@@ -49,7 +49,7 @@ fn yaml(text: &str) -> Vec<Span> {
     for line in text.split_inclusive('\n') {
         let bare = line.strip_prefix('\u{feff}').unwrap_or(line);
         if is_marker(bare, "---") {
-            // Directives and comments in front of a marker belong to the document it opens.
+            // Directives and comments before a marker belong to the document it opens.
             if content {
                 spans.push(Span::new(start, at));
                 start = at;

@@ -1,8 +1,9 @@
-//! A YAML tree as the JSON that kubectl sends for it.
+//! Converts a YAML tree to the JSON that kubectl sends for it.
 //!
-//! kubectl reads manifests with `sigs.k8s.io/yaml` (v1.6.0), which resolves scalars by `go.yaml.in/yaml/v2` (v2.4.2, `resolve.go`): YAML
-//! 1.1, where `yes`, `on` and `y` are booleans and `010` is eight. That differs from the v3 rules by which `YuniKorn` reads queues.yaml
-//! (`text::yaml::decode`), so both exist. One thing is stricter than kubectl: a key that stands twice is refused, not overwritten.
+//! kubectl reads manifests with `sigs.k8s.io/yaml` (v1.6.0), which resolves scalars by `go.yaml.in/yaml/v2`
+//! (v2.4.2, `resolve.go`): YAML 1.1, where `yes`, `on` and `y` are booleans and `010` is eight. That differs
+//! from the v3 rules by which `YuniKorn` reads queues.yaml (`text::yaml::decode`), so both exist. One thing
+//! is stricter than in kubectl: a duplicate key is rejected, not overwritten.
 
 use serde_json::{Map, Number, Value};
 
@@ -10,7 +11,7 @@ use super::{DUPLICATE_KEY, NOT_JSON};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::{Kind, Node, Style};
 
-/// The JSON value of a tree, or the first thing that keeps it from being one.
+/// Returns the JSON value of a tree, or the first reason why there is none.
 ///
 /// # Errors
 /// [`DUPLICATE_KEY`] and [`NOT_JSON`].
@@ -22,7 +23,7 @@ pub fn to_json(node: &Node) -> Result<Value, Diagnostic> {
     }
 }
 
-/// The key of a pair as JSON's object key.
+/// Returns the key of a pair as JSON's object key.
 ///
 /// # Errors
 /// [`NOT_JSON`] when it is no string, number or boolean.
@@ -62,7 +63,7 @@ fn mapping(pairs: &[(Node, Node)]) -> Result<Map<String, Value>, Diagnostic> {
     Ok(map)
 }
 
-/// `<<: *map` and `<<: [*map, *other]`; of a list the earlier mapping wins (v2 `decode.go`, `merge`).
+/// Merges `<<: *map` and `<<: [*map, *other]`; in a list the earlier mapping wins (v2 `decode.go`, `merge`).
 fn merge(node: &Node, into: &mut Map<String, Value>) -> Result<(), Diagnostic> {
     match &node.kind {
         Kind::Mapping(pairs) => {
@@ -94,7 +95,7 @@ fn scalar(node: &Node, text: &str, style: Style) -> Result<Value, Diagnostic> {
     })
 }
 
-/// A plain scalar's value (v2 `resolve.go:85`); `None` for the numbers that JSON has no way to write.
+/// Resolves a plain scalar's value (v2 `resolve.go:85`); `None` for numbers that JSON cannot express.
 fn resolve(text: &str) -> Option<Value> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),
@@ -119,7 +120,7 @@ fn resolve(text: &str) -> Option<Value> {
     Some(number.map_or_else(|| Value::String(text.to_string()), Value::Number))
 }
 
-/// Go's `ParseInt` and `ParseUint` with base 0.
+/// Parses an integer like Go's `ParseInt` and `ParseUint` with base 0.
 fn integer(text: &str) -> Option<Number> {
     let (negative, digits) = match text.split_at_checked(1) {
         Some(("-", rest)) => (true, rest),
@@ -146,7 +147,8 @@ fn integer(text: &str) -> Option<Number> {
     u64::try_from(value).ok().map(Number::from)
 }
 
-/// `^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`; a number out of range is an error of Go's `ParseFloat`, and so no number.
+/// Parses `^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`; a number out of range is an error of Go's
+/// `ParseFloat`, and so no number.
 fn float(text: &str) -> Option<Number> {
     let looks_right =
         text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));

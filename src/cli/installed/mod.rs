@@ -1,8 +1,9 @@
-//! An installation as it stands: what `status`, `check` and `collect` look at. It is only read, and every request is limited in time.
+//! Reads the state of an installation for `status`, `check` and `collect`. It writes nothing, and every
+//! request has a timeout.
 //!
-//! * [`objects`]: the objects of ours, by what their conditions say.
-//! * [`operator`]: the Deployment, and the Lease that says which replica writes.
-//! * [`scheduler`]: what the ConfigMaps hold, and what the scheduler says that it runs.
+//! * [`objects`]: the objects of ours with their conditions.
+//! * [`operator`]: the Deployment, and the Lease that names the leader.
+//! * [`scheduler`]: the text of the ConfigMaps, and the configuration that the scheduler runs.
 
 pub mod objects;
 pub mod operator;
@@ -15,12 +16,12 @@ use super::ask::cluster::Cluster;
 use super::ask::{ClusterArgs, Notes};
 use queuewarden_plan::snapshot::ConfigSpec;
 
-/// Where queuewarden is installed, unless said otherwise.
+/// Default namespace of queuewarden.
 pub const NAMESPACE: &str = "queuewarden-system";
 /// The name of its Deployment, `ServiceAccount` and Lease.
 pub const NAME: &str = "queuewarden";
 
-/// Which installation is looked at.
+/// Options for the installation to read.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ReachArgs {
     /// The kubeconfig file, instead of $KUBECONFIG or ~/.kube/config
@@ -29,33 +30,34 @@ pub struct ReachArgs {
     /// The context of the kubeconfig
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// The namespace that queuewarden runs in
+    /// Namespace that queuewarden runs in
     #[arg(short, long, value_name = "NAME", default_value = NAMESPACE)]
     pub namespace: String,
     /// YuniKorn's namespace, instead of the one in the YuniKornConfig, or "yunikorn"
     #[arg(long, value_name = "NAME")]
     cluster_namespace: Option<String>,
-    /// The scheduler's REST service, instead of the YuniKornConfig's schedulerUrl, or the API server's way to it
+    /// URL of the scheduler's REST service, instead of the YuniKornConfig's schedulerUrl, or the API server's
+    /// proxy
     #[arg(long, value_name = "URL")]
     pub scheduler_url: Option<String>,
 }
 
-/// A way to an installation.
+/// A connection to an installation.
 #[derive(Debug)]
 pub struct Installed {
     /// The cluster.
     pub cluster: Cluster,
-    /// The settings of its `YuniKornConfig`, or the defaults where there is none.
+    /// The settings of its `YuniKornConfig`, or the defaults if there is none.
     pub spec: ConfigSpec,
-    /// What should be known about them.
+    /// Notes about the settings.
     pub notes: Notes,
 }
 
 impl ReachArgs {
-    /// Finds the cluster, and what its `YuniKornConfig` says.
+    /// Connects to the cluster, and reads its `YuniKornConfig`.
     ///
     /// # Errors
-    /// When there is no way to a cluster, or it does not answer.
+    /// When the cluster cannot be reached, or does not answer.
     pub fn open(&self) -> Result<Installed, Failure> {
         let args = self.cluster();
         let cluster = Cluster::connect(&args)?;

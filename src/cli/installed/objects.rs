@@ -1,4 +1,5 @@
-//! The objects of ours as their conditions have them. A condition about an older generation says nothing about what stands there now.
+//! The objects of ours with their conditions. A condition of an older generation is ignored, because it does
+//! not describe the current object.
 
 use kube::Client;
 use kube::api::{DynamicObject, ListParams};
@@ -10,10 +11,10 @@ use crate::operator::call::{self, call};
 use crate::operator::world::Kind;
 use queuewarden_plan::conditions::{Status, Type};
 
-/// The reason of an object that the operator has not looked at since it was changed.
+/// Reason for an object that the operator has not seen since it was changed.
 const NOT_SEEN: &str = "NotSeen";
 
-/// What one condition says.
+/// One condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
     /// `status`
@@ -34,26 +35,26 @@ pub struct Standing {
     object: DynamicObject,
 }
 
-/// An object that is worth a look.
+/// An object that needs attention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Attention {
     /// Its kind.
     pub kind: String,
     /// Its name.
     pub name: String,
-    /// Why it is not Ready.
+    /// The reason why it is not Ready.
     pub reason: String,
-    /// The same in words, and what to do.
+    /// The same in a sentence, with a remedy.
     pub message: String,
 }
 
 impl Standing {
-    /// Of an object of this kind.
+    /// Wraps an object of this kind.
     pub fn of(kind: Kind, object: DynamicObject) -> Self {
         Self { kind, name: object.metadata.name.clone().unwrap_or_default(), object }
     }
 
-    /// What the condition of a type says about what stands there now; `None` where it says nothing.
+    /// Returns the condition of a type for the current generation; `None` if there is none.
     pub fn told(&self, type_: Type) -> Option<Told> {
         let conditions = self.object.data.pointer("/status/conditions")?.as_array()?;
         let found = conditions.iter().find(|condition| word(condition, "type") == type_.as_str())?;
@@ -68,12 +69,12 @@ impl Standing {
         })
     }
 
-    /// Whether a condition holds.
+    /// Returns whether a condition is true.
     pub fn holds(&self, type_: Type) -> bool {
         self.told(type_).is_some_and(|told| told.status == Status::True)
     }
 
-    /// Why it is not Ready; `None`: it is.
+    /// Returns the reason why it is not Ready; `None` if it is.
     pub fn attention(&self) -> Option<Attention> {
         let told = self.told(Type::Ready).unwrap_or_else(|| Told {
             status: Status::Unknown,
@@ -88,18 +89,18 @@ impl Standing {
         })
     }
 
-    /// A field of the object, by its JSON pointer.
+    /// Returns a field of the object by its JSON pointer.
     pub fn field(&self, pointer: &str) -> Option<&Value> {
         self.object.data.pointer(pointer)
     }
 
-    /// An annotation.
+    /// Returns an annotation.
     pub fn annotation(&self, name: &str) -> Option<&str> {
         self.object.metadata.annotations.as_ref()?.get(name).map(String::as_str)
     }
 }
 
-/// All objects of a kind, by name; none where the kind is not installed.
+/// Lists all objects of a kind, by name; none if the kind is not installed.
 ///
 /// # Errors
 /// When they cannot be read.

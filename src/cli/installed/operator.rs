@@ -1,4 +1,4 @@
-//! The operator's Deployment, and the Lease that says which replica writes.
+//! The operator's Deployment, and the Lease that names the leader.
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -11,47 +11,47 @@ use serde::Serialize;
 use super::NAME;
 use crate::operator::call::call;
 
-/// A Lease that was not renewed for so many seconds besides its own duration is nobody's: clocks differ a little.
+/// Seconds after its duration that a Lease still counts as held, because clocks differ a little.
 const SLACK: i64 = 5;
 
-/// The flag of `run` that names a mounted certificate.
+/// Flag of `run` that names a mounted certificate.
 const MOUNTED: &str = "--tls-cert-file";
 
-/// What runs of it.
+/// State of the operator.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperatorState {
     /// The namespace it runs in.
     pub namespace: String,
-    /// How many replicas there should be; absent where there is no Deployment, or it may not be read.
+    /// The number of desired replicas; absent if there is no Deployment, or it may not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// How many are ready.
+    /// The number of ready replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready_replicas: Option<i32>,
     /// The image it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// The replica that writes; absent where there is none.
+    /// The replica that writes; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,
-    /// Why something of this is not known.
+    /// Reasons why some of this is unknown.
     pub problems: Vec<String>,
-    /// Whether nobody knows if a replica writes, because the Lease may not be read.
+    /// True if it is unknown whether a replica writes, because the Lease may not be read.
     #[serde(skip)]
     pub unknown: bool,
-    /// Whether its doors show a certificate that is mounted, and somebody else's to keep; `None`: nobody knows.
+    /// True if its endpoints use a mounted certificate that somebody else manages; `None` if unknown.
     #[serde(skip)]
     pub mounted_certificate: Option<bool>,
 }
 
 impl OperatorState {
-    /// Whether one replica is known to write.
+    /// Returns whether a replica is known to write.
     pub fn writes(&self) -> bool {
         self.leader.is_some()
     }
 
-    /// In one line.
+    /// Formats the state in one line.
     pub fn line(&self) -> String {
         let replicas = self.replicas.map(|wanted| {
             format!(
@@ -66,7 +66,7 @@ impl OperatorState {
     }
 }
 
-/// Looks at it at `now`; what may not be read is a problem, not an error.
+/// Reads the state at `now`; a part that may not be read is a problem, not an error.
 pub async fn look(client: &Client, namespace: &str, now: Timestamp) -> OperatorState {
     let mut state = OperatorState { namespace: namespace.to_owned(), ..OperatorState::default() };
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
@@ -75,7 +75,7 @@ pub async fn look(client: &Client, namespace: &str, now: Timestamp) -> OperatorS
             let container = container(&deployment);
             state.image = container.and_then(|container| container.image.clone());
             state.mounted_certificate = container.map(mounts_certificate);
-            // Left out means one.
+            // The default is one.
             state.replicas = Some(deployment.spec.and_then(|spec| spec.replicas).unwrap_or(1));
             state.ready_replicas =
                 Some(deployment.status.and_then(|status| status.ready_replicas).unwrap_or(0));
@@ -97,19 +97,19 @@ pub async fn look(client: &Client, namespace: &str, now: Timestamp) -> OperatorS
     state
 }
 
-/// The operator's own container: others may have put one beside it.
+/// Returns the operator's own container, because others may be added as sidecars.
 fn container(deployment: &Deployment) -> Option<&Container> {
     let containers = &deployment.spec.as_ref()?.template.spec.as_ref()?.containers;
     containers.iter().find(|container| container.name == NAME).or_else(|| containers.first())
 }
 
-/// Whether a container is told where a certificate is mounted.
+/// Returns whether a container gets the path of a mounted certificate.
 fn mounts_certificate(container: &Container) -> bool {
     let words = container.command.iter().chain(&container.args).flatten();
     words.map(|word| word.split_once('=').map_or(word.as_str(), |(flag, _)| flag)).any(|flag| flag == MOUNTED)
 }
 
-/// Who holds the Lease at `now`.
+/// Returns the holder of the Lease at `now`.
 fn holder(lease: &Lease, now: Timestamp) -> Option<String> {
     let spec = lease.spec.as_ref()?;
     let holder = spec.holder_identity.clone().filter(|holder| !holder.is_empty())?;

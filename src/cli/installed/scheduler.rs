@@ -1,4 +1,4 @@
-//! What the ConfigMaps hold, and what the scheduler says that it runs.
+//! Compares the text of the ConfigMaps with the configuration that the scheduler runs.
 
 use kube::Client;
 use schemars::JsonSchema;
@@ -9,11 +9,11 @@ use queuewarden_plan::snapshot::{ConfigSpec, Snapshot};
 use queuewarden_plan::text_in_force;
 use yunikorn::config::{Config, Partition, checksum, verdict};
 
-/// What the scheduler says.
+/// State of the scheduler.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SchedulerState {
-    /// Who was asked; absent where nobody answered.
+    /// The URL or Service that answered; absent if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
     /// The checksum of the text that it runs.
@@ -22,18 +22,18 @@ pub struct SchedulerState {
     /// The checksum of the text in the ConfigMaps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// Why something of this is not known.
+    /// The reason why some of this is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
 impl SchedulerState {
-    /// Whether it runs what is written; `None`: nobody knows.
+    /// Returns whether the scheduler runs the written text; `None` if unknown.
     pub fn agrees(&self) -> Option<bool> {
         Some(self.checksum.as_ref()? == self.expected.as_ref()?)
     }
 
-    /// In one line.
+    /// Formats the state in one line.
     pub fn line(&self) -> String {
         let asked = self.asked.as_deref().unwrap_or_default();
         let sum = |checksum: &Option<String>| live::short(checksum.as_deref().unwrap_or_default()).to_owned();
@@ -49,17 +49,17 @@ impl SchedulerState {
     }
 }
 
-/// Queues of the text in force.
+/// Number of queues in the text in force.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueCount {
-    /// All of them.
+    /// All queues.
     pub total: usize,
-    /// Those that have an ACL of their own, other than one for nobody.
+    /// Queues with an ACL of their own, other than one for nobody.
     pub with_acl: usize,
 }
 
-/// Asks the scheduler, and compares it with the ConfigMaps where they are known.
+/// Reads the scheduler's state, and compares it with the ConfigMaps if they are known.
 pub async fn ask(
     client: &Client,
     url: Option<&str>,
@@ -80,7 +80,7 @@ pub async fn ask(
     }
 }
 
-/// Counts the queues; `None` where the text is none that can be read.
+/// Counts the queues; `None` if the text cannot be read.
 pub fn count(snapshot: &Snapshot) -> Option<QueueCount> {
     let config: Config = verdict(&text_in_force(snapshot), &[]).config?;
     let mut count = QueueCount::default();

@@ -1,4 +1,4 @@
-//! What programs get: the outcome, and every rule on the way to it.
+//! Output for programs: the outcome, and every rule that led to it.
 
 use std::collections::BTreeMap;
 
@@ -13,43 +13,43 @@ use yunikorn_access::placement::{
 };
 use yunikorn_access::tree::Origin;
 
-/// New queues are listed up to this many levels.
+/// Maximum number of levels of new queues that are listed.
 const MAX_LEVELS: usize = 100;
 
 /// The answer to `place`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlaceAnswer {
-    /// What it is about.
+    /// The configuration that was read.
     #[serde(flatten)]
     pub about: About,
     /// The user.
     pub user: String,
-    /// The groups that the user was taken to be in.
+    /// The groups that were assumed for the user.
     pub groups: Vec<String>,
     /// The id of the application, given or generated.
     pub application_id: String,
-    /// The queue that it asks for; null when it asks for none.
+    /// The queue that it requests; null when it requests none.
     pub asked_queue: Option<String>,
-    /// Its tags, as YuniKorn makes them of the pod and its namespace.
+    /// Its tags, as YuniKorn derives them from the pod and its namespace.
     pub tags: BTreeMap<String, String>,
-    /// What becomes of it.
+    /// The outcome.
     pub outcome: OutcomeKind,
     /// The queue it runs in; null when it is not placed.
     pub queue: Option<String>,
     /// Queues that are created for it, from the top; those above `queue` are parents.
     pub created: Vec<String>,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
-    /// The words of YuniKorn's rejection; null when it is not rejected.
+    /// The message of YuniKorn's rejection; null when it is not rejected.
     pub message: Option<String>,
     /// Each rule that was tried, in order.
     pub rules: Vec<RuleAnswer>,
-    /// What would change the outcome, the smallest change first.
+    /// Changes that would lead to another outcome, the smallest first.
     pub remedies: Vec<String>,
 }
 
-/// What becomes of an application.
+/// Outcome for an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum OutcomeKind {
     /// It runs.
@@ -62,38 +62,39 @@ pub enum OutcomeKind {
     Undecided,
 }
 
-/// One rule that was tried.
+/// A rule that was tried.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleAnswer {
     /// Its number in the configuration, from 1; null for one that YuniKorn adds, and for a parent rule.
     pub number: Option<usize>,
-    /// Which rule: `provided`, `user`, `tag`, `fixed`, `test`; `recovery` and `default` are those that YuniKorn adds.
+    /// The rule: `provided`, `user`, `tag`, `fixed`, `test`; `recovery` and `default` are those that YuniKorn
+    /// adds.
     pub rule: String,
     /// The tag of a `tag` rule, the queue of a `fixed` rule.
     pub value: Option<String>,
-    /// Whether it may create queues.
+    /// True if it may create queues.
     pub create: bool,
-    /// Where it is written; null for one that YuniKorn adds.
+    /// The location of the rule; null for one that YuniKorn adds.
     pub written_in: Option<WrittenIn>,
-    /// The rule that names the queue above; null when there is none, or it was not asked.
+    /// The rule that names the queue above; null when there is none, or it was not evaluated.
     pub parent: Option<Box<RuleAnswer>>,
     /// The queue that it names; null when it names none.
     pub queue: Option<String>,
-    /// What came of it.
+    /// The result.
     pub result: RuleResult,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
-    /// Each ACL that was looked at.
+    /// Each ACL that was evaluated.
     pub trace: Vec<TraceStep>,
 }
 
-/// What came of a rule.
+/// Result of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum RuleResult {
     /// The application runs in its queue.
     Places,
-    /// The queue it names is the parent of the rule that asked it.
+    /// The queue it names is the parent for the rule it belongs to.
     Names,
     /// The next rule is tried.
     Passes,
@@ -104,18 +105,18 @@ pub enum RuleResult {
 /// A question and its answer by the evaluator.
 #[derive(Debug)]
 pub struct Asking<'a> {
-    /// For places and decisions.
+    /// The source of locations and decisions.
     pub answers: Answers<'a>,
-    /// To try what else could be asked.
+    /// The evaluator, to try other requests.
     pub placer: &'a Placer<'a>,
-    /// What was submitted.
+    /// The submitted application.
     pub submission: &'a Submission,
-    /// What becomes of it.
+    /// The outcome.
     pub placement: &'a Placement,
 }
 
 impl Asking<'_> {
-    /// For programs.
+    /// Builds the answer for programs.
     pub fn answer(&self) -> PlaceAnswer {
         let Submission { application_id, identity, queue, tags } = self.submission;
         let (outcome, placed, message) = match &self.placement.outcome {
@@ -180,7 +181,7 @@ impl Asking<'_> {
     }
 }
 
-/// The number of a rule that is written.
+/// Returns the number of a rule that the configuration contains.
 pub(super) fn number(at: usize, rule: &RuleStep) -> Option<usize> {
     rule.span.map(|_| at.saturating_add(1))
 }

@@ -1,8 +1,10 @@
-//! `queuewarden place`: where an application would land, and by which rule; or how `YuniKorn` would reject it.
+//! `queuewarden place`: shows in which queue an application would run, and by which rule; or how `YuniKorn`
+//! would reject it.
 //!
-//! * [`workload`]: the pod that is asked about, from the command line or a manifest; [`user`]: who submits it.
-//! * [`answer`]: what programs get; [`words`] has its sentences, [`remedies`] what would change it.
-//! * [`text`]: what people get.
+//! * [`workload`]: the pod of the question, from the command line or a manifest; [`user`]: its submitter.
+//! * [`answer`]: output for programs; [`words`] has its sentences, [`remedies`] the changes to another
+//!   outcome.
+//! * [`text`]: output for people.
 
 pub mod answer;
 pub mod remedies;
@@ -22,12 +24,12 @@ use user::{User, user};
 use workload::WorkloadArgs;
 use yunikorn_access::placement::{Live, Naming, Outcome, Placement, Placer, Workload};
 
-/// How the answer ends, for `--help`.
+/// Exit codes, for `--help`.
 const EXIT_CODES: &str = "\
 Exit codes: 0 it is placed, 1 it is rejected, 2 the command line is wrong, 3 it could not be decided.";
 
-/// Tells in which queue an application would run, and why: each placement rule in the order in which YuniKorn tries them, and the words
-/// of a rejection.
+/// Show in which queue an application would run, and why: each placement rule in the order in which YuniKorn
+/// tries them, and the message of a rejection
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
@@ -37,7 +39,7 @@ pub struct Args {
     identity: IdentityArgs,
     #[command(flatten)]
     source: SourceArgs,
-    /// How to show it
+    /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     format: AnswerFormat,
 }
@@ -45,7 +47,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When the question cannot be decided, or nobody takes the output.
+/// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let SourceArgs { filename, base, .. } = &args.source;
     reads_standard_input_once(filename.iter().chain(base).chain(args.workload.file()))?;
@@ -74,7 +76,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
 }
 
-/// What a cluster knows about the namespace; what is given counts more.
+/// Adds the namespace's annotations from the cluster; given ones take precedence.
 fn annotate(workload: &mut Workload, asked: &Asked, console: Console) {
     if let Some(cluster) = &asked.cluster {
         let mut annotations = cluster.namespace_annotations(&workload.namespace, console);
@@ -83,7 +85,7 @@ fn annotate(workload: &mut Workload, asked: &Asked, console: Console) {
     }
 }
 
-/// The queues that the scheduler has beside its configuration, if it is asked at all.
+/// Returns the queues that the scheduler has in addition to its configuration, if it is queried at all.
 fn live(source: &SourceArgs, asked: &Asked) -> Result<Live, Failure> {
     match &asked.cluster {
         Some(cluster) if source.cluster.live => {

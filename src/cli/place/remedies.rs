@@ -1,4 +1,5 @@
-//! What would change the outcome: first what the application itself can do, then what it would take in the configuration.
+//! Changes that would lead to another outcome: first those in the application itself, then those in the
+//! configuration.
 
 use super::answer::{Asking, number};
 use super::words;
@@ -12,20 +13,20 @@ use yunikorn_access::placement::{
 use yunikorn_access::tree::{Located, Tree};
 use yunikorn_access::{Remedy, remedy, what_can};
 
-/// As many as people read.
+/// Maximum number of remedies.
 const MAX_REMEDIES: usize = 5;
-/// How many queues to choose from are named.
+/// Maximum number of alternative queues that are named.
 const MAX_QUEUES: usize = 4;
-/// How many queues are tried to find those.
+/// Maximum number of queues that are tried to find those.
 const MAX_TRIED: usize = 100;
-/// The tag that the annotation [`PARENT_QUEUE`] of the namespace becomes.
+/// The tag of the annotation [`PARENT_QUEUE`] of the namespace.
 const PARENT_TAG: &str = "namespace.parentqueue";
 
-/// In the order in which they would be tried.
+/// Returns the remedies in the order in which to try them.
 pub fn remedies(asking: &Asking<'_>) -> Vec<String> {
     let steps = asking.placement.steps.iter().enumerate();
     let found: Vec<String> = match &asking.placement.outcome {
-        // It runs, but perhaps not where it asks to.
+        // It runs, but perhaps not in the requested queue.
         Outcome::Placed { .. } => steps
             .filter(|(_, step)| step.rule.name == RuleName::Provided)
             .flat_map(|(at, step)| asking.remedies(at, step))
@@ -51,11 +52,13 @@ pub fn remedies(asking: &Asking<'_>) -> Vec<String> {
     once
 }
 
-/// Where no rule was tried: there are none, or there cannot be such a user.
+/// Returns the remedy if no rule was tried: there are no rules, or the user's name is invalid.
 fn before_rules(asking: &Asking<'_>) -> String {
     match &asking.placement.inactive {
         Some(reason) => format!("correct the rules: {reason}"),
-        None => "let user.info carry a name that YuniKorn takes: a letter or `_`, then letters, digits and :#/_.@-".to_owned(),
+        None => "let user.info carry a name that YuniKorn takes: a letter or `_`, then letters, digits and \
+            :#/_.@-"
+            .to_owned(),
     }
 }
 
@@ -72,20 +75,20 @@ impl Asking<'_> {
         &self.submission.identity.user
     }
 
-    /// The queues without others below them that the ACLs let the user submit to.
+    /// Returns the leaves that the ACLs let the user submit to.
     fn leaves(&self) -> Vec<&str> {
         let can = what_can(self.tree(), Right::Submit, &self.submission.identity);
         let leaves = can.queues().filter_map(|(id, _)| self.tree().node(id)).filter(|node| node.is_leaf);
         leaves.map(|node| node.path.as_str()).collect()
     }
 
-    /// Whether the application would run in this queue if it asked for it.
+    /// Returns whether the application would run in this queue if it requested it.
     fn runs_in(&self, queue: &str) -> bool {
         let asking = Submission { queue: queue.to_owned(), ..self.submission.clone() };
         self.placer.place(&asking).queue() == Some(queue)
     }
 
-    /// Queues that the application would run in if it asked for them; each was tried.
+    /// Returns queues that the application would run in if it requested them; each was tried.
     fn other_queues(&self) -> Option<String> {
         let open = self.leaves().into_iter().take(MAX_TRIED);
         let open: Vec<&str> = open.filter(|queue| self.runs_in(queue)).collect();
@@ -96,7 +99,8 @@ impl Asking<'_> {
         (!open.is_empty()).then(|| format!("ask for {another} queue (label {QUEUE}): {shown}{more}"))
     }
 
-    /// With rules, but without `provided`, nobody reads the queue that an application asks for. Told where reading it is enough.
+    /// Suggests the rule `provided` if it would help: with rules, but without that one, the requested queue
+    /// is ignored.
     fn no_rule_listens(&self) -> Option<String> {
         let rules = self.tree().placement_rules();
         let provided = |name: &str| name.eq_ignore_ascii_case(RuleName::Provided.key());
@@ -105,7 +109,7 @@ impl Asking<'_> {
             .then(|| "add the rule `provided`: no other goes by the queue that is asked for".to_owned())
     }
 
-    /// Whether `provided` alone would place it, and elsewhere than now.
+    /// Returns whether `provided` alone would place it, and in another queue than now.
     fn provided_helps(&self) -> bool {
         let placement = self.placer.only_provided().place(self.submission);
         let landing = placement.steps.first().and_then(|step| step.landing.as_ref());
@@ -138,7 +142,8 @@ impl Asking<'_> {
         one.into_iter().collect()
     }
 
-    /// A queue that would have to be made can have an ACL of its own instead, if it is configured.
+    /// Returns remedies for a denial. A queue that would have to be created can get an ACL of its own
+    /// instead, if it is configured.
     fn after_denial(&self, landing: &Landing) -> Vec<String> {
         let Some(decision) = &landing.decision else { return Vec::new() };
         let configured = matches!(landing.target, Target::Exists { configured: true, .. });
@@ -178,14 +183,15 @@ impl Asking<'_> {
         }
     }
 
-    /// A queue that does not exist was perhaps misspelled: for one in which the application would run.
+    /// Suggests a queue with a similar name, in which the application would run, if the requested one does
+    /// not exist.
     fn like(&self, queue: &str) -> Option<String> {
         let near = nearest(self.leaves(), queue).filter(|near| self.runs_in(near));
         near.map_or_else(|| self.add(queue), |near| Some(format!("did you mean {near}?")))
     }
 
     fn add(&self, queue: &str) -> Option<String> {
-        // Nobody may submit to it, whatever is written.
+        // Nobody may submit to it, with any configuration.
         if in_recovery(queue) {
             return None;
         }
@@ -212,7 +218,7 @@ fn make_parent(queue: &str) -> String {
     format!("make {queue} a parent queue (`parent: true`)")
 }
 
-/// By `YuniKorn`'s words for it.
+/// Returns a remedy by `YuniKorn`'s message.
 fn after_failure(message: &str) -> Option<String> {
     if let Some(queue) = message.strip_prefix("parent rule returned a leaf queue: ") {
         return Some(make_parent(queue));
@@ -255,7 +261,7 @@ mod tests {
             submitacl: sue
 ";
 
-    /// What would change where the application of sue goes that asks for this queue, under these rules.
+    /// Returns the remedies for an application of sue that requests this queue, under these rules.
     fn told(rules: &str, asked: &str) -> Vec<String> {
         let rules = if rules.is_empty() { String::new() } else { format!("    placementrules: [{rules}]\n") };
         let tree = parsed(&format!("partitions:\n  - name: default\n{rules}{QUEUES}"));

@@ -1,4 +1,4 @@
-//! What people get: the outcome, what was asked, each rule, and what would change it.
+//! Output for people: the outcome, the question, each rule, and changes to another outcome.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::words;
 use crate::cli::ask::output::{Table, visible};
 use queuewarden_api::answer::WrittenIn;
 
-/// The whole answer.
+/// Formats the whole answer.
 pub fn text(answer: &PlaceAnswer) -> String {
     let mut shown = headline(answer);
     // Writing to a String cannot fail.
@@ -74,7 +74,7 @@ fn facts(answer: &PlaceAnswer) -> Table {
     table
 }
 
-/// One line for each rule.
+/// Builds a row for each rule.
 fn rules(answer: &PlaceAnswer) -> Table {
     let mut table = Table::new(["#", "RULE", "AT", "QUEUE", "RESULT"]);
     for rule in &answer.rules {
@@ -91,7 +91,7 @@ fn rules(answer: &PlaceAnswer) -> Table {
     table
 }
 
-/// In the text that the whole answer is about, the line is enough.
+/// Formats a location; in the text that the whole answer is about, the line is enough.
 fn line(place: &WrittenIn, answer: &PlaceAnswer) -> String {
     match place.line {
         Some(line) if place.name == answer.about.source => format!("line {line}"),

@@ -1,4 +1,5 @@
-//! Who submits: whoever the command line names, or else the pod, or else whoever asks a cluster.
+//! The submitter: the user of the command line, or else of the pod, or else the user of the cluster's
+//! kubeconfig.
 
 use crate::cli::Failure;
 use crate::cli::ask::Asked;
@@ -10,24 +11,24 @@ use yunikorn::identity::{Claim, Identity, Refusal, ResolverKind, identify};
 use yunikorn::version::Version;
 use yunikorn_access::placement::Workload;
 
-/// Who submits.
+/// Submitter.
 #[derive(Debug)]
 pub enum User {
-    /// This user, as the scheduler sees it.
+    /// A user, as the scheduler sees it.
     Taken(Identity),
-    /// Nobody whom the scheduler takes.
+    /// A user that the scheduler rejects.
     Refused {
-        /// Who is claimed to submit.
+        /// The claimed user.
         claimed: Identity,
-        /// `YuniKorn`'s words.
+        /// `YuniKorn`'s message.
         message: String,
     },
 }
 
-/// Finds out who submits.
+/// Determines the submitter.
 ///
 /// # Errors
-/// When nobody is named, or it cannot be known which groups the user is in.
+/// When no user is given, or the user's groups cannot be resolved.
 pub fn user(
     args: &IdentityArgs,
     workload: &Workload,
@@ -48,7 +49,7 @@ pub fn user(
     }
 }
 
-/// A name, and the groups that come with it.
+/// Returns the claimed name, and the groups that come with it.
 fn claimed(
     args: &IdentityArgs,
     workload: &Workload,

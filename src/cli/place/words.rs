@@ -1,4 +1,4 @@
-//! The sentences of an answer.
+//! Sentences of an answer.
 
 use super::answer::{Asking, number};
 use yunikorn::queue::ROOT;
@@ -8,12 +8,12 @@ use yunikorn_access::placement::{
     Filtered, Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step, Target, Why,
 };
 
-/// What the fallback is called in a list of rules.
+/// Name of the fallback in a list of rules.
 pub const FALLBACK: &str = "(no rule fits)";
-/// What the rule of a partition without rules is called there.
+/// Name of the rule of a partition without rules.
 pub const IMPLICIT: &str = "provided (no rules are configured)";
 
-/// Why it is placed, or not.
+/// Returns the reason for the outcome.
 pub fn outcome(asking: &Asking<'_>) -> String {
     let placement = asking.placement;
     match &placement.outcome {
@@ -34,13 +34,13 @@ pub fn outcome(asking: &Asking<'_>) -> String {
     }
 }
 
-/// The rule that came last.
+/// Returns the name of the last rule.
 fn by(placement: &Placement) -> String {
     let at = placement.steps.len().saturating_sub(1);
     placement.steps.last().map(|step| rule_name(at, &step.rule)).unwrap_or_default()
 }
 
-/// `rule 2 (user)`
+/// Returns the name in a sentence: `rule 2 (user)`.
 pub fn rule_name(at: usize, rule: &RuleStep) -> String {
     match (number(at, rule), &rule.name) {
         (Some(number), _) => format!("rule {number} ({})", label(rule)),
@@ -52,7 +52,7 @@ pub fn rule_name(at: usize, rule: &RuleStep) -> String {
     }
 }
 
-/// `tag namespace`, and `user below tag namespace` where a parent rule was asked.
+/// Returns `tag namespace`, or `user below tag namespace` if the rule has a parent rule.
 pub fn label(rule: &RuleStep) -> String {
     let own = match &rule.name {
         RuleName::Tag(value) | RuleName::Fixed(value) => format!("{} {value}", rule.name.key()),
@@ -73,7 +73,7 @@ fn passes(step: &Step) -> bool {
     }
 }
 
-/// Why a rule names no queue, or which.
+/// Returns the queue that a rule names, or the reason why it names none.
 pub fn rule(step: &RuleStep) -> String {
     match &step.end {
         RuleEnd::Named { queue } => format!("it names {queue}"),
@@ -105,7 +105,7 @@ fn filtered(step: &RuleStep) -> String {
     }
 }
 
-/// What became of the queue that a rule named.
+/// Returns the result for the queue that a rule named.
 pub fn landing(asking: &Asking<'_>, landing: &Landing) -> String {
     let queue = &landing.queue;
     let access = landing.decision.as_ref().map(|decision| asking.answers.reason(decision));
@@ -132,7 +132,7 @@ pub fn landing(asking: &Asking<'_>, landing: &Landing) -> String {
     }
 }
 
-/// Who it is about stands above the rules, so it is short; but what is nearly a yes is told.
+/// Explains a denial. The user is shown above the rules and left out here, but a near miss is mentioned.
 fn denied(decision: &Decision) -> String {
     let nearest = decision.steps.first().map(|step| step.queue.as_str()).unwrap_or_default();
     let way = if nearest == ROOT { "of root".to_owned() } else { format!("from {nearest} up to root") };

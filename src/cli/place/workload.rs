@@ -1,4 +1,4 @@
-//! The pod that is asked about: a manifest, or flags, or a manifest that flags add to.
+//! The pod of the question: from a manifest, from flags, or from a manifest that flags add to.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,19 +16,21 @@ use go_compat::yaml::parse::parse;
 use yunikorn_access::placement::workload::{SCHEDULER, labels};
 use yunikorn_access::placement::{Naming, Workload};
 
-/// Where the pod is inside an object: of a `Pod`, of a `Deployment` and what is like it, of a `CronJob`, of a `PodTemplate`.
+/// Locations of the pod inside an object: of a `Pod`, of a `Deployment` and similar, of a `CronJob`, of a
+/// `PodTemplate`.
 const PODS: [&str; 4] = ["", "/spec/template", "/spec/jobTemplate/spec/template", "/template"];
 
-/// What is known about the pod.
+/// Options that describe the pod.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct WorkloadArgs {
-    /// A manifest with the pod, or with a Deployment, Job or the like that makes it, and its Namespace; or - for standard input
+    /// Manifest with the pod, or with a Deployment, Job or the like that creates it, and its Namespace; or -
+    /// for standard input
     #[arg(short = 'w', long, value_name = "FILE")]
     workload: Option<PathBuf>,
     /// The pod's namespace, instead of "default"
     #[arg(short = 'n', long, value_name = "NAME")]
     namespace: Option<String>,
-    /// The queue it asks for: the label yunikorn.apache.org/queue
+    /// Queue that it requests: the label yunikorn.apache.org/queue
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
     /// A label of the pod; may be repeated
@@ -40,15 +42,17 @@ pub struct WorkloadArgs {
     /// An annotation of the namespace; may be repeated
     #[arg(long = "namespace-annotation", value_name = "KEY=VALUE", value_parser = pair)]
     namespace_annotations: Vec<(String, String)>,
-    /// A tag that the application has beside those YuniKorn makes of the pod and its namespace; may be repeated
+    /// Additional tag of the application, besides those YuniKorn derives from the pod and its namespace; may
+    /// be repeated
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = pair)]
     tags: Vec<(String, String)>,
-    /// The pod runs already, as after a restart of the scheduler: then the application has to be accepted
+    /// Treat the pod as already running, as after a restart of the scheduler: then the application must be
+    /// accepted
     #[arg(long)]
     running: bool,
 }
 
-/// `key=value`; the value may be empty, and hold more equals signs.
+/// Parses `key=value`; the value may be empty, and contain more equals signs.
 fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE")?;
     if key.is_empty() {
@@ -58,15 +62,15 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 impl WorkloadArgs {
-    /// The manifest with the pod, if there is one.
+    /// Returns the manifest with the pod, if there is one.
     pub fn file(&self) -> Option<&PathBuf> {
         self.workload.as_ref()
     }
 
-    /// The pod.
+    /// Returns the pod.
     ///
     /// # Errors
-    /// When the manifest cannot be read, or holds no pod or several.
+    /// When the manifest cannot be read, or contains no pod or several.
     pub fn read(&self, console: Console) -> Result<Workload, Failure> {
         let mut workload = match &self.workload {
             Some(path) => manifest(path, self.namespace.as_deref())?,
@@ -86,7 +90,8 @@ impl WorkloadArgs {
         }
         if workload.is_foreign() {
             console.note(&format!(
-                "spec.schedulerName is {}: YuniKorn looks at this pod only where it is {SCHEDULER}, or where its admission controller makes it so",
+                "spec.schedulerName is {}: YuniKorn looks at this pod only where it is {SCHEDULER}, or where \
+                its admission controller makes it so",
                 workload.scheduler_name
             ));
         }
@@ -96,29 +101,32 @@ impl WorkloadArgs {
         Ok(workload)
     }
 
-    /// The tags that were given by themselves.
+    /// Returns the additional tags.
     pub fn tags(&self) -> impl Iterator<Item = (String, String)> {
         self.tags.iter().cloned()
     }
 }
 
-/// The application of others that the pod may be in: `YuniKorn` asks for access once, for the first pod of an application, and takes every
-/// later pod with its id, of whatever user and namespace (k8shim `pkg/cache/context.go:917-952`).
+/// Describes the existing application that the pod may join: `YuniKorn` checks access once, for the first pod
+/// of an application, and accepts every later pod with its id, of any user and namespace (k8shim
+/// `pkg/cache/context.go:917-952`).
 fn joined(workload: &Workload) -> Option<String> {
     let id = workload.application_id(Naming::PerNamespace);
     match workload.given_id() {
         "" => Some(format!(
-            "the pod names no application, so it is in {id} with all others of the namespace that name none: the first of them decides user \
+            "the pod names no application, so it is in {id} with all others of the namespace that name none: \
+            the first of them decides user \
              and queue, unless admissionController.filtering.generateUniqueAppId is \"true\""
         )),
         given if given == id => Some(format!(
-            "the pod joins application {id} if one runs, whoever owns it: then it is in that one's queue, and no ACL is asked"
+            "the pod joins application {id} if one runs, whoever owns it: then it is in that one's queue, \
+            and no ACL is asked"
         )),
         _ => None,
     }
 }
 
-/// The pod of a manifest, in its namespace.
+/// Returns the pod of a manifest, in its namespace.
 fn manifest(path: &Path, namespace: Option<&str>) -> Result<Workload, Failure> {
     let source = source::read_one(path)?;
     let objects = objects(&source)?;
@@ -160,7 +168,7 @@ fn manifest(path: &Path, namespace: Option<&str>) -> Result<Workload, Failure> {
     })
 }
 
-/// The objects of a text, lists taken apart.
+/// Returns the objects of a text and of the lists in it.
 fn objects(source: &Source) -> Result<Vec<Value>, Failure> {
     let part = |span: Span| source.text.get(span.start..span.end).unwrap_or_default();
     let wrong = |at: usize, why: &str| Failure::Usage(format!("{}: {why}", source.at(at)));
@@ -202,7 +210,7 @@ fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Labels or annotations, whose values Kubernetes wants to be strings.
+/// Reads labels or annotations, whose values must be strings in Kubernetes.
 fn strings(value: Option<&Value>, place: &str) -> Result<BTreeMap<String, String>, Failure> {
     let entries = value.and_then(Value::as_object).into_iter().flatten();
     entries

@@ -1,4 +1,4 @@
-//! The answers to reviews, from what the files say.
+//! Answers reviews from files.
 
 use serde_json::Value;
 
@@ -17,19 +17,19 @@ use yunikorn::version::Version;
 use yunikorn_access::review::{self, Answer, NoApplications, Opinion, Review, World};
 use yunikorn_access::tree::Tree;
 
-/// What the configuration says.
+/// The configuration in the files.
 #[derive(Debug)]
 pub struct Knowledge {
     configuration: Result<Configuration, String>,
     conf: Conf,
 }
 
-/// Who asks, and what is known of those who are asked about.
+/// The user of self reviews, and the source of groups.
 #[derive(Debug)]
 pub struct Parties {
-    /// Who sends `SelfSubjectAccessReview`s.
+    /// The user who sends `SelfSubjectAccessReview`s.
     pub asker: Option<Identity>,
-    /// Where groups come from that a review does not name.
+    /// The source of groups that a review does not name.
     pub groups: Groups,
 }
 
@@ -47,19 +47,19 @@ pub struct Judge<'a> {
 pub struct Answered {
     /// The review, filled in.
     pub review: Value,
-    /// Who asks what, and the answer, for a table.
+    /// The user, the question, the answer and the reason, for a table.
     pub row: [String; 4],
-    /// Whether it is allowed.
+    /// True if it is allowed.
     pub allowed: bool,
-    /// Whether it could not be decided.
+    /// True if it could not be decided.
     pub undecided: bool,
 }
 
 impl Knowledge {
-    /// What files say. Without queues, reviews that need none are still answered.
+    /// Reads the files. Without queues, reviews that need none are still answered.
     ///
     /// # Errors
-    /// When the queues are not to be had because the command line is wrong.
+    /// When the queues cannot be read because the command line is wrong.
     pub fn of(given: &Given, console: Console) -> Result<Self, Failure> {
         let configuration = match given.configuration(console) {
             Ok(configuration) => Ok(configuration),
@@ -68,21 +68,21 @@ impl Knowledge {
         };
         let (conf, findings) = Conf::from_keys(&given.keys());
         for finding in findings.iter().filter(|finding| finding.is_error()) {
-            // The place is in the value of a key, and of that no line of a file is known.
+            // The span is in the value of a key, which has no known line in a file.
             let finding = Diagnostic { span: None, ..finding.clone() };
             console.err(&report::draw(&finding, None, None, console.color_err()));
         }
         Ok(Self { configuration, conf })
     }
 
-    /// The resolver that the scheduler has; none where the configuration is not to be had.
+    /// Returns the resolver of the scheduler; none if the configuration is unknown.
     pub fn resolver(&self) -> ResolverKind {
         self.configuration.as_ref().map_or(ResolverKind::None, |known| ResolverKind::in_force(&known.config))
     }
 }
 
 impl<'a> Judge<'a> {
-    /// Answers from what is known.
+    /// Creates the evaluator for one partition.
     ///
     /// # Errors
     /// When there is no such partition.
@@ -104,10 +104,10 @@ impl<'a> Judge<'a> {
         Ok(Self { tree, parties, conf, cluster })
     }
 
-    /// The review, answered.
+    /// Answers a review.
     ///
     /// # Errors
-    /// When it is none that could be answered.
+    /// When it is not a review that can be answered.
     pub fn answer(&self, kind: Kind, review: Value) -> Result<Answered, Diagnostic> {
         match kind {
             Kind::Admission => self.admission(review),
@@ -175,7 +175,7 @@ fn world<'a>(tree: &'a Tree, resolver: &'a dyn GroupResolver) -> World<'a> {
     World { tree, resolver, version: Version::default(), applications: &NoApplications }
 }
 
-/// What is asked, as one would type it for `kubectl auth can-i`.
+/// Describes the question as one would type it for `kubectl auth can-i`.
 fn words(review: &Review) -> String {
     match (&review.resource, &review.path) {
         (Some(asked), _) => {

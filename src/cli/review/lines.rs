@@ -1,4 +1,5 @@
-//! Reviews one a line, as API servers and audit tools write them: read one at a time, however many there are.
+//! Reads reviews as one JSON object per line, as API servers and audit tools write them: one at a time,
+//! without a limit on their number.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Take};
@@ -10,10 +11,10 @@ use crate::cli::Failure;
 use go_compat::diag::{Diagnostic, quoted};
 use queuewarden_api::review::{Kind, codes};
 
-/// A longer line is not read, in bytes: API servers take no request body above 3 MiB.
+/// Maximum length of a line, in bytes: API servers accept no request body above 3 MiB.
 pub const MAX_LINE: usize = 4 * 1024 * 1024;
 
-/// What a stream is read from.
+/// Reader of a stream.
 type Source = BufReader<Box<dyn Read>>;
 
 /// A stream of reviews.
@@ -33,18 +34,19 @@ impl fmt::Debug for Lines {
     }
 }
 
-/// A reader that ends behind the longest line.
+/// Limits a reader to the longest line.
 pub fn limited(reader: &mut impl BufRead) -> Take<&mut impl BufRead> {
     reader.take(u64::try_from(MAX_LINE).unwrap_or(u64::MAX))
 }
 
 impl Lines {
-    /// A stream whose first line has been read.
+    /// Creates a stream whose first line has been read.
     pub fn new(name: String, first: Vec<u8>, reader: Source) -> Self {
         Self { name, first: Some(first), reader, number: 0 }
     }
 
-    /// The next line with its end; empty at the end of the stream. A line that is too long comes without its end, and is read to it.
+    /// Returns the next line with its end; empty at the end of the stream. A line that is too long is cut,
+    /// and the rest of it is skipped.
     fn line(&mut self) -> io::Result<(Vec<u8>, bool)> {
         if let Some(first) = self.first.take() {
             return Ok((first, false));

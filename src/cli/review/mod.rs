@@ -1,8 +1,8 @@
-//! `queuewarden review`: the reviews that an API server sends, answered from files.
+//! `queuewarden review`: answers the reviews that an API server sends, from files.
 //!
-//! * [`sorted`]: which documents are reviews, and which are the configuration that they are asked about.
-//! * [`lines`]: reviews one a line, answered as they come.
-//! * [`judge`]: the answers; [`output`]: what is printed.
+//! * [`sorted`]: separates the reviews from the configuration.
+//! * [`lines`]: reviews as one JSON object per line, answered as they come.
+//! * [`judge`]: the answers; [`output`]: the output.
 
 pub mod judge;
 pub mod lines;
@@ -28,42 +28,43 @@ use output::{Format, Printer};
 use sorted::{Batch, Sorted};
 use yunikorn::identity::Identity;
 
-/// What the shell and the reader of the output need to know.
+/// Help text on kinds of reviews, answers, and exit codes.
 const HELP: &str = "\
-Reviews are SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview of authorization.k8s.io and AdmissionReview of \
-admission.k8s.io, v1 or v1beta1, in any number of files, as YAML, JSON or one JSON object a line; everything else in the files is the \
-configuration they are asked about. A file that begins with a review on one line is answered line by line. Namespaces and \
-PriorityClasses among the files are known to AdmissionReviews.
+Reviews are SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview of \
+authorization.k8s.io and AdmissionReview of admission.k8s.io, v1 or v1beta1, in any number of files, as \
+YAML, JSON or one JSON object a line; everything else in the files is the configuration they are asked \
+about. A file that begins with a review on one line is answered line by line. Namespaces and PriorityClasses \
+among the files are known to AdmissionReviews.
 
-Not allowed comes in two kinds: `denied` when YuniKorn would refuse it, and neither allowed nor denied, no opinion, for what others \
-answer or what cannot be decided; then evaluationError says why.
+Not allowed comes in two kinds: `denied` when YuniKorn would refuse it, and neither allowed nor denied, no \
+opinion, for what others answer or what cannot be decided; then evaluationError says why.
 
-Exit codes: 0 everything was answered, 1 something was not allowed and --exit-code is given, 2 the command line is wrong or a file \
-cannot be read, 3 a review could not be decided.";
+Exit codes: 0 everything was answered, 1 something was not allowed and --exit-code is given, 2 the command \
+line is wrong or a file cannot be read, 3 a review could not be decided.";
 
-/// Answers SubjectAccessReviews and AdmissionReviews as the cluster would, and prints them filled in.
+/// Answer SubjectAccessReviews and AdmissionReviews as the cluster would, and print them filled in
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// A file or folder with reviews, with the configuration, or with both; - for standard input; may be repeated
+    /// File or folder with reviews, the configuration, or both; - for standard input; may be repeated
     #[arg(short = 'f', long = "filename", value_name = "PATH", required = true)]
     filename: Vec<PathBuf>,
-    /// Read folders below folders too
+    /// Read subfolders too
     #[arg(short = 'R', long)]
     recursive: bool,
-    /// A bare queues.yaml that stands in for the base ConfigMap's
+    /// A bare queues.yaml that replaces the base ConfigMap's
     #[arg(long, value_name = "FILE")]
     base: Option<PathBuf>,
-    /// The moment to look at, instead of now; for objects with notBefore or expiresAt
+    /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt
     #[arg(long, value_name = "TIME", value_parser = moment)]
     now: Option<Timestamp>,
-    /// The partition to look into
+    /// Partition to read
     #[arg(long, value_name = "NAME", default_value = "default")]
     partition: String,
-    /// Who sends `SelfSubjectAccessReviews`
+    /// The user who sends `SelfSubjectAccessReviews`
     #[command(flatten)]
     asker: IdentityArgs,
-    /// How to show the reviews, instead of as they were given
+    /// Output format of the reviews; by default that of the input
     #[arg(short = 'o', long = "output", value_enum)]
     format: Option<Format>,
     /// Exit with 1 if a review is not allowed
@@ -71,7 +72,7 @@ pub struct Args {
     exit_code: bool,
 }
 
-/// How many reviews ended how.
+/// Number of reviews by result.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     all: usize,
@@ -82,11 +83,11 @@ struct Tally {
 /// Runs the command.
 ///
 /// # Errors
-/// When the configuration or a review cannot be read or decided, or nobody takes the output.
+/// When the configuration or a review cannot be read or decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let Sorted { batches, configuration, cluster } = sorted::read(&args.filename, args.recursive)?;
     let knowledge = args.knowledge(configuration, console)?;
-    // Only now: a review that cannot be read is told with the configuration.
+    // Only now, because a review that cannot be read is reported with the configuration.
     if batches.is_empty() {
         return Err(Failure::Usage("there is no review in the files".to_owned()));
     }
@@ -94,7 +95,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let asker = user.map(|user| Identity { user, groups });
     let groups = source.resolver(knowledge.as_ref().map(Knowledge::resolver).unwrap_or_default(), console)?;
     let judge = Judge::new(&knowledge, &args.partition, Parties { asker, groups }, cluster)?;
-    // Whoever asks for the exit code wants all of them judged, whether or not the output is read.
+    // With --exit-code all reviews are evaluated, even if nobody reads the output.
     let console = if args.exit_code { console } else { console.endless() };
     let mut session =
         Session { judge, printer: Printer::new(args.format, console), console, tally: Tally::default() };
@@ -105,7 +106,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 impl Args {
-    /// What the configuration says; nothing where there is none among the files.
+    /// Reads the configuration; `None` if there is none among the files.
     fn knowledge(
         &self,
         sources: Vec<source::Source>,

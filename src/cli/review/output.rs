@@ -1,4 +1,4 @@
-//! Reviews on the way out: as they were given, or all in one format.
+//! Prints reviews as they were given, or all in one format.
 
 use serde_json::Value;
 
@@ -8,17 +8,17 @@ use crate::cli::Failure;
 use crate::cli::ask::output::{self, Table};
 use crate::cli::console::Console;
 
-/// Rows of a table that are kept to find its columns' widths; a longer stream gets another table behind it.
+/// Maximum number of rows that are buffered for the widths of columns; a longer stream makes several tables.
 const ROWS: usize = 1000;
 
-/// How reviews are shown.
+/// Output format of reviews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// One JSON object after the other.
+    /// One JSON object after another.
     Json,
     /// YAML documents.
     Yaml,
-    /// A row for each.
+    /// A row for each review.
     Table,
 }
 
@@ -29,20 +29,20 @@ pub struct Printer {
     console: Console,
     table: Table,
     rows: usize,
-    /// Whether the next YAML document needs a marker.
+    /// True if the next YAML document needs a marker.
     printed: bool,
 }
 
 impl Printer {
-    /// Nothing has been printed yet.
+    /// Creates a printer that has printed nothing yet.
     pub fn new(format: Option<Format>, console: Console) -> Self {
         Self { format, console, table: heading(), rows: 0, printed: false }
     }
 
-    /// Prints a review in its own form, or in the one that was asked for.
+    /// Prints a review in its own form, or in the requested format.
     ///
     /// # Errors
-    /// When nobody takes it.
+    /// When the output cannot be written.
     pub fn print(&mut self, answered: Answered, form: Form) -> Result<(), Failure> {
         let Answered { review, row, .. } = answered;
         match (self.format, form) {
@@ -53,10 +53,10 @@ impl Printer {
         }
     }
 
-    /// Prints what was kept back.
+    /// Prints the buffered rows.
     ///
     /// # Errors
-    /// When nobody takes it.
+    /// When the output cannot be written.
     pub fn finish(&mut self) -> Result<(), Failure> {
         if self.rows > 0 {
             self.rows = 0;

@@ -1,7 +1,7 @@
-//! Which documents of the files are reviews, and which are the configuration.
+//! Separates the reviews in the files from the configuration.
 //!
-//! Files are read whole and taken apart, but for one that begins with a review on one line: that is a stream of lines, which may have no
-//! end, and its reviews are read when everything else is known.
+//! Files are read and split as a whole, except for one that begins with a review on one line: that is a
+//! stream of lines, which may have no end, and its reviews are read after everything else.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,14 +20,14 @@ use go_compat::yaml::parse::parse;
 use queuewarden_api::review::Kind;
 use yunikorn::admission::request::Texts;
 
-/// What the paths hold.
+/// Contents of the paths.
 #[derive(Debug, Default)]
 pub struct Sorted {
     /// The reviews in the order of the paths.
     pub batches: Vec<Batch>,
-    /// The texts without the reviews, as far as anything is left.
+    /// The texts without the reviews, if anything is left.
     pub configuration: Vec<Source>,
-    /// What is known of the cluster around the reviews.
+    /// The objects of the cluster that reviews depend on.
     pub cluster: Cluster,
 }
 
@@ -43,15 +43,15 @@ pub enum Batch {
 /// A review as given.
 #[derive(Debug)]
 pub struct Document {
-    /// It, or why it is none that can be answered.
+    /// The review, or the reason why it cannot be answered.
     pub review: Result<(Kind, Value), Diagnostic>,
-    /// How it was written.
+    /// The form it was written in.
     pub form: Form,
-    /// Where: `name:line`.
+    /// The location: `name:line`.
     pub place: String,
 }
 
-/// How a review was written.
+/// Form of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// As YAML.
@@ -62,7 +62,7 @@ pub enum Form {
     Line,
 }
 
-/// Objects of the cluster that the admission controller looks at, by their names.
+/// Objects of the cluster that the admission controller reads, by their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cluster {
     /// Annotations of namespaces.
@@ -112,7 +112,7 @@ impl Sorted {
         Ok(())
     }
 
-    /// Takes the reviews out of a text. Places in what stays do not move: blanks stand where a review stood.
+    /// Takes the reviews out of a text. Spans in the rest stay valid, because spaces replace the reviews.
     fn take(&mut self, source: Source) {
         let (spans, form) = match split(&source.text) {
             Documents::Json(spans) => (spans, Form::Json),
@@ -138,8 +138,8 @@ impl Sorted {
         }
     }
 
-    /// Takes a review, or those in a list. Whether there is nothing else: a list of both is configuration too, whose readers pass
-    /// over the reviews.
+    /// Takes a review, or those in a list, and returns whether there is nothing else. A list of both counts
+    /// as configuration, too; its readers ignore the reviews.
     fn is_review(&mut self, value: &Value, form: Form, place: &dyn Fn() -> String) -> bool {
         if let Some(kind) = Kind::of(value) {
             let review = kind.map(|kind| (kind, value.clone()));
@@ -174,7 +174,7 @@ impl Cluster {
     }
 }
 
-/// A document as JSON; `None` where it is none, which whoever reads the configuration will say.
+/// Parses a document as JSON; `None` if it is invalid, which is reported when the configuration is read.
 fn value(text: &str, form: Form) -> Option<Value> {
     match form {
         Form::Json | Form::Line => serde_json::from_str(text).ok(),
@@ -182,7 +182,7 @@ fn value(text: &str, form: Form) -> Option<Value> {
     }
 }
 
-/// The marker that a YAML document begins with, up to the end of its line.
+/// Returns the marker that a YAML document begins with, up to the end of its line.
 fn marker(text: &str) -> &str {
     if text.starts_with("---\n") || text.starts_with("---\r\n") {
         text.split_inclusive('\n').next().unwrap_or_default()
@@ -191,7 +191,7 @@ fn marker(text: &str) -> &str {
     }
 }
 
-/// Blanks a document out, but not its marker, which ends the one before it.
+/// Replaces a document by spaces, except for its marker, which ends the previous one.
 fn blank(left: &mut String, span: Span, text: &str) {
     let kept = if text.starts_with("---") { 3 } else { 0 };
     let bytes = text.bytes().enumerate().map(|(at, byte)| match byte {
@@ -244,7 +244,7 @@ mod tests {
         let found = sorted(&format!("{REVIEW}---\n{REVIEW}"));
         assert_eq!(places(&found), ["a.yaml:1", "a.yaml:5"]);
         assert!(found.configuration.is_empty());
-        // What is neither stays for whoever reads the configuration.
+        // All other texts stay for the reader of the configuration.
         for text in ["", "# nothing\n", "a: [", "{\"kind\": \"X\"}"] {
             assert_eq!(sorted(text).configuration.len(), 1, "{text:?}");
         }

@@ -1,4 +1,4 @@
-//! The flags of `run` that open the doors.
+//! Flags of `run` for the HTTPS endpoints.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,40 +27,43 @@ impl From<Applications> for Mode {
     }
 }
 
-/// Flags of the doors.
+/// Flags for the HTTPS endpoints.
 #[derive(Debug, clap::Args)]
 pub(super) struct Doors {
-    /// Open the doors for Kubernetes at this address, such as 0.0.0.0:8443: webhooks and served resources
+    /// Serve the webhooks and the aggregated API at this address, such as 0.0.0.0:8443
     #[arg(long, value_name = "ADDRESS")]
     https: Option<SocketAddr>,
-    /// Show this certificate, in PEM with those that signed it, instead of one of queuewarden's own; read again when it changes
+    /// Serve this certificate, in PEM with its issuers, instead of queuewarden's own; read again when it
+    /// changes
     #[arg(long, value_name = "FILE", requires_all = ["https", "tls_private_key_file"])]
     tls_cert_file: Option<PathBuf>,
-    /// Its private key, in PEM
+    /// Private key of that certificate, in PEM
     #[arg(long, value_name = "FILE", requires_all = ["https", "tls_cert_file"])]
     tls_private_key_file: Option<PathBuf>,
-    /// The Secret of queuewarden's own certificate, which queuewarden certificates keeps
+    /// Secret of queuewarden's own certificate, which queuewarden certificates renews
     #[arg(long, value_name = "NAME", default_value = "queuewarden-doors", conflicts_with = "tls_cert_file")]
     tls_secret: String,
-    /// Take client certificates that these authorities, in PEM, have signed; read again when it changes
+    /// Accept client certificates signed by these authorities, in PEM; read again when the file changes
     #[arg(long, value_name = "FILE", requires = "https")]
     client_ca_file: Option<PathBuf>,
-    /// Let webhooks answer only clients whose certificate has this name; the API server needs one (--admission-control-config-file); may be repeated
+    /// Let webhooks answer only clients whose certificate has this name; the API server needs one
+    /// (--admission-control-config-file); may be repeated
     #[arg(long, value_name = "NAME", requires = "client_ca_file")]
     webhook_client: Vec<String>,
-    /// Serve these endpoints alone: access, authorize, guard, submission, user-info, validate
+    /// Serve only these endpoints: access, authorize, guard, submission, user-info, validate
     #[arg(long, value_name = "NAME", requires = "https", value_delimiter = ',', value_parser = endpoint, default_values = Endpoint::ALL.map(Endpoint::as_str))]
     endpoints: Vec<Endpoint>,
-    /// Watch the pods that YuniKorn schedules: answer questions about applications, and judge which of them a new pod may name; pods: and who may read the logs of those pods, or delete them
+    /// Watch the pods that YuniKorn schedules, to answer questions about applications and to decide which of
+    /// them a new pod may name; with pods, also to decide who may read the logs of those pods, or delete them
     #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "https")]
     applications: Applications,
-    /// Take only tokens that are for this audience, instead of those for the API server; may be repeated
+    /// Accept only tokens for this audience, instead of those for the API server; may be repeated
     #[arg(long, value_name = "NAME", requires = "https")]
     token_audience: Vec<String>,
 }
 
 impl Doors {
-    /// What they say; `None`: the doors stay closed.
+    /// Returns the settings; `None` if there are no HTTPS endpoints.
     pub(super) fn https(&self, namespace: Option<&str>) -> Option<Https> {
         let listen = self.https?;
         let pair = self.tls_cert_file.clone().zip(self.tls_private_key_file.clone());

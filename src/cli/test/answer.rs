@@ -1,4 +1,4 @@
-//! What programs get.
+//! Output for programs.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,25 +10,25 @@ use queuewarden_api::answer::{Texts, VERSION, Verb};
 use queuewarden_plan::snapshot::Enforcement;
 use yunikorn_access::expect::{Check, Question, Tally, Verdict};
 
-/// What came of all tests.
+/// The results of all tests.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TestAnswer {
     /// The version of this format: 1.
     pub version: u32,
-    /// What was tested: a file, or a ConfigMap's key.
+    /// The tested configuration: a file, or a ConfigMap's key.
     pub source: String,
-    /// How many checks hold.
+    /// The number of checks that pass.
     pub passed: usize,
-    /// How many do not.
+    /// The number of checks that fail.
     pub failed: usize,
-    /// How many cannot be decided.
+    /// The number of checks that cannot be decided.
     pub undecided: usize,
     /// The tests, in the order of the files.
     pub tests: Vec<OneTest>,
 }
 
-/// What came of one `QueueAccessTest`.
+/// The results of one `QueueAccessTest`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OneTest {
@@ -36,13 +36,13 @@ pub struct OneTest {
     pub name: String,
     /// The file it is in.
     pub file: String,
-    /// Whether the webhook refuses changes that would break it.
+    /// True if the webhook rejects changes that would break it.
     pub blocks: bool,
-    /// How many checks hold.
+    /// The number of checks that pass.
     pub passed: usize,
-    /// How many do not.
+    /// The number of checks that fail.
     pub failed: usize,
-    /// How many cannot be decided.
+    /// The number of checks that cannot be decided.
     pub undecided: usize,
     /// The checks: case by case, and in each subject by subject.
     pub checks: Vec<OneCheck>,
@@ -60,32 +60,32 @@ pub struct OneCheck {
     pub user: String,
     /// The subject's groups, as the test gives them.
     pub groups: Vec<String>,
-    /// The right that is asked about; null for a placement.
+    /// The right in question; null for a placement.
     pub verb: Option<Verb>,
-    /// The queue it is asked about; null for a placement.
+    /// The queue in question; null for a placement.
     pub queue: Option<String>,
-    /// What is expected, in one line.
+    /// The expectation, in one line.
     pub expected: String,
-    /// What came of it.
+    /// The result.
     pub result: TestResult,
-    /// Why it does not hold, or cannot be decided; null where it holds.
+    /// The reason why it fails, or cannot be decided; null if it passes.
     pub reason: Option<String>,
 }
 
-/// What came of a check.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TestResult {
-    /// It holds.
+    /// It passes.
     Passed,
-    /// It does not hold.
+    /// It fails.
     Failed,
     /// It cannot be decided.
     Undecided,
 }
 
 impl TestAnswer {
-    /// What came of tests.
+    /// Summarizes the results of tests.
     pub fn of(results: &[Results<'_>], configuration: &Configuration) -> Self {
         let tests: Vec<OneTest> = results.iter().map(OneTest::of).collect();
         let sum = |of: fn(&OneTest) -> usize| tests.iter().map(of).fold(0, usize::saturating_add);
@@ -99,7 +99,7 @@ impl TestAnswer {
         }
     }
 
-    /// How many checks there are.
+    /// Returns the number of checks.
     pub fn checks(&self) -> usize {
         self.passed.saturating_add(self.failed).saturating_add(self.undecided)
     }
@@ -145,7 +145,7 @@ impl OneCheck {
         }
     }
 
-    /// `case 2 (developers run in prod)`
+    /// Returns the name of the case: `case 2 (developers run in prod)`.
     pub fn place(&self) -> String {
         match self.case_name.as_str() {
             "" => format!("case {}", self.case),

@@ -1,10 +1,11 @@
-//! `JUnit`'s XML in the dialect that CI systems have in common: `testsuites`, `testsuite`, `testcase`, `failure` and `error`.
+//! Formats results as `JUnit`'s XML in the dialect that CI systems have in common: `testsuites`, `testsuite`,
+//! `testcase`, `failure` and `error`.
 
 use std::fmt::Write as _;
 
 use super::answer::{OneCheck, OneTest, TestAnswer, TestResult};
 
-/// One suite for each test, one case for each check. What cannot be decided is an error.
+/// Returns one suite for each test, one case for each check. An undecided check is an error.
 pub fn junit(answer: &TestAnswer) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let counts = attributes(answer.checks(), answer.failed, answer.undecided);
@@ -44,7 +45,8 @@ fn case(xml: &mut String, suite: &str, check: &OneCheck) {
     xml.push_str("    </testcase>\n");
 }
 
-/// A text for an attribute. What XML 1.0 has no place for, escaped or not (section 2.2), becomes a replacement character.
+/// Escapes a text for an attribute. Characters that XML 1.0 does not allow in any form (section 2.2) become
+/// replacement characters.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,7 +1,7 @@
-//! `queuewarden test`: what access is meant to be, checked against what a configuration makes of it.
+//! `queuewarden test`: checks a configuration against the access it is meant to give.
 //!
-//! * [`suite`]: the tests among the files, each with what came of its checks.
-//! * [`answer`]: what programs get; [`tap`] and [`junit`], what CI systems read; [`text`], what people read.
+//! * [`suite`]: the tests among the files, with the results of their checks.
+//! * [`answer`]: output for programs; [`tap`] and [`junit`]: for CI systems; [`text`]: for people.
 
 pub mod answer;
 pub mod junit;
@@ -18,49 +18,49 @@ use super::{Exit, Failure, InputArgs};
 use answer::TestAnswer;
 use yunikorn::identity::ResolverKind;
 
-/// What the shell and the reader of the output need to know.
+/// Help text on files and exit codes.
 const HELP: &str = "\
-Tests are QueueAccessTest objects in any of the files; everything else in them is the configuration: a queues.yaml, or YuniKorn's ConfigMaps, with QueueAcls \
-as the operator would render them. No cluster is asked.
+Tests are QueueAccessTest objects in any of the files; everything else in them is the configuration: a \
+queues.yaml, or YuniKorn's ConfigMaps, with QueueAcls as the operator would render them. No cluster is asked.
 
-Exit codes: 0 every check holds, 1 a check does not hold, 2 the command line is wrong or there is no test, 3 a check cannot be decided, or a file cannot \
-be read.";
+Exit codes: 0 every check holds, 1 a check does not hold, 2 the command line is wrong or there is no test, 3 \
+a check cannot be decided, or a file cannot be read.";
 
-/// Checks access tests: what access is meant to be, against what the configuration makes of it.
+/// Run access tests: check a configuration against the access it is meant to give
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
     input: InputArgs,
-    /// Where groups come from that a test does not name
+    /// The source of groups that a test does not name.
     #[command(flatten)]
     groups: GroupsArgs,
-    /// How to show it
+    /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     format: Format,
-    /// Show the checks that hold, too, in plain output
+    /// Show passing checks too, in plain output
     #[arg(short, long)]
     verbose: bool,
 }
 
-/// How the results are shown.
+/// Output format of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
-    /// For people: a line for each test, and one for each check that does not hold.
+    /// For people: a line for each test, and one for each failing check.
     #[default]
     Plain,
     /// Test Anything Protocol, version 14.
     Tap,
     /// `JUnit`'s XML, as CI systems read it.
     Junit,
-    /// For programs; docs/schema says what the fields mean.
+    /// For programs; docs/schema describes the fields.
     Json,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no test, or one that cannot be decided, or nobody takes the output.
+/// When there is no test, or one cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let (inputs, base) = args.input.read(None)?;
     let suites = suite::read(&inputs, console)?;

@@ -1,4 +1,4 @@
-//! The tests among the files, each with what came of its checks.
+//! The tests among the files, with the results of their checks.
 
 use kube::core::DynamicObject;
 
@@ -17,18 +17,18 @@ use yunikorn_access::Tree;
 use yunikorn_access::check::Decision;
 use yunikorn_access::expect::{Check, World, run};
 
-/// One test.
+/// A test.
 #[derive(Debug)]
 pub struct Suite {
     /// `metadata.name`
     pub name: String,
     /// The file it is in.
     pub file: String,
-    /// What it expects.
+    /// Its expectations.
     pub spec: AccessTestSpec,
 }
 
-/// One test, and what came of it.
+/// A test with its results.
 #[derive(Debug)]
 pub struct Results<'s> {
     /// The test.
@@ -37,10 +37,10 @@ pub struct Results<'s> {
     pub checks: Vec<Check<'s>>,
 }
 
-/// The tests, in the order of the files. What is wrong with one is shown where it is written.
+/// Reads the tests, in the order of the files. Findings on a test are printed.
 ///
 /// # Errors
-/// When there is none, or one cannot be read: then nobody may think that it passed.
+/// When there is none, or one cannot be read: it must not seem to have passed.
 pub fn read(inputs: &Inputs, console: Console) -> Result<Vec<Suite>, Failure> {
     let mut suites = Vec::new();
     let mut unreadable = 0_usize;
@@ -82,7 +82,8 @@ fn suite(inputs: &Inputs, object: &Object) -> Result<Suite, Vec<Finding>> {
     }
 }
 
-/// Checks everything; reasons say where what grants is written. `groups` knows those that a test does not name.
+/// Runs all checks; reasons name the location of the grant. `groups` resolves groups that a test does not
+/// name.
 pub fn results<'s>(
     suites: &'s [Suite],
     configuration: &Configuration,

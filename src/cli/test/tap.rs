@@ -1,4 +1,5 @@
-//! The Test Anything Protocol, version 14 (<https://testanything.org/tap-version-14-specification.html>).
+//! Formats results in the Test Anything Protocol, version 14
+//! (<https://testanything.org/tap-version-14-specification.html>).
 
 use std::fmt::Write as _;
 
@@ -6,7 +7,7 @@ use serde_json::Value;
 
 use super::answer::{TestAnswer, TestResult};
 
-/// One test point for each check. What cannot be decided is not ok.
+/// Returns one test point for each check. An undecided check is not ok.
 pub fn tap(answer: &TestAnswer) -> String {
     let mut text = format!("TAP version 14\n1..{}\n", answer.checks());
     let checks = answer.tests.iter().flat_map(|test| test.checks.iter().map(move |check| (test, check)));
@@ -18,7 +19,7 @@ pub fn tap(answer: &TestAnswer) -> String {
         _ = writeln!(text, "{ok} {number} - {words}");
         if let Some(reason) = &check.reason {
             let severity = if check.result == TestResult::Failed { "fail" } else { "undecided" };
-            // A JSON string is a YAML one, whatever is in it.
+            // Every JSON string is a YAML string.
             let (reason, file) = (Value::from(reason.as_str()), Value::from(test.file.as_str()));
             _ = write!(text, "  ---\n  message: {reason}\n  severity: {severity}\n  file: {file}\n  ...\n");
         }
@@ -26,7 +27,7 @@ pub fn tap(answer: &TestAnswer) -> String {
     text
 }
 
-/// A hash sign begins a directive.
+/// Escapes a description, because a hash sign begins a directive.
 fn description(text: &str) -> String {
     text.replace('\\', "\\\\").replace('#', "\\#")
 }

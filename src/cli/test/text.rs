@@ -1,11 +1,11 @@
-//! What people read: a line for each test, and under it what does not hold, with the reason.
+//! Output for people: a line for each test, and below it the failing checks with reasons.
 
 use std::fmt::Write as _;
 
 use super::answer::{OneCheck, OneTest, TestAnswer, TestResult};
 use crate::cli::findings::plural;
 
-/// The results; `all` shows the checks that hold, too.
+/// Formats the results; `all` shows passing checks, too.
 pub fn text(answer: &TestAnswer, all: bool) -> String {
     let mut text = String::new();
     for test in &answer.tests {

@@ -1,4 +1,4 @@
-//! What the evaluator says about one configuration, in the format for programs.
+//! Turns the evaluator's results about one configuration into the format for programs.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use yunikorn_access::tree::{Origin, QueueId, Tree};
 use yunikorn_access::who_can;
 use yunikorn_access::{How, NearMiss, Remedy, near_misses, remedies, sentence};
 
-/// Where something is written.
+/// A location in a text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The name of the file or text.
@@ -31,16 +31,16 @@ impl fmt::Display for Place {
     }
 }
 
-/// The texts of a configuration, by what people call them.
+/// The texts of a configuration, by the names that people use for them.
 pub trait Texts: fmt::Debug {
-    /// What the questions are asked about.
+    /// The name of the configuration in answers.
     fn name(&self) -> &str;
 
-    /// Where an origin is written; `None` for an object.
+    /// Returns the location of an origin; `None` for an object.
     fn place(&self, origin: &Origin) -> Option<Place>;
 }
 
-/// Turns what the evaluator says into answers about one configuration.
+/// Turns the evaluator's results into answers about one configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Answers<'a> {
     /// The configuration.
@@ -50,7 +50,7 @@ pub struct Answers<'a> {
 }
 
 impl Answers<'_> {
-    /// What they are about.
+    /// Returns the header that all answers share.
     pub fn about(&self) -> About {
         About {
             version: VERSION,
@@ -59,12 +59,12 @@ impl Answers<'_> {
         }
     }
 
-    /// The path of a queue.
+    /// Returns the path of a queue.
     pub fn path(&self, id: QueueId) -> String {
         self.tree.node(id).map(|node| node.path.to_string()).unwrap_or_default()
     }
 
-    /// Where entries are written.
+    /// Returns the locations of entries.
     pub fn origins<'o>(&self, origins: impl IntoIterator<Item = &'o Origin>) -> Vec<WrittenIn> {
         origins
             .into_iter()
@@ -81,7 +81,7 @@ impl Answers<'_> {
             .collect()
     }
 
-    /// One who may do something, with all that grants it.
+    /// Converts one who has a right, with everything that grants it.
     pub fn grantee(&self, grantee: &who_can::Grantee<'_>) -> Grantee {
         let grants = grantee.grants.iter().map(|grant| GrantedBy {
             queue: self.path(grant.queue),
@@ -91,7 +91,7 @@ impl Answers<'_> {
         Grantee { named: Named::from(grantee.subject), grants: grants.collect() }
     }
 
-    /// A decision with its trace.
+    /// Converts a decision with its trace.
     pub fn decision(&self, decision: &Decision) -> DecisionAnswer {
         let denial = match decision.outcome {
             Outcome::Allowed => None,
@@ -112,7 +112,7 @@ impl Answers<'_> {
         }
     }
 
-    /// One step of a decision about someone.
+    /// Converts one step of a decision about an identity.
     pub fn step(&self, step: &Step, identity: &Identity) -> TraceStep {
         TraceStep {
             queue: step.queue.to_string(),
@@ -124,7 +124,7 @@ impl Answers<'_> {
         }
     }
 
-    /// Why, in one sentence, and where that is written.
+    /// Returns the reason in one sentence, with its location.
     pub fn reason(&self, decision: &Decision) -> String {
         let sentence = sentence(self.tree, decision);
         let entry = decision.granted_by().and_then(|step| step.entry.as_ref());

@@ -1,11 +1,11 @@
-//! What programs get: the answers as JSON and YAML, from the commands and from the served resources alike. The schemas under
-//! `docs/schema` and the `OpenAPI` documents are generated from these types.
+//! Defines the answers for programs, as JSON and YAML. The commands and the served resources share them. The
+//! schemas under `docs/schema` and the `OpenAPI` documents are generated from these types.
 //!
-//! Fields are added without notice; [`VERSION`] is raised when one changes its meaning or goes.
+//! Fields are added without notice; [`VERSION`] is raised when one changes its meaning or is removed.
 //!
-//! * [`answers`]: fills them with what the evaluator says.
+//! * [`answers`]: fills them with the evaluator's results.
 //! * [`report`]: the report.
-//! * [`words`]: how they are spelt.
+//! * [`words`]: their spelling.
 
 pub mod answers;
 pub mod report;
@@ -19,19 +19,19 @@ pub use answers::{Answers, Place, Texts};
 /// The version of all answers.
 pub const VERSION: u32 = 1;
 
-/// What every answer is about.
+/// The header of every answer.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct About {
     /// The version of this format: 1.
     pub version: u32,
-    /// What was asked about: a file, a ConfigMap's key, or the scheduler.
+    /// The source of the answer: a file, a ConfigMap's key, or the scheduler.
     pub source: String,
     /// The partition.
     pub partition: String,
 }
 
-/// A right, as questions name it.
+/// A right, as requests name it.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
@@ -51,16 +51,16 @@ pub enum AclKey {
     AdminAcl,
 }
 
-/// Whom an entry of an ACL names.
+/// A subject that an entry of an ACL names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Named {
-    /// What it is.
+    /// The kind of subject.
     pub kind: NamedKind,
     /// The name; null for everyone.
     pub name: Option<String>,
 }
 
-/// What an entry of an ACL names.
+/// The kind of subject that an entry of an ACL names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum NamedKind {
     /// `*`
@@ -71,7 +71,7 @@ pub enum NamedKind {
     Group,
 }
 
-/// Where an entry is written.
+/// The location of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WrittenIn {
     /// `QueueAcl` for an object, `Text` for the text of a configuration.
@@ -88,32 +88,32 @@ pub struct WrittenIn {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DecisionAnswer {
-    /// What it is about.
+    /// The header.
     #[serde(flatten)]
     pub about: About,
-    /// What was asked for.
+    /// The right in question.
     pub verb: Verb,
-    /// The queue that was asked about.
+    /// The queue in question.
     pub queue: String,
-    /// The configured queue whose ACLs are asked first: the queue itself, or the nearest above it.
+    /// The configured queue whose ACLs are checked first: the queue itself, or the nearest above it.
     pub nearest_queue: Option<String>,
     /// The user.
     pub user: String,
-    /// The groups that the user was taken to be in.
+    /// The groups of the user, as assumed for the answer.
     pub groups: Vec<String>,
-    /// The answer.
+    /// True when access is allowed.
     pub allowed: bool,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
-    /// Why not; null when it is allowed.
+    /// The reason for a denial, as one word; null when access is allowed.
     pub denial: Option<DenialKind>,
-    /// Each ACL that was looked at, in order; the last one grants access if any does.
+    /// Each ACL that was checked, in order; the last one grants access if any does.
     pub trace: Vec<TraceStep>,
-    /// What would turn a denial into a yes, the smallest change first.
+    /// Changes that would turn a denial into a yes, the smallest first.
     pub remedies: Vec<RemedyAnswer>,
 }
 
-/// Why not.
+/// The reason for a denial.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub enum DenialKind {
     /// No ACL on the way to the root names the user or a group.
@@ -124,77 +124,77 @@ pub enum DenialKind {
     NoQueue,
 }
 
-/// One ACL that was looked at.
+/// One ACL that was checked.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceStep {
     /// The queue.
     pub queue: String,
-    /// Which of its ACLs.
+    /// The ACL of the queue that was checked.
     pub acl: AclKey,
     /// The ACL as written; empty when there is none.
     pub text: String,
     /// The entry that grants it; null when none does.
     pub entry: Option<Named>,
-    /// Where that entry is written; more than one object may grant the same.
+    /// The locations of that entry; more than one object may grant the same.
     pub origins: Vec<WrittenIn>,
-    /// What in it nearly was the user's.
+    /// Names in the ACL that nearly match the user.
     pub near_misses: Vec<NearMissAnswer>,
 }
 
-/// Something in an ACL that nearly was the user's.
+/// A name in an ACL that nearly matches the user.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct NearMissAnswer {
-    /// What it is.
+    /// The kind of near miss.
     pub kind: NearMissKind,
-    /// The same for people.
+    /// The same, as a sentence for people.
     pub message: String,
 }
 
-/// How an ACL can seem to name someone.
+/// The way in which an ACL seems to name someone.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub enum NearMissKind {
     /// It names the user in another case.
     UserCase,
     /// It names one of the groups in another case.
     GroupCase,
-    /// The user's name stands among the groups.
+    /// The user's name is among the groups.
     UserAmongGroups,
-    /// A group of the user stands among the users.
+    /// A group of the user is among the users.
     GroupAmongUsers,
-    /// The text has the name, and `YuniKorn` drops it.
+    /// The name is in the text, but `YuniKorn` drops it.
     Dropped,
 }
 
-/// One way to get what was denied.
+/// One way to get the access that was denied.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct RemedyAnswer {
-    /// What is to be done.
+    /// The kind of change.
     pub kind: RemedyKind,
-    /// The same for people.
+    /// The same, as a sentence for people.
     pub message: String,
-    /// The queue whose ACL it is, or the one to ask for.
+    /// The queue whose ACL to change, or the queue to use instead.
     pub queue: Option<String>,
-    /// Which of its ACLs.
+    /// The ACL of that queue to change.
     pub acl: Option<AclKey>,
-    /// Whom to name, or the group to join.
+    /// The subject to name, or the group to join.
     pub subject: Option<Named>,
-    /// The objects that set this ACL already, to be edited; none means a new one.
+    /// The objects that already set this ACL and can be edited; none means a new one.
     pub objects: Vec<WrittenIn>,
-    /// Whether a new object must say `baseAcl: Extend` so that nobody loses access.
+    /// True when a new object must set `baseAcl: Extend` so that nobody loses access.
     pub extend: bool,
-    /// How many queues a grant opens; 0 when nothing is granted.
+    /// The number of queues that a grant opens; 0 when nothing is granted.
     pub opens: usize,
 }
 
-/// What is to be done.
+/// The kind of change.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub enum RemedyKind {
-    /// An ACL names someone more.
+    /// An ACL names one more subject.
     Grant,
     /// The user joins a group that has access.
     Join,
-    /// Another queue was meant.
+    /// Another queue is used.
     Ask,
     /// No ACL can name the user or a group: another name is needed.
     Unnameable,
@@ -203,11 +203,11 @@ pub enum RemedyKind {
 /// An entry that grants something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GrantedBy {
-    /// The queue whose ACL it is.
+    /// The queue whose ACL holds the entry.
     pub queue: String,
-    /// Which of its ACLs.
+    /// The ACL of that queue.
     pub acl: AclKey,
-    /// Where the entry is written; more than one object may grant the same.
+    /// The locations of the entry; more than one object may grant the same.
     pub origins: Vec<WrittenIn>,
 }
 
@@ -215,42 +215,42 @@ pub struct GrantedBy {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WhoCanAnswer {
-    /// What it is about.
+    /// The header.
     #[serde(flatten)]
     pub about: About,
-    /// What was asked for.
+    /// The right in question.
     pub verb: Verb,
-    /// The queue that was asked about.
+    /// The queue in question.
     pub queue: String,
-    /// The configured queue whose ACLs are asked first: the queue itself, or the nearest above it.
+    /// The configured queue whose ACLs are checked first: the queue itself, or the nearest above it.
     pub nearest_queue: Option<String>,
-    /// Why it is nobody whatever the ACLs say; null when they decide.
+    /// The reason why nobody has the right, whatever the ACLs say; null when the ACLs decide.
     pub denial: Option<DenialKind>,
-    /// All who may.
+    /// All who have the right.
     pub subjects: Vec<Grantee>,
 }
 
-/// One who may.
+/// One who has the right.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Grantee {
-    /// Who.
+    /// The user, the group, or everyone.
     #[serde(flatten)]
     pub named: Named,
-    /// Every entry that grants it, the nearest first; any one of them is enough.
+    /// Every entry that grants the right, the nearest first; any one of them is enough.
     pub grants: Vec<GrantedBy>,
 }
 
 /// The answer to `what-can`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct WhatCanAnswer {
-    /// What it is about.
+    /// The header.
     #[serde(flatten)]
     pub about: About,
     /// The user.
     pub user: String,
-    /// The groups that the user was taken to be in.
+    /// The groups of the user, as assumed for the answer.
     pub groups: Vec<String>,
-    /// What the user may do, in the order of the queues.
+    /// The rights of the user, in the order of the queues.
     pub rights: Vec<RightOn>,
 }
 
@@ -259,23 +259,23 @@ pub struct WhatCanAnswer {
 pub struct RightOn {
     /// The queue.
     pub queue: String,
-    /// Whether applications run in it.
+    /// True when applications run in the queue.
     pub leaf: bool,
     /// The right.
     pub verb: Verb,
-    /// The entry nearest to the queue that grants it.
+    /// The entry nearest to the queue that grants the right.
     pub entry: Named,
-    /// Where it stands.
+    /// The location of that entry.
     pub by: GrantedBy,
 }
 
 /// The answer to `matrix`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct MatrixAnswer {
-    /// What it is about.
+    /// The header.
     #[serde(flatten)]
     pub about: About,
-    /// Whom it is about: a user without its groups, a group without its members.
+    /// The subjects of the matrix: a user without its groups, a group without its members.
     pub subjects: Vec<Named>,
     /// The queues.
     pub queues: Vec<String>,
@@ -287,18 +287,18 @@ pub struct MatrixAnswer {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Cell {
-    /// Who.
+    /// The subject.
     pub subject: Named,
     /// The queue.
     pub queue: String,
     /// The right.
     pub verb: Verb,
-    /// Whether a queue above grants it.
+    /// True when a queue above grants the right.
     pub inherited: bool,
-    /// Whether it comes with the right to administer.
+    /// True when the right comes with the right to administer.
     pub through_admin: bool,
-    /// Whether it is granted to everyone, not by name.
+    /// True when the right is granted to everyone, not by name.
     pub everyone: bool,
-    /// Where the entry stands.
+    /// The location of the entry.
     pub by: GrantedBy,
 }

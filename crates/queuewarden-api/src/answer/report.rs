@@ -1,7 +1,7 @@
-//! The report as JSON: what the page shows, and what `report -o json` prints.
+//! Builds the report as JSON, for the page and for `report -o json`.
 //!
-//! It is written for programs that show thousands of queues: names, places and queues stand once and are referred to by their number
-//! in the lists, from 0.
+//! It is written for programs that show thousands of queues: names, locations and queues appear once and are
+//! referred to by their number in the lists, from 0.
 
 use std::collections::HashMap;
 
@@ -22,39 +22,40 @@ use yunikorn_access::tree::{Grants, Node, Origin, QueueId};
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportAnswer {
-    /// What it is about.
+    /// The header.
     #[serde(flatten)]
     pub about: About,
-    /// When it was made, in RFC 3339, UTC.
+    /// The time at which it was made, in RFC 3339, UTC.
     pub made: Option<String>,
-    /// Where the page finds the same anew; null in a file, which stays as it is.
+    /// The source of a newer report for the page; null in a file, which stays as it is.
     pub live: Option<LiveAnswer>,
-    /// All that are named anywhere: users, groups, each by name, and everyone at the end.
+    /// All subjects that are named anywhere: users, groups, each by name, and everyone at the end.
     pub subjects: Vec<Named>,
     /// The queues, each in front of those below it; the first is the root.
     pub queues: Vec<QueueAnswer>,
-    /// Where entries are written: objects, and places in texts.
+    /// The locations of entries: objects, and lines of texts.
     pub origins: Vec<WrittenIn>,
-    /// Who may do what: where it begins. A subject has a right on a queue when one of its own `starts`, or of everyone's, reaches the
-    /// queue. It comes to it by the start with the highest number of those, and of two of the same number by its own. Subjects without
-    /// a start are not listed.
+    /// Rights, by the queues at which they begin. A subject has a right on a queue when one of its own
+    /// `starts`, or of everyone's, reaches the queue. It comes to it by the start with the highest number of
+    /// those, and of two of the same number by its own. Subjects without a start are not listed.
     pub rights: Vec<RightAnswer>,
-    /// What is found to be wrong, or to do nothing: errors first, then in the order of the queues.
+    /// Errors, and entries without effect: errors first, then in the order of the queues.
     pub findings: Vec<ReportFinding>,
-    /// The last change that each program made to each object, the latest first; empty for files, which do not say.
+    /// The last change that each program made to each object, the latest first; empty for files, which do not
+    /// record it.
     pub changes: Vec<ChangeAnswer>,
 }
 
-/// Where a page finds its report anew.
+/// The source of a newer report for the page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LiveAnswer {
-    /// The path, relative to the page's: to be asked with `If-None-Match`.
+    /// The path, relative to the page's. Request it with `If-None-Match`.
     pub url: String,
-    /// How long to wait between questions.
+    /// The time to wait between requests, in seconds.
     pub seconds: u32,
-    /// The missing parts, and why.
+    /// The missing parts, with the reasons.
     pub notes: Vec<String>,
-    /// Why it is old; null while it is as the cluster was when it was asked for.
+    /// The reason why the report is old; null while it shows the cluster at the time of the request.
     pub stale: Option<String>,
 }
 
@@ -66,11 +67,12 @@ pub struct QueueAnswer {
     pub path: String,
     /// The number of the queue above; null for the root.
     pub parent: Option<usize>,
-    /// The number behind those of all queues below it.
+    /// The number after those of all queues below it.
     pub end: usize,
-    /// Whether applications run in it.
+    /// True when applications run in it.
     pub leaf: bool,
-    /// Whether it is the recovery queue: nobody may submit to it, and what is written in it or above does not let anyone submit below.
+    /// True for the recovery queue: nobody may submit to it, and what is written in it or above does not let
+    /// anyone submit below.
     pub recovery: bool,
     /// Its own `submitacl`; null when there is none.
     pub submit: Option<AclAnswer>,
@@ -81,13 +83,13 @@ pub struct QueueAnswer {
 /// One ACL of one queue.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct AclAnswer {
-    /// As written.
+    /// The text as written.
     pub text: String,
-    /// Whom it names.
+    /// The subjects that it names.
     pub entries: Vec<EntryAnswer>,
 }
 
-/// One whom an ACL names.
+/// One subject that an ACL names.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct EntryAnswer {
     /// The number of the subject.
@@ -103,7 +105,7 @@ pub struct RightAnswer {
     pub subject: usize,
     /// The right.
     pub verb: Verb,
-    /// Where it begins, in the order of the queues.
+    /// The queues at which it begins, in the order of the queues.
     pub starts: Vec<StartAnswer>,
 }
 
@@ -112,14 +114,14 @@ pub struct RightAnswer {
 pub struct StartAnswer {
     /// The number of the queue.
     pub queue: usize,
-    /// Which of its ACLs grants it: `adminacl` lets submit, too.
+    /// The ACL that grants it: `adminacl` lets submit, too.
     pub acl: AclKey,
-    /// Which queues it reaches, as ranges of numbers, each with its first and the one behind its last; null for the queue with all below
-    /// it.
+    /// The queues that it reaches, as ranges of numbers, each with its first and the one behind its last;
+    /// null for the queue with all below it.
     pub reach: Option<Vec<[u32; 2]>>,
 }
 
-/// Something that is wrong, or that does not do what it seems to do.
+/// An error, or an entry that does not do what it seems to do.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportFinding {
@@ -127,21 +129,21 @@ pub struct ReportFinding {
     pub code: String,
     /// Its name.
     pub title: String,
-    /// How bad it is.
+    /// The severity.
     pub severity: SeverityAnswer,
-    /// What is found.
+    /// The finding, in one sentence.
     pub message: String,
-    /// What to write instead.
+    /// The text to write instead.
     pub help: Option<String>,
     /// The number of the queue it is about; null when it is about the whole text.
     pub queue: Option<usize>,
     /// The ACL it is about; null when it is about the queue.
     pub acl: Option<AclKey>,
-    /// Where that is written; null when it is not known.
+    /// The location of the finding; null when it is not known.
     pub written_in: Option<WrittenIn>,
 }
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SeverityAnswer {
@@ -154,7 +156,7 @@ pub enum SeverityAnswer {
 /// The last change that a program made to an object, by its `metadata.managedFields`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ChangeAnswer {
-    /// When, in RFC 3339; null when the API server does not say.
+    /// The time, in RFC 3339; null when the API server does not record it.
     pub time: Option<String>,
     /// The object's kind.
     pub kind: String,
@@ -166,9 +168,10 @@ pub struct ChangeAnswer {
     pub manager: String,
     /// `Apply` or `Update`.
     pub operation: String,
-    /// What of the object is theirs: `spec.submit`, `data.queues.yaml`.
+    /// The fields of the object that this program manages: `spec.submit`, `data.queues.yaml`.
     pub fields: Vec<String>,
-    /// The number of the queue whose ACLs the object sets; null when it is about more than one, or none that there is.
+    /// The number of the queue whose ACLs the object sets; null when it is about more than one, or none that
+    /// there is.
     pub queue: Option<usize>,
 }
 
@@ -190,7 +193,7 @@ impl<'t> Origins<'t> {
 }
 
 impl Answers<'_> {
-    /// The report.
+    /// Builds the report.
     pub fn report(
         &self,
         report: &Report<'_>,
@@ -269,7 +272,7 @@ fn acl<'t>(
         return None;
     }
     let entries = grants.acl.entries().filter_map(|entry| {
-        // Beside a wildcard there is no other entry, so that every part that has this one has it in force.
+        // Beside a wildcard there is no other entry, so in every part that has this entry it is in force.
         let written = grants.parts.iter().filter(|(_, part)| part.has(entry));
         let origins = written.map(|(origin, _)| origins.number(origin)).collect();
         Some(EntryAnswer { subject: *numbers.get(&entry)?, origins })
@@ -293,7 +296,7 @@ fn rights(report: &Report<'_>) -> Vec<RightAnswer> {
     all.filter(|right| !right.starts.is_empty()).collect()
 }
 
-/// The queues that a start reaches, if they are not simply those from its own on.
+/// Returns the queues that a start reaches, if they are not simply those from its own on.
 fn reach(report: &Report<'_>, starts: &Starts<'_>, start: &Start<'_>) -> Option<Vec<[u32; 2]>> {
     let reach = starts.reach(report.tree, start);
     let whole = reach == QueueSet::from(report.tree.subtree(start.queue));
@@ -327,7 +330,7 @@ mod tests {
         }
     }
 
-    /// The report as programs read it.
+    /// Returns the report as programs read it.
     fn read(tree: &Tree, beside: Beside<'_>) -> Value {
         let report = Report::of(tree, &Known::default(), beside);
         serde_json::to_value(Answers { configuration: &Here, tree }.report(&report, None, None)).unwrap()
@@ -341,8 +344,9 @@ mod tests {
         value.as_array().unwrap()
     }
 
-    /// The start by which a subject has a right on a queue, by nothing but what the schema says: of the starts of the subject and of
-    /// everyone that reach the queue the one with the highest number, of two the subject's own. With whose start it is.
+    /// Returns the start by which a subject has a right on a queue, derived from the schema's description
+    /// alone: of the starts of the subject and of everyone that reach the queue the one with the highest
+    /// number, of two the subject's own. Also returns the subject of that start.
     fn held<'v>(report: &'v Value, subject: usize, verb: &str, queue: usize) -> Option<(usize, &'v Value)> {
         let everyone = list(&report["subjects"]).len() - 1;
         let below = |from: usize| json!([[from, report["queues"][from]["end"]]]);
@@ -366,7 +370,7 @@ mod tests {
         found.pop()
     }
 
-    /// That a reader of the report comes to what the evaluator says of every cell.
+    /// Checks that a reader of the report reaches the evaluator's decision for every cell.
     fn agree(tree: &Tree) -> Result<(), String> {
         let report = read(tree, Beside::default());
         let matrix = matrix(tree, &[], &[], &Right::ALL);
@@ -444,7 +448,7 @@ mod tests {
             origins.iter().map(|origin| report["origins"][number(origin)]["kind"].clone()).collect::<Vec<_>>()
         };
         assert_eq!((written(0), written(1)), (vec![json!("QueueAcl")], vec![json!("Text")]));
-        // What lets submit as an administrator does not reach the recovery queue.
+        // The right to submit that comes with administration does not reach the recovery queue.
         let submit = list(&report["rights"])
             .iter()
             .find(|right| right["subject"] == 2 && right["verb"] == "submit")

@@ -1,4 +1,4 @@
-//! The words of answers: what the evaluator's terms become in them, and how people read them.
+//! Spells the evaluator's terms, for answers and for people.
 
 use super::{AclKey, DenialKind, Named, NamedKind, Verb, WrittenIn};
 use yunikorn::acl::Match;
@@ -24,7 +24,7 @@ impl From<Right> for AclKey {
 }
 
 impl Verb {
-    /// As in JSON.
+    /// Returns the word in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Submit => "submit",
@@ -34,7 +34,7 @@ impl Verb {
 }
 
 impl AclKey {
-    /// As in JSON, and in queues.yaml.
+    /// Returns the key in JSON and in queues.yaml.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SubmitAcl => "submitacl",
@@ -44,7 +44,7 @@ impl AclKey {
 }
 
 impl NamedKind {
-    /// As in JSON.
+    /// Returns the word in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Everyone => "Everyone",
@@ -108,7 +108,7 @@ impl WrittenIn {
         }
     }
 
-    /// Several of them.
+    /// Joins several of them into one text.
     pub fn list(origins: &[Self]) -> String {
         origins.iter().map(Self::words).collect::<Vec<_>>().join(", ")
     }

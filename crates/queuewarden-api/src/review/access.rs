@@ -76,7 +76,7 @@ struct Metadata {
     namespace: String,
 }
 
-/// Reads a review. `asker` is who sends it, which only a [`Kind::Own`] asks about.
+/// Reads a review. `asker` is its sender, which only a [`Kind::Own`] needs.
 ///
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`] and [`codes::WHO_ASKS`].
@@ -107,7 +107,8 @@ pub fn read(kind: Kind, review: &Value, asker: Option<&Identity>) -> Result<Revi
     })
 }
 
-/// A local review is about its own namespace, and about nothing that has none (kubernetes `pkg/apis/authorization/validation`).
+/// Checks that a local review is about its own namespace, and not about a resource without one (kubernetes
+/// `pkg/apis/authorization/validation`).
 fn within(namespace: &str, spec: &Spec) -> Result<(), Diagnostic> {
     let Some(resource) = &spec.resource_attributes else {
         let message = "a LocalSubjectAccessReview asks about a resource: it has no resourceAttributes";
@@ -124,7 +125,7 @@ fn within(namespace: &str, spec: &Spec) -> Result<(), Diagnostic> {
     Err(malformed(codes::MALFORMED_REVIEW, message).help("write the same namespace in both"))
 }
 
-/// The same review with its status.
+/// Returns the same review with its status.
 #[must_use]
 pub fn filled(mut review: Value, answer: &Answer) -> Value {
     if let Value::Object(fields) = &mut review {
@@ -133,12 +134,12 @@ pub fn filled(mut review: Value, answer: &Answer) -> Value {
     review
 }
 
-/// A review of the same version and kind with its status and nothing else.
+/// Returns a review of the same version and kind with its status and nothing else.
 pub fn only_status(review: &Value, answer: &Answer) -> Value {
     json!({"apiVersion": review.get("apiVersion"), "kind": review.get("kind"), "status": status(answer)})
 }
 
-/// `status`, as API servers write it: what is false or empty is left out, but for `allowed`.
+/// Returns `status`, as API servers write it: false and empty fields are left out, except `allowed`.
 pub fn status(answer: &Answer) -> Value {
     let mut status = Map::new();
     status.insert("allowed".to_owned(), answer.allowed().into());

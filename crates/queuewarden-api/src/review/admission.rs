@@ -1,4 +1,4 @@
-//! `AdmissionReview`: what the admission controller of `YuniKorn` reads of a request, and its response.
+//! Reads an `AdmissionReview` as the admission controller of `YuniKorn` does, and writes its response.
 
 use k8s_openapi::ByteString;
 use serde::Deserialize;
@@ -43,7 +43,7 @@ struct Spec {
     scheduler_name: String,
 }
 
-/// Reads a request as far as the admission controller looks at it.
+/// Reads a request as far as the admission controller reads it.
 ///
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`] and [`codes::JUDGED_ELSEWHERE`].
@@ -65,7 +65,7 @@ pub fn read(request: &envelope::Request) -> Result<Request, Diagnostic> {
     })
 }
 
-/// The pod that an object is, or that it makes.
+/// Returns the pod that an object is, or the template of those that it creates.
 pub(super) fn template<'o>(
     object: Option<&'o RawValue>,
     kind: &Kind,
@@ -91,7 +91,7 @@ fn pod(object: Option<&RawValue>, kind: &Kind) -> Result<Pod, Diagnostic> {
     })
 }
 
-/// The same review with its response. What cannot be known is not allowed.
+/// Returns the same review with its response. A request that cannot be decided is not allowed.
 #[must_use]
 pub fn filled(mut review: Value, uid: &str, evaluation: &Evaluation) -> Value {
     if let Value::Object(fields) = &mut review {
@@ -100,8 +100,8 @@ pub fn filled(mut review: Value, uid: &str, evaluation: &Evaluation) -> Value {
     review
 }
 
-/// `response` (`admissionResponseBuilder`, `admission_controller.go:107-123`). What would allow a refused request stands in `warnings`, which
-/// kubectl prints; the admission controller itself has none.
+/// Returns `response` (`admissionResponseBuilder`, `admission_controller.go:107-123`). Its `warnings`, which
+/// kubectl prints, say what would allow a refused request; the admission controller itself has none.
 pub fn response(uid: &str, evaluation: &Evaluation) -> Value {
     let mut response = Map::new();
     response.insert("uid".to_owned(), uid.into());
@@ -125,12 +125,12 @@ pub fn response(uid: &str, evaluation: &Evaluation) -> Value {
     Value::Object(response)
 }
 
-/// The operations in base64, as JSON has bytes.
+/// Encodes the operations in base64, as bytes are in JSON.
 pub fn encoded(patches: &[Patch]) -> Value {
     serde_json::to_value(ByteString(json_patch(patches).into_bytes())).unwrap_or_default()
 }
 
-/// The operations as Go writes them, byte for byte.
+/// Writes the operations as Go does, byte for byte.
 pub fn json_patch(patches: &[Patch]) -> String {
     let mut text = String::from("[");
     for (index, patch) in patches.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! The request in an `AdmissionReview` (`admission.k8s.io/v1`, `AdmissionRequest`), as far as anything here looks at it, and the response of a
-//! webhook.
+//! Reads the request in an `AdmissionReview` (`admission.k8s.io/v1`, `AdmissionRequest`), as far as it is
+//! needed here, and writes the response of a webhook.
 //!
-//! Whoever makes a request decides how large and how deep its objects are, but not whether it is answered: everything that stands before
-//! them in a review is read even where they cannot be.
+//! A requester chooses how large and how deep the objects of a request are, but must not decide whether it is
+//! answered: every field before them in a review is read even when they are unreadable.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +18,7 @@ use go_compat::diag::Diagnostic;
 use yunikorn::identity::Identity;
 use yunikorn_access::running::joins::BoundPod;
 
-/// A request to create, change or delete one object; what is absent is empty.
+/// A request to create, change or delete one object; an absent field is empty.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// `uid`, which the response repeats.
@@ -29,9 +29,9 @@ pub struct Request {
     pub kind: String,
     /// `resource`
     pub resource: Resource,
-    /// `namespace`; empty for what has none.
+    /// `namespace`; empty for objects without one.
     pub namespace: String,
-    /// `name`; empty while the API server has not made one up.
+    /// `name`; empty while the API server has not generated one.
     pub name: String,
     /// `operation`: `CREATE`, `UPDATE`, `DELETE`.
     pub operation: String,
@@ -58,7 +58,8 @@ pub struct Resource {
     pub name: String,
 }
 
-/// The keys in `userInfo.extra` of a token that is bound to a pod (Kubernetes, `k8s.io/apiserver/pkg/authentication/serviceaccount`).
+/// The keys in `userInfo.extra` of a token that is bound to a pod (Kubernetes,
+/// `k8s.io/apiserver/pkg/authentication/serviceaccount`).
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
 const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
 
@@ -67,7 +68,7 @@ const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
 pub struct Unreadable {
     /// The part that was read before.
     pub request: Request,
-    /// Why not.
+    /// The reason.
     pub why: Diagnostic,
 }
 
@@ -90,12 +91,13 @@ impl Request {
         }
     }
 
-    /// The same as what cannot be read, for this reason.
+    /// Returns the request as an unreadable one, for this reason.
     pub fn unreadable(self, why: Diagnostic) -> Box<Unreadable> {
         Box::new(Unreadable { request: self, why })
     }
 
-    /// The pod that asks, by a token that is bound to it: API servers say so of pods that use the token mounted into them.
+    /// Returns the pod of the caller, if its token is bound to a pod: API servers report it of the token that
+    /// is mounted into a pod.
     pub fn creator(&self) -> Option<BoundPod<'_>> {
         let account = self.by.user.strip_prefix("system:serviceaccount:")?;
         let (namespace, _) = account.split_once(':')?;
@@ -126,7 +128,7 @@ impl Request {
         Ok(())
     }
 
-    /// Takes over who asks.
+    /// Reads the caller.
     fn ask(&mut self, part: &RawValue) -> Result<(), Diagnostic> {
         let groups = texts(member(part, "groups")?)?;
         self.by = Identity { user: text_at(part, &["username"])?, groups };
@@ -139,8 +141,8 @@ impl Request {
     }
 }
 
-/// A whole review with the response of a validating webhook. A refusal becomes `403 Forbidden`, whose message kubectl prints behind the
-/// webhook's name.
+/// Returns a whole review with the response of a validating webhook. A refusal becomes `403 Forbidden`;
+/// kubectl prints its message after the webhook's name.
 pub fn response(uid: &str, refusal: Option<&str>, warnings: &[String]) -> Value {
     let mut response = Map::new();
     response.insert("uid".to_owned(), uid.into());
@@ -157,7 +159,7 @@ pub fn response(uid: &str, refusal: Option<&str>, warnings: &[String]) -> Value 
     json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
 }
 
-/// `null` means absent, as for Go.
+/// Reads a text; `null` means absent, as in Go.
 fn nullable(part: &RawValue) -> Result<String, Diagnostic> {
     if type_of(part) == "null" { Ok(String::new()) } else { text(part) }
 }

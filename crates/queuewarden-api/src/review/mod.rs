@@ -1,13 +1,16 @@
-//! The reviews of Kubernetes as JSON: what they ask, and the same reviews filled in with the answer.
+//! Reads the reviews of Kubernetes as JSON, and fills them in with the answer.
 //!
-//! * [`access`]: `SubjectAccessReview` and its kin (`authorization.k8s.io`).
-//! * [`admission`]: `AdmissionReview` (`admission.k8s.io`), asked as the admission controller of `YuniKorn` is.
-//! * [`codes`]: why a review cannot be answered.
-//! * [`envelope`]: the request of an `AdmissionReview`, and the response of a webhook; [`part`]: parts of it that are read when they are looked at.
-//! * [`submission`]: `AdmissionReview` of pods and workloads, answered by whether `YuniKorn` would take them.
-//! * [`user_info`]: the same, answered by whether they may run in the name that they say.
+//! * [`access`]: `SubjectAccessReview` and its variants (`authorization.k8s.io`).
+//! * [`admission`]: `AdmissionReview` (`admission.k8s.io`), as the admission controller of `YuniKorn` gets
+//!   it.
+//! * [`codes`]: the reasons why a review cannot be answered.
+//! * [`envelope`]: the request of an `AdmissionReview`, and the response of a webhook; [`part`]: parts of it
+//!   that are read only when they are needed.
+//! * [`submission`]: `AdmissionReview` of pods and workloads, answered with whether `YuniKorn` would accept
+//!   them.
+//! * [`user_info`]: the same, answered with whether they may run in the name that they state.
 //!
-//! Fields that the API server would not decode are errors, unknown ones are kept and not looked at.
+//! A field that the API server would not decode is an error. An unknown one stays and is ignored.
 
 pub mod access;
 pub mod admission;
@@ -31,7 +34,7 @@ pub use codes::CODES;
 
 use go_compat::diag::{Code, Diagnostic, quoted};
 
-/// The kinds of reviews there are here.
+/// The kinds of reviews that are read here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// `SubjectAccessReview`: may this user do this?
@@ -45,10 +48,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind of a document, or `None` for what is no review of these API groups.
+    /// Returns the kind of a document, or `None` when it is no review of these API groups.
     ///
     /// # Errors
-    /// When it is of one of the groups, and none that is answered here: [`codes::UNKNOWN_REVIEW`].
+    /// Fails when it is of one of the groups, but of a kind that is not answered here:
+    /// [`codes::UNKNOWN_REVIEW`].
     pub fn of(document: &Value) -> Option<Result<Self, Diagnostic>> {
         let text = |field: &str| document.get(field).and_then(Value::as_str).unwrap_or_default();
         let (version, kind) = (text("apiVersion"), text("kind"));
@@ -67,7 +71,7 @@ impl Kind {
         Some(known.ok_or_else(|| unknown(version, kind)))
     }
 
-    /// The kind's name.
+    /// Returns the kind's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Subject => "SubjectAccessReview",
@@ -83,18 +87,18 @@ fn unknown(version: &str, kind: &str) -> Diagnostic {
     let help = if kind == "SelfSubjectRulesReview" {
         "`queuewarden what-can` lists what a user may do"
     } else {
-        "SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview of authorization.k8s.io and AdmissionReview of \
-         admission.k8s.io are, each in v1 and v1beta1"
+        "SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview of authorization.k8s.io \
+         and AdmissionReview of admission.k8s.io are, each in v1 and v1beta1"
     };
     Diagnostic::error(codes::UNKNOWN_REVIEW, message).help(help)
 }
 
-/// A review of access, or what the API server would say against it.
+/// Decodes a review of access, or returns the error that the API server would report.
 fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, Diagnostic> {
     if !value.is_object() {
         return Err(no_object());
     }
-    // Keeping the path costs more than the rest, so it is looked for where there is an error.
+    // Tracking the path costs more than the rest, so it is computed only after an error.
     T::deserialize(value).or_else(|_| serde_path_to_error::deserialize(value)).map_err(unread_at)
 }
 
@@ -112,22 +116,22 @@ fn malformed(code: Code, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(code, message)
 }
 
-/// `null` means absent, as for Go.
+/// Reads a value; `null` means absent, as in Go.
 fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
     Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
-/// An object, or nothing.
+/// Reads an object, or nothing.
 fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     from.deserialize_any(ObjectVisitor(PhantomData))
 }
 
-/// The same with everything empty where there is nothing.
+/// Reads an object; an absent one is empty.
 fn nullable_object<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
     object(from).map(Option::unwrap_or_default)
 }
 
-/// Takes objects only: serde would take the values of a list for the fields of a struct.
+/// Accepts objects only: serde would take the values of a list for the fields of a struct.
 struct ObjectVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {

@@ -1,4 +1,5 @@
-//! Parts of a review as they were sent. Only what is looked at is read: the rest costs no memory, and may be as deep as it likes.
+//! Reads parts of a review as they were sent. Only the parts in use are decoded: the rest costs no memory,
+//! and may be as deep as it likes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +12,8 @@ use serde_json::value::RawValue;
 use super::{codes, malformed, no_object, unread_at};
 use go_compat::diag::Diagnostic;
 
-/// Most entries of one list or object that are read: users may be in thousands of groups, and no object has as many labels.
+/// Most entries of one list or object that are read: users may be in thousands of groups, but no object has
+/// that many labels.
 const MAX_ENTRIES: usize = 10_000;
 
 /// Most values of an object that is read as a whole.
@@ -20,7 +22,8 @@ const MAX_VALUES: usize = 50_000;
 /// The entries of an object by their names, or of a list by their numbers.
 pub(super) type Entries<'p> = Vec<(Cow<'p, str>, &'p RawValue)>;
 
-/// The part with this name of an object, the last of several; `None` where there is none, or no object.
+/// Returns the part with this name of an object, the last of several; `None` when there is none, or no
+/// object.
 ///
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`] when a name in the object is no text.
@@ -31,7 +34,7 @@ pub fn member<'p>(part: &'p RawValue, name: &str) -> Result<Option<&'p RawValue>
     }
 }
 
-/// The part that a way of names leads to.
+/// Returns the part at a path of names.
 ///
 /// # Errors
 /// As [`member`].
@@ -39,7 +42,7 @@ pub(super) fn at<'p>(part: &'p RawValue, names: &[&str]) -> Result<Option<&'p Ra
     names.iter().try_fold(Some(part), |part, name| part.map_or(Ok(None), |part| member(part, name)))
 }
 
-/// The text that a way of names leads to; empty where there is none.
+/// Returns the text at a path of names; empty when there is none.
 ///
 /// # Errors
 /// As [`member`].
@@ -48,7 +51,7 @@ pub(super) fn text_at(part: &RawValue, names: &[&str]) -> Result<String, Diagnos
     part.map_or(Ok(String::new()), text)
 }
 
-/// A part that has to be a text.
+/// Reads a part that has to be a text.
 ///
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`].
@@ -56,7 +59,7 @@ pub(super) fn text(part: &RawValue) -> Result<String, Diagnostic> {
     serde_json::from_str(part.get()).map_err(unread)
 }
 
-/// Up to one entry more than `limit`; none of what is neither object nor list.
+/// Returns up to one entry more than `limit`; none when the part is neither object nor list.
 ///
 /// # Errors
 /// As [`member`].
@@ -67,10 +70,10 @@ pub(super) fn some_entries(part: &RawValue, limit: usize) -> Result<Entries<'_>,
     }
 }
 
-/// All entries of an object or a list; none where it is absent or `null`.
+/// Returns all entries of an object or a list; none when it is absent or `null`.
 ///
 /// # Errors
-/// [`codes::MALFORMED_REVIEW`], also where it is of another type (`"an object"`) or has too many.
+/// [`codes::MALFORMED_REVIEW`], also when it is of another type (`"an object"`) or has too many.
 pub(super) fn entries<'p>(part: Option<&'p RawValue>, expected: &str) -> Result<Entries<'p>, Diagnostic> {
     let Some(part) = part.filter(|part| type_of(part) != "null") else { return Ok(Vec::new()) };
     if type_of(part) != expected {
@@ -85,7 +88,7 @@ pub(super) fn entries<'p>(part: Option<&'p RawValue>, expected: &str) -> Result<
     Ok(entries)
 }
 
-/// A list of texts.
+/// Reads a list of texts.
 ///
 /// # Errors
 /// As [`entries`].
@@ -93,7 +96,7 @@ pub(super) fn texts(part: Option<&RawValue>) -> Result<Vec<String>, Diagnostic> 
     entries(part, "a list")?.into_iter().map(|(_, part)| text(part)).collect()
 }
 
-/// Texts by name, such as labels.
+/// Reads texts by name, such as labels.
 ///
 /// # Errors
 /// As [`entries`].
@@ -101,7 +104,7 @@ pub(super) fn named_texts(part: Option<&RawValue>) -> Result<BTreeMap<String, St
     entries(part, "an object")?.into_iter().map(|(name, part)| Ok((name.into_owned(), text(part)?))).collect()
 }
 
-/// Reads a part as a type; empty where it is `null`.
+/// Reads a part as a type; empty when it is `null`.
 ///
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`].
@@ -113,7 +116,7 @@ pub(super) fn decode_part<'p, T: Deserialize<'p> + Default>(part: &'p RawValue) 
     }
 }
 
-/// Reads a whole object as a type, in which every value may take room.
+/// Reads a whole object as a type. Its number of values is limited, because each of them takes memory.
 ///
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`], and [`codes::TOO_LARGE`] when it has more than [`MAX_VALUES`] values.
@@ -125,7 +128,8 @@ pub fn object<T: DeserializeOwned>(part: &RawValue) -> Result<T, Diagnostic> {
     serde_path_to_error::deserialize(&mut reader(part)).map_err(unread_at)
 }
 
-/// Counts the commas and the beginnings of lists and objects outside of texts: there are no more values than these and one.
+/// Counts the commas and the beginnings of lists and objects outside of texts: there are no more values than
+/// these and one.
 fn values(json: &str) -> usize {
     let (mut count, mut in_text, mut escaped) = (0, false, false);
     for byte in json.bytes() {
@@ -140,7 +144,7 @@ fn values(json: &str) -> usize {
     count
 }
 
-/// The type of a part, with its article.
+/// Returns the type of a part, with its article.
 pub(super) fn type_of(part: &RawValue) -> &'static str {
     match part.get().as_bytes().first() {
         Some(b'{') => "an object",
@@ -183,7 +187,7 @@ impl<'p> Visitor<'p> for Member<'_> {
     }
 }
 
-/// Compares a name without keeping it.
+/// Compares a name without storing it.
 struct Is<'n>(&'n str);
 
 impl<'de> DeserializeSeed<'de> for Is<'_> {

@@ -1,4 +1,5 @@
-//! An `AdmissionReview` of a pod or a workload, as far as it decides whether `YuniKorn` takes it, and the response.
+//! Reads an `AdmissionReview` of a pod or a workload, as far as it decides whether `YuniKorn` accepts it, and
+//! writes the response.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -9,8 +10,8 @@ use go_compat::diag::Diagnostic;
 use yunikorn::admission::request::Request;
 use yunikorn_access::submission::{Judgement, Mode};
 
-/// Kinds that are judged themselves, so that what they make is not: API group and kind. A `SparkApplication` is none of them: its driver is
-/// the first that is seen of it.
+/// Kinds that are checked themselves, so that the objects they create are not: API group and kind. A
+/// `SparkApplication` is none of them: its driver is its first object that is checked.
 const JUDGED: [(&str, &str); 7] = [
     ("", "Pod"),
     ("apps", "Deployment"),
@@ -21,12 +22,12 @@ const JUDGED: [(&str, &str); 7] = [
     ("batch", "CronJob"),
 ];
 
-/// What is applied.
+/// The parts of an applied object that decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// What the admission controller reads.
+    /// The part that the admission controller reads.
     pub request: Request,
-    /// Whether its controller is of a kind that is judged itself.
+    /// True when its controller is of a kind that is checked itself.
     pub owned: bool,
     /// `spec.nodeName` of the pod.
     pub node_name: String,
@@ -66,7 +67,7 @@ fn owned(object: &RawValue) -> Result<bool, Diagnostic> {
     Ok(false)
 }
 
-/// The response; what was decided stands in its `auditAnnotations`.
+/// Returns the response; its `auditAnnotations` hold the decision.
 pub fn response(uid: &str, judgement: &Judgement, mode: Mode) -> Value {
     let warnings: Vec<String> = judgement.warning(mode).map(str::to_owned).into_iter().collect();
     let mut review = envelope::response(uid, judgement.refusal(mode), &warnings);

@@ -7,7 +7,8 @@ use yunikorn::identity::Identity;
 use yunikorn::testing::is_same_refusal;
 use yunikorn_access::review::{Answer, read};
 
-/// The body that kube-apiserver 1.34.2 posted to an authorization webhook for `kubectl auth can-i submit queues.…/root.prod`.
+/// The body that kube-apiserver 1.34.2 posted to an authorization webhook for `kubectl auth can-i submit
+/// queues.…/root.prod`.
 fn posted() -> Value {
     json!({"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","metadata":{},
         "spec":{"resourceAttributes":{"namespace":"default","verb":"submit","group":"queuewarden.dev","version":"*",
@@ -82,7 +83,7 @@ fn admission(kind: [&str; 2], object: &Value) -> Value {
         "userInfo": {"username": "sue", "groups": ["devs", "system:authenticated"]}, "object": object}})
 }
 
-/// The request of a review, and what the admission controller reads of it.
+/// Reads the request of a review, and from it what the admission controller reads.
 fn read_admission(review: &Value) -> Result<(envelope::Request, Request), Diagnostic> {
     let asked =
         envelope::Request::read(review.to_string().as_bytes()).map_err(|unreadable| unreadable.why)?;
@@ -95,7 +96,7 @@ fn answered(review: &Value) -> Value {
     admission::filled(review.clone(), &asked.uid, &evaluate(&request, &Surroundings::default(), &conf))
 }
 
-/// The patch of a response, decoded.
+/// Returns the patch of a response, decoded.
 fn patch(answered: &Value) -> Value {
     let bytes: k8s_openapi::ByteString =
         serde_json::from_value(answered["response"]["patch"].clone()).unwrap();
@@ -162,7 +163,7 @@ fn patches_are_written_as_go_writes_them() {
     );
 }
 
-/// A pod of the fixture, as an object of a kind has it.
+/// Returns a pod of the fixture, as an object of a kind has it.
 fn object(kind: &str, pod: &Value) -> Value {
     let template = json!({
         "metadata": {"labels": pod["labels"], "annotations": pod["annotations"], "uid": pod["uid"]},
@@ -175,7 +176,8 @@ fn object(kind: &str, pod: &Value) -> Value {
     }
 }
 
-/// Requests as an API server sends them, with what the admission controller answered (`e2e/tests/agreement/mutate.rs` keeps the fixture).
+/// Requests as an API server sends them, with the answers of the admission controller
+/// (`e2e/tests/agreement/mutate.rs` maintains the fixture).
 #[test]
 fn responses_are_those_of_the_admission_controller() {
     let texts =
@@ -213,7 +215,7 @@ fn responses_are_those_of_the_admission_controller() {
     assert!(patched > 50, "{patched}");
 }
 
-/// JSON of every shape, with the names that reviews have.
+/// Generates JSON of every shape, with the names that reviews have.
 fn any_json() -> impl Strategy<Value = Value> {
     let name = proptest::sample::select(vec![
         "spec",

@@ -1,13 +1,14 @@
-//! What there is: the documents that API servers and clients discover resources by.
+//! Builds the documents by which API servers and clients discover resources.
 //!
-//! They are the same for everyone and change with the program only. The API server asks for `/apis` as a list of groups with all their
-//! resources (aggregated discovery, `apidiscovery.k8s.io/v2`), older ones for each version by itself.
+//! They are the same for everyone and change with the program only. The API server requests `/apis` as a list
+//! of groups with all their resources (aggregated discovery, `apidiscovery.k8s.io/v2`). Older ones request
+//! each version by itself.
 
 use serde_json::{Value, json};
 
 use super::{API_VERSION, GROUP, VERSION, queue};
 
-/// A resource as discovery tells it.
+/// A resource as discovery describes it.
 struct Resource {
     plural: &'static str,
     singular: &'static str,
@@ -15,7 +16,8 @@ struct Resource {
     verbs: &'static [&'static str],
 }
 
-/// All resources; none of them is in a namespace. No category: `kubectl get yunikorn` would fail with this server.
+/// All resources; none of them is in a namespace. No category: `kubectl get yunikorn` would fail with this
+/// server.
 const RESOURCES: [Resource; 3] = [
     Resource { plural: "queues", singular: "queue", kind: queue::KIND, verbs: &["get", "list"] },
     Resource {
@@ -55,7 +57,7 @@ pub fn aggregated(version: &str) -> Value {
     })
 }
 
-/// `/apis` for those who do not know better.
+/// `/apis` for clients without aggregated discovery.
 pub fn groups() -> Value {
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": [group_fields()]})
 }

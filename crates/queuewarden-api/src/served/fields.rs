@@ -1,17 +1,18 @@
-//! `--field-selector` for queues (`k8s.io/apimachinery/pkg/fields/selector.go`): terms joined by commas, each a field, `=`, `==` or
-//! `!=`, and a value in which `\`, `,` and `=` are written with a `\` in front.
+//! Reads `--field-selector` for queues (`k8s.io/apimachinery/pkg/fields/selector.go`): terms joined by
+//! commas, each a field, `=`, `==` or `!=`, and a value in which `\`, `,` and `=` are written with a `\` in
+//! front.
 
 use super::queue::Queue;
 use go_compat::diag::quoted;
 use yunikorn::queue::nearest;
 
-/// What can be selected by.
+/// The fields that a selector may name.
 const FIELDS: [&str; 5] =
     ["metadata.name", "status.partition", "status.parent", "status.leaf", "status.dynamic"];
 /// Most terms in one selector.
 const MAX_TERMS: usize = 16;
 
-/// What queues must be like. Nothing is asked by default.
+/// The conditions that queues must meet. The default has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selector(Vec<Term>);
 
@@ -26,7 +27,7 @@ impl Selector {
     /// Reads a selector.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns what is wrong with the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let terms: Vec<String> = split(text).into_iter().filter(|term| !term.is_empty()).collect();
         if terms.len() > MAX_TERMS {
@@ -35,19 +36,19 @@ impl Selector {
         terms.iter().map(|term| Term::parse(term)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The partition that is asked about; none means the default one.
+    /// Returns the partition that is selected; none means the default one.
     pub fn partition(&self) -> Option<&str> {
         let found = self.0.iter().find(|term| term.field == "status.partition" && term.equal);
         found.map(|term| term.value.as_str())
     }
 
-    /// The one queue that is asked about, if it is one.
+    /// Returns the name of the selected queue, if the selector allows only one.
     pub fn name(&self) -> Option<&str> {
         let found = self.0.iter().find(|term| term.field == "metadata.name" && term.equal);
         found.map(|term| term.value.as_str())
     }
 
-    /// Whether a queue is among those that are asked about.
+    /// Returns whether a queue is selected.
     pub fn selects(&self, queue: &Queue) -> bool {
         self.0.iter().all(|term| (term.value_in(queue) == term.value) == term.equal)
     }
@@ -90,7 +91,7 @@ impl Term {
     }
 }
 
-/// The terms: what is between commas that have no `\` in front.
+/// Splits a text into its terms, at commas that have no `\` in front.
 fn split(text: &str) -> Vec<String> {
     let (mut terms, mut escaped) = (vec![String::new()], false);
     for c in text.chars() {

@@ -1,13 +1,13 @@
-//! The served resources, `access.queuewarden.dev/v1alpha1`: what they look like to kubectl and to client libraries.
+//! Defines the served resources, `access.queuewarden.dev/v1alpha1`, as kubectl and client libraries see them.
 //!
-//! Nothing of them is stored. A queue is what the scheduler's configuration says of it now; a review is answered when it is created,
-//! and forgotten.
+//! Nothing of them is stored. A queue shows the scheduler's current configuration; a review is answered when
+//! it is created, and forgotten.
 //!
 //! * [`queue`]: `queues`, each with everyone who may submit to it or administer it, inherited or not.
 //! * [`table`]: the same for `kubectl get`.
 //! * [`fields`]: `--field-selector` for them.
 //! * [`review`]: `queueaccessreviews` and `selfqueueaccessreviews`.
-//! * [`discovery`], [`openapi`]: what there is, for the API server and those who ask it.
+//! * [`discovery`], [`openapi`]: descriptions of the resources, for the API server and its clients.
 
 pub mod discovery;
 pub mod fields;
@@ -27,10 +27,10 @@ pub const GROUP: &str = yunikorn_access::review::ACCESS_GROUP;
 pub const VERSION: &str = "v1alpha1";
 /// `apiVersion` of all kinds.
 pub const API_VERSION: &str = "access.queuewarden.dev/v1alpha1";
-/// Where the resources are.
+/// The path of the resources.
 pub const ROOT: &str = "/apis/access.queuewarden.dev/v1alpha1";
 
-/// `metadata` of what is not stored: a name, and nothing that would have to be kept.
+/// `metadata` of an object that is not stored: its name, and nothing that would have to be stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Metadata {
     /// The name.

@@ -1,7 +1,9 @@
-//! What the resources look like, for `kubectl explain` and for clients that check what they send: `OpenAPI` 2 and 3.
+//! Describes the resources as `OpenAPI` 2 and 3, for `kubectl explain` and for clients that check what they
+//! send.
 //!
-//! Both are made of the types. The API server merges version 2 into one document for the whole cluster, and older clients reject all of
-//! it for one keyword they do not know, so the schemas keep to what both versions have: no `nullable`, `anyOf`, `oneOf` or `const`.
+//! Both are made of the types. The API server merges version 2 into one document for the whole cluster, and
+//! older clients reject all of it because of one keyword they do not know, so the schemas use only what both
+//! versions have: no `nullable`, `anyOf`, `oneOf` or `const`.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -11,10 +13,10 @@ use super::queue::{Queue, QueueList};
 use super::review::{QueueAccessReview, SelfQueueAccessReview};
 use super::{GROUP, ROOT, VERSION};
 
-/// Where version 3 is, below `/openapi/v3/`.
+/// The path of version 3, below `/openapi/v3/`.
 pub const PATH: &str = "apis/access.queuewarden.dev/v1alpha1";
 
-/// Keywords of JSON Schema that stay; a field of the same name is in `properties` and not meant.
+/// Keywords of JSON Schema that stay. A field of the same name is in `properties` and is no keyword.
 const KEPT: [&str; 9] = [
     "type",
     "format",
@@ -27,14 +29,14 @@ const KEPT: [&str; 9] = [
     "default",
 ];
 
-/// Which version of the document.
+/// The version of the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dialect {
     V2,
     V3,
 }
 
-/// What one may do with a resource.
+/// An operation on a resource.
 struct Operation {
     method: &'static str,
     path: &'static str,
@@ -44,9 +46,10 @@ struct Operation {
     about: &'static str,
 }
 
-/// Beside what there is, two operations that there are not, and are told to be answered with 405: only at `patch` kubectl looks
-/// whether the server checks fields itself (`k8s.io/cli-runtime/pkg/resource/query_param_verifier_v3.go`). Of a kind that is not found there
-/// it lists all CRDs, which most of those who ask may not, and creates nothing.
+/// Two operations that do not exist are described as well, with 405 as their answer: kubectl reads only from
+/// `patch` whether the server checks fields itself
+/// (`k8s.io/cli-runtime/pkg/resource/query_param_verifier_v3.go`). If it does not find a kind there, it lists
+/// all CRDs, which most callers may not, and creates nothing.
 const NOT_ALLOWED: &str = "405";
 
 const OPERATIONS: [Operation; 6] = [
@@ -152,10 +155,10 @@ fn schema<T: JsonSchema>(kind: &str) -> Value {
     schema
 }
 
-/// The same in words that both versions know.
+/// Rewrites a schema with the keywords that both versions know.
 fn tidy(schema: Value) -> Value {
     let Value::Object(mut fields) = schema else {
-        // `true`: anything.
+        // `true` means anything.
         return json!({});
     };
     for choice in ["anyOf", "oneOf"] {
@@ -186,7 +189,8 @@ fn tidy(schema: Value) -> Value {
     Value::Object(fields)
 }
 
-/// A choice between something and null is that something; one between words is a list of words.
+/// Merges a choice between something and null into that something, and one between words into a list of
+/// words.
 fn merge(fields: &mut Map<String, Value>, cases: &[Value]) {
     let is_null = |case: &&Value| case.get("type").is_some_and(|name| name == "null");
     let real: Vec<&Value> = cases.iter().filter(|case| !is_null(case)).collect();
@@ -324,7 +328,7 @@ fn content(schema: &Value) -> Value {
 mod tests {
     use super::*;
 
-    /// Every object in the document with the name it stands under.
+    /// Visits every object in the document with its name.
     fn walk<'a>(name: &str, value: &'a Value, visit: &mut impl FnMut(&str, &'a Map<String, Value>)) {
         match value {
             Value::Object(fields) => {
@@ -340,7 +344,7 @@ mod tests {
     fn schemas_keep_to_what_old_clients_know() {
         for document in [v2(), v3()] {
             walk("", &document, &mut |name, fields| {
-                // What stands in `properties` is a name, not a keyword.
+                // A key in `properties` is a name, not a keyword.
                 for unknown in ["nullable", "anyOf", "oneOf", "allOf", "const", "$schema", "title", "$defs"] {
                     let title = unknown == "title" && name == "info";
                     assert!(

@@ -1,4 +1,4 @@
-//! `queues`: what is effective in each, by whom, and where that is written.
+//! Serves `queues`: the effective rights in each, their holders, and the locations that grant them.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,11 @@ use yunikorn_access::who_can;
 
 /// The kind.
 pub const KIND: &str = "Queue";
-/// More who may are counted, not listed: a root that names thousands would repeat them in each queue below.
+/// Most holders of a right that are listed. The rest is counted: a root that names thousands would repeat
+/// them in each queue below.
 const MAX_SUBJECTS: usize = 256;
-/// The same for a whole list, which is made in memory. Every queue has room for a few, whatever the others have.
+/// The same limit for a whole list, which is built in memory. Every queue has room for a few, whatever the
+/// others have.
 const MAX_LISTED: usize = 20_000;
 const FEW: usize = 4;
 
@@ -29,9 +31,9 @@ pub struct Queue {
     pub api_version: &'static str,
     /// `Queue`
     pub kind: &'static str,
-    /// Its full path is its name.
+    /// The metadata, with the queue's full path as its name.
     pub metadata: Metadata,
-    /// What is so now.
+    /// The current state.
     pub status: Status,
 }
 
@@ -43,13 +45,13 @@ pub struct QueueList {
     pub api_version: &'static str,
     /// `QueueList`
     pub kind: &'static str,
-    /// Nothing: there are no versions of it.
+    /// Empty, because the list has no versions.
     pub metadata: BTreeMap<String, String>,
     /// The queues, each before those below it.
     pub items: Vec<Queue>,
 }
 
-/// What a queue is, and who may what in it.
+/// The description of a queue, and the rights in it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Status {
     /// The partition.
@@ -57,13 +59,14 @@ pub struct Status {
     /// The queue above; none for the root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// Whether applications run in it; else other queues are below it.
+    /// True when applications run in it; otherwise other queues are below it.
     pub leaf: bool,
-    /// Whether a placement rule made it; else the configuration has it. The ACLs of a dynamic queue are those above it.
+    /// True when a placement rule created it; otherwise the configuration has it. The ACLs of a dynamic queue
+    /// are those above it.
     pub dynamic: bool,
-    /// Who may submit.
+    /// The right to submit.
     pub submit: Effective,
-    /// Who administers.
+    /// The right to administer.
     pub admin: Effective,
 }
 
@@ -72,12 +75,12 @@ pub struct Status {
 pub struct Effective {
     /// The queue's own ACL as written; empty when it has none.
     pub acl: String,
-    /// Everyone who has it, the nearest grant first.
+    /// Everyone who has the right, the nearest grant first.
     pub subjects: Vec<Grantee>,
-    /// How many more there are.
+    /// The number of further subjects.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: usize,
-    /// Why it is nobody, whatever the ACLs say.
+    /// The reason why nobody has the right, whatever the ACLs say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub denial: Option<DenialKind>,
 }
@@ -87,33 +90,34 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// A queue that is there now.
+/// A current queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing<'a> {
     /// Its full path.
     pub path: &'a str,
     /// The configured queue that decides: itself, or the nearest above it.
     pub decides: QueueId,
-    /// Whether applications run in it.
+    /// True when applications run in it.
     pub leaf: bool,
-    /// Whether a placement rule made it.
+    /// True when a placement rule created it.
     pub dynamic: bool,
 }
 
 impl<'a> Standing<'a> {
-    /// A queue of the configuration.
+    /// Returns a queue of the configuration.
     pub fn configured(id: QueueId, node: &'a Node) -> Self {
         Self { path: node.path.as_str(), decides: id, leaf: node.is_leaf, dynamic: false }
     }
 
-    /// The queue above.
+    /// Returns the path of the queue above.
     pub fn parent(&self) -> Option<&'a str> {
         self.path.rsplit_once('.').map(|(parent, _)| parent)
     }
 }
 
-/// All queues of a partition that are there now, each before those below it: those of the configuration, and those that placement
-/// rules have made. One that was taken out of the configuration is none of them: nobody can read any more which ACLs it had.
+/// Returns all current queues of a partition, each before those below it: those of the configuration, and
+/// those that placement rules have created. A queue that was removed from the configuration is not among
+/// them, because its former ACLs are no longer known.
 pub fn standing<'a>(tree: &'a Tree, live: &'a Live) -> Vec<Standing<'a>> {
     let configured = tree.queues().map(|(id, node)| Standing::configured(id, node));
     let dynamic = live.iter().filter(|(_, queue)| !queue.draining).filter_map(|(path, queue)| {
@@ -121,19 +125,19 @@ pub fn standing<'a>(tree: &'a Tree, live: &'a Live) -> Vec<Standing<'a>> {
         Some(Standing { path, decides, leaf: queue.leaf, dynamic: true })
     });
     let mut all: Vec<Standing<'a>> = configured.chain(dynamic).collect();
-    // By the queue that decides, itself first: so those of the configuration keep their order.
+    // Sorted by the queue that decides, that queue first, so those of the configuration keep their order.
     all.sort_by_key(|queue| (queue.decides, queue.dynamic, queue.path));
     all
 }
 
-/// These queues as they are served.
+/// Returns these queues as they are served.
 pub fn queues(answers: &Answers<'_>, standing: &[Standing<'_>]) -> Vec<Queue> {
     let rights = standing.len().saturating_mul(Right::ALL.len()).max(1);
     let room = (MAX_LISTED / rights).clamp(FEW, MAX_SUBJECTS);
     standing.iter().map(|one| queue(answers, one, room)).collect()
 }
 
-/// A queue with at most so many names for each right.
+/// Returns a queue with at most so many names for each right.
 fn queue(answers: &Answers<'_>, standing: &Standing<'_>, room: usize) -> Queue {
     Queue {
         api_version: API_VERSION,
@@ -154,7 +158,7 @@ fn effective(answers: &Answers<'_>, standing: &Standing<'_>, right: Right, room:
     let own = answers.tree.node(standing.decides).filter(|_| !standing.dynamic);
     let found = who_can(answers.tree, right, standing.path);
     let mut shown: Vec<_> = found.grantees.iter().take(room).collect();
-    // Beside everyone no name says anything, and a queue far above may name them.
+    // Beside everyone no name has an effect, and a queue far above may name everyone.
     let everyone = found.grantees.iter().skip(room).find(|grantee| grantee.subject == Match::Everyone);
     if let (Some(last), Some(everyone)) = (shown.last_mut(), everyone) {
         *last = everyone;
@@ -167,7 +171,7 @@ fn effective(answers: &Answers<'_>, standing: &Standing<'_>, right: Right, room:
     }
 }
 
-/// The list of queues.
+/// Returns the list of queues.
 pub fn list(items: Vec<Queue>) -> QueueList {
     QueueList { api_version: API_VERSION, kind: "QueueList", metadata: BTreeMap::new(), items }
 }
@@ -263,7 +267,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever a queue lists may, and whoever may is listed: by name, by a group or as everyone.
+        /// Everyone whom a queue lists has the right, and everyone with the right is listed: by name, by a
+        /// group or as everyone.
         #[test]
         fn what_is_listed_is_what_is_decided(tree in any_tree(), identity in any_identity()) {
             let answers = Answers { configuration: &Here, tree: &tree };

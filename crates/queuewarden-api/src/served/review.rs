@@ -1,4 +1,5 @@
-//! `queueaccessreviews` and `selfqueueaccessreviews`: may somebody submit to a queue, or administer it, and why.
+//! Serves `queueaccessreviews` and `selfqueueaccessreviews`: may somebody submit to a queue, or administer
+//! it, and why.
 //!
 //! ```yaml
 //! apiVersion: access.queuewarden.dev/v1alpha1
@@ -6,7 +7,8 @@
 //! spec: {verb: submit, queue: root.prod}
 //! ```
 //!
-//! The answer is `status`, with the fields of `queuewarden explain -o yaml`. A caller who may not read the queue gets a [`Brief`] one.
+//! The answer is `status`, with the fields of `queuewarden explain -o yaml`. A caller who may not read the
+//! queue gets a [`Brief`] one.
 
 use std::borrow::Cow;
 
@@ -21,24 +23,25 @@ use yunikorn::queue::nearest;
 use yunikorn::right::Right;
 use yunikorn_access::review::brief::{UNKNOWN, Wish};
 
-/// The partition that is meant when none is named.
+/// The partition to use when none is named.
 pub const DEFAULT_PARTITION: &str = "default";
-/// Longer queue paths are none.
+/// Longest queue path; longer ones do not exist.
 const MAX_QUEUE: usize = 4096;
-/// The verbs, and what they ask for.
+/// The verbs, and the right that each means.
 const VERBS: [(&str, Right); 3] =
     [("submit", Right::Submit), ("use", Right::Submit), ("administer", Right::Admin)];
 
-/// Whom a review is about.
+/// The subject of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// `QueueAccessReview`: whom it names.
+    /// `QueueAccessReview`: the user that it names.
     Named,
-    /// `SelfQueueAccessReview`: whoever creates it.
+    /// `SelfQueueAccessReview`: its creator.
     Own,
 }
 
-/// May a user submit to a queue, or administer it? Nothing is stored: the answer is in the status of what create returns.
+/// May a user submit to a queue, or administer it? Nothing is stored: the answer is in the status of what
+/// create returns.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueAccessReview {
@@ -48,13 +51,14 @@ pub struct QueueAccessReview {
     pub kind: String,
     /// May be left out.
     pub metadata: Option<Map<String, Value>>,
-    /// The question.
+    /// The question: a user, a verb and a queue.
     pub spec: Spec,
-    /// The answer.
+    /// The answer, filled in by the server.
     pub status: Option<Status>,
 }
 
-/// May I submit to a queue, or administer it? Nothing is stored: the answer is in the status of what create returns.
+/// May I submit to a queue, or administer it? Nothing is stored: the answer is in the status of what create
+/// returns.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SelfQueueAccessReview {
@@ -64,9 +68,9 @@ pub struct SelfQueueAccessReview {
     pub kind: String,
     /// May be left out.
     pub metadata: Option<Map<String, Value>>,
-    /// The question.
+    /// The question: a verb and a queue.
     pub spec: SelfSpec,
-    /// The answer.
+    /// The answer, filled in by the server.
     pub status: Option<Status>,
 }
 
@@ -80,7 +84,7 @@ pub struct Spec {
     /// The user's groups. Without any, `YuniKorn` resolves them.
     #[serde(deserialize_with = "nullable")]
     pub groups: Vec<String>,
-    /// What to do: submit (also written use) or administer.
+    /// The verb: submit (also written use) or administer.
     #[serde(deserialize_with = "nullable")]
     pub verb: String,
     /// The queue's full path, in any case: root.prod
@@ -94,7 +98,7 @@ pub struct Spec {
 /// The question about oneself.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SelfSpec {
-    /// What to do: submit (also written use) or administer.
+    /// The verb: submit (also written use) or administer.
     pub verb: String,
     /// The queue's full path, in any case: root.prod
     pub queue: String,
@@ -111,11 +115,11 @@ pub enum Status {
     Decided(Box<DecisionAnswer>),
     /// A yes or a no for a caller who may not read the queue.
     Brief(Box<Brief>),
-    /// The ACLs were not asked.
+    /// An answer without a look at the ACLs.
     Other(Other),
 }
 
-/// Why the ACLs were not asked.
+/// The reason why the ACLs were not checked.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Other {
@@ -134,7 +138,7 @@ pub struct Brief {
     version: u32,
     partition: String,
     verb: Verb,
-    /// The queue as asked.
+    /// The queue as written in the review.
     queue: String,
     user: String,
     groups: Vec<String>,
@@ -146,34 +150,34 @@ pub struct Brief {
     evaluation_error: Option<String>,
 }
 
-/// A question that can be answered.
+/// A review that can be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// Whom it is about; empty in a review of one's own.
+    /// The user in question; empty in a review of one's own.
     pub user: String,
     /// The groups; empty in a review of one's own.
     pub groups: Vec<String>,
-    /// What.
+    /// The right in question.
     pub right: Right,
     /// The queue as written.
     pub queue: String,
     /// The partition.
     pub partition: String,
-    /// Fields that mean nothing, by their paths.
+    /// Unknown fields, by their paths.
     pub unknown: Vec<String>,
 }
 
-/// Why a review is no question.
+/// The reason why a review cannot be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wrong {
     /// It cannot be read.
     Malformed(String),
-    /// It can be read and makes no sense: the field, and why.
+    /// It can be read but makes no sense: the field, and the reason.
     Invalid(&'static str, String),
 }
 
 impl Kind {
-    /// As in `kind:`.
+    /// Returns the name as in `kind:`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Named => "QueueAccessReview",
@@ -181,7 +185,7 @@ impl Kind {
         }
     }
 
-    /// As in paths and in RBAC.
+    /// Returns the name as in paths and in RBAC.
     pub fn plural(self) -> &'static str {
         match self {
             Self::Named => "queueaccessreviews",
@@ -197,7 +201,7 @@ impl Kind {
     }
 }
 
-/// `null` means absent, as for Go.
+/// Reads a value; `null` means absent, as in Go.
 fn nullable<'de, D, T>(from: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -209,7 +213,7 @@ where
 /// Reads a review.
 ///
 /// # Errors
-/// When it asks nothing.
+/// Fails when the review cannot be answered.
 pub fn read(kind: Kind, document: &Value) -> Result<Asked, Wrong> {
     let Value::Object(fields) = document else {
         return Err(Wrong::Malformed(format!("a {} is an object", kind.name())));
@@ -240,7 +244,7 @@ fn is_of(kind: Kind, fields: &Map<String, Value>) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// What somebody may have meant for something; a status is ignored, as with all reviews.
+/// Returns the paths of unknown fields, which may be misspelt; a status is ignored, as in all reviews.
 fn unknown(kind: Kind, fields: &Map<String, Value>, spec: &Value) -> Vec<String> {
     const MOST: usize = 16;
     let own = ["apiVersion", "kind", "metadata", "spec", "status"];
@@ -256,7 +260,7 @@ fn quoted_path(above: &str, name: &str) -> String {
     format!("{above}{}", name.chars().take(64).collect::<String>())
 }
 
-/// Of one's own review the user is not taken from what is written.
+/// Removes the user from a review of one's own, because its creator is its subject.
 fn known_only(kind: Kind, spec: Value) -> Value {
     let Value::Object(fields) = spec else { return spec };
     Value::Object(fields.into_iter().filter(|(name, _)| kind.fields().contains(&name.as_str())).collect())
@@ -285,22 +289,22 @@ fn asked(kind: Kind, spec: Spec, unknown: Vec<String>) -> Result<Asked, Wrong> {
 }
 
 impl Status {
-    /// A yes or a no with its trace.
+    /// Returns a yes or a no with its trace.
     pub fn decided(decision: DecisionAnswer) -> Self {
         Self::Decided(Box::new(decision))
     }
 
-    /// A no without a trace: `YuniKorn` would not come to look at ACLs.
+    /// Returns a no without a trace, for a request that `YuniKorn` would refuse before it checks ACLs.
     pub fn refused(reason: String) -> Self {
         Self::Other(Other { allowed: false, reason, evaluation_error: None })
     }
 
-    /// Nobody can say.
+    /// Returns a status for a request that cannot be decided.
     pub fn undecided(why: &str) -> Self {
         Self::Other(Other { allowed: false, reason: why.to_owned(), evaluation_error: Some(why.to_owned()) })
     }
 
-    /// Reduces the answer to what a caller may know about themselves who may not read the queue.
+    /// Reduces the answer to what callers may know about themselves when they may not read the queue.
     #[must_use]
     pub fn brief(&self, asked: &Asked, user: &str, groups: &[String]) -> Self {
         let entry = match self {
@@ -328,7 +332,7 @@ impl Status {
         }))
     }
 
-    /// What is said, in one word, for logs and metrics.
+    /// Returns the outcome in one word, for logs and metrics.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Other(Other { evaluation_error: Some(_), .. }) => "undecided",
@@ -338,7 +342,7 @@ impl Status {
         }
     }
 
-    /// Why, in one sentence.
+    /// Returns the reason, in one sentence.
     pub fn reason(&self) -> &str {
         match self {
             Self::Decided(decision) => &decision.reason,
@@ -347,7 +351,7 @@ impl Status {
         }
     }
 
-    /// Whether it is a yes.
+    /// Returns whether access is allowed.
     pub fn allowed(&self) -> bool {
         match self {
             Self::Decided(decision) => decision.allowed,
@@ -357,7 +361,7 @@ impl Status {
     }
 }
 
-/// All fields that there may be, none of which must be there.
+/// Describes all possible fields, none of which is required.
 impl JsonSchema for Status {
     fn schema_name() -> Cow<'static, str> {
         "Status".into()
@@ -384,7 +388,7 @@ impl JsonSchema for Status {
     }
 }
 
-/// The review with its answer.
+/// Returns the review with its answer.
 #[must_use]
 pub fn answered(mut document: Value, status: &Status) -> Value {
     if let Value::Object(fields) = &mut document {
@@ -397,7 +401,7 @@ pub fn answered(mut document: Value, status: &Status) -> Value {
     document
 }
 
-/// What is not there is left out, as Kubernetes does.
+/// Leaves out absent fields, as Kubernetes does.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -444,7 +448,7 @@ mod tests {
         assert_eq!((own.right, own.partition.as_str(), own.user.as_str()), (Right::Submit, "default", ""));
     }
 
-    /// Nobody becomes somebody else by a field that is not theirs to fill.
+    /// Nobody becomes somebody else by a field that only the server fills in.
     #[test]
     fn of_ones_own_review_the_user_is_not_read() {
         let spec = json!({"verb": "submit", "queue": "root", "user": "admin", "groups": ["system:masters"]});
@@ -490,7 +494,7 @@ mod tests {
         assert_eq!(answered, expected);
     }
 
-    /// The answer to a caller who may not read the queue.
+    /// Returns the answer to a caller who may not read the queue.
     fn brief(tree: &Tree, asked: &Asked, who: &Identity) -> Value {
         let status = match path_of(tree, &asked.queue) {
             Ok(path) => {
@@ -526,7 +530,7 @@ mod tests {
         }
     }
 
-    /// Every text in a document, keys too.
+    /// Returns every text in a document, including keys.
     fn texts(value: &Value) -> Vec<String> {
         match value {
             Value::Object(fields) => {
@@ -594,7 +598,7 @@ mod tests {
     }
 
     proptest! {
-        /// Two configurations that decide alike cannot be told apart by what they answer.
+        /// The answers of two configurations that decide alike are equal.
         #[test]
         fn brief_answer_depends_on_the_decision_alone(
             one in any_tree(), other in any_tree(), who in any_identity(), admin in any::<bool>(),

@@ -1,4 +1,5 @@
-//! Queues as `kubectl get` shows them (`Table`, `meta.k8s.io`): one line for each, with everyone who may.
+//! Prints queues as `kubectl get` shows them (`Table`, `meta.k8s.io`): one line for each, with everyone who
+//! has a right.
 //!
 //! ```text
 //! QUEUE       SUBMIT                                            ADMIN              LEAF    DYNAMIC
@@ -13,10 +14,10 @@ use crate::answer::{DenialKind, Grantee, NamedKind, WrittenIn};
 use go_compat::diag::cut;
 use yunikorn::right::Right;
 
-/// A cell is not longer than about this, in characters; the rest is counted.
+/// Approximate limit of a cell, in characters; the rest is counted.
 const MAX_CELL: usize = 80;
 
-/// What of each queue goes along with its line (`includeObject` of the request).
+/// The part of each queue that goes with its line (`includeObject` of the request).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Include {
     /// Nothing.
@@ -41,7 +42,7 @@ const COLUMNS: [(&str, &str, &str, bool, &str); 9] = [
     ("Written in", "string", "", true, "The objects and texts that the nearest grants are written in."),
 ];
 
-/// The table of these queues; `version` is `v1` or `v1beta1`.
+/// Builds the table of these queues; `version` is `v1` or `v1beta1`.
 pub fn table(queues: &[Queue], version: &str, include: Include) -> Value {
     let columns = COLUMNS.iter().map(|(name, kind, format, wide, description)| {
         json!({"name": name, "type": kind, "format": format, "priority": i32::from(*wide), "description": description})
@@ -88,7 +89,7 @@ fn subjects(effective: &Effective, right: Right, queue: &str) -> String {
     if matches!(effective.denial, Some(DenialKind::Recovery)) || effective.subjects.is_empty() {
         return "nobody".to_owned();
     }
-    // Beside everyone no name says anything.
+    // Beside everyone no name has an effect.
     let everyone = effective.subjects.iter().find(|subject| subject.named.kind == NamedKind::Everyone);
     if let Some(everyone) = everyone {
         return subject(everyone, right, queue);
@@ -109,7 +110,7 @@ fn subject(subject: &Grantee, right: Right, queue: &str) -> String {
     }
 }
 
-/// As many as there is room for, at least one, and how many more there are.
+/// Lists as many as there is room for, at least one, and the number of those left out.
 fn listed(words: Vec<String>, more: usize) -> String {
     let (mut shown, mut room) = (Vec::new(), MAX_CELL);
     let all = words.len();

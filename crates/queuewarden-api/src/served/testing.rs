@@ -1,9 +1,9 @@
-//! For the tests of this layer.
+//! Helpers for the tests of this layer.
 
 use crate::answer::{Place, Texts};
 use yunikorn_access::tree::Origin;
 
-/// One text of which no places are known.
+/// A text without known locations.
 #[derive(Debug)]
 pub(super) struct Here;
 

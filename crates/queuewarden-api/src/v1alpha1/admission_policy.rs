@@ -1,4 +1,5 @@
-//! `AdmissionPolicy`: whom YuniKorn's admission controller trusts to say for which user a workload runs.
+//! `AdmissionPolicy`: the users, groups and controllers that YuniKorn's admission controller trusts to state
+//! for which user a workload runs.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
@@ -9,8 +10,8 @@ use super::schema;
 
 /// YuniKorn's admissionController.accessControl.* keys. A field left out leaves its key alone.
 ///
-/// One AdmissionPolicy counts: the one that YuniKornConfig spec.admissionPolicy names, else the only one, else the one in force. The
-/// others are reported as Conflicted.
+/// One AdmissionPolicy counts: the one that YuniKornConfig spec.admissionPolicy names, else the only one,
+/// else the one in force. The others are reported as Conflicted.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[kube(
     group = "queuewarden.dev",
@@ -21,7 +22,8 @@ use super::schema;
     category = "yunikorn",
     status = "AdmissionPolicyStatus",
     derive = "PartialEq",
-    doc = "AdmissionPolicy says whom YuniKorn's admission controller trusts to set the user.info annotation of a workload.",
+    doc = "AdmissionPolicy says whom YuniKorn's admission controller trusts to set the user.info annotation \
+           of a workload.",
     printcolumn(
         name = "Bypass",
         type_ = "boolean",
@@ -55,37 +57,44 @@ use super::schema;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
     validation = Rule::new(
-        "has(self.bypassAuth) || has(self.trustControllers) || has(self.systemUsers) || has(self.externalUsers) || has(self.externalGroups) || has(self.submission) || has(self.userInfo)"
+        "has(self.bypassAuth) || has(self.trustControllers) || has(self.systemUsers) || \
+         has(self.externalUsers) || has(self.externalGroups) || has(self.submission) || has(self.userInfo)"
     )
-    .message("set at least one of bypassAuth, trustControllers, systemUsers, externalUsers, externalGroups, submission, userInfo: an empty policy changes nothing")
+    .message("set at least one of bypassAuth, trustControllers, systemUsers, externalUsers, externalGroups, \
+              submission, userInfo: an empty policy changes nothing")
 )]
 pub struct AdmissionPolicySpec {
-    /// true switches the admission controller's identity checks off: anyone may set user.info on a workload and so submit as anyone,
-    /// and it is no longer filled in where it is missing. YuniKorn's default: false. Left out: the key is left alone.
+    /// true switches the admission controller's identity checks off: anyone may set user.info on a workload
+    /// and so submit as anyone, and user.info is no longer filled in when it is missing. YuniKorn's default:
+    /// false. Left out: the key is left alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bypass_auth: Option<bool>,
 
-    /// true trusts the controllers named in systemUsers to create pods for others. With false, pods of Deployments, Jobs and the like are refused
-    /// unless their controller is in externalUsers. YuniKorn's default: true. Left out: the key is left alone.
+    /// true trusts the controllers named in systemUsers to create pods for others. With false, pods of
+    /// Deployments, Jobs and the like are refused unless their controller is in externalUsers. YuniKorn's
+    /// default: true. Left out: the key is left alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust_controllers: Option<bool>,
 
     /// Regular expressions (Go's syntax) for users that create pods on behalf of others, e.g.
     /// ["^system:serviceaccount:kube-system:(cronjob|daemon-set|deployment|job|replicaset|replication|statefulset)-controller$"].
-    /// Not anchored: write ^ and $ where the whole name is meant. No commas. An empty list trusts none. YuniKorn's default,
-    /// ["^system:serviceaccount:kube-system:"], trusts every add-on there. Left out: the key is left alone.
+    /// Not anchored: write ^ and $ to match the whole name. No commas. An empty list trusts none. YuniKorn's
+    /// default, ["^system:serviceaccount:kube-system:"], trusts every add-on there. Left out: the key is left
+    /// alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::patterns")]
     pub system_users: Option<Vec<String>>,
 
-    /// Regular expressions (Go's syntax) for users that may set user.info themselves, and so submit as anyone, e.g. ["^airflow$"].
-    /// Not anchored: write ^ and $ where the whole name is meant. No commas. YuniKorn's default: none. Left out: the key is left alone.
+    /// Regular expressions (Go's syntax) for users that may set user.info themselves, and so submit as
+    /// anyone, e.g. ["^airflow$"]. Not anchored: write ^ and $ to match the whole name. No commas. YuniKorn's
+    /// default: none. Left out: the key is left alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::patterns")]
     pub external_users: Option<Vec<String>>,
 
-    /// Regular expressions (Go's syntax) for groups whose members may set user.info themselves, and so submit as anyone, e.g. ["^platform$"].
-    /// Not anchored: write ^ and $ where the whole name is meant. No commas. YuniKorn's default: none. Left out: the key is left alone.
+    /// Regular expressions (Go's syntax) for groups whose members may set user.info themselves, and so submit
+    /// as anyone, e.g. ["^platform$"]. Not anchored: write ^ and $ to match the whole name. No commas.
+    /// YuniKorn's default: none. Left out: the key is left alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::patterns")]
     pub external_groups: Option<Vec<String>>,
@@ -94,31 +103,33 @@ pub struct AdmissionPolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submission: Option<Submission>,
 
-    /// What queuewarden does about the annotation yunikorn.apache.org/user.info, which says in whose name a workload runs: it is added where it
-    /// is missing, and refused where the requester may not set it. It needs the webhooks of manifests/user-info. Who may set it is what
-    /// bypassAuth, trustControllers, systemUsers, externalUsers and externalGroups say. Left out: nothing.
+    /// Handling of the annotation yunikorn.apache.org/user.info, which says in whose name a workload runs.
+    /// queuewarden adds it when it is missing, and refuses it when the requester may not set it: bypassAuth,
+    /// trustControllers, systemUsers, externalUsers and externalGroups say who may. It needs the webhooks of
+    /// manifests/user-info. Left out: queuewarden does nothing about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_info: Option<UserInfo>,
 }
 
-/// What queuewarden says at once to whoever applies a pod or a workload that YuniKorn would reject: nothing ("Off", in quotes: without
-/// them YAML reads it as false), a line in its log (Audit), a warning that kubectl prints (Warn), or a refusal with the reason (Deny).
-/// It needs the webhook of manifests/submission. What is certain is refused, what is not is only warned about; YuniKorn decides in any
-/// case. While the YuniKornConfig says `mode: Observe` nobody is refused: Deny is Warn then. Left out: Off.
+/// Reaction of queuewarden when someone applies a pod or a workload that YuniKorn would reject: nothing
+/// ("Off", in quotes, because without them YAML reads it as false), a line in its log (Audit), a warning that
+/// kubectl prints (Warn), or a refusal with the reason (Deny). It needs the webhook of manifests/submission.
+/// Deny refuses only what YuniKorn is certain to reject, and warns about the rest; YuniKorn decides in any
+/// case. While the YuniKornConfig says `mode: Observe` nothing is refused: Deny acts as Warn. Left out: Off.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum Submission {
-    /// Nobody looks.
+    /// No check.
     Off,
-    /// A line in the log of queuewarden.
+    /// A line in queuewarden's log.
     Audit,
-    /// A warning as well.
+    /// A line in the log, and a warning.
     Warn,
-    /// It is refused.
+    /// A refusal.
     Deny,
 }
 
-/// What queuewarden does about the annotation yunikorn.apache.org/user.info.
+/// Handling of the annotation yunikorn.apache.org/user.info.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(inline)]
@@ -131,39 +142,41 @@ pub struct UserInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<UserInfoProfile>,
 
-    /// Where other kinds than Kubernetes' own hold pod templates, so that profile strict guards them too. The webhooks must be asked about these
-    /// resources: see manifests/user-info.
+    /// Paths of the pod templates in kinds other than Kubernetes' own, so that profile strict checks them
+    /// too. The webhooks must be configured for these resources: see manifests/user-info.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = schema::MAX_TEMPLATES), extend("x-kubernetes-list-type" = "atomic"))]
     pub templates: Vec<UserInfoTemplate>,
 }
 
-/// How much is done about user.info: nothing (Off), a line in the log and a count of what would be refused (Audit), or what the profile says
-/// (Enforce). Write "Off" in quotes: YAML takes the bare word for a boolean. Left out: Off.
+/// Level of enforcement for user.info: none (Off), a log line and a count for each request that would be
+/// refused (Audit), or the rules of the profile (Enforce). Write "Off" in quotes: YAML takes the bare word
+/// for a boolean. Left out: Off.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum UserInfoMode {
-    /// Nobody looks.
+    /// No check.
     Off,
-    /// What would be refused is written down and counted.
+    /// A request that would be refused is logged and counted.
     Audit,
-    /// It is added, and refused.
+    /// The annotation is added, or the request is refused.
     Enforce,
 }
 
-/// By which rules: what YuniKorn 1.8's own admission controller does, and no more (yunikorn), or the same without its holes: updates of
-/// workloads, ReplicationControllers, custom resources and namespaces that YuniKorn leaves alone are guarded as well (strict). Left out: strict.
+/// Rules to follow: those of YuniKorn 1.8's own admission controller, and no more (yunikorn), or the same
+/// without its gaps: updates of workloads, ReplicationControllers, custom resources and namespaces that
+/// YuniKorn leaves alone are checked as well (strict). Left out: strict.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum UserInfoProfile {
-    /// What YuniKorn's admission controller does, in its place.
+    /// The rules of YuniKorn's admission controller, applied in its stead.
     Yunikorn,
-    /// The same without its holes.
+    /// The same without its gaps.
     Strict,
 }
 
-/// A place with pod templates in the objects of one resource.
+/// Path of the pod templates in the objects of one resource.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(inline)]
@@ -181,33 +194,34 @@ pub struct UserInfoTemplate {
     #[schemars(length(min = 1, max = 63))]
     pub resource: String,
 
-    /// Names with dots between them, to a pod template (spec.headGroupSpec.template), or to annotations that become those of pods
-    /// (spec.driver.annotations). * is every member of a list or map (spec.pytorchReplicaSpecs.*.template).
+    /// Path to a pod template (spec.headGroupSpec.template), or to annotations that become those of pods
+    /// (spec.driver.annotations): names with dots between them. * stands for every member of a list or map
+    /// (spec.pytorchReplicaSpecs.*.template).
     #[schemars(schema_with = "schema::template_path")]
     pub path: String,
 }
 
-/// What queuewarden reports about an AdmissionPolicy.
+/// State of an AdmissionPolicy, as queuewarden reports it.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct AdmissionPolicyStatus {
-    /// The metadata.generation that this status speaks about.
+    /// The metadata.generation that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// The last version of this object that went into the ConfigMap. It stays in force while the object is Invalid. Absent when nothing of
-    /// this object is in force.
+    /// The last version of this object that went into the ConfigMap. It stays in force while the object is
+    /// Invalid. Absent when nothing of this object is in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_force: Option<AccessControlInForce>,
 
-    /// Accepted: the object is valid and the one that counts. Programmed: it is in the ConfigMap. Effective: it changes a
-    /// decision. Ready: all of these.
+    /// Accepted: the object is valid and the one that counts. Programmed: it is in the ConfigMap. Effective:
+    /// it changes a decision. Ready: all of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
 }
 
-/// The values of an AdmissionPolicy as they went into the ConfigMap; an absent one left its key alone.
+/// The values of an AdmissionPolicy as they went into the ConfigMap; an absent field left its key alone.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]

@@ -1,15 +1,16 @@
-//! Who a right is given to: the same shape for `submit` and `admin`.
+//! The holders of a right: the same shape for `submit` and `admin`.
 
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema;
 
-/// Who gets the right: lists of users and groups, or everyone, or nobody, or YuniKorn's own ACL text; exactly one of the four.
-/// An empty object means nobody, with a warning: write nobody: true.
+/// Holders of the right: lists of users and groups, or everyone, or nobody, or YuniKorn's own ACL text.
+/// Exactly one of these four forms is allowed. An empty object means nobody, with a warning: write nobody:
+/// true.
 ///
-/// The object is atomic, so that server-side apply can go from each form to each other: of an object that is not, the API server makes
-/// null when its last field goes.
+/// The object is atomic, so that server-side apply can change between the forms. Of an object that is not
+/// atomic, the API server makes null when its last field is removed.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
@@ -18,58 +19,67 @@ use super::schema;
         "!has(self.nobody) || !(has(self.users) || has(self.groups) || has(self.everyone) || has(self.acl))"
     )
     .message(
-        "nobody stands alone: it gives the right to no one. Remove it, or remove users, groups, everyone and acl"
+        "nobody stands alone: it gives the right to no one. Remove it, or remove users, groups, everyone and \
+         acl"
     ),
-    validation = Rule::new("!has(self.acl) || !(has(self.users) || has(self.groups) || has(self.everyone))").message(
-        "acl stands alone: it is the whole ACL in YuniKorn's own syntax. Write either acl, or users and groups, or everyone"
-    ),
+    validation = Rule::new("!has(self.acl) || !(has(self.users) || has(self.groups) || has(self.everyone))")
+        .message(
+            "acl stands alone: it is the whole ACL in YuniKorn's own syntax. Write either acl, or users and \
+             groups, or everyone"
+        ),
     validation = Rule::new("!has(self.everyone) || !(has(self.users) || has(self.groups))").message(
-        "everyone stands alone: YuniKorn ignores users and groups beside '*'. Remove the lists, or remove everyone"
+        "everyone stands alone: YuniKorn ignores users and groups beside '*'. Remove the lists, or remove \
+         everyone"
     )
 )]
 pub struct Grant {
-    /// Users by exact, case-sensitive name, e.g. ["sue", "bob@example.com"]. Only names that YuniKorn keeps in an ACL are accepted:
-    /// a letter or _ first, then letters, digits, _ . @ -, and at most one $ at the end; service accounts are not.
-    /// Left out: no users.
+    /// Users by exact, case-sensitive name, e.g. ["sue", "bob@example.com"]. Only names that YuniKorn keeps
+    /// in an ACL are accepted: a letter or _ first, then letters, digits, _ . @ -, and at most one $ at the
+    /// end; service accounts are not. Left out: no users.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::user_names")]
     pub users: Vec<String>,
 
-    /// Groups by exact, case-sensitive name, e.g. ["devs"]. Only names that YuniKorn keeps in an ACL are accepted: a letter or _ first,
-    /// then letters, digits, _ and -; no dots, at-signs or colons. Left out: no groups.
+    /// Groups by exact, case-sensitive name, e.g. ["devs"]. Only names that YuniKorn keeps in an ACL are
+    /// accepted: a letter or _ first, then letters, digits, _ and -; no dots, at-signs or colons. Left out:
+    /// no groups.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::group_names")]
     pub groups: Vec<String>,
 
-    /// true gives the right to everyone (YuniKorn's '*'), on this queue and on all queues below it. There is no false: to grant
-    /// nobody, write nobody: true.
+    /// true gives the right to everyone (YuniKorn's '*'), on this queue and on all queues below it. There is
+    /// no false: to grant nobody, write nobody: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("self").message("everyone can only be true: to give the right to nobody write nobody: true"))]
+    #[x_kube(
+        validation = Rule::new("self")
+            .message("everyone can only be true: to give the right to nobody write nobody: true")
+    )]
     pub everyone: Option<bool>,
 
-    /// true gives the right to nobody by this object. There is no false: to give it to somebody, write users, groups or everyone; to
-    /// say nothing about the right, leave it out.
+    /// true gives the right to nobody by this object. There is no false: to give it to somebody, write users,
+    /// groups or everyone; to leave the right as it is, leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(
         validation = Rule::new("self").message(
-            "nobody can only be true: to give the right to somebody write users, groups or everyone: true instead"
+            "nobody can only be true: to give the right to somebody write users, groups or everyone: true \
+             instead"
         )
     )]
     pub nobody: Option<bool>,
 
-    /// The whole ACL in YuniKorn's own syntax, for copy and paste: users separated by commas, one blank, groups separated by commas;
-    /// e.g. "sue,bob devs", " devs" (a group only), "*" (everyone), "" (nobody). A name that YuniKorn would drop makes
-    /// the object Invalid.
+    /// The whole ACL in YuniKorn's own syntax, for copy and paste: users separated by commas, one space,
+    /// groups separated by commas; e.g. "sue,bob devs", " devs" (a group only), "*" (everyone), "" (nobody).
+    /// A name that YuniKorn would drop makes the object Invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = schema::MAX_RAW_ACL_LENGTH))]
     #[x_kube(
         validation = Rule::new(r"!self.matches('[\\x00-\\x1f\\x7f]')").message(
-            "tabs, line breaks and other control characters are not allowed in an ACL: YuniKorn takes them for a part of a name and drops it. \
-             Separate users from groups with one blank"
+            "tabs, line breaks and other control characters are not allowed in an ACL: YuniKorn takes them \
+             for a part of a name and drops it. Separate users from groups with one blank"
         ),
         validation = Rule::new("self.split(' ').size() <= 2").message(
-            "more than one blank in an ACL: YuniKorn refuses it when the configuration becomes active. Write users separated by commas, \
-             one blank, groups separated by commas, and no blank after a comma"
+            "more than one blank in an ACL: YuniKorn refuses it when the configuration becomes active. Write \
+             users separated by commas, one blank, groups separated by commas, and no blank after a comma"
         )
     )]
     pub acl: Option<String>,

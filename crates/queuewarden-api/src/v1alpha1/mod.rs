@@ -1,13 +1,15 @@
 //! Version `v1alpha1` of the API: cluster-scoped kinds of group `queuewarden.dev`, category `yunikorn`.
 //!
-//! The doc comments of fields are their descriptions in the CRD, so they are written for readers of `kubectl explain`: what the field is,
-//! its default, an example, and what happens when it is left out. Every list and string has a bound, which keeps the API server's
-//! cost estimate of the CEL rules finite and the largest object below etcd's limit.
+//! The doc comments of fields are their descriptions in the CRD, so they are written for readers of `kubectl
+//! explain`: what the field is, its default, an example, and what happens when it is left out. Every list and
+//! string has a bound, which keeps the API server's cost estimate of the CEL rules finite and the largest
+//! object below etcd's limit.
 
 #![expect(
     clippy::doc_markdown,
     clippy::doc_link_with_quotes,
-    reason = "doc comments are the CRD's descriptions: kubectl explain shows them as plain text, where backticks are noise"
+    reason = "doc comments are the CRD's descriptions: kubectl explain shows them as plain text, where \
+              backticks are noise"
 )]
 #![expect(
     unreachable_pub,

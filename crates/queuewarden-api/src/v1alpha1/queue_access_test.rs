@@ -1,4 +1,4 @@
-//! `QueueAccessTest`: what access to queues is meant to be, to be checked against what it is.
+//! `QueueAccessTest`: expected access to queues, to be checked against the configuration.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::schema;
 
-/// Expectations about access: who may do what on which queues, who may not, and where applications run.
+/// Expectations about access: rights that users have or lack on queues, and queues in which applications run.
 ///
-/// "queuewarden test" checks them in files, and the operator checks them in the cluster by the configuration in force. They grant nothing.
+/// "queuewarden test" checks them in files, and the operator checks them in the cluster by the configuration
+/// in force. They grant nothing.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[kube(
     group = "queuewarden.dev",
@@ -22,7 +23,8 @@ use super::schema;
     category = "yunikorn",
     status = "QueueAccessTestStatus",
     derive = "PartialEq",
-    doc = "QueueAccessTest says what access to queues is meant to be; queuewarden checks it, and can refuse changes that would break it.",
+    doc = "QueueAccessTest says what access to queues is meant to be; queuewarden checks it, and can refuse \
+           changes that would break it.",
     printcolumn(
         name = "Enforcement",
         type_ = "string",
@@ -51,12 +53,14 @@ pub struct QueueAccessTestSpec {
     #[schemars(length(min = 1, max = 64))]
     pub partition: String,
 
-    /// What happens when a change of a QueueAcl would break a check that holds now. Report: its writer is warned, and condition Passing says so.
-    /// Block: the change is refused, where the validating webhook is installed. Default: Report.
+    /// Reaction when a change of a QueueAcl would break a check that holds now. Report: its writer is warned,
+    /// and condition Passing shows it. Block: the change is refused, if the validating webhook is installed.
+    /// Default: Report.
     #[serde(default)]
     pub enforcement: Enforcement,
 
-    /// What is expected. All cases together may make at most 10,000 checks: each subject with each queue and each placement.
+    /// The expectations. All cases together may make at most 10,000 checks: each subject with each queue and
+    /// each placement.
     #[schemars(length(min = 1, max = schema::MAX_CASES))]
     pub cases: Vec<AccessCase>,
 }
@@ -65,7 +69,7 @@ fn default_partition() -> String {
     "default".to_owned()
 }
 
-/// What a failing QueueAccessTest does.
+/// Reaction to a change that would break a check.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum Enforcement {
@@ -76,37 +80,37 @@ pub enum Enforcement {
     Block,
 }
 
-/// What is expected of some subjects.
+/// Expectations about some subjects.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(validation = Rule::new("has(self.allow) || has(self.deny) || has(self.placements)").message(
     "set allow, deny or placements: a case without any of them checks nothing"
 ))]
 pub struct AccessCase {
-    /// What the case is about, for people, e.g. "developers run in prod". Default: none.
+    /// Title of the case, for people, e.g. "developers run in prod". Default: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = schema::MAX_NAME_LENGTH))]
     pub name: String,
 
-    /// Of whom it is expected; of each of them.
+    /// Users to check. The case must hold for each of them.
     #[schemars(length(min = 1, max = schema::MAX_SUBJECTS))]
     pub subjects: Vec<AccessSubject>,
 
-    /// What they may do. Left out: nothing is expected of them to be allowed.
+    /// Rights that the subjects have. Left out: no right is expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow: Option<AccessRights>,
 
-    /// What they may not do. Left out: nothing is expected of them to be denied.
+    /// Rights that the subjects lack. Left out: no denial is expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deny: Option<AccessRights>,
 
-    /// Where their applications run. Left out: nothing is expected of placement.
+    /// Queues in which their applications run. Left out: no placement is expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = schema::MAX_PLACEMENTS))]
     pub placements: Vec<ExpectedPlacement>,
 
-    /// true where allow and deny name queues that the configuration does not have, because placement rules create them. Otherwise such a queue
-    /// fails the check: it is likely misspelled. Default: false.
+    /// true when allow and deny name queues that the configuration does not have, because placement rules
+    /// create them. Otherwise such a queue fails the check: it is likely misspelled. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dynamic: bool,
 }
@@ -119,7 +123,8 @@ pub struct AccessSubject {
     #[schemars(length(min = 1, max = schema::MAX_NAME_LENGTH))]
     pub user: String,
 
-    /// The user's groups. Left out: they are resolved as YuniKorn does it; without a resolver that is one group of the user's own name.
+    /// The user's groups. Left out: they are resolved as YuniKorn does it; without a resolver that is one
+    /// group of the user's own name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::claimed_groups")]
     pub groups: Vec<String>,
@@ -140,7 +145,7 @@ pub struct AccessRights {
     pub administer: Vec<String>,
 }
 
-/// A workload, and what is to become of it.
+/// A workload, and its expected placement.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(validation = Rule::new("has(self.runsIn) != has(self.rejected)").message(
@@ -152,7 +157,7 @@ pub struct ExpectedPlacement {
     #[schemars(length(min = 1, max = 63))]
     pub namespace: String,
 
-    /// The queue it asks for: the label yunikorn.apache.org/queue. Left out: it asks for none.
+    /// The queue that the workload names: the label yunikorn.apache.org/queue. Left out: it names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = schema::MAX_QUEUE_LENGTH))]
     pub queue: Option<String>,
@@ -172,14 +177,17 @@ pub struct ExpectedPlacement {
     #[schemars(schema_with = "schema::texts")]
     pub namespace_annotations: BTreeMap<String, String>,
 
-    /// The queue in which it is to run, by full path; one that a placement rule creates, too.
+    /// The queue in which it is expected to run, by full path; also one that a placement rule creates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::expected_queue")]
     pub runs_in: Option<String>,
 
-    /// true where YuniKorn is to reject it.
+    /// true when YuniKorn is expected to reject it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("self").message("rejected can only be true: where it is to run, name the queue in runsIn"))]
+    #[x_kube(
+        validation = Rule::new("self")
+            .message("rejected can only be true: where it is to run, name the queue in runsIn")
+    )]
     pub rejected: Option<bool>,
 }
 
@@ -187,30 +195,30 @@ fn default_namespace() -> String {
     "default".to_owned()
 }
 
-/// What queuewarden found.
+/// Results of the checks.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueAccessTestStatus {
-    /// The metadata.generation that this status speaks about.
+    /// The metadata.generation that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// How many checks the cases make: each subject with each queue and each placement.
+    /// Number of checks in the cases: each subject with each queue and each placement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::counter")]
     pub checks: Option<u64>,
 
-    /// How many of them hold.
+    /// Number of checks that hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::counter")]
     pub passed: Option<u64>,
 
-    /// How many of them do not hold.
+    /// Number of checks that do not hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::counter")]
     pub failed: Option<u64>,
 
-    /// How many of them cannot be decided.
+    /// Number of checks that cannot be decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::counter")]
     pub undecided: Option<u64>,

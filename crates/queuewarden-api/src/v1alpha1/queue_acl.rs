@@ -1,4 +1,4 @@
-//! `QueueAcl`: who may submit to, and who administers, one queue.
+//! `QueueAcl`: the right to submit to one queue, and the right to administer it.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::{grant::Grant, schema};
 use queuewarden_plan::snapshot::TEMPORARY_ONLY_ADDS;
 
-/// Which queue, which rights, and when.
+/// One queue, the rights in it, and the time for which they count.
 ///
-/// A right that any QueueAcl of a queue sets is the union of what all QueueAcls of the queue grant; it replaces the text of the base
-/// configuration unless all of them say baseAcl: Extend. A right that none sets keeps the base's text. In YuniKorn a grant on
-/// a queue also holds for every queue below it, and no queue can take back what a queue above it grants.
+/// A right that any QueueAcl of a queue sets is the union of what all QueueAcls of the queue grant; it
+/// replaces the text of the base configuration unless all of them say baseAcl: Extend. A right that none sets
+/// keeps the base's text. In YuniKorn a grant on a queue also holds for every queue below it, and no queue
+/// can take back what a queue above it grants.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[kube(
     group = "queuewarden.dev",
@@ -23,7 +24,8 @@ use queuewarden_plan::snapshot::TEMPORARY_ONLY_ADDS;
     category = "yunikorn",
     status = "QueueAclStatus",
     derive = "PartialEq",
-    doc = "QueueAcl grants users and groups the right to submit to, or to administer, one queue of Apache YuniKorn.",
+    doc = "QueueAcl grants users and groups the right to submit to, or to administer, one queue of Apache \
+           YuniKorn.",
     selectable = ".spec.queue",
     selectable = ".spec.partition",
     printcolumn(
@@ -65,69 +67,76 @@ use queuewarden_plan::snapshot::TEMPORARY_ONLY_ADDS;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
     validation = Rule::new("has(self.submit) || has(self.admin)").message(
-        "set submit, admin or both: a QueueAcl without either changes nothing. To close a queue write submit: {nobody: true}"
+        "set submit, admin or both: a QueueAcl without either changes nothing. To close a queue write \
+         submit: {nobody: true}"
     ),
     validation = schema::nothing_left_empty(),
     validation = Rule::new("!(has(self.notBefore) || has(self.expiresAt)) || self.baseAcl == 'Extend'")
         .message(TEMPORARY_ONLY_ADDS),
-    validation = Rule::new("!has(self.notBefore) || !has(self.expiresAt) || self.notBefore < self.expiresAt").message(
-        "expiresAt must be later than notBefore: otherwise the grant is never in force"
-    ),
+    validation = Rule::new("!has(self.notBefore) || !has(self.expiresAt) || self.notBefore < self.expiresAt")
+        .message("expiresAt must be later than notBefore: otherwise the grant is never in force"),
     validation = Rule::new("!has(self.delegatedBy) || self.baseAcl == 'Extend'").message(
-        "with delegatedBy write baseAcl: Extend: an administrator of a queue adds to what the cluster's administrators grant, and takes nothing of it away"
+        "with delegatedBy write baseAcl: Extend: an administrator of a queue adds to what the cluster's \
+         administrators grant, and takes nothing of it away"
     ),
     validation = Rule::new("!has(self.delegatedBy) || !self.queue.matches('^(?i)root$')").message(
         "queue root is not delegated: only cluster administrators, without delegatedBy, grant on it"
     )
 )]
 pub struct QueueAclSpec {
-    /// The partition of the queue, matched without case. YuniKorn on Kubernetes uses one, "default". Default: "default".
+    /// The partition of the queue, matched without case. YuniKorn on Kubernetes uses one, "default". Default:
+    /// "default".
     #[serde(default = "default_partition")]
     #[schemars(length(min = 1, max = 64))]
     #[x_kube(validation = Rule::new(r"self.matches('^[^\\s/]*$')").message("must not contain white space or '/'"))]
     pub partition: String,
 
-    /// Full path of the queue from root, matched without case, e.g. "root.prod.etl". It must be a queue of the base configuration:
-    /// queues that YuniKorn creates while it runs have no ACL of their own and take that of the nearest configured queue above.
+    /// Full path of the queue from root, matched without case, e.g. "root.prod.etl". It must be a queue of
+    /// the base configuration: queues that YuniKorn creates while it runs have no ACL of their own and take
+    /// that of the nearest configured queue above.
     #[schemars(schema_with = "schema::queue_path")]
     pub queue: String,
 
-    /// Who may submit applications to the queue and to those below it: users and groups, everyone: true, nobody: true, or acl. Left out:
-    /// this object says nothing about submitting. null is refused.
+    /// Users and groups that may submit applications to the queue and to those below it; or everyone: true,
+    /// nobody: true, or acl. Left out: this object says nothing about submitting. null is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submit: Option<Grant>,
 
-    /// Who administers the queue and those below it. In YuniKorn an administrator may also submit; nothing else depends on this right
-    /// today. The forms are those of submit. Left out: this object says nothing about administration. null is refused.
+    /// Administrators of the queue and of those below it. In YuniKorn an administrator may also submit;
+    /// nothing else depends on this right today. The forms are those of submit. Left out: this object says
+    /// nothing about administration. null is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<Grant>,
 
-    /// What happens to the queue's ACL in the base configuration, for the rights set here. Replace: it no longer counts. Extend: it
-    /// joins the union, as temporary grants have to; one QueueAcl of the queue that says Replace for the right is enough to drop it.
-    /// Default: Replace.
+    /// Effect on the queue's ACL in the base configuration, for the rights set here. Replace: it no longer
+    /// counts. Extend: it joins the union, as temporary grants have to; one QueueAcl of the queue that says
+    /// Replace for the right is enough to drop it. Default: Replace.
     #[serde(default)]
     pub base_acl: BaseAcl,
 
-    /// From when on the grant counts, to the second, e.g. "2026-12-01T00:00:00Z". Until then the object is NotYetValid. It needs
-    /// baseAcl: Extend, because a temporary grant only adds, and an operator that runs at that time. Left out: at once.
+    /// Time from which the grant counts, to the second, e.g. "2026-12-01T00:00:00Z". Until then the object is
+    /// NotYetValid. It needs baseAcl: Extend, because a temporary grant only adds, and an operator that runs
+    /// at that time. Left out: at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Time>,
 
-    /// When the grant ends, to the second, e.g. "2027-01-01T00:00:00Z". The end needs a running operator: it writes the configuration
-    /// without the grant at that time. While no operator runs or can write, YuniKorn goes on granting. From then on the object is
-    /// Expired, but is not deleted. It needs baseAcl: Extend, because a temporary grant only adds, and must be later than notBefore.
-    /// Left out: never.
+    /// Time at which the grant ends, to the second, e.g. "2027-01-01T00:00:00Z". The end needs a running
+    /// operator: it writes the configuration without the grant at that time. While no operator runs or can
+    /// write, YuniKorn goes on granting. From then on the object is Expired, but is not deleted. It needs
+    /// baseAcl: Extend, because a temporary grant only adds, and must be later than notBefore. Left out:
+    /// never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
 
-    /// The administrator of the queue who writes this object, where YuniKornConfig spec.delegation is Enabled. Whoever is no cluster administrator
-    /// writes their own name here, and the grant counts as long as YuniKorn's ACLs make them administrator of the queue or one above it.
-    /// Left out: a cluster administrator writes it.
+    /// The administrator of the queue who writes this object, where YuniKornConfig spec.delegation is
+    /// Enabled. Anyone else than a cluster administrator writes their own name here, and the grant counts as
+    /// long as YuniKorn's ACLs make them administrator of the queue or of one above it. Left out: a cluster
+    /// administrator writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delegated_by: Option<DelegatedBy>,
 }
 
-/// Who writes a delegated object, as the API server knows them.
+/// The writer of a delegated object, as the API server knows them.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DelegatedBy {
@@ -135,7 +144,8 @@ pub struct DelegatedBy {
     #[schemars(length(min = 1, max = schema::MAX_NAME_LENGTH))]
     pub user: String,
 
-    /// Those of their groups that make them administrator. Needed where they are not named by user name. Default: none.
+    /// Those of their groups that make them administrator. Needed when no ACL names them by user name.
+    /// Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::claimed_groups")]
     pub groups: Vec<String>,
@@ -145,7 +155,7 @@ fn default_partition() -> String {
     "default".to_owned()
 }
 
-/// What a QueueAcl does to the base's own ACL of its queue.
+/// Effect of a QueueAcl on the base's own ACL of its queue.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum BaseAcl {
@@ -156,31 +166,32 @@ pub enum BaseAcl {
     Extend,
 }
 
-/// What queuewarden reports about a QueueAcl.
+/// State of a QueueAcl, as queuewarden reports it.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueAclStatus {
-    /// The metadata.generation that this status speaks about.
+    /// The metadata.generation that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Who this object alone lets submit: an ACL such as "sue devs", "*" for everyone, "nobody", or "-" when it says nothing about
-    /// submitting.
+    /// The right to submit that this object alone gives: an ACL such as "sue devs", "*" for everyone,
+    /// "nobody", or "-" when it says nothing about submitting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submit: Option<String>,
 
-    /// Who this object alone makes administrator: an ACL such as "sue ops", "*" for everyone, "nobody", or "-" when it says nothing
-    /// about administration.
+    /// The right to administer that this object alone gives: an ACL such as "sue ops", "*" for everyone,
+    /// "nobody", or "-" when it says nothing about administration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<String>,
 
-    /// The last version of this object that went into the ConfigMap. It stays in force while the object is Invalid, so that a typo
-    /// neither widens nor takes away access. Absent when nothing of this object is in force.
+    /// The last version of this object that went into the ConfigMap. It stays in force while the object is
+    /// Invalid, so that a typo neither widens nor takes away access. Absent when nothing of this object is in
+    /// force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_force: Option<GrantInForce>,
 
-    /// Accepted: the object is valid and its queue exists. Programmed: it is in the ConfigMap. Effective: it changes a decision.
-    /// Ready: all of these.
+    /// Accepted: the object is valid and its queue exists. Programmed: it is in the ConfigMap. Effective: it
+    /// changes a decision. Ready: all of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -195,19 +206,22 @@ pub struct GrantInForce {
     pub partition: String,
     /// The queue's full path in lower case.
     pub queue: String,
-    /// Who may submit, as YuniKorn's ACL text; absent when the object said nothing about submitting.
+    /// Holders of the right to submit, as YuniKorn's ACL text; absent when the object said nothing about
+    /// submitting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submit: Option<String>,
-    /// Who administers, as YuniKorn's ACL text; absent when the object said nothing about administration.
+    /// Holders of the right to administer, as YuniKorn's ACL text; absent when the object said nothing about
+    /// administration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<String>,
-    /// What it did to the base's own ACL.
+    /// Effect on the base's own ACL.
     #[serde(default)]
     pub base_acl: BaseAcl,
-    /// When the grant ends; absent when never.
+    /// Time at which the grant ends; absent when it never does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// The administrator of the queue in whose name it was written; absent when it was a cluster administrator.
+    /// The administrator of the queue in whose name it was written; absent when it was a cluster
+    /// administrator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delegated_by: Option<DelegatedBy>,
 }

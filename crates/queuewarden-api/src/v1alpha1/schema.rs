@@ -1,7 +1,8 @@
-//! Schemas that several fields share, and those that derive cannot express: rules on list elements and on ConfigMap names.
+//! Builds schemas that several fields share, and those that derive cannot express: rules on list elements and
+//! on ConfigMap names.
 //!
-//! A rule's message is what a user reads after `kubectl apply`; it names the offending text (the API server shows only its type),
-//! says why YuniKorn has no use for it, and what to write instead.
+//! Users read a rule's message after `kubectl apply`. It names the offending text (the API server shows only
+//! its type), says why YuniKorn does not accept it, and what to write instead.
 
 use kube::core::{Message, Rule};
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -10,7 +11,8 @@ use serde_json::{Value, json};
 use queuewarden_plan::snapshot::LEFT_EMPTY;
 use yunikorn_access::guard;
 
-/// Most users, and most groups, that one grant may list. Several QueueAcls of a queue add up, so this limits no queue.
+/// Most users, and most groups, that one grant may list. Several QueueAcls of a queue add up, so this limits
+/// no queue.
 pub const MAX_NAMES: usize = 256;
 /// Longest user or group name, in characters; an e-mail address has at most 254.
 pub const MAX_NAME_LENGTH: usize = 256;
@@ -22,7 +24,7 @@ pub const MAX_QUEUE_LENGTH: usize = 1024;
 pub const MAX_PATTERNS: usize = 64;
 /// Longest regular expression, in characters.
 pub const MAX_PATTERN_LENGTH: usize = 512;
-/// Most places of pod templates in one AdmissionPolicy.
+/// Most paths of pod templates in one AdmissionPolicy.
 pub const MAX_TEMPLATES: usize = guard::MAX_TEMPLATES;
 /// Most cases of one QueueAccessTest.
 pub const MAX_CASES: usize = 64;
@@ -35,9 +37,9 @@ pub const MAX_PLACEMENTS: usize = 32;
 /// Most labels or annotations of an expected placement.
 pub const MAX_TEXTS: usize = 32;
 
-/// What YuniKorn accepts as a user in an ACL (yunikorn-core `acl.go:34`).
+/// The user names that YuniKorn accepts in an ACL (yunikorn-core `acl.go:34`).
 const USER: &str = "^[_a-zA-Z][a-zA-Z0-9_.@-]*[$]?$";
-/// What YuniKorn accepts as a group in an ACL (yunikorn-core `acl.go:35`).
+/// The group names that YuniKorn accepts in an ACL (yunikorn-core `acl.go:35`).
 const GROUP: &str = "^[_a-zA-Z][a-zA-Z0-9_-]*$";
 
 /// A full queue path; the characters of a name are yunikorn-core's `configvalidator.go:81`.
@@ -54,8 +56,8 @@ pub(super) fn queue_path(_: &mut SchemaGenerator) -> Schema {
             },
             rule(
                 "!self.matches('^(?i)root([.]|$)') || self.matches('^[^.]+([.][a-zA-Z0-9_:#/@-]{1,64})*$')",
-                "each name below root needs 1 to 64 characters out of letters, digits and - _ # @ / : with one dot between names, \
-                 e.g. root.prod.etl; YuniKorn accepts no other queue names",
+                "each name below root needs 1 to 64 characters out of letters, digits and - _ # @ / : with \
+                 one dot between names, e.g. root.prod.etl; YuniKorn accepts no other queue names",
             ),
         ],
     })
@@ -74,7 +76,7 @@ pub(super) fn claimed_groups(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// What [`queue_path`] asks, as a pattern: it costs the API server nothing, however many there are.
+/// The rule of [`queue_path`] as a pattern: it costs the API server nothing, however many paths there are.
 const QUEUE_PATTERN: &str = "^[rR][oO][oO][tT]([.][a-zA-Z0-9_:#/@-]{1,64})*$";
 
 /// A queue that a test names.
@@ -104,10 +106,14 @@ pub(super) fn texts(_: &mut SchemaGenerator) -> Schema {
 pub(super) fn user_names(_: &mut SchemaGenerator) -> Schema {
     let why = format!(
         "self == '*' ? \"'*' is no user: to let everyone in, write everyone: true instead of lists\" \
-         : self.contains(',') || self.contains(' ') ? \"user '\" + self + \"' holds a comma or blank: write each user as a list element of its own\" \
-         : self.startsWith('system:') ? \"user '\" + self + \"' cannot be granted anything: YuniKorn drops service accounts and other system: \
-           names from ACLs without a word (its users match {USER}). Grant a group that the workload's user.info annotation carries instead\" \
-         : \"user '\" + self + \"' cannot be granted anything: YuniKorn drops users that do not match {USER} from ACLs without a word. \
+         : self.contains(',') || self.contains(' ') ? \"user '\" + self + \"' holds a comma or blank: \
+           write each user as a list element of its own\" \
+         : self.startsWith('system:') ? \"user '\" + self + \"' cannot be granted anything: \
+           YuniKorn drops service accounts and other system: names from ACLs without a word \
+           (its users match {USER}). \
+           Grant a group that the workload's user.info annotation carries instead\" \
+         : \"user '\" + self + \"' cannot be granted anything: \
+           YuniKorn drops users that do not match {USER} from ACLs without a word. \
            Grant one of the user's groups instead\""
     );
     names("user", USER, &why)
@@ -117,16 +123,20 @@ pub(super) fn user_names(_: &mut SchemaGenerator) -> Schema {
 pub(super) fn group_names(_: &mut SchemaGenerator) -> Schema {
     let why = format!(
         "self == '*' ? \"'*' is no group: to let everyone in, write everyone: true instead of lists\" \
-         : self.contains(',') || self.contains(' ') ? \"group '\" + self + \"' holds a comma or blank: write each group as a list element of its own\" \
-         : self.startsWith('system:') ? \"group '\" + self + \"' cannot be granted anything: YuniKorn drops system: groups from ACLs without a \
-           word (its groups match {GROUP}). To let every authenticated user in, write everyone: true\" \
-         : \"group '\" + self + \"' cannot be granted anything: YuniKorn drops groups that do not match {GROUP} from ACLs without a word \
+         : self.contains(',') || self.contains(' ') ? \"group '\" + self + \"' holds a comma or blank: \
+           write each group as a list element of its own\" \
+         : self.startsWith('system:') ? \"group '\" + self + \"' cannot be granted anything: \
+           YuniKorn drops system: groups from ACLs without a word (its groups match {GROUP}). \
+           To let every authenticated user in, write everyone: true\" \
+         : \"group '\" + self + \"' cannot be granted anything: \
+           YuniKorn drops groups that do not match {GROUP} from ACLs without a word \
            (no '.', '@' or ':'). Grant another group of these users, or list the users\""
     );
     names("group", GROUP, &why)
 }
 
-/// A message with a line break in it is none to the API server, so each expression that quotes its input has a plain message to fall back on.
+/// The API server ignores a message with a line break in it, so each expression that quotes its input has a
+/// plain message to fall back on.
 fn names(what: &str, pattern: &str, message_expression: &str) -> Schema {
     json_schema!({
         "type": "array",
@@ -137,7 +147,8 @@ fn names(what: &str, pattern: &str, message_expression: &str) -> Schema {
             "maxLength": MAX_NAME_LENGTH,
             "x-kubernetes-validations": [{
                 "rule": format!("self.matches('{pattern}')"),
-                "message": format!("this {what} cannot be granted anything: YuniKorn drops {what}s that do not match {pattern} from ACLs"),
+                "message": format!("this {what} cannot be granted anything: YuniKorn drops {what}s that do \
+                                    not match {pattern} from ACLs"),
                 "messageExpression": one_line(message_expression),
             }],
         },
@@ -148,17 +159,19 @@ fn names(what: &str, pattern: &str, message_expression: &str) -> Schema {
 const FIELDS: [&str; 8] =
     ["partition", "queue", "submit", "admin", "baseAcl", "notBefore", "expiresAt", "delegatedBy"];
 
-/// Refuses `submit` and `admin` that are null, the only fields whose null the API server keeps ([`crate::crd`]).
+/// Refuses `submit` and `admin` that are null. They are the only fields whose null the API server keeps
+/// ([`crate::crd`]).
 ///
-/// CEL takes a null for an absent field (apiserver `pkg/cel/common/valuesunstructured.go`, `Find`), but the size of the object counts it.
-/// So there is a null where the object has more fields than CEL finds.
+/// CEL takes a null for an absent field (apiserver `pkg/cel/common/valuesunstructured.go`, `Find`), but the
+/// size of the object counts it. So there is a null where the object has more fields than CEL finds.
 pub(super) fn nothing_left_empty() -> Rule {
     let found = FIELDS.map(|field| format!("has(self.{field})")).join(", ");
     let rule = format!("size(dyn(self)) == [{found}].filter(found, found).size()");
     Rule::new(rule).message(Message::Message(format!("submit or admin {LEFT_EMPTY}")))
 }
 
-/// A list of regular expressions, which YuniKorn reads from one comma-separated string (yunikorn-k8shim `am_conf.go:364`).
+/// A list of regular expressions, which YuniKorn reads from one comma-separated string (yunikorn-k8shim
+/// `am_conf.go:364`).
 pub(super) fn patterns(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -170,28 +183,32 @@ pub(super) fn patterns(_: &mut SchemaGenerator) -> Schema {
             "x-kubernetes-validations": [
                 {
                     "rule": "self != ''",
-                    "message": "must not be empty: YuniKorn drops empty elements. To match every name write '.*'; to match none, leave the element out",
+                    "message": "must not be empty: YuniKorn drops empty elements. To match every name write \
+                                '.*'; to match none, leave the element out",
                 },
                 {
                     "rule": "!self.contains(',')",
-                    "message": "must not hold a comma: YuniKorn would split it there into two regular expressions",
+                    "message": "must not hold a comma: YuniKorn would split it there into two regular \
+                                expressions",
                     "messageExpression": one_line(
-                        "\"'\" + self + \"' holds a comma: YuniKorn would split it there into two regular expressions. Write them as two \
-                         elements; spell a repetition like a{1,3} without its comma (aa?a?)\"",
+                        "\"'\" + self + \"' holds a comma: YuniKorn would split it there into two regular \
+                         expressions. Write them as two elements; spell a repetition like a{1,3} without its \
+                         comma (aa?a?)\"",
                     ),
                 },
                 {
                     "rule": "self == self.trim()",
                     "message": "must not begin or end with white space, which YuniKorn cuts off",
                     "messageExpression":
-                        "\"'\" + self + \"' begins or ends with white space, which YuniKorn cuts off: write '\" + self.trim() + \"'\"",
+                        "\"'\" + self + \"' begins or ends with white space, which YuniKorn cuts off: write \
+                         '\" + self.trim() + \"'\"",
                 },
             ],
         },
     })
 }
 
-/// The way to a pod template, as `access::guard::Path` reads it.
+/// The path to a pod template, as `yunikorn_access::guard::Path` reads it.
 pub(super) fn template_path(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
@@ -199,8 +216,8 @@ pub(super) fn template_path(_: &mut SchemaGenerator) -> Schema {
         "x-kubernetes-validations": [
             rule(
                 "self.matches('^[a-zA-Z0-9_-]+([.]([a-zA-Z0-9_-]+|[*]))*$')",
-                "must be names of letters, digits, - and _ with one dot between them, or * for every member of a list or map, \
-                 e.g. spec.pytorchReplicaSpecs.*.template",
+                "must be names of letters, digits, - and _ with one dot between them, or * for every member \
+                 of a list or map, e.g. spec.pytorchReplicaSpecs.*.template",
             ),
             rule("self != 'annotations'", "must name a field of the object, e.g. spec.driver.annotations"),
         ],
@@ -259,7 +276,8 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
                     "type": "integer",
                     "format": "int64",
                     "minimum": 0,
-                    "description": "The metadata.generation this condition speaks about; an older one than the object's is out of date.",
+                    "description": "The metadata.generation this condition speaks about; an older one than \
+                                    the object's is out of date.",
                 },
                 "lastTransitionTime": {
                     "type": "string",
@@ -275,7 +293,8 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
                 },
                 "message": {
                     "type": "string",
-                    "description": "The cause for people: what is the case, why, and what to do. May be empty.",
+                    "description": "The cause for people: what is the case, why, and what to do. May be \
+                                    empty.",
                     "maxLength": 32_768,
                 },
             },
@@ -293,7 +312,8 @@ fn rule(rule: &str, message: &str) -> Value {
     json!({ "rule": one_line(rule), "message": one_line(message) })
 }
 
-/// CEL and messages are written over several lines here; a message must not hold a line break, so runs of blanks become one.
+/// Joins the lines of CEL and messages: a message must not hold a line break, so runs of white space become
+/// one space.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! `YuniKornConfig`: which YuniKorn, and how its configuration is owned. One per cluster.
+//! `YuniKornConfig`: the YuniKorn to manage, and the ownership of its configuration. One per cluster.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::schema;
 
-/// Where the base configuration is read, where the result is written, and under which conditions.
+/// The source of the base configuration, the target of the result, and the conditions for writing it.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[kube(
     group = "queuewarden.dev",
@@ -18,7 +18,8 @@ use super::schema;
     category = "yunikorn",
     status = "YuniKornConfigStatus",
     derive = "PartialEq",
-    doc = "YuniKornConfig names the YuniKorn that queuewarden manages and says how its configuration is owned. There is one, named \"default\".",
+    doc = "YuniKornConfig names the YuniKorn that queuewarden manages and says how its configuration is \
+           owned. There is one, named \"default\".",
     validation = Rule::new("self.metadata.name == 'default'").message(
         "there is one YuniKornConfig in a cluster, and its name must be \"default\""
     ),
@@ -46,74 +47,83 @@ use super::schema;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
     validation = Rule::new("self.base.configMap != self.output.configMap").message(
-        "base.configMap and output.configMap must differ: the base is yours to write, the output is queuewarden's"
+        "base.configMap and output.configMap must differ: the base is yours to write, the output is \
+         queuewarden's"
     )
 )]
 pub struct YuniKornConfigSpec {
-    /// The namespace YuniKorn runs in and reads its ConfigMaps from. It cannot be changed. Default: "yunikorn".
+    /// The namespace YuniKorn runs in and reads its ConfigMaps from. It cannot be changed. Default:
+    /// "yunikorn".
     #[serde(default = "default_namespace")]
     #[schemars(schema_with = "schema::namespace_name")]
     #[x_kube(
         validation = Rule::new("self == oldSelf").message(
-            "namespace cannot be changed: the ConfigMap written so far would stay behind. Delete this object and create it anew"
+            "namespace cannot be changed: the ConfigMap written so far would stay behind. Delete this object \
+             and create it anew"
         )
     )]
     pub namespace: String,
 
-    /// The configuration queuewarden starts from: yours to write, never written by queuewarden except once with adoption: Import.
-    /// Default: ConfigMap "yunikorn-defaults", which YuniKorn's Helm chart creates.
+    /// The configuration queuewarden starts from: yours to write, never written by queuewarden except once
+    /// with adoption: Import. Default: ConfigMap "yunikorn-defaults", which YuniKorn's Helm chart creates.
     #[serde(default)]
     pub base: BaseConfigMap,
 
-    /// The configuration queuewarden writes. Default: ConfigMap "yunikorn-configs", the one that YuniKorn merges over yunikorn-defaults.
+    /// The configuration queuewarden writes. Default: ConfigMap "yunikorn-configs", the one that YuniKorn
+    /// merges over yunikorn-defaults.
     #[serde(default)]
     pub output: OutputConfigMap,
 
-    /// Enforce: write. Observe: compute and report everything in status, write nothing to the ConfigMap, and refuse no workload for its
-    /// queue; AdmissionPolicy spec.userInfo does not depend on it.
-    /// Default: Enforce.
+    /// Enforce: write. Observe: compute and report everything in status, write nothing to the ConfigMap, and
+    /// refuse no workload for its queue; AdmissionPolicy spec.userInfo does not depend on it. Default:
+    /// Enforce.
     #[serde(default)]
     pub mode: Mode,
 
-    /// What to do when someone else wrote the output key. IfUnowned: write only when the key is absent or ours, else report the owner.
-    /// Import: when the base does not exist and the output has a text, make that text the base first, then own the output.
-    /// Force: take the key over after a backup copy, but not while the base lacks queues that are live. Default: IfUnowned.
+    /// Reaction when someone else wrote the output key. IfUnowned: write only when the key is absent or ours,
+    /// else report the owner. Import: when the base does not exist and the output has a text, make that text
+    /// the base first, then own the output. Force: take the key over after a backup copy, but not while the
+    /// base lacks queues that are live. Default: IfUnowned.
     #[serde(default)]
     pub adoption: Adoption,
 
-    /// The scheduler's REST address, read only, e.g. "http://yunikorn-service.yunikorn:9080". With it queuewarden proves that the scheduler
-    /// runs what was written (condition Loaded). Left out: there is no such proof, Loaded is Unknown, and Ready has the reason NotVerified.
+    /// The scheduler's REST address, read only, e.g. "http://yunikorn-service.yunikorn:9080". With it
+    /// queuewarden proves that the scheduler runs what was written (condition Loaded). Left out: there is no
+    /// such proof, Loaded is Unknown, and Ready has the reason NotVerified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     #[x_kube(
         validation = Rule::new(r"self.matches('^http://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?/?$')").message(
-            "must be http://HOST or http://HOST:PORT, without a path: YuniKorn serves its REST API in plain HTTP, usually on port 9080, \
-             e.g. http://yunikorn-service.yunikorn:9080"
+            "must be http://HOST or http://HOST:PORT, without a path: YuniKorn serves its REST API in plain \
+             HTTP, usually on port 9080, e.g. http://yunikorn-service.yunikorn:9080"
         )
     )]
     pub scheduler_url: Option<String>,
 
-    /// Enabled: the ACLs in force are written a second time, as ClusterRoles and ClusterRoleBindings with the label
-    /// queuewarden.dev/mirror=rbac, so that "kubectl auth can-i submit queues.queuewarden.dev/root.prod" answers by them where no
-    /// authorization webhook can be configured. The mirror never grants more than the ACLs. It is kept up in both modes, and removed when
-    /// this becomes Disabled. It needs the rights in manifests/rbac-mirror. Default: Disabled.
+    /// Enabled: the ACLs in force are written a second time, as ClusterRoles and ClusterRoleBindings with the
+    /// label queuewarden.dev/mirror=rbac, so that "kubectl auth can-i submit
+    /// queues.queuewarden.dev/root.prod" answers by them where no authorization webhook can be configured.
+    /// The mirror never grants more than the ACLs. It is kept up in both modes, and removed when this becomes
+    /// Disabled. It needs the rights in manifests/rbac-mirror. Default: Disabled.
     #[serde(default)]
     pub rbac_mirror: RbacMirror,
 
-    /// Enabled: administrators of a queue may write QueueAcls of that queue and those below it, never of root, with spec.delegatedBy. It also
-    /// needs the manifests in manifests/delegation, which let them write and keep them from writing anything else. Disabled: objects with
-    /// spec.delegatedBy grant nothing. Default: Disabled.
+    /// Enabled: administrators of a queue may write QueueAcls of that queue and those below it, never of
+    /// root, with spec.delegatedBy. It also needs the manifests in manifests/delegation, which let them write
+    /// and keep them from writing anything else. Disabled: objects with spec.delegatedBy grant nothing.
+    /// Default: Disabled.
     #[serde(default)]
     pub delegation: Delegation,
 
-    /// true: FailOpen=True does not keep this object from being Ready while YuniKorn reads the text that queuewarden wrote in full, and the base,
-    /// or a QueueAcl with everyone for root, opens root there. It accepts nothing else that lets everyone in, such as YuniKorn's built-in
-    /// default or a missing output. Default: false.
+    /// true: FailOpen=True does not keep this object from being Ready while YuniKorn reads the text that
+    /// queuewarden wrote in full, and the base, or a QueueAcl with everyone for root, opens root there. It
+    /// accepts nothing else that gives access to everyone, such as YuniKorn's built-in default or a missing
+    /// output. Default: false.
     #[serde(default)]
     pub accept_open_root: bool,
 
-    /// Name of the AdmissionPolicy that counts; the others are Conflicted. Left out: the only one there is; of several the one that is in
-    /// force, and none before one is named here.
+    /// Name of the AdmissionPolicy that counts; the others are Conflicted. Left out: the only one there is;
+    /// of several the one that is in force, and none before one is named here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub admission_policy: Option<String>,
@@ -127,19 +137,20 @@ fn default_namespace() -> String {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BaseConfigMap {
-    /// Name of the ConfigMap in the namespace of YuniKorn. It need not exist: then YuniKorn's built-in configuration is the base,
-    /// in which everyone may submit everywhere. Default: "yunikorn-defaults".
+    /// Name of the ConfigMap in the namespace of YuniKorn. It need not exist: then YuniKorn's built-in
+    /// configuration is the base, in which everyone may submit everywhere. Default: "yunikorn-defaults".
     #[serde(default = "default_base")]
     #[schemars(schema_with = "schema::config_map_name")]
     pub config_map: String,
 
-    /// The key that holds the queues. Default: the key YuniKorn reads, which is "queues.yaml", or "<service.policyGroup>.yaml" where
-    /// that setting exists.
+    /// The key that holds the queues. Default: the key YuniKorn reads, which is "queues.yaml", or
+    /// "<service.policyGroup>.yaml" where that setting exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     #[x_kube(
         validation = Rule::new("self.matches('^[-._a-zA-Z0-9]+[.]yaml$')").message(
-            "must be a ConfigMap key that ends in .yaml, e.g. \"queues.yaml\": YuniKorn reads its queues from no other"
+            "must be a ConfigMap key that ends in .yaml, e.g. \"queues.yaml\": YuniKorn reads its queues \
+             from no other"
         )
     )]
     pub key: Option<String>,
@@ -159,13 +170,15 @@ impl Default for BaseConfigMap {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OutputConfigMap {
-    /// Name of the ConfigMap in the namespace of YuniKorn. It is created when it does not exist. It cannot be changed. YuniKorn reads only
-    /// "yunikorn-configs" (and yunikorn-defaults below it). Default: "yunikorn-configs".
+    /// Name of the ConfigMap in the namespace of YuniKorn. It is created when it does not exist. It cannot be
+    /// changed. YuniKorn reads only "yunikorn-configs" (and yunikorn-defaults below it). Default:
+    /// "yunikorn-configs".
     #[serde(default = "default_output")]
     #[schemars(schema_with = "schema::config_map_name")]
     #[x_kube(
         validation = Rule::new("self == oldSelf").message(
-            "output.configMap cannot be changed: the one written so far would stay behind. Delete this object and create it anew"
+            "output.configMap cannot be changed: the one written so far would stay behind. Delete this \
+             object and create it anew"
         )
     )]
     pub config_map: String,
@@ -181,40 +194,42 @@ impl Default for OutputConfigMap {
     }
 }
 
-/// Whether the ACLs stand in Kubernetes' RBAC as well. Not Off and On: kubectl reads those as false and true.
+/// A copy of the ACLs in Kubernetes' RBAC. The values are not Off and On, because kubectl reads those as
+/// false and true.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum RbacMirror {
-    /// They do not.
+    /// No copy.
     #[default]
     Disabled,
-    /// They do.
+    /// A copy, kept up to date.
     Enabled,
 }
 
-/// Whether administrators of a queue may write objects of its subtree. Named as [`RbacMirror`] is, for the same reason.
+/// The right of a queue's administrators to write objects of its subtree. Named as [`RbacMirror`] is, for the
+/// same reason.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum Delegation {
-    /// Cluster administrators only.
+    /// Only cluster administrators may.
     #[default]
     Disabled,
-    /// Administrators of a queue as well.
+    /// Administrators of a queue may as well.
     Enabled,
 }
 
-/// Whether queuewarden writes.
+/// Write access of queuewarden.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum Mode {
-    /// Write the ConfigMap.
+    /// It writes the ConfigMap.
     #[default]
     Enforce,
-    /// Compute and report only.
+    /// It computes and reports only.
     Observe,
 }
 
-/// What to do about an output key that someone else wrote.
+/// Reaction to an output key that someone else wrote.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum Adoption {
@@ -227,11 +242,11 @@ pub enum Adoption {
     Force,
 }
 
-/// What queuewarden reports about the configuration as a whole.
+/// State of the configuration as a whole, as queuewarden reports it.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct YuniKornConfigStatus {
-    /// The metadata.generation that this status speaks about.
+    /// The metadata.generation that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
@@ -240,11 +255,13 @@ pub struct YuniKornConfigStatus {
     #[schemars(schema_with = "schema::counter")]
     pub revision: Option<u64>,
 
-    /// SHA-256 of the queue configuration in the output ConfigMap, in upper-case hexadecimal, as YuniKorn shows it.
+    /// SHA-256 of the queue configuration in the output ConfigMap, in upper-case hexadecimal, as YuniKorn
+    /// shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_hash: Option<String>,
 
-    /// SHA-256 of the queue configuration that the scheduler runs, as it reported it last. Equal to configHash when Loaded is True.
+    /// SHA-256 of the queue configuration that the scheduler runs, as it reported it last. Equal to
+    /// configHash when Loaded is True.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loaded_hash: Option<String>,
 
@@ -252,20 +269,21 @@ pub struct YuniKornConfigStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputIdentity>,
 
-    /// Name of the AdmissionPolicy that is in force. Where spec.admissionPolicy names none, it stays the one that counts.
+    /// Name of the AdmissionPolicy that is in force. Where spec.admissionPolicy names none, it stays the one
+    /// that counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub admission_policy: Option<String>,
 
-    /// BaseResolved: the base was found and understood. Applied: the ConfigMap holds the computed text. Loaded: the scheduler runs it.
-    /// Mirrored: Kubernetes' RBAC says what the ACLs say (only with rbacMirror). FailOpen: True when everyone may submit everywhere.
-    /// Ready: all is well.
+    /// BaseResolved: the base was found and understood. Applied: the ConfigMap holds the computed text.
+    /// Loaded: the scheduler runs it. Mirrored: Kubernetes' RBAC says what the ACLs say (only with
+    /// rbacMirror). FailOpen: True when everyone may submit everywhere. Ready: all is well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
 }
 
-/// Which object and keys were written.
+/// The object and the keys that were written.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]

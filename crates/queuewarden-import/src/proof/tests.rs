@@ -17,7 +17,7 @@ fn source(queues: &str, site: Option<&str>, reading: Reading) -> Source {
     Source::fair(wanted, &mut findings).unwrap_or_else(|| panic!("{queues}: {findings:?}"))
 }
 
-/// A yarn-site.xml by which ACLs bind.
+/// Returns a yarn-site.xml that switches ACLs on.
 fn site_of(properties: &str) -> String {
     format!(
         "<configuration><property><name>yarn.acl.enable</name><value>true</value></property>{properties}</configuration>"
@@ -29,7 +29,7 @@ fn options(users: &str, to_root: bool) -> Options {
     Options { names: Names { users, groups: NameMap::default() }, administrators_to_root: to_root }
 }
 
-/// Direction, who, right, code and number of queues of each difference.
+/// Returns direction, subject, right, code and number of queues of each difference.
 fn differences(source: &Source, options: &Options) -> Vec<(Direction, String, Right, Code, usize)> {
     let imported = translate(source, options, &mut Vec::new());
     let proof = prove(source, &imported, &options.names, |_, _| {}).expect("comparable");
@@ -198,7 +198,7 @@ fn any_queues() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// However it is written: without maps nothing is wider, and whatever is narrower has a reason.
+    /// Whatever the source says: without maps nothing is wider, and every narrower difference has a reason.
     #[test]
     fn no_import_is_wider(queues in any_queues(), admin in proptest::option::of(any_acl()), cloudera: bool) {
         let reading = if cloudera { Reading::Cloudera } else { Reading::Hadoop };
@@ -209,8 +209,8 @@ proptest! {
         }
     }
 
-    /// Maps and administrators may widen; each time it is found, and has a reason. Whoever is let in by the text that is written, and is
-    /// not by the source, is among the differences.
+    /// Maps and administrators may widen; each time it is found, and has a reason. Everyone who has access by
+    /// the written text, but not by the source, is among the differences.
     #[test]
     fn a_leak_is_found(queues in any_queues(), admin in any_acl(), users in "([a-d]=[a-f]?\n){0,3}", user in "[a-g]") {
         let Ok(map) = NameMap::default().with_pairs(&users) else { return Ok(()) };

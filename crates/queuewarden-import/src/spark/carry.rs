@@ -1,4 +1,4 @@
-//! The same settings with the names of Kubernetes, and an ACL of a queue for those who administer Spark.
+//! Translates Spark's settings to the names of Kubernetes, and Spark's administrators into an ACL of a queue.
 
 use std::collections::HashMap;
 
@@ -14,28 +14,28 @@ use yunikorn::application::settings::{SPARK_ENABLE, SparkList, Written};
 use yunikorn::queue::QueuePath;
 use yunikorn_access::check::Subject;
 
-/// How to carry them over.
+/// Options of the translation.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// What users and groups are called in Kubernetes.
+    /// The names of users and groups in Kubernetes.
     pub names: Names,
     /// The queue that Spark's administrators are to administer.
     pub queue: Option<QueuePath>,
 }
 
-/// What was made of Spark's lists.
+/// The result of the translation.
 #[derive(Debug, Clone, Default)]
 pub struct Carried {
     /// The settings for spark-defaults.conf, the switch first; those that are not set are not written.
     pub settings: Vec<(&'static str, String)>,
-    /// Who is to administer which queue; `None` also where that is nobody.
+    /// The administrators of a queue; `None` also when there are none.
     pub administrators: Option<(QueuePath, Acl)>,
-    /// Who is left out, and why.
+    /// The subjects that are left out, each with the reason.
     pub(super) lost: HashMap<Subject, Code>,
 }
 
 impl Carried {
-    /// The settings as lines of spark-defaults.conf.
+    /// Returns the settings as lines of spark-defaults.conf.
     pub fn properties(&self) -> String {
         let mut lines = String::new();
         for (key, value) in &self.settings {
@@ -45,7 +45,7 @@ impl Carried {
     }
 }
 
-/// Carries the lists over, and tells what cannot be.
+/// Translates the lists, and reports what cannot be translated.
 pub fn carry(spark: &Spark, options: &Options, findings: &mut Vec<Finding>) -> Carried {
     let mut carried = Carried { settings: vec![(SPARK_ENABLE, "true".to_owned())], ..Carried::default() };
     for (list, of_users) in spark.lists() {
@@ -60,7 +60,7 @@ pub fn carry(spark: &Spark, options: &Options, findings: &mut Vec<Finding>) -> C
     carried
 }
 
-/// A list with the names of Kubernetes.
+/// Returns a list with the names of Kubernetes.
 fn mapped(
     spark: &Spark,
     list: &Written<SparkList>,
@@ -89,7 +89,7 @@ fn mapped(
     kept.join(",")
 }
 
-/// What a name is in a list of Spark's for Kubernetes.
+/// Returns a name of one of Spark's lists as it is in Kubernetes.
 fn in_kubernetes(name: &str, map: &NameMap) -> Result<String, Diagnostic> {
     let Some(to) = map.identity(name) else {
         return Err(unmapped(name, "the map of names leaves it out"));
@@ -104,7 +104,7 @@ fn in_kubernetes(name: &str, map: &NameMap) -> Result<String, Diagnostic> {
     Ok(to)
 }
 
-/// Those who administer Spark, as an ACL of a queue.
+/// Returns Spark's administrators, as an ACL of a queue.
 fn administrators(spark: &Spark, names: &Names, findings: &mut Vec<Finding>) -> Acl {
     let admin = &spark.rules.admin;
     if admin.users.value.is_everyone() || admin.groups.value.is_everyone() {
@@ -122,11 +122,12 @@ fn administrators(spark: &Spark, names: &Names, findings: &mut Vec<Finding>) -> 
     };
     let users = held(&admin.users, &names.users, user_name_ok);
     let groups = held(&admin.groups, &names.groups, group_name_ok);
-    // All of them have been judged; if one were not taken, nobody is let in, and the comparison says so.
+    // All of them have been checked. If one were refused, nobody would have access, and the comparison would
+    // show it.
     Acl::named(&users, &groups).unwrap_or_default()
 }
 
-/// Who is meant by a name.
+/// Returns the subject that a name means.
 pub(super) fn subject(name: &str, user: bool) -> Subject {
     if user { Subject::User(name.to_owned()) } else { Subject::Group(name.to_owned()) }
 }

@@ -1,12 +1,13 @@
-//! Spark's ACLs, as spark-defaults.conf has them: read as Spark 3.5 reads them, with the names that users and groups have in Kubernetes.
+//! Imports Spark's ACLs from spark-defaults.conf: reads them as Spark 3.5 does, and translates the names of
+//! users and groups to those in Kubernetes.
 //!
-//! They are lists of applications, not of queues, and go with each application: queuewarden hears a driver's own configuration
-//! ([`yunikorn::application::own`]), so that what is carried over are the same settings. Only those who administer all of Spark can
-//! become administrators of a queue.
+//! They are lists of applications, not of queues, and belong to each application. queuewarden reads a
+//! driver's own configuration ([`yunikorn::application::own`]), so the import writes the same settings. Only
+//! those who administer all of Spark can become administrators of a queue.
 //!
 //! * `read`: the files.
 //! * [`carry`]: the settings with other names, and the queue's ACL.
-//! * [`prove`]: who may do more, or less, than before.
+//! * [`prove`]: the users and groups that gain or lose access.
 
 mod carry;
 mod proof;
@@ -20,21 +21,21 @@ use std::collections::HashMap;
 use super::Place;
 use yunikorn::application::settings::{SparkList, SparkRules, Written};
 
-/// What the files say.
+/// The content of the files.
 #[derive(Debug, Clone)]
 pub struct Spark {
-    /// The lists; switched on, whatever the switch says: that it is off is among the findings.
+    /// The lists, taken as switched on. When the switch is off, that is among the findings.
     pub rules: SparkRules,
     places: HashMap<&'static str, Place>,
 }
 
 impl Spark {
-    /// Where a setting is written.
+    /// Returns the location of a setting.
     pub fn place(&self, key: &str) -> Option<Place> {
         self.places.get(key).copied()
     }
 
-    /// The lists, each with whether it names users.
+    /// Returns the lists, each with whether it names users.
     fn lists(&self) -> [(&Written<SparkList>, bool); 6] {
         let SparkRules { admin, view, modify, .. } = &self.rules;
         [

@@ -1,9 +1,10 @@
-//! Who may do more, or less, with Spark's applications than before: everyone who is named, for each verb, by Spark's rules and by
-//! queuewarden's with the result.
+//! Compares access to Spark's applications before and after: for everyone who is named, for each verb, by
+//! Spark's rules and by queuewarden's rules with the result.
 //!
-//! Both are answered by [`yunikorn_access::application::decide`]: before, by Spark's lists; after, by the settings that would be written, read
-//! again, and the queue's ACL. Whoever is asked about owns no application, for owners may do the same before and after. Users are asked
-//! without groups and groups without their members, for lists only add up.
+//! [`yunikorn_access::application::decide`] decides both: before, by Spark's lists; after, by the settings
+//! that would be written, read again, and the queue's ACL. No subject of the comparison owns the application,
+//! because owners may do the same before and after. Users are checked without groups and groups without their
+//! members, because lists only add up.
 
 use std::collections::BTreeSet;
 
@@ -24,10 +25,10 @@ use yunikorn_access::Tree;
 use yunikorn_access::application::{Question, Verb, decide};
 use yunikorn_access::check::{self, Subject};
 
-/// More names are not compared.
+/// Most names that are compared.
 const MAX_SUBJECTS: usize = 20_000;
 
-/// What is asked of each.
+/// The action that is checked for each subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Asked {
     /// View an application and read its logs.
@@ -44,7 +45,7 @@ impl Asked {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::View, Self::Modify, Self::Kill, Self::Submit];
 
-    /// As reviews spell it.
+    /// Returns the verb as reviews spell it.
     pub fn verb(self) -> &'static str {
         match self.of_applications() {
             Some(verb) => verb.as_str(),
@@ -62,48 +63,48 @@ impl Asked {
     }
 }
 
-/// What the comparison found.
+/// The result of the comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proof {
-    /// Users, groups, and everyone else.
+    /// The number of users, groups, and everyone else.
     pub subjects: usize,
-    /// All differences: what is wider first, then by who.
+    /// All differences: the wider ones first, then by subject.
     pub differences: Vec<Difference>,
 }
 
 impl Proof {
-    /// How many questions were asked.
+    /// Returns the number of comparisons.
     pub fn questions(&self) -> usize {
         self.subjects.saturating_mul(Asked::ALL.len())
     }
 
-    /// The differences of one direction.
+    /// Returns the differences of one direction.
     pub fn of(&self, direction: Direction) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(move |difference| difference.direction == direction)
     }
 }
 
-/// What differs for one of them.
+/// The difference for one subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Which way.
+    /// Wider or narrower.
     pub direction: Direction,
-    /// Who, as Spark calls them.
+    /// The subject, as Spark calls it.
     pub subject: Subject,
-    /// The same in Kubernetes.
+    /// The same subject in Kubernetes.
     pub identity: Subject,
-    /// What.
+    /// The action that differs.
     pub asked: Asked,
-    /// Why.
+    /// The code of the reason.
     pub code: Code,
     /// The list that names them.
     pub place: Option<Place>,
 }
 
-/// Compares.
+/// Compares both sides.
 ///
 /// # Errors
-/// When there is too much of it, or `YuniKorn` would not take the queue.
+/// Fails when there is too much of it, or when `YuniKorn` would not accept the queue.
 pub fn prove(spark: &Spark, carried: &Carried, options: &Options) -> Result<Proof, Diagnostic> {
     let known = spark.subjects();
     let subjects = options.names.asked(&known);
@@ -128,7 +129,7 @@ impl Difference {
 }
 
 impl Spark {
-    /// Everyone whom a list names.
+    /// Returns everyone whom a list names.
     fn subjects(&self) -> Vec<Subject> {
         let named = self.lists().into_iter().flat_map(|(list, of_users)| {
             let names = list.value.names().iter().filter(|name| *name != "*");
@@ -137,7 +138,7 @@ impl Spark {
         named.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// The first list that names somebody, or everyone.
+    /// Returns the location of the first list that names the subject, or everyone.
     fn naming(&self, who: &Subject, asked: Asked) -> Option<Place> {
         let [admin, admin_groups, view, view_groups, modify, modify_groups] = self.lists();
         let lists = match asked {
@@ -161,19 +162,19 @@ struct Side {
 }
 
 impl Side {
-    /// Spark's own rules.
+    /// Returns Spark's own rules.
     fn before(spark: &Spark) -> Result<Self, Diagnostic> {
         Ok(Self::of(tree_of(None)?, QueuePath::root(), Rules::Spark(spark.rules.clone())))
     }
 
-    /// Nobody who is asked about owns the application.
+    /// Creates a side. No subject of the comparison owns the application.
     fn of(tree: Tree, queue: QueuePath, rules: Rules) -> Self {
         Self { tree, queue, application: ApplicationAcl { owner: String::new(), rules } }
     }
 
-    /// What queuewarden would answer: it hears the driver's settings.
+    /// Returns the rules by which queuewarden would decide after the import: it reads the driver's settings.
     fn after(carried: &Carried) -> Result<Self, Diagnostic> {
-        // As the file has them, line by line.
+        // Parsed as the file has them, line by line.
         let written = properties::parse(&carried.properties());
         let settings = written.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let (_, findings) = Rules::read(Dialect::Spark, settings.clone());
@@ -209,7 +210,7 @@ fn identity(who: &Subject) -> Identity {
     }
 }
 
-/// A tree in which nobody may do anything but who administers this queue.
+/// Returns a tree in which only the administrators of this queue have any right.
 fn tree_of(administrators: Option<&(QueuePath, Acl)>) -> Result<Tree, Diagnostic> {
     let root = QueuePath::root();
     let (path, acl) = administrators.map_or((&root, Acl::nobody()), |(path, acl)| (path, acl.clone()));
@@ -246,7 +247,7 @@ impl Comparison<'_> {
     fn differences(&self, who: &Subject) -> Vec<Difference> {
         let identity = self.options.names.identity(who);
         let difference = |asked: Asked| {
-            // Spark's rules let nobody submit.
+            // Spark's rules give nobody the right to submit.
             let before = asked != Asked::Submit && self.before.allows(asked, who);
             let after = self.after.allows(asked, &identity);
             let (direction, code) = match (before, after) {

@@ -1,7 +1,8 @@
-//! spark-defaults.conf, as `Utils.getPropertiesFromFile` and `SecurityManager` (spark-core 3.5.3) read it.
+//! Reads spark-defaults.conf as `Utils.getPropertiesFromFile` and `SecurityManager` (spark-core 3.5.3) do.
 //!
-//! Java's properties; the last of several counts, and a later file before an earlier one; only keys that begin with `spark.`, by their
-//! exact letters. Lists are cut at commas, and a `*` anywhere in one is everyone.
+//! The file holds Java's properties. The last of several counts, and a later file before an earlier one; only
+//! keys that begin with `spark.` count, in their exact case. Lists are cut at commas, and a `*` anywhere in
+//! one means everyone.
 
 use std::collections::HashMap;
 
@@ -15,22 +16,23 @@ use yunikorn::application::settings::{KEYS, SparkRules};
 use yunikorn::application::{Dialect, Rules, codes as application_codes};
 use yunikorn::queue::nearest;
 
-/// Longer files are not read, in bytes.
+/// Largest file that is read, in bytes.
 const MAX_TEXT: usize = 8 << 20;
 /// The history server's own lists, beside which it reads those that the application logged.
 const HISTORY: [&str; 3] =
     ["spark.history.ui.acls.enable", "spark.history.ui.admin.acls", "spark.history.ui.admin.acls.groups"];
-/// Where Spark looks for the groups of a user.
+/// The setting that names Spark's source of a user's groups.
 const GROUPS: &str = "spark.user.groups.mapping";
-/// Who Spark takes for the owner, besides the driver's process.
+/// The setting with the owner for Spark, besides the user of the driver's process.
 const OWNER: &str = "Env.SPARK_USER";
 /// The queue of YARN that applications are submitted to.
 const QUEUE: &str = "spark.yarn.queue";
-/// What makes Spark's pages know who looks at them.
+/// The setting that lets Spark's pages know their user.
 const FILTERS: &str = "spark.ui.filters";
 
 impl Spark {
-    /// Reads the files, of which the settings of a later one count. `None` where the findings say why nothing is imported.
+    /// Reads the files; the settings of a later file override earlier ones. `None` when nothing can be
+    /// imported; the findings say why.
     pub fn read(files: &[&str], findings: &mut Vec<Finding>) -> Option<Self> {
         let long = files.iter().position(|text| text.len() > MAX_TEXT);
         if let Some(file) = long {
@@ -57,7 +59,7 @@ impl Spark {
     }
 }
 
-/// What Spark takes for names, and nobody means so.
+/// Codes of values that Spark takes for names, although nobody means them as such.
 const MISREAD: [Code; 4] = [
     application_codes::LITERAL_WILDCARD,
     application_codes::CONTROL,
@@ -67,7 +69,7 @@ const MISREAD: [Code; 4] = [
 
 type Settings = Vec<(String, (String, Place))>;
 
-/// What counts of each key, in the order in which they are first written.
+/// Returns the effective value of each key, in the order in which the keys are first written.
 fn last_ones(files: &[&str], findings: &mut Vec<Finding>) -> Settings {
     let mut settings: Settings = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
@@ -107,7 +109,7 @@ fn is_list_or_switch(key: &str) -> bool {
     keys().any(|known| known == key)
 }
 
-/// What is to be told of a setting that is none of the lists.
+/// Returns the finding about a setting that is none of the lists.
 fn beside(key: &str) -> Option<Diagnostic> {
     if HISTORY.contains(&key) {
         let message = format!("`{key}` is not carried over: it is the history server's own");
@@ -150,7 +152,7 @@ fn beside(key: &str) -> Option<Diagnostic> {
     )
 }
 
-/// The lists; `None` where one of them cannot be read.
+/// Returns the lists; `None` when one of them cannot be read.
 fn rules(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Spark> {
     let known = settings.iter().filter_map(|(key, value)| Some((keys().find(|known| known == key)?, value)));
     let known: Vec<(&'static str, &(String, Place))> = known.collect();
@@ -177,7 +179,7 @@ fn rules(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Spark> {
     (!refused).then_some(Spark { rules: SparkRules { enabled: true, ..rules }, places })
 }
 
-/// Names that do not do what they seem to.
+/// Reports names that do not do what they seem to.
 fn tell_of_names(spark: &Spark, findings: &mut Vec<Finding>) {
     for (list, of_users) in spark.lists() {
         let names = list.value.names();

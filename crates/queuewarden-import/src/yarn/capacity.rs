@@ -1,9 +1,10 @@
-//! The capacity scheduler's queues, as `CapacitySchedulerConfiguration` and `CapacitySchedulerQueueManager.parseQueue`
-//! (hadoop-yarn-server-resourcemanager 3.4.1) read them.
+//! Reads the capacity scheduler's queues as `CapacitySchedulerConfiguration` and
+//! `CapacitySchedulerQueueManager.parseQueue` (hadoop-yarn-server-resourcemanager 3.4.1) do.
 //!
-//! `PATH.queues` names the queues below a queue, with commas; each name is trimmed. The ACLs are `PATH.acl_submit_applications` and
-//! `PATH.acl_administer_queue`: as written, blanks and all; without one, and with an empty one, the default counts, which is everyone for
-//! the root. Keys are exact: what is written otherwise is ignored by Hadoop in silence.
+//! `PATH.queues` names the queues below a queue, with commas; each name is trimmed. The ACLs are
+//! `PATH.acl_submit_applications` and `PATH.acl_administer_queue`: as written, with all spaces; without one,
+//! and with an empty one, the default counts, which is everyone for the root. Keys are exact: Hadoop silently
+//! ignores any other spelling.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,26 +19,26 @@ const PREFIX: &str = "yarn.scheduler.capacity.";
 const QUEUES: &str = "queues";
 const SUBMIT: &str = "acl_submit_applications";
 const ADMIN: &str = "acl_administer_queue";
-/// What `YuniKorn` has no counterpart of.
+/// Settings without a counterpart in `YuniKorn`.
 const UNSUPPORTED: [&str; 4] = [
     "acl_submit_reservations",
     "acl_list_reservations",
     "acl_administer_reservations",
     "acl_application_max_priority",
 ];
-/// Templates of queues that are made when they are needed.
+/// Templates of queues that are created when they are needed.
 const TEMPLATES: [&str; 4] = [
     "leaf-queue-template",
     "auto-queue-creation-v2.template",
     "auto-queue-creation-v2.parent-template",
     "auto-queue-creation-v2.leaf-template",
 ];
-/// Switches that make a queue one that has others below it, whatever `queues` says.
+/// Switches that give a queue others below it, whatever `queues` says.
 const AUTOMATIC: [&str; 2] = ["auto-create-child-queue.enabled", "auto-queue-creation-v2.enabled"];
 /// Rules of placement.
 const MAPPINGS: [&str; 3] = ["queue-mappings", "mapping-rule-json", "mapping-rule-json-file"];
 
-/// The queues, the root first. `None` where the findings say why there are none.
+/// Reads the queues, the root first. `None` when there are none; the findings say why.
 pub(super) fn read(
     configuration: &Configuration,
     file: usize,
@@ -69,7 +70,7 @@ struct Reader<'a> {
 type Refused = Box<Finding>;
 
 impl Reader<'_> {
-    /// Each queue before those below it, in the order of the lists.
+    /// Reads each queue before those below it, in the order of the lists.
     fn all(&mut self, file: usize) -> Result<(), Refused> {
         let mut paths: HashMap<String, usize> = HashMap::new();
         let mut next = vec![(None, ROOT.to_owned(), None)];
@@ -167,7 +168,7 @@ impl Reader<'_> {
     }
 }
 
-/// Settings of access that nothing was read from.
+/// Reports access settings that nothing has read.
 fn tell_unused(
     configuration: &Configuration,
     queues: &[Queue],
@@ -187,7 +188,8 @@ fn tell_unused(
 
 fn unused(key: &str, paths: &HashSet<&str>) -> Option<Diagnostic> {
     if MAPPINGS.contains(&key) {
-        let message = "the rules that place applications are not carried over; where YARN rejects an application, YuniKorn goes on to the next rule";
+        let message = "the rules that place applications are not carried over; where YARN rejects an \
+                       application, YuniKorn goes on to the next rule";
         return Some(
             Diagnostic::warning(codes::PLACEMENT, message).help("write `placementrules` in the queues.yaml"),
         );
@@ -270,7 +272,7 @@ mod tests {
         assert_eq!(found, expected);
     }
 
-    /// Settings, and what is told of them.
+    /// Settings, and the codes of the expected findings.
     type Case<'a> = (&'a [(&'a str, &'a str)], &'a [go_compat::diag::Code]);
 
     #[test]

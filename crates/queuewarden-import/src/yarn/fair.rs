@@ -1,9 +1,10 @@
-//! The fair scheduler's allocation file, as `AllocationFileLoaderService`, `AllocationFileParser` and `AllocationFileQueueParser`
-//! (hadoop-yarn-server-resourcemanager 3.4.1) read it.
+//! Reads the fair scheduler's allocation file as `AllocationFileLoaderService`, `AllocationFileParser` and
+//! `AllocationFileQueueParser` (hadoop-yarn-server-resourcemanager 3.4.1) do.
 //!
-//! An ACL is the element's first piece of text, as it stands, blanks and all; the last of several counts; an empty one is refused with
-//! the whole file. Inside a queue, every element whose name `queue` ends with (`queue`, `ueue`, … `e`), and `pool`, is a queue. Two
-//! queues of one path are one. Names are trimmed of blanks, and have no dots. The document type is refused, as by Hadoop.
+//! An ACL is the element's first piece of text, as written, with all spaces; the last of several counts; an
+//! empty one is refused with the whole file. Inside a queue, every element whose name `queue` ends with
+//! (`queue`, `ueue`, … `e`), and `pool`, is a queue. Two queues of one path are one. White space around names
+//! is trimmed, and names have no dots. The document type is refused, as by Hadoop.
 
 use std::collections::HashMap;
 
@@ -40,7 +41,7 @@ const OTHERS: [&str; 16] = [
     "pool",
 ];
 
-/// The queues, the root first. `None` where the findings say why there are none.
+/// Reads the queues, the root first. `None` when there are none; the findings say why.
 pub(super) fn read(
     file: usize,
     text: &str,
@@ -65,7 +66,7 @@ struct Reader<'f> {
     findings: &'f mut Vec<Finding>,
 }
 
-/// Why nothing is read.
+/// The reason why nothing is read.
 type Refused = Box<Diagnostic>;
 
 impl Reader<'_> {
@@ -95,7 +96,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The queues that stand outermost: the root alone, or queues below a root that is not written.
+    /// Reads the outermost queues: the root alone, or queues below a root that is not written.
     fn top(&mut self, queues: &[Node<'_, '_>]) -> Result<(), Refused> {
         let is_root =
             |node: &Node<'_, '_>| node.attribute("name").unwrap_or_default().eq_ignore_ascii_case(ROOT);
@@ -160,7 +161,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The queue of this path, which may stand there already.
+    /// Returns the queue of this path, which may exist already.
     fn declared(&mut self, parent: Option<usize>, name: &str, place: Option<Place>) -> usize {
         let path = match parent.and_then(|parent| self.queues.get(parent)) {
             Some(above) => format!("{}.{name}", above.path),
@@ -251,7 +252,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// An element that decides nothing about access, unless it was meant to.
+    /// Reports an element that decides nothing about access, if it was meant to.
     fn other(&mut self, field: Node<'_, '_>) {
         let tag = xml::qualified(field);
         let acls = [SUBMIT, ADMIN].into_iter().chain(RESERVATIONS);
@@ -265,7 +266,8 @@ impl Reader<'_> {
     }
 
     fn placement(&mut self, element: Node<'_, '_>) {
-        let message = "the rules that place applications are not carried over; where YARN rejects an application, YuniKorn goes on to the next rule";
+        let message = "the rules that place applications are not carried over; where YARN rejects an \
+                       application, YuniKorn goes on to the next rule";
         self.tell(
             element,
             Diagnostic::warning(codes::PLACEMENT, message).help("write `placementrules` in the queues.yaml"),
@@ -277,12 +279,12 @@ impl Reader<'_> {
     }
 }
 
-/// `QUEUE.endsWith(tag)`, which is the wrong way round.
+/// Returns `QUEUE.endsWith(tag)`, which is the wrong way round.
 fn is_queue(tag: &str) -> bool {
     "queue".ends_with(tag) || tag == "pool"
 }
 
-/// `FairSchedulerUtilities.trimQueueName`, whose table of blanks is Unicode's.
+/// `FairSchedulerUtilities.trimQueueName`, whose table of white space is Unicode's.
 fn trimmed(name: &str) -> &str {
     name.trim()
 }

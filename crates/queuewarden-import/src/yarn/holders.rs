@@ -1,8 +1,9 @@
-//! Who may do what on which queue, by the source's rules.
+//! Finds the holders of each right on each queue, by the source's rules.
 //!
-//! To submit one needs either ACL of the queue or of one above it; to administer, the second (`ConfiguredYarnAuthorizer`, and how the
-//! schedulers ask it). Who administers the cluster ends and sees every application, so administers every queue here; that lets nobody
-//! submit in Hadoop's source, and does by Cloudera's handbook.
+//! To submit one needs either ACL of the queue or of one above it; to administer, the second
+//! (`ConfiguredYarnAuthorizer`, and its callers in the schedulers). Administrators of the cluster end and see
+//! every application, so here they administer every queue. In Hadoop's source that lets nobody submit; by
+//! Cloudera's handbook it does.
 
 use std::collections::HashMap;
 
@@ -11,12 +12,12 @@ use yunikorn::application::{Reading, YarnAcl};
 use yunikorn::right::Right;
 use yunikorn_access::check::Subject;
 
-/// What lets somebody in.
+/// The source of a right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granting {
     /// An ACL of a queue.
     Queue(usize, Right),
-    /// The list of those who administer the cluster.
+    /// The list of the cluster's administrators.
     Cluster,
 }
 
@@ -28,7 +29,7 @@ pub struct Holders<'a> {
 }
 
 impl<'a> Holders<'a> {
-    /// Of a source.
+    /// Collects the names of a source.
     pub fn of(source: &'a Source) -> Self {
         let mut named: HashMap<Subject, Vec<(usize, Right)>> = HashMap::new();
         for (at, queue) in source.queues.iter().enumerate() {
@@ -41,7 +42,7 @@ impl<'a> Holders<'a> {
         Self { source, named }
     }
 
-    /// Everyone who is named, also as an administrator of the cluster; in no order.
+    /// Returns everyone who is named, also as an administrator of the cluster.
     pub fn subjects(&self) -> Vec<Subject> {
         let cluster = self.source.administrators.iter().flat_map(|setting| subjects(&setting.acl));
         let mut all: Vec<Subject> = self.named.keys().cloned().chain(cluster).collect();
@@ -50,8 +51,8 @@ impl<'a> Holders<'a> {
         all
     }
 
-    /// For each queue, what lets this user without groups, or this group's member, have the right. A member of no group whom nobody
-    /// names is [`Subject::Everyone`].
+    /// Returns, for each queue, the source of the right of this user without groups, or of this group's
+    /// member. A member of no group whom nobody names is [`Subject::Everyone`].
     pub fn reach(&self, right: Right, subject: &Subject) -> Vec<Option<Granting>> {
         let mut reached: Vec<Option<Granting>> = vec![None; self.source.queues.len()];
         for who in [subject, &Subject::Everyone] {
@@ -86,13 +87,13 @@ impl<'a> Holders<'a> {
         counts && self.source.administrators.as_ref().is_some_and(lists)
     }
 
-    /// The queues.
+    /// Returns the queues.
     pub fn queues(&self) -> &'a [Queue] {
         &self.source.queues
     }
 }
 
-/// Everyone whom an ACL names.
+/// Returns everyone whom an ACL names.
 fn subjects(acl: &YarnAcl) -> Vec<Subject> {
     if acl.is_everyone() {
         return vec![Subject::Everyone];

@@ -1,8 +1,9 @@
-//! What mapred-site.xml says of access, as a job reads it (`ConfigUtil.loadResources` of hadoop-mapreduce-client-core 3.4.1: before
-//! yarn-site.xml, whose settings count before its own).
+//! Reads the access settings of mapred-site.xml as a job does (`ConfigUtil.loadResources` of
+//! hadoop-mapreduce-client-core 3.4.1: before yarn-site.xml, whose settings override its own).
 //!
-//! `mapreduce.job.acl-view-job` and `-modify-job` go with each job to YARN, as ACLs of the application. The cluster's switch and
-//! administrators are `MapReduce`'s own servers', and the queue ACLs of `MapReduce` 1 nobody's any more.
+//! `mapreduce.job.acl-view-job` and `-modify-job` go with each job to YARN, as ACLs of the application. The
+//! cluster's switch and administrators concern `MapReduce`'s own servers, and nothing reads the queue ACLs of
+//! `MapReduce` 1 any more.
 
 use super::{Setting, Wanted};
 use crate::configuration::Configuration;
@@ -17,21 +18,22 @@ use yunikorn::application::settings::{YARN_ADMIN, YARN_ENABLE, YARN_MODIFY, YARN
 pub struct OfJobs {
     /// The setting.
     pub key: &'static str,
-    /// The annotation that says the same of an application in `YuniKorn`.
+    /// The annotation with the same meaning for an application in `YuniKorn`.
     pub annotation: &'static str,
-    /// What it says.
+    /// The value of the setting.
     pub setting: Setting,
 }
 
-/// The switch and the administrators of the application master and the history server; the last by its name of `MapReduce` 1.
+/// The switch and the administrators of the application master and the history server; the last with its name
+/// from `MapReduce` 1.
 const SERVERS: [&str; 3] =
     ["mapreduce.cluster.acls.enabled", "mapreduce.cluster.administrators", "mapred.acls.enabled"];
 /// The queue that jobs are submitted to.
 const QUEUE: [&str; 2] = ["mapreduce.job.queuename", "mapred.job.queue.name"];
-/// How the queue ACLs of `MapReduce` 1 begin, and how they end.
+/// The beginning and the possible ends of the queue ACLs of `MapReduce` 1.
 const OLD: (&str, [&str; 2]) = ("mapred.queue.", [".acl-submit-job", ".acl-administer-jobs"]);
 
-/// The ACLs that go with each job. An error is among the findings.
+/// Reads the ACLs that go with each job. An error is among the findings.
 pub(super) fn read(
     wanted: Wanted<'_>,
     (file, text): (usize, &str),
@@ -45,7 +47,7 @@ pub(super) fn read(
         }
     }
     if let Some((file, text)) = wanted.site {
-        // What is wrong with yarn-site.xml by itself was told when it was read for the scheduler.
+        // Errors of yarn-site.xml itself were reported when it was read for the scheduler.
         load(&mut configuration, file, text, &mut Vec::new())?;
     }
     let settings = [(YARN_VIEW, VIEW_ACL), (YARN_MODIFY, MODIFY_ACL)].into_iter();
@@ -72,7 +74,7 @@ fn load(
     })
 }
 
-/// What is to be told of a setting that is no ACL of jobs.
+/// Returns the finding about a setting that is no ACL of jobs.
 fn beside(name: &str) -> Option<Diagnostic> {
     if SERVERS.contains(&name) {
         let message = format!("`{name}` is a setting of MapReduce's own servers, and is not carried over");
@@ -115,7 +117,7 @@ mod tests {
         ["<configuration>", &properties, "</configuration>"].concat()
     }
 
-    /// What the import tells of mapred-site.xml; its file is the third.
+    /// Returns the findings about mapred-site.xml; its file is the third.
     fn told(
         mapred: &[(&str, &str)],
         site: &[(&str, &str)],
@@ -151,7 +153,8 @@ mod tests {
         let expected = [
             (
                 Some(2),
-                "write the annotation `queuewarden.dev/view-acl: \"bob,jane qa\"` on the pods of each application",
+                "write the annotation `queuewarden.dev/view-acl: \"bob,jane qa\"` on the pods of each \
+                 application",
             ),
             (
                 Some(2),
@@ -160,7 +163,7 @@ mod tests {
         ];
         let expected = expected.map(|(file, help)| (codes::APPLICATION_ACL, file, help.to_owned()));
         assert_eq!(told(&mapred, &[], "CORP\\bob=bob"), expected);
-        // yarn-site.xml is read later, and counts.
+        // yarn-site.xml is read later, so its settings count.
         let found = told(&mapred[..1], &[("mapreduce.job.acl-view-job", "eve")], "");
         let [(code, file, help)] = found.as_slice() else { panic!("{found:?}") };
         assert!(*code == codes::APPLICATION_ACL && *file == Some(1) && help.contains("\"eve\""), "{found:?}");

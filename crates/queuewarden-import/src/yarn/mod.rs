@@ -1,12 +1,14 @@
-//! The queues of YARN's schedulers with their ACLs, as Hadoop 3.4.1 has them in force, and who may do what by them.
+//! Reads the queues of YARN's schedulers with their ACLs, as Hadoop 3.4.1 has them in force, and finds the
+//! holders of each right.
 //!
 //! * `fair`: fair-scheduler.xml, the allocation file.
 //! * `capacity`: capacity-scheduler.xml.
-//! * `site`: what yarn-site.xml says of ACLs; `mapred`: what mapred-site.xml does.
-//! * [`Holders`]: who may do what on which queue.
+//! * `site`: the access settings of yarn-site.xml; `mapred`: those of mapred-site.xml.
+//! * [`Holders`]: the holders of each right on each queue.
 //!
-//! A queue that has no ACL of its own lets nobody in, except the root, which lets everyone in; who is let in to a queue is let in to all
-//! below it (`ConfiguredYarnAuthorizer.checkPermissionInternal`).
+//! A queue without an ACL of its own gives its rights to nobody, except the root, which gives them to
+//! everyone. A right on a queue is also a right on all queues below it
+//! (`ConfiguredYarnAuthorizer.checkPermissionInternal`).
 
 mod capacity;
 mod fair;
@@ -28,11 +30,11 @@ use yunikorn::right::Right;
 /// The queues, and everything else that decides about access to them.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// Whose reading of the ACLs.
+    /// The system whose reading of the ACLs applies.
     pub reading: Reading,
-    /// The queues, each behind the one above it; the first is the root.
+    /// The queues, each after the one above it; the first is the root.
     pub queues: Vec<Queue>,
-    /// Who administers the cluster, where that is known.
+    /// The administrators of the cluster, if they are known.
     pub administrators: Option<Setting>,
     /// The ACLs that go with each job.
     pub of_jobs: Vec<OfJobs>,
@@ -47,18 +49,18 @@ pub struct Queue {
     pub name: String,
     /// The queue above it.
     pub parent: Option<usize>,
-    /// Where it is declared.
+    /// The location of its declaration.
     pub place: Option<Place>,
-    /// Whether it has queues below it, or may have.
+    /// True when it has queues below it, or may have.
     pub is_parent: bool,
-    /// Who may submit to it.
+    /// The right to submit to it.
     pub submit: Setting,
-    /// Who administers it.
+    /// The right to administer it.
     pub admin: Setting,
 }
 
 impl Queue {
-    /// One of its ACLs.
+    /// Returns one of its ACLs.
     pub fn acl(&self, right: Right) -> &Setting {
         match right {
             Right::Submit => &self.submit,
@@ -74,21 +76,21 @@ impl Queue {
     }
 }
 
-/// The files, and how to read them.
+/// The files, and the way to read them.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
-    /// Whose reading of ACLs.
+    /// The system whose reading of ACLs applies.
     pub reading: Reading,
     /// The scheduler's file: its number among the files, and its text.
     pub scheduler: (usize, &'a str),
     /// yarn-site.xml, which the capacity scheduler's variables may refer to.
     pub site: Option<(usize, &'a str)>,
-    /// What variables stand for (`-D`).
+    /// The values of variables (`-D`).
     pub defined: &'a [(String, String)],
 }
 
 impl Source {
-    /// Reads fair-scheduler.xml. `None` where the findings say why there is nothing to be imported.
+    /// Reads fair-scheduler.xml. `None` when nothing can be imported; the findings say why.
     pub fn fair(wanted: Wanted<'_>, findings: &mut Vec<Finding>) -> Option<Self> {
         let mut configuration = Configuration::defining(wanted.defined.iter().cloned());
         let administrators = site::read(wanted, &mut configuration, findings);
@@ -97,7 +99,7 @@ impl Source {
         Self::of(wanted.reading, queues, administrators)
     }
 
-    /// Reads capacity-scheduler.xml. `None` where the findings say why there is nothing to be imported.
+    /// Reads capacity-scheduler.xml. `None` when nothing can be imported; the findings say why.
     pub fn capacity(wanted: Wanted<'_>, findings: &mut Vec<Finding>) -> Option<Self> {
         let mut configuration = Configuration::defining(wanted.defined.iter().cloned());
         let administrators = site::read(wanted, &mut configuration, findings);
@@ -112,7 +114,7 @@ impl Source {
         Self::of(wanted.reading, queues, administrators)
     }
 
-    /// The same with mapred-site.xml. `None` where the findings say why there is nothing to be imported.
+    /// Adds mapred-site.xml. `None` when nothing can be imported; the findings say why.
     #[must_use]
     pub fn with_jobs(
         self,
@@ -133,7 +135,7 @@ impl Source {
     }
 }
 
-/// What is told of a root queue that lets everyone in because nothing says otherwise.
+/// Reports a root queue that gives its rights to everyone because nothing else is set.
 fn tell_open_root(root: &Queue, findings: &mut Vec<Finding>) {
     for right in Right::ALL {
         let acl = root.acl(right);

@@ -1,4 +1,4 @@
-//! One ACL of the source: its text, what Hadoop reads of it, and where it is written.
+//! One ACL of the source: its text, its meaning to Hadoop, and its location.
 
 use crate::configuration::Value;
 use crate::xml::Text;
@@ -9,13 +9,13 @@ use yunikorn::application::{Reading, YarnAcl};
 /// An ACL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// Its text, variables replaced.
+    /// The text, with variables replaced.
     pub text: String,
-    /// What Hadoop reads of it.
+    /// The ACL as Hadoop reads it.
     pub acl: YarnAcl,
-    /// Whether it is written; else it is the default.
+    /// True when it is written; otherwise it is the default.
     pub set: bool,
-    /// Where.
+    /// The location of the text.
     pub place: Option<Place>,
     /// The file that it is written in, or could be.
     pub file: Option<usize>,
@@ -23,18 +23,18 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The ACL of a queue that has none: everyone for the root, else nobody.
+    /// Returns the ACL of a queue that has none: everyone for the root, else nobody.
     pub(super) fn default_of(is_root: bool) -> Self {
         let (text, acl) = if is_root { ("*", YarnAcl::everyone()) } else { (" ", YarnAcl::nobody()) };
         Self { text: text.to_owned(), acl, set: false, place: None, file: None, verbatim: false }
     }
 
-    /// A file does not say it, and the default is everyone.
+    /// Returns the default, everyone, for a file that does not set the ACL.
     pub(super) fn everyone_in(file: usize) -> Self {
         Self { file: Some(file), ..Self::default_of(true) }
     }
 
-    /// As an element of an XML file has it.
+    /// Reads an ACL from an element of an XML file.
     pub(super) fn element(file: usize, text: Text, reading: Reading) -> Self {
         let acl = YarnAcl::parse(&text.text, reading);
         Self {
@@ -47,10 +47,10 @@ impl Setting {
         }
     }
 
-    /// As a property has it.
+    /// Reads an ACL from a property.
     ///
     /// # Errors
-    /// When Hadoop refuses it.
+    /// Fails when Hadoop refuses it.
     pub(super) fn property(
         value: Value,
         reading: Reading,
@@ -74,7 +74,7 @@ impl Setting {
         Ok(Self { acl, set: true, place, file, verbatim: value.verbatim, text: value.text })
     }
 
-    /// Where a part of the text is written; all of it where that cannot be told.
+    /// Returns the location of a part of the text; the location of the whole text when that is not known.
     pub fn part(&self, part: Option<Span>) -> Option<Place> {
         let place = self.place?;
         let span = match part {

@@ -1,4 +1,4 @@
-//! What yarn-site.xml says of access: whether ACLs bind, and who administers the cluster.
+//! Reads the access settings of yarn-site.xml: the switch of ACLs, and the administrators of the cluster.
 
 use super::{Setting, Wanted};
 use crate::configuration::Configuration;
@@ -8,8 +8,9 @@ use yunikorn::application::codes as application_codes;
 use yunikorn::application::settings::{KEYS, YARN_ADMIN, YARN_ENABLE};
 use yunikorn::application::{Reading, Rules};
 
-/// Loads the file into the configuration, and says who administers the cluster; `None` without the file. Where the file does not say
-/// it, everyone does (`YarnConfiguration.DEFAULT_YARN_ADMIN_ACL`). An error is among the findings.
+/// Loads the file into the configuration, and returns the administrators of the cluster; `None` without the
+/// file. When the file does not set them, everyone is one (`YarnConfiguration.DEFAULT_YARN_ADMIN_ACL`). An
+/// error is among the findings.
 pub(super) fn read(
     wanted: Wanted<'_>,
     configuration: &mut Configuration,
@@ -31,7 +32,7 @@ pub(super) fn read(
     Setting::property(value, wanted.reading, findings).map(Some).map_err(|refusal| findings.push(*refusal))
 }
 
-/// What the settings do otherwise than they seem to.
+/// Reports settings that do not do what they seem to.
 fn tell_of_settings(
     configuration: &Configuration,
     reading: Reading,
@@ -52,7 +53,7 @@ fn tell_of_settings(
         values.iter().find(|(key, _)| diagnostic.message.contains(key)).map(|(_, value)| value.place)
     };
     for diagnostic in told {
-        // Of `yarn.admin.acl` what becomes of it is told when it is carried over, and the switch below.
+        // The translation reports on `yarn.admin.acl`, and the code below on the switch.
         let elsewhere = [application_codes::SWITCHED_OFF, application_codes::EVERYONE_ADMINISTERS];
         if elsewhere.contains(&diagnostic.code) || diagnostic.message.contains(YARN_ADMIN) {
             continue;
@@ -65,10 +66,12 @@ fn tell_of_settings(
     {
         let message = match configuration.get(YARN_ENABLE) {
             Some(_) => format!(
-                "`{YARN_ENABLE}` is off: everybody may do everything, but that the fair scheduler asks who may submit"
+                "`{YARN_ENABLE}` is off: everybody may do everything, but that the fair scheduler asks who \
+                 may submit"
             ),
             None => format!(
-                "`{YARN_ENABLE}` is not set, and off by default: everybody may do everything, but that the fair scheduler asks who may submit"
+                "`{YARN_ENABLE}` is not set, and off by default: everybody may do everything, but that the \
+                 fair scheduler asks who may submit"
             ),
         };
         let finding = Diagnostic::error(codes::SWITCHED_OFF, message)
@@ -80,5 +83,5 @@ fn tell_of_settings(
     }
 }
 
-/// `MapReduce`'s own, which decide nothing here.
+/// Settings of `MapReduce` itself, which decide nothing here.
 const LEGACY: [&str; 2] = ["mapreduce.cluster.acls.enabled", "mapreduce.cluster.administrators"];

@@ -1,4 +1,4 @@
-//! The clauses of each dialect, in the order in which its source asks them.
+//! Evaluates the clauses of each dialect, in the order of its source.
 
 use super::{Clause, List, Need, Question, Step, Verb};
 use crate::check::{self, Subject};
@@ -11,7 +11,7 @@ use yunikorn::application::{OwnRules, Reading, Rules, YarnAcl};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 
-/// One question, and what it is asked of.
+/// One question, with the tree and the identity it is about.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) tree: &'a Tree,
@@ -20,7 +20,7 @@ pub(super) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// The clauses up to the first that lets in.
+    /// The clauses up to the first that grants access.
     pub(super) fn steps(self, need: Need) -> Vec<Step> {
         let mut trace = Trace::default();
         match &self.question.application.rules {
@@ -32,7 +32,7 @@ impl<'a> Asked<'a> {
         trace.0
     }
 
-    /// What the application does not say is not asked.
+    /// Evaluates `YuniKorn`'s clauses. ACLs that the application does not set are skipped.
     fn yunikorn(self, need: Need, rules: &OwnRules, trace: &mut Trace) -> bool {
         let spark = rules.spark.as_ref();
         let own = |trace: &mut Trace, acl: &Written<Acl>, spark: Option<(&SparkRules, &SparkLists)>| {
@@ -52,7 +52,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The queue's administrators come last: `ClientRMService.checkAccess` asks them when `ApplicationACLsManager` has said no.
+    /// Evaluates Hadoop's clauses. The queue's administrators come last: `ClientRMService.checkAccess` checks
+    /// them when `ApplicationACLsManager` has denied.
     fn hadoop(self, need: Need, rules: &YarnRules, trace: &mut Trace) -> bool {
         let manager = |trace: &mut Trace, acl: &Written<YarnAcl>| {
             trace.ask(switch(YARN_ENABLE, rules.enabled))
@@ -64,7 +65,7 @@ impl<'a> Asked<'a> {
             Need::View => manager(trace, &rules.view) || trace.ask(self.administers()),
             Need::Logs => manager(trace, &rules.view),
             Need::Modify => manager(trace, &rules.modify) || trace.ask(self.administers()),
-            // Whoever administers the cluster may not submit for it (`accessToTargetQueueAllowed`).
+            // Administrators of the cluster may not submit because of that (`accessToTargetQueueAllowed`).
             Need::Target => self.target(trace, |trace, queue| {
                 trace.ask(switch(YARN_ENABLE, rules.enabled)) || trace.ask(self.submits(queue))
             }),
@@ -72,7 +73,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Who administers the cluster counts as administering every queue; who may modify may view.
+    /// Evaluates the handbook's clauses. An administrator of the cluster counts as administrator of every
+    /// queue; a user who may modify may view.
     fn cloudera(self, need: Need, rules: &YarnRules, trace: &mut Trace) -> bool {
         let cluster = |trace: &mut Trace| {
             trace.ask(switch(YARN_ENABLE, rules.enabled)) || trace.ask(self.administrators(&rules.admin))
@@ -117,7 +119,7 @@ impl<'a> Asked<'a> {
         trace.ask(listed(&lists.users, clause, users)) || trace.ask(listed(&lists.groups, clause, groups))
     }
 
-    /// Nobody is the owner of an application without one.
+    /// Evaluates the owner clause. An application without an owner is owned by nobody.
     fn owner(self) -> Step {
         let owner = &self.question.application.owner;
         Step {
@@ -152,7 +154,8 @@ impl<'a> Asked<'a> {
         Step { granted: decision.allowed(), clause: Clause::Queue(decision) }
     }
 
-    /// Nothing can be moved to a queue that there is not, whatever the ACLs say.
+    /// Evaluates the target of a move. Nothing can be moved to a queue that does not exist, whatever the ACLs
+    /// say.
     fn target(self, trace: &mut Trace, then: impl FnOnce(&mut Trace, &'a str) -> bool) -> bool {
         let Verb::Move(queue) = self.question.verb else { return false };
         match self.tree.locate(queue) {
@@ -164,7 +167,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The clauses asked so far.
+/// The clauses evaluated so far.
 #[derive(Default)]
 struct Trace(Vec<Step>);
 
@@ -176,7 +179,7 @@ impl Trace {
     }
 }
 
-/// A switch that is off lets everybody in.
+/// Evaluates a switch, which grants everybody access when it is off.
 fn switch(key: &'static str, enabled: bool) -> Step {
     Step { clause: Clause::Switch { key }, granted: !enabled }
 }

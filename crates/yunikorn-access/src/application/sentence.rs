@@ -4,7 +4,8 @@ use super::{Clause, Decision, List, Need, Requirement, Step};
 use crate::tree::Tree;
 use go_compat::diag::quoted;
 
-/// What lets in, or everything that does not; the application is `it`. The tree is the one that was asked.
+/// The clauses that grant access, or all those that do not; the application is `it`. The tree must be the one
+/// of the decision.
 pub fn sentence(tree: &Tree, decision: &Decision) -> String {
     match decision.unmet() {
         None => {
@@ -33,7 +34,7 @@ fn need(need: Need) -> &'static str {
     }
 }
 
-/// What a clause says. That ACLs are switched on is no reason for anything.
+/// Describes a clause. ACLs that are switched on are no reason for anything, so they are left out.
 fn clause(tree: &Tree, step: &Step) -> Option<String> {
     Some(match &step.clause {
         Clause::Switch { .. } if !step.granted => return None,
@@ -56,7 +57,7 @@ fn list(step: &Step) -> Option<&List> {
     }
 }
 
-/// The settings that do not name somebody, in one.
+/// The settings that do not name the user, in one phrase.
 fn unnamed(steps: &[Step]) -> Option<String> {
     let keys: Vec<&str> = steps.iter().filter_map(list).map(|list| list.key).collect();
     match keys.as_slice() {
@@ -67,7 +68,7 @@ fn unnamed(steps: &[Step]) -> Option<String> {
     }
 }
 
-/// What is said twice is said once.
+/// Joins the parts and drops repeated ones.
 fn joined(parts: impl Iterator<Item = String>) -> String {
     let mut parts: Vec<String> = parts.collect();
     parts.dedup();

@@ -6,7 +6,8 @@ use yunikorn::application::settings::{YARN_ADMIN, YARN_MODIFY, YARN_VIEW};
 use yunikorn::config::verdict;
 use yunikorn::right::Right;
 
-/// Otto runs applications below Engineering, which Ines administers; she also administers two queues beside it.
+/// Otto runs applications below Engineering, which Ines administers; she also administers two queues beside
+/// it.
 const QUEUES: &str = r#"
 partitions:
   - name: default
@@ -63,7 +64,7 @@ fn ask(tree: &Tree, application: &ApplicationAcl, verb: Verb<'_>, queue: &str, w
     decide(tree, Question { verb, application, queue }, &person(who))
 }
 
-/// The clause that lets in, or what is missing: short, for tables.
+/// The clause that grants access, or the unmet need: short, for tables.
 fn why(decision: &Decision) -> String {
     match (decision.unmet(), decision.requirements.last().and_then(Requirement::granted_by)) {
         (Some(unmet), _) => format!("no: {:?}", unmet.need),
@@ -121,19 +122,20 @@ fn moving_the_application_and_viewing_the_log_in_test() {
     }
 }
 
-/// Where the handbook and the source differ, each dialect follows its own.
+/// The handbook and the source differ here, and each dialect follows its own.
 #[test]
 fn the_dialects_of_yarn_differ_where_their_sources_do() {
     let modify = (YARN_MODIFY, "mike");
     let cases = [
-        // Who may modify may view, by the handbook.
+        // By the handbook, a user who may modify may view.
         (Verb::View, "mike", ["no: View", YARN_MODIFY]),
         (Verb::Logs, "mike", ["no: Logs", YARN_MODIFY]),
         (Verb::Modify, "mike", [YARN_MODIFY, YARN_MODIFY]),
-        // Logs are served by those who do not know the queues.
+        // The services that serve logs do not know the queues.
         (Verb::View, "ines", ["adminacl of root.engineering", "adminacl of root.engineering"]),
         (Verb::Logs, "ines", ["no: Logs", "adminacl of root.engineering"]),
-        // Who may modify an application may not move it by the handbook, without submitting to its queue.
+        // By the handbook, a user who may modify an application may not move it without submitting to its
+        // queue.
         (Verb::Move(WAREHOUSE), "mike warehouse", ["submitacl of root.warehouse", "no: Source"]),
         (Verb::Move("root.nowhere"), "bob", ["no: Target", "no: Target"]),
     ];
@@ -144,7 +146,7 @@ fn the_dialects_of_yarn_differ_where_their_sources_do() {
             assert_eq!(why(&decision), expected, "{dialect} {verb:?} {who}");
         }
     }
-    // By the source, only the switch lets in here; the handbook's clusters have it on.
+    // By the source, only the switch grants access here; the handbook's clusters have it on.
     assert_eq!(
         why(&ask(tree(), &application(Dialect::YarnHadoop, &[]), Verb::Kill, BETA, "x")),
         "yarn.acl.enable is off"
@@ -199,7 +201,7 @@ fn spark_asks_its_lists() {
         (Verb::Kill, "x admins", "spark.admin.acls.groups"),
         (Verb::Logs, "x viewers", "spark.ui.view.acls.groups"),
         (Verb::Modify, "vera", "no: Modify"),
-        // The page to kill on must be viewed.
+        // The page with the kill button must be viewed.
         (Verb::Modify, "mike", "spark.modify.acls"),
         (Verb::Kill, "mike", "no: View"),
         (Verb::Kill, "mona", "spark.modify.acls"),
@@ -234,7 +236,7 @@ fn a_queue_that_there_is_not_lets_nobody_in() {
             assert!(!ask(tree(), &application, Verb::Kill, queue, "ann").allowed(), "{dialect} {queue}");
             assert!(ask(tree(), &application, Verb::Kill, queue, "otto").allowed(), "{dialect} {queue}");
         }
-        // One that was made below a queue there is has the administrators of that.
+        // A queue that was made below an existing one has the administrators of that one.
         assert!(ask(tree(), &application, Verb::Kill, "root.engineering.otto", "ines").allowed());
     }
 }
@@ -257,7 +259,8 @@ fn a_denial_tells_what_would_help_the_smallest_change_first() {
         remedy::remedies(tree(), &decision).iter().map(ToString::to_string).collect()
     };
     let kill = remedies(Dialect::YarnHadoop, &[ON, BOB], Verb::Kill, "ann");
-    let first = "name the user or one of the groups in mapreduce.job.acl-modify-job, which is set when the application is submitted";
+    let first = "name the user or one of the groups in mapreduce.job.acl-modify-job, which is set when the \
+        application is submitted";
     let last = "name the user or one of the groups in yarn.admin.acl, which counts for all applications";
     let queues = in_queue(Right::Admin, BETA);
     assert!(!queues.is_empty());
@@ -285,20 +288,28 @@ fn a_decision_is_one_sentence() {
     assert_eq!(say(hadoop, &[ON, BOB], Verb::Kill, "bob"), "yarn.admin.acl names user bob");
     assert_eq!(
         say(hadoop, &[ON, BOB], Verb::Logs, "ann"),
-        "user ann may not read its logs: otto owns it; neither yarn.admin.acl nor mapreduce.job.acl-view-job names the user or \
+        "user ann may not read its logs: otto owns it; neither yarn.admin.acl nor mapreduce.job.acl-view-job \
+         names the user or \
          a group"
     );
     let moving = say(Dialect::YarnCloudera, &[ON, BOB], Verb::Move("root.x"), "bob");
     assert_eq!(moving, "user bob may not put it into the other queue: there is no queue `root.x`");
     let spark = say(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Kill, "ann");
-    assert!(spark.ends_with("none of spark.admin.acls, spark.admin.acls.groups, spark.ui.view.acls, spark.ui.view.acls.groups names the user or a group"), "{spark}");
+    assert!(
+        spark.ends_with(
+            "none of spark.admin.acls, spark.admin.acls.groups, spark.ui.view.acls, \
+        spark.ui.view.acls.groups names the user or a group"
+        ),
+        "{spark}"
+    );
     assert_eq!(
         say(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Move(WAREHOUSE), "ann"),
         "spark moves no application from queue to queue"
     );
     assert_eq!(
         say(Dialect::YuniKorn, &[], Verb::Move(WAREHOUSE), "ines"),
-        "user ines may administer root.engineering; user ines may administer root.warehouse, and so may submit"
+        "user ines may administer root.engineering; user ines may administer root.warehouse, and so may \
+         submit"
     );
 }
 
@@ -314,7 +325,7 @@ fn what_decided_is_one_word_of_a_few() {
         (YarnHadoop, &[ON, BOB], Verb::Move(WAREHOUSE), BETA, "otto warehouse", "submitacl"),
         (YuniKorn, &[], Verb::Kill, BETA, "ann", "acl"),
         (YarnHadoop, &[ON, BOB], Verb::Logs, BETA, "ann", "acl"),
-        // The queue that it is said to be in, and the one that it is to be moved to.
+        // The queue that the application is said to be in, and the one that it is to be moved to.
         (YuniKorn, &[], Verb::Kill, "production", "ann", "no_queue"),
         (YuniKorn, &[], Verb::Move("root.x"), BETA, "otto", "no_queue"),
         (Spark, &[("spark.acls.enable", "true")], Verb::Move(BETA), BETA, "otto", "impossible"),
@@ -357,7 +368,7 @@ proptest! {
         }
     }
 
-    /// The trace ends where the answer is found, and remedies are for denials only.
+    /// The trace ends where the answer is decided, and remedies are for denials only.
     #[test]
     fn the_trace_is_the_answer(application in any_application(), who in "(otto|ines|a|b) [abc]") {
         for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(WAREHOUSE)] {
@@ -372,10 +383,11 @@ proptest! {
         }
     }
 
-    /// The handbook lets in whom the source lets in to view and to modify: its list of clauses is the longer one.
+    /// The handbook grants access to all to whom the source grants viewing and modifying: its list of clauses
+    /// is the longer one.
     #[test]
     fn the_handbook_is_the_wider_one(settings in any_settings(&[YARN_VIEW, YARN_MODIFY, YARN_ADMIN]), who in "[ab]") {
-        // Not with a second blank, behind which the handbook reads nothing.
+        // Not with a second space, after which the handbook reads nothing.
         prop_assume!(settings.iter().all(|(_, text)| text.matches(' ').count() < 2));
         let read = |dialect| {
             let settings = settings.iter().map(|(key, value)| (*key, value.as_str())).chain([ON]);

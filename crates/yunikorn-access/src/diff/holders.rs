@@ -1,4 +1,4 @@
-//! Who holds a right where, by the entries of one tree's ACLs.
+//! Collects the holders of a right and the queues on which they hold it, by the entries of one tree's ACLs.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,14 +13,14 @@ use yunikorn::right::Right;
 /// The queues on which each entry grants a right.
 #[derive(Debug, Default)]
 pub(super) struct Holders<'t> {
-    /// Those on which the wildcard does.
+    /// Those on which the wildcard grants it.
     pub(super) everyone: QueueSet,
-    /// Those on which a name does.
+    /// Those on which a name is granted it.
     pub(super) named: HashMap<Match<'t>, QueueSet>,
 }
 
 impl<'t> Holders<'t> {
-    /// By the entries of the queues that `counts` holds of.
+    /// Collects the entries of the queues for which `counts` returns true.
     pub(super) fn of(tree: &'t Tree, shape: &Shape, right: Right, counts: impl Fn(&Node) -> bool) -> Self {
         let mut reached: HashMap<Match<'t>, Vec<Range<u32>>> = HashMap::new();
         for (_, node) in tree.queues().filter(|(_, node)| counts(node)) {

@@ -1,4 +1,4 @@
-//! Differences in one line, for people who are about to make them.
+//! Describes differences in one line, for people who are about to make them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -9,18 +9,18 @@ use crate::submission::PARTITION;
 use go_compat::diag::plural;
 use yunikorn::right::Right;
 
-/// Most clauses, and most names in one.
+/// The most clauses, and the most names in one, that are shown.
 const SHOWN: usize = 6;
 
-/// Who gains, and who loses, which rights on which queues.
+/// The rights that are gained and lost: by queues and direction, each subject with its rights.
 type Clauses = BTreeMap<(Direction, String), BTreeMap<Subject, BTreeSet<&'static str>>>;
 
-/// E.g. `grants submit on root.prod and 14 queues below to group devs; nobody loses access`. What queues grant that come counts, and what
-/// those that go did.
+/// E.g. `grants submit on root.prod and 14 queues below to group devs; nobody loses access`. The grants of
+/// added and removed queues count, too.
 pub fn impact(partitions: &[PartitionDiff]) -> String {
     let mut clauses = Clauses::new();
     let (mut added, mut removed) = (0_usize, 0_usize);
-    // The one partition that most clusters have needs no name.
+    // The one partition that most clusters have is not named.
     let named = !matches!(partitions, [one] if one.partition.eq_ignore_ascii_case(PARTITION));
     for PartitionDiff { partition, diff, .. } in partitions {
         let within = if named { format!(" of partition {partition}") } else { String::new() };
@@ -57,14 +57,14 @@ fn collect(clauses: &mut Clauses, diff: &Diff, within: &str) {
         let place = format!("{}{more}{within}", shown.join(", "));
         let rights = clauses.entry((*direction, place)).or_default().entry(subject.clone()).or_default();
         rights.insert(match right {
-            // In this order they are read.
+            // The names sort in the order in which they are read.
             Right::Admin => "admin",
             Right::Submit => "submit",
         });
     }
 }
 
-/// Subjects with the same rights on the same queues share a clause.
+/// Builds the sentences. Subjects with the same rights on the same queues share a clause.
 fn sentences(clauses: &Clauses) -> Vec<String> {
     let mut sentences = Vec::new();
     for ((direction, place), subjects) in clauses {

@@ -1,9 +1,11 @@
-//! What changes for whom between two configurations: who gains and who loses what, on which queues, inherited access included.
+//! Finds the access that changes between two configurations: who gains and who loses which right on which
+//! queues, inherited access included.
 //!
-//! It is told for each name that an ACL of either has, and for everyone: a user without its groups, a group without its members. Who
-//! keeps access by another entry neither gains nor loses. When everyone gains or loses, that is said once, with the names for whom
-//! nothing changes by it, and not again for names that gain or lose nothing more. Queues that only one of the two has are apart: what is said of them is what their own ACLs grant beyond those
-//! above. A queue that was renamed is one that went and one that came.
+//! It is reported for each name in an ACL of either, and for everyone: a user without its groups, a group
+//! without its members. A subject that keeps access by another entry neither gains nor loses. When everyone
+//! gains or loses, that is reported once, with the names for whom nothing changes by it, and not again for
+//! names that gain or lose nothing more. Queues that only one of the two has are separate: for them, the diff
+//! reports what their own ACLs grant beyond those above. A renamed queue counts as one removed and one added.
 //!
 //! `diff(a, b)` is the mirror of `diff(b, a)`, and `diff(a, a)` is empty.
 
@@ -31,45 +33,47 @@ use yunikorn::right::Right;
 /// All differences between two trees.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Diff {
-    /// The queues that both have, and what changes on them.
+    /// The queues that both have, and the changes on them.
     pub kept: Section,
-    /// The queues that only the new one has, and what is gained by them.
+    /// The queues that only the new one has, and the access that is gained by them.
     pub added: Section,
-    /// The queues that only the old one has, and what is lost with them.
+    /// The queues that only the old one has, and the access that is lost with them.
     pub removed: Section,
-    /// Queues that were leaves and are parents: whoever may submit to them, no application can run in them any more.
+    /// Queues that were leaves and are now parents: whoever may submit to them, no application can run in
+    /// them any more.
     pub now_parents: Vec<QueuePath>,
-    /// Queues that were parents and are leaves.
+    /// Queues that were parents and are now leaves.
     pub now_leaves: Vec<QueuePath>,
 }
 
-/// Some queues, and what changes on them.
+/// Some queues, and the changes on them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Section {
     /// The queues; the sets in `changes` are of their numbers.
     pub queues: Shape,
-    /// What changes, gains first; then by who, everyone first; then by the right.
+    /// The changes, gains first; then by subject, everyone first; then by the right.
     pub changes: Vec<Change>,
 }
 
-/// One who gains or loses one right.
+/// A subject that gains or loses one right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Which.
+    /// The direction of the change.
     pub direction: Direction,
-    /// Who.
+    /// The subject that gains or loses.
     pub subject: Subject,
-    /// What.
+    /// The right that is gained or lost.
     pub right: Right,
-    /// On which queues.
+    /// The queues on which it changes.
     pub queues: QueueSet,
-    /// The same in few words, each with the entry that makes the difference.
+    /// The same queues as extents, each with the entry that makes the difference.
     pub extents: Vec<Reached>,
-    /// When everyone gains: the names that had it before; when everyone loses: those that keep it. Each on some of the queues.
+    /// When everyone gains: the names that had it before; when everyone loses: those that keep it. Each on
+    /// some of the queues.
     pub unchanged: BTreeMap<Subject, QueueSet>,
 }
 
-/// Gained or lost.
+/// The direction of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// Access is wider than before.
@@ -78,18 +82,19 @@ pub enum Direction {
     Loses,
 }
 
-/// Queues on which something changes by one entry.
+/// Queues on which access changes by one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reached {
-    /// The queues.
+    /// The queues of one extent.
     pub extent: Extent,
-    /// The ACL of the queue at the top that has the entry: in the new tree when it is a gain, in the old one when it is a loss.
+    /// The ACL of the queue at the top that has the entry: in the new tree when it is a gain, in the old one
+    /// when it is a loss.
     pub acl: Right,
     /// The entry, with where it is written.
     pub by: Entry,
 }
 
-/// What changes from one tree to another of the same partition.
+/// The changes from one tree to another of the same partition.
 pub fn diff(old: &Tree, new: &Tree) -> Diff {
     let paths =
         |tree: &Tree| tree.queues().map(|(_, node)| node.path.clone()).collect::<BTreeSet<QueuePath>>();
@@ -103,7 +108,8 @@ pub fn diff(old: &Tree, new: &Tree) -> Diff {
     };
     for right in Right::ALL {
         let kept = &diff.kept.queues;
-        // An entry of a queue that is not kept is of no consequence to one that is: all above those are kept as well.
+        // An entry of an added or removed queue does not affect one that both trees have, because all queues
+        // above that one are in both as well.
         let changes = Compared {
             old: Holders::of(old, kept, right, |_| true),
             new: Holders::of(new, kept, right, |_| true),
@@ -126,7 +132,7 @@ pub fn diff(old: &Tree, new: &Tree) -> Diff {
 }
 
 impl Diff {
-    /// Whether nothing is different.
+    /// Returns whether nothing is different.
     pub fn is_empty(&self) -> bool {
         self.kept.changes.is_empty()
             && self.added.queues.all().is_empty()
@@ -135,13 +141,14 @@ impl Diff {
             && self.now_leaves.is_empty()
     }
 
-    /// Whether anyone may do more than before, also on a queue that is new.
+    /// Returns whether anyone may do more than before, also on a queue that is new.
     pub fn widens(&self) -> bool {
         let mut changes = self.kept.changes.iter().chain(&self.added.changes);
         changes.any(|change| change.direction == Direction::Gains)
     }
 
-    /// What changes for one subject on one queue that both trees have. `None` when nothing does, or there is no such queue.
+    /// The change for one subject on one queue that both trees have. `None` when nothing changes, or there is
+    /// no such queue.
     pub fn of(&self, right: Right, queue: &QueuePath, subject: &Subject) -> Option<Direction> {
         let queue = self.kept.queues.find(queue)?;
         let here = |change: &&Change| {
@@ -163,7 +170,7 @@ fn turned(leaves: &Tree, parents: &Tree) -> Vec<QueuePath> {
     leaves.map(|(_, node)| node.path.clone()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Who holds a right before and after.
+/// The holders of a right before and after.
 struct Compared<'t> {
     old: Holders<'t>,
     new: Holders<'t>,
@@ -205,14 +212,15 @@ impl Change {
     }
 }
 
-/// One who holds a right in one of two trees and not in the other.
+/// A subject that holds a right in one of two trees and not in the other.
 struct Found<'t> {
     subject: Match<'t>,
     pieces: Vec<(Extent, QueueSet)>,
     unchanged: BTreeMap<Subject, QueueSet>,
 }
 
-/// Who holds a right in `to` and not in `from`, where, and for everyone the names that hold it in `from`.
+/// The subjects that hold a right in `to` and not in `from`, with the queues, and for everyone the names that
+/// hold it in `from`.
 fn found<'t>(shape: &Shape, from: &Holders<'t>, to: &Holders<'t>) -> Vec<Found<'t>> {
     let everyone = to.everyone.minus(&from.everyone);
     let named = to.named.iter().filter_map(|(name, queues)| {
@@ -231,7 +239,7 @@ fn found<'t>(shape: &Shape, from: &Holders<'t>, to: &Holders<'t>) -> Vec<Found<'
     found
 }
 
-/// The entry at the top of each extent: were it further up, the queue above would have changed as well.
+/// The entry at the top of each extent: if it were further up, the queue above would have changed as well.
 fn reached(tree: &Tree, right: Right, subject: Match<'_>, pieces: Vec<(Extent, QueueSet)>) -> Vec<Reached> {
     let with_entry = |(extent, _): (Extent, QueueSet)| {
         let node = tree.find(&extent.queue).and_then(|id| tree.node(id));

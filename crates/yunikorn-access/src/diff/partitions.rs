@@ -5,39 +5,40 @@ use crate::tree::Tree;
 use go_compat::yaml::decode::{Spanned, items};
 use yunikorn::config::schema::{Filter, PlacementRule};
 
-/// What is different in one partition.
+/// The differences in one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionDiff {
     /// Its name.
     pub partition: String,
-    /// Which of the two has it.
+    /// The configurations that have it.
     pub presence: Presence,
-    /// What changes. In a partition that only one has, all queues are added or removed.
+    /// The changes. In a partition that only one has, all queues are added or removed.
     pub diff: Diff,
-    /// Whether the placement rules differ: then applications may go to other queues, which changes what the same access is worth.
+    /// True if the placement rules differ. Then applications may go to other queues, where the same access
+    /// has another effect.
     pub placement_differs: bool,
 }
 
-/// Which of two configurations has something.
+/// The configurations, of two, that have something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Presence {
-    /// Both.
+    /// Both have it.
     Kept,
-    /// The new one only.
+    /// Only the new one has it.
     Added,
-    /// The old one only.
+    /// Only the old one has it.
     Removed,
 }
 
 impl PartitionDiff {
-    /// Whether nothing is different.
+    /// Returns whether nothing is different.
     pub fn is_empty(&self) -> bool {
         self.presence == Presence::Kept && !self.placement_differs && self.diff.is_empty()
     }
 }
 
-/// What changes from one configuration to another: first the partitions that the new one has, in its order. Names are matched without
-/// case. Partitions in which nothing is different are left out.
+/// The changes from one configuration to another: first the partitions that the new one has, in its order.
+/// Names are matched without case. Partitions in which nothing is different are left out.
 pub fn between(old: &[Tree], new: &[Tree]) -> Vec<PartitionDiff> {
     let same = |left: &Tree, right: &Tree| left.partition().eq_ignore_ascii_case(right.partition());
     let of_new = new.iter().map(|new| match old.iter().find(|old| same(old, new)) {
@@ -58,7 +59,7 @@ fn alone(tree: &Tree, presence: Presence, diff: Diff) -> PartitionDiff {
     PartitionDiff { partition: tree.partition().to_owned(), presence, diff, placement_differs: false }
 }
 
-/// Whether the rules say the same, wherever they stand.
+/// Returns whether the rules are the same, whatever their positions in the text.
 fn same_rules(left: &[PlacementRule], right: &[PlacementRule]) -> bool {
     left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same_rule(left, right))
 }

@@ -1,4 +1,4 @@
-//! Queues of more than one tree in one order, and sets of them in few words.
+//! Numbers queues of more than one tree in one order, and describes sets of them in few words.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -6,12 +6,12 @@ use std::ops::Range;
 use crate::reach::QueueSet;
 use yunikorn::queue::{QueuePath, RECOVERY};
 
-/// Queues in pre-order, each before those below it and children by name: an order that does not depend on the text they come from. Not
-/// every queue that is above one of them need be here.
+/// Queues in pre-order, each before those below it and children by name: an order that does not depend on the
+/// text they come from. A queue above one of them may be missing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shape {
     paths: Vec<QueuePath>,
-    /// For each the number behind the last queue below it.
+    /// For each queue, the number after the last queue below it.
     ends: Vec<u32>,
     recovery: Range<u32>,
 }
@@ -21,9 +21,9 @@ pub struct Shape {
 pub struct Extent {
     /// The queue at the top, which belongs to the set.
     pub queue: QueuePath,
-    /// How many queues below it belong to the set, too.
+    /// The number of queues below it that belong to the set, too.
     pub below: usize,
-    /// The queues below it that do not: each stands for all below it.
+    /// The queues below it that do not belong to the set: each stands for all below it.
     pub except: Vec<QueuePath>,
 }
 
@@ -39,7 +39,7 @@ impl Shape {
         shape
     }
 
-    /// The queue, if it is here, and all below it.
+    /// The queue, if it is in the shape, and all below it.
     pub(super) fn below(&self, path: &QueuePath) -> Range<u32> {
         let start = self.paths.partition_point(|other| other.parts().lt(path.parts()));
         let behind = self.paths.get(start..).unwrap_or_default();
@@ -67,12 +67,12 @@ impl Shape {
         set.iter().filter_map(|queue| self.path(queue))
     }
 
-    /// All of them.
+    /// The set of all queues.
     pub fn all(&self) -> QueueSet {
         QueueSet::from(0..number(self.paths.len()))
     }
 
-    /// A set in few words: every queue of it is in exactly one extent.
+    /// The set as extents: every queue of it is in exactly one.
     pub fn extents(&self, set: &QueueSet) -> Vec<Extent> {
         self.pieces(set).into_iter().map(|(extent, _)| extent).collect()
     }
@@ -80,7 +80,7 @@ impl Shape {
     /// As [`Shape::extents`], each with its part of the set.
     pub(super) fn pieces(&self, set: &QueueSet) -> Vec<(Extent, QueueSet)> {
         let mut pieces = Vec::new();
-        // What an extent leaves out may have queues of the set below it again.
+        // Queues that an extent leaves out may have queues of the set below them again.
         let mut left: VecDeque<QueueSet> = VecDeque::from([set.clone()]);
         while let Some(set) = left.pop_front() {
             let mut from = 0;
@@ -95,7 +95,7 @@ impl Shape {
         pieces.into_iter().map(|(_, piece)| piece).collect()
     }
 
-    /// The piece from `top` on down, and what of the set is below queues that are not of it.
+    /// The piece from `top` on down, and the part of the set that is below queues outside of the piece.
     fn piece(&self, set: &QueueSet, top: u32) -> ((Extent, QueueSet), Option<QueueSet>) {
         let end = self.end(top);
         let holes = QueueSet::from(top..end).minus(set);

@@ -5,7 +5,7 @@ use crate::check::decide;
 use crate::testing::{Queue, any_tree, each_tree, tree};
 use proptest::prelude::*;
 
-/// What changes in one line each: `+ user sue submit: root.a +2 but root.a.x`.
+/// The changes in one line each: `+ user sue submit: root.a +2 but root.a.x`.
 fn told(section: &Section) -> Vec<String> {
     let name = |subject: &Subject| match subject {
         Subject::Everyone => "everyone".to_owned(),
@@ -74,15 +74,13 @@ fn everyone_is_said_once_with_those_for_whom_nothing_changes() {
         tree(&[("root", "", ""), ("root.a", "sue", ""), ("root.a.x", "bob", ""), ("root.a.y", "*", "")]);
     assert_eq!(
         told(&diff(&open, &closed).kept),
-        [
-            "- everyone submit: root.a +1 but root.a.y; not user bob on root.a.x; not user sue on root.a +1 but root.a.y"
-        ]
+        ["- everyone submit: root.a +1 but root.a.y; not user bob on root.a.x; not user sue on root.a +1 \
+             but root.a.y"]
     );
     assert_eq!(
         told(&diff(&closed, &open).kept),
-        [
-            "+ everyone submit: root.a +1 but root.a.y; not user bob on root.a.x; not user sue on root.a +1 but root.a.y"
-        ]
+        ["+ everyone submit: root.a +1 but root.a.y; not user bob on root.a.x; not user sue on root.a +1 \
+             but root.a.y"]
     );
 }
 
@@ -95,7 +93,7 @@ fn who_keeps_access_by_another_entry_neither_gains_nor_loses() {
         (&[("root", "sue", "sue"), ("root.a", "", "")], &[("root", "", "sue"), ("root.a", "", "")]),
         // The queue above.
         (&[("root", "sue", ""), ("root.a", "sue", "")], &[("root", "sue", ""), ("root.a", "", "")]),
-        // Nothing above the recovery queue matters to it.
+        // Nothing above the recovery queue affects it.
         (
             &[("root", "*", ""), ("root.@recovery@", "sue", "")],
             &[("root", "*", ""), ("root.@recovery@", "", "")],
@@ -164,11 +162,13 @@ fn partitions_that_come_or_go_are_told_whole() {
 fn other_placement_rules_are_told_wherever_they_stand() {
     let with = |rules: &str, before: &str| {
         let text = format!(
-            "{before}partitions:\n- name: default\n  placementrules: {rules}\n  queues: [{{name: root, queues: [{{name: a, parent: true}}, {{name: b, parent: true}}]}}]\n"
+            "{before}partitions:\n- name: default\n  placementrules: {rules}\n  queues: [{{name: root, \
+             queues: [{{name: a, parent: true}}, {{name: b, parent: true}}]}}]\n"
         );
         crate::testing::parsed(&text)
     };
-    let rules = "[{name: user, create: true, parent: {name: fixed, value: a}, filter: {type: allow, users: [sue, bob]}}]";
+    let rules = "[{name: user, create: true, parent: {name: fixed, value: a}, filter: {type: allow, users: \
+        [sue, bob]}}]";
     let old = with(rules, "");
     assert!(between(std::slice::from_ref(&old), &[with(rules, "# moved\n")]).is_empty());
     for other in [
@@ -233,14 +233,17 @@ fn the_line_says_what_queues_grant_that_come_and_go() {
 fn the_line_says_which_partition_where_not_only_the_default_one_differs() {
     let trees = |default: &str, gpu: &str| -> Vec<Tree> {
         let text = format!(
-            "partitions: [{{name: default, queues: [{{name: root, queues: [{{name: a, submitacl: '{default}'}}]}}]}}, {{name: gpu, queues: [{{name: root, queues: [{{name: b, submitacl: '{gpu}'}}]}}]}}]"
+            "partitions: [{{name: default, queues: [{{name: root, queues: [{{name: a, submitacl: \
+             '{default}'}}]}}]}}, {{name: gpu, queues: [{{name: root, queues: [{{name: b, submitacl: \
+             '{gpu}'}}]}}]}}]"
         );
         let config = yunikorn::config::verdict(&text, &[]).config.expect(&text);
         config.partitions.iter().map(|partition| Tree::of(partition).expect("active")).collect()
     };
     assert_eq!(
         impact(&between(&trees("ann", "bob"), &trees("ann,sue", " "))),
-        "grants submit on root.a of partition default to user sue; takes submit on root.b of partition gpu from user bob"
+        "grants submit on root.a of partition default to user sue; takes submit on root.b of partition gpu \
+         from user bob"
     );
     assert_eq!(
         impact(&between(&trees("ann", "bob"), &trees("ann", "bob,sue"))),
@@ -248,7 +251,8 @@ fn the_line_says_which_partition_where_not_only_the_default_one_differs() {
     );
     assert_eq!(
         impact(&between(&trees("ann", "bob"), &trees("ann", "bob")[..1])),
-        "takes submit on root.b of partition gpu from user bob; nobody gains access; 2 queues gone in partition gpu"
+        "takes submit on root.b of partition gpu from user bob; nobody gains access; 2 queues gone in \
+         partition gpu"
     );
 }
 
@@ -267,19 +271,23 @@ fn the_line_counts_what_is_too_much_for_it() {
     let only_first = |number: usize, acl: String| if number == 0 { acl } else { String::new() };
     assert_eq!(
         with(&|number| only_first(number, names[..6].join(","))),
-        "grants submit on root.q0 to user u0, user u1, user u2, user u3, user u4, user u5; nobody loses access"
+        "grants submit on root.q0 to user u0, user u1, user u2, user u3, user u4, user u5; nobody loses \
+         access"
     );
     assert_eq!(
         with(&|number| only_first(number, names.join(","))),
-        "grants submit on root.q0 to user u0, user u1, user u2, user u3, user u4, user u5 and 2 more; nobody loses access"
+        "grants submit on root.q0 to user u0, user u1, user u2, user u3, user u4, user u5 and 2 more; nobody \
+         loses access"
     );
     assert_eq!(
         with(&|_| "sue".to_owned()),
-        "grants submit on root.q0, root.q1, root.q2, root.q3, root.q4, root.q5, and 2 more subtrees to user sue; nobody loses access"
+        "grants submit on root.q0, root.q1, root.q2, root.q3, root.q4, root.q5, and 2 more subtrees to user \
+         sue; nobody loses access"
     );
     assert_eq!(
         with(&|number| if number < 7 { "sue".to_owned() } else { String::new() }),
-        "grants submit on root.q0, root.q1, root.q2, root.q3, root.q4, root.q5, and 1 more subtree to user sue; nobody loses access"
+        "grants submit on root.q0, root.q1, root.q2, root.q3, root.q4, root.q5, and 1 more subtree to user \
+         sue; nobody loses access"
     );
     let one_more = with(&|number| if number < 7 { names[number].clone() } else { String::new() });
     assert!(one_more.ends_with("; and 1 more change; nobody loses access"), "{one_more}");
@@ -291,7 +299,7 @@ fn the_line_counts_what_is_too_much_for_it() {
     );
 }
 
-/// The difference the other way, as it must be.
+/// The expected difference in the other direction.
 fn mirrored(diff: &Diff) -> Diff {
     let section = |section: &Section| {
         let mut section = section.clone();
@@ -313,7 +321,7 @@ fn mirrored(diff: &Diff) -> Diff {
     }
 }
 
-/// Those whom random trees name, and one whom they do not.
+/// The subjects that random trees name, and one that they do not.
 fn subjects() -> Vec<Subject> {
     let names = ["u", "v", "g", "h", "w"].map(str::to_owned);
     let both = names.iter().flat_map(|name| [Subject::User(name.clone()), Subject::Group(name.clone())]);
@@ -322,7 +330,7 @@ fn subjects() -> Vec<Subject> {
 
 type Decisions = BTreeMap<(QueuePath, Right, Subject), bool>;
 
-/// For each queue, right and subject what is decided.
+/// The decision for each queue, right and subject.
 fn decisions(tree: &Tree) -> Decisions {
     let queues = tree.queues().flat_map(|(_, node)| Right::ALL.map(|right| (node.path.clone(), right)));
     let asked =
@@ -335,7 +343,7 @@ fn decisions(tree: &Tree) -> Decisions {
         .collect()
 }
 
-/// That the difference says of each subject on each queue what the two decisions say.
+/// Checks that the difference agrees with the decisions on both trees, for each subject on each queue.
 fn holds(old: (&Tree, &Decisions), new: (&Tree, &Decisions)) -> Result<(), String> {
     let diff = diff(old.0, new.0);
     for (asked, before) in old.1 {

@@ -1,13 +1,14 @@
-//! What access is meant to be, checked against what it is.
+//! Compares the access that is meant with the access that is granted.
 //!
-//! Expectations grant nothing. They are questions with their answers: who may do what on which queues, who may not, and where applications
-//! run. So a change that takes away what somebody relies on, or opens what is to stay closed, is seen before it does so.
+//! Expectations grant nothing. They are questions with their answers: who may do what on which queues, who
+//! may not, and where applications run. So a change that takes away needed access, or opens what has to stay
+//! closed, is noticed before it takes effect.
 //!
-//! Judged is by the configuration alone. Queues that placement rules have made at run time are not among it; they have no ACLs of their own, so a right on
-//! them is that of the nearest configured queue above.
+//! The decision is made by the configuration alone. Queues that placement rules have made at run time are not
+//! in it; they have no ACLs of their own, so a right on them is that of the nearest configured queue above.
 //!
-//! * [`mod@run`]: the checks, each with what came of it.
-//! * [`reason`]: why one is not as expected.
+//! * [`mod@run`]: the checks, each with its result.
+//! * [`reason`]: the reason why one fails.
 //! * [`words`]: checks for people.
 
 pub mod reason;
@@ -23,7 +24,8 @@ use super::placement::Workload;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 
-/// Most checks of one set of expectations. At this number an answer takes about as long as reading the configuration.
+/// The most checks of one set of expectations. At this number an answer takes about as long as reading the
+/// configuration.
 pub const MAX_CHECKS: usize = 10_000;
 
 /// Everything that is expected of one partition.
@@ -31,69 +33,69 @@ pub const MAX_CHECKS: usize = 10_000;
 pub struct Expectations {
     /// The partition, matched without case.
     pub partition: String,
-    /// What is expected.
+    /// The expected cases.
     pub cases: Vec<Case>,
 }
 
-/// What is expected of some subjects.
+/// The expectations for some subjects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Case {
-    /// For people; may be empty.
+    /// A name for people; may be empty.
     pub name: String,
-    /// Who. Without groups, they are resolved.
+    /// The subjects. Missing groups are resolved.
     pub subjects: Vec<Identity>,
-    /// What they may do.
+    /// The rights that they must have.
     pub allow: Queues,
-    /// What they may not do.
+    /// The rights that they must not have.
     pub deny: Queues,
-    /// Where their applications run.
+    /// The queues in which their applications must run.
     pub placements: Vec<Placing>,
-    /// Whether queues are meant that the configuration does not have.
+    /// True if queues may be named that the configuration does not have.
     pub dynamic: bool,
 }
 
 /// Queues by right, by full path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Queues {
-    /// To submit to.
+    /// Queues to submit to.
     pub submit: Vec<String>,
-    /// To administer.
+    /// Queues to administer.
     pub administer: Vec<String>,
 }
 
-/// A workload, and what is to become of it.
+/// A workload, and its expected queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placing {
     /// The pod and its namespace.
     pub workload: Workload,
-    /// Where it is to run.
+    /// The expected queue.
     pub expected: Place,
 }
 
-/// Where an application is to run.
+/// The place where an application must run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// In this queue, matched without case.
     In(String),
-    /// Nowhere: it is rejected.
+    /// In no queue, because it is rejected.
     Nowhere,
 }
 
 impl Expectations {
-    /// How many checks they make.
+    /// Returns the number of checks in all cases.
     pub fn size(&self) -> usize {
         self.cases.iter().fold(0, |sum, case| sum.saturating_add(case.size()))
     }
 }
 
 impl Case {
-    /// How many checks it makes.
+    /// Returns the number of checks in the case.
     pub fn size(&self) -> usize {
         let rights = self.rights().count();
         self.subjects.len().saturating_mul(rights.saturating_add(self.placements.len()))
     }
 
-    /// Each right on each queue, and whether it is to be allowed.
+    /// Each right on each queue, and whether it must be allowed.
     pub fn rights(&self) -> impl Iterator<Item = (Right, &str, bool)> {
         [(&self.allow, true), (&self.deny, false)].into_iter().flat_map(|(queues, allowed)| {
             let submit = queues.submit.iter().map(move |queue| (Right::Submit, queue.as_str(), allowed));

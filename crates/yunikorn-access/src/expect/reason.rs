@@ -1,23 +1,24 @@
-//! Why something is not as expected, said when somebody asks.
+//! The reason why a check fails, computed when it is first read.
 //!
-//! Of ten thousand checks that fail a status lists a few, and to look for the queue that was perhaps meant takes a look at every queue.
+//! A status lists only a few of perhaps ten thousand failed checks, and finding the queue that was perhaps
+//! meant compares every queue.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 type Say = Box<dyn FnOnce() -> String + Send>;
 
-/// A text that is made when it is first read.
+/// A text that is computed when it is first read.
 #[derive(Clone)]
 pub struct Reason(Arc<LazyLock<String, Say>>);
 
 impl Reason {
-    /// What is still to be said.
+    /// Takes a text to compute later.
     pub(super) fn later(say: impl FnOnce() -> String + Send + 'static) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(say))))
     }
 
-    /// What is said.
+    /// The text, computed now if it was not before.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! The checks, each with what came of it.
+//! Runs the checks and collects the results.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -14,73 +14,74 @@ use yunikorn::queue::{QueuePath, nearest};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 
-/// What expectations are judged by.
+/// The context of the checks.
 #[derive(Clone, Copy)]
 pub struct World<'a> {
     /// The queues of each partition.
     pub trees: &'a [Tree],
-    /// Where groups come from when nobody names them.
+    /// The resolver of missing groups.
     pub resolver: &'a dyn GroupResolver,
-    /// Why a decision is as it is: [`sentence`](fn@crate::sentence::sentence), or that and where it is written.
+    /// Explains a decision: [`sentence`](fn@crate::sentence::sentence), or that with the places where it is
+    /// written.
     pub explain: &'a dyn Fn(&Tree, &Decision) -> String,
 }
 
 impl std::fmt::Debug for World<'_> {
-    /// The trees are large.
+    /// Leaves out the fields, because the trees are large.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("World").finish_non_exhaustive()
     }
 }
 
-/// One subject and one question, with what came of it.
+/// One subject and one question, with the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check<'e> {
-    /// The case's place in the list.
+    /// The case's position in the list.
     pub index: usize,
-    /// The case.
+    /// The case that the check belongs to.
     pub case: &'e Case,
-    /// Who, as it is written.
+    /// The subject as it is written.
     pub subject: &'e Identity,
-    /// What is expected.
+    /// The question with its expected answer.
     pub question: Question<'e>,
-    /// What came of it.
+    /// The result of the check.
     pub verdict: Verdict,
 }
 
-/// What is expected.
+/// A question with its expected answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question<'e> {
-    /// That a right is allowed, or denied.
+    /// A right on a queue is allowed, or denied.
     Right {
-        /// Which right.
+        /// The right to check.
         right: Right,
-        /// On which queue, as written.
+        /// The queue, as written.
         queue: &'e str,
-        /// Whether it is to be allowed.
+        /// True if it must be allowed.
         allowed: bool,
     },
-    /// Where an application runs.
+    /// An application runs in the expected queue.
     Placement(&'e Placing),
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is as expected.
+    /// The answer is as expected.
     Passed,
-    /// It is otherwise, and why.
+    /// The answer is not as expected, with the reason.
     Failed(Reason),
-    /// It cannot be known, and why.
+    /// The answer cannot be known, with the reason.
     Undecided(String),
 }
 
 impl Verdict {
-    /// Whether it is as expected.
+    /// Returns whether the answer is as expected.
     pub fn passed(&self) -> bool {
         *self == Self::Passed
     }
 
-    /// Why it is not a pass.
+    /// The reason why it is not passed.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Passed => None,
@@ -90,19 +91,19 @@ impl Verdict {
     }
 }
 
-/// How many checks ended how.
+/// The number of checks by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// As expected.
+    /// The number of passed checks.
     pub passed: usize,
-    /// Otherwise.
+    /// The number of failed checks.
     pub failed: usize,
-    /// Not known.
+    /// The number of undecided checks.
     pub undecided: usize,
 }
 
 impl Tally {
-    /// Counts.
+    /// Counts the results of the checks.
     pub fn of(checks: &[Check<'_>]) -> Self {
         let count = |of: fn(&Verdict) -> bool| checks.iter().filter(|check| of(&check.verdict)).count();
         Self {
@@ -112,13 +113,14 @@ impl Tally {
         }
     }
 
-    /// All of them.
+    /// The number of all checks.
     pub fn all(self) -> usize {
         self.passed.saturating_add(self.failed).saturating_add(self.undecided)
     }
 }
 
-/// Checks everything: case by case, subject by subject, rights before placements, in the order in which they are written.
+/// Checks everything: case by case, subject by subject, rights before placements, in the order in which they
+/// are written.
 pub fn run<'e>(expectations: &'e Expectations, world: World<'_>) -> Vec<Check<'e>> {
     let partition = &expectations.partition;
     let tree = world.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition));
@@ -151,19 +153,19 @@ fn no_partition(trees: &[Tree], partition: &str) -> String {
     format!("there is no partition {}{}", quoted(partition), hint.unwrap_or_default())
 }
 
-/// A subject as the scheduler sees it.
+/// A subject after its groups are resolved.
 enum Who {
-    /// Somebody.
+    /// A subject with its identity.
     Known(Identity),
-    /// Nobody whom the scheduler takes anything from, in its words.
+    /// A subject whom the scheduler refuses, in its words.
     Refused(String),
-    /// It cannot be known which groups they are in.
+    /// A subject whose groups cannot be known.
     Unknown(String),
 }
 
 struct Judge<'t> {
     tree: &'t Tree,
-    /// What its queues are called, for reasons that are read when it is gone.
+    /// The paths of the tree's queues, for reasons that are read after the tree is dropped.
     paths: OnceCell<Arc<[QueuePath]>>,
     placer: Placer<'t>,
     world: World<'t>,
@@ -203,7 +205,8 @@ impl Judge<'_> {
         Verdict::Failed((self.world.explain)(self.tree, &decision).into())
     }
 
-    /// A check that passes although nobody has such a queue proves nothing.
+    /// Fails a check on an unknown queue: if it passed because nobody has such a queue, it would prove
+    /// nothing.
     fn unknown_queue(&self, case: &Case, queue: &str) -> Option<Verdict> {
         let Located::Below(above) = self.tree.locate(queue) else { return None };
         if case.dynamic {
@@ -243,7 +246,8 @@ impl Judge<'_> {
     }
 }
 
-/// A queue that was perhaps meant, or how to say that there is to be none. `above` decides for it.
+/// Suggests the queue that was perhaps meant, or how to write that there must be none. `above` is the queue
+/// that decides for it.
 fn not_configured(queues: &[QueuePath], queue: &str, above: Option<&QueuePath>) -> String {
     let near = nearest(queues, queue);
     let hint = match near.filter(|near| Some(*near) != above) {
@@ -253,7 +257,8 @@ fn not_configured(queues: &[QueuePath], queue: &str, above: Option<&QueuePath>) 
     format!("{} is not configured{hint}", quoted(queue))
 }
 
-/// Somebody whom the scheduler refuses may do nothing, and their applications run nowhere.
+/// The result for a subject whom the scheduler refuses: they may do nothing, and their applications run
+/// nowhere.
 fn refused(question: Question<'_>, why: &str) -> Verdict {
     let as_expected = match question {
         Question::Right { allowed, .. } => !allowed,

@@ -61,13 +61,16 @@ fn what_is_as_expected_passes_and_everything_else_says_why() {
         lines(case),
         [
             "user sue may submit to root.prod.etl",
-            "expected: user sue may administer root.prod; but no adminacl on the way from root.prod up to root names user sue or group sue",
+            "expected: user sue may administer root.prod; but no adminacl on the way from root.prod up to \
+             root names user sue or group sue",
             "user sue may not submit to root.spaces",
             "expected: user sue may not submit to root.PROD; but user sue may submit to root.prod",
             "user ann in groups devs and qa may submit to root.prod.etl",
-            "expected: user ann in groups devs and qa may administer root.prod; but no adminacl on the way from root.prod up to root names user ann or any of 2 groups",
+            "expected: user ann in groups devs and qa may administer root.prod; but no adminacl on the way \
+             from root.prod up to root names user ann or any of 2 groups",
             "user ann in groups devs and qa may not submit to root.spaces",
-            "expected: user ann in groups devs and qa may not submit to root.PROD; but group devs may submit to root.prod",
+            "expected: user ann in groups devs and qa may not submit to root.PROD; but group devs may submit \
+             to root.prod",
         ]
     );
 }
@@ -83,8 +86,10 @@ fn a_queue_that_is_not_there_fails_whatever_is_expected_of_it() {
     assert_eq!(
         lines(case(false)),
         [
-            "expected: user sue may not submit to root.porod; but `root.porod` is not configured; did you mean root.prod?",
-            "expected: user sue may not submit to root.spaces.etl; but `root.spaces.etl` is not configured; where placement rules create it, write `dynamic: true` in the case",
+            "expected: user sue may not submit to root.porod; but `root.porod` is not configured; did you \
+             mean root.prod?",
+            "expected: user sue may not submit to root.spaces.etl; but `root.spaces.etl` is not configured; \
+             where placement rules create it, write `dynamic: true` in the case",
         ]
     );
     assert_eq!(
@@ -112,10 +117,14 @@ fn applications_run_where_the_rules_put_them() {
     assert_eq!(
         lines(case),
         [
-            "an application of user sue in group tenants in namespace etl, asking for root.prod.etl, runs in root.Prod.Etl",
+            "an application of user sue in group tenants in namespace etl, asking for root.prod.etl, runs in \
+             root.Prod.Etl",
             "an application of user sue in group tenants in namespace etl runs in root.spaces.etl",
-            "expected: an application of user sue in group tenants in namespace etl, asking for root.spaces, runs in root.spaces; but it runs in root.spaces.etl: `root.spaces` is no leaf: applications run in the queues below it",
-            "expected: an application of user sue in group tenants in namespace etl is rejected; but it runs in root.spaces.etl",
+            "expected: an application of user sue in group tenants in namespace etl, asking for root.spaces, \
+             runs in root.spaces; but it runs in root.spaces.etl: `root.spaces` is no leaf: applications run \
+             in the queues below it",
+            "expected: an application of user sue in group tenants in namespace etl is rejected; but it runs \
+             in root.spaces.etl",
         ]
     );
     let outsider = Case {
@@ -125,7 +134,8 @@ fn applications_run_where_the_rules_put_them() {
     };
     let lines = lines(outsider);
     assert!(!lines[0].starts_with("expected"), "{lines:?}");
-    let start = "expected: an application of user bob in group qa in namespace etl runs in root.spaces.etl; but it is rejected: they may not submit to `root.spaces.etl`";
+    let start = "expected: an application of user bob in group qa in namespace etl runs in root.spaces.etl; \
+        but it is rejected: they may not submit to `root.spaces.etl`";
     assert!(lines[1].starts_with(start), "{lines:?}");
 }
 
@@ -147,17 +157,18 @@ fn nobody_is_let_in_by_a_doubt() {
     assert!(refused[0].contains("YuniKorn takes nothing from user `su e`"), "{refused:?}");
     assert_eq!(refused[1], "user su e in group devs may not submit to root.spaces");
     assert_eq!(refused[2], "an application of user su e in group devs in namespace etl is rejected");
-    let start = "expected: an application of user su e in group devs in namespace etl runs in root.spaces.etl; but YuniKorn takes nothing from user `su e`";
+    let start = "expected: an application of user su e in group devs in namespace etl runs in \
+        root.spaces.etl; but YuniKorn takes nothing from user `su e`";
     assert!(refused[3].starts_with(start), "{refused:?}");
 }
 
-/// A hint takes a look at every queue, and of many failures a status lists a few.
+/// A hint compares every queue, and a status lists only a few of many failures.
 #[test]
 fn what_was_perhaps_meant_is_looked_for_when_somebody_reads_it() {
     let names: Vec<String> = (0..40).map(|number| format!("{{name: team-{number:02}}}")).collect();
     let root = format!("{{name: root, queues: [{}]}}", names.join(", "));
     let trees = [parsed(&format!("partitions: [{{name: default, queues: [{root}]}}]"))];
-    // Each is a slip of a queue.
+    // Each is a misspelling of a queue.
     let slips = (0..40).map(|number| format!("root.taem-{number:02}")).collect();
     let expectations = Expectations {
         partition: "default".to_owned(),

@@ -1,4 +1,4 @@
-//! Checks for people: what is expected, in one line that can be seen.
+//! Describes checks for people: the expectation in one line without invisible characters.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ impl Check<'_> {
         }
     }
 
-    /// What is expected, and why it is not so: `user sue may submit to root.prod, but no ACL ...`.
+    /// The expectation, with the reason why it fails: `user sue may submit to root.prod, but no ACL ...`.
     pub fn line(&self) -> String {
         match self.verdict.reason() {
             None => self.to_string(),

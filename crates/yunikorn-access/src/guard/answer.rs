@@ -1,26 +1,26 @@
-//! What the guard answers.
+//! The answer of the user-info policy to a request.
 
 use super::Mode;
 use crate::review::answer::visible;
 use yunikorn::admission::AccessList;
 
-/// What becomes of a request; of several places the last one in this order counts.
+/// The result of a request; of several sites the last one in this order counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verdict {
-    /// It makes no pods.
+    /// The request makes no pods.
     NotAsked,
-    /// In whose name its pods run is not touched.
+    /// The user of its pods is not touched.
     Unchanged,
-    /// What it says stands.
+    /// The user that it names is accepted.
     Kept,
-    /// What it does not say is added.
+    /// A missing user is added.
     Added,
-    /// It is refused.
+    /// The request is refused.
     Refused,
 }
 
 impl Verdict {
-    /// One word, for logs and metrics.
+    /// The verdict in one word, for logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotAsked => "not_asked",
@@ -32,45 +32,45 @@ impl Verdict {
     }
 }
 
-/// What decided.
+/// The rule that decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rule {
     /// No pods are made.
     NoPods,
-    /// What nobody changes stays.
+    /// An unchanged annotation stays as it is.
     Unchanged,
     /// A `ReplicaSet` of a Deployment's controller is left as it is.
     ReplicaSet,
-    /// It is the requester's own name.
+    /// The annotation names the requester.
     Own,
-    /// It is the name that the pod runs in which makes this one.
+    /// The annotation names the user of the pod that makes this one.
     OwnPod,
-    /// `bypassAuth` lets everybody.
+    /// `bypassAuth` allows everybody.
     BypassAuth,
-    /// This list lets the requester.
+    /// This list allows the requester.
     Allowed(AccessList),
-    /// It is missing: it is added, or at the end refused.
+    /// The annotation is missing: it is added, or at the end refused.
     Missing,
-    /// It names somebody else.
+    /// The annotation names somebody else.
     NotAllowed,
-    /// It names a running application of others.
+    /// The pod names a running application of others.
     Application,
-    /// It was set before.
+    /// The annotation was set before, and must not change.
     Immutable,
-    /// It cannot be read, or not by everybody alike.
+    /// The annotation cannot be read, or is read differently by different readers.
     Form,
-    /// It is missing, and the requester has no name.
+    /// The annotation is missing, and the requester has no name.
     Nobody,
-    /// What a list holds is not known.
+    /// The content of a list is not known.
     Configuration,
     /// The request cannot be read.
     Unreadable,
-    /// `YuniKorn`'s admission controller decides, by whose profile.
+    /// `YuniKorn`'s admission controller decides, in the profile of its name.
     YuniKorn,
 }
 
 impl Rule {
-    /// One word, for logs and metrics.
+    /// The rule in one word, for logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NoPods => "no_pods",
@@ -95,29 +95,29 @@ impl Rule {
     }
 }
 
-/// A text for a place that has none.
+/// A text for a site that has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addition {
-    /// Which of the places.
+    /// The position of the site in the request.
     pub site: usize,
     /// The annotation's value.
     pub text: String,
 }
 
-/// The answer.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
-    /// What becomes of the request.
+    /// The result of the request.
     pub verdict: Verdict,
-    /// What decided that.
+    /// The rule that decided it.
     pub rule: Rule,
-    /// Why it is refused, in one bounded line that can be seen; else empty.
+    /// The reason why it is refused, in one bounded line without invisible characters; else empty.
     pub reason: String,
-    /// In whose name its pods run, or who was refused; may be empty.
+    /// The user of its pods, or the one who was refused; may be empty.
     pub user: String,
-    /// What is added. Empty where it is refused.
+    /// The texts that are added. Empty where it is refused.
     pub additions: Vec<Addition>,
-    /// What the user should know; bounded, and empty where it is refused.
+    /// The warnings for the user; bounded, and empty where it is refused.
     pub warnings: Vec<String>,
 }
 
@@ -142,7 +142,8 @@ impl Judgement {
         Self::refused(Rule::Unreadable, why, user)
     }
 
-    /// What `YuniKorn`'s admission controller answers: with a message where it refuses, and whether it changes anything where not.
+    /// The answer of `YuniKorn`'s admission controller: a refusal with its message, or else whether it
+    /// changes anything.
     pub fn of_yunikorn(refusal: Option<&str>, patched: bool, user: &str) -> Self {
         if let Some(message) = refusal {
             return Self::refused(Rule::YuniKorn, message, user);
@@ -151,14 +152,14 @@ impl Judgement {
         Self { user: visible(user), ..Self::new(verdict, Rule::YuniKorn) }
     }
 
-    /// Joins what becomes of one more place.
+    /// Adds the result of one more site.
     pub(super) fn note(&mut self, verdict: Verdict, rule: Rule) {
         if verdict > self.verdict {
             (self.verdict, self.rule) = (verdict, rule);
         }
     }
 
-    /// Why the request is refused in this mode; `None` lets it pass.
+    /// The reason why the request is refused in this mode; `None` lets it pass.
     pub fn refusal(&self, mode: Mode) -> Option<&str> {
         (mode == Mode::Enforce && self.verdict == Verdict::Refused).then_some(self.reason.as_str())
     }

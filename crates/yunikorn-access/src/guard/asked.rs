@@ -1,79 +1,82 @@
-//! What the guard is asked about: who does what to an object, and each place in it that says in whose name pods run.
+//! The input of the user-info policy: the requester, the operation on an object, and each site in it that
+//! names the user of pods.
 
 use crate::running::joins::Running;
 use yunikorn::admission::{AccessControl, Operation};
 
-/// The most places of one object.
+/// The most sites of one object.
 pub const MAX_SITES: usize = 256;
 
-/// When it is asked.
+/// The moment of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// While mutating webhooks run: what is missing can be added.
+    /// While mutating webhooks run: a missing annotation can be added.
     Mutating,
-    /// After them all: what is there is what will be stored.
+    /// After all mutating webhooks: the object will be stored as it is.
     Final,
 }
 
-/// Who does what to which object.
+/// A request on an object.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// The object's kind, for people.
     pub kind: &'a str,
-    /// Whether it is a `ReplicaSet`: a Deployment would make another one, for ever, if the one that its controller has made were changed.
+    /// True if it is a `ReplicaSet`: if the one that a Deployment's controller has made were changed, the
+    /// Deployment would make another one, again and again.
     pub is_replica_set: bool,
-    /// Who does it, as the API server has authenticated them.
+    /// The user who makes the request, as authenticated by the API server.
     pub user: &'a str,
-    /// Their groups.
+    /// The user's groups.
     pub groups: &'a [String],
-    /// Whether it is known where objects of its kind hold pod templates.
+    /// True if it is known where objects of its kind contain pod templates.
     pub has_templates: bool,
-    /// The places.
+    /// The sites of the object.
     pub sites: &'a [Site],
     /// The object's namespace.
     pub namespace: &'a str,
-    /// The applications that run, as far as the places name them, and the pod that asks.
+    /// The applications that run, as far as the sites name them, and the pod that makes the request.
     pub running: &'a Running,
-    /// When it is asked.
+    /// The moment of the request.
     pub moment: Moment,
 }
 
 impl Asked<'_> {
-    /// Whether the requester is one of the users that controllers run as. Whether these are trusted is not asked.
+    /// Returns whether the requester is one of the users that controllers run as. It does not matter here
+    /// whether they are trusted.
     pub(super) fn is_of_controller(&self, access: &AccessControl) -> bool {
         access.system_users.matching(self.user).is_some()
     }
 }
 
-/// One place: a pod, a pod template, or an object whose annotations become those of pods.
+/// One site: a pod, a pod template, or an object whose annotations become those of pods.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Site {
-    /// Where it is, as `spec.template`; empty for a pod.
+    /// The path of the site, such as `spec.template`; empty for a pod.
     pub place: String,
-    /// What it says.
+    /// The annotation's value.
     pub given: Given,
-    /// What it said before; [`Given::Absent`] where there was nothing.
+    /// The annotation's value before the request; [`Given::Absent`] where there was none.
     pub old: Given,
-    /// Whether anything of it is changed.
+    /// True if any part of it is changed.
     pub changed: bool,
     /// The label `yunikorn.apache.org/username`; empty where it is absent.
     pub username: String,
     /// The application that it names; empty for none, and for one that nobody else can have.
     pub application: String,
-    /// `spec.nodeName`, where the pods are put past the scheduler.
+    /// `spec.nodeName`, with which the pods bypass the scheduler.
     pub node_name: String,
 }
 
-/// What a place says in the annotation `yunikorn.apache.org/user.info`.
+/// The value of the annotation `yunikorn.apache.org/user.info` at a site.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Given {
-    /// Nothing.
+    /// No annotation.
     #[default]
     Absent,
     /// This text.
     Text(String),
-    /// Something that is no text; what it is instead, as JSON.
+    /// A value that is not text, as JSON.
     Odd(String),
 }

@@ -1,11 +1,11 @@
-//! The annotation's text, read strictly: `YuniKorn` takes keys in any case, the last of two, and any other key, so that what people
-//! read in an object need not be what the scheduler reads.
+//! Reads the annotation's text strictly. `YuniKorn` takes keys in any case, the last of two, and any other
+//! key, so a person who reads an object could see another user than the scheduler.
 
 use serde::Deserialize;
 
 use yunikorn::admission::UserInfo;
 
-/// What a text that is refused should have been.
+/// An example of the form that is expected, for messages.
 pub(super) const FORM: &str = r#"{"user":"alice","groups":["devs"]}"#;
 
 #[derive(Default, Deserialize)]
@@ -15,12 +15,12 @@ struct Strict {
     groups: Vec<String>,
 }
 
-/// Reads the text.
+/// Reads the annotation's text.
 ///
 /// # Errors
-/// What is wrong with it, as the end of a sentence.
+/// The error, as the end of a sentence.
 pub(super) fn read(text: &str) -> Result<UserInfo, String> {
-    // A list of the two values would be taken, too.
+    // The decoder would also accept a list of the two values.
     if !text.trim_ascii_start().starts_with('{') {
         return Err("it is no JSON object".to_owned());
     }

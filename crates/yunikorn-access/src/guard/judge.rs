@@ -1,8 +1,8 @@
-//! Profile strict.
+//! Decides a request by profile strict.
 //!
-//! A name is right if it is the requester's own, or if the lists of the `AdmissionPolicy` let the requester set others (k8shim
-//! `metadata/usergroup.go`, `IsAnnotationAllowed`); and once it is written, only who is on the lists changes it. So nobody's pods run
-//! in a name that is neither theirs nor theirs to give.
+//! A name is right if it is the requester's own, or if the lists of the `AdmissionPolicy` let the requester
+//! set others (k8shim `metadata/usergroup.go`, `IsAnnotationAllowed`); and once it is written, only users on
+//! the lists may change it. So nobody's pods run in a name that is neither theirs nor theirs to give.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::review::answer::visible;
 use go_compat::diag::quoted;
 use yunikorn::admission::{AccessControl, Operation, UserInfo, Verdict as MaySet};
 
-/// Judges a request by these keys.
+/// Decides a request by these keys.
 pub fn judge(asked: &Asked<'_>, access: &AccessControl) -> Judgement {
     if asked.operation == Operation::Other || asked.sites.is_empty() {
         return Judgement {
@@ -41,16 +41,16 @@ pub fn judge(asked: &Asked<'_>, access: &AccessControl) -> Judgement {
     judgement
 }
 
-/// The requester, as the annotation has it.
+/// The requester, in the form of the annotation.
 fn own(asked: &Asked<'_>) -> UserInfo {
     UserInfo { user: asked.user.to_owned(), groups: asked.groups.to_vec() }
 }
 
-/// What becomes of one place.
+/// The result of one site.
 struct End {
     verdict: Verdict,
     rule: Rule,
-    /// What is written there.
+    /// The text that is written into the site.
     text: Option<String>,
 }
 
@@ -84,7 +84,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Judges the application that a new pod names. A pod that is there keeps the one that it is in.
+    /// Decides about the application that a new pod names. An existing pod keeps the one that it is in.
     fn application(&self, site: &Site, end: End) -> Result<End, Refusal> {
         let asked = self.asked;
         let is_new = asked.operation == Operation::Create || site.changed && !site.place.is_empty();
@@ -93,7 +93,7 @@ impl Walk<'_> {
         }
         let user = match (&end.text, &site.given) {
             (Some(text), _) | (None, Given::Text(text)) => json::read(text).map(|info| info.user).ok(),
-            // Without the annotation the label counts.
+            // Without the annotation the label names the user.
             _ => Some(site.username.clone()),
         };
         match asked.running.objection(&site.application, asked.namespace, &user.unwrap_or_default()) {
@@ -102,7 +102,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Nothing is said, and nothing was.
+    /// Decides about a site without the annotation, now and before.
     fn missing(&self, site: &Site) -> Result<End, Refusal> {
         if self.asked.operation == Operation::Update
             && (!site.changed || self.asked.is_of_controller(self.access))
@@ -125,17 +125,18 @@ impl Walk<'_> {
             }
             Moment::Final => Err(Refusal::new(
                 Rule::Missing,
-                "it is missing at the end: the webhook that adds it was not asked, or another one has taken it away; try again",
+                "it is missing at the end: the webhook that adds it was not asked, or another one has taken \
+                 it away; try again",
             )),
         }
     }
 
-    /// Something is said where nothing was.
+    /// Decides about a new annotation where there was none.
     fn given(&self, site: &Site, text: &str) -> Result<End, Refusal> {
         if self.is_own(text) {
             return Ok(End::of(Verdict::Kept, Rule::Own));
         }
-        // A Spark driver makes its executors, by the account of its pod and in the name of whoever submitted it.
+        // A Spark driver makes its executors by the account of its pod and in the name of its submitter.
         let creators = self.asked.running.creators_user_info();
         if site.place.is_empty() && creators.is_some_and(|creators| is_same(creators, text)) {
             return Ok(End::of(Verdict::Kept, Rule::OwnPod));
@@ -148,14 +149,14 @@ impl Walk<'_> {
         Ok(End::of(Verdict::Kept, rule))
     }
 
-    /// Something else is said than before.
+    /// Decides about a changed annotation.
     fn changed(&self, text: &str) -> Result<End, Refusal> {
         let rule = self.may_set(Rule::Immutable, || "it was set before and would be changed".to_owned())?;
         well_formed(text)?;
         Ok(End::of(Verdict::Kept, rule))
     }
 
-    /// Nothing is said any more. Who leaves their own name out loses nothing.
+    /// Decides about a removed annotation. Users who leave their own name out lose nothing.
     fn removed(&self, old: &Given) -> Result<End, Refusal> {
         if let (Given::Text(old), Moment::Mutating) = (old, self.asked.moment)
             && self.is_own(old)
@@ -167,7 +168,7 @@ impl Walk<'_> {
         Ok(End::of(Verdict::Kept, rule))
     }
 
-    /// Whether the lists let the requester say anything.
+    /// Returns the rule by which the lists let the requester set any name, or the refusal.
     fn may_set(&self, rule: Rule, what: impl Fn() -> String) -> Result<Rule, Refusal> {
         if self.access.bypass_auth {
             return Ok(Rule::BypassAuth);
@@ -182,12 +183,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a text names the requester, with all of their groups and no others.
+    /// Returns whether a text names the requester, with all of their groups and no others.
     fn is_own(&self, text: &str) -> bool {
         json::read(text).is_ok_and(|info| names_the_same(&info, &self.own))
     }
 
-    /// In whose name the first pods run, as far as the places say.
+    /// The user of the first pods, as far as the sites name one.
     fn named(&self, judgement: &Judgement) -> String {
         let text = judgement.additions.first().map(|addition| addition.text.as_str()).or_else(|| {
             self.asked.sites.iter().find_map(|site| match &site.given {

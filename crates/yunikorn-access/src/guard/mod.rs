@@ -1,15 +1,16 @@
-//! In whose name may a workload run? The identity guard: it adds the annotation `yunikorn.apache.org/user.info` where it is missing, and
-//! refuses it where the requester may not set it.
+//! The user-info policy: it decides in whose name a workload may run. It adds the annotation
+//! `yunikorn.apache.org/user.info` where it is missing, and refuses it where the requester may not set it.
 //!
-//! `YuniKorn`'s own admission controller does the same with holes ([`yunikorn::admission::evaluate`]); profile [`Profile::YuniKorn`] is it,
-//! holes and all. Profile [`Profile::Strict`] has none of them: what says in whose name pods run is judged wherever it is
-//! written, at creation and at each change.
+//! `YuniKorn`'s own admission controller does the same with gaps ([`yunikorn::admission::evaluate()`]);
+//! profile [`Profile::YuniKorn`] behaves like it, gaps included. Profile [`Profile::Strict`] has none of
+//! them: every annotation that names the user of pods is checked wherever it is written, at creation and at
+//! each change.
 //!
-//! * `asked`, `answer`: what is asked, and what is answered.
+//! * `asked`, `answer`: the request and the answer.
 //! * `judge`: profile strict.
 //! * `json`: the annotation's text.
-//! * `words`: what people read.
-//! * `path`: where objects of other people's kinds hold pod templates.
+//! * `words`: the messages for people.
+//! * `path`: the positions of pod templates in objects of other people's kinds.
 
 mod answer;
 mod asked;
@@ -25,24 +26,24 @@ pub use asked::{Asked, Given, MAX_SITES, Moment, Site};
 pub use judge::judge;
 pub use path::{LeadsTo, MAX_LENGTH, MAX_NAMES, MAX_TEMPLATES, Path, Segment, Template};
 
-/// How much is done (`AdmissionPolicy`'s `spec.userInfo.mode`).
+/// The strictness of the policy (`AdmissionPolicy`'s `spec.userInfo.mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mode {
-    /// Nobody looks.
+    /// Nothing is checked.
     #[default]
     Off,
-    /// What would be refused is written down and counted; nothing is changed.
+    /// Refusals are only logged and counted; nothing is changed.
     Audit,
-    /// It is added, and refused.
+    /// The annotation is added or refused.
     Enforce,
 }
 
-/// By which rules.
+/// The rules that decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Profile {
-    /// What `YuniKorn`'s admission controller does, in its place.
+    /// The rules of `YuniKorn`'s admission controller, applied in its place.
     YuniKorn,
-    /// The same without its holes.
+    /// The same without its gaps.
     #[default]
     Strict,
 }
@@ -50,10 +51,10 @@ pub enum Profile {
 /// `AdmissionPolicy`'s `spec.userInfo`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// How much is done.
+    /// The strictness of the policy.
     pub mode: Mode,
-    /// By which rules.
+    /// The rules that decide.
     pub profile: Profile,
-    /// Where other kinds than Kubernetes' own hold pod templates.
+    /// The positions of pod templates in kinds that are not Kubernetes' own.
     pub templates: Vec<Template>,
 }

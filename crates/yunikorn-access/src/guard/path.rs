@@ -1,9 +1,10 @@
-//! Where objects of other people's kinds hold pod templates.
+//! The positions of pod templates in objects of other people's kinds.
 //!
-//! A path is written with dots. Its last name says what it leads to: `annotations` is the map of annotations itself, as in
-//! `spec.driver.annotations` of a `SparkApplication`; everything else is a pod template, with `metadata` and `spec`, as in
-//! `spec.headGroupSpec.template` of a `RayCluster`. `*` is every member of a list or a map, as in `spec.pytorchReplicaSpecs.*.template`.
-//! What a path leads to never depends on what an object holds: who writes the object would decide where nobody looks.
+//! A path is written with dots. Its last name decides what it leads to: `annotations` is the map of
+//! annotations itself, as in `spec.driver.annotations` of a `SparkApplication`; everything else is a pod
+//! template, with `metadata` and `spec`, as in `spec.headGroupSpec.template` of a `RayCluster`. `*` is every
+//! member of a list or a map, as in `spec.pytorchReplicaSpecs.*.template`. The meaning of a path never
+//! depends on the content of an object, because otherwise its author could decide what is not checked.
 
 use std::fmt;
 
@@ -16,7 +17,7 @@ pub const MAX_LENGTH: usize = 256;
 /// The most templates of one policy.
 pub const MAX_TEMPLATES: usize = 32;
 
-/// A place with pod templates in the objects of one resource.
+/// A position of pod templates in the objects of one resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     /// The API group, e.g. `sparkoperator.k8s.io`.
@@ -25,7 +26,7 @@ pub struct Template {
     pub version: Option<String>,
     /// The resource's plural, e.g. `sparkapplications`.
     pub resource: String,
-    /// Where the template is.
+    /// The path of the template.
     pub path: Path,
 }
 
@@ -41,14 +42,14 @@ impl Template {
     }
 }
 
-/// The way to a place.
+/// A path to a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     segments: Vec<Segment>,
     leads_to: LeadsTo,
 }
 
-/// One step of the way.
+/// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Segment {
     /// The field of this name.
@@ -57,7 +58,7 @@ pub enum Segment {
     Every,
 }
 
-/// What is at the end.
+/// The kind of object at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeadsTo {
     /// A pod template: its annotations are in its `metadata`.
@@ -67,10 +68,10 @@ pub enum LeadsTo {
 }
 
 impl Path {
-    /// Reads a path.
+    /// Reads a path from its text.
     ///
     /// # Errors
-    /// What is wrong, and what to write.
+    /// The error with its help.
     pub fn read(text: &str) -> Result<Self, String> {
         if text.len() > MAX_LENGTH {
             return Err(format!("a path has at most {MAX_LENGTH} characters"));
@@ -92,17 +93,19 @@ impl Path {
             segments.pop();
         }
         if segments.is_empty() {
-            return Err("`annotations` are those of the object itself: name a field of it, as in `spec.driver.annotations`".to_owned());
+            return Err("`annotations` are those of the object itself: name a field of it, as in \
+                `spec.driver.annotations`"
+                .to_owned());
         }
         Ok(Self { segments, leads_to })
     }
 
-    /// The steps to the template, or to what holds the annotations.
+    /// The steps to the template, or to the object that contains the annotations.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// What is there.
+    /// The kind of object at the end.
     pub fn leads_to(&self) -> LeadsTo {
         self.leads_to
     }
@@ -114,7 +117,8 @@ fn segment(text: &str) -> Result<Segment, String> {
         "*" => Ok(Segment::Every),
         name if is_name => Ok(Segment::Name(name.to_owned())),
         other => Err(format!(
-            "{} is no field: write names of letters, digits, `-` and `_`, or `*`, with one dot between them, as in `spec.replicaSpecs.*.template`",
+            "{} is no field: write names of letters, digits, `-` and `_`, or `*`, with one dot between them, \
+             as in `spec.replicaSpecs.*.template`",
             quoted(other)
         )),
     }

@@ -1,4 +1,4 @@
-//! Profile strict, case by case; and what holds in all cases.
+//! Tests profile strict, case by case; and the properties of all cases.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
@@ -23,7 +23,7 @@ fn access(keys: &[(&str, &str)]) -> AccessControl {
     AccessControl::from_keys(&keys).0
 }
 
-/// A request of somebody, and the keys it is judged by.
+/// A request of a user, and the keys that decide it.
 struct Case {
     operation: Operation,
     user: &'static str,
@@ -189,7 +189,7 @@ fn the_replica_set_of_a_deployment_is_left_as_it_is_and_may_not_lie() {
     assert_eq!(case.decided(&[]), (Verdict::Added, "missing"));
 }
 
-/// Seed: with bypassAuth nothing is added where the label is set.
+/// With bypassAuth nothing is added where the label is set.
 #[test]
 fn the_label_counts_only_where_everything_is_bypassed_and_is_always_reported() {
     let mut case = created("alice", Given::Absent);
@@ -287,8 +287,10 @@ fn a_refusal_says_who_and_what_and_how() {
     assert_eq!(
         reason,
         "user `alice` in groups [devs, system:authenticated] may not create or change this Deployment (spec.template) with this \
-         yunikorn.apache.org/user.info: it names user `bob`, and none of trustControllers with systemUsers, externalUsers and externalGroups \
-         lets them (what would help: leave yunikorn.apache.org/user.info out, so that it becomes the requester's own name; or in the \
+         yunikorn.apache.org/user.info: it names user `bob`, and none of trustControllers with systemUsers, \
+         externalUsers and externalGroups \
+         lets them (what would help: leave yunikorn.apache.org/user.info out, so that it becomes the \
+         requester's own name; or in the \
          AdmissionPolicy: add `^alice$` to externalUsers, or add `^devs$` to externalGroups)"
     );
     let distrusted = created(CONTROLLER, text(BOB)).judged(&[(TRUST_CONTROLLERS, "false")]);
@@ -306,7 +308,7 @@ fn a_refusal_says_who_and_what_and_how() {
     assert!(odd.reason.chars().count() <= 2000, "{}", odd.reason.len());
 }
 
-/// A pod of this user's application, in the namespace `jobs` unless told otherwise.
+/// A pod of this user's application, in the namespace `jobs` unless given otherwise.
 fn member(application: &str, user_info: &str) -> Pod {
     let mut pod = Pod { application: application.to_owned(), ..Pod::default() };
     pod.workload.namespace = "jobs".to_owned();
@@ -379,13 +381,13 @@ fn a_pod_makes_pods_in_the_name_that_it_runs_in() {
         (own_pod(text(r#"{"user":"alice"}"#), driver()), (Refused, "not_allowed")),
         (own_pod(text(ALICE), None), (Refused, "not_allowed")),
         (own_pod(text(ALICE), Some(member("spark-2", BOB))), (Refused, "not_allowed")),
-        // Executors that say nothing are of the account's name, and of the driver's application all the same.
+        // Executors without an annotation are of the account's name, and still of the driver's application.
         (own_pod(Given::Absent, driver()), (Added, "missing")),
         (own_pod(Given::Absent, Some(member("spark-2", ALICE))), (Refused, "application")),
     ] {
         assert_eq!(case.decided(&[]), expected, "{:?} {:?}", case.site, case.running);
     }
-    // Only pods: whoever changes a template later would change what runs in the name.
+    // Only pods: otherwise a later change of a template would run in that name.
     let mut job = own_pod(text(ALICE), driver());
     "spec.template".clone_into(&mut job.site.place);
     assert_eq!(job.decided(&[]), (Refused, "not_allowed"));
@@ -499,8 +501,8 @@ fn job<'a>(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever passes at the end names the requester, or was there before, or is the requester's to give; and what an update takes away is
-    /// theirs to take.
+    /// An annotation that passes at the end names the requester, or was there before, or is the requester's
+    /// to give; and only users who may give it can remove it.
     #[test]
     fn nobody_gets_a_name_that_is_neither_theirs_nor_theirs_to_give(
         sites in prop::collection::vec(site(), 1..4), keys in keys(), (user, groups) in who(),
@@ -521,7 +523,7 @@ proptest! {
             let same = site.given == site.old;
             match &site.given {
                 Given::Text(text) => {
-                    // What the scheduler reads, which is not strict.
+                    // The scheduler's reading, which is not strict.
                     let is_own = UserInfo::read(text).is_ok_and(|info| info.user == user && set(&info.groups) == set(&groups));
                     prop_assert!(may_set || is_own || (!create && same), "{text} of {user}");
                 }
@@ -531,7 +533,8 @@ proptest! {
         }
     }
 
-    /// After the patch nothing is left to patch, and what the first webhook lets pass the last one does.
+    /// After the patch there is nothing more to patch, and the last webhook lets pass what the first one
+    /// does.
     #[test]
     fn what_is_added_stands(
         sites in prop::collection::vec(site(), 1..4), keys in keys(), (user, groups) in who(),

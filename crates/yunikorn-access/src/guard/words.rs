@@ -1,4 +1,5 @@
-//! What people read: why they are refused and what would help, and what is let pass and had better not be.
+//! The messages for people: the reason of a refusal with what would help, and warnings about what is allowed
+//! but risky.
 
 use super::answer::Rule;
 use super::asked::{Asked, Given, Site};
@@ -7,43 +8,44 @@ use go_compat::diag::quoted;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
 use yunikorn::admission::{AccessControl, Operation, remedies};
 
-/// As many remedies as people read.
+/// The most remedies in a message.
 const MAX_HELPS: usize = 3;
-/// As many warnings as kubectl should print.
+/// The most warnings that kubectl should print.
 const MAX_WARNINGS: usize = 4;
-/// As many groups as leave room for the reason.
+/// The most groups that leave room for the reason.
 const MAX_GROUPS: usize = 8;
 
-/// Why one place is refused.
+/// The reason why one site is refused.
 pub(super) struct Refusal {
-    /// What decided.
+    /// The rule that decided.
     pub(super) rule: Rule,
-    /// The end of a sentence.
+    /// The reason as the end of a sentence.
     pub(super) why: String,
-    /// Whether somebody on a list could do it.
+    /// True if a user on a list could do it.
     pub(super) is_about_lists: bool,
 }
 
 impl Refusal {
-    /// Refused, whoever asks.
+    /// A refusal that does not depend on the lists.
     pub(super) fn new(rule: Rule, why: impl Into<String>) -> Self {
         Self { rule, why: why.into(), is_about_lists: false }
     }
 
-    /// Refused, because who asks is on no list.
+    /// A refusal because the requester is on no list.
     pub(super) fn by_lists(rule: Rule, why: impl Into<String>) -> Self {
         Self { is_about_lists: true, ..Self::new(rule, why) }
     }
 }
 
-/// Who is refused what, by which rule, and which field of the policy would let them.
+/// The reason of a refusal: the user, the change, the rule, and the field of the policy that would allow it.
 pub(super) fn reason(asked: &Asked<'_>, access: &AccessControl, site: &Site, refusal: &Refusal) -> String {
     let Refusal { rule, why, is_about_lists } = refusal;
     let place = if site.place.is_empty() { String::new() } else { format!(" ({})", site.place) };
     let lists = if *is_about_lists {
         let helps = helps(asked, access, *rule);
         format!(
-            ", and none of trustControllers with systemUsers, externalUsers and externalGroups lets them ({helps})"
+            ", and none of trustControllers with systemUsers, externalUsers and externalGroups lets them \
+             ({helps})"
         )
     } else {
         String::new()
@@ -55,7 +57,7 @@ pub(super) fn reason(asked: &Asked<'_>, access: &AccessControl, site: &Site, ref
     )
 }
 
-/// The first of them, and how many there are besides.
+/// The first groups, and the number of further ones.
 fn groups(groups: &[String]) -> String {
     let mut shown = groups.get(..MAX_GROUPS).unwrap_or(groups).join(", ");
     if let Some(more @ 1..) = groups.len().checked_sub(MAX_GROUPS) {
@@ -66,7 +68,7 @@ fn groups(groups: &[String]) -> String {
     shown
 }
 
-/// What would let them.
+/// The changes that would allow it.
 fn helps(asked: &Asked<'_>, access: &AccessControl, rule: Rule) -> String {
     let told = remedies(asked.user, asked.groups, access);
     let first = match rule {
@@ -80,17 +82,19 @@ fn helps(asked: &Asked<'_>, access: &AccessControl, rule: Rule) -> String {
     format!("what would help: {first}; or in the AdmissionPolicy: {}", policy.join(", or "))
 }
 
-/// A path that leads nowhere guards nothing, which nobody should learn from an accident.
+/// The warning for a new object in which no template path leads anywhere, because its pods are then not
+/// guarded.
 pub(super) fn nowhere(asked: &Asked<'_>) -> Vec<String> {
     let is_new = asked.operation == Operation::Create && asked.has_templates;
     let warning = format!(
-        "no path of spec.userInfo.templates in the AdmissionPolicy leads anywhere in this {}: nobody looks in whose name its pods run",
+        "no path of spec.userInfo.templates in the AdmissionPolicy leads anywhere in this {}: nobody looks \
+         in whose name its pods run",
         asked.kind
     );
     if is_new { vec![visible(&warning)] } else { Vec::new() }
 }
 
-/// What is let pass, and had better not be.
+/// Warnings about what is allowed but risky.
 pub(super) fn warnings(asked: &Asked<'_>, access: &AccessControl) -> Vec<String> {
     let mut warnings: Vec<String> = asked
         .sites

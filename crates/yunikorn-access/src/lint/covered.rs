@@ -1,4 +1,4 @@
-//! Entries that grant what is granted anyway.
+//! Finds entries that grant what is granted anyway.
 
 use std::collections::BTreeMap;
 
@@ -26,9 +26,9 @@ pub(super) fn find(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// The widest grant there is.
+/// Reports a `*` at the root, the widest grant there is.
 fn root_everyone(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
-    // Administrators may submit, but who may submit does not administer.
+    // Administrators may submit, but the right to submit does not let anyone administer.
     let moot = |other: &Place<'_>| {
         other.id != place.id
             && implied_by(other.right).contains(&place.right)
@@ -52,12 +52,13 @@ fn root_everyone(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
     }
 }
 
-/// Whatever is written at the recovery queue.
+/// Reports any ACL of the recovery queue.
 fn recovery(place: Place<'_>, findings: &mut Findings) {
     let message = match place.right {
         Right::Submit => "nobody may submit to the recovery queue, whatever its ACLs say",
         Right::Admin => {
-            "the scheduler never asks who administers the recovery queue, and its administrators may not submit to it"
+            "the scheduler never asks who administers the recovery queue, and its administrators may not \
+             submit to it"
         }
     };
     for (origin, _) in place.parts() {
@@ -71,7 +72,7 @@ fn recovery(place: Place<'_>, findings: &mut Findings) {
     }
 }
 
-/// The `*` that gives everyone the right, were this ACL not there.
+/// The `*` that would give everyone the right without this ACL.
 fn everyone_anyway<'t>(tree: &'t Tree, place: Place<'t>) -> Option<Way<'t>> {
     let by_admin = (place.right == Right::Submit && place.node.admin.acl.is_everyone()).then_some(Way {
         queue: place.id,
@@ -81,17 +82,18 @@ fn everyone_anyway<'t>(tree: &'t Tree, place: Place<'t>) -> Option<Way<'t>> {
     by_admin.or_else(|| all_above(tree, place, Match::Everyone))
 }
 
-/// How an entry comes to a right by the queues above.
+/// The way in which the queues above grant an entry the right.
 fn above<'t>(tree: &'t Tree, place: Place<'t>, right: Right, entry: Match<'t>) -> Option<Way<'t>> {
     Way::of_name(tree, right, place.node.parent?, entry)
 }
 
-/// As [`above`], for all that the ACL grants: what administers must submit as well, which it does not below the recovery queue.
+/// As [`above`], for all that the ACL grants: an `adminacl` also grants submit, except below the recovery
+/// queue.
 fn all_above<'t>(tree: &'t Tree, place: Place<'t>, entry: Match<'t>) -> Option<Way<'t>> {
     above(tree, place, Right::Submit, entry).and_then(|_| above(tree, place, place.right, entry))
 }
 
-/// An ACL beside or below a `*`.
+/// Reports an ACL beside or below a `*`.
 fn everyone_above(tree: &Tree, place: Place<'_>, way: Way<'_>, findings: &mut Findings) {
     let message = format!(
         "{} changes nothing: everyone may {} by {}",
@@ -109,7 +111,7 @@ fn everyone_above(tree: &Tree, place: Place<'_>, way: Way<'_>, findings: &mut Fi
     }
 }
 
-/// A blank ACL is written to close a queue, and does not.
+/// Reports an ACL of one space that is written to close a queue, but does not.
 fn closes_nothing(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
     let grants = place.grants();
     if grants.text.is_empty() || !grants.text.trim().is_empty() {
@@ -139,7 +141,7 @@ fn someone_above<'t>(tree: &'t Tree, place: Place<'t>) -> Option<Way<'t>> {
     })
 }
 
-/// Names that are granted the same anyway, and administrators who may submit anyway.
+/// Reports names that are granted the same anyway, and administrators who may submit anyway.
 fn granted_anyway(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
     for (origin, part) in place.parts() {
         let (mut inherited, mut repeated) = (ByWay::default(), ByWay::default());
@@ -170,18 +172,20 @@ fn granted_anyway(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
                 acl_of(place.right, &place.node.path),
                 repeated.told(tree)
             );
-            let help = "YuniKorn uses it only to let administrators submit; remove them, unless something else reads who administers the queue".to_owned();
+            let help = "YuniKorn uses it only to let administrators submit; remove them, unless something \
+                else reads who administers the queue"
+                .to_owned();
             findings.about_part(place, origin, codes::ADMIN_WITHOUT_EFFECT, message, help);
         }
     }
 }
 
-/// How an administrator may submit without being one here.
+/// The way in which an administrator may submit without being one here.
 fn submits_anyway<'t>(tree: &'t Tree, place: Place<'t>, entry: Match<'t>) -> Option<Way<'t>> {
     if place.right == Right::Submit || stops(Right::Submit, place.node) {
         return None;
     }
-    // Beside a wildcard of the administrators it is the submit ACL that adds nothing.
+    // Beside a wildcard of the administrators the submit ACL is the one that adds nothing.
     let own = place.node.submit.acl.entry_of(entry).filter(|_| entry != Match::Everyone);
     own.map(|entry| Way { queue: place.id, acl: Right::Submit, entry })
         .or_else(|| above(tree, place, Right::Submit, entry))

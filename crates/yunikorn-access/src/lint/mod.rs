@@ -1,11 +1,13 @@
-//! What a whole tree shows that no single ACL does: grants that change nothing, grants that nobody can use, names that nobody has.
+//! Finds problems of a whole tree that no single ACL shows: grants that change nothing, grants that nobody
+//! can use, names that nobody has.
 //!
-//! Everything here is a warning: `YuniKorn` accepts it. What is wrong with an ACL by itself is told by [`yunikorn::acl::lint`], with the
-//! rest of the text by [`yunikorn::config::verdict()`], and is not told again.
+//! Everything here is a warning: `YuniKorn` accepts it. Errors of an ACL by itself are reported by
+//! [`yunikorn::acl::lint()`], those of the rest of the text by [`yunikorn::config::verdict()`], and not again
+//! here.
 //!
 //! * `covered`: entries that grant what is granted anyway.
-//! * `unused`: queues that nobody can submit to, or that no application comes to.
-//! * `reachable`: to which queues the placement rules lead.
+//! * `unused`: queues that nobody can submit to, or that no application reaches.
+//! * `reachable`: the queues that the placement rules lead to.
 //! * `names`: names that are likely wrong.
 
 pub mod codes;
@@ -27,26 +29,27 @@ use yunikorn::acl::{Acl, Match};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
-/// More findings than this are counted, not listed.
+/// The most findings that are listed; more are only counted.
 pub const MAX_FINDINGS: usize = 1000;
 
-/// More names than this are counted in a message, not listed.
+/// The most names that are listed in a message; more are only counted.
 const MAX_NAMES: usize = 6;
 
-/// One finding.
+/// One finding about a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The queue it is about.
     pub queue: QueuePath,
     /// The ACL it is about; `None` when it is about the queue.
     pub right: Option<Right>,
-    /// Who wrote what it is about, if that is known.
+    /// The object or text that wrote the ACL, if that is known.
     pub origin: Option<Origin>,
-    /// What it is. The place is one in the queues.yaml, if that is where it is written.
+    /// The code, message and help. The span is one in the queues.yaml, if the ACL is written there.
     pub diagnostic: Diagnostic,
 }
 
-/// All findings about a tree, in the order of its queues. `known` are the names there are, as far as that is known.
+/// All findings about a tree, in the order of its queues. `known` are the existing names, as far as they are
+/// known.
 pub fn lint(tree: &Tree, known: &Known) -> Vec<Finding> {
     let mut findings = Findings::default();
     covered::find(tree, &mut findings);
@@ -60,13 +63,13 @@ pub fn lint(tree: &Tree, known: &Known) -> Vec<Finding> {
 struct Findings(Vec<(QueueId, Finding)>);
 
 impl Findings {
-    /// A finding about a queue.
+    /// Adds a finding about a queue.
     fn about_queue(&mut self, (id, node): (QueueId, &Node), code: Code, message: String, help: &str) {
         let diagnostic = Diagnostic::warning(code, message).help(help);
         self.0.push((id, Finding { queue: node.path.clone(), right: None, origin: None, diagnostic }));
     }
 
-    /// A finding about what one object or text wrote into an ACL.
+    /// Adds a finding about what one object or text wrote into an ACL.
     fn about_part(&mut self, acl: Place<'_>, origin: &Origin, code: Code, message: String, help: String) {
         let mut diagnostic = Diagnostic::warning(code, message).help(help);
         if let Origin::Text(span) = origin {
@@ -82,7 +85,7 @@ impl Findings {
     }
 
     fn sorted(mut self) -> Vec<Finding> {
-        // Stable: what is found first about an ACL is told first.
+        // A stable sort, so that findings about one ACL stay in their order.
         self.0.sort_by_key(|(id, finding)| (*id, finding.right));
         let hidden = self.0.len().saturating_sub(MAX_FINDINGS);
         self.0.truncate(MAX_FINDINGS);
@@ -118,7 +121,7 @@ impl<'t> Place<'t> {
         self.node.grants(self.right)
     }
 
-    /// What each object or text wrote of it, as far as it grants anything.
+    /// The parts of it that each object or text wrote, as far as they grant anything.
     fn parts(self) -> impl Iterator<Item = (&'t Origin, &'t Acl)> {
         let grants = self.grants();
         let in_force = |part: &Acl| part.is_everyone() || (!grants.acl.is_everyone() && !part.is_nobody());
@@ -145,7 +148,7 @@ fn list(entries: &[Match<'_>]) -> String {
         let quoted: Vec<String> = names.iter().take(MAX_NAMES).map(|name| quoted(name)).collect();
         let more = names.len().saturating_sub(MAX_NAMES);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        // Writing into a text does not fail.
+        // Writing into a String does not fail.
         let _ = write!(shown, "{before}{kind}{plural} {}{more}", quoted.join(", "));
     }
     if entries.contains(&Match::Everyone) { "everyone".to_owned() } else { shown }

@@ -1,4 +1,4 @@
-//! Names that are likely wrong: unknown ones, users that are groups elsewhere, slips of the pen.
+//! Finds names that are likely wrong: unknown ones, users that are groups elsewhere, typing errors.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,18 +12,18 @@ use yunikorn::queue::nearest;
 /// The names that the identities of a cluster can have.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
-    /// The users; `None` when that is not known, and then no user is judged.
+    /// The users; `None` when they are not known, and then no user is checked.
     pub users: Option<Population>,
-    /// The groups, as the users.
+    /// The groups, in the same way.
     pub groups: Option<Population>,
 }
 
-/// Some names.
+/// A set of names.
 #[derive(Debug, Clone, Default)]
 pub struct Population {
-    /// Names as they are.
+    /// Exact names.
     pub names: BTreeSet<String>,
-    /// Expressions that match any further ones, anywhere in them unless anchored.
+    /// Expressions that match further names, anywhere in them unless anchored.
     pub patterns: Vec<GoRegex>,
 }
 
@@ -43,7 +43,7 @@ impl Known {
     }
 }
 
-/// Where a name stands: several objects may have written it into one ACL.
+/// The uses of a name: several objects may have written it into one ACL.
 type Uses<'t> = BTreeMap<Match<'t>, Vec<(Place<'t>, &'t Origin)>>;
 
 pub(super) fn find(tree: &Tree, known: &Known, findings: &mut Findings) {
@@ -76,12 +76,12 @@ fn uses(tree: &Tree) -> Uses<'_> {
     uses
 }
 
-/// In how many ACLs.
+/// The number of ACLs.
 fn acls(places: &[(Place<'_>, &Origin)]) -> usize {
     places.chunk_by(|left, right| left.0.is(right.0)).count()
 }
 
-/// The one ACL, if it is only one.
+/// The one ACL, if there is only one.
 fn only<'t>(places: &[(Place<'t>, &'t Origin)]) -> Option<(Place<'t>, &'t Origin)> {
     places.first().copied().filter(|_| acls(places) == 1)
 }
@@ -110,11 +110,11 @@ fn other(entry: Match<'_>) -> Option<Match<'_>> {
     }
 }
 
-/// A name that none of the known ones is, wherever it stands.
+/// Reports a name that is none of the known ones, once for all its uses.
 fn unknown(entry: Match<'_>, uses: &Uses<'_>, known: &Population, findings: &mut Findings) {
     let (kind, name) = (kind(entry), name(entry));
     let elsewhere = other(entry).filter(|other| uses.contains_key(other));
-    // A hundred thousand names may be known, and are only looked through when that decides.
+    // There may be a hundred thousand known names, and they are only searched when the result matters.
     let near = || nearest(known.names.iter().map(String::as_str), name);
     let help = match elsewhere.map_or_else(near, |_| None) {
         _ if elsewhere.is_some() => {
@@ -133,7 +133,8 @@ fn unknown(entry: Match<'_>, uses: &Uses<'_>, known: &Population, findings: &mut
     }
 }
 
-/// A group with the name of a known user, or a user with that of a known group, where nothing else is known of it.
+/// Reports a group with the name of a known user, or a user with that of a known group, when nothing else is
+/// known about it.
 fn known_otherwise(
     entry: Match<'_>,
     places: &[(Place<'_>, &Origin)],
@@ -146,7 +147,8 @@ fn known_otherwise(
     }
     let help = match entry {
         Match::Group(_) => {
-            "write the user before the blank: a user is in a group of its own name only where there is no resolver and no groups are sent"
+            "write the user before the blank: a user is in a group of its own name only where there is no \
+             resolver and no groups are sent"
         }
         _ => "write the group behind the blank",
     };
@@ -163,12 +165,14 @@ fn known_otherwise(
     true
 }
 
-/// A user in one ACL that is a group in others, or the other way round. Where one ACL has both, they are taken to be two.
+/// Reports a user in one ACL that is a group in others, or the other way round. Where one ACL has both, they
+/// count as two names.
 fn other_kind(entry: Match<'_>, uses: &Uses<'_>, findings: &mut Findings) -> bool {
     let Some(other) = other(entry) else { return false };
     let (Some(places), Some(others)) = (uses.get(&entry), uses.get(&other)) else { return false };
     let (Some((place, origin)), Some((first, _))) = (only(places), others.first()) else { return false };
-    // Of two that stand once each it is told of the user: a blank that YAML lost makes users of groups.
+    // Of two names with one use each, the user is reported, because a space that YAML lost makes users of
+    // groups.
     let more = acls(others).saturating_sub(1);
     let is_rarer = more > 0 || matches!(entry, Match::User(_));
     if !is_rarer || others.iter().any(|(other, _)| other.is(place)) {
@@ -183,12 +187,13 @@ fn other_kind(entry: Match<'_>, uses: &Uses<'_>, findings: &mut Findings) -> boo
         kind(other),
         acl_of(first.right, &first.node.path)
     );
-    let help = "users stand before the blank, groups behind it; quoted, groups alone begin with a blank: `\" devs\"`";
+    let help = "users stand before the blank, groups behind it; quoted, groups alone begin with a blank: `\" \
+        devs\"`";
     findings.about_part(place, origin, codes::USER_OR_GROUP, message, help.to_owned());
     true
 }
 
-/// A name that stands once and is like one that stands more often.
+/// Reports a name with one use that is like one with more uses.
 fn slip(entry: Match<'_>, places: &[(Place<'_>, &Origin)], slips: &Slips<'_>, findings: &mut Findings) {
     let Some((place, origin)) = only(places) else { return };
     let Some((near, count)) = slips.meant(entry) else { return };
@@ -210,15 +215,15 @@ fn slip(entry: Match<'_>, places: &[(Place<'_>, &Origin)], slips: &Slips<'_>, fi
     );
 }
 
-/// Names that stand in several ACLs, found by what is left of them when one letter is taken out: names that are one letter apart have
-/// that in common, so that not each has to be compared with each.
+/// Names that are in several ACLs, indexed by the text that remains when one letter is taken out: names that
+/// are one letter apart share such a text, so that not every pair has to be compared.
 struct Slips<'t> {
     frequent: HashMap<(bool, String), Vec<(Match<'t>, usize)>>,
 }
 
-/// Longer names are not looked at: what is left of them is as often as long as they are.
+/// The longest name that is examined, because each name adds as many texts as it has letters.
 const MAX_NAME: usize = 64;
-/// Words shorter than this differ on purpose more often than not: `team-a`, `team-b`.
+/// The shortest word that is compared. Shorter ones mostly differ on purpose: `team-a`, `team-b`.
 const MIN_WORD: usize = 4;
 
 impl<'t> Slips<'t> {
@@ -232,7 +237,7 @@ impl<'t> Slips<'t> {
         Self { frequent }
     }
 
-    /// The name that was meant, if it is clear, and how often it stands.
+    /// The name that was meant, if it is clear, and the number of its uses.
     fn meant(&self, entry: Match<'_>) -> Option<(Match<'t>, usize)> {
         let candidates: BTreeMap<&str, (Match<'t>, usize)> = keys(entry)
             .filter_map(|key| self.frequent.get(&key))
@@ -256,7 +261,7 @@ fn keys(entry: Match<'_>) -> impl Iterator<Item = (bool, String)> {
     shorter.into_iter().chain([lower]).filter(|key| !key.is_empty()).map(move |key| (is_user, key))
 }
 
-/// Whether two names differ as by a slip: not in their numbers, and not in a short word.
+/// Returns whether two names differ as by a typing error: not in their numbers, and not in a short word.
 fn is_slip(left: &str, right: &str) -> bool {
     let (left, right) = (left.to_ascii_lowercase(), right.to_ascii_lowercase());
     let words = |name: &str| -> Vec<String> {

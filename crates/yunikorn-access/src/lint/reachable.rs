@@ -1,28 +1,30 @@
-//! To which queues the placement rules can lead at all.
+//! Finds the queues that the placement rules can lead to at all.
 //!
-//! Filters and resolved names are not looked at: what is said to be reachable may not be reached by anyone, but what is said not to be is
-//! reached by nobody (yunikorn-core `pkg/scheduler/placement`).
+//! Filters and resolved names are not considered: a queue that counts as reachable may be reached by nobody,
+//! but one that counts as unreachable is never reached (yunikorn-core `pkg/scheduler/placement`).
 
 use crate::placement::DEFAULT_QUEUE;
 use crate::tree::Tree;
 use yunikorn::config::schema::PlacementRule;
 use yunikorn::queue::{QueuePath, ROOT};
 
-/// The tag that holds an application's namespace, which has no dots in it (yunikorn-k8shim `pkg/cache/metadata.go:74`).
+/// The tag that holds an application's namespace, which has no dots in it (yunikorn-k8shim
+/// `pkg/cache/metadata.go:74`).
 const NAMESPACE: &str = "namespace";
 
-/// Where rules lead.
+/// The queues that the rules lead to.
 #[derive(Debug)]
 pub(super) struct Reachable {
     targets: Vec<Target>,
 }
 
-/// Where one rule leads.
+/// The queues that one rule leads to.
 #[derive(Debug)]
 struct Target {
-    /// The names of the queue from the root, `None` for any name; nothing for any queue at all.
+    /// The names of the queue from the root, each `None` if it can be any; the whole is `None` if the rule
+    /// can lead to any queue.
     path: Option<Vec<Option<String>>>,
-    /// Whether queues that are missing are created.
+    /// True if missing queues are created.
     create: bool,
 }
 
@@ -35,24 +37,25 @@ impl Reachable {
         Self { targets: provided.into_iter().chain(targets).collect() }
     }
 
-    /// Whether an application may be placed in this leaf.
+    /// Returns whether an application may be placed in this leaf.
     pub(super) fn leaf(&self, queue: &QueuePath) -> bool {
         queue.as_str() == DEFAULT_QUEUE || self.targets.iter().any(|target| target.leads_to(queue, usize::eq))
     }
 
-    /// Whether a queue may be created right below this parent, or further down.
+    /// Returns whether a queue may be created right below this parent, or further down.
     pub(super) fn creates_below(&self, queue: &QueuePath) -> bool {
         self.targets.iter().any(|target| target.create && target.leads_to(queue, usize::lt))
     }
 
-    /// Whether any rule creates queues.
+    /// Returns whether any rule creates queues.
     pub(super) fn creates(&self) -> bool {
         self.targets.iter().any(|target| target.create)
     }
 }
 
 impl Target {
-    /// Whether the path begins with the names of `queue`, and compares with it in length as `fits` says.
+    /// Returns whether the path begins with the names of `queue`, and its length relates to the queue's as
+    /// `fits` requires.
     fn leads_to(&self, queue: &QueuePath, fits: impl Fn(&usize, &usize) -> bool) -> bool {
         let Some(path) = &self.path else { return true };
         let same = |(name, part): (&Option<String>, &str)| name.as_deref().is_none_or(|name| name == part);
@@ -68,7 +71,7 @@ fn path(rule: &PlacementRule) -> Option<Vec<Option<String>>> {
             let names = value.split('.').map(|name| Some(name.to_owned()));
             match value.strip_prefix(ROOT) {
                 Some(rest) if rest.starts_with('.') => Some(names.collect()),
-                // Taken for a full path, and none.
+                // The value is taken for a full path, but is not one.
                 Some(_) => None,
                 None => Some(above(rule)?.into_iter().chain(names).collect()),
             }
@@ -101,7 +104,8 @@ mod tests {
     use proptest::prelude::*;
     use yunikorn::identity::Identity;
 
-    const QUEUES: &str = "[{name: a, queues: [{name: a}, {name: b, parent: true}]}, {name: b}, {name: c, parent: true}, {name: default}]";
+    const QUEUES: &str = "[{name: a, queues: [{name: a}, {name: b, parent: true}]}, {name: b}, {name: c, \
+        parent: true}, {name: default}]";
 
     fn any_rule() -> impl Strategy<Value = String> {
         let kind = prop_oneof![
@@ -119,17 +123,18 @@ mod tests {
     }
 
     proptest! {
-        /// What lands somewhere could be known to: so what is said to be out of reach is.
+        /// A queue that an application lands in counts as reachable: so what counts as unreachable is.
         #[test]
         fn wherever_an_application_lands_is_reachable(
             rules in proptest::collection::vec(any_rule(), 0..3),
             user in "[a-c]", namespace in "[a-c]", other in "(root\\.)?[a-c](\\.[a-c])?", queue in "((root\\.)?[a-c](\\.[a-c])?)?",
         ) {
             let text = format!(
-                "partitions: [{{name: default, placementrules: [{}], queues: [{{name: root, submitacl: '*', queues: {QUEUES}}}]}}]",
+                "partitions: [{{name: default, placementrules: [{}], queues: [{{name: root, submitacl: '*', \
+                 queues: {QUEUES}}}]}}]",
                 rules.join(", ")
             );
-            // The validator refuses some rules by the queues there are.
+            // The validator refuses some rules because of the queues in the text.
             if yunikorn::config::verdict(&text, &[]).starts.is_err() {
                 return Ok(());
             }

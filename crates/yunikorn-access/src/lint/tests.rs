@@ -21,7 +21,7 @@ fn nothing_known(tree: &Tree) -> Vec<Finding> {
     lint(tree, &Known::default())
 }
 
-/// That these are the findings.
+/// Checks that these are the findings.
 fn finds(queues: &[Queue<'_>], expected: &[(&str, &str)]) {
     let findings = nothing_known(&tree(queues));
     let told = told(&findings);
@@ -40,15 +40,18 @@ fn a_wildcard_above_makes_an_acl_moot() {
             ),
             (
                 "7202 root.a submitacl",
-                "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of `root`",
+                "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of \
+                 `root`",
             ),
             (
                 "7205 root.a adminacl",
-                "in YuniKorn `adminacl` of `root.a` adds nothing: they may submit already, group `devs` by the `*` in `submitacl` of `root`",
+                "in YuniKorn `adminacl` of `root.a` adds nothing: they may submit already, group `devs` by \
+                 the `*` in `submitacl` of `root`",
             ),
             (
                 "7204 root.a.x submitacl",
-                "`submitacl` of `root.a.x` is blank, which closes nothing: who is named there may submit by `submitacl` of `root.a`",
+                "`submitacl` of `root.a.x` is blank, which closes nothing: who is named there may submit by \
+                 `submitacl` of `root.a`",
             ),
         ],
     );
@@ -56,7 +59,8 @@ fn a_wildcard_above_makes_an_acl_moot() {
         &[("root", " ", ""), ("root.a", "sue", "*")],
         &[(
             "7202 root.a submitacl",
-            "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `adminacl` of `root.a`",
+            "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `adminacl` of \
+             `root.a`",
         )],
     );
     finds(&[("root", " ", ""), ("root.a", "*", "")], &[]);
@@ -72,7 +76,8 @@ fn a_wildcard_at_the_root_is_told_with_the_acls_that_limit_nobody() {
             ("7201 root submitacl", &format!("{everyone}; one ACL below it limits nobody")),
             (
                 "7202 root.a submitacl",
-                "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of `root`",
+                "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of \
+                 `root`",
             ),
         ],
     );
@@ -87,9 +92,9 @@ fn a_wildcard_at_the_root_is_told_with_no_acl_that_limits() {
     };
     let submit = "everyone may submit everywhere, by the `*` of the root";
     let administer = "everyone may administer everywhere, by the `*` of the root";
-    // Who may submit does not administer.
+    // The right to submit does not let anyone administer.
     assert_eq!(told(&[("root", "*", ""), ("root.a", "", "ann"), ("root.b", "", "bob")]), submit);
-    // Nothing above the recovery queue reaches what is below it.
+    // No grant above the recovery queue reaches the queues below it.
     assert_eq!(
         told(&[("root", "*", ""), ("root.@recovery@", "", ""), ("root.@recovery@.a", "sue", "")]),
         submit
@@ -140,15 +145,18 @@ fn names_that_are_granted_above_add_nothing() {
         &[
             (
                 "7205 root.a adminacl",
-                "in YuniKorn `adminacl` of `root.a` adds nothing for some: they may submit already, user `bob` by `submitacl` of `root.a`",
+                "in YuniKorn `adminacl` of `root.a` adds nothing for some: they may submit already, user \
+                 `bob` by `submitacl` of `root.a`",
             ),
             (
                 "7203 root.a.x submitacl",
-                "`submitacl` of `root.a.x` adds nothing for some: they may submit by queues above already, group `ops` by `adminacl` of `root`; user `sue` and group `devs` by `submitacl` of `root.a`",
+                "`submitacl` of `root.a.x` adds nothing for some: they may submit by queues above already, \
+                 group `ops` by `adminacl` of `root`; user `sue` and group `devs` by `submitacl` of `root.a`",
             ),
             (
                 "7203 root.a.y submitacl",
-                "`submitacl` of `root.a.y` adds nothing: they may submit by queues above already, user `bob` by `submitacl` of `root.a`",
+                "`submitacl` of `root.a.y` adds nothing: they may submit by queues above already, user `bob` \
+                 by `submitacl` of `root.a`",
             ),
         ],
     );
@@ -182,7 +190,8 @@ fn the_recovery_queue_takes_no_acl() {
             ),
             (
                 "7208 root.@recovery@ adminacl",
-                "the scheduler never asks who administers the recovery queue, and its administrators may not submit to it",
+                "the scheduler never asks who administers the recovery queue, and its administrators may not \
+                 submit to it",
             ),
         ],
     );
@@ -212,7 +221,8 @@ fn queues_to_which_nobody_may_submit_are_told_by_the_topmost() {
 /// The findings of queues with these rules.
 fn found_with_rules(rules: &str, queues: &str) -> Vec<Finding> {
     let text = format!(
-        "partitions: [{{name: default, placementrules: {rules}, queues: [{{name: root, submitacl: ' ', queues: {queues}}}]}}]"
+        "partitions: [{{name: default, placementrules: {rules}, queues: [{{name: root, submitacl: ' ', \
+         queues: {queues}}}]}}]"
     );
     nothing_known(&parsed(&text))
 }
@@ -227,7 +237,8 @@ fn with_rules(rules: &str, queues: &str) -> Vec<(u16, String)> {
 
 #[test]
 fn a_parent_without_a_leaf_helps_nobody_unless_a_rule_creates_one() {
-    let queues = "[{name: a, parent: true, submitacl: sue, queues: [{name: x, parent: true, adminacl: bob}]}, {name: b, submitacl: bob}]";
+    let queues = "[{name: a, parent: true, submitacl: sue, queues: [{name: x, parent: true, adminacl: \
+        bob}]}, {name: b, submitacl: bob}]";
     let both = [(7206, "root.a".to_owned()), (7206, "root.a.x".to_owned())];
     let cases: [(&str, &[(u16, String)]); 8] = [
         ("[]", &both),
@@ -269,7 +280,8 @@ fn of_a_parent_without_a_leaf_it_is_told_whether_rules_create_queues_elsewhere()
 
 #[test]
 fn a_queue_to_which_no_rule_leads_helps_nobody() {
-    let queues = "[{name: A, parent: true, submitacl: sue, queues: [{name: x, submitacl: bob}]}, {name: b, submitacl: bob}, {name: default, submitacl: al}]";
+    let queues = "[{name: A, parent: true, submitacl: sue, queues: [{name: x, submitacl: bob}]}, {name: b, \
+        submitacl: bob}, {name: default, submitacl: al}]";
     let of = |queues: &[&str]| queues.iter().map(|queue| (7207, (*queue).to_owned())).collect::<Vec<_>>();
     let cases: [(&str, &[&str]); 9] = [
         ("[{name: provided}]", &[]),
@@ -281,7 +293,7 @@ fn a_queue_to_which_no_rule_leads_helps_nobody() {
         ("[{name: fixed, value: root.a.x, create: true}]", &["root.b"]),
         ("[{name: user, create: true, parent: {name: fixed, value: a}}]", &["root.b"]),
         ("[{name: user, parent: {name: provided, create: true}}]", &[]),
-        // Taken for a full path, to which the rule below puts the root in front.
+        // Taken for a full path, but the rule below adds the root in front.
         ("[{name: user, create: true, parent: {name: fixed, value: rooty, create: true}}]", &[]),
     ];
     for (rules, expected) in cases {
@@ -302,19 +314,22 @@ fn names_that_are_likely_wrong_are_told_where_they_stand() {
         &[
             (
                 "7212 root.c submitacl",
-                "the group `data-sciense` stands in `submitacl` of `root.c` only, and `data-science` in 2 ACLs",
+                "the group `data-sciense` stands in `submitacl` of `root.c` only, and `data-science` in 2 \
+                 ACLs",
             ),
             (
                 "7211 root.d submitacl",
-                "`data-science` is a user in `submitacl` of `root.d`, and a group in `submitacl` of `root.b` and 1 more ACL",
+                "`data-science` is a user in `submitacl` of `root.d`, and a group in `submitacl` of `root.b` \
+                 and 1 more ACL",
             ),
             (
                 "7212 root.e submitacl",
-                "the group `Data-Science` stands in `submitacl` of `root.e` only, and `data-science` in 2 ACLs: case matters",
+                "the group `Data-Science` stands in `submitacl` of `root.e` only, and `data-science` in 2 \
+                 ACLs: case matters",
             ),
         ],
     );
-    // Of two that stand once each it is told of the user, and else of the one that is rarer.
+    // Of two names with one use each the user is reported, and else the rarer one.
     finds(
         &[("root", " ", ""), ("root.a", "devs", ""), ("root.b", " devs", "")],
         &[(
@@ -326,7 +341,8 @@ fn names_that_are_likely_wrong_are_told_where_they_stand() {
         &[("root", " ", ""), ("root.a", "sue", ""), ("root.b", "sue", ""), ("root.c", " sue", "")],
         &[(
             "7211 root.c submitacl",
-            "`sue` is a group in `submitacl` of `root.c`, and a user in `submitacl` of `root.a` and 1 more ACL",
+            "`sue` is a group in `submitacl` of `root.c`, and a user in `submitacl` of `root.a` and 1 more \
+             ACL",
         )],
     );
     // One ACL has both, so they are two.
@@ -415,7 +431,7 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
         )]
     );
     assert_eq!(findings[0].diagnostic.help.as_deref(), Some("write the group behind the blank"));
-    // That others have it in the other list says more than a name that is near.
+    // An entry of the same name in the other list is a better hint than a similar name.
     let known = Known { users: Some(population(&["opt"], &[])), groups: None };
     let findings = lint(&tree(&[("root", " ", ""), ("root.a", "ops", ""), ("root.b", " ops", "")]), &known);
     assert_eq!(
@@ -456,7 +472,7 @@ fn without(tree: &Tree, taken: &[(&QueuePath, Right)]) -> Tree {
     tree
 }
 
-/// Whether taking ACLs away changes who may submit, and who administers.
+/// Returns whether removing ACLs changes who may submit, and who administers.
 fn changes(tree: &Tree, taken: &[(&QueuePath, Right)]) -> (bool, bool) {
     let less = without(tree, taken);
     let names = [Match::Everyone, Match::User("u"), Match::Group("g")];
@@ -467,7 +483,7 @@ fn changes(tree: &Tree, taken: &[(&QueuePath, Right)]) -> (bool, bool) {
     (differs(Right::Submit), differs(Right::Admin))
 }
 
-/// On trees whose ACLs have one entry each: an ACL is said to be without effect if, and only if, it is.
+/// On trees whose ACLs have one entry each, an ACL is reported as without effect if, and only if, it is.
 #[test]
 fn what_is_said_to_change_nothing_is_exactly_what_changes_nothing() {
     let without_effect =
@@ -485,7 +501,7 @@ fn what_is_said_to_change_nothing_is_exactly_what_changes_nothing() {
                 let said = codes.iter().any(|code| without_effect.contains(code));
                 let (submit, admin) = changes(tree, &[(&place.node.path, place.right)]);
                 let other = if place.right == Right::Submit { Right::Admin } else { Right::Submit };
-                // Of two ACLs of one queue that say the same it is told of one.
+                // Of two equal ACLs of one queue only one is reported.
                 if place.grants().acl != place.node.grants(other).acl {
                     assert_eq!(said, !submit, "{:?} {} {codes:?} {tree:?}", place.right, place.node.path);
                 }
@@ -496,7 +512,7 @@ fn what_is_said_to_change_nothing_is_exactly_what_changes_nothing() {
                     taken.push((&place.node.path, place.right));
                 }
             }
-            // Taking everybody's advice at once locks nobody out.
+            // Following all advice at once takes access from nobody.
             assert!(!changes(tree, &taken).0, "{taken:?} {tree:?}");
         });
     }

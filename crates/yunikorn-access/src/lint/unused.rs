@@ -1,4 +1,4 @@
-//! Queues that nobody can submit to, or that no application comes to.
+//! Finds queues that nobody can submit to, or that no application reaches.
 
 use super::reachable::Reachable;
 use super::{Findings, Place, acl_of, codes};
@@ -20,7 +20,7 @@ pub(super) fn find(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// For each queue whether an application can be in it or below it.
+/// For each queue, true if an application can be in it or below it.
 fn used(tree: &Tree, reachable: &Reachable) -> Vec<bool> {
     let by_itself = tree.queues().map(|(_, node)| {
         if node.is_leaf { reachable.leaf(&node.path) } else { reachable.creates_below(&node.path) }
@@ -41,7 +41,7 @@ fn unusable(tree: &Tree, place: Place<'_>, reachable: &Reachable, findings: &mut
     }
 }
 
-/// The code, why nobody can use it, and what to do.
+/// The code, the reason why nobody can use the queue, and the help.
 type Said = (Code, String, &'static str);
 
 fn unreachable(node: &Node) -> Said {
@@ -65,7 +65,7 @@ fn no_leaf(node: &Node, reachable: &Reachable) -> Said {
     (codes::NO_LEAF, why, help)
 }
 
-/// Told of the topmost queue when nobody may submit to it nor to any queue below it.
+/// Reports the topmost queue when nobody may submit to it nor to any queue below it.
 fn nobody_submits(tree: &Tree, silent: &[bool], id: QueueId, node: &Node, findings: &mut Findings) {
     let is_silent = |id: QueueId| silent.get(id.index()).copied().unwrap_or_default();
     if stops(Right::Submit, node) || !is_silent(id) || node.parent.is_some_and(is_silent) {
@@ -84,8 +84,8 @@ fn nobody_submits(tree: &Tree, silent: &[bool], id: QueueId, node: &Node, findin
     findings.about_queue((id, node), codes::NOBODY_SUBMITS, message, help);
 }
 
-/// For each queue whether no ACL is written at it, nor at any queue above or below it. A text that grants nobody anything is on purpose,
-/// or told elsewhere.
+/// For each queue, true if no ACL is written at it, nor at any queue above or below it. An ACL that grants
+/// nobody anything is on purpose, or reported elsewhere.
 fn silent(tree: &Tree) -> Vec<bool> {
     let written = |node: &Node| !node.submit.text.is_empty() || !node.admin.text.is_empty();
     let mut above: Vec<bool> = Vec::with_capacity(tree.queues().len());
@@ -97,7 +97,7 @@ fn silent(tree: &Tree) -> Vec<bool> {
     above.iter().zip(below).map(|(above, below)| !above && !below).collect()
 }
 
-/// Whether it holds of each queue or of any below it, for what holds of each by itself.
+/// For each queue, true if `holds` is true of it or of any queue below it.
 fn any_below(tree: &Tree, mut holds: Vec<bool>) -> Vec<bool> {
     // Queues come after the one above them.
     for (id, node) in tree.queues().rev() {

@@ -1,4 +1,5 @@
-//! Whom a placement rule applies to (yunikorn-core `pkg/scheduler/placement/filter.go`).
+//! The filter of a placement rule, which selects the users and groups it applies to (yunikorn-core
+//! `pkg/scheduler/placement/filter.go`).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,7 +14,8 @@ use yunikorn::identity::Identity;
 /// A rule's filter.
 #[derive(Debug)]
 pub(super) struct Filter {
-    /// Only `deny` as it stands here denies. The validator takes it in any case, the filter does not (`filter.go:138`).
+    /// False only for the exact type `deny`. The validator accepts it in any case, the filter does not
+    /// (`filter.go:138`).
     allow: bool,
     empty: bool,
     users: Names,
@@ -25,7 +27,7 @@ pub(super) struct Filter {
 enum Names {
     Listed(BTreeSet<String>),
     Matching(GoRegex),
-    /// One that Go may compile, and of which we cannot tell what it then means.
+    /// An expression that Go may compile, but whose meaning is not known here.
     Unjudged {
         pattern: String,
         reason: String,
@@ -47,7 +49,7 @@ impl Filter {
     /// `allowUser` (`filter.go:50`).
     ///
     /// # Errors
-    /// Why it cannot be told.
+    /// The reason why it cannot be known.
     pub(super) fn apply(&self, identity: &Identity) -> Result<Filtered, String> {
         let why = self.listed(identity)?;
         let passes = if why == Why::NotListed { !self.allow } else { self.allow };
@@ -104,8 +106,8 @@ impl Names {
         matches!(self, Self::Listed(names) if names.is_empty())
     }
 
-    /// One name with a special character is an expression, also `alice$`, which is a user's name, too. Of several, those that are
-    /// no names are dropped.
+    /// Reads the names. One name with a special character is an expression, also `alice$`, which is a valid
+    /// user name, too. Of several, those that are not valid names are dropped.
     fn of(written: &[Spanned], is_name: impl Fn(&str) -> bool) -> Self {
         match written {
             [only] if is_expression(only.as_str()) => Self::expression(only.as_str()),
@@ -122,7 +124,7 @@ impl Names {
             Err(error) if Verdict::of(&error) == Verdict::Unjudged => {
                 Self::Unjudged { pattern: pattern.to_owned(), reason: error.message }
             }
-            // Go logs it and goes on with an empty list (`filter.go:147`).
+            // Go logs it and continues with an empty list (`filter.go:147`).
             Err(_) => Self::Listed(BTreeSet::new()),
         }
     }
@@ -174,7 +176,7 @@ mod tests {
             (filter("", &["bob"], &["devs"]), Passes(Why::Group("devs".to_owned()))),
             (filter("deny", &["bob"], &["ops"]), Passes(Why::NotListed)),
             (filter("", &["bob"], &["ops"]), Stops(Why::NotListed)),
-            // One expression is not anchored; in a longer list it is no name.
+            // One expression is not anchored; in a longer list it is not a valid name.
             (filter("", &["li."], &[]), Stops(Why::NotListed)),
             (filter("", &["li.?"], &[]), Passes(Why::User)),
             (filter("", &["li.?", "bob"], &[]), Stops(Why::NotListed)),

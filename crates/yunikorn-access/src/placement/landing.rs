@@ -1,5 +1,6 @@
-//! What becomes of a queue that a rule has named: whether it exists, whether the user may submit to it, and whether it can be created
-//! (yunikorn-core `placement.go:139-205`, `partition.go:332-350`, `partition.go:526-563`).
+//! Decides about a queue that a rule has named: whether it exists, whether the user may submit to it, and
+//! whether it can be created (yunikorn-core `placement.go:139-205`, `partition.go:332-350`,
+//! `partition.go:526-563`).
 
 use super::trace::{Created, Landing, LandingEnd, Target};
 use super::{Live, Submission};
@@ -20,7 +21,7 @@ pub(super) struct Existing<'a> {
     pub(super) live: &'a Live,
 }
 
-/// One of them.
+/// A queue that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) leaf: bool,
@@ -43,12 +44,13 @@ impl Existing<'_> {
         }
     }
 
-    /// The longest beginning of a path that is a queue. From the top: what is below a queue that does not exist does not either.
+    /// The longest beginning of a path that is a queue. The search starts at the top, because below a queue
+    /// that does not exist there is none.
     fn nearest<'p>(&self, path: &'p str) -> Option<(&'p str, Found)> {
         levels(path).map_while(|above| self.find(above).map(|found| (above, found))).last()
     }
 
-    /// What becomes of the queue with this name.
+    /// Decides about the queue with this name.
     pub(super) fn land(&self, queue: &str, submission: &Submission) -> Landing {
         let land = |target, decision, end| Landing { queue: queue.to_owned(), target, decision, end };
         let Some((near, found)) = self.nearest(queue) else {
@@ -60,7 +62,7 @@ impl Existing<'_> {
         } else {
             Target::New { above: near.to_ascii_lowercase() }
         };
-        // No check at all, for the very path that the rule for recovery names (`placement.go:145`).
+        // No check at all for the exact path that the recovery rule names (`placement.go:145`).
         if queue == RECOVERY && submission.forced() {
             return land(target, None, recovered(exists, found, submission));
         }
@@ -77,7 +79,7 @@ impl Existing<'_> {
         land(target, Some(decision), end)
     }
 
-    /// A denial, as far as the ACLs are known. A queue that is draining itself is passed over in any case.
+    /// A denial, as far as the ACLs are known. A draining queue is skipped in any case.
     fn denied(&self, path: &str, draining: bool) -> LandingEnd {
         match self.forgotten(path) {
             Some(_) if draining => LandingEnd::Draining,
@@ -91,8 +93,8 @@ impl Existing<'_> {
         }
     }
 
-    /// `CheckSubmitAccess` of a queue that exists. Queues beside the configuration have no ACLs, but the recovery queue among them
-    /// lets nobody in, nor into what is below it.
+    /// `CheckSubmitAccess` of a queue that exists. Queues beside the configuration have no ACLs, except the
+    /// recovery queue: nobody may submit to it, nor to the queues below it.
     fn may_submit(&self, path: &str, identity: &Identity) -> Decision {
         let mut decision = explain(self.tree, Right::Submit, path, identity);
         let configured = self.tree.locate(RECOVERY);
@@ -115,7 +117,7 @@ pub(super) fn levels(path: &str) -> impl Iterator<Item = &str> {
     ends.filter_map(|end| path.get(..end))
 }
 
-/// An application that must be accepted, in the recovery queue.
+/// Places an application that must be accepted in the recovery queue.
 fn recovered(exists: bool, found: Found, submission: &Submission) -> LandingEnd {
     if !exists {
         return LandingEnd::Placed { created: Some(made(ROOT, RECOVERY, true)) };
@@ -135,7 +137,7 @@ fn create(queue: &str, near: &str, found: Found, submission: &Submission) -> Lan
         let message = format!("failed to create rule based queue {queue} for application {id}\n{reason}");
         LandingEnd::Fails { message, created }
     };
-    // Asked before anything else, and made by another function (`partition.go:334`).
+    // Checked before anything else, by another function (`partition.go:334`).
     if queue.eq_ignore_ascii_case(RECOVERY) {
         return LandingEnd::Placed { created: Some(made(near, queue, true)) };
     }
@@ -154,7 +156,8 @@ fn create(queue: &str, near: &str, found: Found, submission: &Submission) -> Lan
     LandingEnd::Placed { created: Some(made(near, queue, true)) }
 }
 
-/// Why one queue cannot be made (`NewDynamicQueue`, `objects/queue.go:191`; `addChildQueue`, `objects/queue.go:1061`).
+/// The reason why one queue cannot be created (`NewDynamicQueue`, `objects/queue.go:191`; `addChildQueue`,
+/// `objects/queue.go:1061`).
 fn refusal(name: &str, parent: &str, draining: bool) -> Option<String> {
     if !name_ok(name) {
         return Some(NAME_REFUSED.to_owned());

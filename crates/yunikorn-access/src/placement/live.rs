@@ -1,15 +1,15 @@
-//! Queues that exist in a running scheduler beside those of its configuration: those that placement created, and those that were
-//! removed from the configuration while applications run in them.
+//! Queues that exist in a running scheduler beside those of its configuration: those that placement created,
+//! and those that were removed from the configuration while applications run in them.
 
 use std::collections::BTreeMap;
 
-/// One of them.
+/// A queue of a running scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveQueue {
-    /// Whether applications run in it, not in queues below.
+    /// True if applications run in it, not in queues below.
     pub leaf: bool,
-    /// Whether it was in the configuration, and is waiting to become empty (`Draining`). Then it still has the ACLs it had, which
-    /// nobody can read any more; others have none.
+    /// True if it was in the configuration, and is waiting to become empty (`Draining`). Then it still has
+    /// its old ACLs, which cannot be read any more; others have none.
     pub draining: bool,
 }
 
@@ -20,8 +20,8 @@ pub struct Live {
 }
 
 impl Live {
-    /// Adds a queue by its full path, and those above it that are not known as parents. One that is in the configuration, too, has no
-    /// effect: there it is as the configuration says.
+    /// Adds a queue by its full path, and missing ones above it as parents. A queue that is also in the
+    /// configuration has no effect here: the configuration decides.
     pub fn insert(&mut self, path: &str, queue: LiveQueue) {
         let path = path.to_ascii_lowercase();
         for (end, _) in path.match_indices('.') {
@@ -37,12 +37,12 @@ impl Live {
         self.queues.get(path).copied()
     }
 
-    /// All of them with their paths in lower case, each before those below it.
+    /// All queues with their paths in lower case, each before those below it.
     pub fn iter(&self) -> impl Iterator<Item = (&str, LiveQueue)> {
         self.queues.iter().map(|(path, queue)| (path.as_str(), *queue))
     }
 
-    /// Adds what a placement created.
+    /// Adds the queues that a placement created.
     pub fn create(&mut self, created: &super::Created) {
         for path in created.paths() {
             let leaf = created.leaf && path == created.queue;

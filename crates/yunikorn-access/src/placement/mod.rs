@@ -1,17 +1,19 @@
-//! Where would an application land, and why; or with which words would `YuniKorn` reject it?
+//! Finds the queue in which an application would land, or `YuniKorn`'s rejection.
 //!
-//! The scheduler tries its placement rules in order, takes the first queue that the user may submit to, and creates it where it does
-//! not exist (yunikorn-core v1.8.0 `pkg/scheduler/placement/`, `partition.go:316-350`, `partition.go:526-563`). What users read of it is
-//! one sentence, `no placement rule matched`, whatever went wrong. A [`Placement`] has every step.
+//! The scheduler tries its placement rules in order, takes the first queue that the user may submit to, and
+//! creates it where it does not exist (yunikorn-core v1.8.0 `pkg/scheduler/placement/`,
+//! `partition.go:316-350`, `partition.go:526-563`). Users read only one sentence of it, `no placement rule
+//! matched`, whatever went wrong. A [`Placement`] has every step.
 //!
-//! * [`workload`]: what the shim makes of a pod and its namespace; `labels` are the names it reads.
+//! * [`workload`]: the application that the shim makes of a pod and its namespace; `labels` are the names it
+//!   reads.
 //! * `rule` and `filter`: the rules of the configuration, and the queue each names for an application.
-//! * `landing`: what becomes of a queue that a rule has named.
+//! * `landing`: the decision about a queue that a rule has named.
 //! * [`live`]: queues that exist beside the configuration.
-//! * [`trace`]: the answer.
+//! * [`trace`]: the result with its steps.
 //!
-//! Not modelled is what comes after placement: quotas and limits delay an application, and a gang that does not fit into its queue is
-//! rejected (`partition.go:371-381`).
+//! The steps after placement are not modelled: quotas and limits delay an application, and a gang that does
+//! not fit into its queue is rejected (`partition.go:371-381`).
 
 mod filter;
 mod landing;
@@ -39,13 +41,13 @@ use rule::Rules;
 use yunikorn::identity::Identity;
 use yunikorn::queue::RECOVERY;
 
-/// Where an application goes that no rule places, if such a queue exists (`common/constants.go:31`).
+/// The queue of an application that no rule places, if such a queue exists (`common/constants.go:31`).
 pub const DEFAULT_QUEUE: &str = "root.default";
 
 /// The tag of an application whose pod runs already (scheduler interface, `AppTagCreateForce`).
 pub const FORCE_TAG: &str = "application.create.force";
 
-/// What `YuniKorn` says when no rule placed the application (`placement.go:37`).
+/// `YuniKorn`'s message when no rule placed the application (`placement.go:37`).
 const NO_RULE_MATCHED: &str = "application rejected: no placement rule matched";
 
 /// An application as the scheduler's core gets it (`si.AddApplicationRequest`).
@@ -55,26 +57,27 @@ pub struct Submission {
     pub application_id: String,
     /// The user after resolution, with the groups the scheduler sees.
     pub identity: Identity,
-    /// The queue it asks for, as written; empty for none.
+    /// The queue it names, as written; empty for none.
     pub queue: String,
     /// Its tags. Of names that differ in case only, `YuniKorn` reads any one; here it is the first in order.
     pub tags: BTreeMap<String, String>,
 }
 
 impl Submission {
-    /// The value of a tag, whatever the case of its name; empty when there is none (`objects/application.go:2076`).
+    /// The value of a tag, whatever the case of its name; empty when there is none
+    /// (`objects/application.go:2076`).
     pub fn tag(&self, name: &str) -> &str {
         let name = folded(name);
         self.tags.iter().find(|(key, _)| folded(key) == name).map_or("", |(_, value)| value)
     }
 
-    /// Whether it has to be accepted because its pod runs already (`common/utils.go:189`).
+    /// Returns whether it has to be accepted because its pod runs already (`common/utils.go:189`).
     pub fn forced(&self) -> bool {
         go_bool(self.tag(FORCE_TAG)) == Some(true)
     }
 }
 
-/// The text with letters of either case made one, character by character: what Go's `strings.EqualFold` compares.
+/// The text in one case, character by character, as Go's `strings.EqualFold` compares it.
 fn folded(text: &str) -> String {
     let one = |c: char| {
         let upper = c.to_uppercase().next().unwrap_or(c);
@@ -83,7 +86,7 @@ fn folded(text: &str) -> String {
     text.chars().map(one).collect()
 }
 
-/// The placement of one partition: its rules, made ready once, and its queues.
+/// The placement of one partition: its rules, prepared once, and its queues.
 #[derive(Debug)]
 pub struct Placer<'a> {
     tree: &'a Tree,
@@ -92,12 +95,12 @@ pub struct Placer<'a> {
 }
 
 impl<'a> Placer<'a> {
-    /// For a partition whose queues are those of its configuration.
+    /// A placer for a partition whose queues are those of its configuration.
     pub fn new(tree: &'a Tree) -> Self {
         Self::with_live(tree, Live::default())
     }
 
-    /// For a partition in which other queues exist, too.
+    /// A placer for a partition in which other queues exist, too.
     pub fn with_live(tree: &'a Tree, live: Live) -> Self {
         Self { tree, live, rules: Rules::of(tree.placement_rules()) }
     }
@@ -107,15 +110,15 @@ impl<'a> Placer<'a> {
         &mut self.live
     }
 
-    /// The same queues, with no rule but the one that goes by the queue that is asked for.
+    /// The same queues, with the one rule that uses the queue in the request.
     #[must_use]
     pub fn only_provided(&self) -> Self {
         Self { tree: self.tree, live: self.live.clone(), rules: Rules::of(&[]) }
     }
 
-    /// Where the application lands (`PlaceApplication` and `AddApplication`).
+    /// Places the application (`PlaceApplication` and `AddApplication`).
     pub fn place(&self, submission: &Submission) -> Placement {
-        // What it is when no rule places it.
+        // The result if no rule places it.
         let mut placement = Placement::rejected(rejection(submission, NO_RULE_MATCHED));
         let rules = match &self.rules {
             Rules::Active(rules) => rules,
@@ -137,13 +140,13 @@ impl<'a> Placer<'a> {
     }
 }
 
-/// Where an application lands when no queues exist but those of the configuration.
+/// Places an application when no queues exist but those of the configuration.
 pub fn place(tree: &Tree, submission: &Submission) -> Placement {
     Placer::new(tree).place(submission)
 }
 
-/// The rule behind all others: the recovery queue for an application that must be accepted, `root.default` for others
-/// (`recovery_rule.go:60`, `placement.go:127-137`).
+/// The rule after all others: the recovery queue for an application that must be accepted, `root.default` for
+/// others (`recovery_rule.go:60`, `placement.go:127-137`).
 fn last_resort(submission: &Submission, existing: &Existing<'_>) -> RuleStep {
     if submission.forced() {
         return RuleStep::internal(RuleName::Recovery, RuleEnd::Named { queue: RECOVERY.to_owned() });
@@ -179,7 +182,7 @@ impl Placement {
 }
 
 impl Landing {
-    /// What becomes of the application; `None` when the next rule is tried.
+    /// The outcome of the application; `None` when the next rule is tried.
     fn outcome(&self) -> Option<Outcome> {
         match &self.end {
             LandingEnd::Placed { .. } => Some(Outcome::Placed { queue: self.queue.to_ascii_lowercase() }),
@@ -198,7 +201,7 @@ impl Landing {
     }
 }
 
-/// How `AddApplication` introduces what placement says (`partition.go:327`).
+/// The message with which `AddApplication` wraps a rejection by placement (`partition.go:327`).
 fn rejection(submission: &Submission, reason: &str) -> String {
     format!("failed to place application {}: {reason}", submission.application_id)
 }

@@ -1,7 +1,8 @@
-//! The placement rules, and the queue that each names for an application (yunikorn-core `pkg/scheduler/placement/*_rule.go`).
+//! The placement rules, and the queue that each names for an application (yunikorn-core
+//! `pkg/scheduler/placement/*_rule.go`).
 //!
-//! All of them go the same way: what the rule goes by, its filter, the name as one queue or as a full path, the parent rule in front
-//! of it, and at last whether the queue exists or may be created.
+//! All of them work in the same steps: the value that the rule uses, its filter, the name as one queue or as
+//! a full path, the parent rule in front of it, and at last whether the queue exists or may be created.
 
 use super::Submission;
 use super::filter::Filter;
@@ -13,9 +14,9 @@ use yunikorn::config::schema::{self, PlacementRule};
 use yunikorn::config::{NAME_REFUSED, activate};
 use yunikorn::queue::{ROOT, name_ok};
 
-/// What a full path begins with.
+/// The beginning of a full path.
 const FROM_ROOT: &str = "root.";
-/// What stands for a dot in the name of a queue (`configs.DotReplace`).
+/// The replacement of a dot in the name of a queue (`configs.DotReplace`).
 const DOT: &str = "_dot_";
 
 /// The rules of a partition.
@@ -27,7 +28,7 @@ pub(super) enum Rules {
     Inactive(String),
 }
 
-/// One rule.
+/// One placement rule.
 #[derive(Debug)]
 pub(super) struct Rule {
     name: RuleName,
@@ -80,7 +81,7 @@ impl Rule {
         Some(Self { name, create: written.create, span: Some(written.head()), filter, parent })
     }
 
-    /// `placeApplication`.
+    /// Runs the rule as `placeApplication` does.
     pub(super) fn run(&self, submission: &Submission, existing: &Existing<'_>) -> RuleStep {
         let mut step = RuleStep {
             name: self.name.clone(),
@@ -95,7 +96,7 @@ impl Rule {
         step
     }
 
-    /// The queue's name, or the end before there is one. Both are ends; `?` takes the short ways out.
+    /// The queue's name, or an earlier end. Both sides are ends, so that `?` can return early.
     fn named(
         &self,
         submission: &Submission,
@@ -137,8 +138,8 @@ impl Rule {
         }
     }
 
-    /// A fixed queue is taken for a full path as soon as it begins with `root`, also `rootfoo` (`fixed_rule.go:80`). A user's name
-    /// never is.
+    /// Returns whether the value is a full path. That of a fixed rule is one as soon as it begins with
+    /// `root`, also `rootfoo` (`fixed_rule.go:80`). A user's name never is.
     fn is_full_path(&self, goes_by: &str) -> bool {
         match self.name {
             RuleName::Fixed(_) => goes_by.starts_with(ROOT),
@@ -147,7 +148,8 @@ impl Rule {
         }
     }
 
-    /// Dots in the name of a fixed queue separate levels, elsewhere they are replaced.
+    /// Makes one queue name of the value. Dots in that of a fixed rule separate levels, elsewhere they are
+    /// replaced.
     fn one_name(&self, goes_by: &str) -> Result<String, RuleEnd> {
         if matches!(self.name, RuleName::Fixed(_)) {
             return Ok(goes_by.to_owned());

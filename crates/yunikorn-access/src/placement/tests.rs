@@ -1,4 +1,5 @@
-//! What `YuniKorn` itself answered (`tests/vectors/yunikorn-placement.json`), what the trace says about it, and what holds always.
+//! Compares with `YuniKorn`'s own answers (`tests/vectors/yunikorn-placement.json`), and tests the trace and
+//! general properties.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -149,7 +150,7 @@ fn created_queues_are_told_from_the_top() {
     assert_eq!(placement.queue(), Some("root.tenants.a.b"));
     let created = placement.created.expect("created");
     assert_eq!(created.paths().collect::<Vec<_>>(), ["root.tenants.a", "root.tenants.a.b"]);
-    // What was made before the failure stays, and takes no applications.
+    // The queues made before the failure stay, and take no applications.
     let placement = place(&tree, &asks("alice", &[], "root.tenants.a.@recovery@.c", &[]));
     let created = placement.created.expect("created");
     assert_eq!((created.queue.as_str(), created.leaf), ("root.tenants.a", false));
@@ -167,7 +168,8 @@ fn what_a_placement_created_takes_part_in_the_next() {
     for queue in ["root.tenants.a.b", "root.tenants.a.c", "root.tenants.made.d"] {
         assert_eq!(leads_to(queue).as_deref(), Some(queue));
     }
-    // Parents take no applications, also those that were made for a queue that could not be made; and leaves take no queues.
+    // Parents take no applications, also those that were made for a queue that could not be made; and leaves
+    // take no queues.
     for queue in ["root.tenants.a", "root.tenants.made", "root.tenants.a.b.c"] {
         assert_eq!(leads_to(queue), None, "{queue}");
     }
@@ -204,16 +206,17 @@ fn live_queues_take_part() {
     let lands = |queue: &str| Outcome::Placed { queue: queue.to_owned() };
     let rejects = |outcome: Outcome, words: &str| matches!(outcome, Outcome::Rejected { message } if message.contains(words));
     let undecided = |outcome: Outcome| matches!(outcome, Outcome::Undecided { .. });
-    // The configuration's own queues are what it says.
+    // The configuration decides about its own queues.
     assert_eq!(ends("alice", "root.leaf"), lands("root.leaf"));
     assert_eq!(ends("alice", "root.MADE.below"), lands("root.made.below"));
     assert!(rejects(ends("alice", "root.made"), NO_RULE_MATCHED));
     assert!(rejects(ends("alice", "root.made.below.x"), "parent is already a leaf: root.made.below"));
-    // Draining: nothing new in it or below it. Its own ACLs are not known, which matters only where they would decide.
+    // Draining: nothing new in it or below it. Its own ACLs are not known, which matters only where they
+    // would decide.
     assert!(rejects(ends("alice", "root.tenants.gone"), NO_RULE_MATCHED));
     assert!(rejects(ends("eve", "root.tenants.gone"), NO_RULE_MATCHED));
     assert!(rejects(ends("alice", "root.tenants.old.new"), "queue is marked for deletion: root.tenants.old"));
-    // Its own name is looked at before the queue above it.
+    // Its own name is checked before the queue above it.
     assert!(rejects(ends("alice", "root.tenants.old.@recovery@"), "dynamic queue cannot be root.@recovery@"));
     assert!(undecided(ends("eve", "root.tenants.old.new")));
     assert_eq!(ends("alice", "root.tenants.old.dyn"), lands("root.tenants.old.dyn"));

@@ -1,9 +1,9 @@
-//! The answer to a placement question: the outcome, and each rule on the way to it.
+//! The result of a placement: the outcome, and each rule on the way to it.
 
 use crate::check::Decision;
 use go_compat::diag::Span;
 
-/// What becomes of an application.
+/// The outcome for an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It runs in this queue.
@@ -13,7 +13,7 @@ pub enum Outcome {
     },
     /// It is rejected.
     Rejected {
-        /// `YuniKorn`'s words.
+        /// The message in `YuniKorn`'s words.
         message: String,
     },
     /// The scheduler crashes: the queue it was to create is not below the root (`placement.go:156`).
@@ -21,24 +21,25 @@ pub enum Outcome {
         /// The queue that the rule named.
         queue: String,
     },
-    /// It cannot be told.
+    /// It cannot be known.
     Undecided {
-        /// Why.
+        /// The reason why.
         reason: String,
     },
 }
 
-/// What becomes of an application, and why.
+/// The outcome for an application, with its steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// The answer.
+    /// The outcome.
     pub outcome: Outcome,
     /// Each rule that was tried, in order. The last one led to the outcome, unless no rule did.
     pub steps: Vec<Step>,
-    /// Queues that come into being.
+    /// The queues that are created.
     pub created: Option<Created>,
-    /// Why there are no rules, in `YuniKorn`'s words: a scheduler that *starts* with rules it cannot build goes on without any, and
-    /// rejects every application (`placement.go:47`). One that runs refuses them, and keeps the configuration it has.
+    /// The reason why there are no rules, in `YuniKorn`'s words: a scheduler that *starts* with rules it
+    /// cannot build continues without any, and rejects every application (`placement.go:47`). One that runs
+    /// refuses them, and keeps its configuration.
     pub inactive: Option<String>,
 }
 
@@ -65,7 +66,7 @@ pub struct Created {
     pub above: String,
     /// The lowest of the new ones, in lower case.
     pub queue: String,
-    /// Whether `queue` takes applications. It does not when its own child could not be created.
+    /// True if `queue` takes applications. It does not when its own child could not be created.
     pub leaf: bool,
 }
 
@@ -77,21 +78,21 @@ impl Created {
     }
 }
 
-/// One rule, and what became of the queue it named.
+/// One rule, and the result for the queue it named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// The rule.
+    /// The rule with its result.
     pub rule: RuleStep,
-    /// What became of its queue; `None` when it named none.
+    /// The result for its queue; `None` when it named none.
     pub landing: Option<Landing>,
 }
 
-/// Which rule.
+/// The kind of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleName {
-    /// The queue the application asks for.
+    /// The queue named by the application.
     Provided,
-    /// The user's name.
+    /// The queue with the user's name.
     User,
     /// The value of this tag, in lower case.
     Tag(String),
@@ -106,7 +107,7 @@ pub enum RuleName {
 }
 
 impl RuleName {
-    /// As a `queues.yaml` has it; the last two have no place there.
+    /// The name in a `queues.yaml`; the last two kinds cannot be written there.
     pub fn key(&self) -> &'static str {
         match self {
             Self::Provided => "provided",
@@ -120,27 +121,27 @@ impl RuleName {
     }
 }
 
-/// What a rule made of an application.
+/// The result of a rule for an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleStep {
-    /// Which rule.
+    /// The kind of the rule.
     pub name: RuleName,
-    /// Whether it may create queues.
+    /// True if it may create queues.
     pub create: bool,
-    /// Where it is written; `None` for one that `YuniKorn` adds.
+    /// The span where it is written; `None` for one that `YuniKorn` adds.
     pub span: Option<Span>,
-    /// Whether its filter lets the application pass.
+    /// The decision of its filter.
     pub filter: Filtered,
     /// The filter in words: `deny users alice, bob, groups ^qa`; empty where there is none.
     pub filter_words: String,
-    /// The rule that names the queue above; `None` when there is none, or it was not asked.
+    /// The rule that names the queue above; `None` when there is none, or it was not run.
     pub parent: Option<Box<RuleStep>>,
-    /// What came of it.
+    /// The end of the rule.
     pub end: RuleEnd,
 }
 
 impl RuleStep {
-    /// A rule that `YuniKorn` has without being told.
+    /// A rule that `YuniKorn` adds itself.
     pub(super) fn internal(name: RuleName, end: RuleEnd) -> Self {
         Self {
             name,
@@ -154,18 +155,18 @@ impl RuleStep {
     }
 }
 
-/// What a filter says (`filter.go:50`).
+/// The decision of a filter (`filter.go:50`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filtered {
-    /// It was not asked.
+    /// It was not run.
     NotAsked,
     /// The rule applies to this user.
     Passes(Why),
-    /// It does not.
+    /// The rule does not apply to this user.
     Stops(Why),
 }
 
-/// Why a filter says so.
+/// The reason for the decision of a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     /// It has no lists: `allow` lets all pass, `deny` nobody.
@@ -178,7 +179,7 @@ pub enum Why {
     NotListed,
 }
 
-/// What came of a rule.
+/// The end of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleEnd {
     /// It names this queue, as spelled by the rule.
@@ -186,7 +187,7 @@ pub enum RuleEnd {
         /// The full path.
         queue: String,
     },
-    /// The application asks for no queue, or does not have the tag.
+    /// The application names no queue, or does not have the tag.
     NothingToGoBy,
     /// The filter does not let the user pass.
     Filtered,
@@ -199,49 +200,49 @@ pub enum RuleEnd {
     },
     /// The rule fails, and with it the whole submission: no other rule is tried (`placement.go:119-125`).
     Fails {
-        /// `YuniKorn`'s words.
+        /// The message in `YuniKorn`'s words.
         message: String,
     },
-    /// It cannot be told.
+    /// It cannot be known.
     Undecided {
-        /// Why.
+        /// The reason why.
         reason: String,
     },
 }
 
-/// What became of a queue that a rule named.
+/// The result for a queue that a rule named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landing {
     /// The full path, as spelled by the rule.
     pub queue: String,
-    /// What it leads to.
+    /// The queue that the name leads to.
     pub target: Target,
-    /// May the user submit there; `None` when nobody asked.
+    /// The decision whether the user may submit there; `None` when it was not evaluated.
     pub decision: Option<Decision>,
-    /// What came of it.
+    /// The end of the landing.
     pub end: LandingEnd,
 }
 
-/// What the name of a queue leads to.
+/// The queue that a name leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A queue that exists.
     Exists {
-        /// Whether applications run in it.
+        /// True if applications run in it.
         leaf: bool,
-        /// Whether it is in the configuration.
+        /// True if it is in the configuration.
         configured: bool,
     },
     /// No queue: this is the nearest one above, in lower case.
     New {
-        /// The full path.
+        /// The full path of the nearest queue.
         above: String,
     },
-    /// Nothing: the name does not begin with the root.
+    /// Nowhere: the name does not begin with the root.
     Nowhere,
 }
 
-/// What came of a queue that a rule named.
+/// The end for a queue that a rule named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LandingEnd {
     /// The application runs there.
@@ -249,7 +250,7 @@ pub enum LandingEnd {
         /// The queues made for it.
         created: Option<Created>,
     },
-    /// It is no leaf: the next rule is tried.
+    /// It is not a leaf: the next rule is tried.
     NotALeaf,
     /// The user may not submit to it: the next rule is tried.
     Denied,
@@ -257,16 +258,16 @@ pub enum LandingEnd {
     Draining,
     /// The whole submission fails.
     Fails {
-        /// `YuniKorn`'s words.
+        /// The message in `YuniKorn`'s words.
         message: String,
         /// The queues made before it failed; they stay.
         created: Option<Created>,
     },
     /// The scheduler crashes.
     Crashes,
-    /// It cannot be told.
+    /// It cannot be known.
     Undecided {
-        /// Why.
+        /// The reason why.
         reason: String,
     },
 }

@@ -1,7 +1,8 @@
-//! A pod and its namespace, and the application that `YuniKorn`'s shim submits for them (yunikorn-k8shim v1.8.0 `pkg/cache/metadata.go:56-155`,
-//! `pkg/cache/context.go:917-952`, `pkg/common/utils/utils.go:111-214`).
+//! A pod and its namespace, and the application that `YuniKorn`'s shim submits for them (yunikorn-k8shim
+//! v1.8.0 `pkg/cache/metadata.go:56-155`, `pkg/cache/context.go:917-952`,
+//! `pkg/common/utils/utils.go:111-214`).
 //!
-//! Who the user is, is another question ([`yunikorn::admission`]); here it is known.
+//! The identity of the user is resolved elsewhere ([`yunikorn::admission`]); here it is known.
 
 use std::collections::BTreeMap;
 
@@ -64,13 +65,13 @@ pub struct Workload {
     pub scheduler_name: String,
 }
 
-/// How the application of a pod that names none is named (`admissionController.filtering.generateUniqueAppId`).
+/// The naming of an application whose pod names none (`admissionController.filtering.generateUniqueAppId`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Naming {
     /// One application for all such pods of a namespace.
     #[default]
     PerNamespace,
-    /// One for each pod.
+    /// One application for each pod.
     PerPod,
 }
 
@@ -85,12 +86,12 @@ impl Workload {
         }
     }
 
-    /// Whether another scheduler is asked for, so that `YuniKorn` does not look at the pod.
+    /// Returns whether the pod names another scheduler, so that `YuniKorn` does not look at it.
     pub fn is_foreign(&self) -> bool {
         !self.scheduler_name.is_empty() && self.scheduler_name != SCHEDULER
     }
 
-    /// The queue it asks for; empty for none (`GetQueueNameFromPod`).
+    /// The queue that it names; empty for none (`GetQueueNameFromPod`).
     pub fn queue(&self) -> &str {
         let candidates = [self.label(QUEUE), self.annotation(QUEUE), self.label(OLD_QUEUE)];
         first(&candidates)
@@ -118,15 +119,16 @@ impl Workload {
         }
     }
 
-    /// The application that it names and that others may have, too; empty for none. The one of all pods of its namespace that name none is
-    /// not anybody's, and the one that its UID is part of is new.
+    /// The application that it names and that others may have, too; empty for none. The shared one of all
+    /// pods in its namespace that name none does not belong to anybody, and one that contains the pod's UID
+    /// is new.
     pub fn named_application(&self) -> &str {
         let given = self.given_id();
         let is_its_own = given.ends_with(UNIQUE) || given == self.generated_id(Naming::PerNamespace);
         if is_its_own { "" } else { given }
     }
 
-    /// `GenerateApplicationID`, which does not know that an empty namespace means `default`.
+    /// `GenerateApplicationID`, which does not read an empty namespace as `default`.
     fn generated_id(&self, naming: Naming) -> String {
         let namespace: String = self.namespace.chars().take(MAX_NAMESPACE).collect();
         let id = match naming {
@@ -137,7 +139,8 @@ impl Workload {
         id.chars().take(MAX_ID).collect()
     }
 
-    /// The tags that a rule can go by. Left out are those that are never the name of a queue: quotas, in JSON, and the time of creation.
+    /// The tags that a rule can use. Tags that are never the name of a queue are left out: quotas, in JSON,
+    /// and the time of creation.
     fn tags(&self) -> BTreeMap<String, String> {
         let namespace = if self.namespace.is_empty() { "default" } else { &self.namespace };
         let forced = if self.node_name.is_empty() { "false" } else { "true" };

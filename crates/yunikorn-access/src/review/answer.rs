@@ -1,4 +1,4 @@
-//! What the evaluator says to a review, and how it is put into a `SubjectAccessReview`'s status.
+//! The answer of the evaluator to a review, and its form in a `SubjectAccessReview`'s status.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,52 +19,53 @@ use yunikorn::queue::{self, QueuePath};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 
-/// Longer reasons are cut, in characters: they travel in logs, audit events and terminals.
+/// The longest reason, in characters. Longer ones are cut, because they go into logs, audit events and
+/// terminals.
 const MAX_REASON: usize = 1024;
 
-/// What an authorizer says.
+/// The opinion of an authorizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Opinion {
-    /// Yes, and nobody else is asked.
+    /// Yes, and no other authorizer is called.
     Allow,
-    /// Whoever is asked next may say yes; if nobody does, it is no.
+    /// The next authorizer may allow it; if none does, it is denied.
     NoOpinion,
-    /// No, and nobody else is asked.
+    /// No, and no other authorizer is called.
     Deny,
 }
 
 /// The answer to a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// What is said.
+    /// The opinion of the authorizer.
     pub opinion: Opinion,
-    /// What decided, in one word of a few: a label of metrics.
+    /// The clause that decided, in one word of a few: a label of metrics.
     pub clause: &'static str,
-    /// Why, in one line that can be seen and is bounded.
+    /// The reason, in one bounded line without invisible characters.
     pub reason: String,
-    /// What keeps the question from being decided. API servers drop it; direct callers see it.
+    /// The error that prevents a decision. API servers drop it; direct callers see it.
     pub evaluation_error: Option<String>,
     /// The entry of an ACL that grants it; `None` for a no, and where something else grants it.
     pub entry: Option<Subject>,
 }
 
-/// What an application is judged by.
+/// An application, as far as it decides about access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Application {
-    /// Who owns it, and by whose rules.
+    /// The owner and the rules of its dialect.
     pub acl: ApplicationAcl,
     /// The full path of the queue it is in.
     pub queue: String,
 }
 
-/// What became of a search for an application.
+/// The result of a search for an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// It is there.
+    /// The application exists.
     Application(Box<Application>),
     /// There is none with this ID.
     Unknown,
-    /// It cannot be known, and why.
+    /// It cannot be known, with the reason.
     Undecided(String),
 }
 
@@ -74,7 +75,7 @@ pub trait Applications {
     fn find(&self, namespace: &str, id: &str) -> Found;
 }
 
-/// No applications are known here, such as where only files are read.
+/// A source without applications, such as where only files are read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoApplications;
 
@@ -84,28 +85,28 @@ impl Applications for NoApplications {
     }
 }
 
-/// What reviews are answered from.
+/// The context in which reviews are answered.
 #[derive(Clone, Copy)]
 pub struct World<'a> {
-    /// The queues of the partition that is asked about.
+    /// The queues of the partition in question.
     pub tree: &'a Tree,
-    /// Where groups come from when a review names none.
+    /// The resolver of groups when a review names none.
     pub resolver: &'a dyn GroupResolver,
-    /// Which `YuniKorn`.
+    /// The version of `YuniKorn`.
     pub version: Version,
-    /// The applications.
+    /// The source of applications.
     pub applications: &'a dyn Applications,
 }
 
 impl fmt::Debug for World<'_> {
-    /// What is behind the traits may hold a cluster.
+    /// Leaves out the fields behind traits, because they may contain a cluster.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("World").field("version", &self.version).finish_non_exhaustive()
     }
 }
 
 impl Opinion {
-    /// One word, for logs and metrics.
+    /// The opinion in one word, for logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allowed",
@@ -120,28 +121,28 @@ impl Answer {
         Self { opinion, clause, reason: visible(reason), evaluation_error: None, entry: None }
     }
 
-    /// A yes.
+    /// An answer that allows.
     pub fn allow(clause: &'static str, reason: &str) -> Self {
         Self::new(Opinion::Allow, clause, reason)
     }
 
-    /// A no that stands.
+    /// An answer that denies, whatever other authorizers say.
     pub fn deny(clause: &'static str, reason: &str) -> Self {
         Self::new(Opinion::Deny, clause, reason)
     }
 
-    /// Somebody else may answer.
+    /// An answer that leaves the decision to other authorizers.
     pub fn no_opinion(clause: &'static str, reason: &str) -> Self {
         Self::new(Opinion::NoOpinion, clause, reason)
     }
 
-    /// It cannot be decided: no opinion, and an error for who calls directly.
+    /// An answer without a decision: no opinion, and an error for direct callers.
     pub fn undecided(clause: &'static str, why: &str) -> Self {
         let answer = Self::no_opinion(clause, why);
         Self { evaluation_error: Some(answer.reason.clone()), ..answer }
     }
 
-    /// What is said, in one word, for logs and metrics.
+    /// The decision in one word, for logs and metrics.
     pub fn decision(&self) -> &'static str {
         if self.evaluation_error.is_some() { "undecided" } else { self.opinion.as_str() }
     }
@@ -180,10 +181,10 @@ pub fn answer(review: &Review, world: World<'_>) -> Answer {
     }
 }
 
-/// The path of a queue by what somebody calls it, in any case.
+/// The full path of the queue that a name stands for, in any case.
 ///
 /// # Errors
-/// Why there can be no queue of this name; nobody may do anything in it.
+/// The reason why there can be no queue of this name; nobody may do anything in it.
 pub fn path_of<'q>(tree: &Tree, queue: &'q str) -> Result<Cow<'q, str>, String> {
     if tree.has(queue) {
         return Ok(Cow::Borrowed(queue));
@@ -222,7 +223,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Returns the way to a yes, and why it is one; `None` for a no.
+    /// Returns the way to a yes, and its reason; `None` for a no.
     fn granted(self, right: Right, path: &str, identity: &Identity) -> Option<(Way<'a>, String)> {
         let verdict = decide(self.tree, right, path, identity);
         let way = verdict.way.ok()?;
@@ -230,8 +231,9 @@ impl<'a> World<'a> {
         Some((way, format!("{why}{}", self.written_in(&way))))
     }
 
-    /// What the root grants reaches every queue. Who may do it in each queue by itself may not in the next one that is made: that is no yes
-    /// and, as each queue may be asked about, no final no.
+    /// Decides for all queues. A grant at the root reaches every queue. A user who has the right in each
+    /// queue by itself may not have it in the next one that is made: that is not a yes and, because each
+    /// queue can be queried, no final no.
     fn in_all_queues(self, right: Right, identity: &Identity) -> Answer {
         if let Some((way, why)) = self.granted(right, queue::ROOT, identity) {
             return allowed(&way, &format!("in all queues: {why}"));
@@ -303,7 +305,7 @@ fn unknown(namespace: &str, id: &str) -> String {
     }
 }
 
-/// What cannot be seen is escaped, and what is too long is cut: names come from whoever asks.
+/// Escapes invisible characters and cuts a long text, because the requester chooses the names in it.
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text.chars();

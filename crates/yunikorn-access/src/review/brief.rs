@@ -1,33 +1,34 @@
-//! Answers to somebody about themselves who may not read the queue.
+//! Shortens answers for users who ask about themselves and may not read the queue.
 //!
-//! It depends on the question, on who asks, and on the entry that names them. Nothing else of the configuration is in it, and what does not
-//! exist is answered like what is denied, so names cannot be tried out.
+//! The short answer depends on the question, on the user, and on the entry that names the user. It contains
+//! nothing else of the configuration, and a missing object gets the same answer as a denial, so that names
+//! cannot be tried out.
 
 use super::answer::{Answer, Opinion};
 use super::question::Question;
 use go_compat::diag::quoted;
 use yunikorn::right::Right;
 
-/// The answer while nobody knows what the ACLs say.
+/// The answer while the ACLs are not known.
 pub const UNKNOWN: &str =
     "the ACLs are not known now: ask again later, or ask an administrator of the cluster";
 
-/// Something that somebody wants to do, in words.
+/// An action that a user wants to take, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wish {
-    /// As it stands behind "may".
+    /// The action as written after "may".
     pub act: String,
-    /// The kind of what it is done to, and may not be there; `None` where it is no single thing.
+    /// The kind of its object, which may not exist; `None` where it is not a single object.
     pub to: Option<&'static str>,
 }
 
 impl Wish {
-    /// A right in a queue.
+    /// The wish for a right in a queue.
     pub fn in_queue(right: Right, queue: &str) -> Self {
         Self { act: format!("{} {}", act(right), quoted(queue)), to: Some("queue") }
     }
 
-    /// Something with a pod.
+    /// The wish for an action on a pod.
     pub fn with_pod(verb: &str, namespace: &str, name: &str) -> Self {
         Self { act: format!("{verb} pod {}", quoted(&format!("{namespace}/{name}"))), to: Some("pod") }
     }
@@ -65,7 +66,8 @@ fn act(right: Right) -> &'static str {
 }
 
 impl Answer {
-    /// Reduces the answer to what `user` may know about themselves who may not read the queue. An answer that the name alone decides stays.
+    /// Reduces the answer to what `user`, who may not read the queue, may know about themselves. An answer
+    /// that depends on the name alone stays.
     #[must_use]
     pub fn brief(self, wish: &Wish, user: &str) -> Self {
         match (self.clause, self.opinion) {
@@ -76,7 +78,7 @@ impl Answer {
                 Self::allow(clause, &wish.granted(&who))
             }
             (clause, Opinion::Deny) if wish.to == Some("queue") => Self::deny(clause, &wish.denied(user)),
-            // Of other things a no, a doubt and one that there is not look alike.
+            // For other objects a denial, an undecided answer and a missing object look alike.
             (clause, _) => Self::no_opinion(clause, &wish.denied(user)),
         }
     }

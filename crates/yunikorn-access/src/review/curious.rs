@@ -1,8 +1,9 @@
-//! Who may ask about whom.
+//! Decides who may ask about whose access.
 //!
-//! Everyone may ask about themselves. About others an administrator of the queue may, as in YARN, where
-//! `GET /ws/v1/cluster/queues/{queue}/access` demands `ADMINISTER_QUEUE` of who asks about another user (`RMWebServices`,
-//! `checkUserAccessToQueue`); and whoever Kubernetes lets create `subjectaccessreviews`, which is not known here.
+//! Everyone may ask about themselves. An administrator of the queue may ask about others, as in YARN, where
+//! `GET /ws/v1/cluster/queues/{queue}/access` requires `ADMINISTER_QUEUE` for questions about another user
+//! (`RMWebServices`, `checkUserAccessToQueue`). So may users whom Kubernetes lets create
+//! `subjectaccessreviews`, which is not known here.
 
 use crate::check::decide;
 use crate::tree::Tree;
@@ -14,8 +15,8 @@ pub fn administers(tree: Option<&Tree>, who: &Identity, queue: &str) -> bool {
     tree.is_some_and(|tree| decide(tree, Right::Admin, queue, who).allowed())
 }
 
-/// Returns whether somebody asks about themselves. Whoever adds a group to their own asks what a member of it could do. Without any
-/// groups `YuniKorn` resolves them, and nothing is made up.
+/// Returns whether users ask about themselves. With an added group the question is what a member of it could
+/// do. Without any groups `YuniKorn` resolves them, and nothing is made up.
 pub fn is_self(asker: &Identity, about: &Identity) -> bool {
     asker.user == about.user && about.groups.iter().all(|group| asker.groups.contains(group))
 }

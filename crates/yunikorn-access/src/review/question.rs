@@ -1,8 +1,9 @@
-//! Which of our questions a review asks.
+//! Finds our question in a review.
 //!
-//! `kubectl auth can-i submit queues.queuewarden.dev/root.prod` sends the group `queuewarden.dev` and the resource `queues` when the API
-//! server serves that resource. When it does not, the group is empty and the resource is what was typed, in its case; the version may
-//! then stand between the two (`queues.v1alpha1.queuewarden.dev`), and the resource may be in the singular. `/yunikorn/queues/root.prod`
+//! `kubectl auth can-i submit queues.queuewarden.dev/root.prod` sends the group `queuewarden.dev` and the
+//! resource `queues` when the API server serves that resource. When it does not, the group is empty and the
+//! resource is what was typed, in its case; the version may then stand between the two
+//! (`queues.v1alpha1.queuewarden.dev`), and the resource may be in the singular. `/yunikorn/queues/root.prod`
 //! asks the same by path.
 
 use std::fmt;
@@ -13,47 +14,49 @@ use go_compat::diag::quoted;
 use yunikorn::queue::nearest;
 use yunikorn::right::Right;
 
-/// Where queues stand among the paths.
+/// The prefix of queues among the paths.
 const QUEUES_PATH: &str = "/yunikorn/queues";
 
-/// The verbs of queues, and what they ask for.
+/// The verbs of queues, and the rights they stand for.
 const QUEUE_VERBS: [(&str, Right); 3] =
     [("submit", Right::Submit), ("use", Right::Submit), ("administer", Right::Admin)];
 
-/// A question of ours.
+/// A question that is ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question<'a> {
     /// May the user do this in a queue?
     Queue {
-        /// What.
+        /// The right in question.
         right: Right,
-        /// Its path, in any case.
+        /// The path of the queue, in any case.
         queue: &'a str,
     },
-    /// May the user do this in every queue, those included that do not exist yet? So Kubernetes understands a missing name.
+    /// May the user do this in every queue, including those that do not exist yet? Kubernetes reads a missing
+    /// name as all.
     AllQueues {
-        /// What.
+        /// The right in question.
         right: Right,
     },
     /// May the user do this with an application?
     Application {
-        /// What.
+        /// The action in question.
         verb: Verb<'a>,
-        /// The namespace of its pods; empty when the question does not say.
+        /// The namespace of its pods; empty when the question does not name it.
         namespace: &'a str,
         /// Its ID.
         id: &'a str,
     },
 }
 
-/// Why a review asks none of our questions.
+/// The reason why a review contains none of our questions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotAsked {
-    /// It asks about nothing, or about two things at once.
+    /// It is about nothing, or about two things at once.
     Malformed(&'static str),
-    /// It is about another resource, or path: others answer.
+    /// It is about another resource, or path: others decide.
     Elsewhere(String),
-    /// It is about our resource, and others answer this verb: reading and writing objects is a matter of RBAC.
+    /// It is about our resource, but others decide about this verb: RBAC decides about reading and writing
+    /// objects.
     OtherVerb {
         /// The verb.
         verb: String,
@@ -62,16 +65,16 @@ pub enum NotAsked {
         /// The verb that may have been meant.
         near: Option<&'static str>,
     },
-    /// Queues have no subresource, and of applications only a move has one.
+    /// Queues have no subresource, and applications have one for a move only.
     Subresource(String),
-    /// Nobody may do something with all applications at once: each has its own owner.
+    /// No name: nobody may act on all applications at once, because each has its own owner.
     NoApplication,
-    /// It does not say where to move an application.
+    /// It names no queue to move the application to.
     NoTarget,
 }
 
 impl Question<'_> {
-    /// The verb, in one word of a few.
+    /// The verb in one word of a few.
     pub fn verb(&self) -> &'static str {
         match self {
             Self::Queue { right, .. } | Self::AllQueues { right } => right.verb(),
@@ -81,7 +84,7 @@ impl Question<'_> {
 }
 
 impl NotAsked {
-    /// What is not ours in it, in one word of a few: a label of metrics.
+    /// The part that is not ours, in one word of a few: a label of metrics.
     pub fn clause(&self) -> &'static str {
         match self {
             Self::Malformed(_) => "malformed",
@@ -93,7 +96,7 @@ impl NotAsked {
         }
     }
 
-    /// Whether somebody wanted to ask us, and did not say it right.
+    /// Returns whether the requester meant a question of ours, but wrote it wrongly.
     pub fn is_mistake(&self) -> bool {
         !matches!(self, Self::Elsewhere(_) | Self::OtherVerb { near: None, .. })
     }
@@ -115,21 +118,25 @@ impl fmt::Display for NotAsked {
                 write!(f, "queuewarden answers {verbs} for {resource}, not {}", quoted(verb))?;
                 near.map_or(Ok(()), |near| write!(f, "; did you mean `{near}`?"))
             }
-            Self::Subresource(name) => write!(f, "there is no subresource {} to be asked about", quoted(name)),
+            Self::Subresource(name) => {
+                write!(f, "there is no subresource {} to be asked about", quoted(name))
+            }
             Self::NoApplication => f.write_str(
-                "the question names no application; write its ID behind the resource: applications.queuewarden.dev/ID",
+                "the question names no application; write its ID behind the resource: \
+                 applications.queuewarden.dev/ID",
             ),
             Self::NoTarget => f.write_str(
-                "the question does not say where to move the application; write the queue as the subresource: --subresource=root.prod",
+                "the question does not say where to move the application; write the queue as the \
+                 subresource: --subresource=root.prod",
             ),
         }
     }
 }
 
-/// The question of a review.
+/// Reads the question of a review.
 ///
 /// # Errors
-/// When it is none of ours.
+/// The reason, when it is none of ours.
 pub fn read(review: &Review) -> Result<Question<'_>, NotAsked> {
     match (&review.resource, &review.path) {
         (Some(resource), None) => of_resource(resource),
@@ -138,7 +145,8 @@ pub fn read(review: &Review) -> Result<Question<'_>, NotAsked> {
             Err(NotAsked::Malformed("neither resourceAttributes nor nonResourceAttributes say what is asked"))
         }
         (Some(_), Some(_)) => Err(NotAsked::Malformed(
-            "resourceAttributes and nonResourceAttributes are both given, and only one of them can be asked about",
+            "resourceAttributes and nonResourceAttributes are both given, and only one of them can be asked \
+             about",
         )),
     }
 }
@@ -233,7 +241,7 @@ fn application_verb<'a>(verb: &str, subresource: &'a str) -> Result<Verb<'a>, No
     }
 }
 
-/// The verbs of Kubernetes are near to some of ours and mean something else.
+/// The verbs of Kubernetes are near to some of ours, but mean something else.
 fn other_verb(resource: &'static str, verbs: impl Iterator<Item = &'static str>, verb: &str) -> NotAsked {
     const KUBERNETES: [&str; 9] =
         ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "*"];

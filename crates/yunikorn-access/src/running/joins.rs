@@ -1,8 +1,8 @@
-//! Pods that join an application that runs.
+//! Decides whether a pod may join a running application.
 //!
-//! `YuniKorn` asks no ACL about them: application, queue and quota are those of the first pod's user (k8shim v1.8.0
-//! `pkg/cache/context.go:917-952`), and an ID is not bound to a namespace. So a pod may only name the ID of a running application of its own
-//! user in its own namespace, or be made by a pod of it.
+//! `YuniKorn` checks no ACL for such pods: application, queue and quota are those of the first pod's user
+//! (k8shim v1.8.0 `pkg/cache/context.go:917-952`), and an ID is not bound to a namespace. So a pod may only
+//! name the ID of a running application of its own user in its own namespace, or be made by a pod of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use yunikorn::version::Version;
 /// The pods that matter to one request. By default there are none, as where pods are not watched.
 #[derive(Debug, Clone, Default)]
 pub struct Running {
-    /// The pod in whose name the request is made, by its own token.
+    /// The pod that makes the request, by its own token.
     creator: Option<Arc<Pod>>,
     /// The oldest pod of each application that the request names.
     first: BTreeMap<String, Arc<Pod>>,
 }
 
-/// A pod as the token names it that is bound to it.
+/// A pod as named by the token that is bound to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BoundPod<'a> {
     /// Its namespace.
@@ -55,7 +55,8 @@ impl Running {
         self.creator.as_ref()?.workload.annotations.get(USER_INFO).map(String::as_str)
     }
 
-    /// Names the application, and whose it is, that a new pod of this user and namespace may not join; `None` where it may.
+    /// Names the application, and its owner, that a new pod of this user and namespace may not join; `None`
+    /// where it may.
     pub fn objection(&self, id: &str, namespace: &str, user: &str) -> Option<String> {
         let first = self.first.get(id)?;
         if self.creator.as_ref().is_some_and(|creator| creator.application == id) {
@@ -63,7 +64,7 @@ impl Running {
         }
         let whose = if first.workload.namespace == namespace {
             let owner = owner(Submitter::of(&admitted(first), Version::default()));
-            // Where nothing says whose it is, it is nobody's.
+            // Without a named owner the application belongs to nobody.
             (!owner.is_empty() && owner != user).then_some("another user runs")?
         } else {
             "runs in another namespace"
@@ -72,7 +73,8 @@ impl Running {
     }
 }
 
-/// The oldest first. Pods of the same second have an order, so that everybody takes the same one.
+/// Sorts the oldest first. Pods of the same second also have an order, so that every evaluation takes the
+/// same one.
 fn age(pod: &Pod) -> (jiff::Timestamp, &str, &str) {
     (pod.created, &pod.workload.namespace, &pod.name)
 }

@@ -1,12 +1,12 @@
-//! Applications as they run: which pods make one, whose it is, in which queue, and who else it lets in.
+//! Running applications: their pods, their owner and queue, and the users to whom they grant access.
 //!
-//! `YuniKorn` makes an application of the first pod with its ID and takes owner and queue from that one; what comes later joins it
-//! (k8shim v1.8.0 `pkg/cache/context.go:917-952`). Here the oldest pod that still exists is taken for the first. Where that matters, for
-//! what may be done with a pod, nothing is taken from another pod but from the one that it belongs to: otherwise whoever
-//! guesses the ID of somebody's application could become its owner.
+//! `YuniKorn` makes an application of the first pod with its ID and takes owner and queue from that one;
+//! later pods join it (k8shim v1.8.0 `pkg/cache/context.go:917-952`). Here the oldest pod that still exists
+//! counts as the first. For questions about a pod, nothing is taken from another pod except the one that it
+//! belongs to: otherwise anyone who guesses the ID of an application could become its owner.
 //!
-//! * [`joins`]: which applications a new pod may not name.
-//! * [`pods`]: which questions about pods are questions about their applications.
+//! * [`joins`]: the applications that a new pod may not name.
+//! * [`pods`]: the questions about pods that are questions about their applications.
 
 pub mod joins;
 pub mod pods;
@@ -31,7 +31,7 @@ use yunikorn::identity::{Claim, GroupResolver, Identity, identify};
 use yunikorn::queue;
 use yunikorn::version::Version;
 
-/// A pod that `YuniKorn` schedules, as far as it says something about its application.
+/// A pod that `YuniKorn` schedules, as far as it describes its application.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pod {
     /// `metadata.name`
@@ -44,20 +44,20 @@ pub struct Pod {
     pub created: Timestamp,
     /// The UIDs of the pods in `metadata.ownerReferences`: a Spark driver owns its executors.
     pub owners: Vec<String>,
-    /// It has succeeded or failed, so that nothing of it runs.
+    /// True if it has succeeded or failed, so that none of it runs.
     pub ended: bool,
     /// The `ConfigMap` with the configuration of the Spark driver that this pod is.
     pub spark_conf: Option<String>,
 }
 
-/// What places pods.
+/// The inputs of placing a pod.
 #[derive(Clone, Copy)]
 pub struct Scheduler<'a> {
     /// The queues of the partition.
     pub tree: &'a Tree,
-    /// Where groups come from that no annotation names.
+    /// The resolver of groups that no annotation names.
     pub resolver: &'a (dyn GroupResolver + Sync),
-    /// Which `YuniKorn`.
+    /// The version of `YuniKorn`.
     pub version: Version,
 }
 
@@ -67,10 +67,11 @@ impl std::fmt::Debug for Scheduler<'_> {
     }
 }
 
-/// The pod that stands for an application: the oldest with its ID in the namespace, or in any where none is given. `None`: there is none.
+/// The pod that stands for an application: the oldest with its ID in the namespace, or in any namespace if
+/// none is given. `None` if there is none.
 ///
 /// # Errors
-/// When pods of several namespaces have the ID.
+/// An error when pods of several namespaces have the ID.
 pub fn first<'a>(
     pods: impl Iterator<Item = &'a Arc<Pod>>,
     namespace: &str,
@@ -96,7 +97,7 @@ pub fn first<'a>(
     Ok(first.cloned())
 }
 
-/// The pod that says whose a pod is: itself, or the one of the same application that owns it.
+/// The pod that names the owner of a pod: itself, or the one of the same application that owns it.
 pub fn speaker<'a>(mut pods: impl Iterator<Item = &'a Arc<Pod>>, pod: &'a Arc<Pod>) -> &'a Arc<Pod> {
     let owns = |other: &&Arc<Pod>| {
         other.workload.namespace == pod.workload.namespace
@@ -106,7 +107,8 @@ pub fn speaker<'a>(mut pods: impl Iterator<Item = &'a Arc<Pod>>, pod: &'a Arc<Po
     if pod.owners.is_empty() { pod } else { pods.find(owns).unwrap_or(pod) }
 }
 
-/// What an application is judged by that begins with this pod. `spark` is what its driver's configuration says, if it is one.
+/// The owner, rules and queue of the application that begins with this pod. `spark` is its driver's
+/// configuration, if it is one.
 pub fn application(pod: &Pod, spark: &[(String, String)], scheduler: Scheduler<'_>) -> Found {
     let submitter = Submitter::of(&admitted(pod), scheduler.version);
     match queue_of(pod, &submitter, scheduler) {
@@ -126,7 +128,7 @@ fn admitted(pod: &Pod) -> admission::request::Pod {
     }
 }
 
-/// The user `nobody` is not somebody of that name: where nothing says who submits, nobody owns it.
+/// The owner. The user `nobody` is not a person of that name: a pod without a named user belongs to nobody.
 fn owner(submitter: Submitter) -> String {
     match submitter.source {
         Source::Annotation | Source::Label => submitter.user,
@@ -146,7 +148,7 @@ fn rules(pod: &Pod, spark: &[(String, String)]) -> Rules {
     }
 }
 
-/// The queue: where the rules place the pod now, as far as they do not go by annotations of the namespace.
+/// The queue in which the rules place the pod now, as far as they do not use annotations of the namespace.
 fn queue_of(pod: &Pod, submitter: &Submitter, scheduler: Scheduler<'_>) -> Result<String, String> {
     let claim = Claim::new(&submitter.user, &submitter.groups);
     let tree = scheduler.tree;
@@ -157,7 +159,8 @@ fn queue_of(pod: &Pod, submitter: &Submitter, scheduler: Scheduler<'_>) -> Resul
     let why = match placement.outcome {
         Outcome::Placed { queue } if placement.steps.iter().any(|step| by_namespace(&step.rule)) => {
             return Err(format!(
-                "it may be in {queue}, but that depends on annotations of namespace {}, which are not looked at",
+                "it may be in {queue}, but that depends on annotations of namespace {}, which are not looked \
+                 at",
                 quoted(&pod.workload.namespace)
             ));
         }
@@ -174,8 +177,9 @@ fn queue_of(pod: &Pod, submitter: &Submitter, scheduler: Scheduler<'_>) -> Resul
     before(pod, tree).ok_or_else(|| format!("the queue of its pod {} is not known: {why}", quoted(&pod.name)))
 }
 
-/// Where the rules place it as if it had just been submitted: that it runs already would only send it to the recovery queue. And whether a
-/// rule would have placed it elsewhere before that if a queue had been made at run time.
+/// Places the pod as if it had just been submitted, because otherwise a running pod would only go to the
+/// recovery queue. Also returns whether a rule would have placed it elsewhere before that if a queue had been
+/// made at run time.
 fn placed(pod: &Pod, identity: Identity, tree: &Tree) -> (Placement, bool) {
     let workload = Workload { node_name: String::new(), ..pod.workload.clone() };
     let submission = workload.submission(identity, Naming::default());
@@ -185,20 +189,21 @@ fn placed(pod: &Pod, identity: Identity, tree: &Tree) -> (Placement, bool) {
     (placement, elsewhere)
 }
 
-/// Whether a rule may make queues.
+/// Returns whether a rule may make queues.
 fn makes(rule: &PlacementRule) -> bool {
     rule.create || rule.parent.as_deref().is_some_and(makes)
 }
 
-/// Where a pod that the rules place nowhere now runs since before: in the queue that it asks for by its full path, where no rule goes by
-/// anything else. A rule that does may have placed it in another.
+/// The queue of a running pod that the rules now place nowhere: the one that it names by its full path, if no
+/// rule uses anything else. Any other rule may have placed it in another queue.
 fn before(pod: &Pod, tree: &Tree) -> Option<String> {
     let provided = |rule: &PlacementRule| rule.name.value.eq_ignore_ascii_case(RuleName::Provided.key());
     let asked = Some(pod.workload.queue()).filter(|asked| asked.starts_with("root."));
     asked.filter(|_| tree.placement_rules().iter().all(provided)).map(queue::lowered)
 }
 
-/// Whether a rule that was asked goes by what the namespace says of itself (`namespace.parentqueue`), besides its name.
+/// Returns whether a rule that was run uses an annotation of the namespace (`namespace.parentqueue`), besides
+/// its name.
 fn by_namespace(rule: &RuleStep) -> bool {
     let annotated = matches!(&rule.name, RuleName::Tag(tag) if tag != "namespace");
     annotated || rule.parent.as_deref().is_some_and(by_namespace)

@@ -1,7 +1,8 @@
-//! Questions of Kubernetes about pods that are questions about their applications: `get pods/log` reads the logs of one, `delete pods`
-//! ends a part of it. So whoever administers a queue may kill what runs in it, as in YARN.
+//! Questions of Kubernetes about pods that are questions about their applications: `get pods/log` reads the
+//! logs of one, `delete pods` ends a part of it. So an administrator of a queue may kill its applications, as
+//! in YARN.
 //!
-//! Here an authorizer only ever adds: what the ACLs do not grant is left to RBAC.
+//! The authorizer only ever adds here: what the ACLs do not grant is left to RBAC.
 
 use crate::application::{self, Verb};
 use crate::review::{Answer, Application, Review};
@@ -9,10 +10,10 @@ use crate::tree::Tree;
 use yunikorn::identity::{Claim, GroupResolver, identify};
 use yunikorn::version::Version;
 
-/// What to do with one pod.
+/// An action on one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PodQuestion<'a> {
-    /// Read its logs, or end it.
+    /// The action: read its logs, or end it.
     pub verb: Verb<'static>,
     /// `resourceAttributes.namespace`
     pub namespace: &'a str,
@@ -27,7 +28,7 @@ impl PodQuestion<'_> {
     }
 }
 
-/// The question of a review, if it is about one pod: all pods of a namespace are no application.
+/// Reads the question of a review, if it is about one pod: all pods of a namespace are no application.
 pub fn read(review: &Review) -> Option<PodQuestion<'_>> {
     let asked = review.resource.as_ref().filter(|_| review.path.is_none())?;
     if !asked.group.is_empty()
@@ -45,7 +46,7 @@ pub fn read(review: &Review) -> Option<PodQuestion<'_>> {
     Some(PodQuestion { verb, namespace: &asked.namespace, name: &asked.name })
 }
 
-/// Whether the ACLs grant it: yes, or no opinion.
+/// Answers yes if the ACLs grant it, and else has no opinion.
 pub fn answer(
     review: &Review,
     question: PodQuestion<'_>,

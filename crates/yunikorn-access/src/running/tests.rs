@@ -97,17 +97,17 @@ fn owner_and_queue_are_those_that_yunikorn_takes() {
     let is = |owner: &str, queue: &str| (owner.to_owned(), queue.to_owned());
     assert_eq!(judged_as(&pod("a", "sue", "root.prod", 0)), is("sue", "root.prod"));
     assert_eq!(judged_as(&pod("a", "sue", "root.Prod", 0)), is("sue", "root.prod"));
-    // Denied now, but it may run since before.
+    // Denied now, but it may have been running since before.
     assert_eq!(judged_as(&pod("a", "eve", "root.prod", 0)), is("eve", "root.prod"));
-    // `nobody` is no user who could come and claim it.
+    // `nobody` is not a user who could claim it.
     let mut anonymous = pod("a", "", "root.prod", 0);
     assert_eq!(judged_as(&anonymous), is("", "root.prod"));
     anonymous.workload.annotations.clear();
     assert_eq!(judged_as(&anonymous), is("", "root.prod"));
-    // Without the annotation it is the user of the label.
+    // Without the annotation the label names the user.
     anonymous.workload.labels.insert(USERNAME.to_owned(), "sue".to_owned());
     assert_eq!(judged_as(&anonymous), is("sue", "root.prod"));
-    // That it runs by now does not make the recovery queue its own.
+    // A running pod does not get the recovery queue as its own.
     let mut running = pod("a", "eve", "root.prod", 0);
     running.workload.node_name = "n1".to_owned();
     assert_eq!(judged_as(&running), is("eve", "root.prod"));
@@ -119,7 +119,7 @@ fn owner_and_queue_are_those_that_yunikorn_takes() {
     }
 }
 
-/// The queue of a pod of `sue` that asks for this one, under these rules; or why it is not known.
+/// The queue of a pod of `sue` that names this one, under these rules; or the reason why it is not known.
 fn queue_under(rules: &[&str], asked: &str) -> Result<String, String> {
     let rules: Vec<String> = rules.iter().map(|rule| format!("      - {rule}\n")).collect();
     let rules = rules.concat();
@@ -154,7 +154,7 @@ fn where_rules_go_by_annotations_of_the_namespace_no_queue_is_told() {
         for (rules, asked, queue) in [
             (&[by_annotation, TO_PROD][..], "", "root.prod"),
             (&[by_annotation, TO_PROD], "dev", "root.prod"),
-            // Who asks for a queue has no say where no rule goes by that.
+            // A named queue has no effect where no rule uses it.
             (&[by_annotation, TO_PROD], "root.dev", "root.prod"),
             (&[by_annotation, TO_PROD], "root.prod", "root.prod"),
             (&[by_annotation, PROVIDED], "root.dev", "root.dev"),
@@ -167,7 +167,7 @@ fn where_rules_go_by_annotations_of_the_namespace_no_queue_is_told() {
                 "{by_annotation} {asked}: {why}"
             );
         }
-        // The annotations are not asked for.
+        // The annotations are not used.
         let rules = [PROVIDED, by_annotation, TO_PROD];
         assert_eq!(queue_under(&rules, "root.dev").as_deref(), Ok("root.dev"), "{by_annotation}");
     }
@@ -194,17 +194,17 @@ fn a_pod_that_is_placed_nowhere_now_is_where_it_asks_to_be_if_nothing_else_count
     }
 }
 
-/// Queues that rules have made are in nobody's configuration, and have the ACLs of those above.
+/// Queues that rules have made are in no configuration, and have the ACLs of those above.
 #[test]
 fn where_a_queue_that_was_made_at_run_time_would_be_taken_first_no_queue_is_told() {
     const TO_PROD: &str = "{name: fixed, value: root.prod}";
     const MAKING: &str = "{name: tag, value: namespace, create: true}";
     let why = queue_under(&["{name: provided}", TO_PROD, MAKING], "root.open.made").unwrap_err();
     assert!(why.contains("may be in root.prod") && why.contains("made at run time"), "{why}");
-    // Nobody may submit to what would be made there.
+    // Nobody may submit to the queues that would be made there.
     let closed = queue_under(&["{name: provided}", TO_PROD, MAKING], "root.closed.made");
     assert_eq!(closed.as_deref(), Ok("root.prod"));
-    // No rule makes any.
+    // No rule makes any queue.
     let none = queue_under(&["{name: provided}", TO_PROD], "root.open.made");
     assert_eq!(none.as_deref(), Ok("root.prod"));
 }
@@ -297,7 +297,7 @@ fn who_takes_somebodys_id_gets_nothing_of_theirs() {
     let pods = [sues, mallorys].map(Arc::new);
     assert!(!allowed("mallory", &pods, 0) && !allowed("eve", &pods, 0));
     assert!(allowed("mallory", &pods, 1) && allowed("eve", &pods, 1), "her own pod is hers to give away");
-    // A pod of another application does not speak for one that it owns.
+    // A pod of another application does not decide for one that it owns.
     let mut other = pod("other", "mallory", "root.mallory", 1);
     other.application = "spark-2".to_owned();
     let mut owned = pod("driver", "sue", "root.prod", 5);
@@ -359,7 +359,8 @@ fn only_logs_and_deletion_of_one_pod_are_questions_about_applications() {
 }
 
 proptest! {
-    /// Whatever pods say, nobody gets at one whom neither its owner, nor its queue, nor itself lets in.
+    /// Whatever pods claim, nobody gets access to one unless its owner, its queue or the pod itself grants
+    /// it.
     #[test]
     fn nobody_gets_at_more_than_is_given(
         users in proptest::collection::vec("sue|bob|mallory|eve", 3),

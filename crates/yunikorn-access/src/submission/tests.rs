@@ -87,7 +87,7 @@ fn what_names_a_running_application_of_others_is_refused_whatever_makes_it() {
         let judgement = judge(&applied(&request, &Surroundings::default()), world);
         assert_eq!((judgement.verdict, judgement.clause), expected, "{request:?}: {judgement:?}");
     }
-    // Who names a controller as its owner is asked all the same.
+    // A workload that names a controller as its owner is checked all the same.
     let (bobs, sues) = (named(Kind::Pod, "bob"), named(Kind::Pod, "sue"));
     for (request, expected) in [(bobs, refused), (sues, (Verdict::NotAsked, "owned"))] {
         let surroundings = Surroundings::default();
@@ -254,7 +254,7 @@ fn a_rejection_says_what_each_rule_met_with() {
         (judgement.clause, judgement.reason)
     };
     let would = |user: &str, why: &str| format!("YuniKorn would reject this Job of user `{user}`: {why}");
-    // The queue that all others end in is not one that anybody asked for.
+    // The queue that all others end in is not one that the workload named.
     let (clause, reason) = rejected(&prod(), "eve", "root.closed");
     assert_eq!((clause, reason), ("queue", would("eve", "there is no queue `root.closed`")));
     let creating = rules("      - {name: user}\n      - {name: provided, create: true}\n");
@@ -270,7 +270,7 @@ fn a_rejection_says_what_each_rule_met_with() {
     );
     let why = ": creation of queue root.prod.x failed parent is already a leaf: root.prod";
     assert!(reason.ends_with(why), "{reason}");
-    // The last rule decides, also behind one that was denied.
+    // The last rule decides, also after one that was denied.
     let below =
         "      - {name: provided}\n      - {name: fixed, value: root.open.@recovery@, create: true}\n";
     let (clause, reason) = rejected(&rules(below), "sue", "root.jobs");
@@ -332,7 +332,7 @@ fn what_must_be_taken_is() {
     let running = Applied { node_name: "n1", ..applied(&asked, &surroundings) };
     let judgement = judge(&running, world);
     assert_eq!((judgement.verdict, judgement.queue.as_str()), (Verdict::Elsewhere, "root.@recovery@"));
-    // Also from somebody whose groups are not found, who else is refused.
+    // Also from somebody whose groups are not found, and who is otherwise refused.
     let stranger = Request { groups: Vec::new(), ..request(Kind::Pod, "stranger", "root.prod") };
     let world = World { resolver: ResolverKind::Test.here(), ..world };
     for (node_name, verdict, clause, queue) in
@@ -354,7 +354,8 @@ fn reasons_are_bounded_and_can_be_seen() {
 }
 
 proptest! {
-    /// Nobody who may submit to the leaf they ask for is refused; nobody who may not is told that they run there.
+    /// Nobody who may submit to the leaf they name is refused; nobody who may not is reported as running
+    /// there.
     #[test]
     fn it_says_what_the_acls_say(tree in any_tree(), identity in any_identity(), pick in 0..9usize) {
         let queue = crate::testing::QUEUES[pick];

@@ -1,12 +1,14 @@
-//! What `YuniKorn` refuses of an ACL text: blanks, and nothing but blanks.
+//! Finds the white space for which `YuniKorn` refuses an ACL text. Nothing else makes it refuse one.
 //!
-//! Activation counts single U+0020 and takes one; the validator counts fields between blanks of any kind and takes two.
+//! Activation counts single U+0020 and accepts one; the validator counts fields between white space of any
+//! kind and accepts two.
 
 use super::lint::Findings;
 use super::{Acl, codes, parse, suggest};
 use go_compat::diag::{Diagnostic, Span};
 
-/// One error at least for a text that activation or the validator refuses; none for any other. `meant` is what to write instead.
+/// Adds at least one error for a text that activation or the validator refuses, and none for any other text.
+/// `meant` is what to write instead.
 pub(super) fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings) {
     let help = || how_to_write(text, meant);
     let third = third_field(text);
@@ -33,7 +35,8 @@ pub(super) fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings)
     }
     if let Some(field) = third {
         let message = if parse(text).is_ok() {
-            "more than two lists to YuniKorn's validator, to which any blank separates, not only U+0020: it refuses"
+            "more than two lists to YuniKorn's validator, to which any blank separates, not only U+0020: it \
+             refuses"
         } else {
             "more than two lists, and an ACL has users and groups only: YuniKorn refuses it"
         };
@@ -41,7 +44,7 @@ pub(super) fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings)
     }
 }
 
-/// The runs of U+0020 in a text that has too many for activation; none when it has not.
+/// The runs of U+0020 in a text that has too many for activation; none in any other text.
 fn surplus_blanks(text: &str) -> Vec<Span> {
     if text.bytes().filter(|byte| *byte == b' ').nth(1).is_none() {
         return Vec::new();
@@ -56,7 +59,8 @@ fn surplus_blanks(text: &str) -> Vec<Span> {
     runs
 }
 
-/// Whether the text begins with the one blank that stands before groups without users, which is not one of those too many.
+/// Returns whether the text begins with the one space that belongs before groups without users. It is not one
+/// of those too many.
 fn leading_blank_belongs(text: &str, meant: Option<&Acl>) -> bool {
     let groups_only = |acl: &Acl| acl.users().is_empty() && !acl.groups().is_empty();
     text.starts_with(' ') && !text.starts_with("  ") && meant.is_some_and(groups_only)
@@ -93,7 +97,7 @@ fn how_to_write(text: &str, meant: Option<&Acl>) -> String {
     }
 }
 
-/// A corrected ACL, or a shape of it when it is too long to be read in a message.
+/// A corrected ACL, or its general form when it is too long for a message.
 fn bounded(acl: &str) -> &str {
     if acl.len() <= 200 { acl } else { "sue,bob dev,ops" }
 }

@@ -1,7 +1,8 @@
-//! Why `YuniKorn` drops a name, and what to write instead.
+//! Explains why `YuniKorn` drops a name, and what to write instead.
 //!
-//! Activation skips a name that does not match its list's expression with a line in the log that nobody reads. The reason is
-//! nearly always one of a few habits of other systems; each has its own answer here, tried in order.
+//! Activation skips a name that does not match its list's expression, and only writes a line to the log. The
+//! reason is nearly always one of a few habits of other systems; each has its own rule here, and the rules
+//! are tried in order.
 
 use super::codes;
 use super::{Acl, GROUP_NAME, Names, USER_NAME, group_name_ok, user_name_ok};
@@ -37,12 +38,12 @@ impl List {
     }
 }
 
-/// How the names are written. A help has to say what to write there.
+/// The form in which names are written. A help text depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// In one text: users, a blank, groups.
+    /// In one text: users, a space, groups.
     Text,
-    /// Each an entry of `users` or `groups` in an object of ours, which has no commas and no blank.
+    /// Each in an entry of `users` or `groups` in one of our objects, which has no commas and no space.
     Entries,
 }
 
@@ -54,20 +55,21 @@ impl Form {
         }
     }
 
-    /// What grants everyone.
+    /// The way to grant everyone.
     fn everyone(self) -> &'static str {
         self.choose("`*`", "`everyone: true`")
     }
 
-    /// What tells one name from the next.
+    /// The advice for separating names from each other.
     fn separate(self, text: &'static str) -> &'static str {
         self.choose(text, "put each name in an entry of its own")
     }
 }
 
 impl Acl {
-    /// The ACL of these users and groups, or what is wrong with each name that `YuniKorn` would drop (errors, without places,
-    /// as the names are not in one text; their helps are for entries of an object). Duplicates are one; no names at all is nobody.
+    /// The ACL of these users and groups, or the reasons for each name that `YuniKorn` would drop. These are
+    /// errors without spans, because the names are not in one text; their help texts are for entries of an
+    /// object. Duplicates count once; no names at all is nobody.
     ///
     /// # Errors
     /// One diagnostic for each such name, of [`codes::DROPS`] or [`codes::EMPTY_ELEMENT`].
@@ -95,7 +97,7 @@ impl Acl {
     }
 }
 
-/// What to say about `name`, which `list` does not accept. The span is relative to the name.
+/// Returns the diagnostic for `name`, which `list` does not accept. The span is relative to the name.
 pub(crate) fn why_dropped(list: List, form: Form, name: &str) -> Diagnostic {
     let reason = RULES.iter().find_map(|rule| rule(list, form, name));
     let reason = reason.unwrap_or_else(|| invalid(list, form, name));
@@ -111,7 +113,7 @@ pub(crate) fn why_dropped(list: List, form: Form, name: &str) -> Diagnostic {
 
 struct Reason {
     code: Code,
-    /// In the name.
+    /// The span within the name.
     place: Span,
     why: String,
     help: String,
@@ -125,7 +127,7 @@ impl Reason {
 
 type Rule = fn(List, Form, &str) -> Option<Reason>;
 
-/// From the most to the least particular.
+/// The rules, from the most specific to the least.
 const RULES: &[Rule] = &[
     empty,
     odd_blank,
@@ -147,7 +149,7 @@ fn whole(name: &str) -> Span {
     Span::new(0, name.len())
 }
 
-/// The place of the first character that `wrong` says yes to, and the character.
+/// The span of the first character that `wrong` matches, and the character.
 fn find(name: &str, wrong: impl Fn(char) -> bool) -> Option<(Span, char)> {
     name.char_indices().find(|(_, c)| wrong(*c)).map(|(at, c)| (Span::new(at, at + c.len_utf8()), c))
 }
@@ -168,7 +170,7 @@ fn odd_blank(_: List, form: Form, name: &str) -> Option<Reason> {
     Some(Reason::new(codes::ODD_BLANK, place, why, help))
 }
 
-/// What to call a blank that cannot be seen.
+/// A readable name for a white-space character that cannot be seen.
 pub(super) fn blank_name(blank: char) -> String {
     match blank {
         ' ' => "a blank".to_owned(),
@@ -180,7 +182,7 @@ pub(super) fn blank_name(blank: char) -> String {
     }
 }
 
-/// Quotes of shells, YAML, word processors and documentation pages.
+/// Returns whether the character is a quote of shells, YAML, word processors or documentation pages.
 pub(super) fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\'' | '`' | '\u{2018}'..='\u{201f}' | '\u{ab}' | '\u{bb}')
 }
@@ -242,7 +244,8 @@ fn ldap_dn(list: List, form: Form, name: &str) -> Option<Reason> {
 fn service_account(_: List, form: Form, name: &str) -> Option<Reason> {
     name.starts_with("system:serviceaccount:").then(|| {
         let help = format!(
-            "let the pods carry a plain user or group in `yunikorn.apache.org/user.info` (an AdmissionPolicy's \
+            "let the pods carry a plain user or group in `yunikorn.apache.org/user.info` (an \
+             AdmissionPolicy's \
              externalUsers decide who may set it) and grant that, or grant {} on a queue of its own",
             form.everyone()
         );
@@ -315,7 +318,7 @@ fn non_ascii(_: List, form: Form, name: &str) -> Option<Reason> {
     Some(Reason::new(codes::NON_ASCII, place, why, help))
 }
 
-/// Characters without a shape of their own, as copying from web pages leaves them.
+/// Returns whether the character has no shape of its own, such as those left by copying from web pages.
 fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
@@ -331,14 +334,17 @@ fn user_as_group(list: List, form: Form, name: &str) -> Option<Reason> {
     })
 }
 
-/// Names that yunikorn-core takes as a submitting user's (`configvalidator.go:87`) or in limits (`:90`), and not in ACLs.
+/// Matches names that yunikorn-core accepts for a submitting user (`configvalidator.go:87`) or in limits
+/// (`:90`), but not in ACLs.
 fn submit_only(list: List, _: Form, name: &str) -> Option<Reason> {
     let wider = |c: char| matches!(c, ':' | '/' | '#');
     let plain: String = name.chars().map(|c| if wider(c) { '_' } else { c }).collect();
     let (place, c) = find(name, wider)?;
     (!name.starts_with(wider) && user_name_ok(&plain)).then(|| {
-        let why = format!("a {} with {} may submit, but cannot be granted", list.noun(), quoted(&c.to_string()));
-        let help = "let the API server send plain names (the prefixes of its OIDC claims), or grant a group with a plain name";
+        let why =
+            format!("a {} with {} may submit, but cannot be granted", list.noun(), quoted(&c.to_string()));
+        let help = "let the API server send plain names (the prefixes of its OIDC claims), or grant a group \
+            with a plain name";
         Reason::new(codes::SUBMIT_ONLY, place, why, help)
     })
 }
@@ -357,7 +363,7 @@ fn first_character(list: List, form: Form, name: &str) -> Option<Reason> {
     })
 }
 
-/// For what no rule knows: the first character that cannot stand where it stands.
+/// The reason for a name that no rule matches: the first character that is not allowed where it is.
 fn invalid(list: List, form: Form, name: &str) -> Reason {
     let valid = |c: char| {
         c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || (list == List::Users && matches!(c, '.' | '@'))
@@ -372,7 +378,8 @@ fn invalid(list: List, form: Form, name: &str) -> Reason {
         c if is_invisible(c) => "remove this character, which cannot be seen",
         '$' => "`$` may only end the name of a user",
         _ => {
-            "write the name as the API server knows it; if it has this character, grant a group with a plain name"
+            "write the name as the API server knows it; if it has this character, grant a group with a plain \
+             name"
         }
     };
     Reason::new(codes::INVALID_NAME, place, format!("{} cannot stand here", quoted(&c.to_string())), help)

@@ -1,8 +1,9 @@
-//! Who gets access (`CheckAccess`, yunikorn-core `pkg/common/security/acl.go:135-152`).
+//! Decides who has access by an ACL (`CheckAccess`, yunikorn-core `pkg/common/security/acl.go:135-152`).
 
 use super::Acl;
 
-/// An entry of an ACL: the one that grants access, or any ([`Acl::entries`]). Ordered as listed here, names by their bytes.
+/// An entry of an ACL: the one that grants access, or any ([`Acl::entries`]). Ordered as listed here, names
+/// by their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Match<'a> {
     /// The wildcard.
@@ -14,8 +15,8 @@ pub enum Match<'a> {
 }
 
 impl Acl {
-    /// Whether a user with these groups gets access by this ACL alone; the queues above may grant it too.
-    /// Names match byte for byte.
+    /// Returns whether a user with these groups has access by this ACL alone; the queues above may grant it
+    /// too. Names match byte for byte.
     pub fn allows<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> bool {
         self.matched(user, groups).is_some()
     }
@@ -27,12 +28,13 @@ impl Acl {
         wildcard.into_iter().chain(users).chain(self.groups().iter().map(Match::Group))
     }
 
-    /// Whether this entry is one of its own. A wildcard has no other.
+    /// Returns whether this entry is in the ACL. A wildcard has no other.
     pub fn has(&self, entry: Match<'_>) -> bool {
         self.entry_of(entry) == Some(entry)
     }
 
-    /// The entry that grants access to one of whom nothing is known but this name: the wildcard, or the name.
+    /// The entry that grants access to somebody about whom only this name is known: the wildcard, or the
+    /// name.
     pub fn entry_of(&self, name: Match<'_>) -> Option<Match<'_>> {
         match name {
             _ if self.is_everyone() => Some(Match::Everyone),
@@ -42,7 +44,8 @@ impl Acl {
         }
     }
 
-    /// The entry that grants access, in the order `YuniKorn` looks: the wildcard, the user, the groups as listed.
+    /// The entry that grants access, in the order in which `YuniKorn` looks: the wildcard, the user, the
+    /// groups as listed.
     pub fn matched<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> Option<Match<'_>> {
         if self.is_everyone() {
             return Some(Match::Everyone);

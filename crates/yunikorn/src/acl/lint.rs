@@ -1,6 +1,7 @@
-//! What a human should know about an ACL text: every difference between what is written and what will be in force.
+//! Reports every difference between an ACL text as written and the ACL that will be in force.
 //!
-//! `YuniKorn` itself says nothing: it refuses with one sentence for all mistakes, or accepts and drops names in silence.
+//! `YuniKorn` itself reports little: it refuses with one sentence for all mistakes, or accepts and drops
+//! names in silence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,32 +11,32 @@ use super::parse::trim;
 use super::{Acl, blanks, codes, parse, suggest, validates};
 use go_compat::diag::{Diagnostic, Span, is_cut, quoted, unlisted};
 
-/// More findings than this are counted, not listed. Errors come first.
+/// The most findings that are listed; more are only counted. Errors come first.
 pub const MAX_FINDINGS: usize = 100;
 
-/// An ACL text, understood.
+/// The result of analysing an ACL text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Analysis {
-    /// What is in force; `None` when activation refuses the text.
+    /// The ACL in force; `None` when activation refuses the text.
     pub acl: Option<Acl>,
-    /// Whether the validator (`validate-conf`, `YuniKorn`'s webhook) accepts the text.
+    /// True if the validator (`validate-conf`, `YuniKorn`'s webhook) accepts the text.
     pub validates: bool,
-    /// Whether activation accepts the text.
+    /// True if activation accepts the text.
     pub activates: bool,
-    /// What the writer most likely meant, where that is clear and is not what is written.
+    /// The ACL that the writer most likely meant, where that is clear and differs from what is written.
     pub suggestion: Option<Acl>,
-    /// The findings in order of their places, which are offsets into the text.
+    /// The findings in the order of their spans, which are offsets into the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Analysis {
-    /// Whether `YuniKorn` refuses the text, when it validates or when it activates.
+    /// Returns whether `YuniKorn` refuses the text, when it validates or when it activates.
     pub fn has_errors(&self) -> bool {
         !(self.validates && self.activates)
     }
 
-    /// The first reason why the text may not stand in an object of queuewarden, where nothing is ignored in silence: an error,
-    /// or a name that would be dropped ([`codes::DROPS`]).
+    /// The first reason why the text is not allowed in an object of queuewarden, where nothing is ignored in
+    /// silence: an error, or a name that would be dropped ([`codes::DROPS`]).
     pub fn refusal(&self) -> Option<&Diagnostic> {
         let drops = |diagnostic: &&Diagnostic| codes::DROPS.contains(&diagnostic.code);
         self.diagnostics
@@ -45,8 +46,8 @@ impl Analysis {
     }
 }
 
-/// Says all there is to say about `text`. An error among the findings is what `YuniKorn` refuses; there is none when both of
-/// its parsers accept.
+/// Reports everything about `text`. An error among the findings marks what `YuniKorn` refuses; there is none
+/// when both of its parsers accept.
 pub fn lint(text: &str) -> Analysis {
     let acl = parse(text).ok();
     let meant = suggest::meant(text);
@@ -62,16 +63,16 @@ pub fn lint(text: &str) -> Analysis {
     Analysis { validates: validates(text).is_ok(), activates: acl.is_some(), acl, suggestion, diagnostics }
 }
 
-/// What [`lint`] finds. An ACL about which there is nothing to say, as nearly all are, costs one look at its names.
+/// Returns the findings of [`lint`]. An ACL without findings, as nearly all are, costs one look at its names.
 pub fn findings(text: &str) -> Vec<Diagnostic> {
     if is_clean(text) { Vec::new() } else { lint(text).diagnostics }
 }
 
-/// So many names of a list are compared with each other; longer lists are read as a whole.
+/// The most names of a list that are compared with each other; a longer list takes the full analysis.
 const FEW_NAMES: usize = 32;
 
-/// Whether there is certainly nothing to say: at most one blank, only valid names in each list, no two alike even without their case,
-/// and no lone name that could be a keyword.
+/// Returns whether there is certainly nothing to report: at most one space, only valid names in each list, no
+/// two names alike even without their case, and no lone name that could be a keyword.
 fn is_clean(text: &str) -> bool {
     let (users, groups) = halves(text);
     let groups = groups.map(|(groups, _)| groups);
@@ -121,7 +122,7 @@ impl Findings {
     }
 
     pub(crate) fn sorted(mut self) -> Vec<Diagnostic> {
-        // What is said of the whole comes behind what it follows from.
+        // A finding about the whole text follows those that it results from.
         self.listed.sort_by_key(|diagnostic| (diagnostic.code == codes::NOBODY, diagnostic.span));
         if let Some(at) = self.hidden_at {
             let more = Diagnostic::warning(codes::MORE, unlisted(self.hidden));
@@ -131,7 +132,7 @@ impl Findings {
     }
 }
 
-/// An element of one of the lists with its place in the text.
+/// An element of one of the lists with its span in the text.
 #[derive(Clone, Copy)]
 struct Element<'a> {
     list: List,
@@ -147,7 +148,7 @@ fn elements(list: List, names: &str, from: usize) -> impl Iterator<Item = Elemen
     })
 }
 
-/// The users, and the groups with their place.
+/// The users, and the groups with their offset.
 fn halves(text: &str) -> (&str, Option<(&str, usize)>) {
     match text.split_once(' ') {
         Some((users, groups)) => (users, Some((groups, users.len() + 1))),
@@ -155,7 +156,8 @@ fn halves(text: &str) -> (&str, Option<(&str, usize)>) {
     }
 }
 
-/// In a text that activation refuses it is not clear what the lists are; only names that neither could hold are told.
+/// In a text that activation refuses it is not clear what the lists are; only names that neither list could
+/// hold are reported.
 fn unclear_names(text: &str, findings: &mut Findings) {
     let mut at = 0;
     for (index, field) in text.split(' ').enumerate() {
@@ -169,7 +171,7 @@ fn unclear_names(text: &str, findings: &mut Findings) {
     }
 }
 
-/// A wildcard is in force: what stands beside it changes nothing.
+/// Reports what is beside a wildcard in force, because it changes nothing.
 fn wildcard(text: &str, findings: &mut Findings) {
     let beside = |names: &str| {
         let message = format!("everyone gets access by `*`; {} beside it changes nothing", quoted(names));
@@ -185,7 +187,7 @@ fn wildcard(text: &str, findings: &mut Findings) {
         }
         _ => {}
     }
-    // Beside names they are part of those; alone with the wildcard they are forgiven, and nowhere else.
+    // Beside a name other white space is part of the name; activation ignores it only around a lone wildcard.
     if trim(text) == "*" {
         for (at, c) in text.char_indices().filter(|(_, c)| c.is_whitespace() && *c != ' ') {
             findings.push(Span::new(at, at + c.len_utf8()), || {
@@ -199,7 +201,7 @@ fn wildcard(text: &str, findings: &mut Findings) {
     }
 }
 
-/// All that can be said of the names of a text that activates.
+/// Reports everything about the names of a text that activates.
 fn names(text: &str, acl: &Acl, findings: &mut Findings) {
     let (users, groups) = halves(text);
     let boundary = comma_at_blank(users, groups);
@@ -226,7 +228,7 @@ fn names(text: &str, acl: &Acl, findings: &mut Findings) {
     }
 }
 
-/// The comma and blank (`sue, bob`) or blank and comma (`sue ,bob`) where both lists name something.
+/// The comma and space (`sue, bob`) or space and comma (`sue ,bob`) where both lists name something.
 fn comma_at_blank(users: &str, groups: Option<(&str, usize)>) -> Option<Span> {
     let named = |list: &str| list.bytes().any(|byte| byte != b',');
     let (groups, at) = groups.filter(|(groups, _)| named(users) && named(groups))?;
@@ -241,13 +243,13 @@ fn comma_blank(users: &str, groups: &str) -> Diagnostic {
     Diagnostic::warning(codes::COMMA_BLANK, message).help(one_or_two_lists(users, groups))
 }
 
-/// The two texts that may be meant, as far as each grants just what is named: a `*` among names, or a name that is dropped, is not offered
-/// again, and neither is what is too long to be shown whole.
+/// The two texts that may be meant, as far as each grants just what is named: a `*` among names, or a name
+/// that is dropped, is not suggested again, and neither is a text that is too long to be shown whole.
 fn one_or_two_lists(users: &str, groups: &str) -> String {
     let [users, groups] = [users, groups].map(|list| list.split(',').filter(|name| !name.is_empty()));
     let [users, groups]: [Vec<&str>; 2] = [users.collect(), groups.collect()];
     let all = [users.as_slice(), &groups].concat();
-    // What may be the name of a group may be that of a user.
+    // Every valid group name is also a valid user name.
     if is_cut(&all.join(",")) || !all.iter().all(|name| List::Users.accepts(name)) {
         return "leave the blank out for users, the comma for users and groups".to_owned();
     }
@@ -287,7 +289,7 @@ fn list_of_names(list: List, names: &str, from: usize, boundary: Option<Span>, f
 }
 
 fn empty_element(element: Element<'_>, from: usize, boundary: Option<Span>, findings: &mut Findings) {
-    // There is nothing to point at but the comma beside it: the one before, or at the beginning the one behind.
+    // The only thing to point at is a comma beside it: the one before, or at the beginning the one after.
     let before = element.at.start > from;
     let comma = Span::new(element.at.start - usize::from(before), element.at.start + usize::from(!before));
     let within = |at: Span| at.start <= comma.start && comma.end <= at.end;
@@ -301,7 +303,7 @@ fn empty_element(element: Element<'_>, from: usize, boundary: Option<Span>, find
     });
 }
 
-/// A name that is dropped, of a list that begins at `from`.
+/// Reports a name that is dropped, of a list that begins at `from`.
 fn dropped(element: Element<'_>, from: usize, findings: &mut Findings) {
     if let Some(last) = findings.listed.last_mut()
         && element.at.start > from
@@ -348,7 +350,7 @@ mod tests {
     use go_compat::diag::Severity;
     use proptest::prelude::*;
 
-    /// The findings as `code at place`, and the suggestion.
+    /// The findings as code and text of the span, and the suggestion.
     fn told(text: &str) -> (Vec<(u16, String)>, Option<String>) {
         let analysis = lint(text);
         let places = analysis.diagnostics.iter().map(|diagnostic| {
@@ -400,7 +402,7 @@ mod tests {
         assert_eq!(twice_at_the_end.len(), 1);
     }
 
-    /// A text, the findings as code and place, and the suggestion.
+    /// A text, the findings as code and text of the span, and the suggestion.
     type Told = (&'static str, &'static [(u16, &'static str)], Option<&'static str>);
 
     #[rustfmt::skip]
@@ -422,7 +424,7 @@ mod tests {
         ("sue, bob dev", &[(1003, "dev")], Some("bob,sue dev")),
         ("alice,bob\tdev ops", &[(1004, "bob\tdev"), (1003, "ops")], None),
         ("sue  system:x", &[(1001, "  "), (1017, "system:x")], None),
-        // Accepted, and read otherwise.
+        // Accepted, but read otherwise.
         (
             "sue\tdev",
             &[(1004, "sue\tdev"), (1024, "sue\tdev")],
@@ -487,7 +489,7 @@ mod tests {
         ("sue,été", &[(1021, "été")], None),
         ("sue,CN=bob,OU=x,DC=y dev", &[(1022, "CN=bob,OU=x,DC=y")], None),
         ("sue,bob;eve", &[(1023, "bob;eve")], None),
-        // Nothing to say.
+        // Nothing to report.
         ("", &[], None),
         (" ", &[], None),
         ("*", &[], None),
@@ -621,7 +623,7 @@ mod tests {
         assert!(refused.diagnostics.iter().all(|diagnostic| diagnostic.to_string().len() < 1000));
     }
 
-    /// What the recorded texts are told must fit what `YuniKorn` answered.
+    /// The findings about the recorded texts must fit what `YuniKorn` answered.
     #[test]
     fn recorded_refusals_are_errors_and_recorded_losses_are_told() {
         for row in vectors()["rows"].as_array().expect("rows") {

@@ -1,9 +1,10 @@
 //! `YuniKorn`'s access control list: a wildcard, or users and groups; nobody when both are empty.
 //!
-//! * [`parse`]: the string exactly as activation reads it, and as the validator judges it (the two disagree).
-//! * [`lint`](mod@lint): what a human should know about the difference between what was written and what is in force.
-//! * [`print`]: the canonical string.
-//! * [`eval`]: who gets access.
+//! * [`parse`](mod@parse): the string exactly as activation reads it, and as the validator decides about it
+//!   (the two disagree).
+//! * [`lint`](mod@lint): the differences between what was written and what is in force.
+//! * [`print`](mod@print): the canonical string.
+//! * [`eval`]: the access that an ACL grants.
 //!
 //! There is no deny entry in `YuniKorn`: an ACL only ever adds access to what the queues above grant.
 
@@ -25,8 +26,8 @@ pub use lint::{Analysis, findings, lint};
 pub use names::{GROUP_NAME, Names, USER_NAME, group_name_ok, user_name_ok};
 pub use parse::{AclError, activates, parse, validates};
 
-/// An ACL in force. Its names all match [`USER_NAME`] and [`GROUP_NAME`], and a wildcard has no names beside it: what
-/// `YuniKorn` would drop cannot be held, so that what is printed is what will be in force.
+/// An ACL in force. Its names all match [`USER_NAME`] and [`GROUP_NAME`], and a wildcard has no names beside
+/// it: an `Acl` cannot hold what `YuniKorn` would drop, so what is printed is what will be in force.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct Acl {
     everyone: bool,
@@ -45,12 +46,12 @@ impl Acl {
         Self { everyone: true, ..Self::default() }
     }
 
-    /// Whether it is the wildcard; then there are no names.
+    /// Returns whether it is the wildcard; then there are no names.
     pub fn is_everyone(&self) -> bool {
         self.everyone
     }
 
-    /// Whether it grants nothing.
+    /// Returns whether it grants nothing.
     pub fn is_nobody(&self) -> bool {
         !self.everyone && self.users.is_empty() && self.groups.is_empty()
     }
@@ -78,7 +79,7 @@ impl Acl {
         }
     }
 
-    /// Grants what both grant, by the names in them: the members of groups are not known.
+    /// Grants what both grant, by the names in them, because the members of groups are not known.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         if self.everyone {
@@ -94,14 +95,15 @@ impl Acl {
         }
     }
 
-    /// Whether it grants all that `other` grants, whoever the members of the groups are.
+    /// Returns whether it grants all that `other` grants, whoever the members of the groups are.
     pub fn contains(&self, other: &Self) -> bool {
         self.everyone || other.lost(self).is_nobody()
     }
 
-    /// What is lost when `self` is replaced by `new`: the names that only `self` has. [`Acl::is_nobody`] when nothing is lost.
-    /// Everyone when a wildcard gives way to names: all lose access but those that `new` grants it. A user who is no longer
-    /// named may keep access through a group, which cannot be told from the ACL.
+    /// The access that is lost when `self` is replaced by `new`: the names that only `self` has, and
+    /// [`Acl::is_nobody`] when nothing is lost. It is everyone when a wildcard is replaced by names: all lose
+    /// access but those to whom `new` grants it. A user who is no longer named may keep access through a
+    /// group; the ACL alone does not show that.
     #[must_use]
     pub fn lost(&self, new: &Self) -> Self {
         match (self.everyone, new.everyone) {

@@ -1,20 +1,23 @@
-//! Which names an ACL can hold, and the sorted set of them.
+//! The names that an ACL can hold, and a sorted set of them.
 //!
-//! The expressions are `YuniKorn`'s own (yunikorn-core `pkg/common/security/acl.go:34-35`). They are narrower than what it
-//! accepts as the name of a submitting user (`configvalidator.go:87`): service accounts, `system:` groups and most names
-//! that an OIDC provider makes can submit, but cannot be granted anything by name.
+//! The expressions are `YuniKorn`'s own (yunikorn-core `pkg/common/security/acl.go:34-35`). They are narrower
+//! than what it accepts as the name of a submitting user (`configvalidator.go:87`): service accounts,
+//! `system:` groups and most names that an OIDC provider makes can submit, but cannot be granted anything by
+//! name.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// What `YuniKorn` accepts as a user in an ACL; other names are dropped in silence. ASCII, sensitive to case.
+/// The names that `YuniKorn` accepts as a user in an ACL; it drops others in silence. ASCII, sensitive to
+/// case.
 pub const USER_NAME: &str = "^[_a-zA-Z][a-zA-Z0-9_.@-]*[$]?$";
 
-/// What `YuniKorn` accepts as a group in an ACL; other names are dropped in silence. ASCII, sensitive to case.
+/// The names that `YuniKorn` accepts as a group in an ACL; it drops others in silence. ASCII, sensitive to
+/// case.
 pub const GROUP_NAME: &str = "^[_a-zA-Z][a-zA-Z0-9_-]*$";
 
-/// Whether `name` matches [`USER_NAME`].
+/// Returns whether `name` matches [`USER_NAME`].
 pub fn user_name_ok(name: &str) -> bool {
     let bytes = name.as_bytes();
     let [first, rest @ ..] = bytes.strip_suffix(b"$").unwrap_or(bytes) else {
@@ -23,7 +26,7 @@ pub fn user_name_ok(name: &str) -> bool {
     first_byte(*first) && rest.iter().copied().all(user_byte)
 }
 
-/// Whether `name` matches [`GROUP_NAME`].
+/// Returns whether `name` matches [`GROUP_NAME`].
 pub fn group_name_ok(name: &str) -> bool {
     match name.as_bytes() {
         [first, rest @ ..] => first_byte(*first) && rest.iter().copied().all(group_byte),
@@ -35,20 +38,20 @@ fn first_byte(byte: u8) -> bool {
     byte == b'_' || byte.is_ascii_alphabetic()
 }
 
-/// A byte of a user's name behind the first; a final `$` is apart.
+/// Returns whether the byte is allowed in a user's name after the first; a final `$` is handled apart.
 fn user_byte(byte: u8) -> bool {
     group_byte(byte) || byte == b'.' || byte == b'@'
 }
 
-/// A byte of a group's name behind the first.
+/// Returns whether the byte is allowed in a group's name after the first.
 fn group_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// A set of names in order.
+/// A sorted set of names.
 ///
-/// Held as one text joined by commas, which is how an ACL is written: a set costs one allocation however many names it has, printing
-/// one is a copy, and a clone shares it.
+/// Stored as one text joined by commas, as an ACL is written: a set costs one allocation however many names
+/// it has, printing one is a copy, and a clone shares the text.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Names(Arc<str>);
 
@@ -71,22 +74,22 @@ impl Names {
         Self(joined.into())
     }
 
-    /// The names of a list that `accepts` takes.
+    /// The names of a list that `accepts` matches.
     pub(super) fn in_list(list: &str, accepts: impl Fn(&str) -> bool) -> Self {
         let names = Iter::of(list);
         let count = names.len();
         let accepted: Vec<_> = names.filter(|name| accepts(name)).map(|name| (start(name), name)).collect();
-        // What programs write can be taken as it is.
+        // Lists written by programs are usually sorted already and can be used as they are.
         let is_set = accepted.len() == count && accepted.is_sorted_by(|left, right| left < right);
         if is_set { Self(list.into()) } else { Self::sorted(accepted) }
     }
 
-    /// How many names.
+    /// Returns the number of names.
     pub fn len(&self) -> usize {
         self.iter().len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -96,12 +99,12 @@ impl Names {
         Iter::of(&self.0)
     }
 
-    /// Whether `name` is among them; case matters.
+    /// Returns whether `name` is in the set; case matters.
     pub fn contains(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
 
-    /// The set's own copy of `name`, if it is among them. Looks at the name in the middle of what is left.
+    /// The set's own copy of `name`, if it contains it. A binary search over the text.
     pub(super) fn find(&self, name: &str) -> Option<&str> {
         let mut left: &str = &self.0;
         while !left.is_empty() {
@@ -118,7 +121,7 @@ impl Names {
         None
     }
 
-    /// Joined by commas, as an ACL lists them.
+    /// The names joined by commas, as an ACL lists them.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -141,7 +144,8 @@ impl Names {
     }
 }
 
-/// The beginning of a name as a number. Two that differ are in the order of their names, and far quicker to compare.
+/// The beginning of a name as a number. Two numbers that differ are in the order of their names, and are far
+/// quicker to compare.
 fn start(name: &str) -> u64 {
     let mut bytes = name.bytes();
     u64::from_be_bytes(std::array::from_fn(|_| bytes.next().unwrap_or_default()))
@@ -149,7 +153,7 @@ fn start(name: &str) -> u64 {
 
 /// The names between the commas of a list; none of an empty one.
 ///
-/// [`str::split`] searches in a way that pays for itself in long names only.
+/// [`str::split`] uses a search that is only faster for long names.
 pub(super) struct Iter<'n> {
     list: &'n str,
     left: usize,

@@ -1,28 +1,30 @@
-//! The two readings of an ACL text.
+//! Reads an ACL text in the two ways in which `YuniKorn` does.
 //!
-//! Activation (`NewACL`, yunikorn-core `pkg/common/security/acl.go:113-132`) decides what is in force; the validator
-//! (`checkACL`, `pkg/common/configs/configvalidator.go:109-123`) decides what passes `validate-conf` and `YuniKorn`'s webhook.
-//! They split differently, so each accepts what the other refuses: `sue  dev` validates and then stops the scheduler from
-//! starting; `sue,bob\tdev ops` would activate and never validates. Neither complains about a name that it drops.
+//! Activation (`NewACL`, yunikorn-core `pkg/common/security/acl.go:113-132`) decides what is in force; the
+//! validator (`checkACL`, `pkg/common/configs/configvalidator.go:109-123`) decides what passes
+//! `validate-conf` and `YuniKorn`'s webhook. They split differently, so each accepts what the other refuses:
+//! `sue  dev` validates and then stops the scheduler from starting; `sue,bob\tdev ops` would activate and
+//! never validates. Neither reports a name that it drops.
 
 use super::{Acl, Names, group_name_ok, user_name_ok};
 
 /// `YuniKorn`'s refusal of an ACL text, in its own words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AclError {
-    /// More than two parts separated by single blanks, counted as activation or as the validator counts them.
+    /// More than two parts separated by single spaces, counted as activation or as the validator counts them.
     #[error("multiple spaces found in ACL: '{0}'")]
     MultipleSpaces(String),
 }
 
-/// Reads `text` as activation does: users, one blank, groups; each list separated by commas; `*` alone is everyone.
-/// Names that are not valid are dropped without a word, as activation drops them; [`super::lint()`] tells which.
+/// Reads `text` as activation does: users, one space, groups; each list separated by commas; `*` alone is
+/// everyone. Names that are not valid are dropped in silence, as activation drops them; [`super::lint()`]
+/// reports which.
 ///
 /// # Errors
 /// [`AclError::MultipleSpaces`] with the text as given, when it has more than one U+0020.
 pub fn parse(text: &str) -> Result<Acl, AclError> {
     let (users, groups) = lists(text)?;
-    // The trimmed whole catches what the lists do not: a wildcard with a tab or a line end beside it.
+    // The trimmed whole catches what the lists do not: a wildcard with a tab or a line break beside it.
     if users == "*" || groups == Some("*") || trim(text) == "*" {
         return Ok(Acl::everyone());
     }
@@ -33,7 +35,7 @@ pub fn parse(text: &str) -> Result<Acl, AclError> {
     })
 }
 
-/// Whether activation takes `text`, without reading its names.
+/// Checks whether activation accepts `text`, without reading its names.
 ///
 /// # Errors
 /// As [`parse`].
@@ -41,7 +43,7 @@ pub fn activates(text: &str) -> Result<(), AclError> {
     lists(text).map(|_| ())
 }
 
-/// The users, and the groups if there is a blank.
+/// The users, and the groups if there is a space.
 fn lists(text: &str) -> Result<(&str, Option<&str>), AclError> {
     match text.split_once(' ') {
         None => Ok((text, None)),
@@ -50,7 +52,8 @@ fn lists(text: &str) -> Result<(&str, Option<&str>), AclError> {
     }
 }
 
-/// Judges `text` as the validator does: at most two fields between blanks of any kind and number. It looks at no name.
+/// Validates `text` as the validator does: at most two fields between white space of any kind and length. It
+/// looks at no name.
 ///
 /// # Errors
 /// [`AclError::MultipleSpaces`] with the trimmed text, when it has more than two fields.
@@ -66,7 +69,8 @@ pub fn validates(text: &str) -> Result<(), AclError> {
     }
 }
 
-/// Go's `strings.TrimSpace`. Its `unicode.IsSpace` and Rust's `char::is_whitespace` are both Unicode's `White_Space`.
+/// Trims as Go's `strings.TrimSpace` does. Its `unicode.IsSpace` and Rust's `char::is_whitespace` are both
+/// Unicode's `White_Space`.
 pub(super) fn trim(text: &str) -> &str {
     text.trim()
 }
@@ -77,12 +81,13 @@ pub(super) mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    /// What yunikorn-core v1.8.0 answers: `configs.ParseAndValidateConfig`, `security.NewACL`, `ACL.CheckAccess`.
+    /// The recorded answers of yunikorn-core v1.8.0: `configs.ParseAndValidateConfig`, `security.NewACL`,
+    /// `ACL.CheckAccess`.
     pub(in super::super) fn vectors() -> Value {
         serde_json::from_str(include_str!("../../../../tests/vectors/yunikorn-acl.json")).expect("JSON")
     }
 
-    /// The pieces that ACL texts are made of, including all that `YuniKorn` reads in a way of its own.
+    /// The pieces that ACL texts are made of, including all that `YuniKorn` reads in an unusual way.
     pub(in super::super) fn any_text() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             6 => "[a-c]{1,2}",
@@ -144,7 +149,8 @@ pub(super) mod tests {
 
     #[test]
     fn blanks_are_gos_blanks() {
-        // unicode.IsSpace: the six of Latin 1's control range, U+0020, U+0085, U+00A0, then Unicode's White_Space.
+        // unicode.IsSpace: the six of Latin 1's control range, U+0020, U+0085, U+00A0, then Unicode's
+        // White_Space.
         let blanks = "\t\n\u{b}\u{c}\r \u{85}\u{a0}\u{1680}\u{2000}\u{2001}\u{2002}\u{2003}\u{2004}\u{2005}\u{2006}\u{2007}\u{2008}\u{2009}\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}";
         for c in (0..=0x0010_ffff).filter_map(char::from_u32) {
             assert_eq!(trim(&c.to_string()).is_empty(), blanks.contains(c), "{c:?}");

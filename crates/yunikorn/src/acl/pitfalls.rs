@@ -1,13 +1,14 @@
-//! What becomes of an ACL between queues.yaml and the scheduler: YAML's quoting first, then the ACL's own syntax.
+//! Tests the path of an ACL from queues.yaml to the scheduler: YAML's quoting first, then the ACL's own
+//! syntax.
 //!
-//! The expectations are those of yunikorn-core 1.8.0 (`ParseAndValidateConfig`, then `NewACL`), and the rules of its
-//! documentation: quote the wildcard, quote a leading blank.
+//! The expectations are those of yunikorn-core 1.8.0 (`ParseAndValidateConfig`, then `NewACL`), and the rules
+//! of its documentation: quote the wildcard, quote a leading space.
 
 use super::{Acl, codes, lint, parse};
 use crate::config;
 use go_compat::diag::Code;
 
-/// The ACL text that the scheduler gets for this YAML behind `submitacl:`, or its refusal.
+/// The ACL text that the scheduler gets for this YAML after `submitacl:`, or its refusal.
 fn through_yaml(scalar: &str) -> Result<String, String> {
     let text = format!(
         "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: {scalar}\n"
@@ -61,14 +62,14 @@ fn what_needs_quotes_is_refused_by_yaml() {
 #[test]
 fn what_arrives_otherwise_than_meant_is_told() {
     let cases: [(&str, &str, &str, &[Code]); 9] = [
-        // A block scalar keeps its line end, and with it loses the last name.
+        // A block scalar keeps its line break, and the last name is lost with it.
         ("|\n          sue dev", "sue dev\n", "sue", &[codes::ODD_BLANK]),
         (">\n          sue", "sue\n", "", &[codes::ODD_BLANK, codes::NOBODY]),
         ("\"sue\\tdev\"", "sue\tdev", "", &[codes::ODD_BLANK, codes::NOBODY]),
         // Quoted twice.
         ("'\"*\"'", "\"*\"", "", &[codes::QUOTES, codes::NOBODY]),
         ("\"'sue'\"", "'sue'", "", &[codes::QUOTES, codes::NOBODY]),
-        // No string to YAML, and one to Go.
+        // Not a string in YAML, but a string in Go.
         ("123", "123", "", &[codes::FIRST_CHARACTER, codes::NOBODY]),
         ("yes", "yes", "yes", &[codes::KEYWORD]),
         ("true", "true", "true", &[codes::KEYWORD]),
@@ -84,7 +85,7 @@ fn what_arrives_otherwise_than_meant_is_told() {
     }
 }
 
-/// Where YAML has thrown away what would tell, the ACL's text alone cannot: a leading blank.
+/// YAML removes a leading space, and the ACL's text alone does not show that.
 #[test]
 fn what_yaml_throws_away_is_not_seen() {
     let product = through_yaml(" product").expect("plain");

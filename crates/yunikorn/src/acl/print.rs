@@ -1,14 +1,14 @@
-//! The one text for each ACL.
+//! Prints the one text for each ACL.
 //!
-//! The law: whatever is printed passes the validator, activates, and is the same ACL again.
+//! The rule: whatever is printed passes the validator, activates, and is read as the same ACL again.
 
 use std::fmt;
 
 use super::Acl;
 
 impl Acl {
-    /// The canonical text: `*`, or the users in order joined by `,`, then a blank and the groups where there are groups; so
-    /// groups alone begin with a blank, and nobody is the empty text.
+    /// The canonical text: `*`, or the users in order joined by `,`, then a space and the groups where there
+    /// are groups. So groups alone begin with a space, and nobody is the empty text.
     pub fn canonical(&self) -> String {
         if self.is_everyone() {
             return "*".to_owned();
@@ -34,13 +34,14 @@ impl Acl {
         }
     }
 
-    /// As [`Acl::canonical`], but nobody is one blank: `YuniKorn`'s explicit form, which a reader does not take for a value
-    /// that was forgotten.
+    /// As [`Acl::canonical`], but nobody is one space: `YuniKorn`'s explicit form, which a reader does not
+    /// mistake for a forgotten value.
     pub fn explicit(&self) -> String {
         if self.is_nobody() { " ".to_owned() } else { self.canonical() }
     }
 
-    /// The explicit text as a YAML scalar to paste, always quoted: unquoted, `*` is an alias and a leading blank is lost.
+    /// The explicit text as a YAML scalar to paste, always quoted, because without quotes `*` is an alias and
+    /// a leading space is lost.
     pub fn yaml(&self) -> String {
         // No character of a valid name needs an escape between double quotes.
         format!("\"{}\"", self.explicit())

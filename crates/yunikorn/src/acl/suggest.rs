@@ -1,12 +1,13 @@
-//! What the writer of an ACL text most likely meant.
+//! Suggests the ACL that the writer of a text most likely meant.
 //!
-//! Only blanks, quotes and empty elements are put right: they have one reading that anyone would agree on. A name is never
-//! changed or left out, and a wildcard is never made out of a list: who gets access is the writer's to say.
+//! Only white space, quotes and empty elements are corrected, because they have one obvious reading. A name
+//! is never changed or left out, and a list never becomes a wildcard: the writer decides who gets access.
 
 use super::dropped::is_quote;
 use super::{Acl, parse};
 
-/// The ACL that `text` seems to mean, or `None` when that is not clear: too many lists, or names that cannot be granted.
+/// The ACL that `text` seems to mean, or `None` when that is not clear: too many lists, or names that cannot
+/// be granted.
 pub(super) fn meant(text: &str) -> Option<Acl> {
     let bare = unquoted(text);
     if names_on_lines(text) || begins_with_lost_users(&bare) {
@@ -23,7 +24,8 @@ pub(super) fn meant(text: &str) -> Option<Acl> {
     parse(&corrected).ok().filter(|acl| says_all(acl, &lists))
 }
 
-/// Where three or more lists are all plain names: the two readings that would keep every one of them.
+/// Returns two ACLs for a text of three or more lists of plain names: the two readings that would keep every
+/// name.
 pub(super) fn readings(text: &str) -> Option<(Acl, Acl)> {
     let lists = lists(text);
     let (first, rest) = lists.split_first().filter(|(_, rest)| rest.len() > 1)?;
@@ -32,7 +34,8 @@ pub(super) fn readings(text: &str) -> Option<(Acl, Acl)> {
     (says_all(&all_users, &lists) && says_all(&one_user, &lists)).then_some((all_users, one_user))
 }
 
-/// The text without quotes around names. A quote within a name is part of it: without it, it would be someone else's.
+/// The text without quotes around names. A quote within a name is part of it: without it, it would be someone
+/// else's.
 fn unquoted(text: &str) -> String {
     let separates = |c: char| c == ',' || c.is_whitespace();
     text.split_inclusive(separates)
@@ -43,13 +46,15 @@ fn unquoted(text: &str) -> String {
         .collect()
 }
 
-/// Whether line ends stand between names: as a list of users or as users and groups, nobody can tell.
+/// Returns whether line breaks separate names. It is then unclear whether they are a list of users, or users
+/// and groups.
 fn names_on_lines(text: &str) -> bool {
     let lines: Vec<&str> = text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.iter().zip(lines.iter().skip(1)).any(|(line, next)| !line.ends_with(',') && !next.starts_with(','))
 }
 
-/// The text cut at blanks of any kind and number, except beside commas; in each list the elements that are not empty.
+/// The text cut at white space of any kind and length, except beside commas; in each list the elements that
+/// are not empty.
 fn lists(text: &str) -> Vec<String> {
     let fields = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let joined = fields.replace(" ,", ",").replace(", ", ",");
@@ -60,21 +65,22 @@ fn lists(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a comma and behind it a blank begin the text: the first name is a group, and users may be missing.
+/// Returns whether the text begins with a comma followed by a space: the first name is then a group, and
+/// users may be missing.
 fn begins_with_lost_users(text: &str) -> bool {
     let names = text.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
     let lead = text.strip_suffix(names).unwrap_or_default();
-    // Other blanks end no users, and the comma behind them stands among these.
+    // Other white space does not end the users, so a comma after it is still among them.
     let lead = lead.trim_start_matches(|c: char| c.is_whitespace() && c != ' ');
     !names.is_empty() && lead.starts_with(',') && lead.contains(char::is_whitespace)
 }
 
-/// Whether the first list is empty: a blank stands before the first name.
+/// Returns whether the first list is empty because a space comes before the first name.
 fn leads_with_blank(text: &str) -> bool {
     text.chars().take_while(|c| c.is_whitespace()).any(|c| c == ' ')
 }
 
-/// Whether `acl` grants what the lists name, all of it and nothing else.
+/// Returns whether `acl` grants what the lists name, all of it and nothing else.
 fn says_all(acl: &Acl, lists: &[String]) -> bool {
     if acl.is_everyone() {
         return lists == ["*"];

@@ -1,4 +1,4 @@
-//! What the keys decide: who may set the annotation `yunikorn.apache.org/user.info`.
+//! The access keys: they decide who may set the annotation `yunikorn.apache.org/user.info`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,12 +11,12 @@ use super::lists::PatternList;
 use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::go_bool::go_bool;
 
-/// The keys as the admission controller holds them.
+/// The keys as the admission controller reads them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessControl {
-    /// Whether nothing is checked, and nothing injected.
+    /// True if nothing is checked and nothing injected.
     pub bypass_auth: bool,
-    /// Whether [`Self::system_users`] counts.
+    /// True if [`Self::system_users`] counts.
     pub trust_controllers: bool,
     /// The users that controllers run as.
     pub system_users: PatternList,
@@ -26,10 +26,10 @@ pub struct AccessControl {
     pub external_groups: PatternList,
 }
 
-/// Whether someone may set `user.info`.
+/// The answer to whether somebody may set `user.info`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Yes, and why.
+    /// Yes, with the expression that matched.
     Allowed(Allowed),
     /// No: no list that counts names the user or a group.
     Denied,
@@ -37,14 +37,14 @@ pub enum Verdict {
     Unknown(AccessList),
 }
 
-/// Why someone may set `user.info`: the expression that matched, and what it matched.
+/// The reason why somebody may set `user.info`: the expression that matched, and the name it matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowed {
-    /// The list.
+    /// The list that contains the expression.
     pub list: AccessList,
-    /// The expression.
+    /// The expression that matched.
     pub pattern: String,
-    /// The user or group.
+    /// The user or group that it matched.
     pub name: String,
 }
 
@@ -55,8 +55,9 @@ impl fmt::Display for Allowed {
 }
 
 impl AccessControl {
-    /// Reads the keys of the merged ConfigMaps. A key that cannot be read has its default, and is told as an error; a key whose meaning is
-    /// not known here is an error too. Places are in the key's value; the key is named in the message.
+    /// Reads the keys of the merged ConfigMaps. A key that cannot be read has its default, and is reported as
+    /// an error; a key whose meaning is not known here is an error too. Spans are in the key's value; the
+    /// message names the key.
     pub fn from_keys(keys: &BTreeMap<String, String>) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
         let bypass_auth = read_flag(keys, BYPASS_AUTH, DEFAULT_BYPASS_AUTH, &mut found);
@@ -76,8 +77,9 @@ impl AccessControl {
         (control, found)
     }
 
-    /// Whether this user in these groups may set `user.info`, and by which expression (k8shim `metadata/usergroup.go`,
-    /// `IsAnnotationAllowed`). `bypass_auth` is not asked here: then nobody asks.
+    /// Returns whether this user in these groups may set `user.info`, and by which expression (k8shim
+    /// `metadata/usergroup.go`, `IsAnnotationAllowed`). `bypass_auth` is not considered here, because with it
+    /// no check is made.
     pub fn is_annotation_allowed<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> Verdict {
         let groups: Vec<_> = groups.iter().map(AsRef::as_ref).collect();
         let asked = [
@@ -90,7 +92,7 @@ impl AccessControl {
             if let Some(allowed) = first_match(list, patterns, &names) {
                 return Verdict::Allowed(allowed);
             }
-            // A list nobody is asked about decides nothing, known or not.
+            // A list that no name is checked against decides nothing, known or not.
             if verdict == Verdict::Denied && !patterns.is_known() && !names.is_empty() {
                 verdict = Verdict::Unknown(list);
             }
@@ -107,7 +109,7 @@ fn first_match(list: AccessList, patterns: &PatternList, names: &[&str]) -> Opti
     })
 }
 
-/// Reads a boolean key; what Go does not read is the default, and told.
+/// Reads a boolean key. A value that Go does not read becomes the default and is reported.
 pub(super) fn read_flag(
     keys: &BTreeMap<String, String>,
     key: &str,

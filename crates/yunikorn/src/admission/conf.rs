@@ -7,20 +7,21 @@ use super::filtering::Filtering;
 use crate::version::Version;
 use go_compat::diag::Diagnostic;
 
-/// What the admission controller holds of the merged ConfigMaps.
+/// The admission controller's configuration, read from the merged ConfigMaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conf {
-    /// The `accessControl` keys: who may set `user.info`.
+    /// The `accessControl` keys: they decide who may set `user.info`.
     pub access: AccessControl,
-    /// The `filtering` keys: in which namespaces anything happens.
+    /// The `filtering` keys: they decide in which namespaces the admission controller acts.
     pub filtering: Filtering,
-    /// Which `YuniKorn` runs; not among the keys.
+    /// The `YuniKorn` version that runs; not among the keys.
     pub version: Version,
 }
 
 impl Conf {
-    /// Reads the keys of the merged ConfigMaps (`am_conf.go:286-333`), for `YuniKorn` 1.8. A key that cannot be read has its default, and is
-    /// told as an error. Places are in the key's value; the key is named in the message.
+    /// Reads the keys of the merged ConfigMaps (`am_conf.go:286-333`), for `YuniKorn` 1.8. A key that cannot
+    /// be read has its default, and is reported as an error. Spans are in the key's value; the message names
+    /// the key.
     pub fn from_keys(keys: &BTreeMap<String, String>) -> (Self, Vec<Diagnostic>) {
         let (access, mut found) = AccessControl::from_keys(keys);
         let (filtering, more) = Filtering::from_keys(keys);

@@ -1,4 +1,5 @@
-//! The `admissionController.filtering.*` keys: which namespaces' pods go to `YuniKorn`, and which of them get an application ID.
+//! The `admissionController.filtering.*` keys: they select the namespaces whose pods go to `YuniKorn`, and
+//! those whose pods get an application ID.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,38 +10,38 @@ use super::lists::PatternList;
 use super::request::{ENABLE_YUNIKORN, GENERATE_APP_ID};
 use go_compat::diag::{Diagnostic, quoted};
 
-/// The keys as the admission controller holds them.
+/// The keys as the admission controller reads them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filtering {
     /// Namespaces whose pods go to `YuniKorn`; empty means all.
     pub process: PatternList,
-    /// Namespaces whose pods do not.
+    /// Namespaces whose pods do not go to `YuniKorn`.
     pub bypass: PatternList,
     /// Namespaces whose pods get an application ID; empty means all.
     pub label: PatternList,
-    /// Namespaces whose pods do not.
+    /// Namespaces whose pods do not get an application ID.
     pub no_label: PatternList,
-    /// Whether each pod without an application ID gets one of its own.
+    /// True if each pod without an application ID gets one of its own.
     pub generate_unique_app_id: bool,
 }
 
-/// An answer about a namespace, and why.
+/// An answer about a namespace, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The answer.
+    /// True if the namespace is chosen.
     pub yes: bool,
-    /// Why.
+    /// The reason for the answer.
     pub because: Because,
 }
 
-/// Why a namespace is chosen, or not.
+/// The reason why a namespace is chosen or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Because {
-    /// An annotation of the namespace says so; any value but `true` means no.
+    /// An annotation of the namespace decides; any value but `true` means no.
     Annotation {
-        /// The annotation.
+        /// The key of the annotation.
         key: &'static str,
-        /// Its value.
+        /// The value of the annotation.
         value: String,
     },
     /// An expression of this list matches the namespace.
@@ -85,10 +86,11 @@ impl Filtering {
         (filtering, found)
     }
 
-    /// Whether pods of a namespace with these annotations go to `YuniKorn` (`admission_controller.go:539-545`).
+    /// Returns whether pods of a namespace with these annotations go to `YuniKorn`
+    /// (`admission_controller.go:539-545`).
     ///
     /// # Errors
-    /// The list whose content is not known and decides.
+    /// The list that decides but whose content is not known.
     pub fn processes(
         &self,
         namespace: &str,
@@ -98,10 +100,11 @@ impl Filtering {
             .map_or_else(|| self.select(namespace, NamespaceList::Process, NamespaceList::Bypass), Ok)
     }
 
-    /// Whether pods of a namespace with these annotations get an application ID (`admission_controller.go:551-557`).
+    /// Returns whether pods of a namespace with these annotations get an application ID
+    /// (`admission_controller.go:551-557`).
     ///
     /// # Errors
-    /// The list whose content is not known and decides.
+    /// The list that decides but whose content is not known.
     pub fn labels(
         &self,
         namespace: &str,
@@ -111,7 +114,7 @@ impl Filtering {
             .map_or_else(|| self.select(namespace, NamespaceList::Label, NamespaceList::NoLabel), Ok)
     }
 
-    /// Whether the namespace is among the chosen ones, all if there are none, and not among the excluded ones.
+    /// Returns whether the namespace is selected: not excluded, and among the chosen ones if there are any.
     fn select(
         &self,
         namespace: &str,

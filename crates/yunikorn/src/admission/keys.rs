@@ -1,8 +1,8 @@
 //! Names and defaults of the keys (yunikorn-k8shim v1.8.0 `pkg/admission/conf/am_conf.go:43-83`).
 
-/// Whether `user.info` is taken from anyone unchecked. Default `false`.
+/// True takes `user.info` from anyone unchecked. Default `false`.
 pub const BYPASS_AUTH: &str = "admissionController.accessControl.bypassAuth";
-/// Whether the users of [`SYSTEM_USERS`] may set `user.info`. Default `true`.
+/// True lets the users of [`SYSTEM_USERS`] set `user.info`. Default `true`.
 pub const TRUST_CONTROLLERS: &str = "admissionController.accessControl.trustControllers";
 /// Expressions for the users that controllers run as. Default [`DEFAULT_SYSTEM_USERS`].
 pub const SYSTEM_USERS: &str = "admissionController.accessControl.systemUsers";
@@ -19,7 +19,8 @@ pub const BYPASS_NAMESPACES: &str = "admissionController.filtering.bypassNamespa
 pub const LABEL_NAMESPACES: &str = "admissionController.filtering.labelNamespaces";
 /// Expressions for the namespaces whose pods do not get an application ID. Default none.
 pub const NO_LABEL_NAMESPACES: &str = "admissionController.filtering.noLabelNamespaces";
-/// Whether each pod without an application ID gets one of its own, instead of one for its namespace. Default `false`.
+/// True gives each pod without an application ID one of its own, instead of one for its namespace. Default
+/// `false`.
 pub const GENERATE_UNIQUE_APP_ID: &str = "admissionController.filtering.generateUniqueAppId";
 
 /// The access keys, sorted.

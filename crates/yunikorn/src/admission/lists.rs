@@ -1,6 +1,6 @@
-//! Lists of regular expressions as the admission controller reads them (`am_conf.go:364-411`): separated by commas that cannot be escaped,
-//! blanks around elements cut off, empty ones left out, and **all** of them discarded for the default when one does not compile.
-//! Matched anywhere in a name.
+//! Lists of regular expressions as the admission controller reads them (`am_conf.go:364-411`): separated by
+//! commas that cannot be escaped, white space around elements cut off, empty ones left out, and **all** of
+//! them discarded for the default when one does not compile. They match anywhere in a name.
 
 use super::codes::{COUNT_CUT, LIST_DISCARDED, LIST_UNJUDGED};
 use super::keys::ListKey;
@@ -8,18 +8,19 @@ use super::{MAX_EXPRESSIONS, pitfalls};
 use go_compat::diag::{Code, Diagnostic, Span, quoted};
 use go_compat::go_regex::{self, GoRegex};
 
-/// A list as the admission controller holds it.
+/// A list as the admission controller reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatternList {
     /// These expressions, in order.
     Known(Vec<GoRegex>),
-    /// A text was given that is not judged here: the admission controller holds its expressions, or the default.
+    /// A text was given whose effect is not known here: the admission controller uses its expressions, or the
+    /// default.
     Unknown,
 }
 
 impl PatternList {
-    /// Reads the text of a list's key, `None` where the key is absent, and says what is odd about it. Places are in the text; the key is
-    /// named in the message.
+    /// Reads the text of a list's key, `None` where the key is absent, and reports what is odd about it.
+    /// Spans are in the text; the message names the key.
     pub fn read(list: impl Into<ListKey>, text: Option<&str>) -> (Self, Vec<Diagnostic>) {
         let list = list.into();
         let Some(text) = text else { return (Self::default_of(list), Vec::new()) };
@@ -79,13 +80,13 @@ impl PatternList {
         }
     }
 
-    /// Whether it is known what the admission controller holds.
+    /// Returns whether the list that the admission controller uses is known.
     pub fn is_known(&self) -> bool {
         matches!(self, Self::Known(_))
     }
 }
 
-/// An element of a list without the blanks around it, and where it begins in the list's text.
+/// An element of a list without the white space around it, and its offset in the list's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Element<'t> {
     at: usize,
@@ -160,14 +161,14 @@ fn cut_counts(list: ListKey, elements: &[Element<'_>]) -> Vec<Diagnostic> {
     found
 }
 
-/// `{1` at the end.
+/// A count that is open at the end of the text: `{1`.
 fn open_count(text: &str) -> Option<&str> {
     let (_, digits) = text.rsplit_once('{')?;
     let is_count = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_count.then(|| text.get(text.len() - digits.len() - 1..)).flatten()
 }
 
-/// `3}` or `}` at the start.
+/// A count that is closed at the start of the text: `3}` or `}`.
 fn closed_count(text: &str) -> Option<&str> {
     let (digits, _) = text.split_once('}')?;
     let is_count = digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,20 +1,22 @@
-//! `YuniKorn`'s admission controller: who may say in whose name a workload runs (the `admissionController.accessControl.*` keys), where it
-//! looks at all (`admissionController.filtering.*`), and what becomes of a request.
+//! `YuniKorn`'s admission controller: who may name the user of a workload (the
+//! `admissionController.accessControl.*` keys), which namespaces it handles
+//! (`admissionController.filtering.*`), and its answer to a request.
 //!
-//! Nothing in `YuniKorn` validates them: what the admission controller cannot read becomes the default, with a line in its log.
+//! Nothing in `YuniKorn` validates these keys: a value that the admission controller cannot read becomes the
+//! default, with a line in its log.
 //!
 //! * [`keys`]: their names and defaults.
 //! * [`lists`]: lists of regular expressions as the admission controller reads them.
 //! * [`render`]: lists of regular expressions written so that they are read as they were meant.
 //! * `pitfalls`: expressions that match more, or less, than they seem to.
 //! * [`trusted`]: expressions that trust accounts of operators and add-ons.
-//! * [`access`]: what the access keys decide.
-//! * [`filtering`]: what the filtering keys decide.
+//! * [`access`]: the decisions of the access keys.
+//! * [`filtering`]: the decisions of the filtering keys.
 //! * [`conf`]: both together.
-//! * [`request`]: what the admission controller is asked about.
-//! * [`evaluate`]: what it answers.
-//! * [`patch`]: what it changes.
-//! * [`user_info`]: the annotation, and who submits.
+//! * [`request`]: the input of the admission controller.
+//! * [`evaluate`](mod@evaluate): its answer.
+//! * [`patch`]: the changes it makes.
+//! * [`user_info`]: the annotation, and the user who submits.
 //! * [`codes`]: the findings.
 
 pub mod access;
@@ -45,5 +47,5 @@ pub use render::render_list;
 pub use request::{Kind, Operation, Pod, Request, Surroundings, Workload};
 pub use user_info::{Submitter, UserInfo};
 
-/// The most expressions of one list that are judged.
+/// The most expressions of one list that are checked.
 pub const MAX_EXPRESSIONS: usize = 256;

@@ -1,12 +1,13 @@
-//! What the admission controller changes in an object: a list of JSON Patch operations, all of them `add`.
+//! The changes that the admission controller makes in an object: a list of JSON Patch operations, all of them
+//! `add`.
 
 use super::request::{Pod, Texts};
 
-/// Where a pod has its annotations.
+/// The path of a pod's annotations.
 pub const ANNOTATIONS: &str = "/metadata/annotations";
-/// Where a pod has its labels.
+/// The path of a pod's labels.
 pub const LABELS: &str = "/metadata/labels";
-/// Where a pod has its scheduler.
+/// The path of a pod's scheduler name.
 pub const SCHEDULER_NAME: &str = "/spec/schedulerName";
 /// The scheduler's name (`constants.go:69`).
 pub const YUNIKORN: &str = "yunikorn";
@@ -16,7 +17,7 @@ pub const YUNIKORN: &str = "yunikorn";
 pub struct Patch {
     /// A JSON pointer.
     pub path: &'static str,
-    /// What stands there afterwards, instead of what stood there before.
+    /// The new value at the path; it replaces any old one.
     pub value: Value,
 }
 

@@ -10,7 +10,7 @@ const UNRELATED_NAMES: [&str; 8] =
 
 const SERVICE_ACCOUNT: &str = "^system:serviceaccount:";
 
-/// What there is to know about an expression; its place is the whole expression.
+/// Returns the finding about an expression, if there is one; its span is the whole expression.
 pub(super) fn of(regex: &GoRegex) -> Option<Diagnostic> {
     let found = matches_all(regex)
         .or_else(|| split_anchors(regex))
@@ -60,7 +60,7 @@ fn open_namespace(regex: &GoRegex) -> Option<Diagnostic> {
     })
 }
 
-/// Names without anchors, or with the last one alone. A `^` alone is a prefix, which is mostly meant.
+/// Finds names without anchors, or with only the last one. A `^` alone is a prefix, which is mostly meant.
 fn unanchored(regex: &GoRegex) -> Option<Diagnostic> {
     let name = regex.as_str().strip_suffix('$').unwrap_or(regex.as_str());
     if !is_name(name) {
@@ -90,7 +90,8 @@ fn escaped(name: &str) -> String {
     name.replace('.', "\\.")
 }
 
-/// Whether it could be a user's or group's name, without anything that only an expression has; a dot may be either.
+/// Returns whether the text could be a user's or group's name, without anything that only an expression has;
+/// a dot may be either.
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text.bytes().all(|byte| {

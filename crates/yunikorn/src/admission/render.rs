@@ -5,8 +5,9 @@ use super::{MAX_EXPRESSIONS, pitfalls};
 use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::go_regex::GoRegex;
 
-/// The text for a list of expressions, and what there is to say about each: `None` when there is an error among it. Places are within
-/// the element, which the message quotes. What is returned reads back as exactly the same list.
+/// Renders the text for a list of expressions, with the findings about each: `None` when one of them is an
+/// error. Spans are within the element, which the message quotes. The text reads back as exactly the same
+/// list.
 pub fn render_list(elements: &[String]) -> (Option<String>, Vec<Diagnostic>) {
     if elements.len() > MAX_EXPRESSIONS {
         let message = format!("the list has {} expressions, more than {MAX_EXPRESSIONS}", elements.len());
@@ -17,7 +18,7 @@ pub fn render_list(elements: &[String]) -> (Option<String>, Vec<Diagnostic>) {
     (text, found)
 }
 
-/// What is wrong or odd with one element.
+/// Reports what is wrong or odd with one element.
 fn judge(element: &str) -> Vec<Diagnostic> {
     let whole = Span::new(0, element.len());
     let trimmed = element.trim();
@@ -42,7 +43,7 @@ fn judge(element: &str) -> Vec<Diagnostic> {
     found
 }
 
-/// The blanks at the start, or else at the end.
+/// The white space at the start, or else at the end.
 fn blank_end(element: &str) -> Span {
     match element.len() - element.trim_start().len() {
         0 => Span::new(element.trim_end().len(), element.len()),
@@ -62,15 +63,15 @@ fn comma(element: &str) -> Diagnostic {
     Diagnostic::error(COMMA, message).at(span).help(help)
 }
 
-/// A count that has a comma, with what it counts.
+/// A count that contains a comma, with the atom it counts.
 struct Count {
     span: Span,
     written: String,
     instead: String,
 }
 
-/// The first count of an element, if its first comma stands in one and what it counts is certain. With `instead` in place of `written`
-/// the element is valid and means the same.
+/// The first count of an element, if its first comma is in one and the counted atom is certain. With
+/// `instead` in place of `written` the element is valid and means the same.
 fn count_with_comma(element: &str) -> Option<Count> {
     let (before, behind) = element.split_once(',')?;
     let (counted, min) = before.rsplit_once('{')?;
@@ -79,7 +80,7 @@ fn count_with_comma(element: &str) -> Option<Count> {
     let instead = without_comma(atom, limit(min)?, max)?;
     let (start, end) = (counted.len() - atom.len(), element.len() - rest.len());
     let whole = format!("{}{instead}{rest}", element.get(..start)?);
-    // A `?` makes a count lazy; behind what is offered it would mean something else.
+    // A `?` makes a count lazy; after the suggestion it would mean something else.
     let offered = !rest.starts_with('?') && [element, &whole].iter().all(|text| GoRegex::new(text).is_ok());
     let written = element.get(start..end)?.to_owned();
     offered.then(|| Count { span: Span::new(counted.len(), end), written, instead })
@@ -96,14 +97,14 @@ fn without_comma(atom: &str, min: u32, max: &str) -> Option<String> {
     })
 }
 
-/// A limit of a count. Written with a sign or a leading zero it is none, and the braces are literals (Go `regexp/syntax/parse.go`
-/// `parseInt`).
+/// A limit of a count. Written with a sign or a leading zero it is none, and the braces are literals (Go
+/// `regexp/syntax/parse.go` `parseInt`).
 fn limit(text: &str) -> Option<u32> {
     let limit: u32 = text.parse().ok()?;
     (limit.to_string() == text).then_some(limit)
 }
 
-/// So many copies of an expression, written without a comma.
+/// The given number of copies of an expression, written without a comma.
 fn copies(expression: &str, count: u32) -> String {
     match count {
         0 => String::new(),
@@ -112,34 +113,37 @@ fn copies(expression: &str, count: u32) -> String {
     }
 }
 
-/// What a count behind `text` counts: the last group, class, escape or character. `None` where that takes more than a glance.
+/// The atom that a count after `text` applies to: the last group, class, escape or character. `None` where
+/// this is not easy to decide.
 fn last_atom(text: &str) -> Option<&str> {
     let last = text.chars().next_back()?;
     let start = match last {
         ')' => text.rfind('(')?,
         ']' => text.rfind('[')?,
-        // A class that has only begun has no end to be seen, and a brace no beginning.
+        // An open class has no end here, and a lone brace no beginning.
         '}' | '[' => return None,
         _ => text.len() - last.len_utf8(),
     };
     let (before, atom) = text.split_at_checked(start)?;
-    // It may stand in a class, or be quoted.
+    // It may be in a class, or be quoted.
     if before.contains('[') || before.contains("\\Q") {
         return None;
     }
     if matches!(last, ')' | ']') {
         return (!before.ends_with('\\') && is_plain(atom)).then_some(atom);
     }
-    // An odd backslash makes it an escape; one further before, perhaps the tail of one, as in `\x2C`, `\101` and `\pN`.
+    // An odd number of backslashes makes it an escape; one further before may be the start of a longer
+    // escape, as in `\x2C`, `\101` and `\pN`.
     let escapes = before.chars().rev().take_while(|c| *c == '\\').count();
     match escapes % 2 {
-        // Behind `\Q` all is literal.
+        // After `\Q` everything is literal.
         1 => text.get(start - 1..).filter(|_| last != 'Q'),
         _ => (!before.chars().rev().take(3).any(|c| c == '\\')).then_some(atom),
     }
 }
 
-/// Whether a group or class begins and ends where it seems to, and may be written twice: a name may not, and flags count nothing.
+/// Returns whether a group or class begins and ends where it seems to, and may be written twice: a named
+/// group may not, and flags count nothing.
 fn is_plain(atom: &str) -> bool {
     let inside = atom.get(1..atom.len() - 1).unwrap_or_default();
     let flagged = atom.starts_with("(?") && !atom.starts_with("(?:");
@@ -191,7 +195,7 @@ mod tests {
             ("  ^a$", &[(0, 2)][..]),
             ("^a$ ", &[(3, 4)]),
             ("^a$ \u{a0}", &[(3, 6)]),
-            // One blank at a time.
+            // One white-space character at a time.
             (" ^a$ ", &[(0, 1)]),
             ("ab,c", &[(2, 3)]),
             (" ^a,b$", &[(0, 1), (3, 4)]),
@@ -251,7 +255,7 @@ mod tests {
         }
     }
 
-    /// What is offered for an element, as a whole.
+    /// The element with the suggested change applied.
     fn rewritten(element: &str) -> Option<String> {
         let count = count_with_comma(element)?;
         let start = count.span.end - count.written.len();

@@ -1,11 +1,12 @@
-//! What the admission controller is asked about: the part of an `AdmissionReview` that it reads, and what it knows of the cluster.
+//! The input of the admission controller: the part of an `AdmissionReview` that it reads, and its view of the
+//! cluster.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The annotation that says who submits.
+/// The annotation that names the user who submits.
 pub const USER_INFO: &str = "yunikorn.apache.org/user.info";
-/// The label that says who submits where [`USER_INFO`] is absent; not read after 1.9.
+/// The label that names the user who submits where [`USER_INFO`] is absent; not read after 1.9.
 pub const USERNAME: &str = "yunikorn.apache.org/username";
 /// The label and annotation of an application's ID.
 pub const APP_ID: &str = "yunikorn.apache.org/app-id";
@@ -34,15 +35,15 @@ pub type Texts = BTreeMap<String, String>;
 /// A request for admission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
-    /// To what.
+    /// The kind of the object.
     pub kind: Kind,
     /// The object's namespace; empty means `default`.
     pub namespace: String,
-    /// Who does it, as the API server has authenticated them.
+    /// The user who makes the request, as authenticated by the API server.
     pub user: String,
-    /// Their groups, in order.
+    /// The user's groups, in order.
     pub groups: Vec<String>,
     /// The pod, or the pod template of a workload.
     pub pod: Pod,
@@ -51,20 +52,20 @@ pub struct Request {
 }
 
 impl Request {
-    /// The namespace as the admission controller takes it (`admission_controller.go:121-124`).
+    /// The namespace as the admission controller reads it (`admission_controller.go:121-124`).
     pub fn namespace(&self) -> &str {
         if self.namespace.is_empty() { "default" } else { &self.namespace }
     }
 }
 
-/// What is done to an object.
+/// An operation on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// `CREATE`
     Create,
     /// `UPDATE`
     Update,
-    /// `DELETE`, `CONNECT`: the admission controller is not asked.
+    /// `DELETE` or `CONNECT`: the admission controller is not called.
     Other,
 }
 
@@ -86,7 +87,8 @@ pub enum Kind {
     Pod,
     /// A kind with a pod template.
     Workload(Workload),
-    /// Any other, which the admission controller does not look at: custom resources, `ReplicationController`s.
+    /// Any other, which the admission controller does not look at: custom resources,
+    /// `ReplicationController`s.
     Other(String),
 }
 
@@ -134,7 +136,7 @@ impl fmt::Display for Kind {
 }
 
 impl Workload {
-    /// Where the object holds the annotations of its pods, as a JSON pointer.
+    /// The JSON pointer to the annotations of the object's pods.
     pub fn annotations_path(self) -> &'static str {
         match self {
             Self::CronJob => "/spec/jobTemplate/spec/template/metadata/annotations",
@@ -143,7 +145,7 @@ impl Workload {
     }
 }
 
-/// What is read of a pod or a pod template.
+/// The fields that are read of a pod or a pod template.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pod {
     /// `metadata.labels`
@@ -170,7 +172,7 @@ impl Pod {
     }
 }
 
-/// What the admission controller knows of the cluster around a request.
+/// The cluster state around a request that the admission controller knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// Annotations of the request's namespace; empty where it is not known.

@@ -1,25 +1,30 @@
-//! Accounts of Kubernetes that an expression for users trusts, and with them whoever writes what these accounts make pods of.
+//! Accounts of Kubernetes that an expression for users trusts. It then also trusts everyone who writes the
+//! objects from which these accounts make pods.
 
 use super::codes::{ALL_OF_KUBE_SYSTEM, UNGUARDED_ACCOUNT};
 use super::pitfalls;
 use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::go_regex::GoRegex;
 
-/// Matches the controllers of Kubernetes that copy pod templates, and no add-on. Their accounts are those of `kube-controller-manager
-/// --use-service-account-credentials` (kubernetes `plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go`).
-pub const TEMPLATE_CONTROLLERS: &str = "^system:serviceaccount:kube-system:(cronjob|daemon-set|deployment|job|replicaset|replication|statefulset)-controller$";
+/// Matches the controllers of Kubernetes that copy pod templates, and no add-on. Their accounts are those of
+/// `kube-controller-manager --use-service-account-credentials` (kubernetes
+/// `plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go`).
+pub const TEMPLATE_CONTROLLERS: &str = "^system:serviceaccount:kube-system:(cronjob|daemon-set|deployment\
+    |job|replicaset|replication|statefulset)-controller$";
 
 /// The start of the name of a service account.
 const ACCOUNT: &str = "system:serviceaccount:";
-/// The start of the names of those in the namespace of Kubernetes' own.
+/// The start of the names of the service accounts in kube-system.
 const KUBE_SYSTEM: &str = "system:serviceaccount:kube-system:";
-/// Accounts of kube-system with nothing in common: an expression that matches all of them is taken to match every one.
+/// Accounts of kube-system with nothing in common: an expression that matches all of them is taken to match
+/// every one.
 const UNRELATED: [&str; 3] = ["a", "keda-operator", "x7"];
 /// An account that an expression matches only together with many others.
 const ANY: &str = "system:serviceaccount:any:account";
 
-/// Returns what there is to say about an element of `systemUsers` or `externalUsers`; its place is the whole element. `guarded` is true
-/// where objects of other people's kinds are judged before their operators make pods of them. What matches every name has a code of its own.
+/// Returns the finding about an element of `systemUsers` or `externalUsers`; its span is the whole element.
+/// `guarded` is true where objects of other people's kinds are checked before their operators make pods of
+/// them. An expression that matches every name has a code of its own.
 pub fn trusted(element: &str, guarded: bool) -> Option<Diagnostic> {
     let regex = GoRegex::new(element).ok().filter(|regex| pitfalls::matches_all(regex).is_none())?;
     let found = if !guarded && is_outside(&regex) {
@@ -35,7 +40,7 @@ pub fn trusted(element: &str, guarded: bool) -> Option<Diagnostic> {
 /// Returns whether it certainly matches an account outside of kube-system.
 fn is_outside(regex: &GoRegex) -> bool {
     let other = |prefix: &str| {
-        // Of a shorter one it is known what follows only where nothing has to.
+        // After a shorter prefix, what follows is only known where nothing has to follow.
         let open = KUBE_SYSTEM.starts_with(prefix) && regex.is_match(prefix);
         prefix.starts_with(ACCOUNT) && !prefix.starts_with(KUBE_SYSTEM) && !open
     };
@@ -44,17 +49,20 @@ fn is_outside(regex: &GoRegex) -> bool {
 
 fn unguarded(element: &str) -> Diagnostic {
     let message = format!(
-        "the expression {} trusts an account outside of kube-system: whoever may write what it makes pods of submits as anyone",
+        "the expression {} trusts an account outside of kube-system: whoever may write what it makes pods of \
+         submits as anyone",
         quoted(element)
     );
     Diagnostic::warning(UNGUARDED_ACCOUNT, message).help(
-        "guard all kinds that it makes pods of by `userInfo` with `mode: Enforce`, profile `strict` and `templates`, or leave it out",
+        "guard all kinds that it makes pods of by `userInfo` with `mode: Enforce`, profile `strict` and \
+         `templates`, or leave it out",
     )
 }
 
 fn every_add_on(element: &str) -> Diagnostic {
     let message = format!(
-        "the expression {} trusts every account of kube-system, also of add-ons that make pods of what others write",
+        "the expression {} trusts every account of kube-system, also of add-ons that make pods of what \
+         others write",
         quoted(element)
     );
     Diagnostic::warning(ALL_OF_KUBE_SYSTEM, message)

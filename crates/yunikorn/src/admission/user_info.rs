@@ -1,4 +1,5 @@
-//! The annotation `yunikorn.apache.org/user.info`: how Go reads and writes it, and who submits in the end.
+//! The annotation `yunikorn.apache.org/user.info`: reads and writes it as Go does, and finds who submits in
+//! the end.
 
 use std::fmt;
 
@@ -8,10 +9,10 @@ use super::request::{Pod, USER_INFO, USERNAME};
 use crate::version::Version;
 use go_compat::go_json::{self, Error, GoString, is_field, push_string};
 
-/// The user of pods that say nothing else (`constants.go:61`).
+/// The user of pods that name no other (`constants.go:61`).
 pub const NOBODY: &str = "nobody";
 
-/// What the annotation holds (`si.UserGroupInformation`).
+/// The content of the annotation (`si.UserGroupInformation`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserInfo {
     /// The user; may be empty.
@@ -29,7 +30,8 @@ impl UserInfo {
         go_json::read::<Option<Self>>(text).map(Option::unwrap_or_default)
     }
 
-    /// The text that the admission controller writes (`metadata/usergroup.go:133-140`): fields that are empty are left out.
+    /// The text that the admission controller writes (`metadata/usergroup.go:133-140`): fields that are empty
+    /// are left out.
     pub fn write(&self) -> String {
         let mut text = String::from("{");
         if !self.user.is_empty() {
@@ -53,13 +55,14 @@ impl<'de> Deserialize<'de> for UserInfo {
     }
 }
 
-/// Reads field after field: keys in any case, and a repeated key finds what the one before has left.
+/// Reads field after field: keys match in any case, and a repeated key starts from the value that the one
+/// before left.
 #[derive(Debug, Default)]
 struct Reader {
     user: String,
-    /// The memory of Go's slice: a second list is written over the first, and `null` leaves what stands there.
+    /// The memory of Go's slice: a second list is written over the first, and `null` leaves the old elements.
     groups: Vec<String>,
-    /// How many of them count.
+    /// The number of elements that count.
     count: usize,
 }
 
@@ -102,34 +105,35 @@ impl Reader {
     }
 }
 
-/// Who submits a pod, as the shim tells the scheduler (k8shim `pkg/common/utils/utils.go:349-388`).
+/// The user and groups who submit a pod, as the shim reports them to the scheduler (k8shim
+/// `pkg/common/utils/utils.go:349-388`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submitter {
     /// The user; never empty.
     pub user: String,
     /// The groups. Where there are none, the scheduler resolves them.
     pub groups: Vec<String>,
-    /// Where the user comes from.
+    /// The source of the user.
     pub source: Source,
 }
 
-/// What says who submits a pod.
+/// The source that names who submits a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// The annotation.
+    /// The annotation names the user.
     Annotation,
     /// The annotation, but it names no user.
     AnnotationWithoutUser,
-    /// Nothing: the annotation cannot be read.
+    /// Nothing, because the annotation cannot be read.
     AnnotationUnreadable(Error),
-    /// The label, as there is no annotation.
+    /// The label, because there is no annotation.
     Label,
-    /// Nothing.
+    /// Nothing names a user.
     Nothing,
 }
 
 impl Submitter {
-    /// Who submits the pod as it is.
+    /// Returns who submits the pod as it is.
     pub fn of(pod: &Pod, version: Version) -> Self {
         let annotation = pod.annotation(USER_INFO);
         if !annotation.is_empty() {

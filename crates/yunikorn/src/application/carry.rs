@@ -1,9 +1,8 @@
-//! What becomes of a YARN ACL under `YuniKorn`: what YARN reads, what `YuniKorn` would read of the same text, and what to write
-//! there instead.
+//! Compares YARN's reading of an ACL text with `YuniKorn`'s, and finds what to write for `YuniKorn` instead.
 //!
-//! The two split alike on the usual texts and differ on the others: YARN takes every name and never refuses, `YuniKorn` refuses a
-//! second blank and drops the names it does not know. Nothing is ever widened on the way: a name that cannot be carried over is
-//! left out of what to write, and told.
+//! The two split alike on the usual texts and differ on the others: YARN takes every name and never refuses,
+//! `YuniKorn` refuses a second space and drops the names it does not know. Nothing is ever widened: a name
+//! that cannot be carried over is left out of what to write, and reported.
 
 use super::codes;
 use super::dialect::Reading;
@@ -12,34 +11,35 @@ use crate::acl::lint::Findings;
 use crate::acl::{self, Acl, Form, List, group_name_ok, user_name_ok, why_dropped};
 use go_compat::diag::{Diagnostic, Span, quoted};
 
-/// A YARN ACL text, understood.
+/// The result of analysing a YARN ACL text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Analysis {
-    /// What YARN reads.
+    /// The ACL that YARN reads.
     pub acl: YarnAcl,
-    /// The same for `YuniKorn`, without the names it cannot hold. `None` where something has no counterpart at all.
+    /// The same for `YuniKorn`, without the names it cannot hold. `None` where something has no counterpart
+    /// at all.
     pub carried: Option<Acl>,
-    /// The findings in order of their places, which are offsets into the text.
+    /// The findings in the order of their spans, which are offsets into the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Analysis {
-    /// Whether something has no counterpart in `YuniKorn`.
+    /// Returns whether something has no counterpart in `YuniKorn`.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 }
 
-/// A name as an ACL has it.
+/// A name as written in an ACL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Named<'a> {
-    /// Of a user.
+    /// A user's name.
     User(&'a str),
-    /// Of a group.
+    /// A group's name.
     Group(&'a str),
 }
 
-/// The names in a text, each with its place; none where everyone is let in.
+/// The names in a text, each with its span; none where everyone has access.
 pub fn named(text: &str, reading: Reading) -> Vec<(Span, Named<'_>)> {
     let parts = Parts::of(text, reading);
     if parts.wildcard() {
@@ -50,7 +50,7 @@ pub fn named(text: &str, reading: Reading) -> Vec<(Span, Named<'_>)> {
     users.chain(groups).collect()
 }
 
-/// Why a name cannot be carried over as it is; `None` when it can.
+/// The reason why a name cannot be carried over as it is; `None` when it can.
 pub fn objection(name: Named<'_>) -> Option<Diagnostic> {
     match name {
         Named::User(name) => user(name),
@@ -58,7 +58,7 @@ pub fn objection(name: Named<'_>) -> Option<Diagnostic> {
     }
 }
 
-/// What is to be told of a text besides its single names.
+/// Reports what is odd about a text besides its single names.
 pub fn misread(text: &str, reading: Reading) -> Vec<Diagnostic> {
     let parts = Parts::of(text, reading);
     let mut findings = Findings::default();
@@ -78,7 +78,7 @@ fn misread_parts(text: &str, parts: Parts<'_>, reading: Reading, findings: &mut 
     }
 }
 
-/// Reads a text as YARN does, and tells every difference that `YuniKorn` would make of it.
+/// Reads a text as YARN does, and reports every difference in `YuniKorn`'s reading.
 pub fn lint(text: &str, reading: Reading) -> Analysis {
     let parts = Parts::of(text, reading);
     let acl = YarnAcl::parse(text, reading);
@@ -96,7 +96,7 @@ pub fn lint(text: &str, reading: Reading) -> Analysis {
     Analysis { acl, carried: (!refused).then_some(carried), diagnostics }
 }
 
-/// What `YuniKorn` can hold of it, and what means the same there.
+/// The ACL with the same meaning, as far as `YuniKorn` can hold it.
 fn carried(parts: Parts<'_>, acl: &YarnAcl) -> Acl {
     if acl.is_everyone() {
         return Acl::everyone();
@@ -113,7 +113,8 @@ fn carried(parts: Parts<'_>, acl: &YarnAcl) -> Acl {
     Acl::named(&users, &groups).unwrap_or_default()
 }
 
-/// A principal never matches in YARN, so it may not begin to match here.
+/// Returns whether a user's name is carried over. A principal never matches in YARN, so it must not begin to
+/// match here.
 fn carries_user(name: &str) -> bool {
     user_name_ok(name) && !name.contains('@') && !means_nobody(name)
 }
@@ -126,7 +127,8 @@ fn reads_alike(text: &str, carried: &Acl) -> bool {
     acl::validates(text).is_ok() && acl::parse(text).is_ok_and(|read| read == *carried)
 }
 
-/// Whether the findings already say that another text is needed: a dropped name alone changes nothing that `YuniKorn` reads.
+/// Returns whether the findings already say that another text is needed. A dropped name alone changes nothing
+/// that `YuniKorn` reads.
 fn told(diagnostics: &[Diagnostic]) -> bool {
     let rewrites = [codes::SECOND_BLANK, codes::PRINCIPAL, codes::NOBODY_BY_NAME, codes::PRETTY_PRINTED];
     diagnostics.iter().any(|diagnostic| rewrites.contains(&diagnostic.code))
@@ -148,7 +150,7 @@ fn behind_second_blank(ignored: Part<'_>) -> Diagnostic {
         .help("leave it out, or put commas between groups; Hadoop's source takes it for a part of the groups")
 }
 
-/// A wildcard is in force: what stands beside it changes nothing.
+/// Reports what is beside a wildcard in force, because it changes nothing.
 fn wildcard(parts: Parts<'_>, findings: &mut Findings) {
     for part in [Some(parts.users), parts.groups].into_iter().flatten() {
         let named = trim(part.text);
@@ -163,7 +165,7 @@ fn wildcard(parts: Parts<'_>, findings: &mut Findings) {
     }
 }
 
-/// `\n  alice dev\n`, as an XML file is formatted.
+/// Reports a text such as `\n  alice dev\n`, as in a formatted XML file.
 fn pretty_printed(text: &str, parts: Parts<'_>, reading: Reading, findings: &mut Findings) {
     let indented = !parts.users.text.is_empty() && trim(parts.users.text).is_empty() && text.contains('\n');
     let meant = trim(text);
@@ -230,7 +232,7 @@ fn group(name: &str) -> Option<Diagnostic> {
     either(name).or_else(|| dropped(List::Groups, name))
 }
 
-/// What can be said of a user and of a group alike.
+/// Reports what users and groups have in common.
 fn either(name: &str) -> Option<Diagnostic> {
     let shown = quoted(name);
     if name.chars().all(|c| c == '*') {
@@ -257,7 +259,7 @@ fn either(name: &str) -> Option<Diagnostic> {
     })
 }
 
-/// Why `YuniKorn` drops the name, if it does.
+/// Returns the finding if `YuniKorn` drops the name.
 fn dropped(list: List, name: &str) -> Option<Diagnostic> {
     if list.accepts(name) {
         return None;
@@ -276,7 +278,8 @@ mod tests {
     use go_compat::diag::{Code, Severity};
     use proptest::prelude::*;
 
-    /// A text, what it is for `YuniKorn` (`None` when something has no counterpart), and what is found.
+    /// A text, its ACL for `YuniKorn` (`None` when something has no counterpart), and the codes of the
+    /// findings.
     type Case = (&'static str, Option<&'static str>, &'static [Code]);
 
     /// The edge cases that both parsers were run on.
@@ -409,7 +412,7 @@ mod tests {
             }
         }
 
-        /// What is carried over lets nobody in whom YARN would not.
+        /// An ACL that is carried over grants nobody access who has none in YARN.
         #[test]
         fn nothing_is_widened(text in any_text(), reading in reading()) {
             let analysis = lint(&text, reading);

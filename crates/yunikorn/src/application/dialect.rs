@@ -1,8 +1,8 @@
-//! Whose rules an application question is answered by.
+//! The rules by which a question about an application is answered.
 //!
-//! `YuniKorn` itself enforces nothing on applications, and those who come to it bring the rules of what they left: YARN's as
-//! Hadoop's source has them, YARN's as Cloudera's handbook tells them, or Spark's own. Where the handbook and the source
-//! differ, each dialect follows its own.
+//! `YuniKorn` itself enforces nothing on applications, and its new users know the rules of the system they
+//! come from: YARN's as in Hadoop's source, YARN's as in Cloudera's handbook, or Spark's own. Where the
+//! handbook and the source differ, each dialect follows its own.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// A set of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Dialect {
-    /// queuewarden's own reading of `YuniKorn`'s queue ACLs: the owner, and who administers the queue.
+    /// queuewarden's own reading of `YuniKorn`'s queue ACLs: the owner, and those who administer the queue.
     #[default]
     YuniKorn,
     /// Hadoop 3.4.1's source.
@@ -21,20 +21,20 @@ pub enum Dialect {
     Spark,
 }
 
-/// Whose reading of a YARN ACL text.
+/// A reading of YARN ACL texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reading {
     /// `AccessControlList` of hadoop-common 3.4.1.
     Hadoop,
-    /// The same, except that everything from a second blank on is ignored.
+    /// The same, except that everything from a second space on is ignored.
     Cloudera,
 }
 
 impl Dialect {
-    /// All of them.
+    /// All dialects.
     pub const ALL: [Self; 4] = [Self::YuniKorn, Self::YarnHadoop, Self::YarnCloudera, Self::Spark];
 
-    /// As users write it.
+    /// The name that users write.
     pub fn name(self) -> &'static str {
         match self {
             Self::YuniKorn => "yunikorn",
@@ -46,7 +46,7 @@ impl Dialect {
 }
 
 impl Reading {
-    /// The dialect whose reading it is.
+    /// The dialect that uses this reading.
     pub fn dialect(self) -> Dialect {
         match self {
             Self::Hadoop => Dialect::YarnHadoop,
@@ -61,7 +61,7 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// There is no such dialect.
+/// The error for a name that no dialect has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no such dialect: write yunikorn, yarn-hadoop, yarn-cloudera or spark")]
 pub struct UnknownDialect;

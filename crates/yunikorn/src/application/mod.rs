@@ -1,11 +1,13 @@
-//! Applications as access questions see them: who owns one, and which rules say who else may view, kill or move it.
+//! Applications in access questions: their owner, and the rules that decide who else may view, kill or move
+//! them.
 //!
-//! * [`dialect`]: whose rules.
-//! * [`yarn_acl`]: YARN's ACL text as Hadoop reads it; [`carry`]: what `YuniKorn` would make of the same text.
-//! * [`settings`]: the settings of a cluster and of an application, as YARN and Spark read them; [`properties`]: the files they stand in.
-//! * [`own`]: what an application in `YuniKorn` says of itself.
+//! * [`dialect`]: the sets of rules.
+//! * [`yarn_acl`]: YARN's ACL text as Hadoop reads it; [`carry`]: the same text as `YuniKorn` reads it.
+//! * [`settings`]: the settings of a cluster and of an application, as YARN and Spark read them;
+//!   [`properties`]: the files that contain them.
+//! * [`own`]: the rules that an application in `YuniKorn` brings itself.
 //!
-//! The questions themselves are [`yunikorn_access::application`]'s.
+//! The questions themselves are in `yunikorn_access::application`.
 
 pub mod carry;
 pub mod codes;

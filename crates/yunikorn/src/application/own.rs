@@ -1,32 +1,34 @@
-//! What an application in `YuniKorn` says of itself: annotations of its pods, and the configuration of a Spark driver.
+//! The rules that an application in `YuniKorn` brings itself: annotations of its pods, and the configuration
+//! of a Spark driver.
 //!
-//! The annotations are queuewarden's, in the syntax of queue ACLs, as `mapreduce.job.acl-view-job` is in that of YARN's. Whoever submits
-//! writes them, so that they only ever let somebody in to what is their own.
+//! The annotations are queuewarden's, in the syntax of queue ACLs, as `mapreduce.job.acl-view-job` is in that
+//! of YARN's. The submitter writes them, so they only ever grant access to the submitter's own application.
 
 use super::settings::{Rules, SparkRules, Written};
 use crate::acl::{self, Acl};
 use crate::application::Dialect;
 use go_compat::diag::Diagnostic;
 
-/// Who may view the application and read its logs, besides its owner and those who administer its queue.
+/// The annotation that lists who may view the application and read its logs, besides its owner and the
+/// queue's administrators.
 pub const VIEW_ACL: &str = "queuewarden.dev/view-acl";
-/// Who may modify and end it.
+/// The annotation that lists who may modify and end the application.
 pub const MODIFY_ACL: &str = "queuewarden.dev/modify-acl";
 
-/// What the application says.
+/// The rules of one application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnRules {
     /// [`VIEW_ACL`]; nobody when not set.
     pub view: Written<Acl>,
     /// [`MODIFY_ACL`]; nobody when not set.
     pub modify: Written<Acl>,
-    /// A Spark driver's configuration, where it switches ACLs on. Off it says that everybody may do everything, which is about Spark's
-    /// own pages, and not taken for more.
+    /// A Spark driver's configuration, where it switches ACLs on. With ACLs off everybody may do everything,
+    /// but only on Spark's own pages, so that case is not used here.
     pub spark: Option<SparkRules>,
 }
 
 impl Default for OwnRules {
-    /// Nothing.
+    /// No rules.
     fn default() -> Self {
         let unset = |key| Written { key, text: String::new(), set: false, value: Acl::nobody() };
         Self { view: unset(VIEW_ACL), modify: unset(MODIFY_ACL), spark: None }
@@ -34,7 +36,8 @@ impl Default for OwnRules {
 }
 
 impl OwnRules {
-    /// The same with the configuration of the Spark driver. One that Spark could not start with says nothing.
+    /// Adds the configuration of the Spark driver. A configuration that Spark could not start with adds
+    /// nothing.
     #[must_use]
     pub fn with_spark<'a>(self, settings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let (rules, findings) = Rules::read(Dialect::Spark, settings);
@@ -46,10 +49,11 @@ impl OwnRules {
     }
 }
 
-/// Reads an ACL as `YuniKorn` would, and tells all that differs from what is written. One that it would refuse is nobody.
+/// Reads an ACL as `YuniKorn` would, and reports everything that differs from what is written. A text that it
+/// would refuse is nobody.
 pub(super) fn read(key: &str, text: &str) -> (Acl, Vec<Diagnostic>) {
     let analysis = acl::lint(text);
-    // Where there is an error, one of YuniKorn's two parsers refuses the text.
+    // An error means that one of YuniKorn's two parsers refuses the text.
     let acl = if analysis.has_errors() { None } else { analysis.acl };
     let findings = analysis.diagnostics.into_iter().map(|finding| Diagnostic {
         message: format!("`{key}`: {}", finding.message),

@@ -1,25 +1,27 @@
-//! Java's properties, as `spark-defaults.conf` is written (`java.util.Properties.load`): one setting a line, its key ended by a
-//! blank, `=` or `:`; comments behind `#` and `!`; a backslash escapes, and joins lines.
+//! Java's properties, as `spark-defaults.conf` is written (`java.util.Properties.load`): one setting a line,
+//! its key ended by a white-space character, `=` or `:`; comments after `#` and `!`; a backslash escapes, and
+//! joins lines.
 
 use go_compat::diag::Span;
 
-/// A setting, and where it stands.
+/// A setting, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Property {
     /// Its key, escapes replaced.
     pub key: String,
     /// Its value, escapes replaced.
     pub value: String,
-    /// The lines that it is written on, in bytes of the text, without the blanks before the first.
+    /// The lines that it is written on, in bytes of the text, without the white space before the first.
     pub span: Span,
 }
 
-/// Reads the settings in their order. Every text is one: what is no escape is what stands behind the backslash.
+/// Reads the settings in their order. Every text is accepted: a backslash before a character without a
+/// special meaning is dropped.
 pub fn parse(text: &str) -> Vec<(String, String)> {
     read(text).into_iter().map(|property| (property.key, property.value)).collect()
 }
 
-/// The same with places.
+/// Reads the settings with their spans.
 pub fn read(text: &str) -> Vec<Property> {
     let lines = logical_lines(text).into_iter();
     lines
@@ -30,7 +32,7 @@ pub fn read(text: &str) -> Vec<Property> {
         .collect()
 }
 
-/// A key or a value of one line, so that it is read back as it is.
+/// Escapes a key or a value into one line that reads back as it is.
 pub fn escaped(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
@@ -48,8 +50,8 @@ pub fn escaped(text: &str) -> String {
     written
 }
 
-/// Lines without comments and empty ones, joined where a backslash says so, with where they stand. Blanks at their beginnings do not
-/// count.
+/// The lines without comments and empty ones, joined where a backslash says so, each with its span. Leading
+/// white space does not count.
 fn logical_lines(text: &str) -> Vec<(String, Span)> {
     let mut lines = Vec::new();
     let mut joined: Option<(String, usize)> = None;
@@ -86,7 +88,7 @@ fn logical_lines(text: &str) -> Vec<(String, Span)> {
 
 const BLANKS: [char; 3] = [' ', '\t', '\u{c}'];
 
-/// The key up to the first blank, `=` or `:` that is not escaped, and what is behind it.
+/// The key up to the first white space, `=` or `:` that is not escaped, and the value after it.
 fn setting(line: &str) -> (String, String) {
     let mut escaped = false;
     let end = line.find(|c| {

@@ -1,10 +1,11 @@
-//! The settings that say who may do what with an application: those of the cluster and those that came with the application, as
-//! YARN and Spark read them from their configuration.
+//! The settings that decide who may do what with an application: those of the cluster and those that came
+//! with the application, as YARN and Spark read them from their configuration.
 //!
-//! Sources: `AdminACLsManager`, `ApplicationACLsManager` (hadoop-yarn-common 3.4.1), `MRJobConfig` (hadoop-mapreduce-client-core
-//! 3.4.1), `SecurityManager.scala` (spark-core 3.5.3). The user that the `ResourceManager` runs as administers the cluster too; no
-//! setting tells who that is, so name it in `yarn.admin.acl`. Of Spark's two owners (the driver's `user.name` and `SPARK_USER`)
-//! neither is a setting: the owner given is taken for both.
+//! Sources: `AdminACLsManager`, `ApplicationACLsManager` (hadoop-yarn-common 3.4.1), `MRJobConfig`
+//! (hadoop-mapreduce-client-core 3.4.1), `SecurityManager.scala` (spark-core 3.5.3). The user that the
+//! `ResourceManager` runs as administers the cluster too; no setting names this user, so add it to
+//! `yarn.admin.acl`. Of Spark's two owners (the driver's `user.name` and `SPARK_USER`) neither is a setting:
+//! the given owner counts as both.
 
 use super::carry;
 use super::codes;
@@ -15,16 +16,16 @@ use crate::acl::Match;
 use crate::queue::nearest;
 use go_compat::diag::{Diagnostic, quoted};
 
-/// Longer values are not read, in bytes.
+/// The longest value that is read, in bytes.
 pub const MAX_TEXT: usize = 1 << 20;
 
 /// YARN's switch; off by default, on in a cluster that Cloudera Manager set up.
 pub const YARN_ENABLE: &str = "yarn.acl.enable";
-/// Who administers the cluster; everyone by default.
+/// The ACL of those who administer the cluster; everyone by default.
 pub const YARN_ADMIN: &str = "yarn.admin.acl";
-/// Who may view the application, besides its owner.
+/// The ACL of those who may view the application, besides its owner.
 pub const YARN_VIEW: &str = "mapreduce.job.acl-view-job";
-/// Who may modify the application, besides its owner.
+/// The ACL of those who may modify the application, besides its owner.
 pub const YARN_MODIFY: &str = "mapreduce.job.acl-modify-job";
 /// Spark's switch; off by default.
 pub const SPARK_ENABLE: &str = "spark.acls.enable";
@@ -41,7 +42,7 @@ pub const SPARK_MODIFY: &str = "spark.modify.acls";
 /// Groups that may modify the application.
 pub const SPARK_MODIFY_GROUPS: &str = "spark.modify.acls.groups";
 
-/// `MapReduce`'s own, which answer no question here.
+/// `MapReduce`'s own settings, which decide nothing here.
 const LEGACY: [&str; 2] = ["mapreduce.cluster.acls.enabled", "mapreduce.cluster.administrators"];
 const OWN_KEYS: [&str; 2] = [VIEW_ACL, MODIFY_ACL];
 const YARN_KEYS: [&str; 4] = [YARN_ENABLE, YARN_ADMIN, YARN_VIEW, YARN_MODIFY];
@@ -63,27 +64,27 @@ pub const KEYS: [(Dialect, &[&str]); 4] = [
     (Dialect::Spark, &SPARK_KEYS),
 ];
 
-/// Who owns an application, and who else may do what with it.
+/// An application's owner, and the rules that decide who else may do what with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApplicationAcl {
     /// The user it runs as, by the name that the rules compare: YARN's short name.
     pub owner: String,
-    /// Everything else.
+    /// The rules of its dialect.
     pub rules: Rules,
 }
 
-/// The rules of a dialect with what the settings say.
+/// The rules of a dialect with the values of the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rules {
-    /// The owner, the queue's administrators, and whom the application itself lets in.
+    /// The owner, the queue's administrators, and those to whom the application itself grants access.
     YuniKorn(OwnRules),
-    /// YARN's, as the source or the handbook has them.
+    /// YARN's, as in the source or in the handbook.
     Yarn(Reading, YarnRules),
-    /// Spark's.
+    /// Spark's rules.
     Spark(SparkRules),
 }
 
-/// What YARN's settings say.
+/// The values of YARN's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct YarnRules {
     /// [`YARN_ENABLE`]
@@ -96,7 +97,7 @@ pub struct YarnRules {
     pub modify: Written<YarnAcl>,
 }
 
-/// What Spark's settings say.
+/// The values of Spark's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SparkRules {
     /// [`SPARK_ENABLE`]
@@ -125,9 +126,9 @@ pub struct Written<T> {
     pub key: &'static str,
     /// Its text: as set, else the default.
     pub text: String,
-    /// Whether it is set.
+    /// True if the setting is written.
     pub set: bool,
-    /// What is read of it.
+    /// The value that is read from it.
     pub value: T,
 }
 
@@ -136,7 +137,7 @@ pub struct Written<T> {
 pub struct SparkList(Vec<String>);
 
 impl SparkList {
-    /// `Utils.stringToSeq`.
+    /// Splits a text as Spark's `Utils.stringToSeq` does.
     pub fn parse(text: &str) -> Self {
         Self(text.split(',').map(trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
@@ -146,18 +147,18 @@ impl SparkList {
         &self.0
     }
 
-    /// Whether it lets everyone in.
+    /// Returns whether it grants everyone access.
     pub fn is_everyone(&self) -> bool {
         self.0.iter().any(|name| name == "*")
     }
 
-    /// The entry that lets a user in, if it is a list of users (`isUserInACL`).
+    /// The entry that grants a user access, if it is a list of users (`isUserInACL`).
     pub fn user(&self, user: &str) -> Option<Match<'_>> {
         let named = || self.0.iter().find(|name| *name == user).map(|name| Match::User(name));
         if self.is_everyone() { Some(Match::Everyone) } else { named() }
     }
 
-    /// The entry that lets a member in, if it is a list of groups.
+    /// The entry that grants a member access, if it is a list of groups.
     pub fn group(&self, groups: &[String]) -> Option<Match<'_>> {
         let named = || self.0.iter().find(|name| groups.contains(name)).map(|name| Match::Group(name));
         if self.is_everyone() { Some(Match::Everyone) } else { named() }
@@ -165,7 +166,7 @@ impl SparkList {
 }
 
 impl ApplicationAcl {
-    /// The rules that an application is judged by.
+    /// The dialect of the rules.
     pub fn dialect(&self) -> Dialect {
         match &self.rules {
             Rules::YuniKorn(_) => Dialect::YuniKorn,
@@ -176,8 +177,9 @@ impl ApplicationAcl {
 }
 
 impl Rules {
-    /// Reads the settings, of which the last of a key counts, and tells what does not do what it seems to say. With an error among
-    /// the findings the rules do not stand for what YARN or Spark would do; they are then the narrower ones.
+    /// Reads the settings, of which the last of a key counts, and reports what does not do what it seems to.
+    /// With an error among the findings the rules are not those that YARN or Spark would apply; they are then
+    /// the narrower ones.
     pub fn read<'a>(
         dialect: Dialect,
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -205,13 +207,13 @@ struct Reader<'a> {
 #[derive(Clone, Copy)]
 enum Value<'a> {
     Text(&'a str),
-    /// It cannot be read, so it lets nobody in.
+    /// A value that cannot be read, so it grants nobody access.
     Refused,
 }
 
 impl<'a> Reader<'a> {
     fn take(&mut self, key: &str, value: &'a str) {
-        // Hadoop trims names, Spark does not let them begin with a blank.
+        // Hadoop trims the names of settings, Spark does not allow them to begin with white space.
         let key = trim(key);
         let Some(known) = self.keys().iter().find(|known| **known == key) else {
             self.findings.push(self.unknown(key));
@@ -286,7 +288,7 @@ impl<'a> Reader<'a> {
         rules
     }
 
-    /// Rules that let everybody in, whatever else is written.
+    /// Reports rules that give everybody access, whatever else is written.
     fn pointless(&mut self, switch: &str, on: bool, admins: &str, everyone: bool) {
         if !on {
             let message = format!("`{switch}` is off, so that everybody may do everything");
@@ -323,7 +325,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `Configuration.getBoolean`, and Spark's `toBoolean`, which throws where the former takes the default.
+    /// Reads a switch: `Configuration.getBoolean`, and Spark's `toBoolean`, which throws where the former
+    /// takes the default.
     fn switch(&mut self, key: &'static str, default: bool) -> bool {
         let text = match self.get(key) {
             None => return default,
@@ -351,7 +354,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Why a value cannot be read.
+/// The reason why a value cannot be read.
 fn refusal(key: &str, value: &str) -> Option<Diagnostic> {
     if value.len() > MAX_TEXT {
         let message = format!("`{key}` has {} bytes, more than {MAX_TEXT}", value.len());
@@ -363,8 +366,8 @@ fn refusal(key: &str, value: &str) -> Option<Diagnostic> {
     })
 }
 
-/// What YARN reads of an ACL otherwise than its writer is likely to have meant. What only `YuniKorn` would do with it is not of
-/// interest here.
+/// Reports what YARN reads of an ACL otherwise than its writer is likely to have meant. Differences that only
+/// concern `YuniKorn` do not matter here.
 fn misreadings(key: &str, text: &str, reading: Reading) -> impl Iterator<Item = Diagnostic> {
     const OF_INTEREST: [go_compat::diag::Code; 9] = [
         codes::GROUP_BLANK,
@@ -455,7 +458,7 @@ mod tests {
         }
     }
 
-    /// Where a value cannot be read, the rules are the narrower ones, not the open defaults.
+    /// A value that cannot be read gives the narrower rules, not the open defaults.
     #[test]
     fn what_cannot_be_read_lets_nobody_in() {
         let long = "a".repeat(MAX_TEXT + 1);

@@ -1,9 +1,10 @@
-//! YARN's access control list, as Hadoop reads it: `AccessControlList`, hadoop-common 3.4.1, with Java's own ideas of a blank.
+//! YARN's access control list, as Hadoop reads it: `AccessControlList`, hadoop-common 3.4.1, with Java's own
+//! definitions of white space.
 //!
-//! The text is cut at the first U+0020 only. Each part is trimmed of what Java's `trim` trims (all up to U+0020, control
-//! characters included) and split at `\s*[,\n]\s*` (Java's `\s`: six ASCII characters), empty names left out and duplicates kept
-//! once, in the order written. There is no error, no escape and no deny: whatever is written, something is read. `*` is everyone
-//! when it is all of either part.
+//! The text is cut at the first U+0020 only. Each part is trimmed as by Java's `trim` (all up to U+0020,
+//! control characters included) and split at `\s*[,\n]\s*` (Java's `\s`: six ASCII characters). Empty names
+//! are left out and duplicates kept once, in the order written. There is no error, no escape and no deny
+//! entry: any text gives some ACL. `*` is everyone when it is all of either part.
 
 use super::dialect::Reading;
 use crate::acl::Match;
@@ -19,7 +20,7 @@ pub struct YarnAcl {
 }
 
 impl YarnAcl {
-    /// Reads a text. Nothing is refused: neither is it by YARN.
+    /// Reads a text. Nothing is refused, as YARN refuses nothing.
     pub fn parse(text: &str, reading: Reading) -> Self {
         let parts = Parts::of(text, reading);
         if parts.wildcard() {
@@ -29,12 +30,12 @@ impl YarnAcl {
         Self { everyone: false, users: named(Some(parts.users)), groups: named(parts.groups) }
     }
 
-    /// The wildcard.
+    /// The wildcard ACL.
     pub fn everyone() -> Self {
         Self { everyone: true, ..Self::default() }
     }
 
-    /// The ACL that names nobody: YARN's one blank.
+    /// The ACL that names nobody: YARN's one space.
     pub fn nobody() -> Self {
         Self::default()
     }
@@ -44,7 +45,7 @@ impl YarnAcl {
         self.everyone
     }
 
-    /// Whether it lets nobody in.
+    /// Returns whether it grants nobody access.
     pub fn is_nobody(&self) -> bool {
         !self.everyone && self.users.is_empty() && self.groups.is_empty()
     }
@@ -59,8 +60,8 @@ impl YarnAcl {
         &self.groups
     }
 
-    /// `getAclString`: `*`, or the users, one blank, the groups. The blank stands there also without groups, and alone for
-    /// nobody.
+    /// `getAclString`: `*`, or the users, one space, the groups. The space is there even without groups, and
+    /// alone for nobody.
     pub fn canonical(&self) -> String {
         if self.everyone {
             return "*".to_owned();
@@ -68,8 +69,9 @@ impl YarnAcl {
         format!("{} {}", self.users.join(","), self.groups.join(","))
     }
 
-    /// The entry that lets someone in (`isUserInList`): the wildcard, the user, the first group of the list that the user is in.
-    /// The name is the short one; a proxy user's `~name` is not asked, for nobody acts in another's name here.
+    /// The entry that grants somebody access (`isUserInList`): the wildcard, the user, the first group of the
+    /// list that the user is in. The name is the short one. A proxy user's `~name` never matches, because
+    /// nobody acts in another's name here.
     pub fn matched(&self, identity: &Identity) -> Option<Match<'_>> {
         if self.everyone {
             return Some(Match::Everyone);
@@ -85,13 +87,13 @@ impl YarnAcl {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parts<'a> {
     pub(super) users: Part<'a>,
-    /// `None` without a blank.
+    /// The groups; `None` without a space.
     pub(super) groups: Option<Part<'a>>,
-    /// What the reading ignores.
+    /// The text that the reading ignores.
     pub(super) ignored: Option<Part<'a>>,
 }
 
-/// A part of a text, with its place.
+/// A part of a text, with its offset.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part<'a> {
     pub(super) at: usize,
@@ -111,20 +113,20 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Whether either part is `*` alone.
+    /// Returns whether either part is `*` alone.
     pub(super) fn wildcard(&self) -> bool {
         [Some(self.users), self.groups].into_iter().flatten().any(|part| trim(part.text) == "*")
     }
 }
 
 impl<'a> Part<'a> {
-    /// What is before the first U+0020, and what is behind it.
+    /// The text before the first U+0020, and the text after it.
     fn cut(self) -> Option<(Self, Self)> {
         let (before, behind) = self.text.split_once(' ')?;
         Some((Self { text: before, ..self }, Self { at: self.at + before.len() + 1, text: behind }))
     }
 
-    /// The names in it, with their places.
+    /// The names in it, with their spans.
     pub(super) fn names(self) -> impl Iterator<Item = (Span, &'a str)> {
         let from = self.at;
         names(self.text).map(move |(at, name)| (Span::new(from + at, from + at + name.len()), name))
@@ -135,12 +137,12 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Java's `String.trim`.
+/// Trims as Java's `String.trim` does.
 pub(super) fn trim(text: &str) -> &str {
     text.trim_matches(|c| c <= ' ')
 }
 
-/// Java's `\s` without flags.
+/// Returns whether Java's `\s` matches without flags.
 fn is_java_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\u{b}' | '\u{c}' | '\r')
 }
@@ -159,8 +161,8 @@ fn names(part: &str) -> impl Iterator<Item = (usize, &str)> {
     .filter(|(_, name)| !name.is_empty())
 }
 
-/// The first match of `\s*[,\n]\s*` and of those that follow it at once: the first run of commas and blanks that has a comma or a
-/// line end in it.
+/// The first match of `\s*[,\n]\s*` and of those that follow it at once: the first run of commas and white
+/// space that contains a comma or a line break.
 fn separator(text: &str) -> Option<(usize, usize)> {
     let mut run = None;
     let mut separates = false;
@@ -177,7 +179,7 @@ fn separator(text: &str) -> Option<(usize, usize)> {
     run.filter(|_| separates).map(|begin| (begin, text.len()))
 }
 
-/// A `LinkedHashSet`.
+/// Keeps the first of equal names, as a `LinkedHashSet` does.
 fn once<'a>(names: impl Iterator<Item = (usize, &'a str)>) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
     names.filter(|(_, name)| seen.insert(*name)).map(|(_, name)| name.to_owned()).collect()
@@ -193,7 +195,7 @@ mod tests {
         Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }
     }
 
-    /// What Hadoop 3.4.1 answers.
+    /// Compares every recorded answer of Hadoop 3.4.1.
     #[test]
     fn every_recorded_reading_is_met() {
         let vectors: Value =

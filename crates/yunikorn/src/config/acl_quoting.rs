@@ -1,19 +1,20 @@
-//! What YAML's quoting does to an ACL, seen from the whole text: where the findings stand, what starts and reloads, and what
-//! only the YAML shows. The ACL's own side of it is in `model::acl::pitfalls`.
+//! Tests the effect of YAML's quoting on an ACL, in the whole text: the spans of the findings, whether it
+//! starts and reloads, and what only the YAML shows. The ACL's own side is in `acl::pitfalls`.
 
 use super::{Verdict, verdict};
 use crate::acl;
 
 fn judged(written: &str) -> (String, Verdict) {
     let text = format!(
-        "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: {written}\n        adminacl: sue dev\n"
+        "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: \
+         {written}\n        adminacl: sue dev\n"
     );
     let verdict = verdict(&text, &["default"]);
     (text, verdict)
 }
 
-/// As written behind `submitacl: `; the text that `YuniKorn` gets; who has access, in the canonical form; the findings as code
-/// and place.
+/// The text after `submitacl: `; the text that `YuniKorn` gets; the access it grants, in the canonical form;
+/// the findings as code and text of the span.
 type Read = (&'static str, &'static str, &'static str, &'static [(u16, &'static str)]);
 
 #[rustfmt::skip]
@@ -23,7 +24,7 @@ const READ: &[Read] = &[
     ("|\n          *", "*\n", "*", &[(1004, "|\n          *")]),
     ("|-\n          *", "*", "*", &[]),
     ("“*”", "“*”", "", &[(1012, "“*”"), (1024, "“*”")]),
-    // The same quotes as copies of the documentation have them, read in a wrong encoding.
+    // The same quotes as in copies of the documentation, read in a wrong encoding.
     ("โ€œ*โ€", "โ€œ*โ€", "", &[(1012, "โ€œ*โ€"), (1024, "โ€œ*โ€")]),
     (r#"'"*"'"#, "\"*\"", "", &[(1012, "\"*\""), (1024, "\"*\"")]),
     ("sue,*", "sue,*", "sue", &[(1009, "*")]),
@@ -31,7 +32,8 @@ const READ: &[Read] = &[
     ("null", "", "", &[]),
     ("' '", " ", "", &[]),
     ("# nobody", "", "", &[]),
-    // Groups alone: without quotes the blank in front is lost, and the groups are users. YAML leaves no trace of it.
+    // Groups alone: without quotes the leading space is lost, and the groups are users. YAML leaves no trace
+    // of it.
     ("' dev,test'", " dev,test", " dev,test", &[]),
     ("|2-\n           dev,test", " dev,test", " dev,test", &[]),
     (" dev,test", "dev,test", "dev,test", &[]),
@@ -39,7 +41,7 @@ const READ: &[Read] = &[
     // Users and groups.
     ("sue   ", "sue", "sue", &[]),
     ("|-\n          sue dev", "sue dev", "sue dev", &[]),
-    // Blanks that stay.
+    // White space that is kept.
     (">\n          sue dev", "sue dev\n", "sue", &[(1004, ">\n          sue dev")]),
     ("|\n          sue", "sue\n", "", &[(1004, "|\n          sue"), (1024, "|\n          sue")]),
     ("|\n          sue\n          bob", "sue\nbob\n", "", &[(1004, "|\n          sue\n          bob"), (1024, "|\n          sue\n          bob")]),
@@ -47,7 +49,7 @@ const READ: &[Read] = &[
     ("\u{a0}dev", "\u{a0}dev", "", &[(1004, "\u{a0}dev"), (1024, "\u{a0}dev")]),
     ("sue, bob", "sue, bob", "sue bob", &[(1005, ", ")]),
     ("sue,\n          bob", "sue, bob", "sue bob", &[(1005, "sue,\n          bob")]),
-    // What YAML reads as something else.
+    // Texts that YAML reads as something else.
     (r#""!bob""#, "!bob", "", &[(1013, "!bob"), (1024, "!bob")]),
     ("-bob", "-bob", "", &[(1013, "-bob"), (1024, "-bob")]),
     ("^bob", "^bob", "", &[(1013, "^bob"), (1024, "^bob")]),
@@ -114,7 +116,7 @@ fn what_is_no_yaml_text_is_refused_with_the_quotes_to_add() {
         ("[sue, bob]", "a text is expected here, and this is a list", "write a text"),
         ("{{ acl }}", "a key that has an anchor or is no plain text", "quotes"),
         ("!bob", "a tag is read differently", "quotes"),
-        // An alias by accident: the name behind the star.
+        // An alias by accident: the name after the star.
         ("*dev", "nothing above has the anchor `dev`", "quotes"),
     ];
     for (written, refusal, help) in cases {

@@ -1,10 +1,10 @@
-//! What happens when a validated configuration is put into force, which can still go wrong.
+//! Puts a validated configuration into force, which can still fail.
 //!
-//! Two ways lead there: the scheduler's start, and the reload of a running one. They fail differently
+//! This happens at the scheduler's start, and at the reload of a running one. They fail differently
 //! (yunikorn-core v1.8.0 `context.go:360-405`, `partition.go:79-204`, `objects/queue.go:118`, `placement/`):
 //!
-//! * An ACL that only activation finds wrong stops both; a start then ends the process.
-//! * A placement rule that is wrong stops a reload; a start goes on without any rule.
+//! * An ACL that only activation refuses stops both; a start then ends the process.
+//! * A placement rule that is wrong stops a reload; a start continues without any rule.
 //! * A reload without one of the active partitions never returns.
 
 use super::codes::{ACL_STRICT, PARTITION_MISSING, ROOT_CASE, RULE_INACTIVE, RULE_PANICS, TEMPLATE};
@@ -16,21 +16,21 @@ use crate::{acl, queue};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::decode::{Map, Spanned, items};
 
-/// How the scheduler introduces what is wrong with a queue (`queue.go:140`).
+/// The words with which the scheduler introduces a failure to make a queue (`queue.go:140`).
 const CREATION_FAILED: &str = "configured queue creation failed: \n";
 
-/// Why a reload does not put the text into force.
+/// The reason why a reload does not put the text into force.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReloadError {
-    /// The scheduler says no and keeps what it has, but for `applied`: reloads are not atomic.
+    /// The scheduler refuses and keeps what it has, but for `applied`: reloads are not atomic.
     #[error("{reason}")]
     Refused {
-        /// In `YuniKorn`'s words.
+        /// The reason in `YuniKorn`'s words.
         reason: String,
         /// The partitions that came before the wrong one and are already changed.
         applied: Vec<String>,
     },
-    /// The scheduler locks itself up and does nothing more until it is restarted.
+    /// The scheduler blocks itself and does nothing more until it is restarted.
     #[error("the scheduler would hang: active partitions are missing: {}", .missing.join(", "))]
     Hangs {
         /// The active partitions that the text does not have.
@@ -41,13 +41,14 @@ pub enum ReloadError {
 /// Puts a validated configuration into force at the scheduler's start.
 ///
 /// # Errors
-/// What is wrong with the first queue that cannot be made. The process would end.
+/// The reason why the first queue that fails cannot be made. The process would end.
 pub fn start(config: &SchedulerConfig) -> Result<(), Diagnostic> {
     items(&config.partitions).iter().try_for_each(create)
 }
 
-/// Puts a validated configuration into force in a scheduler that runs with the partitions `active`. None at all means that they are
-/// not known, and taken to be those of the configuration. `started` is what [`start`] says of it.
+/// Puts a validated configuration into force in a scheduler that runs with the partitions `active`. An empty
+/// list means that they are not known; those of the configuration are then assumed. `started` is the result
+/// of [`start`].
 ///
 /// # Errors
 /// The first refusal, or that the scheduler hangs.
@@ -140,7 +141,7 @@ fn check_rules(partition: &PartitionConfig) -> Result<(), Diagnostic> {
 /// `newRule` (`placement/rule.go:90`) and the rules' `initialise`.
 ///
 /// # Errors
-/// The reason for which the scheduler would not start with the rule.
+/// The reason why the scheduler would not start with the rule.
 pub fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
     let refused = |message: &str, mend: &str| {
         let help = format!(
@@ -203,8 +204,9 @@ fn go_value(rule: &PlacementRule) -> String {
     )
 }
 
-/// Why the first application that a rule places would crash the scheduler: the queue it names does not begin with `root`, so that
-/// the search for a queue above it runs out of text (`placement/placement.go:156`).
+/// Reports that the first application that a rule places would crash the scheduler: the queue that the rule
+/// names does not begin with `root`, so that the search for a queue above it runs out of text
+/// (`placement/placement.go:156`).
 pub(super) fn panics(rule: &PlacementRule) -> Option<Diagnostic> {
     let (message, place, help) = match to_lower(rule.name.as_str()).as_str() {
         "fixed" if rule.create => {
@@ -215,7 +217,8 @@ pub(super) fn panics(rule: &PlacementRule) -> Option<Diagnostic> {
             }
             (
                 format!(
-                    "the queue `{value}` begins with `root`, but is not below it: the first application placed there crashes the scheduler"
+                    "the queue `{value}` begins with `root`, but is not below it: the first application \
+                     placed there crashes the scheduler"
                 ),
                 rule.value.span.unwrap_or(rule.head()),
                 format!("write `root.{value}`"),

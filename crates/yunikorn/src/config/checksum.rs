@@ -1,16 +1,16 @@
-//! The checksum by which the scheduler tells one text from another, and by which we know that ours is the one it runs.
+//! The checksum by which the scheduler distinguishes texts. It shows us whether the scheduler runs our text.
 
 use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-/// What the scheduler cuts out of the text before it is hashed (yunikorn-core `config.go:194`).
+/// The marker that the scheduler cuts out of the text before it is hashed (yunikorn-core `config.go:194`).
 const MARKER: &str = "checksum: ";
-/// How many bytes behind the marker go with it at most.
+/// The most bytes after the marker that are cut out with it.
 const HIDDEN: usize = 64;
 
-/// `Checksum` of `GET /ws/v1/config` once this text is active: SHA-256 in upper-case hexadecimal, of the text without what
-/// [`contains_checksum_marker`] warns of (yunikorn-core `config.go:171-208`).
+/// `Checksum` of `GET /ws/v1/config` once this text is active: SHA-256 in upper-case hexadecimal, of the text
+/// without the part that [`contains_checksum_marker`] warns of (yunikorn-core `config.go:171-208`).
 pub fn checksum(text: &str) -> String {
     let hashed = match hidden(text) {
         Some(hidden) => Sha256::digest(without(text.as_bytes(), hidden)),
@@ -22,13 +22,14 @@ pub fn checksum(text: &str) -> String {
     })
 }
 
-/// Whether the text contains `checksum: `. Up to 64 characters behind it do not count for the checksum, so two texts that differ
-/// there are one to the scheduler: it skips the second.
+/// Returns whether the text contains `checksum: `. Up to 64 characters after it do not count for the
+/// checksum, so two texts that differ there are one to the scheduler: it skips the second.
 pub fn contains_checksum_marker(text: &str) -> bool {
     text.contains(MARKER)
 }
 
-/// The marker and what goes with it: up to the next marker, without newlines at the end, cut to a length.
+/// The marker and the part cut out with it: up to the next marker, without newlines at the end, cut to a
+/// length.
 fn hidden(text: &str) -> Option<&[u8]> {
     let start = text.find(MARKER)?;
     let behind = start.saturating_add(MARKER.len());

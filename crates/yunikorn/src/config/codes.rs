@@ -1,4 +1,5 @@
-//! The codes of this layer's diagnostics. Each says what `YuniKorn` does; the message of a refusal is `YuniKorn`'s own.
+//! The codes of this module's diagnostics. Each describes what `YuniKorn` does; the message of a refusal is
+//! `YuniKorn`'s own.
 
 use go_compat::diag::Code;
 
@@ -33,47 +34,53 @@ pub const MAX_APPLICATIONS: Code = Code::new(3014, "max-applications");
 /// A limit is wider than one above it (`configvalidator.go:155`).
 pub const LIMIT_HIERARCHY: Code = Code::new(3015, "limit-hierarchy");
 
-/// More queues, limits, rules and kinds of resources than are compared with each other here. `YuniKorn` has no such bound.
+/// More queues, limits, rules and kinds of resources than are compared with each other here. `YuniKorn` has
+/// no such bound.
 pub const TOO_LARGE: Code = Code::new(3016, "config-too-large");
 
 /// The top queue is named `root` in another case: validated, but never activated (`partition.go:114`).
 pub const ROOT_CASE: Code = Code::new(3020, "root-case");
-/// An ACL passes the validator but not activation: a reload is refused and the next start fails (`acl.go:120`).
+/// An ACL passes the validator but not activation: a reload is refused and the next start fails
+/// (`acl.go:120`).
 pub const ACL_STRICT: Code = Code::new(3021, "acl-not-activated");
 /// A child template has a quantity that only activation reads (`template.go:41`).
 pub const TEMPLATE: Code = Code::new(3022, "template-not-activated");
-/// A placement rule passes the validator but not activation: a reload is refused, a start goes on without any rule, so that
-/// every application is rejected (`placement.go:46`).
+/// A placement rule passes the validator but not activation: a reload is refused, a start continues without
+/// any rule, so that every application is rejected (`placement.go:46`).
 pub const RULE_INACTIVE: Code = Code::new(3023, "rule-not-activated");
-/// A partition that is active is missing: the scheduler locks itself up (`partition_manager.go:168`).
+/// A partition that is active is missing: the scheduler blocks itself (`partition_manager.go:168`).
 pub const PARTITION_MISSING: Code = Code::new(3024, "partition-missing");
-/// A placement rule crashes the scheduler with the first application it places (`placement.go:156`). A warning, as `YuniKorn` neither refuses
-/// the text nor hangs on it.
+/// A placement rule crashes the scheduler with the first application it places (`placement.go:156`). A
+/// warning, because `YuniKorn` neither refuses the text nor hangs on it.
 pub const RULE_PANICS: Code = Code::new(3025, "rule-panics");
 
 /// A filter's type is `deny` in another case, and acts as `allow` (`filter.go:138`).
 pub const FILTER_TYPE: Code = Code::new(3030, "filter-allows");
 /// A filter lists names that can never match (`filter.go:160`).
 pub const FILTER_NAME: Code = Code::new(3031, "filter-name-ignored");
-/// Text behind the first document is not read (`config.go:181`). No `---` is needed for that: the document ends with its root.
+/// Text after the first document is not read (`config.go:181`). This does not need a `---`: the document ends
+/// with its root.
 pub const TEXT_IGNORED: Code = Code::new(3032, "text-ignored");
 /// The text contains `checksum: `, which hides what follows from the scheduler's checksum (`config.go:196`).
 pub const CHECKSUM: Code = Code::new(3033, "checksum-marker");
 /// The type of the user group resolver is not known, which means none (`usergroup.go:79`).
 pub const RESOLVER: Code = Code::new(3034, "resolver-unknown");
-/// The text is empty, which means the built-in configuration: everyone may submit everywhere (`context.go:177`).
+/// The text is empty, which means the built-in configuration: everyone may submit everywhere
+/// (`context.go:177`).
 pub const DEFAULT_CONFIG: Code = Code::new(3035, "default-config");
 /// Resources of a queue named `root` below the root are not read (`queue.go:364`).
 pub const NESTED_ROOT: Code = Code::new(3036, "nested-root");
 /// The only name in a filter's list ends in `$`, which makes it a regular expression (`filter.go:145`).
 pub const FILTER_EXPRESSION: Code = Code::new(3037, "filter-expression");
 
-/// A key of `binaryData` gives the scheduler nothing: behind `.gz` is no gzip, so that the value it should replace stays in force, or the
-/// name does not end in `.gz` at all (`schedulerconf.go:445`).
+/// A key of `binaryData` gives the scheduler nothing: the value of a `.gz` key is not gzip, so that the value
+/// it should replace stays in force, or the name does not end in `.gz` at all (`schedulerconf.go:445`).
 pub const NOT_UNPACKED: Code = Code::new(3040, "binary-not-unpacked");
-/// A key of `binaryData` wins over a key of `data`, or blanks it, or says something else than another one (`schedulerconf.go:445`).
+/// A key of `binaryData` wins over a key of `data`, or empties it, or differs from another one for the same
+/// key (`schedulerconf.go:445`).
 pub const HIDES: Code = Code::new(3041, "binary-hides-data");
-/// A setting of the scheduler cannot be read: a running one ignores the change as a whole, and none starts (`schedulerconf.go:157`).
+/// A setting of the scheduler cannot be read: a running one ignores the change as a whole, and a starting one
+/// fails (`schedulerconf.go:157`).
 pub const SETTING: Code = Code::new(3042, "setting-unreadable");
 
 /// All codes of this module.

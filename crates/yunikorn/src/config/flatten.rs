@@ -1,22 +1,22 @@
-//! Two `ConfigMap`s become one: how the shim arrives at the text of the queues (yunikorn-k8shim v1.8.0
+//! Merges two `ConfigMap`s as the shim does to get the text of the queues (yunikorn-k8shim v1.8.0
 //! `pkg/conf/schedulerconf.go:445-485`, `pkg/common/utils/utils.go:391`).
 //!
-//! Key by key, `yunikorn-configs` wins over `yunikorn-defaults`, and in each of them `binaryData` over `data`. A key of `binaryData`
-//! loses its last suffix: behind `.gz` is the value, behind any other suffix, nothing. So `queues.yaml.gz` shadows
-//! `queues.yaml`, and `queues.yaml.bak` blanks it.
+//! Key by key, `yunikorn-configs` wins over `yunikorn-defaults`, and in each of them `binaryData` over
+//! `data`. A key of `binaryData` loses its last suffix: with `.gz` the value is unpacked, with any other
+//! suffix it is empty. So `queues.yaml.gz` shadows `queues.yaml`, and `queues.yaml.bak` empties it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::settings;
 use go_compat::go_bool::go_bool;
 
-/// What a `ConfigMap` holds.
+/// The content of a `ConfigMap`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ConfigMapData {
     /// `data`.
     pub data: BTreeMap<String, String>,
-    /// `binaryData`: the text inside, or `None` where it is not gzip. Unpacked by whoever read the `ConfigMap`, within bounds, so that
-    /// this layer needs no decompressor.
+    /// `binaryData`: the unpacked text, or `None` where it is not gzip. The reader of the `ConfigMap` unpacks
+    /// it, within bounds, so that this layer needs no decompressor.
     pub binary_data: BTreeMap<String, Option<String>>,
 }
 
@@ -29,32 +29,32 @@ pub enum Source {
     Configs,
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
     /// The `ConfigMap`.
     pub source: Source,
-    /// Whether it is in `binaryData`.
+    /// True if it is in `binaryData`.
     pub binary: bool,
-    /// The key as it stands there, suffix included.
+    /// The key as written in the `ConfigMap`, suffix included.
     pub key: String,
 }
 
-/// A value and where it comes from.
+/// A value with its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
-    /// What the shim reads.
+    /// The text that the shim reads.
     pub text: String,
-    /// Where it comes from.
+    /// The origin of the text.
     pub origin: Origin,
 }
 
-/// The queues' text.
+/// The text of the queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queues<'a> {
-    /// Handed to the scheduler, which takes its built-in configuration when it is empty.
+    /// The text passed to the scheduler, which takes its built-in configuration when it is empty.
     pub text: &'a str,
-    /// Where it comes from; `None` when no `ConfigMap` has it.
+    /// The origin of the text; `None` when no `ConfigMap` has it.
     pub origin: Option<&'a Origin>,
 }
 
@@ -91,7 +91,7 @@ impl Flattened {
         let key = target(&origin.key).to_owned();
         let text = if is_packed(&origin.key) { unpacked.cloned() } else { Some(String::new()) };
         let Some(text) = text else {
-            // The shim sets the key "" instead, which nothing reads.
+            // The shim sets the key "" instead, and nothing reads that.
             self.corrupt.push(origin);
             return;
         };
@@ -115,17 +115,20 @@ impl Flattened {
         self.values.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// `.gz` keys that cannot be unpacked. The shim logs them and goes on with the value they should have replaced.
+    /// `.gz` keys that cannot be unpacked. The shim logs them and continues with the value they should have
+    /// replaced.
     pub fn corrupt(&self) -> &[Origin] {
         &self.corrupt
     }
 
-    /// Whether several keys of one `binaryData` give this key different values: the shim takes one of them at random.
+    /// Returns whether several keys of one `binaryData` give this key different values: the shim takes one of
+    /// them at random.
     pub fn is_ambiguous(&self, key: &str) -> bool {
         self.ambiguous.contains(key)
     }
 
-    /// `service.policyGroup`, as a scheduler that starts now reads it; a running one keeps its own (`schedulerconf.go:205`).
+    /// `service.policyGroup`, as a scheduler that starts now reads it; a running one keeps its own
+    /// (`schedulerconf.go:205`).
     pub fn policy_group(&self) -> &str {
         self.get(POLICY_GROUP).map_or("queues", |value| &value.text)
     }
@@ -143,21 +146,22 @@ impl Flattened {
         }
     }
 
-    /// What wins over the value of this key in `data` of the given `ConfigMap`; `None` when nothing does.
+    /// The value that wins over the value of this key in `data` of the given `ConfigMap`; `None` when none
+    /// does.
     pub fn shadows(&self, source: Source, key: &str) -> Option<&Origin> {
         let origin = &self.get(key)?.origin;
-        // What has no more weight than the asked for does not shadow it.
+        // A value without more weight does not shadow the one in the query.
         ((origin.source, origin.binary) > (source, false)).then_some(origin)
     }
 
-    /// Whether a running scheduler takes over changes: `service.enableConfigHotRefresh`, on when not set. A scheduler that once saw
-    /// it off stays so until it is restarted.
+    /// Returns whether a running scheduler takes over changes: `service.enableConfigHotRefresh`, on when not
+    /// set. Once a scheduler has read it as off, it stays off until a restart.
     pub fn hot_refresh(&self) -> bool {
         self.get(HOT_REFRESH).and_then(|value| go_bool(&value.text)).unwrap_or(true)
     }
 
-    /// The settings that cannot be read. One of them makes the shim ignore all changes, and end when it starts
-    /// (`schedulerconf.go:157`).
+    /// The settings that cannot be read. One of them makes the shim ignore all changes, and end when it
+    /// starts (`schedulerconf.go:157`).
     pub fn unreadable(&self) -> Vec<(&str, &Value)> {
         self.values().filter(|(key, value)| !settings::reads(key, &value.text)).collect()
     }
@@ -166,13 +170,14 @@ impl Flattened {
 const POLICY_GROUP: &str = "service.policyGroup";
 pub(super) const HOT_REFRESH: &str = "service.enableConfigHotRefresh";
 
-/// The key that a key of `binaryData` sets: without its last suffix, whatever that is (`schedulerconf.go:445`).
+/// The key that a key of `binaryData` sets: without its last suffix, whatever that is
+/// (`schedulerconf.go:445`).
 pub fn target(key: &str) -> &str {
     key.rsplit_once('.').map_or(key, |(target, _)| target)
 }
 
-/// Whether the text of a `binaryData` key is unpacked: its name ends in `.gz`, in any case, or is just that (`schedulerconf.go:445`). The
-/// text of any other is taken to be empty.
+/// Returns whether the text of a `binaryData` key is unpacked: its name ends in `.gz`, in any case, or is
+/// just that (`schedulerconf.go:445`). The text of any other key counts as empty.
 pub fn is_packed(key: &str) -> bool {
     key.rsplit('.').next().is_some_and(|suffix| suffix.eq_ignore_ascii_case("gz"))
 }

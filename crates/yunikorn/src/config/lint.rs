@@ -1,4 +1,4 @@
-//! What a reader should know about a configuration, beyond the one error `YuniKorn` tells.
+//! Reports what is notable about a configuration, beyond the one error that `YuniKorn` reports.
 
 use super::activate;
 use super::codes::{
@@ -12,8 +12,8 @@ use go_compat::diag::{Diagnostic, Severity, Span};
 use go_compat::go_regex::GoRegex;
 use go_compat::yaml::decode::{Spanned, items};
 
-/// Adds the one error that `YuniKorn` tells, unless it is among the findings already: with less around it, or, about an ACL, in
-/// better words.
+/// Adds the one error that `YuniKorn` reports, unless it is among the findings already: with a narrower span,
+/// or, about an ACL, in better words.
 pub(super) fn add(findings: &mut Vec<Diagnostic>, error: Diagnostic) {
     let about_acl = error.code == ACL_PARTS || error.code == ACL_STRICT;
     let within = |other: &Diagnostic| match (error.span, other.span) {
@@ -44,7 +44,7 @@ fn partition_findings(text: &str, partition: &PartitionConfig, findings: &mut Ve
     }
     for rule in items(&partition.placement_rules) {
         let chain = || std::iter::successors(Some(rule), |rule| rule.parent.as_deref());
-        // A name that the validator refuses is also unknown at activation, and told once.
+        // A name that the validator refuses is also unknown at activation, but reported once.
         let named = chain().try_for_each(check_rule_name);
         findings.extend(named.and_then(|()| activate::check_rule(rule)).err());
         findings.extend(activate::panics(rule));
@@ -83,7 +83,8 @@ fn list_findings(
     }
 }
 
-/// A name by itself is an expression if it has one of the characters that make one (`filter.go:145`).
+/// Reports on the only name in a list. It is an expression if it has one of the characters that make one
+/// (`filter.go:145`).
 fn only_finding(only: &Spanned, is_name: impl Fn(&str) -> bool) -> Option<Diagnostic> {
     let text = only.as_str();
     if !is_expression(text) {
@@ -98,7 +99,8 @@ fn only_finding(only: &Spanned, is_name: impl Fn(&str) -> bool) -> Option<Diagno
     Some(Diagnostic { severity: Severity::Warning, span: None, ..error })
 }
 
-/// Of several names, those that are none are ignored: also regular expressions (`filter.go:160`).
+/// Reports a name that is ignored: in a list of several, those that are not valid names are, also regular
+/// expressions (`filter.go:160`).
 fn ignored_finding(name: &str, kind: &str) -> Diagnostic {
     let diagnostic =
         Diagnostic::warning(FILTER_NAME, format!("the filter ignores `{name}`, which is no {kind} name"));
@@ -127,8 +129,8 @@ fn queue_findings(text: &str, queue: &QueueConfig, is_top: bool, findings: &mut 
     }
 }
 
-/// A finding about an ACL as one about the whole text. Where quotes or line ends hide which character is which, the place is the
-/// whole value.
+/// Turns a finding about an ACL into one about the whole text. Where quotes or line breaks hide which
+/// character is which, the span is the whole value.
 fn inside(text: &str, acl: &Spanned, mut finding: Diagnostic) -> Diagnostic {
     let Some(whole) = acl.span else { return finding };
     let written = text.get(whole.start..whole.end).unwrap_or_default();

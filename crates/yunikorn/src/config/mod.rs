@@ -1,7 +1,9 @@
-//! The configuration of the scheduler (`queues.yaml`) as yunikorn-core v1.8.0 reads, validates and activates it.
+//! The configuration of the scheduler (`queues.yaml`) as yunikorn-core v1.8.0 reads, validates and activates
+//! it.
 //!
-//! [`verdict()`] is the front door. Behind it, one room for each step the text takes in the scheduler: [`read()`] decodes it
-//! strictly, [`validate()`] is `YuniKorn`'s validator, [`activate`] what comes after it. [`Config`] is what is then in force.
+//! [`verdict()`] runs all steps that the text takes in the scheduler, each in a module of its own: [`read()`]
+//! decodes it strictly, [`validate()`] is `YuniKorn`'s validator, [`activate`] what comes after it.
+//! [`Config`] is what is then in force.
 
 pub mod activate;
 mod checksum;
@@ -30,13 +32,13 @@ pub use verdict::{BUILT_IN, Verdict, verdict, verdict_of};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml;
 
-/// Why a text cannot be read.
+/// The reason why a text cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct ConfigError {
     /// The first finding with its line.
     pub text: String,
-    /// The single findings with their places.
+    /// The single findings with their spans.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -55,7 +57,7 @@ impl ConfigError {
     }
 }
 
-/// Returns whether `YuniKorn` may take a text of which this is found.
+/// Returns whether `YuniKorn` may accept a text with this finding.
 fn is_unsure(found: &Diagnostic) -> bool {
     found.code == yaml::UNSURE || found.code == yaml::TOO_LARGE
 }

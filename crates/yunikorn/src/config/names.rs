@@ -41,7 +41,7 @@ pub fn to_lower(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The expressions themselves, whose `$` means the same here and in Go.
+    /// Compares with the expressions themselves, whose `$` means the same here and in Go.
     #[test]
     fn names_are_judged_as_the_expressions_say() {
         let expression = |text| regex::Regex::new(text).unwrap();

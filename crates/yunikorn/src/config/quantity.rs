@@ -1,5 +1,5 @@
-//! Resource quantities: yunikorn-core `pkg/common/resources/quantity.go` and the comparisons of `resources.go` that validation
-//! needs, with Go's way to print them.
+//! Resource quantities: yunikorn-core `pkg/common/resources/quantity.go` and the comparisons of
+//! `resources.go` that validation needs, with Go's way to print them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,18 +11,20 @@ use go_compat::diag::Diagnostic;
 /// The resource that counts in thousandths (scheduler interface `constants.go:66`).
 const CPU: &str = "vcore";
 
-/// Amounts by resource name. What is missing is not zero: in a maximum it is unlimited.
+/// Amounts by resource name. A missing resource is not zero: in a maximum it is unlimited.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Amounts(BTreeMap<String, i64>);
 
 impl Amounts {
-    /// Reads quantities (`resources.go:85`). Go reads them in random order; the error here is the first one by name.
+    /// Reads quantities (`resources.go:85`). Go reads them in random order; the error here is the first one
+    /// by name.
     pub(super) fn read(quantities: &Quantities) -> Result<Self, Diagnostic> {
         let mut amounts = BTreeMap::new();
         for (name, quantity) in quantities.iter().flatten() {
             let amount = parse(quantity.as_str(), name == CPU).map_err(|text| {
                 let diagnostic = Diagnostic::error(QUANTITY, text).help(format!(
-                    "write `{name}` as a whole number with one of k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei behind it or nothing{}",
+                    "write `{name}` as a whole number with one of k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei \
+                     behind it or nothing{}",
                     if name == CPU { "; m is a thousandth" } else { "" }
                 ));
                 match quantity.span {
@@ -35,12 +37,12 @@ impl Amounts {
         Ok(Self(amounts))
     }
 
-    /// Whether `smaller` fits, where what is not named here is unlimited (`resources.go:455`).
+    /// Returns whether `smaller` fits; resources that are not named here are unlimited (`resources.go:455`).
     pub(super) fn fits(&self, smaller: &Self) -> bool {
         smaller.0.iter().all(|(name, amount)| self.0.get(name).is_none_or(|most| *amount <= (*most).max(0)))
     }
 
-    /// The smaller of each, and what only one of them names (`resources.go:999`).
+    /// The smaller of each, and the resources that only one of them names (`resources.go:999`).
     pub(super) fn least(&self, other: &Self) -> Self {
         let mut least = self.clone();
         for (name, amount) in &other.0 {
@@ -59,12 +61,12 @@ impl Amounts {
         }
     }
 
-    /// Whether nothing is above or below zero (`resources.go:1107`).
+    /// Returns whether nothing is above or below zero (`resources.go:1107`).
     pub(super) fn is_zero(&self) -> bool {
         self.0.values().all(|amount| *amount == 0)
     }
 
-    /// Whether something is above zero and nothing below (`resources.go:980`).
+    /// Returns whether something is above zero and nothing below (`resources.go:980`).
     pub(super) fn is_positive(&self) -> bool {
         self.0.values().all(|amount| *amount >= 0) && !self.is_zero()
     }
@@ -125,7 +127,7 @@ fn parse(text: &str, milli: bool) -> Result<i64, &'static str> {
         .ok_or("invalid quantity: overflow")
 }
 
-/// The suffixes of the expression in `quantity.go:41`: more than have a meaning.
+/// Returns whether the expression in `quantity.go:41` allows the suffix; it allows more than have a meaning.
 fn is_suffix(suffix: &str) -> bool {
     let letter = suffix.strip_suffix('i').unwrap_or(suffix);
     suffix.is_empty() || matches!(letter, "m" | "k" | "K" | "M" | "G" | "T" | "P" | "E")

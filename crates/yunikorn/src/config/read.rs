@@ -1,22 +1,23 @@
-//! Text to the types of the schema, as strictly as yunikorn-core decodes it (`config.go:176-194`).
+//! Decodes text into the types of the schema, as strictly as yunikorn-core does (`config.go:176-194`).
 
 use super::ConfigError;
 use super::schema::SchedulerConfig;
 use go_compat::diag::Span;
 use go_compat::yaml::{NodeIn, decode, parse};
 
-/// Decodes the first document. Unknown fields and repeated keys are errors; no document at all is an empty configuration.
+/// Decodes the first document. Unknown fields and repeated keys are errors; no document at all is an empty
+/// configuration.
 ///
 /// # Errors
-/// Each single finding with its place, and the first of them as a text.
+/// Each single finding with its span, and the first of them as a text.
 pub fn read(text: &str) -> Result<SchedulerConfig, ConfigError> {
     decoded(text, parsed(text)?.as_ref()).map(|document| document.config)
 }
 
-/// The first document, and what stands behind it.
+/// The first document, and the text after it.
 pub(super) struct Document {
     pub(super) config: SchedulerConfig,
-    /// Text behind the first document that means something to a reader.
+    /// Text after the first document that seems meaningful to a reader.
     pub(super) ignored: Option<Span>,
 }
 
@@ -25,17 +26,19 @@ pub(super) fn parsed(text: &str) -> Result<Option<NodeIn<'_>>, ConfigError> {
     parse::parse_in(text).map_err(|diagnostic| ConfigError::new(text, vec![diagnostic]))
 }
 
-/// What the first document of `text`, which was read as `root`, says.
+/// Decodes the first document of `text`, which was parsed as `root`.
 pub(super) fn decoded(text: &str, root: Option<&NodeIn<'_>>) -> Result<Document, ConfigError> {
     let config = decode::decode(root).map_err(|diagnostics| ConfigError::new(text, diagnostics))?;
     let ignored = root.and_then(|root| ignored(text, root.span.end));
     Ok(Document { config, ignored })
 }
 
-/// From the first line behind the root, which ends at `end`, that is more than comments and document markers, to the end of the text.
+/// The ignored text: from the first line after the root, which ends at `end`, that is more than comments and
+/// document markers, to the end of the text.
 ///
-/// It need not stand behind a marker: Go's decoder takes one document, which ends with its root. So another line behind the bracket of
-/// a root in brackets, and one with less indentation than the root's lines, is neither read nor refused.
+/// It need not follow a marker: Go's decoder takes one document, which ends with its root. So another line
+/// after the bracket of a root in brackets, and one with less indentation than the root's lines, is neither
+/// read nor refused.
 fn ignored(text: &str, end: usize) -> Option<Span> {
     let mut start = end;
     for line in text.get(end..)?.split_inclusive('\n') {
@@ -59,14 +62,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What is told as ignored; an error where the text is not read at all.
+    /// The text that is reported as ignored; an error where the text is not read at all.
     fn beyond(text: &str) -> Result<Option<&str>, ConfigError> {
         let root = parsed(text)?;
         let span = root.as_ref().and_then(|root| ignored(text, root.span.end));
         Ok(span.map(|span| text.get(span.start..span.end).unwrap()))
     }
 
-    /// Each was asked of yaml.v3 3.0.1, which reads the first document of all of them without an error.
+    /// Each text was given to yaml.v3 3.0.1, which reads the first document of all of them without an error.
     #[test]
     fn text_behind_the_first_document_is_found_with_and_without_a_marker() {
         let cases = [
@@ -93,7 +96,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is told as ignored can be left out.
+        /// Text that is reported as ignored can be left out.
         #[test]
         fn what_is_ignored_decides_nothing(
             pieces in proptest::collection::vec(

@@ -1,7 +1,9 @@
-//! The types of `queues.yaml`, field for field those of yunikorn-core v1.8.0 `pkg/common/configs/config.go:33-170`.
+//! The types of `queues.yaml`, field for field those of yunikorn-core v1.8.0
+//! `pkg/common/configs/config.go:33-170`.
 //!
-//! They hold what was written: quantities are text, names have their case, nothing is inserted. Each struct also knows its place
-//! in the document, which Go's do not. [`super::Config`] is the view the rest of the program uses.
+//! They hold the configuration as written: quantities are text, names have their case, nothing is inserted.
+//! Each struct also knows its span in the document, which Go's do not. [`super::Config`] is the view the rest
+//! of the program uses.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +18,14 @@ pub type Quantities = Map<Spanned>;
 pub struct SchedulerConfig {
     /// The partitions in the order of the text.
     pub partitions: List<PartitionConfig>,
-    /// Accepted in the text and overwritten by the scheduler.
+    /// Accepted in the text, but overwritten by the scheduler.
     pub checksum: String,
 }
 
 /// One partition (`config.go:46`).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PartitionConfig {
-    /// Where it stands.
+    /// Its position in the document.
     pub place: Place,
     /// Its name as written; empty means `default`.
     pub name: Spanned,
@@ -35,13 +37,13 @@ pub struct PartitionConfig {
     pub limits: List<Limit>,
     /// Switches of preemption.
     pub preemption: Preemption,
-    /// How nodes are sorted.
+    /// The order in which nodes are sorted.
     pub node_sort_policy: NodeSortPolicy,
-    /// Who resolves a user's groups.
+    /// The resolver of users' groups.
     pub user_group_resolver: UserGroupResolver,
 }
 
-/// Who resolves a user's groups (`config.go:56`).
+/// The resolver of users' groups (`config.go:56`).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct UserGroupResolver {
     /// `os`, `ldap` or `test`; anything else is no resolver.
@@ -51,32 +53,32 @@ pub struct UserGroupResolver {
 /// Switches of preemption (`config.go:61`).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Preemption {
-    /// Preemption at all; on when not set.
+    /// Switches preemption as a whole; on when not set.
     pub enabled: Option<bool>,
-    /// Preemption when a quota shrinks; off when not set.
+    /// Switches preemption when a quota shrinks; off when not set.
     pub quota_preemption_enabled: Option<bool>,
 }
 
 /// One queue (`config.go:74`).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct QueueConfig {
-    /// Where it stands.
+    /// Its position in the document.
     pub place: Place,
     /// Its name as written.
     pub name: Spanned,
-    /// Whether it was declared a parent.
+    /// True if it is declared a parent.
     pub parent: bool,
     /// Its quota and guarantee.
     pub resources: Resources,
-    /// How many applications may run in it; 0 is any number.
+    /// The most applications that may run in it; 0 means any number.
     pub max_applications: u64,
     /// Free properties, some of which the scheduler knows.
     pub properties: Map<String>,
-    /// Who administers it, as written.
+    /// The ACL of those who administer it, as written.
     pub admin_acl: Spanned,
-    /// Who may submit to it, as written.
+    /// The ACL of those who may submit to it, as written.
     pub submit_acl: Spanned,
-    /// What dynamic leaf queues below it get.
+    /// The properties and resources of dynamic leaf queues below it.
     pub child_template: ChildTemplate,
     /// Its children in the order of the text.
     pub queues: List<QueueConfig>,
@@ -84,10 +86,10 @@ pub struct QueueConfig {
     pub limits: List<Limit>,
 }
 
-/// What a dynamic leaf queue gets (`config.go:88`).
+/// The properties and resources of a dynamic leaf queue (`config.go:88`).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChildTemplate {
-    /// How many applications may run in it; 0 is any number.
+    /// The most applications that may run in it; 0 means any number.
     pub max_applications: u64,
     /// Its properties.
     pub properties: Map<Spanned>,
@@ -98,22 +100,22 @@ pub struct ChildTemplate {
 /// Quota and guarantee of a queue (`config.go:98`).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Resources {
-    /// What it is guaranteed.
+    /// The guaranteed resources.
     pub guaranteed: Quantities,
-    /// What it may use.
+    /// The most resources that it may use.
     pub max: Quantities,
 }
 
 /// One placement rule (`config.go:110`).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PlacementRule {
-    /// Where it stands.
+    /// Its position in the document.
     pub place: Place,
     /// `provided`, `user`, `fixed` or `tag`, in any case.
     pub name: Spanned,
-    /// Whether it may create queues.
+    /// True if it may create queues.
     pub create: bool,
-    /// Whom it applies to.
+    /// The users and groups it applies to.
     pub filter: Filter,
     /// The rule that names the queue above.
     pub parent: Option<Box<PlacementRule>>,
@@ -121,7 +123,7 @@ pub struct PlacementRule {
     pub value: Spanned,
 }
 
-/// Whom a placement rule applies to (`config.go:123`).
+/// The users and groups that a placement rule applies to (`config.go:123`).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Filter {
     /// `allow` or `deny`; empty means `allow`.
@@ -132,10 +134,10 @@ pub struct Filter {
     pub groups: List<Spanned>,
 }
 
-/// What some users and groups may use in a queue (`config.go:140`).
+/// A limit for some users and groups in a queue (`config.go:140`).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Limit {
-    /// Where it stands.
+    /// Its position in the document.
     pub place: Place,
     /// A description.
     pub limit: Spanned,
@@ -143,13 +145,13 @@ pub struct Limit {
     pub users: List<Spanned>,
     /// The groups.
     pub groups: List<Spanned>,
-    /// What each of them may use.
+    /// The most resources that each of them may use.
     pub max_resources: Quantities,
-    /// How many applications each of them may run; 0 is any number.
+    /// The most applications that each of them may run; 0 means any number.
     pub max_applications: u64,
 }
 
-/// How nodes are sorted (`config.go:151`).
+/// The order in which nodes are sorted (`config.go:151`).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NodeSortPolicy {
     /// `fair` or `binpacking`; empty means `fair`.
@@ -169,33 +171,33 @@ impl QueueConfig {
         self.children().iter().map(|child| 1 + child.count_below()).sum()
     }
 
-    /// Where to point when something is wrong with it: its name, or its mapping when it has none.
+    /// The span to point at when something is wrong with it: its name, or its mapping when it has none.
     pub fn head(&self) -> Span {
         self.name.span.unwrap_or(self.place.span)
     }
 }
 
 impl PartitionConfig {
-    /// Where to point when something is wrong with it.
+    /// The span to point at when something is wrong with it.
     pub fn head(&self) -> Span {
         self.name.span.unwrap_or(self.place.span)
     }
 }
 
 impl PlacementRule {
-    /// Where to point when something is wrong with it.
+    /// The span to point at when something is wrong with it.
     pub fn head(&self) -> Span {
         self.name.span.unwrap_or(self.place.span)
     }
 }
 
 impl Limit {
-    /// Where to point when something is wrong with it.
+    /// The span to point at when something is wrong with it.
     pub fn head(&self) -> Span {
         self.limit.span.unwrap_or(self.place.span)
     }
 
-    /// Go's `reflect.DeepEqual`: places do not count, nil and empty differ.
+    /// Compares like Go's `reflect.DeepEqual`: spans do not count, nil and empty differ.
     pub fn deep_equal(&self, other: &Self) -> bool {
         self.limit.value == other.limit.value
             && same_texts(self.users.as_deref(), other.users.as_deref())

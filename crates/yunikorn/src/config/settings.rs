@@ -1,13 +1,14 @@
-//! The settings that the shim reads as something else than text (yunikorn-k8shim v1.8.0 `pkg/conf/schedulerconf.go`, `parseConfig`). One that
-//! it cannot read makes a running scheduler ignore the change as a whole, and a starting one end (`schedulerconf.go:157`). The webhook
-//! of `YuniKorn` looks at none of them.
+//! The settings that the shim does not read as plain text (yunikorn-k8shim v1.8.0
+//! `pkg/conf/schedulerconf.go`, `parseConfig`). One that it cannot read makes a running scheduler ignore the
+//! change as a whole, and a starting one end (`schedulerconf.go:157`). The webhook of `YuniKorn` looks at
+//! none of them.
 
 use super::codes::SETTING;
 use super::flatten::HOT_REFRESH;
 use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::go_bool::go_bool;
 
-/// What a setting is read as.
+/// The type of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bool,
@@ -15,7 +16,7 @@ enum Kind {
     Duration,
 }
 
-/// What this key is read as; `None` for text, and for keys that are no settings.
+/// The type of this key's value; `None` for text, and for keys that are not settings.
 fn kind(key: &str) -> Option<Kind> {
     match key {
         HOT_REFRESH
@@ -29,7 +30,7 @@ fn kind(key: &str) -> Option<Kind> {
     }
 }
 
-/// Whether the shim can read the value of this key; of a key without a type, any.
+/// Returns whether the shim can read the value of this key; for a key without a type, always.
 pub fn reads(key: &str, text: &str) -> bool {
     match kind(key) {
         Some(Kind::Bool) => go_bool(text).is_some(),
@@ -39,7 +40,7 @@ pub fn reads(key: &str, text: &str) -> bool {
     }
 }
 
-/// What is wrong with the value of this key, if it is a setting that cannot be read.
+/// Returns the error for the value of this key, if it is a setting that cannot be read.
 pub fn check(key: &str, text: &str) -> Option<Diagnostic> {
     let kind = kind(key).filter(|_| !reads(key, text))?;
     let (what, help) = match kind {
@@ -49,17 +50,18 @@ pub fn check(key: &str, text: &str) -> Option<Diagnostic> {
     };
     let shown = quoted(text);
     let message = format!(
-        "{shown} is no {what} to YuniKorn: a running scheduler ignores every change of its ConfigMaps, and none starts"
+        "{shown} is no {what} to YuniKorn: a running scheduler ignores every change of its ConfigMaps, and \
+         none starts"
     );
     Some(Diagnostic::error(SETTING, message).at(Span::new(0, text.len())).help(help))
 }
 
-/// Whether Go's `strconv.ParseInt(text, 10, 32)` reads it; Rust's accepts the same.
+/// Returns whether Go's `strconv.ParseInt(text, 10, 32)` reads it; Rust's accepts the same.
 fn go_int32(text: &str) -> bool {
     text.parse::<i32>().is_ok()
 }
 
-/// Whether Go's `time.ParseDuration` reads it.
+/// Returns whether Go's `time.ParseDuration` reads it.
 fn go_duration(text: &str) -> bool {
     let bare = text.strip_prefix(['+', '-']).unwrap_or(text);
     if bare == "0" {
@@ -113,8 +115,8 @@ fn duration_part(text: &str) -> Option<(u64, &str)> {
         .map(|total| (total, rest))
 }
 
-/// So many nanoseconds, cut, by as many digits as count. Go computes in floating point, so that about the longest duration, 292 years, it
-/// may decide otherwise.
+/// The digits after the point in nanoseconds, truncated, using as many digits as count. Go computes in
+/// floating point, so that near the longest duration, 292 years, it may decide otherwise.
 fn fraction_of(digits: &str, scale: u64) -> u64 {
     let (mut sum, mut scale) = (0_u128, u128::from(scale) * 1_000_000_000_000_000_000);
     for digit in digits.bytes().take(18) {
@@ -141,7 +143,7 @@ mod tests {
             ("kubernetes.qps", "x", Some("32-bit integer")),
             ("kubernetes.burst", "2147483648", Some("32-bit integer")),
             ("kubernetes.burst", "1000", None),
-            // Text, and what the shim does not know.
+            // Plain text, and keys that the shim does not know.
             ("service.policyGroup", "", None),
             ("service.other", "abc", None),
             ("queues.yaml", "abc", None),
@@ -172,11 +174,11 @@ mod tests {
             (".5m", 30_000_000_000, ""),
             ("3.s", 3_000_000_000, ""),
             ("0.000000001s", 1, ""),
-            // What is less than a nanosecond is cut.
+            // Anything below a nanosecond is cut.
             ("1.9ns", 1, ""),
             ("0.0019us", 1, ""),
             ("1.0023456789ms", 1_002_345, ""),
-            // So many digits count no more.
+            // Further digits do not count.
             ("0.10000000000000000000000009s", 100_000_000, ""),
         ] {
             assert_eq!(duration_part(text), Some((nanoseconds, rest)), "{text}");

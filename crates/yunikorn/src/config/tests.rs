@@ -1,4 +1,5 @@
-//! What `YuniKorn` itself answered (`tests/vectors/yunikorn-{config,verdicts,checksum}.json`), and what holds for every text.
+//! Compares with `YuniKorn`'s own answers (`tests/vectors/yunikorn-{config,verdicts,checksum}.json`), and
+//! tests what holds for every text.
 
 use std::path::Path;
 
@@ -29,7 +30,7 @@ fn answers(verdict: &Verdict) -> [String; 3] {
     [text(&verdict.validates), text(&verdict.starts), reload].map(worded)
 }
 
-/// A refusal, where that of a YAML reader may have other words.
+/// A refusal, where a YAML reader's may be worded differently.
 fn worded(refusal: String) -> String {
     if refusal.starts_with("yaml: ") { "yaml".to_owned() } else { refusal }
 }
@@ -58,7 +59,7 @@ fn judges_as_yunikorn_does() {
     let mut unsure = 0;
     for (row, expected) in rows {
         let text = row["yaml"].as_str().unwrap();
-        // The vectors ask below the level where an empty text becomes the built-in one.
+        // The vectors were recorded below the level where an empty text becomes the built-in one.
         let verdict = judge(text, ACTIVE);
         if verdict.unsure {
             unsure += 1;
@@ -83,7 +84,7 @@ fn errors_are_diagnosed_if_and_only_if_something_is_wrong() {
         let text = row["yaml"].as_str().unwrap();
         let verdict = judge(text, ACTIVE);
         let refused = answers(&verdict).iter().any(|answer| !answer.is_empty());
-        // Of a partition that does not run yet, only the start tells that the rules are wrong.
+        // For a partition that does not run yet, only the start shows that the rules are wrong.
         let hurts = read(text).is_ok_and(|config| {
             let mut rules = items(&config.partitions).iter().flat_map(|found| items(&found.placement_rules));
             rules.any(|rule| activate::check_rule(rule).is_err())
@@ -107,7 +108,7 @@ fn checksums_are_those_of_the_scheduler() {
     }
 }
 
-/// The samples with what `YuniKorn` says of them.
+/// The samples with `YuniKorn`'s answers.
 fn samples() -> Vec<(String, String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/samples");
     include_str!("../../../../tests/vectors/yunikorn-samples.jsonl")
@@ -153,7 +154,7 @@ fn the_place_of_a_queue_is_where_its_acl_can_be_edited() {
                 };
                 let changed = match edit::apply(&text, &[edit]) {
                     Ok(changed) => changed,
-                    // The value has an anchor, and stands for other queues, too.
+                    // The value has an anchor, and is that of other queues, too.
                     Err(error) if error.code == EDIT && text.contains("submitacl: &") => continue,
                     Err(error) => panic!("{name} {}: {error}", queue.path),
                 };
@@ -198,7 +199,8 @@ fn a_reload_without_an_active_partition_hangs() {
     assert_eq!(verdict.diagnostics[0].code, codes::PARTITION_MISSING);
 }
 
-/// What YuniKorn says about an ACL is told in the words of the ACL's own findings, which name the place and the remedy.
+/// YuniKorn's error about an ACL is reported in the words of the ACL's own findings, which name the span and
+/// the remedy.
 #[test]
 fn errors_about_acls_are_told_by_what_is_wrong_with_the_acl() {
     let own = [codes::ACL_PARTS, codes::ACL_STRICT];
@@ -244,7 +246,7 @@ fn warns_of_what_is_accepted_but_does_not_do_what_it_says() {
         (rule("name: user, filter: {type: Deny}"), (3030, Warning)),
         (rule("name: user, parent: {name: user, filter: {users: [a, 'b.*']}}"), (3031, Warning)),
         (rule("name: user, filter: {users: ['svc$']}"), (3037, Warning)),
-        // Nested deeper than what is judged here; Go compiles it.
+        // Nested deeper than is checked here; Go compiles it.
         (
             rule(&format!("name: user, filter: {{users: ['{}a{}']}}", "(".repeat(30), ")".repeat(30))),
             (4052, Warning),
@@ -282,7 +284,7 @@ fn findings_about_an_acl_point_into_its_text() {
         ("a,sue:x", "sue:x"),
         ("'a,sue:x'", "sue:x"),
         ("\"a,sue:x\"", "sue:x"),
-        // Where an escape hides which character is which, the whole value.
+        // The span is the whole value where an escape hides which character is which.
         ("\"a,sue\\x3ax\"", "\"a,sue\\x3ax\""),
         ("&anchor 'a,sue:x'", "&anchor 'a,sue:x'"),
     ] {
@@ -300,14 +302,16 @@ fn what_is_fine_has_no_finding() {
         BUILT_IN,
         "partitions: [{queues: []}]\n---\n# only a comment\n",
         "partitions: [{queues: []}]\n...\n",
-        "# ---\npartitions:\n  - name: default\n    queues:\n      - name: root\n        properties:\n          a: |-\n            --- x\n",
-        "partitions: [{queues: [{name: root, queues: [{name: rootfoo}]}], placementrules: [{name: fixed, value: root.rootfoo, create: true}]}]\n",
+        "# ---\npartitions:\n  - name: default\n    queues:\n      - name: root\n        \
+         properties:\n          a: |-\n            --- x\n",
+        "partitions: [{queues: [{name: root, queues: [{name: rootfoo}]}], placementrules: [{name: fixed, \
+         value: root.rootfoo, create: true}]}]\n",
     ] {
         assert_eq!(codes_of(text), [], "{text}");
     }
 }
 
-/// What each finding says.
+/// The messages of the findings.
 fn told(text: &str) -> Vec<String> {
     verdict(text, ACTIVE).diagnostics.into_iter().map(|finding| finding.message).collect()
 }
@@ -318,7 +322,7 @@ fn a_child_template_counts_where_there_can_be_children() {
     let with = |queues: &str| format!("partitions: [{{queues: [{{name: root, queues: [{queues}]}}]}}]\n");
     let invalid = || "configured queue creation failed: \ninvalid quantity".to_owned();
     for (queues, starts, found) in [
-        // Nothing is ever made of a leaf's.
+        // A leaf's template is never used.
         (format!("{{name: a, {bad}}}"), Ok(()), 0),
         (format!("{{name: a, parent: true, {bad}}}"), Err(invalid()), 1),
         (format!("{{name: a, queues: [{{name: b}}], {bad}}}"), Err(invalid()), 1),
@@ -356,9 +360,11 @@ fn quantities_of_a_child_template_are_read_unless_all_of_it_is_empty() {
 
 #[test]
 fn a_rule_that_names_a_queue_from_the_root_below_another_rule_is_told_as_go_prints_it() {
-    let rule = "{name: Fixed, value: Root.x, create: true, filter: {type: deny, users: [a, b], groups: [g, h]}, parent: {name: user}}";
+    let rule = "{name: Fixed, value: Root.x, create: true, filter: {type: deny, users: [a, b], groups: [g, \
+        h]}, parent: {name: user}}";
     let text = format!("partitions: [{{name: default, queues: [], placementrules: [{rule}]}}]\n");
-    let reason = "cannot have a fixed queue rule with qualified queue getName and a parent rule: {Fixed true {deny [a b] [g h]} … Root.x}";
+    let reason = "cannot have a fixed queue rule with qualified queue getName and a parent rule: {Fixed true \
+        {deny [a b] [g h]} … Root.x}";
     assert_eq!(told(&text), [reason]);
     assert_eq!(verdict(&text, ACTIVE).refusal().as_deref(), Some(reason));
 }
@@ -420,14 +426,14 @@ fn an_error_is_not_told_again_when_a_finding_within_it_says_the_same() {
     let template = || found(codes::TEMPLATE, "creation failed: \ninvalid suffix", whole);
     let warning = Diagnostic::warning(codes::FILTER_NAME, "a tag").at(part);
     for (finding, error, added) in [
-        // Whatever is wrong with an ACL is its own finding.
+        // An error in an ACL is a finding of its own.
         (found(codes::FILTER_NAME, "a blank too many", part), acl(), false),
         (found(codes::FILTER_NAME, "a blank too many", whole), acl(), false),
         (found(codes::FILTER_NAME, "a blank too many", before), acl(), true),
         (found(codes::FILTER_NAME, "a blank too many", behind), acl(), true),
         (Diagnostic::error(codes::FILTER_NAME, "a blank too many"), acl(), true),
         (warning, acl(), true),
-        // Of anything else there is less around it.
+        // Of other errors, the one with the narrower span is kept.
         (found(codes::TEMPLATE, "invalid suffix", whole), template(), false),
         (found(codes::TEMPLATE, "invalid suffix", behind), template(), true),
         (found(codes::TEMPLATE, "invalid quantity", whole), template(), true),
@@ -442,7 +448,8 @@ fn an_error_is_not_told_again_when_a_finding_within_it_says_the_same() {
 
 #[test]
 fn a_filter_tells_each_name_that_it_ignores() {
-    let text = "partitions: [{queues: [], placementrules: [{name: user, filter: {users: [a, 'b.*', c/d, 'e f'], groups: [g, c/d, h]}}]}]\n";
+    let text = "partitions: [{queues: [], placementrules: [{name: user, filter: {users: [a, 'b.*', c/d, 'e \
+        f'], groups: [g, c/d, h]}}]}]\n";
     let verdict = verdict(text, ACTIVE);
     let expression = Some("a regular expression works only when it is alone in the list");
     let found: Vec<_> = verdict
@@ -522,7 +529,8 @@ fn limits_of_the_partition_and_of_its_root_are_the_same_or_refused() {
         (base, base),
         (
             base,
-            "{maxapplications: 0x3, maxresources: {vcore: '2', memory: \"10\"}, groups: [g], users:   [a], limit: l}",
+            "{maxapplications: 0x3, maxresources: {vcore: '2', memory: \"10\"}, groups: [g], users:   [a], \
+             limit: l}",
         ),
         (of_groups, of_groups),
         ("", base),
@@ -546,7 +554,7 @@ fn limits_of_the_partition_and_of_its_root_are_the_same_or_refused() {
         assert_eq!(verdict_on(base, &changed), refused, "{changed}");
         assert_eq!(verdict_on(&changed, base), refused, "{changed}");
     }
-    // What is not written is nil, and what is empty is not.
+    // A field that is not written is nil, and one that is empty is not.
     for empty in ["users: []", "maxresources: {}"] {
         let written = format!("{{groups: [g], maxapplications: 3, {empty}}}");
         assert_eq!(verdict_on(&written, &written), Ok(()), "{written}");
@@ -590,7 +598,7 @@ fn work_is_bounded() {
     assert_eq!(verdict.config, None);
 }
 
-/// What `YuniKorn` says of one partition, nothing where it validates.
+/// The refusal of one partition, empty where it validates.
 fn refusal_of(partition: &str) -> String {
     judge(&format!("partitions: [{{{partition}}}]\n"), ACTIVE).validates.err().unwrap_or_default()
 }
@@ -607,52 +615,62 @@ fn a_limit_is_not_wider_than_those_of_the_queues_above() {
         ([memory(10), memory(10), memory(10)], ""),
         (
             [memory(10), memory(5), memory(7)],
-            "user sue max resource map[memory:7] of queue b is greater than immediate or ancestor parent maximum resource map[memory:5]",
+            "user sue max resource map[memory:7] of queue b is greater than immediate or ancestor parent \
+             maximum resource map[memory:5]",
         ),
-        // What a queue does not name, the one above it still does.
+        // A resource that a queue does not name is still limited by the queue above.
         (
             [memory(10), sue("maxresources: {vcore: 1}"), memory(20)],
-            "user sue max resource map[memory:20] of queue b is greater than immediate or ancestor parent maximum resource map[memory:10 vcore:1000]",
+            "user sue max resource map[memory:20] of queue b is greater than immediate or ancestor parent \
+             maximum resource map[memory:10 vcore:1000]",
         ),
         (
             [memory(10), nobody(), memory(20)],
-            "user sue max resource map[memory:20] of queue b is greater than immediate or ancestor parent maximum resource map[memory:10]",
+            "user sue max resource map[memory:20] of queue b is greater than immediate or ancestor parent \
+             maximum resource map[memory:10]",
         ),
         ([applications(5), applications(5), applications(4)], ""),
         (
             [applications(5), applications(3), applications(4)],
-            "user sue max applications 4 of queue b is greater than immediate or ancestor parent max applications 3",
+            "user sue max applications 4 of queue b is greater than immediate or ancestor parent max \
+             applications 3",
         ),
         (
             [applications(5), memory(10), nobody()],
-            "user sue max applications 0 of queue a is greater than immediate or ancestor parent max applications 5",
+            "user sue max applications 0 of queue a is greater than immediate or ancestor parent max \
+             applications 5",
         ),
         // None named is any number.
         ([memory(10), sue("maxresources: {memory: 10}, maxapplications: 7"), nobody()], ""),
-        // Who is not named above is one of everyone there.
+        // A name without a limit above falls under everyone's there.
         ([everyone(10), memory(10), memory(10)], ""),
         (
             [everyone(10), memory(11), nobody()],
-            "user sue max resource map[memory:11] of queue a is greater than wildcard maximum resource map[memory:10] of immediate or ancestor parent queue",
+            "user sue max resource map[memory:11] of queue a is greater than wildcard maximum resource \
+             map[memory:10] of immediate or ancestor parent queue",
         ),
         (
             [everyone(10), nobody(), memory(11)],
-            "user sue max resource map[memory:11] of queue b is greater than wildcard maximum resource map[memory:10] of immediate or ancestor parent queue",
+            "user sue max resource map[memory:11] of queue b is greater than wildcard maximum resource \
+             map[memory:10] of immediate or ancestor parent queue",
         ),
         ([groups("devs, '*'", 2), groups("ops", 2), groups("ops", 1)], ""),
         (
             [groups("devs, '*'", 2), groups("ops", 3), nobody()],
-            "group ops max applications 3 of queue a is greater than wildcard max applications 2 of immediate or ancestor parent queue",
+            "group ops max applications 3 of queue a is greater than wildcard max applications 2 of \
+             immediate or ancestor parent queue",
         ),
         ([format!("{}, {}", memory(20), everyone(10)), memory(15), nobody()], ""),
         ([memory(10), everyone(20), nobody()], ""),
         (
             [everyone(10), everyone(11), nobody()],
-            "user * max resource map[memory:11] of queue a is greater than immediate or ancestor parent maximum resource map[memory:10]",
+            "user * max resource map[memory:11] of queue a is greater than immediate or ancestor parent \
+             maximum resource map[memory:10]",
         ),
     ] {
         let partition = format!(
-            "queues: [{{name: root, limits: [{root}], queues: [{{name: a, limits: [{a}], queues: [{{name: b, limits: [{b}]}}]}}]}}]"
+            "queues: [{{name: root, limits: [{root}], queues: [{{name: a, limits: [{a}], queues: [{{name: b, \
+             limits: [{b}]}}]}}]}}]"
         );
         assert_eq!(refusal_of(&partition), expected, "{partition}");
     }
@@ -682,7 +700,8 @@ fn limits_of_the_partition_and_of_its_root_queue_are_the_same_ones() {
 fn what_is_as_large_as_its_bound_is_not_refused() {
     let limited = |most: u32| {
         format!(
-            "queues: [{{name: a, maxapplications: 3, limits: [{{limit: l, users: [sue], maxapplications: {most}}}]}}]"
+            "queues: [{{name: a, maxapplications: 3, limits: [{{limit: l, users: [sue], maxapplications: \
+             {most}}}]}}]"
         )
     };
     let nested = |most: u32| {

@@ -1,6 +1,7 @@
 //! The configuration as the scheduler runs it: partitions, and in each a tree of queues under one root.
 //!
-//! Only a text that the validator accepts becomes a [`Config`], so every name in it is one that a queue can have.
+//! Only a text that the validator accepts becomes a [`Config`], so every name in it is one that a queue can
+//! have.
 
 use std::iter;
 use std::sync::Arc;
@@ -23,15 +24,17 @@ pub struct Config {
 pub struct Partition {
     /// Its name; `default` for the one that has none, whatever its case.
     pub name: String,
-    /// Where it stands.
+    /// Its position in the document.
     pub place: Place,
-    /// Its placement rules in order; none means that applications name their queue (`placement.go:223`).
+    /// Its placement rules in order; an empty list means that applications name their queue
+    /// (`placement.go:223`).
     pub placement_rules: Vec<PlacementRule>,
-    /// Who resolves a user's groups. The scheduler asks the first partition only (`usergroup.go:79`).
+    /// The resolver of users' groups. The scheduler uses that of the first partition only
+    /// (`usergroup.go:79`).
     pub user_group_resolver: UserGroupResolver,
     root: Queue,
     below: Vec<Queue>,
-    /// In the order of [`Self::queues`].
+    /// The positions in [`Self::queues`].
     by_path: Arc<ByPath>,
 }
 
@@ -42,15 +45,15 @@ pub struct Queue {
     pub path: QueuePath,
     /// Its name as written.
     pub name: String,
-    /// Who may submit to it, as written; empty when nothing was.
+    /// The ACL of those who may submit to it, as written; empty when none was.
     pub submit_acl: Spanned,
-    /// Who administers it, as written; empty when nothing was.
+    /// The ACL of those who administer it, as written; empty when none was.
     pub admin_acl: Spanned,
-    /// Whether applications run in it: it is not declared a parent, and has no children (`queue.go:345`).
+    /// True if applications run in it: it is not declared a parent, and has no children (`queue.go:345`).
     pub is_leaf: bool,
     /// Limits of users and groups.
     pub limits: Vec<Limit>,
-    /// Where its mapping stands; `None` for a root that `YuniKorn` inserts because the text has none.
+    /// The position of its mapping; `None` for a root that `YuniKorn` inserts because the text has none.
     pub place: Option<Place>,
     /// The position of the queue above in [`Partition::queues`]; `None` for the root.
     pub above: Option<u32>,
@@ -58,14 +61,14 @@ pub struct Queue {
 }
 
 impl Config {
-    /// The view of what [`super::validate()`] returned. `None` if it is something else.
+    /// The view of a configuration from [`super::validate()`]. `None` for any other.
     pub(super) fn of(validated: SchedulerConfig) -> Option<Self> {
         let partitions = validated.partitions.into_iter().flatten().map(Partition::of);
         partitions.collect::<Option<_>>().map(|partitions| Self { partitions })
     }
 
-    /// The partition with this name, whatever its case; none is `default`. No two names differ in case only
-    /// (yunikorn-core `configvalidator.go:764`).
+    /// The partition with this name, whatever its case; an empty name is `default`. No two names differ in
+    /// case only (yunikorn-core `configvalidator.go:764`).
     pub fn partition(&self, name: &str) -> Option<&Partition> {
         let name = if name.is_empty() { "default" } else { name };
         self.partitions.iter().find(|partition| partition.name.eq_ignore_ascii_case(name))
@@ -91,7 +94,7 @@ impl Partition {
         })
     }
 
-    /// The root queue. There always is one; [`Queue::inserted`] tells whether it is in the text.
+    /// The root queue. There always is one; [`Queue::inserted`] returns whether it is in the text.
     pub fn root(&self) -> &Queue {
         &self.root
     }
@@ -153,7 +156,7 @@ impl Partition {
 }
 
 impl Queue {
-    /// The queue as if it had no children, and these.
+    /// The queue as if it had no children, and its children.
     fn of(written: QueueConfig, path: QueuePath, above: Option<u32>) -> (Self, Vec<QueueConfig>) {
         let nested = written.queues.unwrap_or_default();
         let inserted = written.place.path.is_root();
@@ -171,8 +174,8 @@ impl Queue {
         (queue, nested)
     }
 
-    /// Puts the children of the queue with this path and position behind the others, each in front of its own children. Returns their
-    /// positions.
+    /// Appends the children of the queue with this path and position, each before its own children. Returns
+    /// their positions.
     fn add_below(
         nested: Vec<QueueConfig>,
         path: &QueuePath,
@@ -195,7 +198,8 @@ impl Queue {
         Some(children)
     }
 
-    /// Whether `YuniKorn` inserts this root because the text has none: then it has no ACL, and no place to write one.
+    /// Returns whether `YuniKorn` inserts this root because the text has none: then it has no ACL, and no
+    /// place to write one.
     pub fn inserted(&self) -> bool {
         self.place.is_none()
     }

@@ -1,4 +1,4 @@
-//! The one question about a text: what does `YuniKorn` make of it?
+//! Answers the one question about a text: how does `YuniKorn` treat it?
 
 use super::activate::{self, ReloadError};
 use super::codes::{CHECKSUM, DEFAULT_CONFIG, TEXT_IGNORED};
@@ -22,41 +22,44 @@ partitions:
         submitacl: '*'
 ";
 
-/// What `YuniKorn` makes of a text.
+/// The result of `YuniKorn` reading a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// The configuration; `None` when it does not validate.
     pub config: Option<Config>,
-    /// True if `YuniKorn` may take the text though it cannot be read here, because YAML libraries read it differently or because it
-    /// is too large. Then the answers below are errors that say so.
+    /// True if `YuniKorn` may accept the text although it cannot be read here, because YAML libraries read it
+    /// differently or because it is too large. Then the answers below are errors that say so.
     pub unsure: bool,
-    /// What `/ws/v1/validate-conf` and the admission webhook say; a refusal in `YuniKorn`'s words, but for that of a YAML reader.
+    /// The answer of `/ws/v1/validate-conf` and the admission webhook; a refusal in `YuniKorn`'s words,
+    /// except for that of a YAML reader.
     pub validates: Result<(), String>,
-    /// Whether a scheduler starts with it; a refusal in `YuniKorn`'s words.
+    /// The result of a scheduler starting with it; a refusal in `YuniKorn`'s words.
     pub starts: Result<(), String>,
-    /// Whether a running scheduler takes it over.
+    /// The result of a running scheduler reloading it.
     pub reloads: Result<(), ReloadError>,
-    /// Everything above and what is accepted but does not do what it seems to say, with places in the text. Errors are what
-    /// `YuniKorn` refuses, hangs on or crashes on.
+    /// The errors above and everything that is accepted but does not do what it seems to, with spans in the
+    /// text. Errors mark what `YuniKorn` refuses, hangs on or crashes on.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Verdict {
-    /// Whether `YuniKorn` refuses the text, hangs on it or crashes on it, now or at the next start.
+    /// Returns whether `YuniKorn` refuses the text, hangs on it or crashes on it, now or at the next start.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// The first reason why the text does not validate, start or reload, or that it is not known whether it does.
+    /// The first reason why the text does not validate, start or reload, or that it is not known whether it
+    /// does.
     pub fn refusal(&self) -> Option<String> {
         let first = self.validates.as_ref().err().or(self.starts.as_ref().err());
         first.cloned().or_else(|| self.reloads.as_ref().err().map(ToString::to_string))
     }
 }
 
-/// Judges the text of `queues.yaml`. `active` are the names of the partitions that run, and the scheduler hangs on a reload
-/// without one of them; none at all means that they are not known, and taken to be those of the text. An empty text is the built-in
-/// configuration, as the scheduler has it (`context.go:177`, `context.go:223`); the places in it are those in [`BUILT_IN`].
+/// Evaluates the text of `queues.yaml`. `active` are the names of the partitions that run; the scheduler
+/// hangs on a reload without one of them. An empty list means that they are not known; those of the text are
+/// then assumed. An empty text is the built-in configuration, as the scheduler has it (`context.go:177`,
+/// `context.go:223`); spans are then those in [`BUILT_IN`].
 pub fn verdict(text: &str, active: &[&str]) -> Verdict {
     if !text.is_empty() {
         return judge(text, active);
@@ -75,7 +78,7 @@ pub fn verdict_of(text: &str, document: NodeIn<'_>, active: &[&str]) -> Verdict 
     judge_document(text, Some(document), active)
 }
 
-/// Judges a text as it is, also an empty one.
+/// Evaluates a text as it is, also an empty one.
 pub(super) fn judge(text: &str, active: &[&str]) -> Verdict {
     match read::parsed(text) {
         Ok(document) => judge_document(text, document, active),
@@ -90,13 +93,13 @@ fn judge_document(text: &str, root: Option<NodeIn<'_>>, active: &[&str]) -> Verd
     };
     let validated = validate(&mut document.config);
     if validated.is_err() {
-        // What validation had changed before it refused is not what was written.
+        // Validation may have changed the document before it refused, so it is decoded again.
         document = match read::decoded(text, root.as_ref()) {
             Ok(document) => document,
             Err(error) => return Verdict::unreadable(error),
         };
     }
-    // Of a large text it is as large as what was read of it.
+    // For a large text the tree takes as much memory as the document, and it is not needed any more.
     drop(root);
     let Document { config, ignored: beyond } = document;
     let mut findings = lint::findings(text, &config);
@@ -150,7 +153,7 @@ impl Verdict {
     }
 }
 
-/// In the order of the text, what is about the whole text last.
+/// Sorts by the order of the text, with diagnostics about the whole text last.
 fn sorted(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     diagnostics.sort_by_key(|diagnostic| diagnostic.span.map_or(usize::MAX, |span| span.start));
     diagnostics
@@ -166,7 +169,8 @@ fn checksum_marker(text: &str) -> Diagnostic {
     let start = text.find("checksum: ").unwrap_or_default();
     Diagnostic::warning(
         CHECKSUM,
-        "the text `checksum: ` hides up to 64 characters behind it from the scheduler: a change there is not loaded",
+        "the text `checksum: ` hides up to 64 characters behind it from the scheduler: a change there is not \
+         loaded",
     )
     .at(Span::new(start, start + "checksum: ".len()))
     .help("write it in another way, for example without the blank")

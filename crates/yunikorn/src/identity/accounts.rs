@@ -1,8 +1,9 @@
-//! Groups as operating systems keep them: accounts with a primary group and others, all of them numbers that may have names.
+//! Groups as operating systems keep them: accounts with a primary group and others, all of them numbers that
+//! may have names.
 
 use super::resolver::{GroupResolver, Resolution};
 
-/// Something that knows accounts.
+/// A source of accounts.
 pub trait Accounts {
     /// The account of this user.
     ///
@@ -29,7 +30,8 @@ pub struct Account {
     pub gid: String,
 }
 
-/// The resolver over accounts (`usergroup.go:255-287`): the primary group first, then the others; a number without a name stays a number.
+/// The resolver over accounts (`usergroup.go:255-287`): the primary group first, then the others; a number
+/// without a name stays a number.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AccountGroups<A>(pub A);
 

@@ -1,11 +1,12 @@
-//! What a scheduler remembers of users (`UserGroupCache`, yunikorn-core `pkg/common/security/usergroup.go:41-224`), so that what it has seen
-//! decides about what it sees next: groups that came with one request are those of the next one without groups.
+//! A scheduler's cache of users (`UserGroupCache`, yunikorn-core `pkg/common/security/usergroup.go:41-224`).
+//! Earlier requests decide about later ones: groups that came with one request are those of the next one
+//! without groups.
 //!
-//! In 1.8 its clock stands still, so nothing is ever forgotten, not even a failure. Since 1.9 groups are resolved again after 300 seconds, and
-//! a failure is forgotten by the cleaner after 30 seconds, at its next round.
+//! In 1.8 its clock never advances, so nothing ever expires, not even a failure. Since 1.9 groups are
+//! resolved again after 300 seconds, and the cleaner removes a failure after 30 seconds, at its next round.
 //!
-//! `YuniKorn` has one cache for all partitions and no bound on it. Here it is one per owner, and bounded: the entry that was written
-//! longest ago goes first, and its user is resolved anew.
+//! `YuniKorn` has one cache for all partitions and no bound on it. Here it is one per owner, and bounded: the
+//! entry with the oldest write is removed first, and its user is resolved anew.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,29 +17,29 @@ use super::convert::{ANONYMOUS_GROUP, Claim, Claimed, Refusal, claimed, valid};
 use super::resolver::{GroupResolver, Resolution};
 use crate::version::Version;
 
-/// For how long groups are believed, in seconds (`usergroup.go:39`).
+/// The time for which groups are valid, in seconds (`usergroup.go:39`).
 pub const POSITIVE_LIFETIME: i64 = 300;
-/// For how long at least a failure is believed, in seconds (`usergroup.go:38`).
+/// The shortest time for which a failure is valid, in seconds (`usergroup.go:38`).
 pub const NEGATIVE_LIFETIME: i64 = 30;
-/// How often the cleaner looks for what is too old, in seconds (`usergroup.go:40`).
+/// The interval at which the cleaner removes old entries, in seconds (`usergroup.go:40`).
 pub const CLEANER_INTERVAL: i64 = 60;
-/// The most users that are remembered.
+/// The most users in the cache.
 pub const MAX_USERS: usize = 100_000;
 
 /// The clock of 1.8, which was never set: Go's zero time, in seconds since 1970.
 const ZERO_TIME: i64 = -62_135_596_800;
 
-/// A scheduler's memory of users.
+/// A scheduler's cache of users.
 #[derive(Debug, Clone)]
 pub struct UserCache {
     version: Version,
     limit: usize,
     entries: HashMap<String, Entry>,
-    /// Users by when they were written, the oldest first.
+    /// Users by the order of their writes, the oldest first.
     order: BTreeMap<u64, String>,
     writes: u64,
     started: i64,
-    /// When the cleaner came last.
+    /// The time of the cleaner's last round.
     cleaned: i64,
 }
 
@@ -46,13 +47,13 @@ pub struct UserCache {
 struct Entry {
     /// The groups; `None` after a failure.
     groups: Option<Vec<String>>,
-    /// When they were resolved, in seconds since 1970 on the version's clock.
+    /// The time at which they were resolved, in seconds since 1970 on the version's clock.
     resolved: i64,
     write: u64,
 }
 
 impl UserCache {
-    /// The cache of a scheduler that starts now and has seen nobody.
+    /// The empty cache of a scheduler that starts now.
     pub fn new(version: Version, started: Timestamp) -> Self {
         let started = started.as_second();
         Self {
@@ -66,27 +67,27 @@ impl UserCache {
         }
     }
 
-    /// The same cache with room for so many users, one at least.
+    /// The same cache with room for this many users, at least one.
     #[must_use]
     pub fn with_limit(self, limit: usize) -> Self {
         Self { limit: limit.max(1), ..self }
     }
 
-    /// How many users are remembered.
+    /// Returns the number of users in the cache.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nobody is remembered.
+    /// Returns whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Who a request comes from, at this time. Groups that are given are taken as they are and remembered; others are remembered ones, or those
-    /// that the resolver finds.
+    /// Identifies the user of a request at this time. Groups that are given are used and cached; missing ones
+    /// come from the cache or the resolver.
     ///
     /// # Errors
-    /// `YuniKorn`'s refusal, or that it cannot be known. What cannot be known is not remembered.
+    /// `YuniKorn`'s refusal, or that it cannot be known. The latter is not cached.
     pub fn identify(
         &mut self,
         claim: Claim<'_>,
@@ -114,7 +115,7 @@ impl UserCache {
         if self.version == Version::V1_8 { ZERO_TIME } else { now.as_second() }
     }
 
-    /// What is remembered, or else resolved (`usergroup.go:186-238`).
+    /// The cached groups, or else resolved ones (`usergroup.go:186-238`).
     fn groups_of(
         &mut self,
         user: &str,
@@ -159,8 +160,8 @@ impl UserCache {
         }
     }
 
-    /// Does what the cleaner has done until now (`usergroup.go:126-139`). Its last round does all that earlier ones did, as long as nothing is
-    /// written between them, and every write comes after this.
+    /// Does the work of the cleaner up to now (`usergroup.go:126-139`). Its last round does all that earlier
+    /// ones did, as long as nothing is written between them, and every write comes after this.
     fn clean(&mut self, now: i64) {
         let since_round = now.saturating_sub(self.started).rem_euclid(CLEANER_INTERVAL);
         let round = now.saturating_sub(since_round);

@@ -1,4 +1,4 @@
-//! The findings of this module.
+//! The codes of findings about a file of groups.
 
 use go_compat::diag::Code;
 

@@ -1,4 +1,5 @@
-//! From a request to an identity (`ConvertUGI`, yunikorn-core `pkg/common/security/usergroup.go:148-181`).
+//! Converts a request into an identity (`ConvertUGI`, yunikorn-core
+//! `pkg/common/security/usergroup.go:148-181`).
 
 use super::Identity;
 use super::cache::UserCache;
@@ -12,14 +13,15 @@ pub const ANONYMOUS_USER: &str = "nobody";
 /// Its group (`common.AnonymousGroup`).
 pub const ANONYMOUS_GROUP: &str = "nogroup";
 
-/// Who a request says it comes from.
+/// The user and groups that a request claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim<'a> {
     /// The user; may be empty.
     pub user: &'a str,
-    /// The groups. None means that they are to be resolved.
+    /// The groups. An empty list means that they are to be resolved.
     pub groups: &'a [String],
-    /// Whether the application must be taken, as its pods run already: users and groups are then made up where they are missing.
+    /// True if the application must be accepted because its pods run already: a missing user or group is then
+    /// made up.
     pub forced: bool,
 }
 
@@ -30,31 +32,31 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// Why a request comes from nobody the scheduler would talk to. Displays as `YuniKorn`'s message.
+/// The reason why the scheduler refuses a request's user. Displays as `YuniKorn`'s message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// There is no user.
     #[error("empty user cannot resolve")]
     EmptyUser,
-    /// The name does not match `UserRegExp`, which is asked where groups are given (and after 1.9 always).
+    /// The name does not match `UserRegExp`, which is checked where groups are given (and after 1.9 always).
     #[error("invalid username, it contains invalid characters")]
     InvalidUser,
     /// The resolver failed, now or before: its message.
     #[error("{0}")]
     Unresolved(String),
-    /// What `YuniKorn` would say cannot be known here, and why. Not a refusal of `YuniKorn`'s.
+    /// `YuniKorn`'s answer cannot be known here, with the reason. Not a refusal of `YuniKorn`'s.
     #[error("{0}")]
     Undecided(String),
 }
 
 impl Refusal {
-    /// What it means for this user, in a sentence.
+    /// Describes the effect on this user in a sentence.
     pub fn of(&self, user: &str) -> String {
         format!("YuniKorn takes nothing from user {}: {self}", quoted(user))
     }
 }
 
-/// The identity for a scheduler that has not seen the user before. With a history, ask a [`UserCache`].
+/// The identity for a scheduler that has not seen the user before. With a history, use a [`UserCache`].
 ///
 /// # Errors
 /// `YuniKorn`'s refusal, or that it cannot be known.
@@ -67,7 +69,7 @@ pub fn identify(
     UserCache::new(version, start).identify(claim, resolver, start)
 }
 
-/// What a claim comes to before anything is looked up.
+/// The result of a claim before any lookup.
 pub(super) enum Claimed<'a> {
     /// These groups are given, or made up.
     Given(&'a str, Vec<String>),
@@ -75,7 +77,7 @@ pub(super) enum Claimed<'a> {
     ToResolve(&'a str),
 }
 
-/// The rules that need no resolver.
+/// Applies the rules that need no resolver.
 pub(super) fn claimed(claim: Claim<'_>, version: Version) -> Result<Claimed<'_>, Refusal> {
     match (claim.user, claim.forced) {
         ("", false) => return Err(Refusal::EmptyUser),

@@ -1,4 +1,5 @@
-//! Users and their groups written in a file, for questions about people whose groups `YuniKorn` would resolve where we cannot.
+//! Users and their groups written in a file, for questions about people whose groups `YuniKorn` resolves from
+//! a source that we cannot read.
 //!
 //! The file is YAML, a list of groups for each user, the primary group first:
 //!
@@ -8,7 +9,7 @@
 //! eve: []          # known, and in no group
 //! ```
 //!
-//! Of whoever is not in it nothing is known: that a file says nothing does not mean that `YuniKorn` would refuse them.
+//! A user who is missing in the file is unknown: it does not follow that `YuniKorn` would refuse them.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +26,10 @@ pub struct GroupsFile {
 }
 
 impl GroupsFile {
-    /// Reads the text of such a file, and what is odd about it.
+    /// Reads the text of such a file, with findings about what is odd in it.
     ///
     /// # Errors
-    /// When it is no YAML, or something else than lists of groups by user: with all that is wrong, and where.
+    /// All errors with their spans, when the text is not YAML, or not lists of groups by user.
     pub fn read(text: &str) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
         let document = parse(text).map_err(|problem| vec![problem])?;
         let users: Map<List<String>> = decode(document.as_ref()).map_err(|error| {

@@ -1,13 +1,14 @@
-//! Who a user is to the scheduler: a name and the groups it holds for that name.
+//! The identity of a user in the scheduler: a name and the groups for that name.
 //!
-//! Requests come with groups or without; what is missing a resolver fills in, and a cache remembers (yunikorn-core v1.8.0
-//! `pkg/common/security/usergroup.go:148-224`). Every access question is asked about the result, an [`Identity`].
+//! Requests come with groups or without; a resolver fills in missing ones, and a cache stores them
+//! (yunikorn-core v1.8.0 `pkg/common/security/usergroup.go:148-224`). Every access question is about the
+//! result, an [`Identity`].
 //!
-//! * [`convert`]: from a request to an identity, or YuniKorn's refusal.
-//! * [`resolver`]: where groups come from.
+//! * [`convert`]: converts a request into an identity, or YuniKorn's refusal.
+//! * [`resolver`]: the sources of groups.
 //! * [`accounts`]: groups by numbers, as operating systems keep them.
 //! * [`groups_file`]: users and groups written in a file.
-//! * [`cache`]: what a scheduler has seen before decides about what it sees next.
+//! * [`cache`]: earlier requests, which decide about later ones.
 //! * [`codes`]: the findings.
 
 pub mod accounts;
@@ -27,6 +28,7 @@ pub use resolver::{GroupResolver, NoResolver, Resolution, ResolverKind};
 pub struct Identity {
     /// The name, compared byte for byte.
     pub user: String,
-    /// The groups in the order they were given or resolved; duplicates and empty ones are kept, as `YuniKorn` keeps them.
+    /// The groups in the order they were given or resolved; duplicates and empty ones are kept, as `YuniKorn`
+    /// keeps them.
     pub groups: Vec<String>,
 }

@@ -1,26 +1,27 @@
-//! Where the groups of a user come from when a request names none (`partitions[].usergroupresolver`, yunikorn-core
+//! The sources of a user's groups when a request names none (`partitions[].usergroupresolver`, yunikorn-core
 //! `pkg/common/security/usergroup.go:69-106`).
 //!
-//! `YuniKorn` makes its resolver once in a process, from the first partition it loads, and never again: a reload with another type changes
-//! nothing, and further partitions share the first one's.
+//! `YuniKorn` makes its resolver once in a process, from the first partition it loads, and never again: a
+//! reload with another type changes nothing, and further partitions share the first one's.
 
 use super::accounts::{AccountGroups, TestAccounts};
 use crate::config::Config;
 
-/// Finds the groups of users. Pure where its data is given; what asks the operating system lives at the edge.
+/// Finds the groups of users. Pure where its data is given; a resolver that queries the operating system
+/// lives outside of this crate.
 pub trait GroupResolver {
     /// The groups of this user, who is not empty.
     fn resolve(&self, user: &str) -> Resolution;
 }
 
-/// What became of a user's groups.
+/// The result of resolving a user's groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolution {
     /// The groups, the primary one first.
     Groups(Vec<String>),
     /// The resolver refuses, as `YuniKorn`'s would: with its message.
     Failed(String),
-    /// What `YuniKorn`'s resolver would answer cannot be known here, and why.
+    /// `YuniKorn`'s answer cannot be known here, with the reason.
     Undecided(String),
 }
 
@@ -39,7 +40,8 @@ pub enum ResolverKind {
 }
 
 impl ResolverKind {
-    /// The kind for a `usergroupresolver.type`. Any word that `YuniKorn` does not know means none, without an error.
+    /// The kind for a `usergroupresolver.type`. Any word that `YuniKorn` does not know means no resolver,
+    /// without an error.
     pub fn of(text: &str) -> Self {
         match text {
             "os" => Self::Os,
@@ -49,13 +51,14 @@ impl ResolverKind {
         }
     }
 
-    /// The kind that a scheduler has which starts with this configuration: that of the first partition (`usergroup.go:79`).
+    /// The kind used by a scheduler that starts with this configuration: that of the first partition
+    /// (`usergroup.go:79`).
     pub fn in_force(config: &Config) -> Self {
         let first = config.partitions.first();
         first.map_or(Self::None, |first| Self::of(first.user_group_resolver.kind.as_str()))
     }
 
-    /// What it answers, as far as that is known without the machines it would ask.
+    /// The resolver as far as it can work here, without the machines it would query.
     pub fn here(self) -> &'static (dyn GroupResolver + Sync) {
         match self {
             Self::None => &NoResolver,
@@ -76,10 +79,10 @@ impl GroupResolver for NoResolver {
     }
 }
 
-/// A resolver that cannot be asked here, such as a directory service.
+/// A resolver that cannot be used here, such as a directory service.
 #[derive(Debug, Clone)]
 pub struct Elsewhere {
-    /// What it is, for the message.
+    /// The resolver's name, for the message.
     pub name: &'static str,
 }
 

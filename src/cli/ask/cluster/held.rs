@@ -1,4 +1,5 @@
-//! What was read from a cluster, as the configuration that stands, or that the operator would make of a change.
+//! Objects read from a cluster, as the current configuration or as the one the operator would make of a
+//! change.
 
 use std::sync::Arc;
 
@@ -18,22 +19,23 @@ use queuewarden_report::changes;
 use yunikorn::config::Flattened;
 use yunikorn::config::flatten::Source;
 
-/// What a cluster holds.
+/// Settings and objects of a cluster.
 pub(super) struct Held {
     pub(super) spec: ConfigSpec,
     pub(super) snapshot: Snapshot,
 }
 
 impl Held {
-    /// The text that stands in the ConfigMaps, which merge to `flat`, and who wrote what of it.
+    /// Returns the current text of the ConfigMaps, which merge to `flat`, and who wrote which part of it.
     ///
     /// # Errors
-    /// When nobody can tell which text that is.
+    /// When the text is ambiguous.
     pub(super) fn written(&self, flat: &Flattened, notes: &mut Notes) -> Result<Written, Failure> {
         let key = flat.queues_key();
         if flat.is_ambiguous(&key) {
             return Err(Failure::Undecided(format!(
-                "several keys of one binaryData give {key} different values, of which YuniKorn takes one at random"
+                "several keys of one binaryData give {key} different values, of which YuniKorn takes one at \
+                random"
             )));
         }
         let queues = flat.queues(&key);
@@ -54,7 +56,7 @@ impl Held {
         Ok(Written { text, base: self.base(&key), attributions, changes })
     }
 
-    /// What the operator would write after a change of the objects: now, or at another moment.
+    /// Returns what the operator would write after a change of the objects: now, or at another time.
     ///
     /// # Errors
     /// When it would write nothing.
@@ -75,7 +77,7 @@ impl Held {
         rendered::written(&snapshot, |_, key| self.base(key), notes)
     }
 
-    /// Whether the operator wrote a key.
+    /// Returns whether the operator wrote a key.
     fn is_ours(&self, map: &str, key: &str) -> bool {
         let annotations = self.snapshot.output.iter().filter(|output| output.name == map);
         annotations

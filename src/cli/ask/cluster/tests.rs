@@ -1,4 +1,4 @@
-//! A cluster of answers, in which not everybody may read everything.
+//! Tests with a fake cluster in which some paths may not be read.
 
 use http::Request;
 use serde_json::{Value, json};
@@ -17,8 +17,8 @@ fn queue_acl(name: &str, user: &str) -> Value {
     })
 }
 
-/// What is at a path: bob may submit until 2027 begins. Where these settings have an output of their own, `yunikorn-configs` is
-/// somebody else's.
+/// Returns the object at a path: bob may submit until 2027 begins. If these settings name another output,
+/// somebody else wrote `yunikorn-configs`.
 fn object(path: &str, settings: &Value) -> Option<Value> {
     let map = |name: &str| json!({"metadata": {"name": name}, "data": {"queues.yaml": TREE}});
     match path {
@@ -43,12 +43,12 @@ fn object(path: &str, settings: &Value) -> Option<Value> {
     }
 }
 
-/// A cluster in which one path may not be read.
+/// Creates a cluster in which one path may not be read.
 fn cluster(forbidden: &'static str) -> Cluster {
     cluster_with(json!({"base": {"configMap": "base"}}), forbidden)
 }
 
-/// The same with other settings.
+/// Creates such a cluster with other settings.
 fn cluster_with(settings: Value, forbidden: &'static str) -> Cluster {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let service = tower::service_fn(move |request: Request<kube::client::Body>| {
@@ -73,7 +73,7 @@ fn cluster_with(settings: Value, forbidden: &'static str) -> Cluster {
     Cluster { runtime, client, server: String::new() }
 }
 
-/// The text once alice may submit, too.
+/// Returns the text after alice may submit, too.
 fn changed(cluster: &Cluster, now: &str) -> Result<String, Failure> {
     let alice = serde_json::from_value(queue_acl("new", "alice")).unwrap();
     let change = [Arc::new(convert::queue_acl(&alice))];

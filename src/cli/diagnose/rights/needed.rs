@@ -1,51 +1,51 @@
-//! Every right that an installation may need.
+//! Table of all rights that an installation may need.
 
 use crate::operator::last_base;
 use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
-/// Where a right is given.
+/// Scope of a right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Everywhere, by a `ClusterRole`.
+    /// The cluster, by a `ClusterRole`.
     Cluster,
-    /// In `YuniKorn`'s namespace.
+    /// The namespace of `YuniKorn`.
     YuniKorn,
-    /// In queuewarden's own.
+    /// The namespace of queuewarden.
     Own,
-    /// In namespace `default`, where events about cluster-scoped objects are.
+    /// The namespace `default`, which holds events about cluster-scoped objects.
     Default,
 }
 
-/// What a right is for.
+/// Purpose of a right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// What every installation does.
+    /// The work of every installation.
     Work,
-    /// To make ConfigMaps that are not there.
+    /// Creation of missing ConfigMaps.
     Creation,
-    /// To show a certificate of its own.
+    /// Use of a certificate of its own.
     Certificate,
-    /// To keep that certificate, and to write `caBundle` wherever the API server has to trust it: of `queuewarden certificates`, under an
-    /// account of its own.
+    /// Renewal of that certificate, and writing `caBundle` wherever the API server has to trust it: for
+    /// `queuewarden certificates`, under an account of its own.
     Keeping,
 }
 
 /// A right that the operator needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Needed {
-    /// Where.
+    /// Scope.
     pub place: Place,
     /// API group.
     pub group: &'static str,
-    /// Plural, with `/status` where it is that.
+    /// Plural names, with `/status` for the subresource.
     pub resources: &'static [&'static str],
-    /// Of these objects only; empty: of all.
+    /// Names of the objects; empty for all.
     pub names: &'static [&'static str],
-    /// To do what.
+    /// Verbs.
     pub verbs: &'static [&'static str],
-    /// Whether only open doors need it.
+    /// True if only webhooks and the served API need it.
     pub doors: bool,
-    /// What for.
+    /// Purpose.
     pub purpose: Purpose,
 }
 
@@ -79,7 +79,7 @@ const KINDS: &[&str] = &["queueacls", "admissionpolicies", "yunikornconfigs", "q
 const STATUSES: &[&str] =
     &["queueacls/status", "admissionpolicies/status", "yunikornconfigs/status", "queueaccesstests/status"];
 
-/// All of them.
+/// All rights.
 pub const NEEDED: &[Needed] = &[
     needed(Place::Cluster, "queuewarden.dev", KINDS, &[], &["get", "list", "watch"]),
     needed(Place::Cluster, "queuewarden.dev", STATUSES, &[], &["patch"]),

@@ -1,6 +1,7 @@
-//! An `AdmissionReview` as far as it says in whose name pods run, and the response of the identity guard.
+//! Reads an `AdmissionReview` as far as it states in whose name pods run, and writes the response of the
+//! user-info webhook.
 //!
-//! * `places`: where an object says it.
+//! * `places`: the locations where an object states it.
 
 mod places;
 #[cfg(test)]
@@ -32,24 +33,24 @@ const OWN: [(&str, &str, &str); 8] = [
     ("batch", "CronJob", "spec.jobTemplate.spec.template"),
 ];
 
-/// The content of an object, as far as it is looked at.
+/// The content of an object, as far as it is needed here.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
-    /// Whether templates are known of this kind, whatever this object holds.
+    /// True when templates are known of this kind, whatever this object holds.
     pub has_templates: bool,
-    /// What the places say.
+    /// The statements at these locations.
     pub sites: Vec<Site>,
-    /// Where they are, in the same order.
+    /// The locations, in the same order.
     places: Vec<Place>,
 }
 
 impl Asked {
-    /// The IDs of the applications that the places name.
+    /// Returns the IDs of the applications that are named at these locations.
     pub fn applications(&self) -> BTreeSet<&str> {
         self.sites.iter().map(|site| &*site.application).filter(|id| !id.is_empty()).collect()
     }
 
-    /// The same for the guard.
+    /// Returns the same in the form that the evaluator reads.
     pub fn at<'a>(&'a self, request: &'a Request, running: &'a Running, moment: Moment) -> guard::Asked<'a> {
         guard::Asked {
             operation: Operation::of(&request.operation),
@@ -66,11 +67,11 @@ impl Asked {
     }
 }
 
-/// Reads what an object says.
+/// Reads the names that an object states.
 ///
 /// # Errors
-/// [`codes::MALFORMED_REVIEW`], also where an object has more than [`guard::MAX_SITES`] places, or where templates are known of its kind and
-/// none of its version.
+/// [`codes::MALFORMED_REVIEW`], also when an object has more than [`guard::MAX_SITES`] locations, or when
+/// templates are known of its kind and none of its version.
 pub fn read(request: &Request, templates: &[Template]) -> Result<Asked, Diagnostic> {
     let paths = paths(request, templates)?;
     let now = found(request, request.object.as_deref(), &paths)?;
@@ -92,7 +93,7 @@ fn found<'o>(
     })
 }
 
-/// Where objects of the review's kind hold templates; `None` is the object itself.
+/// Returns the paths of the templates in objects of the review's kind; `None` is the object itself.
 fn paths(request: &Request, templates: &[Template]) -> Result<Vec<Option<Path>>, Diagnostic> {
     let own = OWN.iter().find(|(group, kind, _)| (*group, *kind) == (&request.group, &request.kind));
     if let Some((_, _, path)) = own {
@@ -108,13 +109,14 @@ fn paths(request: &Request, templates: &[Template]) -> Result<Vec<Option<Path>>,
     if is_known && paths.is_empty() {
         let message =
             format!("no template says where version {} of {name}.{group} has its pods", quoted(version));
-        let help = "add one to spec.userInfo.templates of the AdmissionPolicy, or leave the version out of one that holds for all";
+        let help = "add one to spec.userInfo.templates of the AdmissionPolicy, or leave the version out of \
+                    one that holds for all";
         return Err(malformed(codes::MALFORMED_REVIEW, message).help(help));
     }
     Ok(paths)
 }
 
-/// The response; what was decided stands in its `auditAnnotations`.
+/// Returns the response; its `auditAnnotations` hold the decision.
 pub fn response(uid: &str, asked: &Asked, judgement: &Judgement, mode: Mode) -> Value {
     let enforced = mode == Mode::Enforce;
     let warnings: &[String] = if enforced { &judgement.warnings } else { &[] };
@@ -131,7 +133,7 @@ pub fn response(uid: &str, asked: &Asked, judgement: &Judgement, mode: Mode) -> 
     review
 }
 
-/// What was decided, for the API server's audit log.
+/// Returns the decision, for the API server's audit log.
 pub fn notes(judgement: &Judgement) -> Value {
     let mut notes = json!({"decision": judgement.verdict.as_str(), "clause": judgement.rule.as_str()});
     if let (Some(notes), false) = (notes.as_object_mut(), judgement.reason.is_empty()) {
@@ -140,7 +142,7 @@ pub fn notes(judgement: &Judgement) -> Value {
     notes
 }
 
-/// The operations of JSON Patch that add what is added, and change nothing else.
+/// Returns the operations of JSON Patch that add the annotations, and change nothing else.
 pub fn patch(asked: &Asked, judgement: &Judgement) -> Vec<Value> {
     let additions = judgement.additions.iter();
     additions.filter_map(|addition| Some(asked.places.get(addition.site)?.addition(&addition.text))).collect()

@@ -1,4 +1,5 @@
-//! Where an object says in whose name pods run: pods, pod templates, and annotations that become those of pods.
+//! Finds the locations where an object states in whose name pods run: pods, pod templates, and annotations
+//! that become those of pods.
 
 use std::collections::BTreeMap;
 
@@ -12,37 +13,38 @@ use yunikorn_access::guard::{Given, LeadsTo, MAX_SITES, Path, Segment, Site};
 use yunikorn_access::placement::Workload;
 use yunikorn_access::placement::workload::labels;
 
-/// One place.
+/// One location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     /// JSON pointer of the object that holds `metadata` or `annotations`.
     pointer: String,
     leads_to: LeadsTo,
-    /// Whether there is a list on the way, so that the numbers in the pointer are not names.
+    /// True when there is a list on the path, so that the numbers in the pointer are not names.
     in_list: bool,
-    /// Whether there is an object `metadata`; always where there has to be none.
+    /// True when there is an object `metadata`; always true when none is needed.
     has_metadata: bool,
-    /// Whether there is an object `annotations`.
+    /// True when there is an object `annotations`.
     has_annotations: bool,
 }
 
-/// One place of an object, and what it says.
+/// One location in an object, and its content.
 #[derive(Debug)]
 pub(super) struct Found<'o> {
     pub(super) place: Place,
-    /// As it was sent.
+    /// The part as it was sent.
     part: &'o RawValue,
     given: Given,
     username: String,
-    /// The application that it names; empty for none, and for one that nobody else can have.
+    /// The application that it names; empty for none, and for one that no other object can belong to.
     application: String,
     node_name: String,
 }
 
-/// All places of an object; `None` where there are more than [`MAX_SITES`]. A path of `None` is the object itself.
+/// Returns all locations in an object; `None` when there are more than [`MAX_SITES`]. A path of `None` is the
+/// object itself.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Fails when the object cannot be read.
 pub(super) fn places<'o>(
     namespace: &str,
     object: &'o RawValue,
@@ -66,12 +68,12 @@ pub(super) fn places<'o>(
 /// A part of an object.
 struct Reached<'o> {
     pointer: String,
-    /// There is a list on the way.
+    /// True when there is a list on the path.
     in_list: bool,
     part: &'o RawValue,
 }
 
-/// The parts that the segments lead to.
+/// Returns the parts at the end of the segments.
 fn reached<'o>(object: &'o RawValue, segments: &[Segment]) -> Result<Option<Vec<Reached<'o>>>, Diagnostic> {
     let mut all = vec![Reached { pointer: String::new(), in_list: false, part: object }];
     for segment in segments {
@@ -100,17 +102,17 @@ fn reached<'o>(object: &'o RawValue, segments: &[Segment]) -> Result<Option<Vec<
     Ok(Some(all))
 }
 
-/// The pointer of a member.
+/// Returns the pointer of a member.
 fn below(pointer: &str, name: &str) -> String {
     format!("{pointer}/{}", escaped(name))
 }
 
-/// A name within a JSON pointer (RFC 6901, section 3).
+/// Escapes a name within a JSON pointer (RFC 6901, section 3).
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// What the places of an object say, with what they said before.
+/// Returns the current and the earlier content of an object's locations.
 pub(super) fn sites(now: &[Found<'_>], before: &[Found<'_>]) -> Vec<Site> {
     let known = Known { before, now };
     now.iter()
@@ -127,14 +129,15 @@ pub(super) fn sites(now: &[Found<'_>], before: &[Found<'_>]) -> Vec<Site> {
         .collect()
 }
 
-/// What all places said and say.
+/// The earlier and the current content of all locations.
 struct Known<'a> {
     before: &'a [Found<'a>],
     now: &'a [Found<'a>],
 }
 
 impl Known<'_> {
-    /// What a place said before. Elements of a list have no names: one that says what another one said is taken for that one, moved.
+    /// Returns the earlier content of a location. Elements of a list have no names: one with the content of
+    /// an earlier element is taken for that element, moved.
     fn old(&self, found: &Found<'_>) -> Given {
         let there = self.there(found).map(|old| old.given.clone()).unwrap_or_default();
         if !found.place.in_list || there == found.given {
@@ -148,7 +151,7 @@ impl Known<'_> {
         }
     }
 
-    /// The same place before.
+    /// Returns the same location before the change.
     fn there(&self, found: &Found<'_>) -> Option<&Found<'_>> {
         self.before.iter().find(|old| old.place.pointer == found.place.pointer)
     }
@@ -190,7 +193,7 @@ impl<'o> Found<'o> {
     }
 }
 
-/// Those of these labels or annotations that are texts.
+/// Returns those of these labels or annotations that are texts.
 fn texts(of: Option<&RawValue>, keys: &[&str]) -> Result<BTreeMap<String, String>, Diagnostic> {
     let Some(of) = of else { return Ok(BTreeMap::new()) };
     keys.iter().map(|key| Ok(((*key).to_owned(), text_at(of, &[key])?))).collect()
@@ -217,7 +220,7 @@ impl Place {
         if self.leads_to == LeadsTo::Template { "/metadata" } else { "" }
     }
 
-    /// The operation of JSON Patch that adds the annotation.
+    /// Returns the operation of JSON Patch that adds the annotation.
     pub(super) fn addition(&self, text: &str) -> Value {
         let one = json!({USER_INFO: text});
         let below = |rest: &str| format!("{}{}", self.pointer, rest);

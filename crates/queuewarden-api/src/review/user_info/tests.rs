@@ -30,7 +30,7 @@ fn templates() -> Vec<Template> {
     ]
 }
 
-/// A request of `alice`, to create or update an object of this group, kind and resource.
+/// Returns a request of `alice`, to create or update an object of this group, kind and resource.
 fn request(of: (&str, &str, &str), object: &Value, old: &Value) -> Request {
     let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
     let review = json!({"request": {
@@ -44,7 +44,7 @@ fn access() -> AccessControl {
     AccessControl::from_keys(&std::collections::BTreeMap::default()).0
 }
 
-/// The object with the patch, as RFC 6902 says for `add` to members of objects.
+/// Applies the patch to the object, as RFC 6902 says for `add` to members of objects.
 fn patched(object: &Value, operations: &[Value]) -> Value {
     let mut object = object.clone();
     for operation in operations {
@@ -266,7 +266,7 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Some of these fields.
+/// Generates objects with some of these fields.
 fn some(fields: Vec<(&'static str, BoxedStrategy<Value>)>) -> BoxedStrategy<Value> {
     let fields: Vec<_> = fields
         .into_iter()
@@ -278,7 +278,7 @@ fn some(fields: Vec<(&'static str, BoxedStrategy<Value>)>) -> BoxedStrategy<Valu
     prop_oneof![12 => object, 1 => Just(Value::Null)].boxed()
 }
 
-/// What is annotated, as a pod's metadata and the driver of a `SparkApplication` are.
+/// Generates annotated metadata, as in a pod and in the driver of a `SparkApplication`.
 fn annotated() -> BoxedStrategy<Value> {
     let names = [OWN_NAME, r#"{"user":"bob"}"#, r#"{"user":"carol"}"#, ""].map(Value::from).to_vec();
     let name = prop::sample::select(names).boxed();
@@ -286,7 +286,7 @@ fn annotated() -> BoxedStrategy<Value> {
     some(vec![("annotations", annotations), ("labels", Just(json!({"x": "y"})).boxed())])
 }
 
-/// The `spec` of one of the kinds with templates, mostly in good order.
+/// Generates the `spec` of one of the kinds with templates, mostly well-formed.
 fn spec() -> BoxedStrategy<Value> {
     let template =
         || some(vec![("metadata", annotated()), ("spec", Just(json!({"containers": []})).boxed())]);
@@ -303,7 +303,7 @@ fn spec() -> BoxedStrategy<Value> {
     prop_oneof![6 => ordered, 1 => json_value()].boxed()
 }
 
-/// Takes the annotation out of all places, and what was only made to hold it.
+/// Removes the annotation from all locations, and the objects that only hold it.
 fn without(asked: &Asked, object: &Value) -> Value {
     let mut object = object.clone();
     for place in &asked.places {
@@ -316,7 +316,7 @@ fn without(asked: &Asked, object: &Value) -> Value {
     object
 }
 
-/// Objects are drawn so that there is something to judge in most of them, or the properties below would say nothing.
+/// Most generated objects have something to decide about; otherwise the properties below would prove nothing.
 #[test]
 fn objects_have_places() {
     let mut runner = TestRunner::deterministic();
@@ -329,7 +329,7 @@ fn objects_have_places() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// The patch applies, leaves everything else alone, and asked again nothing is left to do.
+    /// The patch applies and changes nothing else, and a second request needs no patch.
     #[test]
     fn a_patch_adds_the_name_and_nothing_else(spec in spec(), kind in 0..5_usize) {
         let of = [
@@ -341,7 +341,7 @@ proptest! {
         let (asked, patch) = guarded(of, &object);
         let after = patched(&object, &patch);
         if !patch.is_empty() {
-            // `null` where an object goes is as good as nothing.
+            // `null` in place of an object counts as absent.
             prop_assert_eq!(without(&asked, &after), without(&asked, &object));
         }
         let (again, more) = guarded(of, &after);
@@ -352,8 +352,8 @@ proptest! {
         }
     }
 
-    /// Of an object that passes at the end, each name was there before, or is the requester's own; and none is lost while its place
-    /// stands.
+    /// In an object that passes at the end, each name was there before, or is the requester's own; and none
+    /// is lost while its location exists.
     #[test]
     fn no_name_comes_or_goes_unseen(old in spec(), new in spec(), kind in 0..3_usize) {
         let of = [
@@ -374,7 +374,7 @@ proptest! {
         for given in &after {
             prop_assert!(*given == Given::Text(OWN_NAME.to_owned()) || before.contains(given), "{:?}", given);
         }
-        // Elements of a list come and go, and move into each other's places.
+        // Elements of a list come and go, and take each other's positions.
         let named = said.sites.iter().filter(|site| site.given != Given::Absent && !site.place.contains("workerGroupSpecs"));
         for site in named {
             let stands = asked.sites.iter().any(|now| now.place == site.place);

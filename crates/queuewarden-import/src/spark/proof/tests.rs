@@ -4,7 +4,7 @@ use crate::spark::carry::carry;
 use go_compat::diag::Code;
 use proptest::prelude::*;
 
-/// What is found, what would be written, and each difference as `direction who verb code`.
+/// The findings, the text that would be written, and each difference as `direction who verb code`.
 struct Outcome {
     found: Vec<Code>,
     settings: Vec<(&'static str, String)>,
@@ -46,7 +46,7 @@ fn lists_stay_what_they_are() {
     ];
     assert_eq!(outcome.settings, expected.map(|(key, value)| (key, value.to_owned())));
     assert_eq!(outcome.found, [yunikorn::application::codes::WILDCARD_BESIDE]);
-    // Everyone may modify, and only some may view: who may not ends nothing in Spark.
+    // Everyone may modify, and only some may view: the others cannot end anything in Spark.
     let alone = |who: &str| format!("wider {who} kill import-spark-modify-alone");
     assert_eq!(outcome.differences, [alone("everyone"), alone("user vera")]);
 }
@@ -144,7 +144,8 @@ fn a_later_file_counts_before_an_earlier_one() {
 }
 
 proptest! {
-    /// Every difference has an explanation, and without a queue and maps of names nobody gains but who may modify and not view.
+    /// Every difference has an explanation, and without a queue and maps of names only those gain who may
+    /// modify and not view.
     #[test]
     fn whatever_the_lists_say_is_compared(
         lists in proptest::collection::vec((0..6_usize, "([a-c]|[*]| |,|system:x|é|!){0,6}"), 0..6),

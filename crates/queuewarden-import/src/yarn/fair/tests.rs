@@ -10,7 +10,7 @@ fn codes_of(findings: &[Finding]) -> Vec<go_compat::diag::Code> {
     findings.iter().map(|finding| finding.diagnostic.code).collect()
 }
 
-/// Path, submit, admin of each queue.
+/// Returns path, submit and admin of each queue.
 fn queues(text: &str) -> Vec<(String, String, String)> {
     let (queues, findings) = load(text);
     let queues = queues.unwrap_or_else(|| panic!("{text}: {findings:?}"));

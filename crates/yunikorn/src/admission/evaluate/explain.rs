@@ -1,4 +1,4 @@
-//! The steps of a decision as data, and what would change it.
+//! The steps of a decision as data, and the changes that would lead to another one.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use go_compat::go_json::Error;
 pub enum Step {
     /// The webhook is registered for creations and updates only.
     OperationNotSeen,
-    /// The webhook is not registered for this kind, so its pod template may say anything.
+    /// The webhook is not registered for this kind, so nothing in its pod template is checked.
     KindNotSeen(String),
     /// Updates of workloads are not looked at: who may update one may set any `user.info` in its template.
     UpdateNotSeen,
@@ -23,9 +23,9 @@ pub enum Step {
         /// The expression of `systemUsers` that matches.
         pattern: String,
     },
-    /// `bypassAuth` is on: `user.info` is neither judged nor set.
+    /// `bypassAuth` is on: `user.info` is neither checked nor set.
     BypassAuth {
-        /// Whether there is one.
+        /// True if the object has a `user.info`.
         given: bool,
     },
     /// A list lets the requester set `user.info`.
@@ -36,19 +36,21 @@ pub enum Step {
     UserInfoTaken(UserInfo),
     /// The `user.info` that was given cannot be read.
     UserInfoUnreadable(Error),
-    /// None was given: it becomes the requester's own name. The change is lost where the pod is left alone in a later step.
+    /// No `user.info` was given: it becomes the requester's own name. The change is lost where the pod is
+    /// left alone in a later step.
     UserInfoSet(UserInfo),
     /// The pod has the label `app: yunikorn`: it is admitted as it is.
     OwnPod,
-    /// Whether the namespace's pods go to `YuniKorn`.
+    /// The pods of the namespace go to `YuniKorn`, or not.
     Processed(Choice),
-    /// Whether the namespace's pods get an application ID.
+    /// The pods of the namespace get an application ID, or not.
     Labelled(Choice),
     /// This label gives the pod an application ID.
     ApplicationLabel(&'static str),
     /// The object is admitted as it is.
     LeftAlone,
-    /// The pods of this namespace get no application ID; marking them so drops the `user.info` that was set (fixed after 1.9).
+    /// The pods of this namespace get no application ID; marking them so drops the `user.info` that was set
+    /// (fixed after 1.9).
     UserInfoLost,
     /// An update changes `user.info`, which nobody may.
     UserInfoChanged,
@@ -118,7 +120,8 @@ impl fmt::Display for Named<'_> {
     }
 }
 
-/// What would let a requester set `user.info`: a field of an `AdmissionPolicy`, or doing without.
+/// A change that would let a requester set `user.info`, or a way to do without: most are a field of an
+/// `AdmissionPolicy`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remedy {
     /// Leave the annotation out: it becomes the requester's own name.
@@ -147,10 +150,10 @@ impl fmt::Display for Remedy {
     }
 }
 
-/// Groups that everyone is in, or every service account: no way to name somebody.
+/// Groups that contain everyone, or every service account. Granting them is not a way to name somebody.
 const EVERYONE: [&str; 3] = ["system:authenticated", "system:unauthenticated", "system:serviceaccounts"];
 
-/// What would let this requester set `user.info`, the smallest change first.
+/// The changes that would let this requester set `user.info`, the smallest first.
 pub fn remedies(user: &str, groups: &[String], access: &AccessControl) -> Vec<Remedy> {
     let mut remedies = vec![Remedy::LeaveOut];
     if let Some(pattern) = access.system_users.matching(user) {
@@ -166,7 +169,7 @@ pub fn remedies(user: &str, groups: &[String], access: &AccessControl) -> Vec<Re
     remedies
 }
 
-/// The expression that matches this name alone. A list is split at its commas, which therefore are escaped.
+/// The expression that matches this name alone. A list is split at its commas, so commas are escaped.
 fn exactly(name: &str) -> String {
     format!("^{}$", regex_syntax::escape(name).replace(',', r"\x2C"))
 }

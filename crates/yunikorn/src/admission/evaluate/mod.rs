@@ -1,4 +1,4 @@
-//! What the admission controller answers to a request, and who then submits (yunikorn-k8shim v1.8.0
+//! Evaluates a request as the admission controller does, and finds who then submits (yunikorn-k8shim v1.8.0
 //! `pkg/admission/admission_controller.go:116-322`, `metadata/usergroup.go`).
 //!
 //! * `pod`: pods, created and updated.
@@ -26,39 +26,41 @@ use super::user_info::{Submitter, UserInfo};
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evaluation {
-    /// Whether the request is allowed.
+    /// The outcome of the request.
     pub outcome: Outcome,
-    /// What the admission controller changes, in order. Empty when the request is not allowed.
+    /// The changes that the admission controller makes, in order. Empty when the request is not allowed.
     pub patches: Vec<Patch>,
-    /// The pod, or the pod template, with the changes.
+    /// The pod, or the pod template, with the changes applied.
     pub pod: Pod,
-    /// Who submits this pod, or the pods of this template as far as it says. `None` when the request is not allowed.
+    /// The user and groups who submit this pod, or the pods of this template as far as it names them. `None`
+    /// when the request is not allowed.
     pub submitter: Option<Submitter>,
-    /// What decided, in order.
+    /// The steps that decided, in order.
     pub steps: Vec<Step>,
-    /// What would allow a refused `user.info`, the smallest change first.
+    /// The changes that would allow a refused `user.info`, the smallest first.
     pub remedies: Vec<Remedy>,
 }
 
 impl Evaluation {
-    /// The annotation [`USER_INFO`] with the changes.
+    /// The annotation [`USER_INFO`] after the changes.
     pub fn user_info(&self) -> Option<&str> {
         self.pod.annotations.get(USER_INFO).map(String::as_str)
     }
 }
 
-/// Whether a request is allowed.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is.
+    /// It is allowed.
     Allowed,
-    /// It is not, with the message of the admission controller; where it cannot read a `user.info`, with ours.
+    /// It is denied, with the message of the admission controller; where that cannot read a `user.info`, with
+    /// ours.
     Denied(String),
-    /// The list of this key decides, and it is not known what it holds.
+    /// The list of this key decides, and its content is not known.
     Unknown(&'static str),
 }
 
-/// What the admission controller answers.
+/// Returns the answer of the admission controller to a request.
 pub fn evaluate(request: &Request, surroundings: &Surroundings, conf: &Conf) -> Evaluation {
     let mut walk = Walk { request, surroundings, conf, steps: Vec::new(), remedies: Vec::new() };
     let (outcome, patches) = match walk.answer() {
@@ -73,7 +75,7 @@ pub fn evaluate(request: &Request, surroundings: &Surroundings, conf: &Conf) -> 
 /// The patches of an allowed request; or an outcome without patches, which may be "allowed" too.
 type Answer = Result<Vec<Patch>, Outcome>;
 
-/// The way through the rules, with what has been found on it.
+/// An evaluation under way: its input, and the steps and remedies found so far.
 struct Walk<'a> {
     request: &'a Request,
     surroundings: &'a Surroundings,
@@ -94,7 +96,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Ends the walk: allowed, and nothing is changed.
+    /// Ends the evaluation: the request is allowed, and nothing is changed.
     fn allow(&mut self, last: Step) -> Answer {
         self.steps.push(last);
         Err(Outcome::Allowed)
@@ -105,8 +107,8 @@ impl Walk<'_> {
         Outcome::Denied(message)
     }
 
-    /// Whether the requester's own name has to be set. Refuses a `user.info` that is not allowed or cannot be read
-    /// (`admission_controller.go:357-380`).
+    /// Returns whether the requester's own name has to be set. Refuses a `user.info` that is not allowed or
+    /// cannot be read (`admission_controller.go:357-380`).
     fn needs_user_info(&mut self) -> Result<bool, Outcome> {
         let given = self.request.pod.annotations.get(USER_INFO);
         if self.conf.access.bypass_auth {
@@ -144,7 +146,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The requester's own name, as the annotation has it.
+    /// The requester's own name, as written into the annotation.
     fn own_user_info(&mut self) -> String {
         let Request { user, groups, .. } = self.request;
         let info = UserInfo { user: user.clone(), groups: groups.clone() };
@@ -176,8 +178,8 @@ impl Walk<'_> {
         Ok(yes)
     }
 
-    /// Whether an update of a pod, or a workload, is looked at: its namespace is processed, and the pod has an application ID or would get one
-    /// (`admission_controller.go:324-331`).
+    /// Returns whether an update of a pod, or a workload, is checked: its namespace is processed, and the pod
+    /// has an application ID or would get one (`admission_controller.go:324-331`).
     fn is_reviewed(&mut self) -> Result<bool, Outcome> {
         if !self.is_processed()? {
             return Ok(false);

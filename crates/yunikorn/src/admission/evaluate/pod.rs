@@ -6,7 +6,8 @@ use crate::admission::request::{ALLOW_PREEMPTION, APP, IGNORE_APPLICATION, Pod, 
 use crate::version::Version;
 
 impl Walk<'_> {
-    /// `user.info` is judged before anything else, also where the pod is then left alone.
+    /// Evaluates the creation of a pod. `user.info` is checked before anything else, also where the pod is
+    /// then left alone.
     pub(super) fn create_pod(&mut self) -> Answer {
         let pod = &self.request.pod;
         let mut patches = Vec::new();
@@ -32,8 +33,8 @@ impl Walk<'_> {
         Ok(patches)
     }
 
-    /// Copies what the `PriorityClass` says about preemption (`admission_controller.go:391-427`), into the annotations that are written
-    /// anyway, if they are.
+    /// Copies the preemption setting of the `PriorityClass` (`admission_controller.go:391-427`) into the
+    /// annotations that are written anyway, if any are.
     fn allow_preemption(&self, pod: &Pod, patches: &mut Vec<Patch>) {
         if matches!(pod.annotation(ALLOW_PREEMPTION), "true" | "false") {
             return;
@@ -49,8 +50,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Writes the annotations a second time, from those the pod came with (`admission_controller.go:437-452`): a `user.info` that was set
-    /// before is lost with them.
+    /// Writes the annotations a second time, from those the pod came with
+    /// (`admission_controller.go:437-452`): a `user.info` that was set before is lost in this way.
     fn ignore_application(&mut self, pod: &Pod, patches: &mut Vec<Patch>) {
         if patches.iter().any(|patch| patch.path == ANNOTATIONS) {
             self.steps.push(Step::UserInfoLost);
@@ -58,7 +59,7 @@ impl Walk<'_> {
         patches.push(annotations_with(&pod.annotations, IGNORE_APPLICATION, "true"));
     }
 
-    /// Nobody may change `user.info`, whatever the lists say.
+    /// Evaluates the update of a pod: nobody may change `user.info`, whatever the lists say.
     pub(super) fn update_pod(&mut self) -> Answer {
         let pod = &self.request.pod;
         if pod.label(APP) == YUNIKORN {

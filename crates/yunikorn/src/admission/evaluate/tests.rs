@@ -1,4 +1,4 @@
-//! What is decided in single cases; whole tables are compared with the admission controller in `e2e`.
+//! Tests single cases; whole tables are compared with the admission controller in `e2e`.
 
 use std::collections::BTreeMap;
 
@@ -186,9 +186,12 @@ fn every_step_reads_as_a_sentence() {
     assert_eq!(
         steps,
         [
-            "yunikorn.apache.org/user.info is set to the requester: user `alice` in `devs`, `system:authenticated`",
-            "pods of the namespace go to YuniKorn: admissionController.filtering.processNamespaces is empty, which means all",
-            "pods of the namespace get an application ID: admissionController.filtering.labelNamespaces is empty, which means all",
+            "yunikorn.apache.org/user.info is set to the requester: user `alice` in `devs`, \
+             `system:authenticated`",
+            "pods of the namespace go to YuniKorn: admissionController.filtering.processNamespaces is empty, \
+             which means all",
+            "pods of the namespace get an application ID: admissionController.filtering.labelNamespaces is \
+             empty, which means all",
         ]
     );
 }

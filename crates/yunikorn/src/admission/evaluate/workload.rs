@@ -6,7 +6,8 @@ use crate::admission::patch::{Patch, Value};
 use crate::admission::request::{USER_INFO, Workload};
 
 impl Walk<'_> {
-    /// Without an application ID, present or to come, `user.info` is not even looked at.
+    /// Evaluates the creation of a workload. Without an application ID, present or to come, `user.info` is
+    /// not even read.
     pub(super) fn create_workload(&mut self, workload: Workload) -> Answer {
         if workload == Workload::ReplicaSet && self.is_of_controller()? {
             return Err(Outcome::Allowed);
@@ -22,8 +23,8 @@ impl Walk<'_> {
         Ok(vec![Patch { path: workload.annotations_path(), value: Value::Texts(annotations) }])
     }
 
-    /// A system user's `ReplicaSet` is left as it is, or its Deployment would make another one, for ever. Whether controllers are trusted is
-    /// not asked.
+    /// Returns whether it is a system user's `ReplicaSet`. It is left as it is, because its Deployment would
+    /// otherwise make another one, again and again. `trust_controllers` does not matter here.
     fn is_of_controller(&mut self) -> Result<bool, Outcome> {
         let users = &self.conf.access.system_users;
         let Some(pattern) = users.matching(&self.request.user) else {

@@ -1,4 +1,4 @@
-//! What single users and groups may use: each limit by itself, and against the limits of the queues above.
+//! The limits of single users and groups: each limit by itself, and against the limits of the queues above.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::{Display, Write as _};
@@ -12,10 +12,11 @@ use super::{ROOT, at};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::decode::{List, Spanned, items};
 
-/// Everyone a limit can be for.
+/// The name that stands for everyone in a limit.
 const WILDCARD: &str = "*";
 
-/// `checkLimitsStructure` (`configvalidator.go:596`): limits of the partition are another way to write those of its root queue.
+/// `checkLimitsStructure` (`configvalidator.go:596`): limits of the partition are another way to write those
+/// of its root queue.
 pub(super) fn move_to_root(partition: &mut PartitionConfig) -> Result<(), Diagnostic> {
     let head = partition.head();
     let of_partition = items(&partition.limits);
@@ -74,7 +75,8 @@ fn check_limit<'a>(
     }
     if groups.contains(WILDCARD) && groups.len() == 1 {
         return refused(
-            "should not specify only one group limit that is using the wildcard. There must be at least one limit with a group name defined "
+            "should not specify only one group limit that is using the wildcard. There must be at least one \
+             limit with a group name defined "
                 .to_owned(),
         );
     }
@@ -96,7 +98,7 @@ fn check_limit<'a>(
     check_against_queue(limit, &amounts, queue)
 }
 
-/// One user or group of a limit: a name, not named before, and not behind the wildcard.
+/// Checks one user or group of a limit: a valid name, not named before, and not after the wildcard.
 fn check_name<'a>(
     name: &'a Spanned,
     seen: &mut HashSet<&'a str>,
@@ -147,12 +149,12 @@ fn go_value(limit: &Limit) -> String {
     text
 }
 
-/// The limits in force by queue path. Paths are as written, and one that ends at a queue named `root` begins anew, wherever that
-/// queue stands: so does Go's.
+/// The limits in force by queue path. Paths are as written, and one that ends at a queue named `root` begins
+/// anew, wherever that queue is: so does Go's.
 type InForce<T> = HashMap<String, Rc<Frame<T>>>;
 
-/// The limits of one queue by user or group, above those of the queue over it. Go copies what is inherited; this is the same
-/// without the copies.
+/// The limits of one queue by user or group, above those of the queue over it. Go copies what is inherited;
+/// this is the same without the copies.
 struct Frame<T> {
     own: BTreeMap<String, Rc<T>>,
     above: Option<Rc<Frame<T>>>,
@@ -165,14 +167,14 @@ impl<T> Frame<T> {
     }
 }
 
-/// What a limit limits: compared with the limits above in Go's words.
+/// A quantity that a limit limits. It is compared with the limits above in Go's words.
 trait Bound: Display + Sized {
     fn of(limit: &Limit) -> Result<Self, Diagnostic>;
-    /// Whether `below` is not wider than this one.
+    /// Returns whether `below` is not wider than this one.
     fn allows(&self, below: &Self) -> bool;
-    /// What is in force where both are set.
+    /// The bound in force where both are set.
     fn narrowed(own: &Rc<Self>, above: &Self) -> Rc<Self>;
-    /// The name of the thing, and what it is compared with.
+    /// The name of the quantity, and what it is compared with.
     const WHAT: &'static str;
     const ABOVE: &'static str;
 }

@@ -1,7 +1,9 @@
-//! `YuniKorn`'s validator: what `/ws/v1/validate-conf` and the admission webhook answer, and the first thing a reload or a start does.
+//! `YuniKorn`'s validator: `/ws/v1/validate-conf` and the admission webhook answer with it, and a reload or a
+//! start runs it first.
 //!
-//! yunikorn-core v1.8.0 `pkg/common/configs/configvalidator.go`, function by function and in its order, because only the first
-//! error is told. Its texts are kept word for word. Where Go walks a map in random order, here it is the order of the names.
+//! It follows yunikorn-core v1.8.0 `pkg/common/configs/configvalidator.go`, function by function and in its
+//! order, because only the first error is reported. Its texts are kept word for word. Where Go walks a map in
+//! random order, here it is the order of the names.
 
 mod limits;
 mod placement;
@@ -22,14 +24,14 @@ use go_compat::yaml::decode::{Spanned, items};
 
 /// The name of the partition that has none.
 pub(super) const DEFAULT_PARTITION: &str = "default";
-/// The only queue that may stand at the top.
+/// The only queue that is allowed at the top.
 pub(super) const ROOT: &str = "root";
 
-/// `Validate` (`configvalidator.go:757`). It makes of the configuration what the scheduler goes on with: `default` named, the root
-/// queue inserted and marked as parent, the partition's limits moved to it.
+/// `Validate` (`configvalidator.go:757`). It changes the configuration into the form that the scheduler uses:
+/// `default` named, the root queue inserted and marked as parent, the partition's limits moved to it.
 ///
 /// # Errors
-/// The first thing that is wrong; some of these changes are made then. Its message is `YuniKorn`'s, unless its code is
+/// The first error; some of these changes are made then. Its message is `YuniKorn`'s, unless its code is
 /// [`super::codes::TOO_LARGE`].
 pub fn validate(config: &mut SchedulerConfig) -> Result<(), Diagnostic> {
     size::check(config)?;
@@ -77,7 +79,7 @@ fn check_node_sort_policy(policy: &NodeSortPolicy) -> Result<(), Diagnostic> {
     }
 }
 
-/// The diagnostic at the place of the value, if it has one.
+/// The diagnostic at the span of the value, if it has one.
 pub(super) fn at(diagnostic: Diagnostic, value: &Spanned) -> Diagnostic {
     match value.span {
         Some(span) => diagnostic.at(span),

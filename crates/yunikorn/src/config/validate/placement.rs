@@ -8,7 +8,7 @@ use go_compat::diag::{Diagnostic, Span};
 use go_compat::go_regex::{self, GoRegex};
 use go_compat::yaml::decode::{Spanned, items};
 
-/// What to write instead of a rule's name that is none.
+/// The help for a rule's name that is not valid.
 pub(in super::super) const RULE_NAMES: &str = "write `provided`, `user`, `fixed` or `tag`";
 
 /// `checkPlacementRules` (`configvalidator.go:316`).
@@ -35,7 +35,7 @@ fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
     check_filter(&rule.filter)
 }
 
-/// Whether the rule's name is an identifier; the names that there are, activation knows.
+/// Checks that the rule's name is an identifier. Activation checks that such a rule exists.
 pub(in super::super) fn check_rule_name(rule: &PlacementRule) -> Result<(), Diagnostic> {
     let name = rule.name.as_str();
     if is_rule(name) {
@@ -57,7 +57,8 @@ fn check_filter(filter: &Filter) -> Result<(), Diagnostic> {
     check_filter_list(items(&filter.groups), "group", is_group)
 }
 
-/// One name by itself must be a name or an expression; of several, those that are no names are ignored.
+/// Checks one list of a filter. A name by itself must be a name or an expression; of several, those that are
+/// not valid names are ignored.
 fn check_filter_list(list: &[Spanned], kind: &str, is_name: impl Fn(&str) -> bool) -> Result<(), Diagnostic> {
     let [only] = list else { return Ok(()) };
     let text = only.as_str();
@@ -71,8 +72,8 @@ fn check_filter_list(list: &[Spanned], kind: &str, is_name: impl Fn(&str) -> boo
     Err(at(Diagnostic::error(FILTER, message).help(help), only))
 }
 
-/// Whether only we refuse the expression, because we cannot tell what it means to Go. Go is then taken to compile it: the validator's
-/// verdict is not ours to tighten.
+/// Returns whether only we refuse the expression, because we do not know what it means to Go. Go is then
+/// assumed to compile it, because our validator must not be stricter than `YuniKorn`'s.
 pub(in super::super) fn is_unjudged(error: &Diagnostic) -> bool {
     go_regex::Verdict::of(error) == go_regex::Verdict::Unjudged
 }
@@ -84,7 +85,7 @@ struct StaticPath {
     /// The names of the rules, from the topmost parent.
     chain: String,
     create: bool,
-    /// Whether the rules go on behind the path.
+    /// True if the rules continue after the path.
     dynamic: bool,
     span: Span,
 }
@@ -129,25 +130,26 @@ impl StaticPath {
                 format!("{rule} references non-existing queues ({path}) and create is 'false'")
             }
             Unplaceable::BelowLeaf(last) => format!(
-                "{rule} references non-existing queues ({path}) which cannot be created because the last queue ({last}) in the hierarchy is a leaf"
+                "{rule} references non-existing queues ({path}) which cannot be created because the last \
+                 queue ({last}) in the hierarchy is a leaf"
             ),
         };
         Diagnostic::error(RULE, message).at(self.span)
     }
 }
 
-/// Why no application can be placed where a rule says.
+/// The reason why no application can be placed in a rule's queue.
 enum Unplaceable {
-    /// The queue is a parent (or, with rules behind it, is none).
+    /// The queue is a parent (or, with rules after it, is not one).
     NotLeaf,
     /// The queue does not exist and may not be created.
     Missing,
-    /// A leaf stands where a queue would have to be created below it.
+    /// A leaf is where a queue would have to be created below it.
     BelowLeaf(String),
 }
 
-/// `checkQueueHierarchyForPlacement` (`configvalidator.go:360`). Names are compared with their case, although the path is in
-/// lower case: so does Go.
+/// `checkQueueHierarchyForPlacement` (`configvalidator.go:360`). Names are compared with their case, although
+/// the path is in lower case: so does Go.
 fn check_path(
     rule: &StaticPath,
     path: &[&str],
@@ -170,7 +172,7 @@ fn check_path(
         return missing();
     };
     if rest.is_empty() {
-        // With rules behind it the queue must be a parent, without any it must not.
+        // With rules after it the queue must be a parent, without any it must not.
         return if queue.parent == rule.dynamic { Ok(()) } else { Err(Unplaceable::NotLeaf) };
     }
     check_path(rule, rest, queue.children(), Some(queue))

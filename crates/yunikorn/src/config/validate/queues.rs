@@ -11,8 +11,9 @@ use crate::{acl, queue};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::decode::{Spanned, items};
 
-/// yunikorn-core `common/errors.go:25`.
-pub const NAME_REFUSED: &str = "invalid queue name, max 64 characters consisting of alphanumeric characters and '-', '_', '#', '@', '/', ':' allowed";
+/// The message for a queue name that is refused (yunikorn-core `common/errors.go:25`).
+pub const NAME_REFUSED: &str = "invalid queue name, max 64 characters consisting of alphanumeric characters \
+    and '-', '_', '#', '@', '/', ':' allowed";
 
 /// `checkQueuesStructure` (`configvalidator.go:694`): one root queue, inserted where it is missing.
 pub(super) fn insert_root(partition: &mut PartitionConfig) -> Result<(), Diagnostic> {
@@ -45,7 +46,8 @@ pub(super) fn insert_root(partition: &mut PartitionConfig) -> Result<(), Diagnos
     }
 }
 
-/// `checkQueues` (`configvalidator.go:645`): ACLs and limits of this queue, the names of its children, then each of them.
+/// `checkQueues` (`configvalidator.go:645`): ACLs and limits of this queue, the names of its children, then
+/// each of them.
 pub(super) fn check(queue: &QueueConfig, level: usize) -> Result<(), Diagnostic> {
     check_acl(&queue.admin_acl)?;
     check_acl(&queue.submit_acl)?;
@@ -66,7 +68,7 @@ pub(super) fn check(queue: &QueueConfig, level: usize) -> Result<(), Diagnostic>
     queue.children().iter().try_for_each(|child| check(child, level + 1))
 }
 
-/// A name that a queue can have, so one of ASCII, in small letters.
+/// The name in lower case. It is a valid queue name, and so ASCII.
 fn lowered(name: &str) -> Cow<'_, str> {
     if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
         Cow::Owned(name.to_ascii_lowercase())

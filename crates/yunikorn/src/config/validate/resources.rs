@@ -1,4 +1,5 @@
-//! What queues may use and are guaranteed, and how many applications they may run, against the queues above and below.
+//! The resources that queues may use and are guaranteed, and the number of applications they may run, against
+//! the queues above and below.
 
 use super::super::codes::{MAX_APPLICATIONS, RESOURCES};
 use super::super::quantity::Amounts;
@@ -25,12 +26,14 @@ pub(super) fn check(queue: &QueueConfig, parent_max: Option<&Amounts>) -> Result
     }
     if !guaranteed.fits(&sum) {
         return refused(format!(
-            "guaranteed resource of parent {guaranteed} is smaller than sum of guaranteed resources {sum} of the children for queue {name}"
+            "guaranteed resource of parent {guaranteed} is smaller than sum of guaranteed resources {sum} of \
+             the children for queue {name}"
         ));
     }
     if !max.fits(&sum) {
         return refused(format!(
-            "max resource {max} is smaller than sum of guaranteed resources {sum} of the children for queue {name}"
+            "max resource {max} is smaller than sum of guaranteed resources {sum} of the children for queue \
+             {name}"
         ));
     }
     Ok(if guaranteed.is_zero() { sum } else { guaranteed })
@@ -59,7 +62,8 @@ pub(super) fn check_max_applications(queue: &QueueConfig) -> Result<(), Diagnost
         }
         if queue.max_applications != 0 && child.max_applications == 0 {
             return refused(
-                "maxApplications is either undefined or zero, which is not allowed when parent queue's maxApplications is defined",
+                "maxApplications is either undefined or zero, which is not allowed when parent queue's \
+                 maxApplications is defined",
             );
         }
         check_max_applications(child)?;

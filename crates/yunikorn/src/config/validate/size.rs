@@ -1,5 +1,5 @@
-//! A bound on the work of validation, which grows with products: each queue and each name of a limit with the kinds of resources
-//! there are, each placement rule with the queues.
+//! Limits the work of validation, which grows with products: each queue and each name of a limit with the
+//! number of resource kinds, each placement rule with the queues.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use go_compat::yaml::decode::items;
 /// The most comparisons, about a second's work.
 const MAX_WORK: usize = 50_000_000;
 
-/// What the work grows with.
+/// The numbers that the work grows with.
 #[derive(Default)]
 struct Counts<'a> {
     queues: usize,
@@ -31,7 +31,8 @@ pub(super) fn check(config: &SchedulerConfig) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let message = format!(
-        "too large to validate here: {} queues, {} placement rules, {} limits, users and groups in limits, {} kinds of resources",
+        "too large to validate here: {} queues, {} placement rules, {} limits, users and groups in limits, \
+         {} kinds of resources",
         counts.queues,
         counts.rules,
         counts.limited,
@@ -104,7 +105,8 @@ mod tests {
         assert_eq!(
             checked(with(10_000)).as_deref(),
             Some(
-                "too large to validate here: 5000 queues, 10001 placement rules, 0 limits, users and groups in limits, 0 kinds of resources"
+                "too large to validate here: 5000 queues, 10001 placement rules, 0 limits, users and groups \
+                 in limits, 0 kinds of resources"
             )
         );
     }

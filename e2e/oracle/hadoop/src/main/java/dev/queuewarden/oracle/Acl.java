@@ -5,7 +5,7 @@ import java.util.Collection;
 import java.util.List;
 import org.apache.hadoop.security.authorize.AccessControlList;
 
-/** What {@link AccessControlList} makes of a text, and whom it lets in. */
+/** Reads a text with {@link AccessControlList}, and decides by it. */
 final class Acl {
   private Acl() {}
 

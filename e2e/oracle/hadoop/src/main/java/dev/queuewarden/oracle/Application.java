@@ -18,9 +18,10 @@ import org.apache.hadoop.yarn.security.PrivilegedEntity;
 import org.apache.hadoop.yarn.server.security.ApplicationACLsManager;
 
 /**
- * Who may do what with an application, by the classes that the ResourceManager asks: {@link ApplicationACLsManager} and
- * {@link ConfiguredYarnAuthorizer}. How it combines their answers is ClientRMService's (checkAccess, moveApplicationAcrossQueues,
- * accessToTargetQueueAllowed), and of QueueACLsManager the switch and the missing target queue.
+ * Decides access to an application with the classes that the ResourceManager uses: {@link
+ * ApplicationACLsManager} and {@link ConfiguredYarnAuthorizer}. It combines their answers as ClientRMService
+ * does (checkAccess, moveApplicationAcrossQueues, accessToTargetQueueAllowed), with the switch and the
+ * missing target queue of QueueACLsManager.
  */
 final class Application {
   private Application() {}
@@ -32,7 +33,7 @@ final class Application {
   }
 
   static final class Question {
-    /** As in yarn-site.xml; the rest is YARN's default. */
+    /** The settings, as in yarn-site.xml; the rest is YARN's default. */
     public Map<String, String> configuration = Map.of();
     public String owner = "";
     public String view;
@@ -117,7 +118,9 @@ final class Application {
               new AccessRequest(entity(queue), caller, type, id.toString(), "", null, null));
     }
 
-    /** With the switch off nobody looks whether there is such a queue, until the scheduler then refuses the move. */
+    /**
+     * With the switch off nobody checks whether the queue exists; the scheduler then refuses the move.
+     */
     private boolean intoTarget(UserGroupInformation caller) {
       boolean exists = question.queues.stream().anyMatch(queue -> queue.path.equals(question.target));
       return exists

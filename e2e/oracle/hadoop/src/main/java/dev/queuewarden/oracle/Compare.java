@@ -19,8 +19,8 @@ import org.apache.hadoop.yarn.security.Permission;
 import org.apache.hadoop.yarn.security.PrivilegedEntity;
 
 /**
- * What e2e/compare measures of queuewarden, measured of Hadoop. The argument is the file with the inputs; each line of
- * output is a figure as {@code go test -bench} prints it.
+ * Measures of Hadoop what e2e/compare measures of queuewarden. The argument is the file with the inputs; each
+ * line of output is a figure as {@code go test -bench} prints it.
  */
 public final class Compare {
   private static final long WARM_UP = 1_000_000_000L;
@@ -57,7 +57,7 @@ public final class Compare {
     }
   }
 
-  /** May the user submit to the queue or administer it, which a ResourceManager asks one after the other. */
+  /** Decides whether the user may submit to or administer the queue, in a ResourceManager's order. */
   private static BooleanSupplier question(Decision decision) {
     var authorizer = new ConfiguredYarnAuthorizer();
     authorizer.init(new Configuration(false));
@@ -92,7 +92,7 @@ public final class Compare {
     return new PrivilegedEntity(PrivilegedEntity.EntityType.QUEUE, queue);
   }
 
-  /** The fastest of some rounds, after the compiler has seen enough of it. */
+  /** Measures the fastest of some rounds, after a warm-up for the compiler. */
   private static void measure(String name, BooleanSupplier work) {
     repeat(work, WARM_UP);
     double fastest = Double.MAX_VALUE;
@@ -102,7 +102,7 @@ public final class Compare {
     System.out.printf(java.util.Locale.ROOT, "Benchmark%s 1 %.1f ns/op%n", name, fastest);
   }
 
-  /** Nanoseconds for each of so many calls as the time allows. */
+  /** Returns the nanoseconds of a call, over as many calls as the time allows. */
   private static double repeat(BooleanSupplier work, long time) {
     long begin = System.nanoTime();
     long calls = 0;

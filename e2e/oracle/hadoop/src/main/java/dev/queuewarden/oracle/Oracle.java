@@ -16,11 +16,12 @@ import java.util.Map;
 import java.util.function.Function;
 
 /**
- * Answers, for inputs on standard input, what Apache Hadoop and Apache Spark answer: queuewarden's own model of them is compared
- * with it.
+ * Gives the answers of Apache Hadoop and Apache Spark to inputs on standard input. queuewarden's own model of
+ * them is compared with these.
  *
- * <p>One request per line, {"op": "acl", "in": [...]}; one answer per line, in order: {"out": [...]} with one element per element
- * of "in", or {"error": "..."} when the request itself is wrong. The program ends with its input.
+ * <p>One request per line, {"op": "acl", "in": [...]}; one answer per line, in order: {"out": [...]} with one
+ * element per element of "in", or {"error": "..."} when the request itself is wrong. The program ends with
+ * its input.
  */
 public final class Oracle {
   private static final ObjectMapper JSON =
@@ -59,7 +60,7 @@ public final class Oracle {
     }
   }
 
-  /** Makes an operation on one input an operation on a list. An exception inside them is an answer, too. */
+  /** Turns an operation on one input into one on a list. An exception inside is an answer, too. */
   private static <Q> Function<JsonNode, List<Object>> each(TypeReference<List<Q>> type, Function<Q, Object> one) {
     return inputs -> {
       List<Object> outputs = new ArrayList<>();

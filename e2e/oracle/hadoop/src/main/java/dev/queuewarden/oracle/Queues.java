@@ -28,9 +28,10 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.allocation.A
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.allocation.AllocationFileQueueParser;
 
 /**
- * Which queues a scheduler's file declares, and who may do what on them: read by the schedulers' own parsers, decided by {@link
- * ConfiguredYarnAuthorizer}. What joins them is AllocationFileLoaderService's and FairScheduler's (a root that is not written lets
- * everyone in) and CapacitySchedulerQueueManager's (queues below queues).
+ * Reads the queues that a scheduler's file declares with the schedulers' own parsers, and decides access to
+ * them with {@link ConfiguredYarnAuthorizer}. The code between follows AllocationFileLoaderService and
+ * FairScheduler (a root that is not written is open to everyone) and CapacitySchedulerQueueManager (queues
+ * below queues).
  */
 final class Queues {
   private static final String ROOT = "root";
@@ -40,7 +41,7 @@ final class Queues {
   static final class Question {
     /** fair-scheduler.xml, or capacity-scheduler.xml. */
     public String file = "";
-    /** yarn-site.xml, which the latter comes on top of. */
+    /** yarn-site.xml, over which the latter is read. */
     public String site;
     public List<Subject> subjects = List.of();
   }

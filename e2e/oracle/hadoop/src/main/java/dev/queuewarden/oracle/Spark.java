@@ -16,12 +16,12 @@ import scala.Option;
 import scala.collection.JavaConverters;
 import scala.collection.immutable.Set;
 
-/** Who may view or modify a Spark application, by Spark's own SecurityManager. */
+/** Decides who may view or modify a Spark application, by Spark's own SecurityManager. */
 final class Spark {
   private Spark() {}
 
   static final class Question {
-    /** As in spark-defaults.conf. */
+    /** The settings, as in spark-defaults.conf. */
     public Map<String, String> configuration = Map.of();
     /** The text of a spark-defaults.conf, read before it; null for none. */
     public String file;
@@ -76,7 +76,7 @@ final class Spark {
     }
   }
 
-  /** The groups as the question has them. Spark makes one of these whenever it looks for groups. */
+  /** Returns the groups of the question. Spark creates an instance whenever it looks up groups. */
   public static final class Groups implements GroupMappingServiceProvider {
     private static final Map<String, List<String>> OF = new HashMap<>();
 

@@ -3,7 +3,10 @@ package dev.queuewarden.oracle;
 import java.util.List;
 import org.apache.hadoop.security.UserGroupInformation;
 
-/** Somebody who asks: the groups are taken as given; {@code real} is who acts in the name of the user, if not itself. */
+/**
+ * A caller. The groups are taken as given; {@code real} is the user who acts in the caller's name, if there
+ * is one.
+ */
 final class Subject {
   public String user = "";
   public List<String> groups = List.of();
