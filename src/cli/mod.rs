@@ -15,7 +15,6 @@ pub mod can_i;
 pub mod certificates;
 pub mod check;
 pub mod codes;
-pub mod collect;
 pub mod complete;
 pub mod completion;
 pub mod console;
@@ -109,8 +108,6 @@ enum Command {
     Status(status::Args),
     /// Check an installation, and print a remedy for each problem
     Check(diagnose::Args),
-    /// Gather a support bundle without secrets in one archive
-    Collect(collect::Args),
     /// Print the files an API server needs to use queuewarden as an authorizer
     AuthorizerConfig(authorizer_config::Args),
     /// Print the custom resource definitions
@@ -309,7 +306,6 @@ pub fn main() -> ExitCode {
         Command::Import(args) => import::run(args, console),
         Command::Status(args) => status::run(args, console),
         Command::Check(args) => diagnose::run(args, console),
-        Command::Collect(args) => collect::run(args, console),
         Command::AuthorizerConfig(args) => authorizer_config::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::MigrateStorage(args) => migrate_storage::run(args, console),

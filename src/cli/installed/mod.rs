@@ -1,4 +1,4 @@
-//! Reads the state of an installation for `status`, `check` and `collect`. It writes nothing, and every
+//! Reads the state of an installation for `status` and `check`. It writes nothing, and every
 //! request has a timeout.
 //!
 //! * [`objects`]: the objects of ours with their conditions.
