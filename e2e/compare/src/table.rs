@@ -21,13 +21,15 @@ impl Row {
 
 /// Returns the whole table; a goal that is not met is marked.
 pub(super) fn table(ours: &Figures, go: &Figures, java: &Figures) -> String {
-    let mut text = "| | queuewarden | YuniKorn (Go) | Hadoop (Java) | times faster than Go | goal |\n|---|---:|---:|---:|---:|---|\n".to_owned();
+    let mut text = "| | queuewarden | YuniKorn (Go) | Hadoop (Java) | ratio to Go | goal |\n\
+                    |---|---:|---:|---:|---:|---|\n"
+        .to_owned();
     for Row { what, ours: name, theirs, goal } in rows() {
         let (mine, theirs, hadoop) = (ours.get(&name), go.get(&theirs), java.get(&name));
         let ratio = theirs.zip(mine).map(|(theirs, mine)| theirs / mine);
         let times = ratio.map_or_else(String::new, |ratio| format!("{ratio:.1}"));
         let goal = match (goal, ratio) {
-            (Some(goal), Some(ratio)) => judged(&format!("at least {goal}"), ratio >= goal),
+            (Some(goal), Some(ratio)) => with_result(&format!("≥ {goal}"), ratio >= goal),
             _ => String::new(),
         };
         _ = writeln!(
@@ -39,41 +41,41 @@ pub(super) fn table(ours: &Figures, go: &Figures, java: &Figures) -> String {
         );
     }
     let who_can = ours.get("WhoCan");
-    let goal = who_can.map_or_else(String::new, |time| judged("below 1 ms", *time < 1e6));
+    let goal = who_can.map_or_else(String::new, |time| with_result("< 1 ms", *time < 1e6));
     _ = writeln!(
         text,
-        "| who-can on each of {} queues, for a thousand results | {} | | | | {goal} |",
+        "| who-can on {} queues, per 1,000 results | {} | | | | {goal} |",
         inputs::QUEUES,
         shown(who_can)
     );
     text
 }
 
-fn judged(goal: &str, met: bool) -> String {
-    format!("{goal}: {}", if met { "met" } else { "**not met**" })
+fn with_result(goal: &str, met: bool) -> String {
+    if met { goal.to_owned() } else { format!("{goal}: **missed**") }
 }
 
 fn rows() -> Vec<Row> {
     let mut rows = vec![
         Row::new("read an ACL of 40 names", "Parse", "Parse", Some(6.0)),
         Row::new(
-            format!("load {} queues; Go: until it is validated", inputs::QUEUES),
+            format!("load {} queues (Go: validate)", inputs::QUEUES),
             "Load",
             "Load",
             Some(4.0),
         ),
-        Row::new("the same; Go: until there are queues to ask", "Load", "Start", None),
+        Row::new("the same (Go: start)", "Load", "Start", None),
     ];
-    for (prefix, what, goal) in [("Decision", "", Some(8.0)), ("OnQueue", ", the queue being found", None)] {
+    for (prefix, what, goal) in [("Decision", "", Some(8.0)), ("OnQueue", ", queue known", None)] {
         for decision in inputs::decisions() {
             let name = format!("{prefix}/{}", decision.name);
             let (kind, depth) = decision.name.split_once('/').unwrap_or_default();
             let kind = match kind {
-                "miss" => "no",
-                "far" => "yes by a group in the root's list",
-                _ => "yes by the user in the queue's own list",
+                "miss" => "denied",
+                "far" => "root's list",
+                _ => "own list",
             };
-            rows.push(Row::new(format!("decide: {kind}, depth {depth}{what}"), &name, &name, goal));
+            rows.push(Row::new(format!("decide, {kind}, depth {depth}{what}"), &name, &name, goal));
         }
     }
     rows
