@@ -63,7 +63,8 @@ impl Decoder {
     }
 }
 
-/// Returns whether a name was probably meant to be this field: at most one character is too much, missing or another one.
+/// Returns whether a name was probably meant to be this field: at most one character is too much, missing or
+/// another one.
 fn is_near(name: &str, field: &str) -> bool {
     let name: Vec<char> =
         name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).take(64).collect();
