@@ -2,7 +2,7 @@
 
 use super::problem::{Problem, Read, syntax, unsure};
 use super::{Reader, ends_line, is_gap};
-use crate::diag::Span;
+use crate::diag::{Span, quoted};
 use crate::yaml::{KindIn, NodeIn, Style};
 
 /// The longest key, with what stands between it and its colon.
@@ -97,6 +97,9 @@ impl<'t> Reader<'t> {
     /// The refusal of what begins no node.
     pub(super) fn no_content(&self) -> Problem {
         let here = self.character();
+        let shown = quoted(self.slice(here.start, here.end));
+        let help =
+            format!("put text that begins with {shown} in quotes, and write everything else without it");
         let what = match self.peek() {
             b'!' => "a tag",
             b'%' => "a directive",
@@ -105,12 +108,9 @@ impl<'t> Reader<'t> {
             b'\t' => "a tab",
             b'|' | b'>' => "a key that is a block of text",
             b'&' | b'*' | b'[' | b'{' => "a key that has an anchor or is no plain text",
-            _ => {
-                let message = format!("a value cannot begin with `{}`", self.slice(here.start, here.end));
-                return syntax(here, message, "put text that begins with it in quotes");
-            }
+            _ => return syntax(here, format!("a value cannot begin with {shown}"), &help),
         };
-        unsure(here, what, "put text that begins with it in quotes, and write everything else without it")
+        unsure(here, what, &help)
     }
 
     /// Moves to the next content behind a node that must be the last on its line.
