@@ -56,21 +56,15 @@ impl<'n> Finder<'n> {
         for step in path {
             self.check_alone(node, path)?;
             in_brackets |= self.bracket(node).is_some();
-            node = child(node, step).ok_or_else(|| self.missing(path))?;
+            node = child(node, step).ok_or_else(|| missing(node, path))?;
         }
         self.check_alone(node, path)?;
         let open = self.bracket(node);
         match node.as_mapping() {
             // A single pair in a list needs no braces.
             Some(pairs) if open.is_some() || !in_brackets => Ok(Mapping { pairs, open }),
-            _ => Err(self.missing(path)),
+            _ => Err(missing(node, path)),
         }
-    }
-
-    fn missing(&self, path: &[Step]) -> Diagnostic {
-        refuse(format!("{} is no mapping that can be edited", shown(path)))
-            .at(self.root.span)
-            .help("write it there, in lines or in braces, without alias and `<<`")
     }
 
     /// Returns the position of the bracket that opens the list or mapping, if it is not written in lines.
@@ -95,6 +89,13 @@ impl<'n> Finder<'n> {
             .at(node.span)
             .help("write the mapping out in each place, without anchor and alias"))
     }
+}
+
+/// Refuses a path that leads no further than to `node`.
+fn missing(node: &NodeIn<'_>, path: &[Step]) -> Diagnostic {
+    refuse(format!("{} is no mapping that can be edited", shown(path)))
+        .at(node.span)
+        .help("write it there, in lines or in braces, without alias and `<<`")
 }
 
 /// Returns the names that the aliases in `root` refer to.
