@@ -2,8 +2,8 @@
 //!
 //! The scheduler's configuration belongs to people: their comments, order and quoting must survive when an
 //! ACL changes. No emitter gives that back, so the text itself is spliced at the positions the tree gives.
-//! What the splices did is then proved: the result is read again and must equal the first tree with exactly
-//! the desired changes, or the edit is refused.
+//! Then it is proved that nothing else changed: the result is read again and must equal the first tree with
+//! exactly the desired changes, or the edit is refused.
 //!
 //! `find` leads to the mapping, `change` replaces values in it, `add` adds pairs, `place` knows the text
 //! around a node, `quote` writes scalars.
