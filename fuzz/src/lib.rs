@@ -74,13 +74,9 @@ pub fn yaml(data: &[u8]) {
             }
         }
     }
-    let path = vec![
-        Step::Key("partitions".to_owned()),
-        Step::Index(0),
-        Step::Key("queues".to_owned()),
-        Step::Index(0),
-    ];
-    let edit = Edit { path, key: "submitacl".to_owned(), value: Some("sue  'q' dev".to_owned()) };
+    let path =
+        vec![Step::Key("partitions".into()), Step::Index(0), Step::Key("queues".into()), Step::Index(0)];
+    let edit = Edit { path, key: "submitacl".to_owned(), value: "sue  'q' dev".to_owned() };
     if let Ok(edited) = apply(text, std::slice::from_ref(&edit)) {
         assert!(parse(&edited).is_ok(), "{edited:?} is YAML");
         assert_eq!(

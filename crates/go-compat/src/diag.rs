@@ -1,7 +1,7 @@
-//! Diagnostics as data: what is wrong, where, why, and what to write instead.
+//! Diagnostics as data: a code, a span, a message and help.
 //!
-//! The core returns [`Diagnostic`]s and never prints; the command line draws them, the operator puts them into conditions.
-//! Each has a stable [`Code`] that users can look up and tools can match on. Ranges:
+//! The core returns [`Diagnostic`]s and never prints; the command line draws them, the operator puts them
+//! into conditions. Each has a stable [`Code`] that users can look up and tools can match on. Ranges:
 //!
 //! | codes | about |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | `QW4xxx` | the admission controller's access keys and their regular expressions |
 //! | `QW5xxx` | queuewarden's own objects and the plan |
 //! | `QW6xxx` | files and manifests given to the command line |
-//! | `QW7xxx` | access questions: who a user is, the rules of applications, what a tree grants, imports, reviews |
+//! | `QW7xxx` | access: users, rules of applications, grants, imports, reviews |
 
 use std::borrow::Cow;
 use std::fmt;
@@ -38,8 +38,8 @@ impl fmt::Display for Code {
     }
 }
 
-/// How bad it is. An error is what `YuniKorn` refuses at validation or activation, or hangs on, and what queuewarden itself
-/// cannot accept; a warning is what is accepted but does not do what it seems to say.
+/// The weight of a finding. `YuniKorn` refuses an error at validation or activation, or hangs on it, or
+/// queuewarden itself cannot accept it. A warning is accepted, but does not do what it seems to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
     /// Accepted, but not what was meant.
@@ -78,30 +78,30 @@ impl Span {
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Which finding it is.
+    /// The kind of finding.
     pub code: Code,
-    /// Whether it is refused or only ineffective.
+    /// Refused, or only ineffective.
     pub severity: Severity,
-    /// What is wrong: lower case, no full stop, the user's input in backticks.
+    /// The problem: lower case, no full stop, the user's input in backticks.
     pub message: String,
-    /// Where, in the text that was read; `None` when it is about the whole.
+    /// The location in the text that was read; `None` when it is about the whole.
     pub span: Option<Span>,
-    /// What to write instead.
+    /// The text to write instead.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// An error without a place or help yet.
+    /// An error without a location or help yet.
     pub fn error(code: Code, message: impl Into<String>) -> Self {
         Self { code, severity: Severity::Error, message: message.into(), span: None, help: None }
     }
 
-    /// A warning without a place or help yet.
+    /// A warning without a location or help yet.
     pub fn warning(code: Code, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(code, message) }
     }
 
-    /// The same finding with its place.
+    /// The same finding with its location.
     #[must_use]
     pub fn at(mut self, span: Span) -> Self {
         self.span = Some(span);
@@ -115,21 +115,22 @@ impl Diagnostic {
         self
     }
 
-    /// Whether it is an error.
+    /// Returns whether it is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// As many characters of the user's input are shown.
+/// Limits the characters of the user's input that are shown.
 const MOST_SHOWN: usize = 80;
 
-/// Whether [`quoted`] cuts it, so that nobody can write what is shown.
+/// Returns whether [`quoted`] cuts it, so that the shown text is not the whole one.
 pub fn is_cut(text: &str) -> bool {
     text.chars().nth(MOST_SHOWN).is_some()
 }
 
-/// The user's input as messages show it: in backticks, what cannot be seen escaped, and cut where it is longer than a line.
+/// The user's input as messages show it: in backticks, what cannot be seen escaped, and cut where it is
+/// longer than a line.
 pub fn quoted(text: &str) -> String {
     let mut shown = String::from("`");
     text.chars().take(MOST_SHOWN).for_each(|c| show(&mut shown, c));
@@ -142,7 +143,7 @@ pub fn plural(count: usize, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
-/// What stands behind a list of findings that is cut: `and 2 more findings, which are not listed`.
+/// Returns the last line of a list of findings that is cut: `and 2 more findings, which are not listed`.
 pub fn unlisted(count: usize) -> String {
     let are = if count == 1 { "is" } else { "are" };
     format!("and {}, which {are} not listed", plural(count, "more finding"))
@@ -156,7 +157,8 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// Adds a character of the user's input to what is shown: itself, or escaped when it cannot be seen or a terminal would obey it.
+/// Adds a character of the user's input to what is shown: itself, or escaped when it cannot be seen or a
+/// terminal would obey it.
 pub fn show(shown: &mut String, c: char) {
     match c {
         // These would be escaped, and are plain to see.

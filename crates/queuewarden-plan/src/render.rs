@@ -74,7 +74,7 @@ fn edits<'g>(base: &Base, grants: &'g Grants) -> Vec<(&'g Place, Edit)> {
             Some(text) => acl::parse(text).is_ok_and(|acl| acl == decided.acl),
         };
         if !same {
-            let value = Some(decided.acl.explicit());
+            let value = decided.acl.explicit();
             edits.push((at, Edit { path: place.path.steps(), key: right.key().into(), value }));
         }
     }

@@ -63,7 +63,7 @@ fn withdrawals(current: &Config, desired: &Config) -> impl Iterator<Item = Edit>
         let acl = acl_of(queue, right);
         let left =
             after.map_or_else(Acl::nobody, |after| granted(after, &queue.path, &[right]).intersection(&acl));
-        let value = Some(left.explicit());
+        let value = left.explicit();
         (left != acl).then(|| Edit { path: place.path.steps(), key: right.key().into(), value })
     })
 }

@@ -239,17 +239,8 @@ fn edited(text: &str, dice: u64) -> Option<(Edit, String)> {
     let (path, keys) = random.choice(&places)?.clone();
     let keys: Vec<_> = keys.iter().map(String::as_str).chain(["submitacl", "adminacl"]).collect();
     let key = random.choice(keys)?.to_owned();
-    let values = [
-        None,
-        Some("sue dev"),
-        Some("*"),
-        Some(""),
-        Some("it's \"x\""),
-        Some("a\nb"),
-        Some("~"),
-        Some("# é: "),
-    ];
-    let value = random.choice(values)?.map(str::to_owned);
+    let values = ["sue dev", "*", "", "it's \"x\"", "a\nb", "~", "# é: "];
+    let value = random.choice(values)?.to_owned();
     let edit = Edit { path, key, value };
     let result = apply(text, std::slice::from_ref(&edit)).ok()?;
     Some((edit, result))
@@ -274,7 +265,7 @@ fn mappings(node: &Node, path: &mut Vec<Step>, found: &mut Vec<(Vec<Step>, Vec<S
             ));
             for (key, value) in pairs {
                 let Some(key) = key.as_scalar() else { continue };
-                path.push(Step::Key(key.to_owned()));
+                path.push(Step::Key(key.to_owned().into()));
                 mappings(value, path, found);
                 path.pop();
             }
@@ -282,14 +273,13 @@ fn mappings(node: &Node, path: &mut Vec<Step>, found: &mut Vec<(Vec<Step>, Vec<S
     }
 }
 
-/// Returns whether Go reads the value that was set, or nothing if it was removed, and all else as before.
-/// `None` when the path leads nowhere.
+/// Returns whether Go reads the value that was set, and all else as before. `None` when the path leads
+/// nowhere.
 fn is_made(edit: &Edit, before: &YamlAnswer, after: &YamlAnswer) -> Option<bool> {
     let (mut before, mut after) = (tree_of(before), tree_of(after));
     take(follow(&mut before, &edit.path)?, &edit.key);
-    let set = take(follow(&mut after, &edit.path)?, &edit.key);
-    let set = set.as_ref().map(|value| scalar(value).map(str::to_owned));
-    Some(set == edit.value.clone().map(Some) && before == after)
+    let set = take(follow(&mut after, &edit.path)?, &edit.key)?;
+    Some(scalar(&set) == Some(&edit.value) && before == after)
 }
 
 /// Returns the keys and values, in turn, of the mapping at a path.

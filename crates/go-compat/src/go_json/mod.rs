@@ -1,15 +1,12 @@
 //! JSON as Go's `encoding/json` reads and writes it.
 //!
-//! `serde_json` reads. What Go takes otherwise is here: lone surrogates ([`GoString`]), keys without case ([`is_field`]), and its bound
-//! on nesting. `null` is an `Option`; for repeated keys, implement `Visitor::visit_map`.
+//! `serde_json` reads. What Go takes otherwise is here: lone surrogates ([`GoString`]), keys without case
+//! ([`is_field`]), and its bound on nesting. `null` is an `Option`; for repeated keys, implement
+//! `Visitor::visit_map`.
 
-mod write;
-
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, Visitor};
-
-pub use write::push_string;
 
 /// The deepest nesting that Go reads (`scanner.go`, `maxNestingDepth`).
 pub const MAX_DEPTH: usize = 10_000;
@@ -75,7 +72,8 @@ impl Visitor<'_> for BytesVisitor {
         f.write_str("a string")
     }
 
-    /// Takes what `serde_json` makes of a string: UTF-8, but for lone surrogates, which have three bytes and begin with `ED`.
+    /// Takes what `serde_json` makes of a string: UTF-8, but for lone surrogates, which have three bytes and
+    /// begin with `ED`.
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<GoString, E> {
         let mut text = String::with_capacity(bytes.len());
         for chunk in bytes.utf8_chunks() {
@@ -88,7 +86,26 @@ impl Visitor<'_> for BytesVisitor {
     }
 }
 
-/// Returns whether Go takes a key for the struct field of this name (`fold.go`): without case, as Unicode folds it. `field` is ASCII.
+/// Adds a string with its quotes as `json.Marshal` writes it: `<`, `>`, `&`, U+2028 and U+2029 are escaped
+/// for the sake of HTML.
+pub fn push_string(out: &mut String, text: &str) {
+    out.push_str(&string(text, |c| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}')));
+}
+
+/// Returns a string with its quotes, and with escapes for what JSON must escape and what `is_escaped` takes.
+pub(crate) fn string(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    for c in serde_json::Value::from(text).to_string().chars() {
+        match c {
+            c if is_escaped(c) => _ = write!(out, "\\u{:04x}", u32::from(c)),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Returns whether Go takes a key for the struct field of this name (`fold.go`): without case, as Unicode
+/// folds it. `field` is ASCII.
 pub fn is_field(key: &str, field: &str) -> bool {
     // Two letters outside ASCII fold to one inside it.
     let folded = key.chars().map(|c| match c {

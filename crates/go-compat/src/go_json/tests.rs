@@ -99,3 +99,10 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn strings_are_escaped_as_go_escapes_them() {
+    let mut out = String::new();
+    push_string(&mut out, "a<b>&\"c\\\u{2028}\u{2029}é\u{1}\u{8}\u{c}\n\r\t\u{7f}😀/'");
+    assert_eq!(out, "\"a\\u003cb\\u003e\\u0026\\\"c\\\\\\u2028\\u2029é\\u0001\\b\\f\\n\\r\\t\u{7f}😀/'\"");
+}

@@ -16,7 +16,8 @@ use crate::diag::{Code, Diagnostic, Span};
 /// Limits a count and the product of counts that are nested, as Go does.
 const MAX_COUNT: usize = 1000;
 
-/// The last of the Latin letters, whose cases are the same in every version of Unicode. Go has another version than the `regex` crate.
+/// The last of the Latin letters, whose cases are the same in every version of Unicode. Go has another
+/// version than the `regex` crate.
 const LAST_STABLE: char = '\u{17F}';
 
 /// Returns the pattern with its ASCII classes spelled out.
@@ -73,26 +74,18 @@ impl Walk<'_> {
     }
 
     fn literal(&mut self, literal: &Literal) -> Result<(), Diagnostic> {
-        match literal.kind {
-            LiteralKind::Verbatim
-            | LiteralKind::Meta
-            | LiteralKind::Superfluous
-            | LiteralKind::Special(_)
-            | LiteralKind::HexFixed(HexLiteralKind::X)
-            | LiteralKind::HexBrace(HexLiteralKind::X) => {
-                if literal.c == BRACE && literal.kind == LiteralKind::Verbatim {
-                    self.replace(&literal.span, r"\{");
-                }
-                if literal.c > LAST_STABLE {
-                    self.unstable = Some(place(&literal.span));
-                }
-                Ok(())
+        match &literal.kind {
+            LiteralKind::Octal => return Err(self.refusal(READ_DIFFERENTLY, &literal.span)),
+            LiteralKind::HexFixed(kind) | LiteralKind::HexBrace(kind) if *kind != HexLiteralKind::X => {
+                return Err(self.refusal(INVALID_ESCAPE, &literal.span));
             }
-            LiteralKind::HexFixed(_) | LiteralKind::HexBrace(_) => {
-                Err(self.refusal(INVALID_ESCAPE, &literal.span))
-            }
-            LiteralKind::Octal => Err(self.refusal(READ_DIFFERENTLY, &literal.span)),
+            LiteralKind::Verbatim if literal.c == BRACE => self.replace(&literal.span, r"\{"),
+            _ => {}
         }
+        if literal.c > LAST_STABLE {
+            self.unstable = Some(place(&literal.span));
+        }
+        Ok(())
     }
 
     fn assertion(&mut self, kind: &AssertionKind, span: &AstSpan) -> Result<(), Diagnostic> {
@@ -103,12 +96,7 @@ impl Walk<'_> {
             | AssertionKind::EndText => {}
             AssertionKind::WordBoundary => self.replace(span, r"(?-u:\b)"),
             AssertionKind::NotWordBoundary => self.replace(span, r"(?-u:\B)"),
-            AssertionKind::WordBoundaryStart
-            | AssertionKind::WordBoundaryEnd
-            | AssertionKind::WordBoundaryStartAngle
-            | AssertionKind::WordBoundaryEndAngle
-            | AssertionKind::WordBoundaryStartHalf
-            | AssertionKind::WordBoundaryEndHalf => return Err(self.refusal(READ_DIFFERENTLY, span)),
+            _ => return Err(self.refusal(READ_DIFFERENTLY, span)),
         }
         Ok(())
     }
@@ -145,11 +133,11 @@ impl Walk<'_> {
             let both = Span::new(inner.op.span.start.offset, span.end.offset);
             return Err(refusal(NESTED_REPETITION, self.pattern, both));
         }
-        let RepetitionKind::Range(range) = &repetition.op.kind else { return Ok(inner) };
-        let times = match *range {
-            RepetitionRange::Exactly(times) => times,
-            RepetitionRange::AtLeast(min) => min.max(1),
-            RepetitionRange::Bounded(_, max) => max,
+        let times = match repetition.op.kind {
+            RepetitionKind::Range(RepetitionRange::Exactly(times)) => times,
+            RepetitionKind::Range(RepetitionRange::AtLeast(min)) => min.max(1),
+            RepetitionKind::Range(RepetitionRange::Bounded(_, max)) => max,
+            _ => 1,
         };
         let times = usize::try_from(times).unwrap_or(usize::MAX);
         let product = times.saturating_mul(inner);
@@ -165,13 +153,11 @@ impl Walk<'_> {
             return Err(refusal(TOO_DEEP, self.pattern, opening));
         }
         match &group.kind {
-            GroupKind::CaptureIndex(_) => {}
-            GroupKind::CaptureName { name, .. } => {
-                if !name.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-                    return Err(self.refusal(INVALID_NAME, &name.span));
-                }
-            }
             GroupKind::NonCapturing(flags) => self.flags(flags)?,
+            GroupKind::CaptureName { name, .. } if !name.name.bytes().all(is_of_name) => {
+                return Err(self.refusal(INVALID_NAME, &name.span));
+            }
+            GroupKind::CaptureIndex(_) | GroupKind::CaptureName { .. } => {}
         }
         self.depth += 1;
         let counted = self.part(&group.ast);
@@ -220,4 +206,8 @@ fn ascii(kind: &ClassPerlKind, negated: bool) -> &'static str {
         (ClassPerlKind::Word, false) => "[0-9A-Za-z_]",
         (ClassPerlKind::Word, true) => "[^0-9A-Za-z_]",
     }
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
 }

@@ -34,7 +34,8 @@ const UNEXPECTED_PAREN: Code = Code::new(4011, "go-unexpected-paren");
 const TOO_LONG: Code = Code::new(4051, "regex-too-long");
 /// Groups are nested deeper than is judged here ([`MAX_DEPTH`]).
 pub(super) const TOO_DEEP: Code = Code::new(4052, "regex-too-deep");
-/// The bytes of a pattern, multiplied with its counts, are more than are judged here ([`MAX_SIZE`]), or its memory is.
+/// The bytes of a pattern, multiplied with its counts, are more than are judged here ([`MAX_SIZE`]), or its
+/// memory is.
 pub(super) const TOO_LARGE: Code = Code::new(4053, "regex-too-large");
 /// A Unicode class: Go has the tables of another version of Unicode.
 pub(super) const UNPROVEN_CLASS: Code = Code::new(4054, "regex-unproven-unicode-class");
@@ -170,7 +171,8 @@ pub(super) fn place(span: &ast::Span) -> Span {
     Span::new(span.start.offset, span.end.offset)
 }
 
-/// Refuses what the parser refuses. Its error is Go's where Go has read all before it alike and has no meaning for it.
+/// Refuses what the parser refuses. Its error is Go's where Go has read all before it alike and has no
+/// meaning for it.
 pub(super) fn of_parser(pattern: &str, error: &ast::Error) -> Diagnostic {
     let span = place(error.span());
     let part = pattern.get(span.start..span.end).unwrap_or_default();

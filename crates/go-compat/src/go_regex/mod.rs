@@ -1,10 +1,12 @@
 //! Regular expressions as Go's `regexp` decides them.
 //!
-//! `YuniKorn` compiles its patterns with Go; this module matches them with the `regex` crate. A pattern passes when each part of it
-//! means the same to both, or has a form that does: `\d`, `\s`, `\w` and `\b` are ASCII in Go. Of the others, a pattern is refused
-//! as Go does ([`Verdict::RefusedByGo`]) where that is certain, and else as not known here ([`Verdict::Unjudged`]).
+//! `YuniKorn` compiles its patterns with Go; this module matches them with the `regex` crate. A pattern
+//! passes when each part of it means the same to both, or has a form that does: `\d`, `\s`, `\w` and `\b` are
+//! ASCII in Go. Of the others, a pattern is refused as Go does ([`Verdict::RefusedByGo`]) where that is
+//! certain, and else as not known here ([`Verdict::Unjudged`]).
 //!
-//! * `prepare`: brackets and braces, before the pattern is parsed; both read the rest of a pattern by the same grammar.
+//! * `prepare`: brackets and braces, before the pattern is parsed; both read the rest of a pattern by the
+//!   same grammar.
 //! * `allowed`: the parts of the parsed pattern that pass.
 //! * `error`: the diagnostics.
 
@@ -19,8 +21,9 @@ use regex_syntax::hir::{Hir, HirKind, Look};
 use super::diag::{Diagnostic, Span};
 pub use error::{CODES, Verdict};
 
-/// Limits the bytes of a pattern. With [`MAX_DEPTH`] and [`MAX_SIZE`] it keeps patterns far below the limits of Go, which depend on how
-/// Go simplifies: 1,000 levels of its tree, and 3.3 million instructions, of which a byte makes two at most.
+/// Limits the bytes of a pattern. With [`MAX_DEPTH`] and [`MAX_SIZE`] it keeps patterns far below the limits
+/// of Go, which depend on how Go simplifies: 1,000 levels of its tree, and 3.3 million instructions, of which
+/// a byte makes two at most.
 pub const MAX_BYTES: usize = 3000;
 /// Limits how deep groups are nested.
 pub const MAX_DEPTH: usize = 25;
@@ -44,7 +47,8 @@ pub struct Anchors {
     pub start: bool,
     /// Every match ends at the end of the text.
     pub end: bool,
-    /// An alternation like `^a|b$`, whose `^` belongs to the first alternative alone and whose `$` to the last alone.
+    /// An alternation like `^a|b$`, whose `^` belongs to the first alternative alone and whose `$` to the
+    /// last alone.
     pub split: bool,
 }
 
@@ -72,7 +76,8 @@ impl GoRegex {
 
     /// Searches anywhere in `text`, as `regexp.MatchString`.
     pub fn is_match(&self, text: &str) -> bool {
-        // `Regex::is_match` misses `ſ|\B` in `xſb`: it ends at an empty match of `\B` between two bytes of a character.
+        // `Regex::is_match` misses `ſ|\B` in `xſb`: it ends at an empty match of `\B` between two bytes of a
+        // character.
         self.inner.find(text).is_some()
     }
 

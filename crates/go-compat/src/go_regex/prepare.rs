@@ -1,7 +1,7 @@
 //! Brackets and braces, which the parser reads otherwise than Go.
 //!
-//! Inside brackets the parser knows nested ones and the operators `&&`, `--` and `~~`; to Go these are characters. A `{` that begins
-//! no count is an error to the parser and a character to Go.
+//! Inside brackets the parser knows nested ones and the operators `&&`, `--` and `~~`; to Go these are
+//! characters. A `{` that begins no count is an error to the parser and a character to Go.
 
 use regex_syntax::ast::ClassAsciiKind;
 
@@ -11,7 +11,8 @@ use crate::diag::{Diagnostic, Span};
 /// A character for the parser in place of a `{` that Go reads as one. It has the same length, so spans stay.
 pub(super) const BRACE: char = '\u{1}';
 
-/// Returns the pattern for the parser. Refuses `\Q`, and inside brackets all that the parser and Go may read differently.
+/// Returns the pattern for the parser. Refuses `\Q`, and inside brackets all that the parser and Go may read
+/// differently.
 pub(super) fn prepare(pattern: &str) -> Result<String, Diagnostic> {
     let mut prepared = String::with_capacity(pattern.len());
     let mut inside = false;

@@ -1,21 +1,23 @@
 //! YAML as yunikorn-core reads it (`go.yaml.in/yaml/v3`), and edits that leave every other byte alone.
 //!
-//! Three jobs: [`parse`] turns text into [`Node`]s, [`decode`] gives them the values that Go gives its structs, [`edit`] changes
-//! single scalars in the text and proves that nothing else changed.
+//! Three jobs: [`parse`] turns text into [`Node`]s, [`decode`] gives them the values that Go gives its
+//! structs, [`edit`] changes single scalars in the text and proves that nothing else changed.
 //!
-//! A text is read as Go reads it, or it is refused: with [`SYNTAX`] or [`DECODE`] where Go refuses it, too, with [`UNSURE`] where
-//! YAML libraries differ. [`UNSURE`] is given for:
+//! A text is read as Go reads it, or it is refused: with [`SYNTAX`] or [`DECODE`] where Go refuses it, too,
+//! with [`UNSURE`] where YAML libraries differ. [`UNSURE`] is given for:
 //!
-//! * tags (`!!str`), directives (`%YAML`), keys written as `? key`, an empty key (`: value`), a null key (`~: value`);
+//! * tags (`!!str`), directives (`%YAML`), keys written as `? key`, an empty key (`: value`), a null key
+//!   (`~: value`);
 //! * keys of more than 1,024 bytes, and keys that are a list, a mapping, an alias or have an anchor;
 //! * control characters, U+FEFF but at the start, U+0085, U+2028, U+2029, and a CR without LF;
 //! * tabs in front of content, in an empty line and behind `-`;
 //! * a comment without a space in front of it;
 //! * `\'` in double quotes, and an escaped line break in front of an empty line;
 //! * empty lines at the start of a `|` or `>` block that have more spaces than its first line;
-//! * in brackets: `?`, `-` alone, a colon right in front of a comma or bracket, and in brackets and quotes a line that begins with `---`;
-//! * an anchor or alias with other characters than ASCII letters, digits, `_` and `-`, an anchor with nothing behind it in brackets,
-//!   an alias within its own anchor;
+//! * in brackets: `?`, `-` alone, a colon right in front of a comma or bracket, and in brackets and quotes a
+//!   line that begins with `---`;
+//! * an anchor or alias with other characters than ASCII letters, digits, `_` and `-`, an anchor with nothing
+//!   behind it in brackets, an alias within its own anchor;
 //! * text behind the end of the first document on the same line, and what is no YAML behind it;
 //! * numbers that Go converts differently on different machines.
 

@@ -40,11 +40,11 @@ pub type Kind = KindIn<'static>;
 
 /// The name of an anchor on a node. It is kept apart because few nodes have one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mark<'t> {
+pub enum Mark {
     /// `&name` stands on the node.
-    Anchor(Cow<'t, str>),
+    Anchor(String),
     /// The node is a copy, made for `*name`.
-    Alias(Cow<'t, str>),
+    Alias(String),
 }
 
 /// A node with its span. It borrows from the text what reads as it is written.
@@ -53,7 +53,7 @@ pub struct NodeIn<'t> {
     /// Its content.
     pub kind: KindIn<'t>,
     /// Its anchor, or the alias that it was copied for.
-    pub mark: Option<Box<Mark<'t>>>,
+    pub mark: Option<Box<Mark>>,
     /// True if an anchor stands on it or it was copied for an alias: it must not be edited in one place.
     pub shared: bool,
     /// Its span with anchor and quotes. A copy and everything in it has the span of the alias.
@@ -98,6 +98,14 @@ impl<'t> NodeIn<'t> {
         }
     }
 
+    /// The way the scalar was written, or `None` if it is something else.
+    pub fn style(&self) -> Option<Style> {
+        match self.kind {
+            KindIn::Scalar { style, .. } => Some(style),
+            _ => None,
+        }
+    }
+
     /// Returns whether it is null: a plain scalar that is empty, `~` or `null`.
     pub fn is_null(&self) -> bool {
         let KindIn::Scalar { value, style: Style::Plain } = &self.kind else { return false };
@@ -127,22 +135,15 @@ impl<'t> NodeIn<'t> {
 
     /// The same with copies of what it borrows.
     pub fn into_owned(self) -> Node {
-        let owned = |text: Cow<'t, str>| Cow::Owned(text.into_owned());
         let kind = match self.kind {
-            KindIn::Scalar { value, style } => KindIn::Scalar { value: owned(value), style },
+            KindIn::Scalar { value, style } => KindIn::Scalar { value: value.into_owned().into(), style },
             KindIn::Sequence(items) => KindIn::Sequence(items.into_iter().map(Self::into_owned).collect()),
             KindIn::Mapping(pairs) => {
                 let owned = |(key, value): (Self, Self)| (key.into_owned(), value.into_owned());
                 KindIn::Mapping(pairs.into_iter().map(owned).collect())
             }
         };
-        let mark = self.mark.map(|mark| {
-            Box::new(match *mark {
-                Mark::Anchor(name) => Mark::Anchor(owned(name)),
-                Mark::Alias(name) => Mark::Alias(owned(name)),
-            })
-        });
-        Node { kind, mark, shared: self.shared, span: self.span }
+        Node { kind, mark: self.mark, shared: self.shared, span: self.span }
     }
 }
 

@@ -12,7 +12,8 @@ pub fn parse(text: &str) -> Result<Option<Node>, Diagnostic> {
     parse_in(text).map(|root| root.map(NodeIn::into_owned))
 }
 
-/// Reads the first document, with nodes that borrow from the text. What stands behind its `---` or `...` is not read.
+/// Reads the first document, with nodes that borrow from the text. What stands behind its `---` or `...` is
+/// not read.
 ///
 /// # Errors
 /// [`super::SYNTAX`], [`super::UNSURE`] or [`TOO_LARGE`], with the span of what is wrong.

@@ -3,24 +3,15 @@
 /// A number as Go holds it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Number {
-    Signed(i64),
-    /// More than an `i64` holds.
-    Unsigned(u64),
+    Integer(i128),
     Float(f64),
 }
 
-/// The truth that a plain scalar is.
-pub(super) fn boolean(text: &str) -> Option<bool> {
+/// The truth that text is where a boolean is wanted: some words only without quotes.
+pub(super) fn boolean(text: &str, plain: bool) -> Option<bool> {
     match text {
-        "true" | "True" | "TRUE" => Some(true),
-        "false" | "False" | "FALSE" => Some(false),
-        _ => None,
-    }
-}
-
-/// The truth that text is where a boolean is wanted, in quotes or not.
-pub(super) fn boolean_word(text: &str) -> Option<bool> {
-    match text {
+        "true" | "True" | "TRUE" if plain => Some(true),
+        "false" | "False" | "FALSE" if plain => Some(false),
         "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
         "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some(false),
         _ => None,
@@ -45,7 +36,8 @@ pub(super) fn number(text: &str) -> Option<Number> {
     }
 }
 
-/// An integer with an optional sign and one of the prefixes `0x`, `0o`, `0b` and `0`, the latter two of which are octal and binary.
+/// An integer with an optional sign and one of the prefixes `0x`, `0o`, `0b` and `0`, the latter two of which
+/// are octal and binary.
 fn integer(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix(['+', '-']);
     let digits = unsigned.unwrap_or(text);
@@ -60,12 +52,9 @@ fn integer(text: &str) -> Option<Number> {
     }
     let size = i128::from_str_radix(digits, radix).ok()?;
     let value = if text.starts_with('-') { -size } else { size };
-    match i64::try_from(value) {
-        Ok(value) => Some(Number::Signed(value)),
-        // A sign makes it no unsigned number.
-        Err(_) if unsigned.is_none() => u64::try_from(value).ok().map(Number::Unsigned),
-        Err(_) => None,
-    }
+    // A sign makes it no unsigned number.
+    let fits = i64::try_from(value).is_ok() || (unsigned.is_none() && u64::try_from(value).is_ok());
+    fits.then_some(Number::Integer(value))
 }
 
 /// A decimal number with an optional fraction and exponent. One that is too large for a float is none.
@@ -82,14 +71,14 @@ mod tests {
     #[test]
     fn numbers_are_go_s() {
         for (text, expected) in [
-            ("0", Some(Number::Signed(0))),
-            ("-0", Some(Number::Signed(0))),
-            ("+7", Some(Number::Signed(7))),
-            ("017", Some(Number::Signed(15))),
-            ("0o17", Some(Number::Signed(15))),
-            ("0x1_F", Some(Number::Signed(31))),
-            ("-0b11", Some(Number::Signed(-3))),
-            ("9223372036854775808", Some(Number::Unsigned(1 << 63))),
+            ("0", Some(Number::Integer(0))),
+            ("-0", Some(Number::Integer(0))),
+            ("+7", Some(Number::Integer(7))),
+            ("017", Some(Number::Integer(15))),
+            ("0o17", Some(Number::Integer(15))),
+            ("0x1_F", Some(Number::Integer(31))),
+            ("-0b11", Some(Number::Integer(-3))),
+            ("9223372036854775808", Some(Number::Integer(1 << 63))),
             ("+9223372036854775808", Some(Number::Float(9_223_372_036_854_775_808.0))),
             ("08", Some(Number::Float(8.0))),
             ("1.", Some(Number::Float(1.0))),

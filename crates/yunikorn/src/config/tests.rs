@@ -150,7 +150,7 @@ fn the_place_of_a_queue_is_where_its_acl_can_be_edited() {
                 let edit = Edit {
                     path: place.path.steps(),
                     key: "submitacl".to_owned(),
-                    value: Some("sue devs".to_owned()),
+                    value: "sue devs".to_owned(),
                 };
                 let changed = match edit::apply(&text, &[edit]) {
                     Ok(changed) => changed,

@@ -1,15 +1,13 @@
 //! Structs, lists and maps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Decode, Decoder, Here, List, Map, Place, Record};
+use crate::yaml::edit::Step;
 use crate::yaml::{KindIn, NodeIn};
 
 /// A key with its value.
 type Pair<'t> = (NodeIn<'t>, NodeIn<'t>);
-
-/// As many keys are compared with each other; more are sorted.
-const FEW: usize = 16;
 
 impl<T: Record> Decode for T {
     fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder) {
@@ -53,8 +51,8 @@ fn fill<T: Record>(
             continue;
         }
         let Some(name) = key_of(key, decoder) else { continue };
-        let mut fields = T::FIELDS.iter().zip(0_u32..);
-        let Some((name, index)) = fields.find(|(field, _)| **field == name) else {
+        let mut fields = T::FIELDS.iter().copied().zip(0_u32..);
+        let Some((field, index)) = fields.find(|(field, _)| *field == name) else {
             decoder.unknown(key, T::NAME, T::FIELDS);
             continue;
         };
@@ -65,8 +63,8 @@ fn fill<T: Record>(
         own |= bit;
         if *taken & bit == 0 {
             *taken |= bit;
-            if let Some(field) = record.field(name) {
-                field.decode(value, &here.field(name, value), decoder);
+            if let Some(found) = record.field(field) {
+                found.decode(value, &here.child(Step::Key(field.into()), value), decoder);
             }
         }
     }
@@ -118,7 +116,7 @@ impl<T: Decode + Default> Decode for List<T> {
                 let mut values = Vec::with_capacity(items.len());
                 for (index, item) in items.iter().enumerate() {
                     let mut value = T::default();
-                    value.decode(item, &here.item(index, item), decoder);
+                    value.decode(item, &here.child(Step::Index(index), item), decoder);
                     if value.is_nilable() || !item.is_null() {
                         values.push(value);
                     }
@@ -155,11 +153,11 @@ fn insert<T: Decode + Default>(
     here: &Here<'_>,
     decoder: &mut Decoder,
 ) {
-    if let Some(key) = repeated_key(pairs) {
-        decoder.repeated(key);
-    }
-    let mut source = None;
+    let (mut own, mut source) = (BTreeSet::new(), None);
     for (key, value) in pairs {
+        if !own.insert(key.as_scalar()) {
+            decoder.repeated(key);
+        }
         if key.is_merge() {
             source = Some(value);
             continue;
@@ -167,26 +165,11 @@ fn insert<T: Decode + Default>(
         let Some(name) = key_of(key, decoder) else { continue };
         if !map.contains_key(name) {
             let mut entry = T::default();
-            entry.decode(value, &here.key(name, value), decoder);
+            entry.decode(value, &here.child(Step::Key(name.to_owned().into()), value), decoder);
             map.insert(name.to_owned(), entry);
         }
     }
     if let Some(source) = source {
         merge(source, here, decoder, &mut |pairs, here, decoder| insert(map, pairs, here, decoder));
     }
-}
-
-/// The first key that stands in the mapping for the second time. Quotes do not make a difference.
-fn repeated_key<'n, 't>(pairs: &'n [Pair<'t>]) -> Option<&'n NodeIn<'t>> {
-    let text = |(key, _): &'n Pair<'t>| key.as_scalar().unwrap_or_default();
-    if pairs.len() <= FEW {
-        let repeated = |(index, pair)| pairs.iter().take(index).any(|above| text(above) == text(pair));
-        return pairs.iter().enumerate().find(|found| repeated(*found)).map(|(_, (key, _))| key);
-    }
-    let mut sorted: Vec<_> = pairs.iter().collect();
-    sorted.sort_by_key(|pair| text(pair));
-    sorted.windows(2).find_map(|two| match two {
-        [first, second] if text(first) == text(second) => Some(&second.0),
-        _ => None,
-    })
 }

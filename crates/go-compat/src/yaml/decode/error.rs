@@ -63,14 +63,9 @@ impl Decoder {
     }
 }
 
-/// Returns whether a name was probably meant to be this field: at most one character is too much, missing or another one.
+/// Returns whether a name was probably meant to be this field: at most one character is too much, missing or
+/// another one.
 fn is_near(name: &str, field: &str) -> bool {
-    let name: Vec<char> =
-        name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).take(64).collect();
-    let field: Vec<char> = field.chars().collect();
-    let same = name.iter().zip(&field).take_while(|(a, b)| a == b).count();
-    let rests = |skip_name: usize, skip_field: usize| {
-        name.get(same + skip_name..).is_some_and(|rest| Some(rest) == field.get(same + skip_field..))
-    };
-    rests(0, 0) || rests(1, 1) || rests(1, 0) || rests(0, 1)
+    let letters = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase());
+    strsim::levenshtein(&letters.take(64).collect::<String>(), field) <= 1
 }

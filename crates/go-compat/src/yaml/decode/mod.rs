@@ -1,4 +1,5 @@
-//! Nodes to values, as strictly as yunikorn-core decodes them into its structs: an unknown field and a repeated key are errors.
+//! Nodes to values, as strictly as yunikorn-core decodes them into its structs: an unknown field and a
+//! repeated key are errors.
 //!
 //! * Null leaves every value as it is without one, and in a list it is left out.
 //! * Text takes every scalar as it is written; booleans and numbers take no text in quotes.
@@ -37,7 +38,8 @@ pub struct Spanned {
     pub span: Option<Span>,
     /// The way it was written; `None` when no text gave it.
     pub style: Option<Style>,
-    /// True if it, or something it stands in, is anchored, aliased or merged: it cannot be changed in this place alone.
+    /// True if it, or something it stands in, is anchored, aliased or merged: it cannot be changed in this
+    /// place alone.
     pub shared: bool,
 }
 
@@ -67,11 +69,13 @@ pub struct Place {
     pub path: Path,
     /// Its span in the text.
     pub span: Span,
-    /// True if it, or something it stands in, is anchored, aliased or merged: it cannot be changed in this place alone.
+    /// True if it, or something it stands in, is anchored, aliased or merged: it cannot be changed in this
+    /// place alone.
     pub shared: bool,
 }
 
-/// Decodes a document. `None` is no document at all, which gives the zero value, as yunikorn-core's `config.go:181` takes it.
+/// Decodes a document. `None` is no document at all, which gives the zero value, as yunikorn-core's
+/// `config.go:181` takes it.
 ///
 /// # Errors
 /// All that is wrong, in the order of the text, or the first hundred.

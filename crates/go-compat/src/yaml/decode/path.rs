@@ -1,6 +1,5 @@
-//! Places in a document.
+//! Paths in a document.
 
-use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -9,13 +8,7 @@ use crate::yaml::edit::Step;
 
 /// The way from the document's root to a node. Nodes with a common parent share its path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Path(Option<Arc<(Path, Last)>>);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Last {
-    Key(Cow<'static, str>),
-    Index(usize),
-}
+pub struct Path(Option<Arc<(Path, Step)>>);
 
 impl Path {
     /// Returns whether it leads nowhere.
@@ -28,10 +21,7 @@ impl Path {
         let mut steps = Vec::new();
         let mut path = self;
         while let Some((parent, last)) = path.0.as_deref() {
-            steps.push(match last {
-                Last::Key(key) => Step::Key(key.clone().into_owned()),
-                Last::Index(index) => Step::Index(*index),
-            });
+            steps.push(last.clone());
             path = parent;
         }
         steps.reverse();
@@ -39,10 +29,10 @@ impl Path {
     }
 }
 
-/// The place of the node that is decoded. Its path is only made when somebody wants it.
-#[derive(Debug)]
+/// The location of the node that is decoded. Its path is only made when it is needed.
+#[derive(Debug, Clone)]
 pub struct Here<'p> {
-    from: Option<(&'p Here<'p>, Cow<'p, Last>)>,
+    from: Option<(&'p Here<'p>, Step)>,
     path: OnceCell<Path>,
     pub(super) shared: bool,
 }
@@ -52,37 +42,21 @@ impl<'p> Here<'p> {
         Self { from: None, path: OnceCell::new(), shared: node.shared }
     }
 
-    fn child(&'p self, last: Last, node: &NodeIn<'_>) -> Self {
-        let shared = self.shared || node.shared;
-        Self { from: Some((self, Cow::Owned(last))), path: OnceCell::new(), shared }
+    /// The location of a child.
+    pub(super) fn child(&'p self, step: Step, node: &NodeIn<'_>) -> Self {
+        Self { from: Some((self, step)), path: OnceCell::new(), shared: self.shared || node.shared }
     }
 
-    /// The place of the value of a field.
-    pub(super) fn field(&'p self, name: &'static str, node: &NodeIn<'_>) -> Self {
-        self.child(Last::Key(Cow::Borrowed(name)), node)
-    }
-
-    /// The place of the value of a map's key.
-    pub(super) fn key(&'p self, name: &str, node: &NodeIn<'_>) -> Self {
-        self.child(Last::Key(Cow::Owned(name.to_owned())), node)
-    }
-
-    /// The place of an item.
-    pub(super) fn item(&'p self, index: usize, node: &NodeIn<'_>) -> Self {
-        self.child(Last::Index(index), node)
-    }
-
-    /// The same place, where what is found comes through `<<`.
-    pub(super) fn merged(&self) -> Here<'_> {
-        let from = self.from.as_ref().map(|(parent, last)| (*parent, last.clone()));
-        Here { from, path: self.path.clone(), shared: true }
+    /// The same location, where what is found comes through `<<`.
+    pub(super) fn merged(&self) -> Self {
+        Self { shared: true, ..self.clone() }
     }
 
     /// Its path.
     pub(super) fn path(&self) -> &Path {
         self.path.get_or_init(|| match &self.from {
             None => Path::default(),
-            Some((parent, last)) => Path(Some(Arc::new((parent.path().clone(), last.clone().into_owned())))),
+            Some((parent, step)) => Path(Some(Arc::new((parent.path().clone(), step.clone())))),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Text, booleans and numbers.
 
 use super::{Decode, Decoder, Here, Spanned};
-use crate::yaml::resolve::{Number, boolean, boolean_word, number};
+use crate::yaml::resolve::{Number, boolean, number};
 use crate::yaml::{KindIn, NodeIn, Style};
 
 /// The floats from here on are not converted to the same integer by every processor.
@@ -32,8 +32,7 @@ impl Decode for bool {
     fn decode(&mut self, node: &NodeIn<'_>, _here: &Here<'_>, decoder: &mut Decoder) {
         let found = match &node.kind {
             _ if node.is_null() => return,
-            KindIn::Scalar { value, style: Style::Plain } => boolean(value).or_else(|| boolean_word(value)),
-            KindIn::Scalar { value, .. } => boolean_word(value),
+            KindIn::Scalar { value, style } => boolean(value, *style == Style::Plain),
             _ => None,
         };
         match found {
@@ -69,17 +68,15 @@ impl Decode for u64 {
             return;
         }
         let found = match number_of(node) {
-            Some(Number::Signed(found)) => Self::try_from(found).ok(),
-            Some(Number::Unsigned(found)) => Some(found),
-            Some(Number::Float(found)) if found < 0.0 || (found >= TOO_LARGE && found.is_finite()) => {
-                return decoder.unsure(
-                    node.span,
-                    "this number",
-                    "write a whole number from 0 to 18446744073709551615",
-                );
-            }
+            Some(Number::Integer(found)) => Self::try_from(found).ok(),
             // The fraction goes.
-            Some(Number::Float(found)) => found.trunc().to_string().parse().ok(),
+            Some(Number::Float(found)) if (0.0..TOO_LARGE).contains(&found) => {
+                found.trunc().to_string().parse().ok()
+            }
+            Some(Number::Float(_)) => {
+                let help = "write a whole number from 0 to 18446744073709551615";
+                return decoder.unsure(node.span, "this number", help);
+            }
             None => None,
         };
         match found {
@@ -94,8 +91,7 @@ impl Decode for f64 {
     fn decode(&mut self, node: &NodeIn<'_>, _here: &Here<'_>, decoder: &mut Decoder) {
         match number_of(node) {
             _ if node.is_null() => {}
-            Some(Number::Signed(found)) => *self = found as Self,
-            Some(Number::Unsigned(found)) => *self = found as Self,
+            Some(Number::Integer(found)) => *self = found as Self,
             Some(Number::Float(found)) => *self = found,
             None => decoder.mismatch(node, "a number", "write a number, without quotes"),
         }

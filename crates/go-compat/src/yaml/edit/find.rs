@@ -1,88 +1,104 @@
-//! From a path to the mapping it leads to, as long as nothing on the way is shared with another place of the text.
+//! From a path to the mapping it leads to, as long as nothing on the way is shared with another part of the
+//! text.
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 
-use super::place::{content, is};
-use super::{Pair, Step, refuse};
+use super::place::content;
+use super::{Pair, Step, refuse, shown};
 use crate::diag::Diagnostic;
-use crate::yaml::{KindIn, NodeIn};
+use crate::yaml::{KindIn, NodeIn, Style};
 
 /// A mapping that may be edited.
-pub(super) struct Found<'t> {
-    pub(super) pairs: &'t [Pair<'t>],
-    /// The place of its opening brace, if it is written in braces.
+pub(super) struct Mapping<'n> {
+    pub(super) pairs: &'n [Pair<'n>],
+    /// The position of its opening brace, if it is written in braces.
     pub(super) open: Option<usize>,
 }
 
-/// Follows paths in one tree.
-pub(super) struct Finder<'t> {
-    text: &'t str,
-    root: &'t NodeIn<'t>,
-    /// The names of all anchors that an alias refers to; gathered when the first anchor is met on a path.
-    referred: Option<HashSet<&'t str>>,
+impl Mapping<'_> {
+    /// Returns the number of pairs in front of those that are added: the first run of scalars. A block scalar
+    /// ends the run, because what follows it can change what it holds.
+    pub(super) fn first_scalars(&self) -> usize {
+        let is_inline = |(_, value): &&Pair<'_>| match value.kind {
+            _ if value.alias().is_some() => true,
+            KindIn::Scalar { style, .. } => !matches!(style, Style::Literal | Style::Folded),
+            KindIn::Sequence(_) | KindIn::Mapping(_) => false,
+        };
+        self.pairs.iter().take_while(is_inline).count()
+    }
+
+    /// Returns the quotes of what is added: a JSON text stays one.
+    pub(super) fn quotes(&self, text: &str) -> Style {
+        let is_json = self.open.is_some()
+            && text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '['])
+            && self.pairs.iter().all(|(key, _)| key.style() == Some(Style::DoubleQuoted));
+        if is_json { Style::DoubleQuoted } else { Style::SingleQuoted }
+    }
 }
 
-impl<'t> Finder<'t> {
-    pub(super) fn new(text: &'t str, root: &'t NodeIn<'t>) -> Self {
+/// Follows paths in one tree.
+pub(super) struct Finder<'n> {
+    text: &'n str,
+    root: &'n NodeIn<'n>,
+    /// The names of all anchors that an alias refers to; gathered when the first anchor is met on a path.
+    referred: Option<HashSet<&'n str>>,
+}
+
+impl<'n> Finder<'n> {
+    pub(super) fn new(text: &'n str, root: &'n NodeIn<'n>) -> Self {
         Self { text, root, referred: None }
     }
 
-    /// The mapping at the end of `path`.
-    pub(super) fn find(&mut self, path: &[Step]) -> Result<Found<'t>, Diagnostic> {
+    /// Returns the mapping at the end of `path`.
+    pub(super) fn find(&mut self, path: &[Step]) -> Result<Mapping<'n>, Diagnostic> {
         let mut node = self.root;
-        let mut in_flow = false;
-        for (index, step) in path.iter().enumerate() {
-            let here = || shown(path.get(..index).unwrap_or_default());
-            self.refuse_shared(node, here)?;
-            in_flow |= self.bracket(node).is_some();
-            node = child(node, step, here)?;
+        let mut in_brackets = false;
+        for step in path {
+            self.check_alone(node, path)?;
+            in_brackets |= self.bracket(node).is_some();
+            node = child(node, step).ok_or_else(|| missing(node, path))?;
         }
-        let here = || shown(path);
-        self.refuse_shared(node, here)?;
-        let KindIn::Mapping(pairs) = &node.kind else {
-            return Err(refuse(format!("{} is not a mapping", here())).at(node.span));
-        };
+        self.check_alone(node, path)?;
         let open = self.bracket(node);
-        if in_flow && open.is_none() {
-            let message = format!("{} is a single pair without braces in a list", here());
-            return Err(refuse(message).at(node.span).help("write it as `[{key: value}]`"));
+        match node.as_mapping() {
+            // A single pair in a list needs no braces.
+            Some(pairs) if open.is_some() || !in_brackets => Ok(Mapping { pairs, open }),
+            _ => Err(missing(node, path)),
         }
-        Ok(Found { pairs, open })
     }
 
-    /// The place of the bracket that opens the list or mapping, if it is not written in lines.
+    /// Returns the position of the bracket that opens the list or mapping, if it is not written in lines.
     fn bracket(&self, node: &NodeIn<'_>) -> Option<usize> {
+        let bracket = if node.as_sequence().is_some() { '[' } else { '{' };
         let start = content(self.text, node.span);
-        let (bracket, first) = match &node.kind {
-            KindIn::Scalar { .. } => return None,
-            KindIn::Sequence(items) => (b'[', items.first()),
-            KindIn::Mapping(pairs) => (b'{', pairs.first().map(|(key, _)| key)),
-        };
-        // In a block, the first key may itself be a `{mapping}`.
-        let opens = is(self.text, start, bracket) && first.is_none_or(|first| first.span.start > start);
-        opens.then_some(start)
+        self.text.get(start..)?.starts_with(bracket).then_some(start)
     }
 
-    /// An alias shows another place's text, and an anchored text is shown in other places.
-    fn refuse_shared(&mut self, node: &NodeIn<'_>, here: impl Fn() -> String) -> Result<(), Diagnostic> {
+    /// Refuses an alias, which shows another part of the text, and an anchored text that is shown in other
+    /// parts.
+    fn check_alone(&mut self, node: &NodeIn<'_>, path: &[Step]) -> Result<(), Diagnostic> {
         if !node.shared {
             return Ok(());
         }
-        let help = "write the mapping out in each place, without anchor and alias";
-        let Some(name) = node.anchor() else {
-            return Err(refuse(format!("{} is an alias", here())).at(node.span).help(help));
-        };
         let root = self.root;
-        if self.referred.get_or_insert_with(|| referred(root)).contains(name) {
-            let message = format!("{} is also used in other places, through its anchor `&{name}`", here());
-            return Err(refuse(message).at(node.span).help(help));
+        let is_alone = |name| !self.referred.get_or_insert_with(|| referred(root)).contains(name);
+        if node.anchor().is_some_and(is_alone) {
+            return Ok(());
         }
-        Ok(())
+        Err(refuse(format!("{} is in a part of the text that is used in several places", shown(path)))
+            .at(node.span)
+            .help("write the mapping out in each place, without anchor and alias"))
     }
 }
 
-/// The names that the aliases in `root` refer to.
+/// Refuses a path that leads no further than to `node`.
+fn missing(node: &NodeIn<'_>, path: &[Step]) -> Diagnostic {
+    refuse(format!("{} is no mapping that can be edited", shown(path)))
+        .at(node.span)
+        .help("write it there, in lines or in braces, without alias and `<<`")
+}
+
+/// Returns the names that the aliases in `root` refer to.
 fn referred<'n>(root: &'n NodeIn<'_>) -> HashSet<&'n str> {
     let mut names = HashSet::new();
     let mut open = vec![root];
@@ -100,68 +116,12 @@ fn referred<'n>(root: &'n NodeIn<'_>) -> HashSet<&'n str> {
     names
 }
 
-fn child<'t>(
-    node: &'t NodeIn<'t>,
-    step: &Step,
-    here: impl Fn() -> String,
-) -> Result<&'t NodeIn<'t>, Diagnostic> {
-    match (step, &node.kind) {
-        (Step::Index(index), KindIn::Sequence(items)) => match items.get(*index) {
-            Some(item) => Ok(item),
-            None => Err(refuse(format!("{} has no item {index}", here())).at(node.span)),
-        },
-        (Step::Index(_), _) => Err(refuse(format!("{} is not a list", here())).at(node.span)),
-        (Step::Key(key), KindIn::Mapping(pairs)) => match position(pairs, key)? {
-            Some(index) => pairs.get(index).map(|(_, value)| value),
-            None => None,
-        }
-        .ok_or_else(|| missing(node, pairs, key, here)),
-        (Step::Key(_), _) => Err(refuse(format!("{} is not a mapping", here())).at(node.span)),
-    }
-}
-
-fn missing(node: &NodeIn<'_>, pairs: &[Pair<'_>], key: &str, here: impl Fn() -> String) -> Diagnostic {
-    let refusal = refuse(format!("{} has no key `{key}`", here())).at(node.span);
-    if merges(pairs, key) {
-        return refusal.help(format!("`{key}` comes through `<<`; write it out in this mapping"));
-    }
-    refusal
-}
-
-/// The pair with this key.
-pub(super) fn position(pairs: &[Pair<'_>], key: &str) -> Result<Option<usize>, Diagnostic> {
-    let mut found = pairs.iter().enumerate().filter(|(_, (found, _))| found.as_scalar() == Some(key));
-    let first = found.next();
-    match found.next() {
-        Some((_, (again, _))) => Err(refuse(format!("the key `{key}` stands twice")).at(again.span)),
-        None => Ok(first.map(|(index, _)| index)),
-    }
-}
-
-/// Whether a merge key (`<<`) brings this key into the mapping.
-pub(super) fn merges(pairs: &[Pair<'_>], key: &str) -> bool {
-    pairs.iter().any(|(merge, source)| merge.is_merge() && brings(source, key))
-}
-
-fn brings(source: &NodeIn<'_>, key: &str) -> bool {
-    match &source.kind {
-        KindIn::Scalar { .. } => false,
-        KindIn::Sequence(sources) => sources.iter().any(|source| brings(source, key)),
-        KindIn::Mapping(pairs) => {
-            pairs.iter().any(|(found, _)| found.as_scalar() == Some(key)) || merges(pairs, key)
+fn child<'n>(node: &'n NodeIn<'n>, step: &Step) -> Option<&'n NodeIn<'n>> {
+    match step {
+        Step::Index(index) => node.as_sequence()?.get(*index),
+        Step::Key(key) => {
+            let (_, value) = node.as_mapping()?.iter().find(|(found, _)| found.as_scalar() == Some(key))?;
+            Some(value)
         }
     }
-}
-
-/// The path as people write it: `partitions[0].queues[1]`.
-pub(super) fn shown(path: &[Step]) -> String {
-    let mut shown = String::new();
-    for step in path {
-        match step {
-            Step::Key(key) if shown.is_empty() => shown.push_str(key),
-            Step::Key(key) => _ = write!(shown, ".{key}"),
-            Step::Index(index) => _ = write!(shown, "[{index}]"),
-        }
-    }
-    if shown.is_empty() { "the document".to_owned() } else { format!("`{shown}`") }
 }

@@ -1,24 +1,9 @@
 //! Anchors, and the copies that aliases make.
 
-use std::borrow::Cow;
-
 use super::problem::{Read, syntax, too_large, unsure};
 use super::{Reader, ends_line, is_gap};
 use crate::diag::Span;
 use crate::yaml::{KindIn, MAX_DEPTH, MAX_NODES, Mark, NodeIn};
-
-/// A node with an anchor.
-pub(super) enum Anchored<'t> {
-    /// It is not read to its end.
-    Open,
-    Complete {
-        node: NodeIn<'t>,
-        /// The nodes in it, those of copies included.
-        nodes: usize,
-        /// The levels of collections in it.
-        levels: usize,
-    },
-}
 
 impl<'t> Reader<'t> {
     /// Reads the node behind the anchor that is here.
@@ -69,11 +54,10 @@ impl<'t> Reader<'t> {
 
     /// Reads the anchor that is here and then the node by `read`.
     fn named(&mut self, read: impl FnOnce(&mut Self) -> Read<NodeIn<'t>>) -> Read<NodeIn<'t>> {
-        let (start, before, deepest) = (self.at, self.nodes, self.deepest);
-        self.deepest = self.depth;
+        let start = self.at;
         let name = self.name()?;
         let end = self.at;
-        self.anchors.insert(name, Anchored::Open);
+        self.anchors.insert(name, None);
         let mut node = read(self)?;
         let span = Span::new(start, node.span.end.max(end));
         if node.mark.is_some() {
@@ -81,12 +65,10 @@ impl<'t> Reader<'t> {
         }
         node.span = span;
         node.shared = true;
-        node.mark = Some(Box::new(Mark::Anchor(Cow::Borrowed(name))));
+        node.mark = Some(Box::new(Mark::Anchor(name.to_owned())));
         // Within the node the same name may have been given again, and then the later one counts.
-        let (nodes, levels) = (self.nodes - before, self.deepest - self.depth);
-        self.deepest = self.deepest.max(deepest);
-        if let Some(open @ Anchored::Open) = self.anchors.get_mut(name) {
-            *open = Anchored::Complete { node: node.clone(), nodes, levels };
+        if let Some(open @ None) = self.anchors.get_mut(name) {
+            *open = Some(node.clone());
         }
         Ok(node)
     }
@@ -97,27 +79,22 @@ impl<'t> Reader<'t> {
         let name = self.name()?;
         let span = Span::new(start, self.at);
         match self.anchors.get(name) {
-            Some(Anchored::Complete { node, nodes, levels }) => {
-                let (nodes, deepest) = (*nodes, self.depth + levels);
-                if deepest > MAX_DEPTH || self.nodes + nodes > MAX_NODES {
-                    return Err(too_large(
-                        span,
-                        "the copy of this alias makes the text too deep or too large",
-                    ));
-                }
+            Some(Some(node)) => {
                 let mut copy = node.clone();
-                self.deepest = self.deepest.max(deepest);
+                let (nodes, levels) = relocate(&mut copy, span);
                 self.copied += nodes;
                 self.nodes += nodes;
-                relocate(&mut copy, span);
-                copy.mark = Some(Box::new(Mark::Alias(Cow::Borrowed(name))));
+                if self.depth + levels > MAX_DEPTH || self.nodes > MAX_NODES {
+                    let message = "the copy of this alias makes the text too deep or too large";
+                    return Err(too_large(span, message));
+                }
+                copy.mark = Some(Box::new(Mark::Alias(name.to_owned())));
                 Ok(copy)
             }
-            Some(Anchored::Open) => Err(unsure(
-                span,
-                "an alias within the node of its anchor",
-                "write out what it should stand for",
-            )),
+            Some(None) => {
+                let help = "write out what it should stand for";
+                Err(unsure(span, "an alias within the node of its anchor", help))
+            }
             None => {
                 let help = format!(
                     "write `&{name}` in front of what it should stand for, or put text that begins with `*` in quotes"
@@ -153,18 +130,17 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Gives a copy the span of its alias.
-fn relocate(node: &mut NodeIn<'_>, span: Span) {
+/// Gives a copy the span of its alias. Returns the number of nodes in it, and of levels of collections.
+fn relocate(node: &mut NodeIn<'_>, span: Span) -> (usize, usize) {
     node.span = span;
     node.shared = true;
+    let join = |(nodes, levels): (usize, usize), child: &mut NodeIn<'_>| {
+        let (more, deeper) = relocate(child, span);
+        (nodes + more, levels.max(1 + deeper))
+    };
     match &mut node.kind {
-        KindIn::Scalar { .. } => {}
-        KindIn::Sequence(items) => items.iter_mut().for_each(|item| relocate(item, span)),
-        KindIn::Mapping(pairs) => {
-            for (key, value) in pairs {
-                relocate(key, span);
-                relocate(value, span);
-            }
-        }
+        KindIn::Scalar { .. } => (1, 0),
+        KindIn::Sequence(items) => items.iter_mut().fold((1, 1), join),
+        KindIn::Mapping(pairs) => pairs.iter_mut().flat_map(|(key, value)| [key, value]).fold((1, 1), join),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::problem::{Problem, Read, syntax, unsure};
 use super::{Reader, ends_line, is_gap};
-use crate::diag::Span;
+use crate::diag::{Span, quoted};
 use crate::yaml::{KindIn, NodeIn, Style};
 
 /// The longest key, with what stands between it and its colon.
@@ -17,8 +17,8 @@ pub(super) enum Behind {
 }
 
 impl<'t> Reader<'t> {
-    /// Reads the node behind an indicator. On lines of its own it stands at column `min` or further right, but for the dashes of a
-    /// list, which may stand below the start of their key.
+    /// Reads the node behind an indicator. On lines of its own it stands at column `min` or further right,
+    /// but for the dashes of a list, which may stand below the start of their key.
     pub(super) fn block(&mut self, min: usize, behind: Behind) -> Read<NodeIn<'t>> {
         let start = self.at;
         self.skip_spaces();
@@ -56,7 +56,8 @@ impl<'t> Reader<'t> {
         self.peek() == b'-' && is_gap(self.next())
     }
 
-    /// Reads the node that begins here, and moves to the content behind it. `fresh`: a list or mapping may begin here.
+    /// Reads the node that begins here, and moves to the content behind it. `fresh`: a list or mapping may
+    /// begin here.
     pub(super) fn content(&mut self, min: usize, fresh: bool) -> Read<NodeIn<'t>> {
         let start = self.at;
         let node = match self.peek() {
@@ -96,35 +97,20 @@ impl<'t> Reader<'t> {
     /// The refusal of what begins no node.
     pub(super) fn no_content(&self) -> Problem {
         let here = self.character();
-        match self.peek() {
-            b'!' => unsure(
-                here,
-                "a tag",
-                "put text that begins with `!` in quotes, and write everything else without a tag",
-            ),
-            b'%' => {
-                unsure(here, "a directive", "remove the line, or put text that begins with `%` in quotes")
-            }
-            b'?' => unsure(
-                here,
-                "`?` in front of a key",
-                "write `key: value`, and put text that begins with `?` in quotes",
-            ),
-            b':' => unsure(
-                here,
-                "`:` without a key",
-                "write the key in front of it, and put text that begins with `:` in quotes",
-            ),
-            b'\t' => unsure(here, "a tab", "write a space"),
-            _ => {
-                let shown = self.slice(here.start, here.end);
-                syntax(
-                    here,
-                    format!("a value cannot begin with `{shown}`"),
-                    "put text that begins with it in quotes",
-                )
-            }
-        }
+        let shown = quoted(self.slice(here.start, here.end));
+        let help =
+            format!("put text that begins with {shown} in quotes, and write everything else without it");
+        let what = match self.peek() {
+            b'!' => "a tag",
+            b'%' => "a directive",
+            b'?' => "`?` in front of a key",
+            b':' => "`:` without a key",
+            b'\t' => "a tab",
+            b'|' | b'>' => "a key that is a block of text",
+            b'&' | b'*' | b'[' | b'{' => "a key that has an anchor or is no plain text",
+            _ => return syntax(here, format!("a value cannot begin with {shown}"), &help),
+        };
+        unsure(here, what, &help)
     }
 
     /// Moves to the next content behind a node that must be the last on its line.
@@ -158,7 +144,8 @@ impl<'t> Reader<'t> {
         )
     }
 
-    /// Returns whether a colon comes next that makes a key of what stands in front of it; then moves to the colon.
+    /// Returns whether a colon comes next that makes a key of what stands in front of it; then moves to the
+    /// colon.
     pub(super) fn colon(&mut self) -> bool {
         let end = self.at;
         self.skip_blanks();
@@ -170,20 +157,21 @@ impl<'t> Reader<'t> {
     }
 
     /// Checks the key that began at `start`, on the line that began at `line`. The reader is at its colon.
-    fn check_key(&self, start: usize, line: usize) -> Read<()> {
-        let span = Span::new(start, self.at);
+    pub(super) fn check_key(&self, start: usize, line: usize) -> Read<()> {
         if self.line != line {
-            let help = "write the key on one line";
-            return Err(syntax(span, "a key of more than one line", help));
+            return Err(self.broken_key(start));
         }
-        Self::check_key_length(span)
-    }
-
-    pub(super) fn check_key_length(span: Span) -> Read<()> {
-        if span.end - span.start > MAX_KEY {
-            return Err(unsure(span, "a key of more than 1,024 bytes", "shorten it"));
+        if self.at - start > MAX_KEY {
+            let what = "a key of more than 1,024 bytes";
+            return Err(unsure(Span::new(start, self.at), what, "shorten it"));
         }
         Ok(())
+    }
+
+    /// The refusal of a key that does not stand on one line with its colon.
+    pub(super) fn broken_key(&self, start: usize) -> Problem {
+        let help = "write the key and its colon on one line, or close the quote or bracket above";
+        syntax(Span::new(start, self.at), "a key of more than one line", help)
     }
 
     /// Reads the list whose first dash is here.
@@ -232,7 +220,7 @@ impl<'t> Reader<'t> {
             _ => "this line is no item of the list above".to_owned(),
         };
         if matches!(self.peek(), b'|' | b'>') {
-            return self.block_key();
+            return self.no_content();
         }
         syntax(self.rest_of_line(), message, "give the lines of one list or mapping the same indentation")
     }
@@ -243,7 +231,8 @@ impl<'t> Reader<'t> {
         self.deeper(|reader| reader.pairs(start, key))
     }
 
-    /// Checks that no anchor stands on the line on which a list or mapping begins: it would be that of the first key.
+    /// Checks that no anchor stands on the line on which a list or mapping begins: it would be that of the
+    /// first key.
     fn check_anchor_line(&self) -> Read<()> {
         if self.anchor_line == Some(self.line) {
             let help = "write it on a line of its own above the list or mapping, or remove it";
@@ -280,15 +269,11 @@ impl<'t> Reader<'t> {
         let (start, line) = (self.at, self.line);
         let key = match self.peek() {
             b'"' | b'\'' => self.quoted()?,
-            b'&' | b'*' | b'[' | b'{' => {
-                let what = "a key that has an anchor or is no plain text";
-                return Err(unsure(self.character(), what, "write the key as plain text"));
-            }
             b'-' if is_gap(self.next()) => {
                 let help = "give it the indentation of the list that it belongs to, or remove the dash";
                 return Err(syntax(self.here(1), "a list item stands where a key is expected", help));
             }
-            b'|' | b'>' => return Err(self.block_key()),
+            b'&' | b'*' | b'[' | b'{' | b'|' | b'>' => return Err(self.no_content()),
             _ if self.is_reserved() => return Err(self.no_content()),
             _ => {
                 let span = self.plain_line(false);
@@ -300,10 +285,6 @@ impl<'t> Reader<'t> {
         }
         self.check_key(start, line)?;
         Ok(key)
-    }
-
-    fn block_key(&self) -> Problem {
-        unsure(self.character(), "a key that is a block of text", "write the key as plain text")
     }
 
     /// The refusal of a line that should be `key: value` and is not.

@@ -27,7 +27,7 @@ impl<'t> Reader<'t> {
         let mut value = String::new();
         let mut breaks = self.empty_lines(digit.map(|digit| min - 1 + digit))?;
         let indent = digit.map_or(self.column().max(min), |digit| min - 1 + digit);
-        // Whether the line above begins with a blank; `None` in front of the first line.
+        // True if the line above begins with a blank; `None` in front of the first line.
         let mut more_indented = None;
         while self.column() == indent && self.peek() != 0 {
             let blank = is_blank(self.peek());
@@ -86,7 +86,8 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Moves over empty lines and the indentation behind them, which is not yet known for `None`. Counts the lines.
+    /// Moves over empty lines and the indentation behind them, which is not yet known for `None`. Counts the
+    /// lines.
     fn empty_lines(&mut self, indent: Option<usize>) -> Read<usize> {
         let (mut breaks, mut widest) = (0, 0);
         loop {

@@ -1,7 +1,7 @@
 //! The reader: one pass over the text, one function for each production, without tokens or events in between.
 //!
-//! Written from the YAML 1.1 specification and from recorded answers of Go's reader. A position is a byte offset, a column is a
-//! number of bytes: only spaces, `-` and `:` stand in front of the columns that count.
+//! Written from the YAML 1.1 specification and from recorded answers of Go's reader. A position is a byte
+//! offset, a column is a number of bytes: only spaces, `-` and `:` stand in front of the columns that count.
 //!
 //! * `block` reads what is structured by indentation, `flow` what is in brackets.
 //! * `plain`, `quoted` and `literal` read scalars.
@@ -22,7 +22,6 @@ use std::collections::HashMap;
 
 use super::{MAX_DEPTH, MAX_NODES, NodeIn};
 use crate::diag::Span;
-use anchor::Anchored;
 use block::Behind;
 pub(super) use problem::first_odd_character;
 use problem::{Problem, Read, syntax, too_large, unsure};
@@ -38,15 +37,14 @@ pub(super) struct Reader<'t> {
     ended: bool,
     /// The open collections.
     depth: usize,
-    /// The most open collections since the innermost anchor.
-    deepest: usize,
     /// All nodes so far, those of copies included.
     nodes: usize,
     /// The nodes of copies.
     copied: usize,
     /// The line of the last anchor with something behind it.
     anchor_line: Option<usize>,
-    anchors: HashMap<&'t str, Anchored<'t>>,
+    /// The nodes with anchors; `None` while the node is read.
+    anchors: HashMap<&'t str, Option<NodeIn<'t>>>,
     /// The items of all open lists.
     items: Vec<NodeIn<'t>>,
     /// The pairs of all open mappings.
@@ -83,7 +81,6 @@ impl<'t> Reader<'t> {
             line: start,
             ended: false,
             depth: 0,
-            deepest: 0,
             nodes: 0,
             copied: 0,
             anchor_line: None,
@@ -99,44 +96,40 @@ impl<'t> Reader<'t> {
         if self.ended && self.peek() == b'.' {
             return Err(unsure(self.here(3), "a document that begins with `...`", "remove the line"));
         }
-        let root = self.first()?;
+        if self.peek() == 0 {
+            return Ok(None);
+        }
+        let root = if self.ended {
+            self.ended = false;
+            self.at += 3;
+            self.block(0, Behind::Marker)?
+        } else {
+            self.content(0, true)?
+        };
+        // Go has its own limit, where nearly all nodes come from aliases.
+        if self.nodes > 1_000 && self.copied > self.nodes / 10 * 8 {
+            return Err(too_large(root.span, "more than 8 of 10 nodes are copies that aliases make"));
+        }
         while self.peek() != 0 {
             self.other().map_err(|problem| {
                 let what = "text behind the first document that is no YAML";
                 unsure(problem.span.unwrap_or_default(), what, "remove everything behind the first document")
             })?;
         }
-        Ok(root)
-    }
-
-    fn first(&mut self) -> Read<Option<NodeIn<'t>>> {
-        let root = if !self.ended {
-            self.content(0, true)?
-        } else if self.peek() == b'-' {
-            self.ended = false;
-            self.at += 3;
-            self.block(0, Behind::Marker)?
-        } else {
-            return Ok(None);
-        };
-        // Go has its own limit, where nearly all nodes come from aliases.
-        if self.nodes > 1_000 && self.copied > self.nodes / 10 * 8 {
-            return Err(too_large(root.span, "more than 8 of 10 nodes are copies that aliases make"));
-        }
         Ok(Some(root))
     }
 
-    /// Reads what stands behind a document and says nothing: another document, or lines that are indented less than the root. Go's
-    /// reader looks at its first tokens, which is at most a key, and refuses what is no YAML.
+    /// Reads what stands behind a document and says nothing: another document, or lines that are indented
+    /// less than the root. Go's reader looks at its first tokens, which is at most a key, and refuses what is
+    /// no YAML.
     fn other(&mut self) -> Read<()> {
         self.anchors.clear();
         if self.ended {
             self.at += 3;
             self.skip_blanks();
-            self.check_comment()?;
             if !ends_line(self.peek()) && self.peek() != b'#' {
                 self.ended = false;
-                return self.content(0, false).map(|_| ());
+                return self.content(0, false).map(drop);
             }
             self.next_content(0, false)?;
         }
@@ -147,7 +140,7 @@ impl<'t> Reader<'t> {
             self.at = self.text.len();
             return Ok(());
         }
-        self.content(0, true).map(|_| ())
+        self.content(0, true).map(drop)
     }
 
     /// Returns whether a plain key is next, with or without dashes in front of it.
@@ -157,13 +150,14 @@ impl<'t> Reader<'t> {
             self.at += 1;
             self.skip_spaces();
         }
-        let from = self.at;
-        let plain = self.peek().is_ascii_alphanumeric();
+        let (key, plain) = (self.at, self.peek().is_ascii_alphanumeric());
         self.plain_line(false);
-        let span = Span::new(from, self.at);
         let found = plain && self.peek() == b':';
+        if found {
+            self.check_key(key, self.line)?;
+        }
         self.at = start;
-        if found { Self::check_key_length(span).map(|()| true) } else { Ok(false) }
+        Ok(found)
     }
 
     fn behind_root(&self) -> Problem {
@@ -257,8 +251,8 @@ impl<'t> Reader<'t> {
             && is_gap(self.byte(self.at + 3))
     }
 
-    /// From the end of a line or a comment to the next content. `min` is the lowest column of what would still belong to the
-    /// node that was read; with `plain` a plain scalar, which may go on.
+    /// From the end of a line or a comment to the next content. `min` is the lowest column of what would
+    /// still belong to the node that was read; with `plain` a plain scalar, which may go on.
     fn next_content(&mut self, min: usize, plain: bool) -> Read<Gap> {
         let comment = self.peek() == b'#';
         if comment {
@@ -328,7 +322,6 @@ impl<'t> Reader<'t> {
             ));
         }
         self.depth += 1;
-        self.deepest = self.deepest.max(self.depth);
         let result = read(self);
         self.depth -= 1;
         result

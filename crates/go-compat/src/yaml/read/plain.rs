@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::problem::{Problem, Read, syntax, unsure};
+use super::problem::{Read, syntax, unsure};
 use super::{Reader, ends_line, is_blank, is_gap};
 use crate::diag::Span;
 use crate::yaml::{NodeIn, Style};
@@ -19,51 +19,34 @@ impl<'t> Reader<'t> {
     /// Reads plain text in a block, or the mapping that it is the first key of.
     pub(super) fn plain(&mut self, min: usize, fresh: bool) -> Read<NodeIn<'t>> {
         let start = self.at;
-        let span = self.plain_line(false);
+        let mut span = self.plain_line(false);
         let first = self.slice(span.start, span.end);
         if self.peek() == b':' {
             if !fresh {
                 return Err(self.misplaced(min));
             }
-            Self::check_key_length(Span::new(start, self.at))?;
+            self.check_key(start, self.line)?;
             return self.mapping(start, NodeIn::scalar(first, Style::Plain, span));
         }
         self.count(1, span)?;
-        let gap = self.next_content(min, true)?;
-        if gap.comment || self.ended || self.column() < min {
-            return Ok(NodeIn::scalar(first, Style::Plain, span));
-        }
-        let (value, end) = self.more_lines(first, span.end, min, gap.breaks)?;
-        Ok(NodeIn::scalar(value, Style::Plain, Span::new(start, end)))
-    }
-
-    /// Reads the lines behind the first one, which are at `min` or further right.
-    fn more_lines(
-        &mut self,
-        first: &str,
-        end: usize,
-        min: usize,
-        breaks: usize,
-    ) -> Read<(Cow<'t, str>, usize)> {
-        let (mut value, mut end, mut breaks) = (first.to_owned(), end, breaks);
+        let mut value = Cow::Borrowed(first);
         loop {
-            fold(&mut value, breaks);
-            let span = self.plain_line(false);
+            let gap = self.next_content(min, true)?;
+            if gap.comment || self.ended || self.column() < min {
+                return Ok(NodeIn::scalar(value, Style::Plain, span));
+            }
+            let line = self.plain_line(false);
             if self.peek() == b':' {
                 return Err(self.misplaced(min));
             }
-            value.push_str(self.slice(span.start, span.end));
-            end = end.max(span.end);
-            let gap = self.next_content(min, true)?;
-            if gap.comment || self.ended || self.column() < min {
-                return Ok((Cow::Owned(value), end));
-            }
-            breaks = gap.breaks;
+            fold(value.to_mut(), gap.breaks);
+            value.to_mut().push_str(self.slice(line.start, line.end));
+            span.end = span.end.max(line.end);
         }
     }
 
-    /// Reads the plain text on this line, up to the colon, comment, line end or, with `flow`, bracket or comma that ends it. Its
-    /// span has no blanks at the end.
+    /// Reads the plain text on this line, up to the colon, comment, line end or, with `flow`, bracket or
+    /// comma that ends it. Its span has no blanks at the end.
     pub(super) fn plain_line(&mut self, flow: bool) -> Span {
         let start = self.at;
         let bytes = self.text.as_bytes().get(start..).unwrap_or_default();
@@ -98,7 +81,7 @@ impl<'t> Reader<'t> {
         let mut value = Cow::Borrowed(self.slice(span.start, span.end));
         let mut end = span.end;
         while ends_line(self.peek()) && self.peek() != 0 {
-            let breaks = self.flow_breaks()?;
+            let breaks = self.breaks()?;
             if matches!(self.peek(), b'#' | b',' | b'[' | b']' | b'{' | b'}' | 0) {
                 break;
             }
@@ -114,12 +97,6 @@ impl<'t> Reader<'t> {
         let span = Span::new(span.start, end);
         self.count(1, span)?;
         Ok(NodeIn::scalar(value, Style::Plain, span))
-    }
-
-    /// The refusal of a key in brackets that does not stand on one line with its colon.
-    pub(super) fn broken_key(&self, start: usize) -> Problem {
-        let help = "close the bracket above, or write the key and its colon on one line";
-        syntax(Span::new(start, self.at + 1), "a key of more than one line in brackets", help)
     }
 
     fn flow_plain_line(&mut self) -> Read<Span> {
@@ -139,8 +116,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Moves from a line end in brackets to the next line that is not empty, and counts the breaks.
-    fn flow_breaks(&mut self) -> Read<usize> {
+    /// Moves over the line breaks in brackets or quotes to the text behind them, and counts them.
+    pub(super) fn breaks(&mut self) -> Read<usize> {
         let mut breaks = 0;
         while matches!(self.peek(), b'\n' | b'\r') {
             self.skip_break();
@@ -148,13 +125,10 @@ impl<'t> Reader<'t> {
             self.skip_spaces();
         }
         if self.peek() == b'\t' {
-            return Err(unsure(
-                self.here(1),
-                "a tab at the start of a line behind plain text",
-                "indent with spaces",
-            ));
+            let help = "indent with spaces, or write `\\t` in double quotes";
+            return Err(unsure(self.here(1), "a tab at the start of a line of text", help));
         }
-        self.check_flow_marker()?;
+        self.check_marker()?;
         Ok(breaks)
     }
 }

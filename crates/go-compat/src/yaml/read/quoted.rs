@@ -48,7 +48,7 @@ impl<'t> Reader<'t> {
                 0 => return Err(unclosed(Span::new(start, start + 1))),
                 b'\n' | b'\r' => {
                     value.truncate(value.trim_end_matches([' ', '\t']).len().max(solid));
-                    let breaks = self.quoted_breaks()?;
+                    let breaks = self.breaks()?;
                     fold(&mut value, breaks);
                     solid = value.len();
                 }
@@ -68,36 +68,6 @@ impl<'t> Reader<'t> {
                     self.at += 1;
                     return Ok(value);
                 }
-            }
-        }
-    }
-
-    /// Moves over line breaks in quotes to the text behind them, and counts them.
-    fn quoted_breaks(&mut self) -> Read<usize> {
-        let mut breaks = 0;
-        loop {
-            match self.peek() {
-                b'\n' | b'\r' => {
-                    self.skip_break();
-                    breaks += 1;
-                    self.skip_spaces();
-                }
-                b'\t' => {
-                    return Err(unsure(
-                        self.here(1),
-                        "a tab at the start of a line in quotes",
-                        "write `\\t`",
-                    ));
-                }
-                0 => return Ok(breaks),
-                _ if self.at_marker() => {
-                    return Err(unsure(
-                        self.here(3),
-                        "a document marker in quotes",
-                        "indent it, or close the quote above",
-                    ));
-                }
-                _ => return Ok(breaks),
             }
         }
     }
@@ -161,7 +131,7 @@ impl<'t> Reader<'t> {
     fn escaped_break(&mut self) -> Read<()> {
         let start = self.at;
         self.at += 1;
-        if self.quoted_breaks()? > 1 {
+        if self.breaks()? > 1 {
             let span = Span::new(start, start + 1);
             return Err(unsure(span, "an escaped line break in front of an empty line", "write `\\n`"));
         }
