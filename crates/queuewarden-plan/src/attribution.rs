@@ -35,7 +35,7 @@ pub(super) fn wanted(objects: &[Resolved], grants: &Grants, by_object: &ByObject
         partition: partition.clone(),
         queue: queue.clone(),
         right: *right,
-        objects: Vec::new(),
+        objects: Vec::with_capacity(1),
         base_stays: true,
     };
     let mut found: Vec<_> = grants.iter().map(attribution).collect();

@@ -412,7 +412,9 @@ impl Decided<'_> {
                     events::OF_OBJECTS,
                 ));
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
-                if let Some(taken) = found.taken.filter(|_| newly || is_unconfirmed(&entry.meta)) {
+                if found.takes && (newly || is_unconfirmed(&entry.meta)) {
+                    let taken = report::queue_acl::taken(&decided);
+                    let taken = taken.map(|taken| taken.to_string()).collect::<Vec<_>>().join("; ");
                     events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
                 }
                 (entry.meta.name.clone(), self.status(&entry.meta, &found.findings, found.status))

@@ -42,9 +42,9 @@ impl Grants {
     }
 }
 
-/// Where in the grants each object takes part, in the order of the objects.
+/// Where in the grants each object takes part, in the order of the objects: at most at one place for each right.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ByObject(Vec<Vec<usize>>);
+pub(super) struct ByObject(Vec<[Option<usize>; Right::ALL.len()]>);
 
 impl ByObject {
     /// What is decided by an object, and others, about its queue: right by right.
@@ -55,7 +55,7 @@ impl ByObject {
 
     /// The indexes in the grants at which an object takes part.
     pub(super) fn places(&self, object: usize) -> impl Iterator<Item = usize> {
-        self.0.get(object).into_iter().flatten().copied()
+        self.0.get(object).into_iter().flatten().flatten().copied()
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn decide_by_object<'a>(
     tree: &Config,
 ) -> (Grants, ByObject) {
     let mut by_object = ByObject::default();
-    let objects = objects.into_iter().inspect(|_| by_object.0.push(Vec::new())).enumerate();
+    let objects = objects.into_iter().inspect(|_| by_object.0.push(Default::default())).enumerate();
     let contributions = objects.filter_map(|(index, object)| Some((index, object.contribution()?)));
     let mut parts: Vec<Part<'a>> = contributions
         .flat_map(|(index, contribution)| {
@@ -105,9 +105,8 @@ pub(super) fn decide_by_object<'a>(
     for parts in parts.chunk_by(|left, right| left.place == right.place) {
         let Some(Part { place: (partition, queue, right), .. }) = parts.first() else { continue };
         for part in parts {
-            if let Some(places) = by_object.0.get_mut(part.index) {
-                places.push(grants.len());
-            }
+            let places = by_object.0.get_mut(part.index).into_iter().flatten();
+            places.filter(|place| place.is_none()).take(1).for_each(|place| *place = Some(grants.len()));
         }
         let base = base_acl(tree, partition, queue, *right);
         grants.push((((*partition).to_owned(), (*queue).clone(), *right), join(&base, parts)));

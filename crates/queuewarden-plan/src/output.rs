@@ -255,7 +255,7 @@ fn revise(question: &Question<'_>, body: &str, origin: &str) -> Rendered {
         _ => known.saturating_add(1),
     };
     let text = header::join(origin, revision, body);
-    Rendered { key: question.env.key.clone(), checksum: checksum(&text), revision, text }
+    Rendered { key: question.env.key.clone(), checksum: question.env.checksum_of(&text), revision, text }
 }
 
 pub(super) fn live_text<'a>(question: &'a Question<'_>) -> Option<&'a str> {
@@ -464,7 +464,7 @@ pub(super) fn repairs(question: &Question<'_>) -> bool {
         .last_written
         .as_ref()
         .or_else(|| question.memory.and_then(|memory| memory.config_hash.as_ref()));
-    let live = live_text(question).map(checksum);
+    let live = live_text(question).map(|text| question.env.checksum_of(text));
     last.is_some() && live.as_ref() != last
 }
 

@@ -4,13 +4,14 @@
 //! text, may be late for long, and may be lost. So a text that is written carries what it grants of the objects whose status does not
 //! say so yet, and nothing that is kept goes beyond the text that was written last: what was withdrawn does not come back.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ownership::{Claim, claim};
 use super::planted::{Fault, is_planted};
 use super::readings::{Reading, Readings};
-use super::resolve::Resolved;
+use super::resolve::{Contribution, Resolved};
 use super::snapshot::{ConfigMapState, QueueAclEntry, QueueAclInForce, Snapshot};
 use yunikorn::config::Config;
 
@@ -71,7 +72,9 @@ pub(super) fn in_force<'e>(
 pub(super) fn changed(partial: Option<&Config>, objects: &[Resolved], snapshot: &Snapshot) -> Option<Notes> {
     let noted = snapshot.queue_acls.iter().zip(objects).filter_map(|(entry, object)| {
         let granted = granted(partial, object);
-        (granted != entry.in_force).then(|| (entry.meta.uid.clone(), granted))
+        let granted = granted.as_deref();
+        let noted = || (entry.meta.uid.clone(), granted.map(Contribution::in_force));
+        (!remembers(entry.in_force.as_ref(), granted)).then(noted)
     });
     let mut bytes = 0_usize;
     let fits = |(uid, granted): &(String, Option<QueueAclInForce>)| {
@@ -92,19 +95,28 @@ pub(super) fn corrected(
 ) -> Option<Notes> {
     let noted = &snapshot.output.as_deref()?.in_force;
     let untrue = |(entry, object): (&Arc<QueueAclEntry>, &Resolved)| {
-        noted.get(&entry.meta.uid).is_some_and(|noted| *noted != granted(partial, object))
+        let noted = noted.get(&entry.meta.uid);
+        noted.is_some_and(|noted| !remembers(noted.as_ref(), granted(partial, object).as_deref()))
     };
     let any = !noted.is_empty() && snapshot.queue_acls.iter().zip(objects).any(untrue);
     any.then(|| changed(partial, objects, snapshot)).flatten()
 }
 
 /// Returns what a text grants of an object.
-fn granted(partial: Option<&Config>, object: &Resolved) -> Option<QueueAclInForce> {
+fn granted<'o>(partial: Option<&Config>, object: &'o Resolved) -> Option<Cow<'o, Contribution>> {
     let contribution = object.contribution()?;
     Some(match partial {
-        None => contribution.in_force(),
-        Some(_) => contribution.clone().within(partial).in_force(),
+        None => Cow::Borrowed(contribution),
+        Some(_) => Cow::Owned(contribution.clone().within(partial)),
     })
+}
+
+/// Returns whether this is what is remembered.
+fn remembers(memory: Option<&QueueAclInForce>, granted: Option<&Contribution>) -> bool {
+    match (memory, granted) {
+        (Some(memory), Some(granted)) => granted.is(memory),
+        (memory, granted) => memory.is_none() && granted.is_none(),
+    }
 }
 
 /// About the bytes that one object takes.

@@ -78,6 +78,26 @@ impl Contribution {
         }
     }
 
+    /// Returns whether status remembers just this.
+    pub(super) fn is(&self, memory: &QueueAclInForce) -> bool {
+        self.grants(memory)
+            && self.expires_at == memory.expires_at
+            && self.delegated_by == memory.delegated_by
+    }
+
+    /// Returns whether both grant the same at the same place.
+    pub(super) fn grants(&self, memory: &QueueAclInForce) -> bool {
+        let same = |acl: &Option<Acl>, text: &Option<String>| match (acl, text) {
+            (Some(acl), Some(text)) => acl.is_explicit(text),
+            (acl, text) => acl.is_none() && text.is_none(),
+        };
+        self.partition == memory.partition
+            && self.queue.as_str() == memory.queue
+            && same(&self.submit, &memory.submit)
+            && same(&self.admin, &memory.admin)
+            && self.base_acl == memory.base_acl
+    }
+
     /// The form in which status remembers it.
     pub(super) fn in_force(&self) -> QueueAclInForce {
         QueueAclInForce {

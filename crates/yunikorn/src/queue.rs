@@ -89,7 +89,9 @@ impl QueuePath {
             }
             at = span.end + 1;
         }
-        Ok(Self(text.to_ascii_lowercase().into()))
+        let mut path: Arc<str> = text.into();
+        Arc::make_mut(&mut path).make_ascii_lowercase();
+        Ok(Self(path))
     }
 
     /// The path of the child `name` of this queue, or `None` when no queue can be named that ([`name_ok`]). Not bounded by

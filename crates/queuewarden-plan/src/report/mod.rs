@@ -5,7 +5,7 @@ pub(super) mod events;
 pub(super) mod policy;
 pub(super) mod queue_acl;
 
-use std::fmt::Write as _;
+use std::fmt;
 
 use crate::conditions::{Finding, Reason, Type};
 use crate::snapshot::Mode;
@@ -76,33 +76,29 @@ fn programmed(source: &str, valid: bool) -> Finding {
 const SHOWN: usize = 10;
 
 /// An ACL for people: `users sue, bob and groups dev`, `everyone`, `nobody`.
-pub(super) fn people(acl: &Acl) -> String {
-    if acl.is_everyone() {
-        return "everyone".into();
-    }
-    match (names("user", acl.users()), names("group", acl.groups())) {
-        (None, None) => "nobody".into(),
-        (Some(users), None) => users,
-        (None, Some(groups)) => groups,
-        (Some(users), Some(groups)) => format!("{users} and {groups}"),
-    }
+pub(super) fn people(acl: &Acl) -> impl fmt::Display {
+    fmt::from_fn(|f| match (acl.users().is_empty(), acl.groups().is_empty()) {
+        _ if acl.is_everyone() => f.write_str("everyone"),
+        (true, true) => f.write_str("nobody"),
+        (false, true) => names(f, "user", acl.users()),
+        (true, false) => names(f, "group", acl.groups()),
+        (false, false) => {
+            names(f, "user", acl.users())?;
+            f.write_str(" and ")?;
+            names(f, "group", acl.groups())
+        }
+    })
 }
 
-fn names(kind: &str, names: &Names) -> Option<String> {
-    let plural = match names.len() {
-        0 => return None,
-        1 => "",
-        _ => "s",
-    };
-    let mut text = format!("{kind}{plural}");
+fn names(f: &mut fmt::Formatter<'_>, kind: &str, names: &Names) -> fmt::Result {
+    let count = names.len();
+    f.write_str(kind)?;
+    f.write_str(if count == 1 { "" } else { "s" })?;
     for (index, name) in names.iter().take(SHOWN).enumerate() {
-        text.push_str(if index == 0 { " " } else { ", " });
-        text.push_str(name);
+        f.write_str(if index == 0 { " " } else { ", " })?;
+        f.write_str(name)?;
     }
-    if names.len() > SHOWN {
-        let _ = write!(text, " and {} more", names.len() - SHOWN);
-    }
-    Some(text)
+    if count > SHOWN { write!(f, " and {} more", count - SHOWN) } else { Ok(()) }
 }
 
 /// Warnings behind a message.
@@ -133,7 +129,7 @@ mod tests {
             (&many(10), format!("users {ten}")),
             (&format!("{},v", many(10)), format!("users {ten} and 1 more")),
         ] {
-            assert_eq!(people(&acl::parse(text).unwrap()), expected, "{text}");
+            assert_eq!(people(&acl::parse(text).unwrap()).to_string(), expected, "{text}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Conditions and status of a `QueueAcl`.
 
+use std::fmt::{self, Write as _};
+use std::iter;
 use std::sync::Arc;
 
 use super::{Target, people, with_warnings};
@@ -15,6 +17,9 @@ use yunikorn::acl::{self, Acl};
 use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
+
+/// Bytes that the message of most objects fits into.
+const MESSAGE: usize = 192;
 
 /// What the conditions depend on besides the object.
 pub(crate) struct Facts<'a> {
@@ -55,11 +60,11 @@ pub(crate) enum Runs {
 /// What is found about one object.
 pub(crate) struct Report {
     /// Its conditions.
-    pub findings: Vec<Finding>,
+    pub findings: [Finding; 4],
     /// The rest of its status.
     pub status: QueueAclStatus,
-    /// Who lost access through it, if anyone did, and the scheduler runs it.
-    pub taken: Option<String>,
+    /// True if somebody lost access through it, and the scheduler runs it.
+    pub takes: bool,
 }
 
 /// Reports one object; `decided` is what it takes part in, `noted` what the output says is in force of it.
@@ -71,15 +76,15 @@ pub(crate) fn report(
     facts: &Facts<'_>,
 ) -> Report {
     let before = entry.in_force.as_ref();
-    let taken = if facts.by_base { taken(decided) } else { None };
+    let takes = facts.by_base && decided.iter().any(|(_, decided)| !decided.taken.is_nobody());
     let contribution = object.contribution();
-    let current = contribution.map(Contribution::in_force);
+    let is_current = |it: &QueueAclInForce| contribution.is_some_and(|contribution| contribution.is(it));
     let lapsed = object.lapsed.as_deref().map(Contribution::in_force);
     let former = [(before, true), (noted, true), (lapsed.as_ref(), false)].into_iter();
     let withdrawal = former
-        .filter_map(|(former, written)| Some((former.filter(|it| Some(*it) != current.as_ref())?, written)))
+        .filter_map(|(former, written)| Some((former.filter(|it| !is_current(it))?, written)))
         .find_map(|(former, written)| Withdrawal::of(object, former, written, facts));
-    let accepted = accepted(object, taken.as_deref());
+    let accepted = accepted(object, if takes { decided } else { &[] });
     let programmed = match (&withdrawal, contribution) {
         _ if !object.judged => unjudged(Type::Programmed),
         (Some(withdrawal), _) if withdrawal.written.is_some() => {
@@ -113,16 +118,18 @@ pub(crate) fn report(
     };
     let in_force = match (&object.outcome, programmed.status) {
         _ if withdrawal.is_some() || !object.judged => before.cloned(),
-        (Ok(_), Status::True) => current,
+        (Ok(_), Status::True) if before.is_none_or(|before| !is_current(before)) => {
+            contribution.map(Contribution::in_force)
+        }
         _ if contribution.is_none() => None,
         _ => before.cloned(),
     };
-    let taken = taken.filter(|_| object.outcome.is_ok() && ready.status == Status::True);
+    let takes = takes && object.outcome.is_ok() && ready.status == Status::True;
     let (submit, admin) = columns(contribution.map(|it| (it.submit.as_ref(), it.admin.as_ref())));
     Report {
         status: QueueAclStatus { submit, admin, in_force },
-        taken,
-        findings: vec![accepted, programmed, effective, ready],
+        takes,
+        findings: [accepted, programmed, effective, ready],
     }
 }
 
@@ -205,7 +212,7 @@ fn programmed(
 ) -> Finding {
     let holds = holds(facts.env.tree.as_deref(), contribution, decided, facts);
     // Without a text that should be in force only the version that was written before is known to be there as it is.
-    let known = facts.wanted.is_some() || before.is_some_and(|before| is_same(before, contribution));
+    let known = facts.wanted.is_some() || before.is_some_and(|before| contribution.grants(before));
     if holds && known {
         return super::programmed(facts.source, object.outcome.is_ok());
     }
@@ -215,13 +222,6 @@ fn programmed(
         return Finding { message, ..no };
     }
     no
-}
-
-/// Returns whether both grant the same at the same place.
-fn is_same(before: &QueueAclInForce, contribution: &Contribution) -> bool {
-    let QueueAclInForce { expires_at, delegated_by, .. } = before;
-    let now = contribution.in_force();
-    *before == QueueAclInForce { expires_at: *expires_at, delegated_by: delegated_by.clone(), ..now }
 }
 
 /// What an object granted once, does not grant any more, and nobody else grants.
@@ -352,7 +352,8 @@ fn queue_of<'t>(tree: Option<&'t Config>, partition: &str, queue: &QueuePath) ->
     tree?.partition(partition)?.queue(queue)
 }
 
-fn accepted(object: &Resolved, taken: Option<&str>) -> Finding {
+/// Condition `Accepted`; `takes` is what is decided about its queue, where that takes access from somebody.
+fn accepted(object: &Resolved, takes: &[(Right, &Decided)]) -> Finding {
     let contribution = match &object.outcome {
         Err(refusal) if refusal.reason == Reason::ConfigNotReady => {
             return Finding::unknown(Type::Accepted, refusal.reason, refusal.message.clone());
@@ -363,34 +364,27 @@ fn accepted(object: &Resolved, taken: Option<&str>) -> Finding {
         Err(refusal) => return Finding::no(Type::Accepted, refusal.reason, refusal.message.clone()),
         Ok(contribution) => contribution,
     };
-    let rights: Vec<_> = Right::ALL
-        .into_iter()
-        .filter_map(|right| {
-            contribution.grant(right).map(|acl| format!("{} to {}", right.field(), people(acl)))
-        })
-        .collect();
-    let mut message = format!("grants {} on queue `{}`", rights.join(", "), contribution.queue);
-    if let Some(taken) = taken {
-        message.push_str("; ");
-        message.push_str(taken);
+    let mut message = String::with_capacity(MESSAGE);
+    message.push_str("grants");
+    let rights = Right::ALL.into_iter().filter_map(|right| Some((right, contribution.grant(right)?)));
+    for (separator, (right, acl)) in iter::once(" ").chain(iter::repeat(", ")).zip(rights) {
+        let _ = write!(message, "{separator}{} to {}", right.field(), people(acl));
+    }
+    let _ = write!(message, " on queue `{}`", contribution.queue);
+    for taken in taken(takes) {
+        let _ = write!(message, "; {taken}");
     }
     Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
 }
 
 /// Who has access by the base's own ACL of the queue, and loses it.
-fn taken(decided: &[(Right, &Decided)]) -> Option<String> {
-    let parts: Vec<_> = decided
-        .iter()
-        .filter(|(_, decided)| !decided.taken.is_nobody())
-        .map(|(right, decided)| {
-            format!(
-                "the base's own {} of the queue gives way, which takes it from {}",
-                right.key(),
-                people(&decided.taken)
-            )
+pub(crate) fn taken(decided: &[(Right, &Decided)]) -> impl Iterator<Item = impl fmt::Display> {
+    decided.iter().filter(|(_, decided)| !decided.taken.is_nobody()).map(|(right, decided)| {
+        fmt::from_fn(|f| {
+            let (right, people) = (right.key(), people(&decided.taken));
+            write!(f, "the base's own {right} of the queue gives way, which takes it from {people}")
         })
-        .collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
+    })
 }
 
 /// Whether `tree` says about the contribution's queue what was decided. When nothing could be rendered: whether it grants at least
@@ -469,10 +463,9 @@ fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'
             "there is no queue tree to judge by",
         );
     };
-    let rights: Vec<_> =
-        Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some()).collect();
+    let rights = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some()).count();
     let texts = without_effect(tree, contribution);
-    if !texts.is_empty() && texts.len() == rights.len() {
+    if !texts.is_empty() && texts.len() == rights {
         return Finding::no(Type::Effective, Reason::AncestorAllowsEveryone, texts.join("; "));
     }
     let mut message = "it decides access to the queue and those below".to_string();
