@@ -6,6 +6,8 @@
 //!
 //! Checked here is what the plan's types cannot hold. What they can hold, the plan judges: names, queue paths, expressions, windows.
 
+use std::sync::Arc;
+
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use kube::core::DynamicObject;
@@ -64,7 +66,7 @@ pub fn queue_acl(object: &DynamicObject) -> QueueAclEntry {
     Entry {
         meta: meta(object),
         spec: not_left_empty(object).and_then(|()| spec(object)).and_then(queue_acl_spec),
-        in_force: memory.map(grant_in_force),
+        in_force: memory.map(|memory| Arc::new(grant_in_force(memory))),
     }
 }
 
@@ -498,7 +500,7 @@ mod tests {
             }
         );
         assert_eq!(
-            entry.in_force.unwrap(),
+            *entry.in_force.unwrap(),
             QueueAclInForce {
                 partition: "gpu".into(),
                 queue: "root.prod".into(),
@@ -723,7 +725,7 @@ mod tests {
 
     #[test]
     fn what_status_says_is_what_is_remembered() {
-        let in_force = QueueAclInForce {
+        let in_force = Arc::new(QueueAclInForce {
             partition: "default".into(),
             queue: "root.a".into(),
             submit: Some("sue".into()),
@@ -731,7 +733,7 @@ mod tests {
             base_acl: BaseAcl::Extend,
             expires_at: Some(at("2027-01-01T00:00:00Z")),
             delegated_by: None,
-        };
+        });
         let condition = Condition {
             type_: "Ready".into(),
             status: Status::Unknown,

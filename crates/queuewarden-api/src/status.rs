@@ -27,7 +27,7 @@ pub fn queue_acl(generation: i64, status: &QueueAclStatus) -> api::QueueAclStatu
         observed_generation: Some(generation),
         submit: Some(submit.clone()),
         admin: Some(admin.clone()),
-        in_force: in_force.as_ref().map(grant_in_force),
+        in_force: in_force.as_deref().map(grant_in_force),
         conditions: Vec::new(),
     }
 }

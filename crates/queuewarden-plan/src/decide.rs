@@ -377,10 +377,13 @@ impl Decided<'_> {
         };
         let env = self.reported_environment(known);
         let hidden = self.env.shadow.as_ref().and_then(|_| self.output_tree(known));
+        let (target, source) = (self.target(&name), self.source(&name));
         let facts = report::queue_acl::Facts {
-            target: self.target(&name),
+            target,
             env: &env,
-            source: &self.source(&name),
+            source: &source,
+            programmed: report::programmed(&source, true),
+            ready: target.ready(),
             hidden: hidden.as_deref(),
             wanted: self.wanted.as_deref(),
             granted: &granted,
@@ -413,8 +416,7 @@ impl Decided<'_> {
                 ));
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
                 if found.takes && (newly || is_unconfirmed(&entry.meta)) {
-                    let taken = report::queue_acl::taken(&decided);
-                    let taken = taken.map(|taken| taken.to_string()).collect::<Vec<_>>().join("; ");
+                    let taken = report::queue_acl::told_taken(&decided);
                     events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
                 }
                 (entry.meta.name.clone(), self.status(&entry.meta, &found.findings, found.status))

@@ -59,11 +59,11 @@ pub(super) fn in_force<'e>(
     entry: &'e QueueAclEntry,
 ) -> Option<&'e QueueAclInForce> {
     if is_planted(Fault::KeptByStatusAlone) {
-        return entry.in_force.as_ref();
+        return entry.in_force.as_deref();
     }
     match output.and_then(|output| output.in_force.get(&entry.meta.uid)) {
         Some(noted) => noted.as_ref(),
-        None => entry.in_force.as_ref(),
+        None => entry.in_force.as_deref(),
     }
 }
 
@@ -74,7 +74,7 @@ pub(super) fn changed(partial: Option<&Config>, objects: &[Resolved], snapshot: 
         let granted = granted(partial, object);
         let granted = granted.as_deref();
         let noted = || (entry.meta.uid.clone(), granted.map(Contribution::in_force));
-        (!remembers(entry.in_force.as_ref(), granted)).then(noted)
+        (!remembers(entry.in_force.as_deref(), granted)).then(noted)
     });
     let mut bytes = 0_usize;
     let fits = |(uid, granted): &(String, Option<QueueAclInForce>)| {

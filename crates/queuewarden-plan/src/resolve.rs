@@ -39,6 +39,8 @@ pub(super) struct Contribution {
     pub partition: String,
     /// The queue, which exists.
     pub queue: QueuePath,
+    /// Its position in the tree that the object was resolved against.
+    pub position: u32,
     /// Who may submit, if the object says.
     pub submit: Option<Acl>,
     /// Who administers, if the object says.
@@ -60,6 +62,11 @@ impl Contribution {
         }
     }
 
+    /// The queue in a tree.
+    pub(super) fn queue_in<'t>(&self, tree: &'t Config) -> Option<&'t Queue> {
+        tree.partition(&self.partition)?.queue_near(self.position, &self.queue)
+    }
+
     /// The same without anybody in it: an object that is being deleted grants nothing, and closes what it closed until it is gone.
     fn closing(self) -> Self {
         let nobody = |acl: Option<Acl>| acl.map(|_| Acl::nobody());
@@ -68,7 +75,7 @@ impl Contribution {
 
     /// The same as far as `tree` grants it at the queue.
     pub(super) fn within(self, tree: Option<&Config>) -> Self {
-        let queue = tree.and_then(|tree| tree.partition(&self.partition)?.queue(&self.queue));
+        let queue = tree.and_then(|tree| self.queue_in(tree));
         let part =
             |right, acl: Acl| queue.map_or_else(Acl::nobody, |queue| acl_of(queue, right).intersection(&acl));
         Self {
@@ -368,6 +375,7 @@ fn place(
             partition: partition.name.clone(),
             // The tree's own: a clone shares the text.
             queue: queue.path.clone(),
+            position: queue.position,
             submit: intent.submit,
             admin: intent.admin,
             base_acl: spec.base_acl,
@@ -433,6 +441,7 @@ fn keep(
     let last = Contribution {
         partition: partition.name.clone(),
         queue: queue.path.clone(),
+        position: queue.position,
         submit: read(&old.submit),
         admin: read(&old.admin),
         base_acl: old.base_acl,

@@ -5,7 +5,7 @@ pub(super) mod events;
 pub(super) mod policy;
 pub(super) mod queue_acl;
 
-use std::fmt;
+use std::fmt::Write as _;
 
 use crate::conditions::{Finding, Reason, Type};
 use crate::snapshot::Mode;
@@ -52,7 +52,7 @@ impl Target<'_> {
     }
 
     /// Condition `Ready` where all other conditions are as they should be.
-    fn ready(&self) -> Finding {
+    pub(super) fn ready(&self) -> Finding {
         let Self { output, loaded, .. } = self;
         if loaded.reason == Reason::NotVerified {
             let message = format!("in {output}; {}", loaded.message);
@@ -64,7 +64,7 @@ impl Target<'_> {
 
 /// Condition `Programmed` of an object that is valid now, or lives on in its last valid version, where `source` holds what it
 /// contributes.
-fn programmed(source: &str, valid: bool) -> Finding {
+pub(super) fn programmed(source: &str, valid: bool) -> Finding {
     if valid {
         return Finding::yes(Type::Programmed, Reason::Programmed, format!("in {source}"));
     }
@@ -76,29 +76,40 @@ fn programmed(source: &str, valid: bool) -> Finding {
 const SHOWN: usize = 10;
 
 /// An ACL for people: `users sue, bob and groups dev`, `everyone`, `nobody`.
-pub(super) fn people(acl: &Acl) -> impl fmt::Display {
-    fmt::from_fn(|f| match (acl.users().is_empty(), acl.groups().is_empty()) {
-        _ if acl.is_everyone() => f.write_str("everyone"),
-        (true, true) => f.write_str("nobody"),
-        (false, true) => names(f, "user", acl.users()),
-        (true, false) => names(f, "group", acl.groups()),
-        (false, false) => {
-            names(f, "user", acl.users())?;
-            f.write_str(" and ")?;
-            names(f, "group", acl.groups())
-        }
-    })
+pub(super) fn people(acl: &Acl) -> String {
+    let mut text = String::new();
+    push_people(&mut text, acl);
+    text
 }
 
-fn names(f: &mut fmt::Formatter<'_>, kind: &str, names: &Names) -> fmt::Result {
-    let count = names.len();
-    f.write_str(kind)?;
-    f.write_str(if count == 1 { "" } else { "s" })?;
-    for (index, name) in names.iter().take(SHOWN).enumerate() {
-        f.write_str(if index == 0 { " " } else { ", " })?;
-        f.write_str(name)?;
+/// Writes an ACL for people behind a text. There may be ten thousand of them, and formatting takes several times as long.
+fn push_people(text: &mut String, acl: &Acl) {
+    if acl.is_everyone() || acl.is_nobody() {
+        return text.push_str(if acl.is_everyone() { "everyone" } else { "nobody" });
     }
-    if count > SHOWN { write!(f, " and {} more", count - SHOWN) } else { Ok(()) }
+    push_names(text, "user", acl.users());
+    if !acl.users().is_empty() && !acl.groups().is_empty() {
+        text.push_str(" and ");
+    }
+    push_names(text, "group", acl.groups());
+}
+
+fn push_names(text: &mut String, kind: &str, names: &Names) {
+    let count = names.len();
+    if count == 0 {
+        return;
+    }
+    push(text, &[kind, if count == 1 { "" } else { "s" }]);
+    for (index, name) in names.iter().take(SHOWN).enumerate() {
+        push(text, &[if index == 0 { " " } else { ", " }, name]);
+    }
+    if count > SHOWN {
+        let _ = write!(text, " and {} more", count - SHOWN);
+    }
+}
+
+fn push(text: &mut String, parts: &[&str]) {
+    parts.iter().for_each(|part| text.push_str(part));
 }
 
 /// Warnings behind a message.
@@ -129,7 +140,7 @@ mod tests {
             (&many(10), format!("users {ten}")),
             (&format!("{},v", many(10)), format!("users {ten} and 1 more")),
         ] {
-            assert_eq!(people(&acl::parse(text).unwrap()).to_string(), expected, "{text}");
+            assert_eq!(people(&acl::parse(text).unwrap()), expected, "{text}");
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Conditions and status of a `QueueAcl`.
 
-use std::fmt::{self, Write as _};
 use std::iter;
 use std::sync::Arc;
 
-use super::{Target, people, with_warnings};
+use super::{Target, people, push, push_people, with_warnings};
 use crate::QueueAclStatus;
 use crate::conditions::{Finding, Reason, Status, Type, standing};
 use crate::effect::moot;
@@ -29,6 +28,10 @@ pub(crate) struct Facts<'a> {
     pub env: &'a Environment,
     /// The text in force, as messages name it.
     pub source: &'a str,
+    /// Condition `Programmed` of a valid object that is written.
+    pub programmed: Finding,
+    /// Condition `Ready` where all other conditions are as they should be.
+    pub ready: Finding,
     /// The queues of the output's own text, where `binaryData` hides it: it is in force once that is removed.
     pub hidden: Option<&'a Config>,
     /// The queues of the text that should be in force.
@@ -75,8 +78,8 @@ pub(crate) fn report(
     noted: Option<&QueueAclInForce>,
     facts: &Facts<'_>,
 ) -> Report {
-    let before = entry.in_force.as_ref();
-    let takes = facts.by_base && decided.iter().any(|(_, decided)| !decided.taken.is_nobody());
+    let before = entry.in_force.as_deref();
+    let takes = facts.by_base && taken(decided).next().is_some();
     let contribution = object.contribution();
     let is_current = |it: &QueueAclInForce| contribution.is_some_and(|contribution| contribution.is(it));
     let lapsed = object.lapsed.as_deref().map(Contribution::in_force);
@@ -113,16 +116,16 @@ pub(crate) fn report(
         // What the scheduler runs stands on the YuniKornConfig; but without it the object is not ready.
         _ => {
             let chain = [&accepted, &programmed, &effective].into_iter().chain(unconfirmed);
-            Finding::summary(chain, || facts.target.ready())
+            Finding::summary(chain, || facts.ready.clone())
         }
     };
     let in_force = match (&object.outcome, programmed.status) {
-        _ if withdrawal.is_some() || !object.judged => before.cloned(),
+        _ if withdrawal.is_some() || !object.judged => entry.in_force.clone(),
         (Ok(_), Status::True) if before.is_none_or(|before| !is_current(before)) => {
-            contribution.map(Contribution::in_force)
+            contribution.map(|contribution| contribution.in_force().into())
         }
         _ if contribution.is_none() => None,
-        _ => before.cloned(),
+        _ => entry.in_force.clone(),
     };
     let takes = takes && object.outcome.is_ok() && ready.status == Status::True;
     let (submit, admin) = columns(contribution.map(|it| (it.submit.as_ref(), it.admin.as_ref())));
@@ -214,7 +217,8 @@ fn programmed(
     // Without a text that should be in force only the version that was written before is known to be there as it is.
     let known = facts.wanted.is_some() || before.is_some_and(|before| contribution.grants(before));
     if holds && known {
-        return super::programmed(facts.source, object.outcome.is_ok());
+        let valid = object.outcome.is_ok();
+        return if valid { facts.programmed.clone() } else { super::programmed(facts.source, valid) };
     }
     let no = facts.target.not_programmed();
     if holds && before.is_some() {
@@ -368,23 +372,36 @@ fn accepted(object: &Resolved, takes: &[(Right, &Decided)]) -> Finding {
     message.push_str("grants");
     let rights = Right::ALL.into_iter().filter_map(|right| Some((right, contribution.grant(right)?)));
     for (separator, (right, acl)) in iter::once(" ").chain(iter::repeat(", ")).zip(rights) {
-        let _ = write!(message, "{separator}{} to {}", right.field(), people(acl));
+        push(&mut message, &[separator, right.field(), " to "]);
+        push_people(&mut message, acl);
     }
-    let _ = write!(message, " on queue `{}`", contribution.queue);
-    for taken in taken(takes) {
-        let _ = write!(message, "; {taken}");
+    push(&mut message, &[" on queue `", contribution.queue.as_str(), "`"]);
+    for (right, acl) in taken(takes) {
+        message.push_str("; ");
+        push_taken(&mut message, right, acl);
     }
     Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
 }
 
-/// Who has access by the base's own ACL of the queue, and loses it.
-pub(crate) fn taken(decided: &[(Right, &Decided)]) -> impl Iterator<Item = impl fmt::Display> {
-    decided.iter().filter(|(_, decided)| !decided.taken.is_nobody()).map(|(right, decided)| {
-        fmt::from_fn(|f| {
-            let (right, people) = (right.key(), people(&decided.taken));
-            write!(f, "the base's own {right} of the queue gives way, which takes it from {people}")
-        })
-    })
+/// Who has access by the base's own ACLs of the queue, and loses it.
+fn taken<'d>(decided: &[(Right, &'d Decided)]) -> impl Iterator<Item = (Right, &'d Acl)> {
+    let taken = decided.iter().map(|(right, decided)| (*right, &decided.taken));
+    taken.filter(|(_, taken)| !taken.is_nobody())
+}
+
+fn push_taken(text: &mut String, right: Right, acl: &Acl) {
+    push(text, &["the base's own ", right.key(), " of the queue gives way, which takes it from "]);
+    push_people(text, acl);
+}
+
+/// The same in words.
+pub(crate) fn told_taken(decided: &[(Right, &Decided)]) -> String {
+    let mut text = String::new();
+    for (separator, (right, acl)) in iter::once("").chain(iter::repeat("; ")).zip(taken(decided)) {
+        text.push_str(separator);
+        push_taken(&mut text, right, acl);
+    }
+    text
 }
 
 /// Whether `tree` says about the contribution's queue what was decided. When nothing could be rendered: whether it grants at least
@@ -395,7 +412,7 @@ fn holds(
     decided: &[(Right, &Decided)],
     facts: &Facts<'_>,
 ) -> bool {
-    let Some(queue) = queue_of(tree, &contribution.partition, &contribution.queue) else { return false };
+    let Some(queue) = tree.and_then(|tree| contribution.queue_in(tree)) else { return false };
     decided.iter().all(|(right, decided)| {
         let there = || acl_of(queue, *right);
         match (facts.wanted, contribution.grant(*right)) {
@@ -436,7 +453,7 @@ fn runs(
 /// right that this one leaves alone.
 fn exceeds(tree: &Config, contribution: &Contribution, facts: &Facts<'_>) -> bool {
     let Contribution { partition, queue: path, .. } = contribution;
-    let queue = queue_of(Some(tree), partition, path).filter(|_| facts.wanted.is_some());
+    let queue = contribution.queue_in(tree).filter(|_| facts.wanted.is_some());
     queue.is_some_and(|queue| {
         let more = |right| acl_of(queue, right).lost(&granted(partition, path, right, facts));
         Right::ALL.into_iter().any(|right| !more(right).is_nobody())
