@@ -19,7 +19,7 @@ use super::touches::touches;
 use super::v1alpha1 as api;
 use go_compat::diag::{Code, Diagnostic};
 use queuewarden_plan::{
-    conditions::{Condition, Status},
+    conditions::{Condition, Reason, Status, Type},
     snapshot::{
         AdmissionPolicySpec, Adoption, BaseAcl, CONFIRM_REMOVAL, ConfigMemory, ConfigSpec, Delegation, Entry,
         Grant, LEFT_EMPTY, Meta, Mode, QueueAclEntry, QueueAclInForce, QueueAclSpec,
@@ -129,9 +129,9 @@ pub(super) fn meta(object: &DynamicObject) -> Meta {
 fn condition(value: Value) -> Option<Condition> {
     let condition: meta::Condition = serde_json::from_value(value).ok()?;
     Some(Condition {
-        type_: condition.type_,
+        type_: Type::shared(condition.type_),
         status: Status::parse(&condition.status),
-        reason: condition.reason,
+        reason: Reason::shared(condition.reason),
         message: condition.message,
         observed_generation: condition.observed_generation.unwrap_or_default(),
         last_transition: condition.last_transition_time.0,

@@ -88,9 +88,9 @@ pub fn conditions(conditions: &[Condition]) -> Option<Value> {
     let conditions: Vec<_> = conditions
         .iter()
         .map(|condition| meta::Condition {
-            type_: condition.type_.clone(),
+            type_: condition.type_.to_string(),
             status: condition.status.as_str().to_owned(),
-            reason: condition.reason.clone(),
+            reason: condition.reason.to_string(),
             message: condition.message.clone(),
             observed_generation: Some(condition.observed_generation),
             last_transition_time: meta::Time(condition.last_transition),

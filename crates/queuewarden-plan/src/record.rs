@@ -21,6 +21,8 @@ const MAX_BYTES: usize = 96 * 1024;
 
 /// The grants of a text, by the uids of the objects; `None` for an object that it grants nothing.
 type Notes = BTreeMap<String, Option<QueueAclInForce>>;
+/// One of them.
+pub(super) type Note<'a> = &'a Option<QueueAclInForce>;
 
 /// The text that was written last, and what is noted beside it.
 #[derive(Debug, Default)]
@@ -49,19 +51,22 @@ impl<'a> Record<'a> {
 
     /// Returns what is in force of an object.
     pub(super) fn in_force<'e>(&'e self, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
-        in_force(self.output, entry)
+        in_force(self.output.and_then(|output| output.in_force.get(&entry.meta.uid)), entry)
     }
 }
 
+/// Returns what the output notes of each object, in their order.
+pub(super) fn notes(snapshot: &Snapshot) -> Vec<Option<Note<'_>>> {
+    let noted = snapshot.output.as_deref().map(|output| &output.in_force);
+    snapshot.queue_acls.iter().map(|entry| noted?.get(&entry.meta.uid)).collect()
+}
+
 /// Returns what is in force of an object, by the output or else by the object's status.
-pub(super) fn in_force<'e>(
-    output: Option<&'e ConfigMapState>,
-    entry: &'e QueueAclEntry,
-) -> Option<&'e QueueAclInForce> {
+pub(super) fn in_force<'e>(note: Option<Note<'e>>, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
     if is_planted(Fault::KeptByStatusAlone) {
         return entry.in_force.as_deref();
     }
-    match output.and_then(|output| output.in_force.get(&entry.meta.uid)) {
+    match note {
         Some(noted) => noted.as_ref(),
         None => entry.in_force.as_deref(),
     }
@@ -91,14 +96,13 @@ pub(super) fn changed(partial: Option<&Config>, objects: &[Resolved], snapshot: 
 pub(super) fn corrected(
     partial: Option<&Config>,
     objects: &[Resolved],
+    notes: &[Option<Note<'_>>],
     snapshot: &Snapshot,
 ) -> Option<Notes> {
-    let noted = &snapshot.output.as_deref()?.in_force;
-    let untrue = |(entry, object): (&Arc<QueueAclEntry>, &Resolved)| {
-        let noted = noted.get(&entry.meta.uid);
-        noted.is_some_and(|noted| !remembers(noted.as_ref(), granted(partial, object).as_deref()))
+    let untrue = |(note, object): (&Option<Note<'_>>, &Resolved)| {
+        note.is_some_and(|noted| !remembers(noted.as_ref(), granted(partial, object).as_deref()))
     };
-    let any = !noted.is_empty() && snapshot.queue_acls.iter().zip(objects).any(untrue);
+    let any = notes.iter().zip(objects).any(untrue);
     any.then(|| changed(partial, objects, snapshot)).flatten()
 }
 

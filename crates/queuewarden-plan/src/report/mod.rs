@@ -109,7 +109,9 @@ fn push_names(text: &mut String, kind: &str, names: &Names) {
 }
 
 fn push(text: &mut String, parts: &[&str]) {
-    parts.iter().for_each(|part| text.push_str(part));
+    for part in parts {
+        text.push_str(part);
+    }
 }
 
 /// Warnings behind a message.
