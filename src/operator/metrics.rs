@@ -212,7 +212,7 @@ impl Metrics {
     fn tell_conditions(&self, config: &[Condition]) {
         let series = config.iter().filter(|condition| ours(condition)).map(|condition| {
             let labels = [
-                ("type", condition.type_.as_str()),
+                ("type", &*condition.type_),
                 ("status", condition.status.as_str()),
                 ("reason", &condition.reason),
             ];
@@ -248,7 +248,7 @@ fn objects(plan: &Plan, config: &[Condition]) -> BTreeMap<Labels, i64> {
     for (kind, conditions) in all {
         for condition in conditions.iter().filter(|condition| ours(condition)) {
             // Owned words only once for each series: there are thousands of objects.
-            let key = (kind.name(), condition.type_.as_str(), condition.status.as_str());
+            let key = (kind.name(), &*condition.type_, condition.status.as_str());
             let count = counts.entry(key).or_default();
             *count = count.saturating_add(1);
         }

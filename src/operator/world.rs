@@ -113,7 +113,7 @@ pub struct World {
 struct Watches {
     client: Client,
     changed: Arc<Notify>,
-    queue_acls: Objects<QueueAclSpec, QueueAclInForce>,
+    queue_acls: Objects<QueueAclSpec, Arc<QueueAclInForce>>,
     policies: Objects<AdmissionPolicySpec, AdmissionPolicySpec>,
     configs: Objects<ConfigSpec, ConfigMemory>,
     access_tests: Objects<AccessTestSpec, ()>,

@@ -8,6 +8,8 @@
 //! This module checks only what the plan's types cannot hold. The plan checks the rest: names, queue paths,
 //! expressions, windows.
 
+use std::sync::Arc;
+
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use kube::core::DynamicObject;
@@ -19,7 +21,7 @@ use super::touches::touches;
 use super::v1alpha1 as api;
 use go_compat::diag::{Code, Diagnostic};
 use queuewarden_plan::{
-    conditions::{Condition, Status},
+    conditions::{Condition, Reason, Status, Type},
     snapshot::{
         AdmissionPolicySpec, Adoption, BaseAcl, CONFIRM_REMOVAL, ConfigMemory, ConfigSpec, Delegation, Entry,
         Grant, LEFT_EMPTY, Meta, Mode, QueueAclEntry, QueueAclInForce, QueueAclSpec,
@@ -66,7 +68,7 @@ pub fn queue_acl(object: &DynamicObject) -> QueueAclEntry {
     Entry {
         meta: meta(object),
         spec: not_left_empty(object).and_then(|()| spec(object)).and_then(queue_acl_spec),
-        in_force: memory.map(grant_in_force),
+        in_force: memory.map(|memory| Arc::new(grant_in_force(memory))),
     }
 }
 
@@ -129,9 +131,9 @@ pub(super) fn meta(object: &DynamicObject) -> Meta {
 fn condition(value: Value) -> Option<Condition> {
     let condition: meta::Condition = serde_json::from_value(value).ok()?;
     Some(Condition {
-        type_: condition.type_,
+        type_: Type::shared(condition.type_),
         status: Status::parse(&condition.status),
-        reason: condition.reason,
+        reason: Reason::shared(condition.reason),
         message: condition.message,
         observed_generation: condition.observed_generation.unwrap_or_default(),
         last_transition: condition.last_transition_time.0,
@@ -504,7 +506,7 @@ mod tests {
             }
         );
         assert_eq!(
-            entry.in_force.unwrap(),
+            *entry.in_force.unwrap(),
             QueueAclInForce {
                 partition: "gpu".into(),
                 queue: "root.prod".into(),
@@ -729,7 +731,7 @@ mod tests {
 
     #[test]
     fn what_status_says_is_what_is_remembered() {
-        let in_force = QueueAclInForce {
+        let in_force = Arc::new(QueueAclInForce {
             partition: "default".into(),
             queue: "root.a".into(),
             submit: Some("sue".into()),
@@ -737,7 +739,7 @@ mod tests {
             base_acl: BaseAcl::Extend,
             expires_at: Some(at("2027-01-01T00:00:00Z")),
             delegated_by: None,
-        };
+        });
         let condition = Condition {
             type_: "Ready".into(),
             status: Status::Unknown,

@@ -28,7 +28,7 @@ pub fn queue_acl(generation: i64, status: &QueueAclStatus) -> api::QueueAclStatu
         observed_generation: Some(generation),
         submit: Some(submit.clone()),
         admin: Some(admin.clone()),
-        in_force: in_force.as_ref().map(grant_in_force),
+        in_force: in_force.as_deref().map(grant_in_force),
         conditions: Vec::new(),
     }
 }
@@ -89,9 +89,9 @@ pub fn conditions(conditions: &[Condition]) -> Option<Value> {
     let conditions: Vec<_> = conditions
         .iter()
         .map(|condition| meta::Condition {
-            type_: condition.type_.clone(),
+            type_: condition.type_.to_string(),
             status: condition.status.as_str().to_owned(),
-            reason: condition.reason.clone(),
+            reason: condition.reason.to_string(),
             message: condition.message.clone(),
             observed_generation: Some(condition.observed_generation),
             last_transition_time: meta::Time(condition.last_transition),

@@ -65,8 +65,8 @@ fn all(snapshot: &Snapshot, queues: Result<&Queues, &str>, events: &mut Vec<Even
     let status = |entry: &AccessTest| {
         let meta = &entry.meta;
         let (findings, rest) = report(entry, queues);
-        let subject = Subject::QueueAccessTest(meta.name.clone());
-        events.extend(events::transitions(&subject, &meta.conditions, &findings, events::OF_OBJECTS));
+        let subject = || Subject::QueueAccessTest(meta.name.clone());
+        events.extend(events::transitions(subject, &meta.conditions, &findings, events::OF_OBJECTS));
         let conditions = merge(&meta.conditions, &findings, meta.generation, snapshot.now);
         (meta.name.clone(), ObjectStatus { uid: meta.uid.clone(), conditions, rest })
     };

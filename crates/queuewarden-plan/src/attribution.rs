@@ -35,7 +35,7 @@ pub(super) fn wanted(objects: &[Resolved], grants: &Grants, by_object: &ByObject
         partition: partition.clone(),
         queue: queue.clone(),
         right: *right,
-        objects: Vec::new(),
+        objects: Vec::with_capacity(1),
         base_stays: true,
     };
     let mut found: Vec<_> = grants.iter().map(attribution).collect();
@@ -123,7 +123,7 @@ mod tests {
             delegated_by: None,
         };
         let meta = Meta { name: name.to_owned(), ..Meta::default() };
-        Arc::new(Entry { meta, spec: Err(Vec::new()), in_force: Some(in_force) })
+        Arc::new(Entry { meta, spec: Err(Vec::new()), in_force: Some(in_force.into()) })
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
     fn acls_of_other_partitions_queues_and_rights_stand_apart() {
         let at = |name: &str, partition: &str, queue: &str, admin: Option<&str>| {
             let mut object = entry(name, Some("sue"), BaseAcl::Replace);
-            let in_force = Arc::make_mut(&mut object).in_force.as_mut().unwrap();
+            let in_force = Arc::make_mut(Arc::make_mut(&mut object).in_force.as_mut().unwrap());
             in_force.partition = partition.to_owned();
             in_force.queue = queue.to_owned();
             in_force.admin = admin.map(str::to_owned);

@@ -53,6 +53,12 @@ macro_rules! vocabulary {
             /// Every word, in the order of declaration.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
+            /// A word of a status, shared where it is one of these.
+            pub fn shared(word: String) -> Cow<'static, str> {
+                let known = Self::ALL.iter().map(|known| known.as_str()).find(|known| *known == word);
+                known.map_or(Cow::Owned(word), Cow::Borrowed)
+            }
+
             /// The word as it stands in a condition.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($variant),)* }
@@ -200,12 +206,12 @@ vocabulary! {
 /// One condition of one object, as read from or written to its status.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Condition {
-    /// `type`
-    pub type_: String,
+    /// `type`; nearly always a [`Type`], of which thousands share the word.
+    pub type_: Cow<'static, str>,
     /// `status`
     pub status: Status,
-    /// `reason`
-    pub reason: String,
+    /// `reason`; nearly always a [`Reason`].
+    pub reason: Cow<'static, str>,
     /// `message`
     pub message: String,
     /// `observedGeneration`
@@ -272,9 +278,9 @@ pub fn merge(
     let fresh = findings.iter().map(|finding| {
         let before = old.iter().find(|c| c.type_ == finding.type_.as_str() && c.status == finding.status);
         Condition {
-            type_: finding.type_.to_string(),
+            type_: finding.type_.as_str().into(),
             status: finding.status,
-            reason: finding.reason.to_string(),
+            reason: finding.reason.as_str().into(),
             message: cut(&finding.message).into_owned(),
             observed_generation: generation,
             last_transition: before.map_or(now, |c| c.last_transition),
@@ -334,7 +340,7 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn condition(type_: &str, status: Status, second: i64) -> Condition {
+    fn condition(type_: &'static str, status: Status, second: i64) -> Condition {
         Condition {
             type_: type_.into(),
             status,
@@ -353,7 +359,7 @@ mod tests {
             Finding::yes(Type::Ready, Reason::Ready, "in force"),
         ];
         let merged = merge(&old.into(), &found, 2, at(9));
-        let times: Vec<_> = merged.iter().map(|c| (c.type_.as_str(), c.last_transition)).collect();
+        let times: Vec<_> = merged.iter().map(|c| (&*c.type_, c.last_transition)).collect();
         assert_eq!(times, [("Accepted", at(5)), ("Ready", at(9))]);
         assert!(merged.iter().all(|c| c.observed_generation == 2));
     }
@@ -362,7 +368,7 @@ mod tests {
     fn foreign_conditions_stay_and_our_outdated_ones_go() {
         let old = [condition("example.com/Audited", Status::True, 1), condition("FailOpen", Status::True, 1)];
         let merged = merge(&old.into(), &[Finding::yes(Type::Ready, Reason::Ready, "")], 1, at(2));
-        let types: Vec<_> = merged.iter().map(|c| c.type_.as_str()).collect();
+        let types: Vec<_> = merged.iter().map(|c| &*c.type_).collect();
         assert_eq!(types, ["example.com/Audited", "Ready"]);
     }
 

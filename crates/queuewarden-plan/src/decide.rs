@@ -18,7 +18,7 @@ use super::ownership::{Claim, claim};
 use super::planted::{Fault, is_planted};
 use super::policy::{self, Policies};
 use super::readings::{Reading, Readings};
-use super::record::{self, Record};
+use super::record::{self, Note, Record};
 use super::render;
 use super::report::queue_acl::Runs;
 use super::report::{self, events};
@@ -48,6 +48,8 @@ pub(super) struct Decided<'a> {
     /// The base's queues, if it is in order.
     pub(super) base_tree: Option<Arc<Config>>,
     pub(super) objects: Vec<Resolved>,
+    /// The notes of the output on them.
+    notes: Vec<Option<Note<'a>>>,
     pub(super) policies: Policies,
     grants: Arc<Grants>,
     by_object: ByObject,
@@ -105,6 +107,7 @@ pub(super) fn decided<'a>(
         }
         _ => (None, None),
     };
+    let notes = record::notes(snapshot);
     let policies = policy::resolve(snapshot);
     let loaded = loaded::answer(loaded::Question {
         asked: spec.scheduler_url.is_some(),
@@ -146,6 +149,7 @@ pub(super) fn decided<'a>(
         written,
         proven,
         objects: &objects,
+        notes: &notes,
         policy: policies.keys.as_ref(),
         programmed,
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
@@ -166,6 +170,7 @@ pub(super) fn decided<'a>(
         base,
         base_tree,
         objects,
+        notes,
         policies,
         grants,
         by_object,
@@ -377,26 +382,28 @@ impl Decided<'_> {
         };
         let env = self.reported_environment(known);
         let hidden = self.env.shadow.as_ref().and_then(|_| self.output_tree(known));
+        let (target, source) = (self.target(&name), self.source(&name));
         let facts = report::queue_acl::Facts {
-            target: self.target(&name),
+            target,
             env: &env,
-            source: &self.source(&name),
+            source: &source,
+            programmed: report::programmed(&source, true),
+            ready: target.ready(),
             hidden: hidden.as_deref(),
             wanted: self.wanted.as_deref(),
             granted: &granted,
             by_base: self.by_base,
             runs: &self.runs,
         };
-        let objects = self.snapshot.queue_acls.iter().zip(&self.objects).enumerate();
-        let output = self.snapshot.output.as_deref();
+        let objects = self.snapshot.queue_acls.iter().zip(&self.objects).zip(&self.notes).enumerate();
         objects
-            .map(|(index, (entry, object))| {
+            .map(|(index, ((entry, object), note))| {
                 let decided = self.by_object.decided(&self.grants, index);
                 let mut found = report::queue_acl::report(
                     entry,
                     object,
                     &decided,
-                    record::in_force(output, entry),
+                    record::in_force(*note, entry),
                     &facts,
                 );
                 if !object.judged {
@@ -404,16 +411,17 @@ impl Decided<'_> {
                     let granted = granted.as_ref().map(|(submit, admin)| (submit.as_ref(), admin.as_ref()));
                     (found.status.submit, found.status.admin) = report::queue_acl::columns(granted);
                 }
-                let subject = Subject::QueueAcl(entry.meta.name.clone());
+                let subject = || Subject::QueueAcl(entry.meta.name.clone());
                 events.extend(events::transitions(
-                    &subject,
+                    subject,
                     &entry.meta.conditions,
                     &found.findings,
                     events::OF_OBJECTS,
                 ));
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
-                if let Some(taken) = found.taken.filter(|_| newly || is_unconfirmed(&entry.meta)) {
-                    events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
+                if found.takes && (newly || is_unconfirmed(&entry.meta)) {
+                    let taken = report::queue_acl::told_taken(&decided);
+                    events.push(events::event(&subject(), true, events::ACCESS_REMOVED, &taken));
                 }
                 (entry.meta.name.clone(), self.status(&entry.meta, &found.findings, found.status))
             })
@@ -450,9 +458,9 @@ impl Decided<'_> {
                 let former = policy::former(before);
                 let (findings, in_force) =
                     report::policy::report(object, spec, before, former.as_ref(), &facts);
-                let subject = Subject::AdmissionPolicy(entry.meta.name.clone());
+                let subject = || Subject::AdmissionPolicy(entry.meta.name.clone());
                 events.extend(events::transitions(
-                    &subject,
+                    subject,
                     &entry.meta.conditions,
                     &findings,
                     events::OF_OBJECTS,
@@ -514,7 +522,12 @@ impl Decided<'_> {
             watch_failure: self.snapshot.observed.watch_failure.clone(),
         });
         let subject = Subject::Config(meta.name.clone());
-        events.extend(events::transitions(&subject, &meta.conditions, &findings, events::OF_CONFIG));
+        events.extend(events::transitions(
+            || subject.clone(),
+            &meta.conditions,
+            &findings,
+            events::OF_CONFIG,
+        ));
         events.extend(events::closed(&subject, &meta.conditions, &findings));
         let memory = self.config.in_force.as_ref();
         let rest = ConfigStatus {

@@ -313,6 +313,7 @@ mod tests {
         Contribution {
             partition: "default".into(),
             queue: QueuePath::parse("root.a").unwrap(),
+            position: 1,
             submit: Some(Acl::named(&users, &Vec::<String>::new()).unwrap()),
             admin: None,
             base_acl: BaseAcl::Extend,

@@ -25,9 +25,10 @@ pub(super) fn moot(tree: &Config, contribution: &Contribution, right: Right) -> 
         Right::Submit => &Right::ALL,
         Right::Admin => &[Right::Admin],
     };
+    let Contribution { position, queue: path, .. } = contribution;
+    let nearest = partition.queue_near(*position, path).unwrap_or_else(|| partition.nearest(path));
     let own_everyone = contribution.grant(right).is_some_and(yunikorn::acl::Acl::is_everyone);
-    let lineage =
-        iter::successors(Some(partition.nearest(&contribution.queue)), |queue| partition.parent(queue));
+    let lineage = iter::successors(Some(nearest), |queue| partition.parent(queue));
     lineage.into_iter().find_map(|queue| {
         through
             .iter()

@@ -106,6 +106,11 @@ impl Environment {
         }
     }
 
+    /// The checksum of a text, which nearly always is the one in force.
+    pub(super) fn checksum_of(&self, text: &str) -> String {
+        if text == self.text { self.checksum.clone() } else { checksum(text) }
+    }
+
     /// The partitions that the scheduler has now: a text without one of them hangs it (yunikorn-core `partition_manager.go:168`). A text
     /// that it refuses may lack one that it still has.
     pub(super) fn active_partitions(&self) -> Vec<String> {

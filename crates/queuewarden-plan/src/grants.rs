@@ -3,7 +3,7 @@
 //! A right that any object of a queue sets is the union over those objects; the base's own value gives way, unless all of them say
 //! `Extend`. A right that none of them sets keeps the base's text. So the order of the objects never matters.
 
-use super::resolve::Resolved;
+use super::resolve::{Contribution, Resolved};
 use super::snapshot::BaseAcl;
 use yunikorn::acl::{self, Acl};
 use yunikorn::config::{Config, Queue};
@@ -20,6 +20,8 @@ pub(super) struct Decided {
     pub acl: Acl,
     /// What the base's own ACL grants and this one does not.
     pub taken: Acl,
+    /// The position of the queue in the base.
+    pub position: u32,
 }
 
 /// All ACLs that objects decide, sorted by place.
@@ -42,9 +44,9 @@ impl Grants {
     }
 }
 
-/// Where in the grants each object takes part, in the order of the objects.
+/// Where in the grants each object takes part, in the order of the objects: at most at one place for each right.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ByObject(Vec<Vec<usize>>);
+pub(super) struct ByObject(Vec<[Option<usize>; Right::ALL.len()]>);
 
 impl ByObject {
     /// What is decided by an object, and others, about its queue: right by right.
@@ -55,7 +57,7 @@ impl ByObject {
 
     /// The indexes in the grants at which an object takes part.
     pub(super) fn places(&self, object: usize) -> impl Iterator<Item = usize> {
-        self.0.get(object).into_iter().flatten().copied()
+        self.0.get(object).into_iter().flatten().flatten().copied()
     }
 }
 
@@ -69,9 +71,11 @@ impl<const N: usize> From<[(Place, Decided); N]> for Grants {
 
 /// What an object says about one place.
 struct Part<'a> {
+    /// The beginning of the path below the root, as a number: quick to compare, and in the same order.
+    start: u64,
     place: (&'a str, &'a QueuePath, Right),
     index: usize,
-    base_acl: BaseAcl,
+    contribution: &'a Contribution,
     acl: &'a Acl,
 }
 
@@ -86,49 +90,55 @@ pub(super) fn decide_by_object<'a>(
     tree: &Config,
 ) -> (Grants, ByObject) {
     let mut by_object = ByObject::default();
-    let objects = objects.into_iter().inspect(|_| by_object.0.push(Vec::new())).enumerate();
+    let objects = objects.into_iter().inspect(|_| by_object.0.push(Default::default())).enumerate();
     let contributions = objects.filter_map(|(index, object)| Some((index, object.contribution()?)));
     let mut parts: Vec<Part<'a>> = contributions
         .flat_map(|(index, contribution)| {
             Right::ALL.into_iter().filter_map(move |right| {
                 Some(Part {
+                    start: start(&contribution.queue),
                     place: (&contribution.partition, &contribution.queue, right),
                     index,
-                    base_acl: contribution.base_acl,
+                    contribution,
                     acl: contribution.grant(right)?,
                 })
             })
         })
         .collect();
-    parts.sort_unstable_by_key(|part| part.place);
+    parts.sort_unstable_by_key(|part| (part.place.0, part.start, part.place));
     let mut grants = Vec::new();
     for parts in parts.chunk_by(|left, right| left.place == right.place) {
-        let Some(Part { place: (partition, queue, right), .. }) = parts.first() else { continue };
+        let Some(Part { place: (partition, queue, right), contribution, .. }) = parts.first() else {
+            continue;
+        };
         for part in parts {
-            if let Some(places) = by_object.0.get_mut(part.index) {
-                places.push(grants.len());
-            }
+            let places = by_object.0.get_mut(part.index).into_iter().flatten();
+            places.filter(|place| place.is_none()).take(1).for_each(|place| *place = Some(grants.len()));
         }
-        let base = base_acl(tree, partition, queue, *right);
-        grants.push((((*partition).to_owned(), (*queue).clone(), *right), join(&base, parts)));
+        // The base's own ACL: nobody where there is none.
+        let queue_in_base = contribution.queue_in(tree);
+        let base = queue_in_base.map_or_else(Acl::nobody, |queue| acl_of(queue, *right));
+        let (acl, taken) = join(&base, parts);
+        let decided = Decided { acl, taken, position: contribution.position };
+        grants.push((((*partition).to_owned(), (*queue).clone(), *right), decided));
     }
     grants.shrink_to_fit();
     (Grants(grants), by_object)
 }
 
-/// Joins the parts of one place.
-fn join(base: &Acl, parts: &[Part<'_>]) -> Decided {
-    let extend = parts.iter().all(|part| part.base_acl == BaseAcl::Extend);
-    let start = if extend { base.clone() } else { Acl::nobody() };
-    let acl = parts.iter().fold(start, |union, part| union.union(part.acl));
-    Decided { taken: base.lost(&acl), acl }
+/// The first bytes of a path below the root.
+fn start(queue: &QueuePath) -> u64 {
+    let mut bytes = queue.as_str().bytes().skip("root.".len());
+    u64::from_be_bytes(std::array::from_fn(|_| bytes.next().unwrap_or_default()))
 }
 
-/// The base's own ACL at a place: nobody where there is none.
-fn base_acl(tree: &Config, partition: &str, queue: &QueuePath, right: Right) -> Acl {
-    tree.partition(partition)
-        .and_then(|p| p.queue(queue))
-        .map_or_else(Acl::nobody, |queue| acl_of(queue, right))
+/// Joins the parts of one place: what is to be in force, and what that takes.
+fn join(base: &Acl, parts: &[Part<'_>]) -> (Acl, Acl) {
+    let extend = parts.iter().all(|part| part.contribution.base_acl == BaseAcl::Extend);
+    let start = if extend { base.clone() } else { Acl::nobody() };
+    let acl = parts.iter().fold(start, |union, part| union.union(part.acl));
+    let taken = base.lost(&acl);
+    (acl, taken)
 }
 
 /// A queue's own ACL as activation reads it; a text that does not activate grants nothing.

@@ -188,8 +188,8 @@ pub struct QueueAclStatus {
     pub submit: String,
     /// The same for admin.
     pub admin: String,
-    /// What is in force of it.
-    pub in_force: Option<QueueAclInForce>,
+    /// What is in force of it; shared with the snapshot while it stays the same.
+    pub in_force: Option<Arc<QueueAclInForce>>,
 }
 
 /// The rest of a `QueueAccessTest`'s status.

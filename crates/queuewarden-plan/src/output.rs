@@ -14,6 +14,7 @@ use super::ownership::{Claim, claim, ledger, ledger_text};
 use super::planted::{Fault, is_planted};
 use super::policy::Keys;
 use super::readings::{Reading, Readings};
+use super::record::Note;
 use super::resolve::Resolved;
 use super::snapshot::{
     ConfigMapState, ConfigMemory, ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, QUEUES_KEY, Snapshot,
@@ -50,6 +51,8 @@ pub(super) struct Question<'a> {
     pub proven: Option<Arc<Reading>>,
     /// The objects, in the order of the snapshot.
     pub objects: &'a [Resolved],
+    /// The notes of the output on them.
+    pub notes: &'a [Option<Note<'a>>],
     /// The keys of the policy that decides.
     pub policy: Option<&'a Keys>,
     /// True if these keys were in the output before.
@@ -255,7 +258,7 @@ fn revise(question: &Question<'_>, body: &str, origin: &str) -> Rendered {
         _ => known.saturating_add(1),
     };
     let text = header::join(origin, revision, body);
-    Rendered { key: question.env.key.clone(), checksum: checksum(&text), revision, text }
+    Rendered { key: question.env.key.clone(), checksum: question.env.checksum_of(&text), revision, text }
 }
 
 pub(super) fn live_text<'a>(question: &'a Question<'_>) -> Option<&'a str> {
@@ -310,7 +313,8 @@ fn touch(question: &Question<'_>, full: bool, known: bool) -> Option<Write> {
         annotations.insert(OBJECTS.to_string(), objects);
     }
     let current = question.current.as_ref().and_then(|current| current.tree.as_deref()).filter(|_| !full);
-    let in_force = known.then(|| record::corrected(current, question.objects, snapshot)).flatten();
+    let in_force =
+        known.then(|| record::corrected(current, question.objects, question.notes, snapshot)).flatten();
     (!annotations.is_empty() || in_force.is_some()).then(|| Write {
         name: spec.output_config_map.clone(),
         resource_version: Some(output.resource_version.clone()),
@@ -464,7 +468,7 @@ pub(super) fn repairs(question: &Question<'_>) -> bool {
         .last_written
         .as_ref()
         .or_else(|| question.memory.and_then(|memory| memory.config_hash.as_ref()));
-    let live = live_text(question).map(checksum);
+    let live = live_text(question).map(|text| question.env.checksum_of(text));
     last.is_some() && live.as_ref() != last
 }
 

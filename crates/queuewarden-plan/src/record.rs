@@ -4,13 +4,14 @@
 //! text, may be late for long, and may be lost. So a text that is written carries what it grants of the objects whose status does not
 //! say so yet, and nothing that is kept goes beyond the text that was written last: what was withdrawn does not come back.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ownership::{Claim, claim};
 use super::planted::{Fault, is_planted};
 use super::readings::{Reading, Readings};
-use super::resolve::Resolved;
+use super::resolve::{Contribution, Resolved};
 use super::snapshot::{ConfigMapState, QueueAclEntry, QueueAclInForce, Snapshot};
 use yunikorn::config::Config;
 
@@ -20,6 +21,8 @@ const MAX_BYTES: usize = 96 * 1024;
 
 /// The grants of a text, by the uids of the objects; `None` for an object that it grants nothing.
 type Notes = BTreeMap<String, Option<QueueAclInForce>>;
+/// One of them.
+pub(super) type Note<'a> = &'a Option<QueueAclInForce>;
 
 /// The text that was written last, and what is noted beside it.
 #[derive(Debug, Default)]
@@ -48,21 +51,24 @@ impl<'a> Record<'a> {
 
     /// Returns what is in force of an object.
     pub(super) fn in_force<'e>(&'e self, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
-        in_force(self.output, entry)
+        in_force(self.output.and_then(|output| output.in_force.get(&entry.meta.uid)), entry)
     }
 }
 
+/// Returns what the output notes of each object, in their order.
+pub(super) fn notes(snapshot: &Snapshot) -> Vec<Option<Note<'_>>> {
+    let noted = snapshot.output.as_deref().map(|output| &output.in_force);
+    snapshot.queue_acls.iter().map(|entry| noted?.get(&entry.meta.uid)).collect()
+}
+
 /// Returns what is in force of an object, by the output or else by the object's status.
-pub(super) fn in_force<'e>(
-    output: Option<&'e ConfigMapState>,
-    entry: &'e QueueAclEntry,
-) -> Option<&'e QueueAclInForce> {
+pub(super) fn in_force<'e>(note: Option<Note<'e>>, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
     if is_planted(Fault::KeptByStatusAlone) {
-        return entry.in_force.as_ref();
+        return entry.in_force.as_deref();
     }
-    match output.and_then(|output| output.in_force.get(&entry.meta.uid)) {
+    match note {
         Some(noted) => noted.as_ref(),
-        None => entry.in_force.as_ref(),
+        None => entry.in_force.as_deref(),
     }
 }
 
@@ -71,7 +77,9 @@ pub(super) fn in_force<'e>(
 pub(super) fn changed(partial: Option<&Config>, objects: &[Resolved], snapshot: &Snapshot) -> Option<Notes> {
     let noted = snapshot.queue_acls.iter().zip(objects).filter_map(|(entry, object)| {
         let granted = granted(partial, object);
-        (granted != entry.in_force).then(|| (entry.meta.uid.clone(), granted))
+        let granted = granted.as_deref();
+        let noted = || (entry.meta.uid.clone(), granted.map(Contribution::in_force));
+        (!remembers(entry.in_force.as_deref(), granted)).then(noted)
     });
     let mut bytes = 0_usize;
     let fits = |(uid, granted): &(String, Option<QueueAclInForce>)| {
@@ -88,23 +96,31 @@ pub(super) fn changed(partial: Option<&Config>, objects: &[Resolved], snapshot: 
 pub(super) fn corrected(
     partial: Option<&Config>,
     objects: &[Resolved],
+    notes: &[Option<Note<'_>>],
     snapshot: &Snapshot,
 ) -> Option<Notes> {
-    let noted = &snapshot.output.as_deref()?.in_force;
-    let untrue = |(entry, object): (&Arc<QueueAclEntry>, &Resolved)| {
-        noted.get(&entry.meta.uid).is_some_and(|noted| *noted != granted(partial, object))
+    let untrue = |(note, object): (&Option<Note<'_>>, &Resolved)| {
+        note.is_some_and(|noted| !remembers(noted.as_ref(), granted(partial, object).as_deref()))
     };
-    let any = !noted.is_empty() && snapshot.queue_acls.iter().zip(objects).any(untrue);
+    let any = notes.iter().zip(objects).any(untrue);
     any.then(|| changed(partial, objects, snapshot)).flatten()
 }
 
 /// Returns what a text grants of an object.
-fn granted(partial: Option<&Config>, object: &Resolved) -> Option<QueueAclInForce> {
+fn granted<'o>(partial: Option<&Config>, object: &'o Resolved) -> Option<Cow<'o, Contribution>> {
     let contribution = object.contribution()?;
     Some(match partial {
-        None => contribution.in_force(),
-        Some(_) => contribution.clone().within(partial).in_force(),
+        None => Cow::Borrowed(contribution),
+        Some(_) => Cow::Owned(contribution.clone().within(partial)),
     })
+}
+
+/// Returns whether this is what is remembered.
+fn remembers(memory: Option<&QueueAclInForce>, granted: Option<&Contribution>) -> bool {
+    match (memory, granted) {
+        (Some(memory), Some(granted)) => granted.is(memory),
+        (memory, granted) => memory.is_none() && granted.is_none(),
+    }
 }
 
 /// About the bytes that one object takes.

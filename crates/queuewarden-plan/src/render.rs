@@ -9,7 +9,7 @@ use super::readings::{Reading, Readings};
 use go_compat::diag::{Code, Diagnostic};
 use go_compat::yaml::edit::{self, Edit};
 use yunikorn::acl;
-use yunikorn::config::Config;
+use yunikorn::config::{Config, Queue};
 
 /// The text that would be written is not what was meant. It is not written.
 pub(super) const NOT_AS_MEANT: Code = Code::new(5401, "render-not-as-meant");
@@ -65,13 +65,16 @@ fn edits<'g>(base: &Base, grants: &'g Grants) -> Vec<(&'g Place, Edit)> {
     let mut edits = Vec::new();
     for (at, decided) in grants.iter() {
         let (partition, path, right) = at;
-        let Some(queue) = base.tree.partition(partition).and_then(|p| p.queue(path)) else {
+        let Some(queue) = base.tree.partition(partition).and_then(|p| p.queue_near(decided.position, path))
+        else {
             continue;
         };
         let Some(place) = &queue.place else { continue };
         let same = match text_of(queue, *right) {
             None => decided.acl.is_nobody(),
-            Some(text) => acl::parse(text).is_ok_and(|acl| acl == decided.acl),
+            Some(text) => {
+                decided.acl.is_canonical(text) || acl::parse(text).is_ok_and(|acl| acl == decided.acl)
+            }
         };
         if !same {
             let value = decided.acl.explicit();
@@ -91,9 +94,13 @@ fn prove(read: &Reading, grants: &Grants) -> Result<(), Diagnostic> {
         return refused("the rendered text has no queues".into());
     };
     for ((partition, path, right), decided) in grants.iter() {
-        let in_text =
-            tree.partition(partition).and_then(|p| p.queue(path)).map(|queue| acl_of(queue, *right));
-        if in_text.as_ref() != Some(&decided.acl) {
+        let queue = tree.partition(partition).and_then(|p| p.queue_near(decided.position, path));
+        // We write it so, and then it need not be read.
+        let is_decided = |queue: &Queue| {
+            text_of(queue, *right).is_some_and(|text| decided.acl.is_explicit(text))
+                || acl_of(queue, *right) == decided.acl
+        };
+        if !queue.is_some_and(is_decided) {
             return refused(format!("queue `{path}` would not get the {} that was decided", right.key()));
         }
     }
@@ -112,7 +119,7 @@ mod tests {
     fn a_text_that_is_not_as_meant_is_refused() {
         let acl = acl::parse("sue").unwrap();
         let place = ("default".to_owned(), QueuePath::parse("root.a").unwrap(), Right::Submit);
-        let grants = Grants::from([(place, Decided { acl, taken: acl::parse(" ").unwrap() })]);
+        let grants = Grants::from([(place, Decided { acl, taken: acl::parse(" ").unwrap(), position: 1 })]);
         let prove = |text: &str, grants: &Grants| prove(&Readings::default().of(text), grants);
         let text = |queue: &str| {
             format!("partitions: [{{name: default, queues: [{{name: root, queues: [{queue}]}}]}}]")

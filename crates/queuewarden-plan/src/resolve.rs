@@ -39,6 +39,8 @@ pub(super) struct Contribution {
     pub partition: String,
     /// The queue, which exists.
     pub queue: QueuePath,
+    /// Its position in the tree that the object was resolved against.
+    pub position: u32,
     /// Who may submit, if the object says.
     pub submit: Option<Acl>,
     /// Who administers, if the object says.
@@ -60,6 +62,11 @@ impl Contribution {
         }
     }
 
+    /// The queue in a tree.
+    pub(super) fn queue_in<'t>(&self, tree: &'t Config) -> Option<&'t Queue> {
+        tree.partition(&self.partition)?.queue_near(self.position, &self.queue)
+    }
+
     /// The same without anybody in it: an object that is being deleted grants nothing, and closes what it closed until it is gone.
     fn closing(self) -> Self {
         let nobody = |acl: Option<Acl>| acl.map(|_| Acl::nobody());
@@ -68,7 +75,7 @@ impl Contribution {
 
     /// The same as far as `tree` grants it at the queue.
     pub(super) fn within(self, tree: Option<&Config>) -> Self {
-        let queue = tree.and_then(|tree| tree.partition(&self.partition)?.queue(&self.queue));
+        let queue = tree.and_then(|tree| self.queue_in(tree));
         let part =
             |right, acl: Acl| queue.map_or_else(Acl::nobody, |queue| acl_of(queue, right).intersection(&acl));
         Self {
@@ -76,6 +83,26 @@ impl Contribution {
             admin: self.admin.map(|acl| part(Right::Admin, acl)),
             ..self
         }
+    }
+
+    /// Returns whether status remembers just this.
+    pub(super) fn is(&self, memory: &QueueAclInForce) -> bool {
+        self.grants(memory)
+            && self.expires_at == memory.expires_at
+            && self.delegated_by == memory.delegated_by
+    }
+
+    /// Returns whether both grant the same at the same place.
+    pub(super) fn grants(&self, memory: &QueueAclInForce) -> bool {
+        let same = |acl: &Option<Acl>, text: &Option<String>| match (acl, text) {
+            (Some(acl), Some(text)) => acl.is_explicit(text),
+            (acl, text) => acl.is_none() && text.is_none(),
+        };
+        self.partition == memory.partition
+            && self.queue.as_str() == memory.queue
+            && same(&self.submit, &memory.submit)
+            && same(&self.admin, &memory.admin)
+            && self.base_acl == memory.base_acl
     }
 
     /// The form in which status remembers it.
@@ -348,6 +375,7 @@ fn place(
             partition: partition.name.clone(),
             // The tree's own: a clone shares the text.
             queue: queue.path.clone(),
+            position: queue.position,
             submit: intent.submit,
             admin: intent.admin,
             base_acl: spec.base_acl,
@@ -413,6 +441,7 @@ fn keep(
     let last = Contribution {
         partition: partition.name.clone(),
         queue: queue.path.clone(),
+        position: queue.position,
         submit: read(&old.submit),
         admin: read(&old.admin),
         base_acl: old.base_acl,

@@ -103,7 +103,7 @@ pub struct Entry<S, M> {
 }
 
 /// A `QueueAcl`.
-pub type QueueAclEntry = Entry<QueueAclSpec, QueueAclInForce>;
+pub type QueueAclEntry = Entry<QueueAclSpec, Arc<QueueAclInForce>>;
 
 /// The part of `metadata` and `status` that plans depend on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -78,7 +78,8 @@ fn acls(tree: &Config) -> impl Iterator<Item = (&Partition, &Queue, Right)> {
 
 /// Returns whether the same ACL is written at the same queue: nearly always, and then nothing need be parsed.
 fn same_text(partition: &Partition, queue: &Queue, right: Right) -> bool {
-    partition.queue(&queue.path).is_some_and(|other| text_of(other, right) == text_of(queue, right))
+    let other = partition.queue_near(queue.position, &queue.path);
+    other.is_some_and(|other| text_of(other, right) == text_of(queue, right))
 }
 
 /// Returns the rights that include this one: an administrator may also submit.

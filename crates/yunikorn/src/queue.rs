@@ -91,7 +91,9 @@ impl QueuePath {
             }
             at = span.end + 1;
         }
-        Ok(Self(text.to_ascii_lowercase().into()))
+        let mut path: Arc<str> = text.into();
+        Arc::make_mut(&mut path).make_ascii_lowercase();
+        Ok(Self(path))
     }
 
     /// The path of the child `name` of this queue, or `None` when that is not a valid name ([`name_ok`]). Not

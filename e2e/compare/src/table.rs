@@ -58,12 +58,7 @@ fn with_result(goal: &str, met: bool) -> String {
 fn rows() -> Vec<Row> {
     let mut rows = vec![
         Row::new("read an ACL of 40 names", "Parse", "Parse", Some(6.0)),
-        Row::new(
-            format!("load {} queues (Go: validate)", inputs::QUEUES),
-            "Load",
-            "Load",
-            Some(4.0),
-        ),
+        Row::new(format!("load {} queues (Go: validate)", inputs::QUEUES), "Load", "Load", Some(4.0)),
         Row::new("the same (Go: start)", "Load", "Start", None),
     ];
     for (prefix, what, goal) in [("Decision", "", Some(8.0)), ("OnQueue", ", queue known", None)] {

@@ -18,7 +18,6 @@ use tokio::runtime::Runtime;
 
 use self::held::Held;
 use super::configuration::{Configuration, Written};
-use super::rendered::QueueAclEntry;
 use super::{ClusterArgs, Notes, files, live};
 use crate::cli::console::Console;
 use crate::cli::{Failure, clock};
@@ -28,7 +27,9 @@ use go_compat::diag::Diagnostic;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{config_map, convert};
 use queuewarden_plan::merged;
-use queuewarden_plan::snapshot::{ConfigMapState, ConfigSpec, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_plan::snapshot::{
+    ConfigMapState, ConfigSpec, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
+};
 use yunikorn::config::Flattened;
 use yunikorn::identity::Identity;
 use yunikorn_access::placement::Live;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::configuration::{Configuration, Refused, Written};
-use super::rendered::{self, QueueAclEntry};
+use super::rendered;
 use super::texts::Text;
 use super::{Files, Notes};
 use crate::cli::assemble::{Assembled, Base, assemble};
@@ -19,7 +19,7 @@ use crate::cli::{Failure, InputArgs, clock, render, report};
 use go_compat::diag::Diagnostic;
 use queuewarden_plan::merged;
 use queuewarden_plan::simulate::{enforced, settle};
-use queuewarden_plan::snapshot::{ConfigMapState, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_plan::snapshot::{ConfigMapState, QueueAclEntry, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use queuewarden_report::changes;
 use yunikorn::config::flatten::{Origin, Source};
 use yunikorn::config::{BUILT_IN, Flattened};

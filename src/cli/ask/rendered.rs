@@ -10,11 +10,8 @@ use crate::cli::input::object::Kind;
 use crate::cli::{Failure, statuses};
 use queuewarden_plan::conditions::{Status, Type};
 use queuewarden_plan::simulate::{Settled, enforced, settle};
-use queuewarden_plan::snapshot::{ConfigMapState, Entry, QueueAclInForce, QueueAclSpec, Snapshot};
+use queuewarden_plan::snapshot::{ConfigMapState, QueueAclEntry, Snapshot};
 use queuewarden_report::changes;
-
-/// A `QueueAcl` in a plan's snapshot.
-pub type QueueAclEntry = Entry<QueueAclSpec, QueueAclInForce>;
 
 /// Returns what the operator would write. `base` finds the text of the base's key, with its location.
 ///

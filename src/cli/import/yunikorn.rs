@@ -14,7 +14,6 @@ use crate::cli::ask::cluster::Cluster;
 use crate::cli::ask::configuration::Configuration;
 use crate::cli::ask::files::Given;
 use crate::cli::ask::output::AnswerFormat;
-use crate::cli::ask::rendered::QueueAclEntry;
 use crate::cli::console::Console;
 use crate::cli::findings::plural;
 use crate::cli::input::Inputs;
@@ -24,6 +23,7 @@ use go_compat::go_regex::GoRegex;
 use queuewarden_api::answer::Texts;
 use queuewarden_api::v1alpha1::{BaseAcl, SINGLETON};
 use queuewarden_api::{API_VERSION, convert};
+use queuewarden_plan::snapshot::QueueAclEntry;
 use yunikorn::acl::Acl;
 use yunikorn::admission::AccessControl;
 use yunikorn::admission::keys::{

@@ -75,7 +75,7 @@ pub(super) struct Object {
     pub(super) generation: u8,
     pub(super) version: u16,
     pub(super) spec: Spec,
-    pub(super) in_force: Option<QueueAclInForce>,
+    pub(super) in_force: Option<Arc<QueueAclInForce>>,
     pub(super) conditions: Arc<[Condition]>,
 }
 

@@ -6,7 +6,7 @@ use crate::effect::open_root;
 use crate::environment::{Environment, Source};
 use crate::snapshot::{ConfigMemory, ConfigSpec, Entry, Snapshot};
 use crate::{ConfigStatus, OutputRef, header, ownership};
-use yunikorn::config::{Config, checksum};
+use yunikorn::config::Config;
 use yunikorn::right::Right;
 
 /// What the conditions are drawn from.
@@ -150,7 +150,7 @@ pub(crate) fn status(
     ConfigStatus {
         // A foreign edit may have taken the header away; the number must not be used again.
         revision: revision.max(memory.and_then(|memory| memory.revision)),
-        config_hash: text.map(|text| checksum(text)),
+        config_hash: text.map(|text| env.checksum_of(text)),
         loaded_hash: spec.scheduler_url.as_ref().and(seen.or(loaded_hash(config))).cloned(),
         output: snapshot.output.as_deref().map(|output| OutputRef {
             namespace: spec.namespace.clone(),

@@ -26,7 +26,7 @@ const CALM: [Reason; 3] = [Reason::Pending, Reason::LoadPending, Reason::Observe
 /// An event for each finding of the given types that differs from `old` in status or reason. Of `FailOpen` only that it is so is
 /// told here; [`closed`] tells that it is over.
 pub(crate) fn transitions(
-    subject: &Subject,
+    subject: impl Fn() -> Subject,
     old: &[Condition],
     findings: &[Finding],
     types: &[Type],
@@ -42,7 +42,7 @@ pub(crate) fn transitions(
         .map(|finding| {
             let bad = (finding.status == Status::True) == (finding.type_ == Type::FailOpen);
             event(
-                subject,
+                &subject(),
                 bad && !CALM.contains(&finding.reason),
                 finding.reason.as_str(),
                 &note(finding, findings),
@@ -129,7 +129,7 @@ mod tests {
     fn a_note_says_what_is_in_force() {
         let accepted = Finding::yes(Type::Accepted, Reason::Accepted, "grants submit to user sue");
         let notes = |ready: Finding| -> Vec<String> {
-            let told = transitions(&subject(), &[], &[accepted.clone(), ready], OF_OBJECTS);
+            let told = transitions(subject, &[], &[accepted.clone(), ready], OF_OBJECTS);
             told.into_iter().map(|event| event.note).collect()
         };
         let ready = Finding::yes(Type::Ready, Reason::Ready, "in force");
@@ -144,7 +144,7 @@ mod tests {
     fn what_passes_by_itself_is_no_warning() {
         for reason in Reason::ALL {
             let finding = Finding::no(Type::Ready, *reason, "why");
-            let told = transitions(&subject(), &[], &[finding], OF_OBJECTS);
+            let told = transitions(subject, &[], &[finding], OF_OBJECTS);
             assert_eq!(told.len(), 1);
             assert_eq!(told[0].warning, !CALM.contains(reason), "{told:?}");
         }
@@ -196,15 +196,15 @@ mod tests {
             (Status::True, Reason::Ready, 1),
         ] {
             let before = Condition {
-                type_: Type::Ready.to_string(),
+                type_: Type::Ready.as_str().into(),
                 status,
-                reason: reason.to_string(),
+                reason: reason.as_str().into(),
                 message: "before".into(),
                 observed_generation: 1,
                 last_transition: jiff::Timestamp::UNIX_EPOCH,
             };
             let now = Finding::no(Type::Ready, Reason::Pending, "is being written");
-            let events = transitions(&subject(), &[before], &[now], OF_OBJECTS);
+            let events = transitions(subject, &[before], &[now], OF_OBJECTS);
             assert_eq!(events.len(), told, "{status:?} {reason}");
         }
     }

@@ -52,7 +52,7 @@ impl Target<'_> {
     }
 
     /// Condition `Ready` where all other conditions are as they should be.
-    fn ready(&self) -> Finding {
+    pub(super) fn ready(&self) -> Finding {
         let Self { output, loaded, .. } = self;
         if loaded.reason == Reason::NotVerified {
             let message = format!("in {output}; {}", loaded.message);
@@ -64,7 +64,7 @@ impl Target<'_> {
 
 /// Condition `Programmed` of an object that is valid now, or lives on in its last valid version, where `source` holds what it
 /// contributes.
-fn programmed(source: &str, valid: bool) -> Finding {
+pub(super) fn programmed(source: &str, valid: bool) -> Finding {
     if valid {
         return Finding::yes(Type::Programmed, Reason::Programmed, format!("in {source}"));
     }
@@ -77,32 +77,41 @@ const SHOWN: usize = 10;
 
 /// An ACL for people: `users sue, bob and groups dev`, `everyone`, `nobody`.
 pub(super) fn people(acl: &Acl) -> String {
-    if acl.is_everyone() {
-        return "everyone".into();
+    let mut text = String::new();
+    push_people(&mut text, acl);
+    text
+}
+
+/// Writes an ACL for people behind a text. There may be ten thousand of them, and formatting takes several times as long.
+fn push_people(text: &mut String, acl: &Acl) {
+    if acl.is_everyone() || acl.is_nobody() {
+        return text.push_str(if acl.is_everyone() { "everyone" } else { "nobody" });
     }
-    match (names("user", acl.users()), names("group", acl.groups())) {
-        (None, None) => "nobody".into(),
-        (Some(users), None) => users,
-        (None, Some(groups)) => groups,
-        (Some(users), Some(groups)) => format!("{users} and {groups}"),
+    push_names(text, "user", acl.users());
+    if !acl.users().is_empty() && !acl.groups().is_empty() {
+        text.push_str(" and ");
+    }
+    push_names(text, "group", acl.groups());
+}
+
+fn push_names(text: &mut String, kind: &str, names: &Names) {
+    let count = names.len();
+    if count == 0 {
+        return;
+    }
+    push(text, &[kind, if count == 1 { "" } else { "s" }]);
+    for (index, name) in names.iter().take(SHOWN).enumerate() {
+        push(text, &[if index == 0 { " " } else { ", " }, name]);
+    }
+    if count > SHOWN {
+        let _ = write!(text, " and {} more", count - SHOWN);
     }
 }
 
-fn names(kind: &str, names: &Names) -> Option<String> {
-    let plural = match names.len() {
-        0 => return None,
-        1 => "",
-        _ => "s",
-    };
-    let mut text = format!("{kind}{plural}");
-    for (index, name) in names.iter().take(SHOWN).enumerate() {
-        text.push_str(if index == 0 { " " } else { ", " });
-        text.push_str(name);
+fn push(text: &mut String, parts: &[&str]) {
+    for part in parts {
+        text.push_str(part);
     }
-    if names.len() > SHOWN {
-        let _ = write!(text, " and {} more", names.len() - SHOWN);
-    }
-    Some(text)
 }
 
 /// Warnings behind a message.

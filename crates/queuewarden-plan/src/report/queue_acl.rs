@@ -1,8 +1,9 @@
 //! Conditions and status of a `QueueAcl`.
 
+use std::iter;
 use std::sync::Arc;
 
-use super::{Target, people, with_warnings};
+use super::{Target, people, push, push_people, with_warnings};
 use crate::QueueAclStatus;
 use crate::conditions::{Finding, Reason, Status, Type, standing};
 use crate::effect::moot;
@@ -16,6 +17,9 @@ use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
+/// Bytes that the message of most objects fits into.
+const MESSAGE: usize = 192;
+
 /// What the conditions depend on besides the object.
 pub(crate) struct Facts<'a> {
     /// Where it is to be written.
@@ -24,6 +28,10 @@ pub(crate) struct Facts<'a> {
     pub env: &'a Environment,
     /// The text in force, as messages name it.
     pub source: &'a str,
+    /// Condition `Programmed` of a valid object that is written.
+    pub programmed: Finding,
+    /// Condition `Ready` where all other conditions are as they should be.
+    pub ready: Finding,
     /// The queues of the output's own text, where `binaryData` hides it: it is in force once that is removed.
     pub hidden: Option<&'a Config>,
     /// The queues of the text that should be in force.
@@ -55,11 +63,11 @@ pub(crate) enum Runs {
 /// What is found about one object.
 pub(crate) struct Report {
     /// Its conditions.
-    pub findings: Vec<Finding>,
+    pub findings: [Finding; 4],
     /// The rest of its status.
     pub status: QueueAclStatus,
-    /// Who lost access through it, if anyone did, and the scheduler runs it.
-    pub taken: Option<String>,
+    /// True if somebody lost access through it, and the scheduler runs it.
+    pub takes: bool,
 }
 
 /// Reports one object; `decided` is what it takes part in, `noted` what the output says is in force of it.
@@ -70,16 +78,16 @@ pub(crate) fn report(
     noted: Option<&QueueAclInForce>,
     facts: &Facts<'_>,
 ) -> Report {
-    let before = entry.in_force.as_ref();
-    let taken = if facts.by_base { taken(decided) } else { None };
+    let before = entry.in_force.as_deref();
+    let takes = facts.by_base && taken(decided).next().is_some();
     let contribution = object.contribution();
-    let current = contribution.map(Contribution::in_force);
+    let is_current = |it: &QueueAclInForce| contribution.is_some_and(|contribution| contribution.is(it));
     let lapsed = object.lapsed.as_deref().map(Contribution::in_force);
     let former = [(before, true), (noted, true), (lapsed.as_ref(), false)].into_iter();
     let withdrawal = former
-        .filter_map(|(former, written)| Some((former.filter(|it| Some(*it) != current.as_ref())?, written)))
+        .filter_map(|(former, written)| Some((former.filter(|it| !is_current(it))?, written)))
         .find_map(|(former, written)| Withdrawal::of(object, former, written, facts));
-    let accepted = accepted(object, taken.as_deref());
+    let accepted = accepted(object, if takes { decided } else { &[] });
     let programmed = match (&withdrawal, contribution) {
         _ if !object.judged => unjudged(Type::Programmed),
         (Some(withdrawal), _) if withdrawal.written.is_some() => {
@@ -108,21 +116,23 @@ pub(crate) fn report(
         // What the scheduler runs stands on the YuniKornConfig; but without it the object is not ready.
         _ => {
             let chain = [&accepted, &programmed, &effective].into_iter().chain(unconfirmed);
-            Finding::summary(chain, || facts.target.ready())
+            Finding::summary(chain, || facts.ready.clone())
         }
     };
     let in_force = match (&object.outcome, programmed.status) {
-        _ if withdrawal.is_some() || !object.judged => before.cloned(),
-        (Ok(_), Status::True) => current,
+        _ if withdrawal.is_some() || !object.judged => entry.in_force.clone(),
+        (Ok(_), Status::True) if before.is_none_or(|before| !is_current(before)) => {
+            contribution.map(|contribution| contribution.in_force().into())
+        }
         _ if contribution.is_none() => None,
-        _ => before.cloned(),
+        _ => entry.in_force.clone(),
     };
-    let taken = taken.filter(|_| object.outcome.is_ok() && ready.status == Status::True);
+    let takes = takes && object.outcome.is_ok() && ready.status == Status::True;
     let (submit, admin) = columns(contribution.map(|it| (it.submit.as_ref(), it.admin.as_ref())));
     Report {
         status: QueueAclStatus { submit, admin, in_force },
-        taken,
-        findings: vec![accepted, programmed, effective, ready],
+        takes,
+        findings: [accepted, programmed, effective, ready],
     }
 }
 
@@ -205,9 +215,10 @@ fn programmed(
 ) -> Finding {
     let holds = holds(facts.env.tree.as_deref(), contribution, decided, facts);
     // Without a text that should be in force only the version that was written before is known to be there as it is.
-    let known = facts.wanted.is_some() || before.is_some_and(|before| is_same(before, contribution));
+    let known = facts.wanted.is_some() || before.is_some_and(|before| contribution.grants(before));
     if holds && known {
-        return super::programmed(facts.source, object.outcome.is_ok());
+        let valid = object.outcome.is_ok();
+        return if valid { facts.programmed.clone() } else { super::programmed(facts.source, valid) };
     }
     let no = facts.target.not_programmed();
     if holds && before.is_some() {
@@ -215,13 +226,6 @@ fn programmed(
         return Finding { message, ..no };
     }
     no
-}
-
-/// Returns whether both grant the same at the same place.
-fn is_same(before: &QueueAclInForce, contribution: &Contribution) -> bool {
-    let QueueAclInForce { expires_at, delegated_by, .. } = before;
-    let now = contribution.in_force();
-    *before == QueueAclInForce { expires_at: *expires_at, delegated_by: delegated_by.clone(), ..now }
 }
 
 /// What an object granted once, does not grant any more, and nobody else grants.
@@ -352,7 +356,8 @@ fn queue_of<'t>(tree: Option<&'t Config>, partition: &str, queue: &QueuePath) ->
     tree?.partition(partition)?.queue(queue)
 }
 
-fn accepted(object: &Resolved, taken: Option<&str>) -> Finding {
+/// Condition `Accepted`; `takes` is what is decided about its queue, where that takes access from somebody.
+fn accepted(object: &Resolved, takes: &[(Right, &Decided)]) -> Finding {
     let contribution = match &object.outcome {
         Err(refusal) if refusal.reason == Reason::ConfigNotReady => {
             return Finding::unknown(Type::Accepted, refusal.reason, refusal.message.clone());
@@ -363,34 +368,40 @@ fn accepted(object: &Resolved, taken: Option<&str>) -> Finding {
         Err(refusal) => return Finding::no(Type::Accepted, refusal.reason, refusal.message.clone()),
         Ok(contribution) => contribution,
     };
-    let rights: Vec<_> = Right::ALL
-        .into_iter()
-        .filter_map(|right| {
-            contribution.grant(right).map(|acl| format!("{} to {}", right.field(), people(acl)))
-        })
-        .collect();
-    let mut message = format!("grants {} on queue `{}`", rights.join(", "), contribution.queue);
-    if let Some(taken) = taken {
+    let mut message = String::with_capacity(MESSAGE);
+    message.push_str("grants");
+    let rights = Right::ALL.into_iter().filter_map(|right| Some((right, contribution.grant(right)?)));
+    for (separator, (right, acl)) in iter::once(" ").chain(iter::repeat(", ")).zip(rights) {
+        push(&mut message, &[separator, right.field(), " to "]);
+        push_people(&mut message, acl);
+    }
+    push(&mut message, &[" on queue `", contribution.queue.as_str(), "`"]);
+    for (right, acl) in taken(takes) {
         message.push_str("; ");
-        message.push_str(taken);
+        push_taken(&mut message, right, acl);
     }
     Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
 }
 
-/// Who has access by the base's own ACL of the queue, and loses it.
-fn taken(decided: &[(Right, &Decided)]) -> Option<String> {
-    let parts: Vec<_> = decided
-        .iter()
-        .filter(|(_, decided)| !decided.taken.is_nobody())
-        .map(|(right, decided)| {
-            format!(
-                "the base's own {} of the queue gives way, which takes it from {}",
-                right.key(),
-                people(&decided.taken)
-            )
-        })
-        .collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
+/// Who has access by the base's own ACLs of the queue, and loses it.
+fn taken<'d>(decided: &[(Right, &'d Decided)]) -> impl Iterator<Item = (Right, &'d Acl)> {
+    let taken = decided.iter().map(|(right, decided)| (*right, &decided.taken));
+    taken.filter(|(_, taken)| !taken.is_nobody())
+}
+
+fn push_taken(text: &mut String, right: Right, acl: &Acl) {
+    push(text, &["the base's own ", right.key(), " of the queue gives way, which takes it from "]);
+    push_people(text, acl);
+}
+
+/// The same in words.
+pub(crate) fn told_taken(decided: &[(Right, &Decided)]) -> String {
+    let mut text = String::new();
+    for (separator, (right, acl)) in iter::once("").chain(iter::repeat("; ")).zip(taken(decided)) {
+        text.push_str(separator);
+        push_taken(&mut text, right, acl);
+    }
+    text
 }
 
 /// Whether `tree` says about the contribution's queue what was decided. When nothing could be rendered: whether it grants at least
@@ -401,7 +412,7 @@ fn holds(
     decided: &[(Right, &Decided)],
     facts: &Facts<'_>,
 ) -> bool {
-    let Some(queue) = queue_of(tree, &contribution.partition, &contribution.queue) else { return false };
+    let Some(queue) = tree.and_then(|tree| contribution.queue_in(tree)) else { return false };
     decided.iter().all(|(right, decided)| {
         let there = || acl_of(queue, *right);
         match (facts.wanted, contribution.grant(*right)) {
@@ -442,7 +453,7 @@ fn runs(
 /// right that this one leaves alone.
 fn exceeds(tree: &Config, contribution: &Contribution, facts: &Facts<'_>) -> bool {
     let Contribution { partition, queue: path, .. } = contribution;
-    let queue = queue_of(Some(tree), partition, path).filter(|_| facts.wanted.is_some());
+    let queue = contribution.queue_in(tree).filter(|_| facts.wanted.is_some());
     queue.is_some_and(|queue| {
         let more = |right| acl_of(queue, right).lost(&granted(partition, path, right, facts));
         Right::ALL.into_iter().any(|right| !more(right).is_nobody())
@@ -469,10 +480,9 @@ fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'
             "there is no queue tree to judge by",
         );
     };
-    let rights: Vec<_> =
-        Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some()).collect();
+    let rights = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some()).count();
     let texts = without_effect(tree, contribution);
-    if !texts.is_empty() && texts.len() == rights.len() {
+    if !texts.is_empty() && texts.len() == rights {
         return Finding::no(Type::Effective, Reason::AncestorAllowsEveryone, texts.join("; "));
     }
     let mut message = "it decides access to the queue and those below".to_string();

@@ -95,7 +95,7 @@ fn without_any_queue_tree_objects_wait_and_forget_nothing() {
         delegated_by: None,
     };
     for object in &mut snapshot.queue_acls {
-        Arc::make_mut(object).in_force = Some(remembered.clone());
+        Arc::make_mut(object).in_force = Some(remembered.clone().into());
     }
     let told = settled(&snapshot);
     assert_eq!(acl_condition(&told.plan, "a", "Ready"), "Unknown/ConfigNotReady");

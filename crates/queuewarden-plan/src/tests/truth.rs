@@ -328,11 +328,11 @@ fn all_conditions_are_there_from_the_first_visit() {
             &plan.queue_acls["bad"].conditions,
             &plan.policies["p"].conditions,
         ] {
-            let types: Vec<_> = conditions.iter().map(|c| c.type_.as_str()).collect();
+            let types: Vec<_> = conditions.iter().map(|c| &*c.type_).collect();
             assert_eq!(types, TYPES);
         }
         if let Some(config) = &plan.config {
-            let types: Vec<_> = config.conditions.iter().map(|c| c.type_.as_str()).collect();
+            let types: Vec<_> = config.conditions.iter().map(|c| &*c.type_).collect();
             assert_eq!(types, ["BaseResolved", "Applied", "Loaded", "FailOpen", "Ready"]);
         }
     }

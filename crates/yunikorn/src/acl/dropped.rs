@@ -74,26 +74,18 @@ impl Acl {
     /// # Errors
     /// One diagnostic for each such name, of [`codes::DROPS`] or [`codes::EMPTY_ELEMENT`].
     pub fn named<U: AsRef<str>, G: AsRef<str>>(users: &[U], groups: &[G]) -> Result<Self, Vec<Diagnostic>> {
-        let users: Vec<&str> = users.iter().map(AsRef::as_ref).collect();
-        let groups: Vec<&str> = groups.iter().map(AsRef::as_ref).collect();
-        let refused = |list: List, name: &str| {
+        let (users, groups) = (users.iter().map(AsRef::as_ref), groups.iter().map(AsRef::as_ref));
+        let refused = |(list, name): (List, &str)| {
             let why = why_dropped(list, Form::Entries, name);
             Diagnostic::error(why.code, why.message).help(why.help.unwrap_or_default())
         };
-        let wrong: Vec<Diagnostic> = [(List::Users, &users), (List::Groups, &groups)]
-            .into_iter()
-            .flat_map(|(list, names)| names.iter().map(move |name| (list, *name)))
-            .filter(|(list, name)| !list.accepts(name))
-            .map(|(list, name)| refused(list, name))
-            .collect();
+        let all = users.clone().map(|name| (List::Users, name));
+        let all = all.chain(groups.clone().map(|name| (List::Groups, name)));
+        let wrong: Vec<_> = all.filter(|(list, name)| !list.accepts(name)).map(refused).collect();
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        Ok(Self {
-            everyone: false,
-            users: Names::of(users.into_iter()),
-            groups: Names::of(groups.into_iter()),
-        })
+        Ok(Self { everyone: false, users: Names::of(users), groups: Names::of(groups) })
     }
 }
 

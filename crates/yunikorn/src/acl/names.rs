@@ -57,11 +57,16 @@ pub struct Names(Arc<str>);
 
 impl Names {
     /// The set of `names`, which are all valid (and so not empty and without commas).
-    pub(super) fn of<'a>(names: impl Iterator<Item = &'a str>) -> Self {
-        Self::sorted(names.map(|name| (start(name), name)).collect())
+    pub(super) fn of<'a>(mut names: impl Iterator<Item = &'a str>) -> Self {
+        match (names.next(), names.next()) {
+            (None, _) => Self::default(),
+            (Some(only), None) => Self(only.into()),
+            (Some(first), Some(second)) => Self::sorted([first, second].into_iter().chain(names)),
+        }
     }
 
-    fn sorted(mut names: Vec<(u64, &str)>) -> Self {
+    fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+        let mut names: Vec<_> = names.map(|name| (start(name), name)).collect();
         names.sort_unstable();
         names.dedup();
         let mut joined = String::with_capacity(names.iter().map(|(_, name)| name.len() + 1).sum());
@@ -76,12 +81,14 @@ impl Names {
 
     /// The names of a list that `accepts` matches.
     pub(super) fn in_list(list: &str, accepts: impl Fn(&str) -> bool) -> Self {
-        let names = Iter::of(list);
-        let count = names.len();
-        let accepted: Vec<_> = names.filter(|name| accepts(name)).map(|name| (start(name), name)).collect();
-        // Lists written by programs are usually sorted already and can be used as they are.
-        let is_set = accepted.len() == count && accepted.is_sorted_by(|left, right| left < right);
-        if is_set { Self(list.into()) } else { Self::sorted(accepted) }
+        let mut before = "";
+        // No name is empty. Lists written by programs are usually sorted already and can be used as they are.
+        let is_set = Iter::of(list).all(|name| accepts(name) && std::mem::replace(&mut before, name) < name);
+        match (is_set, list) {
+            (true, "") => Self::default(),
+            (true, _) => Self(list.into()),
+            (false, _) => Self::of(Iter::of(list).filter(|name| accepts(name))),
+        }
     }
 
     /// Returns the number of names.
@@ -137,7 +144,7 @@ impl Names {
     }
 
     pub(super) fn difference(&self, other: &Self) -> Self {
-        if self.is_empty() {
+        if self.is_empty() || other.is_empty() {
             return self.clone();
         }
         Self::of(self.iter().filter(|name| !other.contains(name)))

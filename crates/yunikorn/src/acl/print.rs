@@ -40,6 +40,11 @@ impl Acl {
         if self.is_nobody() { " ".to_owned() } else { self.canonical() }
     }
 
+    /// Returns whether a text is the explicit one.
+    pub fn is_explicit(&self, text: &str) -> bool {
+        if self.is_nobody() { text == " " } else { self.is_canonical(text) }
+    }
+
     /// The explicit text as a YAML scalar to paste, always quoted, because without quotes `*` is an alias and
     /// a leading space is lost.
     pub fn yaml(&self) -> String {
@@ -83,7 +88,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_printed_is_the_same_acl_to_both_parsers(acl in any_acl()) {
-            prop_assert!(acl.is_canonical(&acl.canonical()));
+            prop_assert!(acl.is_canonical(&acl.canonical()) && acl.is_explicit(&acl.explicit()));
+            prop_assert_eq!(acl.is_canonical(&acl.explicit()), !acl.is_nobody());
             for text in [acl.canonical(), acl.explicit()] {
                 prop_assert_eq!(parse(&text), Ok(acl.clone()));
                 prop_assert_eq!(validates(&text), Ok(()));

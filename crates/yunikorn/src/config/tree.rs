@@ -55,7 +55,9 @@ pub struct Queue {
     pub limits: Vec<Limit>,
     /// The position of its mapping; `None` for a root that `YuniKorn` inserts because the text has none.
     pub place: Option<Place>,
-    /// The position of the queue above in [`Partition::queues`]; `None` for the root.
+    /// Its position in [`Partition::queues`].
+    pub position: u32,
+    /// The position of the queue above; `None` for the root.
     pub above: Option<u32>,
     children: Vec<u32>,
 }
@@ -71,7 +73,8 @@ impl Config {
     /// case only (yunikorn-core `configvalidator.go:764`).
     pub fn partition(&self, name: &str) -> Option<&Partition> {
         let name = if name.is_empty() { "default" } else { name };
-        self.partitions.iter().find(|partition| partition.name.eq_ignore_ascii_case(name))
+        let is = |partition: &&Partition| partition.name == name || partition.name.eq_ignore_ascii_case(name);
+        self.partitions.iter().find(is)
     }
 }
 
@@ -79,7 +82,7 @@ impl Partition {
     fn of(written: PartitionConfig) -> Option<Self> {
         let written_root = written.queues?.into_iter().next()?;
         let mut below = Vec::with_capacity(written_root.count_below());
-        let (mut root, nested) = Queue::of(written_root, QueuePath::root(), None);
+        let (mut root, nested) = Queue::of(written_root, QueuePath::root(), 0, None);
         root.children = Queue::add_below(nested, &root.path, 0, &mut below)?;
         let paths = iter::once(&root).chain(&below).map(|queue| &queue.path);
         let by_path = Arc::new(ByPath::of(paths));
@@ -102,6 +105,11 @@ impl Partition {
     /// The queue with exactly this path.
     pub fn queue(&self, path: &QueuePath) -> Option<&Queue> {
         self.at(self.by_path.find(path.as_str())?)
+    }
+
+    /// The same, found at once at the position that it has in another text with the same queues.
+    pub fn queue_near(&self, position: u32, path: &QueuePath) -> Option<&Queue> {
+        self.at(position).filter(|queue| queue.path == *path).or_else(|| self.queue(path))
     }
 
     /// The queue at a position of [`Self::queues`].
@@ -157,7 +165,12 @@ impl Partition {
 
 impl Queue {
     /// The queue as if it had no children, and its children.
-    fn of(written: QueueConfig, path: QueuePath, above: Option<u32>) -> (Self, Vec<QueueConfig>) {
+    fn of(
+        written: QueueConfig,
+        path: QueuePath,
+        position: u32,
+        above: Option<u32>,
+    ) -> (Self, Vec<QueueConfig>) {
         let nested = written.queues.unwrap_or_default();
         let inserted = written.place.path.is_root();
         let queue = Self {
@@ -168,6 +181,7 @@ impl Queue {
             is_leaf: !written.parent && nested.is_empty(),
             limits: written.limits.unwrap_or_default(),
             place: (!inserted).then_some(written.place),
+            position,
             above,
             children: Vec::new(),
         };
@@ -185,9 +199,9 @@ impl Queue {
         let mut children = Vec::with_capacity(nested.len());
         for child in nested {
             let path = path.child(child.name.as_str())?;
-            let (queue, nested) = Self::of(child, path.clone(), Some(above));
             let index = below.len();
             let position = u32::try_from(index).ok()?.checked_add(1)?;
+            let (queue, nested) = Self::of(child, path.clone(), position, Some(above));
             children.push(position);
             below.push(queue);
             if !nested.is_empty() {

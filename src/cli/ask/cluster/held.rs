@@ -7,12 +7,12 @@ use jiff::Timestamp;
 
 use crate::cli::Failure;
 use crate::cli::ask::configuration::Written;
-use crate::cli::ask::rendered::{self, QueueAclEntry};
+use crate::cli::ask::rendered;
 use crate::cli::ask::texts::Text;
 use crate::cli::ask::{Notes, files};
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::snapshot::{
-    ConfigSpec, Entry, MANAGED_KEYS, Meta, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
+    ConfigSpec, Entry, MANAGED_KEYS, Meta, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
 };
 use queuewarden_plan::{attribution, merged_alone};
 use queuewarden_report::changes;
