@@ -170,7 +170,7 @@ async fn answered(doors: &Doors, audit: &Audit, asked: Asked, shown: &Shown) -> 
 
 async fn asked_by(doors: &Doors, audit: &Audit, asked: Asked, shown: &Shown) -> Result<Answer, Refusal> {
     match doors.callers.know(shown).await {
-        Ok(asker) => judge::answer(doors, audit, asked.kind, &asker, asked.sent).await,
+        Ok(caller) => judge::answer(doors, audit, asked.kind, &caller, asked.sent).await,
         Err(Unauthenticated::Unchecked(why)) => {
             doors.health.metrics.doors.decided(OTHER, "undecided", "asker");
             Ok(judge::unknown_asker(&why))
