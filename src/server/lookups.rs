@@ -3,16 +3,18 @@
 //! Anybody who reaches the port can cause them. They have a client of their own with [`AT_ONCE`] requests at once, so leases, watches and
 //! status never queue behind them, and answers are cached for [`TTL`]. Errors are not cached.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 use kube::client::ClientBuilder;
 use kube::{Client, Config};
 use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
 use tower::limit::ConcurrencyLimitLayer;
 
+use super::caller::Caller;
+use super::permission::Wish;
 use yunikorn::admission::request::Texts;
 
 /// Requests to the API server at once.
@@ -35,6 +37,9 @@ pub fn client(config: Config) -> Result<Client, kube::Error> {
 /// By the SHA-256 of what was asked: names from outside may be long.
 type Key = [u8; 32];
 
+/// A caller, and what they want to do: verb, group, version and resource, and the name.
+type Permission = (Arc<Caller>, [&'static str; 4], String);
+
 /// Looks things up for the endpoints. Clones share their caches.
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
@@ -42,7 +47,7 @@ pub struct Lookups {
     /// Speaks to the API server.
     pub(super) client: Client,
     /// Why somebody may not do something; `None` when they may.
-    permissions: Cache<Key, Option<String>>,
+    permissions: Cache<Permission, Option<String>>,
     annotations: Cache<Key, Texts>,
 }
 
@@ -50,7 +55,9 @@ impl Lookups {
     /// Without anything cached.
     pub fn new(client: Client) -> Self {
         let permissions = Cache::builder()
-            .weigher(|_: &Key, reason: &Option<String>| weight(reason.iter().map(String::len).sum()))
+            .weigher(|(caller, _, name): &Permission, reason: &Option<String>| {
+                weight(caller.bytes() + name.len() + reason.as_ref().map_or(0, String::len))
+            })
             .max_capacity(BYTES)
             .time_to_live(TTL)
             .build();
@@ -64,19 +71,24 @@ impl Lookups {
         Self { client, permissions, annotations }
     }
 
-    /// Why somebody may not do something, from the cache or by `ask`. A no is cached, too: whoever may not and asks again and again causes
-    /// no more lookups than whoever may. Kubernetes' own delegated authorizers cache both for ten seconds
+    /// Returns why somebody may not do something, from the cache or by `ask`. A no is cached, too: whoever may not and asks again and again
+    /// causes no more lookups than whoever may. Kubernetes' own delegated authorizers cache both for ten seconds
     /// (`k8s.io/apiserver/pkg/server/options/authorization.go`, `allowCacheTTL`, `denyCacheTTL`).
     ///
     /// # Errors
     /// Those of `ask`.
-    pub(super) async fn permission(
+    pub(super) async fn permission<'a>(
         &self,
-        spec: &SubjectAccessReviewSpec,
-        ask: BoxFuture<'_, Result<Option<String>, String>>,
+        caller: &Arc<Caller>,
+        wish: Wish<'_>,
+        ask: impl FnOnce() -> BoxFuture<'a, Result<Option<String>, String>>,
     ) -> Result<Option<String>, String> {
-        let spec = serde_json::to_vec(spec).map_err(|error| error.to_string())?;
-        let found = self.permissions.try_get_with(Sha256::digest(spec).into(), ask).await;
+        let Wish { verb, group, version, resource, name } = wish;
+        let key = (Arc::clone(caller), [verb, group, version, resource], name.to_owned());
+        if let Some(known) = self.permissions.get(&key).await {
+            return Ok(known);
+        }
+        let found = Box::pin(self.permissions.try_get_with(key, ask())).await;
         found.map_err(|why| String::clone(&why))
     }
 
@@ -107,7 +119,6 @@ fn weight(bytes: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use axum::http::Request;
@@ -116,8 +127,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::server::caller::Caller;
-    use crate::server::permission::{Wish, reason_against};
+    use crate::server::permission::reason_against;
     use crate::server::surroundings;
     use crate::server::testing::{client, not_found, reply};
 
@@ -153,9 +163,9 @@ mod tests {
         Wish { verb: "get", group: "g", version: "v1", resource: "queues", name }
     }
 
-    fn caller(user: &str, groups: &[&str]) -> Caller {
+    fn caller(user: &str, groups: &[&str]) -> Arc<Caller> {
         let groups = groups.iter().map(ToString::to_string).collect();
-        Caller { user: user.to_owned(), groups, ..Caller::default() }
+        Arc::new(Caller { user: user.to_owned(), groups, ..Caller::default() })
     }
 
     #[tokio::test]

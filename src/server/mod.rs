@@ -81,8 +81,7 @@ use lookups::Lookups;
 
 const MIB: usize = 1024 * 1024;
 
-/// What every door needs; the state of their routers.
-#[derive(Clone)]
+/// The state of all endpoints. Their routers share one: a request clones its handler, and the state with it.
 pub struct Doors {
     /// What is known.
     pub knows: Knows,
@@ -153,7 +152,7 @@ impl Endpoint {
         }
     }
 
-    fn router(self) -> (Router<Doors>, Limits) {
+    fn router(self) -> (Router<Arc<Doors>>, Limits) {
         let limits = |body, larger, all| Limits { body, larger, all };
         let cut = |all| limits(bounds::BODY, Larger::Cut, all);
         match self {
@@ -169,20 +168,21 @@ impl Endpoint {
 
 /// Serves these endpoints, and `/readyz`.
 pub fn router(doors: Doors, endpoints: &[Endpoint]) -> Router {
+    let doors = Arc::new(doors);
     let health = Arc::clone(&doors.health);
     // Its limits hold for paths that are nobody's, too.
     let ready = bound(Router::new().route("/readyz", get(ready)), Limits::NO_BODIES, &health);
     let all = endpoints.iter().fold(ready, |all, endpoint| {
         let (router, limits) = endpoint.router();
         let router = bound(router, limits, &health);
-        let only = from_fn_with_state(doors.clone(), only_webhook_clients);
+        let only = from_fn_with_state(Arc::clone(&doors), only_webhook_clients);
         all.merge(if endpoint.is_webhook() { router.layer(only) } else { router })
     });
     all.with_state(doors)
 }
 
 /// Whether a replica has something to answer from.
-async fn ready(State(doors): State<Doors>) -> (StatusCode, &'static str) {
+async fn ready(State(doors): State<Arc<Doors>>) -> (StatusCode, &'static str) {
     match doors.knowledge() {
         Some(_) => (StatusCode::OK, "ok\n"),
         None => (StatusCode::SERVICE_UNAVAILABLE, "not everything was read yet\n"),

@@ -3,6 +3,8 @@
 //!
 //! Answers are cached for seconds ([`super::lookups`]).
 
+use std::sync::Arc;
+
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::Api;
 use kube::api::PostParams;
@@ -30,7 +32,7 @@ pub(super) struct Wish<'a> {
 ///
 /// # Errors
 /// When they may not, or nobody knows.
-pub(super) async fn demand(lookups: &Lookups, caller: &Caller, wish: Wish<'_>) -> Result<(), Refusal> {
+pub(super) async fn demand(lookups: &Lookups, caller: &Arc<Caller>, wish: Wish<'_>) -> Result<(), Refusal> {
     match reason_against(lookups, caller, wish).await? {
         None => Ok(()),
         Some(reason) => Err(Refusal::forbidden(forbidden(caller, wish, &reason))),
@@ -43,22 +45,22 @@ pub(super) async fn demand(lookups: &Lookups, caller: &Caller, wish: Wish<'_>) -
 /// When nobody knows.
 pub(super) async fn reason_against(
     lookups: &Lookups,
-    caller: &Caller,
+    caller: &Arc<Caller>,
     wish: Wish<'_>,
 ) -> Result<Option<String>, Refusal> {
     if caller.groups.iter().any(|group| group == MASTERS) {
         return Ok(None);
     }
-    let reviews: Api<SubjectAccessReview> = Api::all(lookups.client.clone());
-    let review = SubjectAccessReview { spec: spec(caller, wish), ..SubjectAccessReview::default() };
-    let ask = Box::pin(async {
+    let ask = async || {
+        let reviews: Api<SubjectAccessReview> = Api::all(lookups.client.clone());
+        let review = SubjectAccessReview { spec: spec(caller, wish), ..SubjectAccessReview::default() };
         let answer = call(reviews.create(&PostParams::default(), &review)).await;
         let answer = answer.map_err(|error| error.to_string())?;
         let status = answer.status.unwrap_or_default();
         let allowed = status.allowed && status.denied != Some(true);
         Ok((!allowed).then(|| status.reason.unwrap_or_default()))
-    });
-    lookups.permission(&review.spec, ask).await.map_err(|error| {
+    };
+    lookups.permission(caller, wish, || Box::pin(ask())).await.map_err(|error| {
         tracing::warn!(%error, "Cannot ask Kubernetes who may do what");
         Refusal::unavailable(format!("cannot ask Kubernetes whether you may: {error}"))
     })

@@ -99,7 +99,7 @@ mod tests {
             defaults: Some(defaults("queues.yaml", QUEUES)),
             ..testing::snapshot()
         };
-        let routes: Router<Doors> = Router::new()
+        let routes: Router<std::sync::Arc<Doors>> = Router::new()
             .merge(user_info::router())
             .merge(submissions::router())
             .merge(validating::router())

@@ -1,5 +1,7 @@
 //! The part of an answer about access that a caller gets: the same for `QueueAccessReview`s and `SubjectAccessReview`s.
 
+use std::sync::Arc;
+
 use super::caller::Caller;
 use super::lookups::Lookups;
 use super::permission::{Wish, forbidden, reason_against};
@@ -66,7 +68,11 @@ const ABOUT_OTHERS: Wish<'static> = Wish {
 /// Decides how much of the answer a caller gets. Administrators of the queue get all of it, and so do those who may create
 /// `subjectaccessreviews`, about everybody; about themselves those, too, whom Kubernetes lets read the queue. Everybody else hears about
 /// themselves what concerns them: also while Kubernetes cannot be asked.
-pub(super) async fn scope(lookups: &Lookups, caller: &Caller, asked: Asked<'_>) -> Result<Scope, Denied> {
+pub(super) async fn scope(
+    lookups: &Lookups,
+    caller: &Arc<Caller>,
+    asked: Asked<'_>,
+) -> Result<Scope, Denied> {
     if administers(asked.tree, asked.asker, asked.queue) {
         return Ok(Scope::Whole);
     }
@@ -90,7 +96,7 @@ pub(super) async fn scope(lookups: &Lookups, caller: &Caller, asked: Asked<'_>) 
 /// Asks Kubernetes as the endpoint of `queues` does: for one queue of the partition that it serves by name, for the list of any other.
 async fn against_reading(
     lookups: &Lookups,
-    caller: &Caller,
+    caller: &Arc<Caller>,
     asked: Asked<'_>,
 ) -> Result<Option<String>, Refusal> {
     let queue = lowered(asked.queue);

@@ -71,7 +71,7 @@ pub(super) struct Door {
 
 impl Door {
     /// Doors with this API server behind them.
-    pub(super) fn closed(routes: Router<Doors>, client: Client) -> Self {
+    pub(super) fn closed(routes: Router<Arc<Doors>>, client: Client) -> Self {
         let publisher = Publisher::new(Some(OWN_NAMESPACE.into()));
         let health = Arc::new(Health::default());
         let doors = Doors {
@@ -82,7 +82,7 @@ impl Door {
             applications: Applications::default(),
             callers: Callers::new(client, watch::channel(None).1, Vec::new()),
         };
-        Self { router: routes.with_state(doors), publisher, health }
+        Self { router: routes.with_state(Arc::new(doors)), publisher, health }
     }
 
     /// The same once this is known.

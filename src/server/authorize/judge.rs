@@ -1,5 +1,7 @@
 //! From a review to its answer: whether this caller may ask, and what the evaluator says.
 
+use std::sync::Arc;
+
 use super::refused;
 use crate::server::Doors;
 use crate::server::audit::{Audit, Decision, OTHER};
@@ -7,8 +9,9 @@ use crate::server::caller::Caller;
 use crate::server::knowledge::{Knowledge, Queues};
 use crate::server::refusal::Refusal;
 use crate::server::scope::{self, Denied, Scope, scope};
-use go_compat::diag::quoted;
-use queuewarden_api::review::{Kind, access};
+use go_compat::diag::{Diagnostic, quoted};
+use queuewarden_api::review::Kind;
+use queuewarden_api::review::access::Sent;
 use yunikorn::identity::Identity;
 use yunikorn::queue;
 use yunikorn::version::Version;
@@ -74,11 +77,11 @@ pub(super) async fn answer(
     doors: &Doors,
     audit: &Audit,
     kind: Kind,
-    caller: &Caller,
-    document: &serde_json::Value,
+    caller: &Arc<Caller>,
+    sent: Result<Sent, Diagnostic>,
 ) -> Result<Answer, Refusal> {
     let curious = caller.identity();
-    let review = access::read(kind, document, Some(&curious)).map_err(|wrong| refused(&wrong))?;
+    let review = sent.and_then(|sent| sent.review(kind, Some(&curious))).map_err(|wrong| refused(&wrong))?;
     let pod = pods::read(&review).filter(|_| doors.applications.answers_pods());
     let asked = match (review::read(&review), pod) {
         (Ok(question), _) => Asked::Ours(question),
@@ -149,11 +152,12 @@ fn scheduler<'a>(queues: &Queues, tree: &'a Tree) -> Scheduler<'a> {
 
 /// The application that is asked about; `None` where none is.
 async fn find(doors: &Doors, asked: Asked<'_>, scheduler: Scheduler<'_>) -> Option<Found> {
+    // Boxed, since questions about queues would have their size, too.
     match asked {
         Asked::Ours(Question::Application { namespace, id, .. }) => {
-            Some(doors.applications.find(namespace, id, scheduler).await)
+            Some(Box::pin(doors.applications.find(namespace, id, scheduler)).await)
         }
-        Asked::Pod(pod) => Some(doors.applications.of_pod(pod, scheduler).await),
+        Asked::Pod(pod) => Some(Box::pin(doors.applications.of_pod(pod, scheduler)).await),
         Asked::Ours(Question::Queue { .. } | Question::AllQueues { .. }) => None,
     }
 }

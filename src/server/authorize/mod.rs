@@ -19,11 +19,12 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::StatusCode;
-use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Extension, Json, Router};
@@ -31,11 +32,12 @@ use serde_json::Value;
 
 use super::Doors;
 use super::audit::{Audit, OTHER};
-use super::caller::Unauthenticated;
+use super::caller::{Shown, Unauthenticated};
 use super::fault::contained;
 use super::refusal::Refusal;
 use go_compat::diag::{Diagnostic, quoted};
-use queuewarden_api::review::{Kind, access};
+use queuewarden_api::review::Kind;
+use queuewarden_api::review::access::{self, Sent};
 use yunikorn_access::review::Answer;
 
 /// Largest review that is read, in bytes: the API server's own limit for what its callers control is 10 kB, and users may be in
@@ -44,8 +46,17 @@ pub(super) const MAX_BODY: usize = 256 * 1024;
 
 type Body = Result<Bytes, BytesRejection>;
 
+/// A review of the kind that is answered here.
+struct Asked {
+    kind: Kind,
+    /// `apiVersion`
+    version: String,
+    /// Why it cannot be read is said to those who may ask.
+    sent: Result<Sent, Diagnostic>,
+}
+
 /// The routes.
-pub fn router() -> Router<Doors> {
+pub fn router() -> Router<Arc<Doors>> {
     let reviews = Router::new()
         .route("/subjectaccessreviews", post(subject))
         .route("/selfsubjectaccessreviews", post(own))
@@ -61,47 +72,49 @@ pub fn router() -> Router<Doors> {
 /// `POST /authorize`, from the API server; it takes 200 and 201 alike, and reads the status alone of what comes back
 /// (`k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go`).
 async fn authorize(
-    State(doors): State<Doors>,
+    State(doors): State<Arc<Doors>>,
     Extension(audit): Extension<Audit>,
-    parts: Parts,
+    shown: Shown,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let document = document(Kind::Subject, body)?;
-    let answer = answered(&doors, &audit, Kind::Subject, &parts, &document).await?;
-    Ok(Json(access::only_status(&document, &answer)).into_response())
+    let asked = asked(Kind::Subject, &body?)?;
+    let version = asked.version.clone();
+    let answer = answered(&doors, &audit, asked, &shown).await?;
+    Ok(Json(access::only_status(&version, Kind::Subject, &answer)).into_response())
 }
 
 async fn subject(
-    State(doors): State<Doors>,
+    State(doors): State<Arc<Doors>>,
     Extension(audit): Extension<Audit>,
-    parts: Parts,
+    shown: Shown,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let document = document(Kind::Subject, body)?;
-    let answer = answered(&doors, &audit, Kind::Subject, &parts, &document).await?;
-    Ok(created(document, &answer))
+    let body = body?;
+    let answer = answered(&doors, &audit, asked(Kind::Subject, &body)?, &shown).await?;
+    Ok(created(&body, &answer))
 }
 
 async fn own(
-    State(doors): State<Doors>,
+    State(doors): State<Arc<Doors>>,
     Extension(audit): Extension<Audit>,
-    parts: Parts,
+    shown: Shown,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let document = document(Kind::Own, body)?;
-    let answer = answered(&doors, &audit, Kind::Own, &parts, &document).await?;
-    Ok(created(document, &answer))
+    let body = body?;
+    let answer = answered(&doors, &audit, asked(Kind::Own, &body)?, &shown).await?;
+    Ok(created(&body, &answer))
 }
 
 async fn local(
-    State(doors): State<Doors>,
+    State(doors): State<Arc<Doors>>,
     Extension(audit): Extension<Audit>,
     Path(namespace): Path<String>,
-    parts: Parts,
+    shown: Shown,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let document = document(Kind::Local, body)?;
-    let written = document.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
+    let body = body?;
+    let asked = asked(Kind::Local, &body)?;
+    let written = asked.sent.as_ref().map_or(&*namespace, Sent::namespace);
     if written != namespace {
         let message = format!(
             "the path says namespace {}, metadata.namespace {}: write the same in both",
@@ -110,22 +123,30 @@ async fn local(
         );
         return Err(Refusal::bad_request(message));
     }
-    let answer = answered(&doors, &audit, Kind::Local, &parts, &document).await?;
-    Ok(created(document, &answer))
+    let answer = answered(&doors, &audit, asked, &shown).await?;
+    Ok(created(&body, &answer))
 }
 
 /// The review as the API server gives it back to whoever creates one.
-fn created(review: Value, answer: &Answer) -> Response {
+fn created(body: &[u8], answer: &Answer) -> Response {
+    let review = serde_json::from_slice(body).unwrap_or_default();
     (StatusCode::CREATED, Json(access::filled(review, answer))).into_response()
 }
 
-/// A review of the kind that is answered here.
-fn document(kind: Kind, body: Body) -> Result<Value, Refusal> {
-    let body = body?;
-    let document: Value = serde_json::from_slice(&body)
+fn asked(kind: Kind, body: &[u8]) -> Result<Asked, Refusal> {
+    if let Some(sent) = Sent::read_json(body)
+        && sent.kind() == Some(Ok(kind))
+    {
+        return Ok(Asked { kind, version: sent.api_version().to_owned(), sent: Ok(sent) });
+    }
+    // Says what is wrong; and of fields that are there twice the last counts, as for the API server.
+    let document: Value = serde_json::from_slice(body)
         .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))?;
     match Kind::of(&document) {
-        Some(Ok(found)) if found == kind => Ok(document),
+        Some(Ok(found)) if found == kind => {
+            let version = document.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned();
+            Ok(Asked { kind, version, sent: Sent::read(&document) })
+        }
         Some(Err(unknown)) => Err(refused(&unknown)),
         _ => {
             let message = format!(
@@ -139,29 +160,17 @@ fn document(kind: Kind, body: Body) -> Result<Value, Refusal> {
 }
 
 /// The answer to a review. A fault in finding it is no opinion, like everything else that keeps a question from being decided.
-async fn answered(
-    doors: &Doors,
-    audit: &Audit,
-    kind: Kind,
-    parts: &Parts,
-    document: &Value,
-) -> Result<Answer, Refusal> {
-    let found = contained(asked_by(doors, audit, kind, parts, document)).await;
+async fn answered(doors: &Doors, audit: &Audit, asked: Asked, shown: &Shown) -> Result<Answer, Refusal> {
+    let found = contained(asked_by(doors, audit, asked, shown)).await;
     found.unwrap_or_else(|fault| {
         doors.health.metrics.doors.decided(OTHER, "undecided", "fault");
         Ok(Answer::undecided("fault", &fault.to_string()))
     })
 }
 
-async fn asked_by(
-    doors: &Doors,
-    audit: &Audit,
-    kind: Kind,
-    parts: &Parts,
-    document: &Value,
-) -> Result<Answer, Refusal> {
-    match doors.callers.know(parts).await {
-        Ok(asker) => judge::answer(doors, audit, kind, &asker, document).await,
+async fn asked_by(doors: &Doors, audit: &Audit, asked: Asked, shown: &Shown) -> Result<Answer, Refusal> {
+    match doors.callers.know(shown).await {
+        Ok(caller) => judge::answer(doors, audit, asked.kind, &caller, asked.sent).await,
         Err(Unauthenticated::Unchecked(why)) => {
             doors.health.metrics.doors.decided(OTHER, "undecided", "asker");
             Ok(judge::unknown_asker(&why))

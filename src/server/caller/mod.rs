@@ -1,16 +1,15 @@
 //! Who asks: by a client certificate or by a bearer token, as Kubernetes knows its users.
-//!
-//! A door that wants to know takes a [`Caller`], which refuses everyone else with 401; one that also serves strangers takes an
-//! `Option<Caller>`; one that has an answer of its own for strangers takes a `Result<Caller, Unauthenticated>`.
 
 mod certificate;
 mod token;
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, OptionalFromRequestParts, Request, State};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use kube::Client;
@@ -47,6 +46,12 @@ impl Caller {
     /// The name and the groups.
     pub(super) fn identity(&self) -> Identity {
         Identity { user: self.user.clone(), groups: self.groups.clone() }
+    }
+
+    /// Bytes of all its texts.
+    pub(super) fn bytes(&self) -> usize {
+        let extra = self.extra.iter().flat_map(|(key, values)| values.iter().chain([key]));
+        [&self.user, &self.uid].into_iter().chain(&self.groups).chain(extra).map(String::len).sum()
     }
 
     /// As the API server adds it (`k8s.io/apiserver/pkg/authentication/group/authenticated_group_adder.go`): to everyone but those
@@ -89,10 +94,32 @@ impl IntoResponse for Unauthenticated {
     }
 }
 
+/// The part of a request that shows who sends it.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    authorization: Option<HeaderValue>,
+    peer: Option<Peer>,
+}
+
+impl From<&Parts> for Shown {
+    fn from(parts: &Parts) -> Self {
+        let authorization = parts.headers.get(header::AUTHORIZATION).cloned();
+        Self { authorization, peer: parts.extensions.get().cloned() }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Shown {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::from(&*parts))
+    }
+}
+
 /// Lets a request to a webhook through if its client shows a certificate in one of the names that webhooks are for; where none is named, any.
 /// API servers show one that is given to them in a file (`--admission-control-config-file`).
 pub(super) async fn only_webhook_clients(
-    State(doors): State<Doors>,
+    State(doors): State<Arc<Doors>>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -100,7 +127,7 @@ pub(super) async fn only_webhook_clients(
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
-    match doors.callers.by_certificate(&parts) {
+    match doors.callers.by_certificate(&Shown::from(&parts)) {
         Some(Ok(caller)) if doors.webhook_clients.contains(&caller.user) => {
             next.run(Request::from_parts(parts, body)).await
         }
@@ -132,59 +159,30 @@ impl Callers {
         Self { authorities, reviews: Reviews::new(client, audiences) }
     }
 
-    /// Who has sent a request. A certificate counts first; one that does not count is no reason against a token that does, as with
+    /// Returns who has sent a request. A certificate counts first; one that does not count is no reason against a token that does, as with
     /// the API server.
     ///
     /// # Errors
     /// When nobody knows.
-    pub async fn know(&self, parts: &Parts) -> Result<Caller, Unauthenticated> {
-        let by_certificate = self.by_certificate(parts);
+    pub async fn know(&self, shown: &Shown) -> Result<Arc<Caller>, Unauthenticated> {
+        let by_certificate = self.by_certificate(shown);
         if let Some(Ok(caller)) = by_certificate {
-            return Ok(caller.known());
+            return Ok(Arc::new(caller.known()));
         }
-        match (token::shown(&parts.headers), by_certificate) {
-            (Some(token), _) => self.by(token).await,
+        match (shown.authorization.as_ref().and_then(token::shown), by_certificate) {
+            (Some(token), _) => self.reviews.know(token).await,
             (None, Some(Err(why))) => Err(Unauthenticated::Refused(why)),
             (None, _) => Err(Unauthenticated::Missing),
         }
     }
 
-    /// Whose token it is.
-    ///
-    /// # Errors
-    /// When nobody knows.
-    async fn by(&self, token: &str) -> Result<Caller, Unauthenticated> {
-        self.reviews.know(token).await.map(Caller::known)
-    }
-
     /// `None` where none was shown, or none can count.
-    fn by_certificate(&self, parts: &Parts) -> Option<Result<Caller, String>> {
-        let chain = &parts.extensions.get::<Peer>()?.certificates;
+    fn by_certificate(&self, shown: &Shown) -> Option<Result<Caller, String>> {
+        let chain = &shown.peer.as_ref()?.certificates;
         if chain.is_empty() {
             return None;
         }
         let authorities = self.authorities.borrow().clone()?;
         Some(authorities.verify(chain).and_then(Subject::into_caller))
-    }
-}
-
-impl FromRequestParts<Doors> for Caller {
-    type Rejection = Unauthenticated;
-
-    async fn from_request_parts(parts: &mut Parts, doors: &Doors) -> Result<Self, Unauthenticated> {
-        doors.callers.know(parts).await
-    }
-}
-
-impl OptionalFromRequestParts<Doors> for Caller {
-    type Rejection = Unauthenticated;
-
-    /// Who shows what does not count is refused: they believe to be somebody.
-    async fn from_request_parts(parts: &mut Parts, doors: &Doors) -> Result<Option<Self>, Unauthenticated> {
-        match doors.callers.know(parts).await {
-            Ok(caller) => Ok(Some(caller)),
-            Err(Unauthenticated::Missing) => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderValue;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
 use kube::api::PostParams;
 use kube::{Api, Client};
@@ -25,13 +25,17 @@ const REMEMBERED: u64 = 4096;
 /// Questions at once.
 const QUESTIONS: usize = 16;
 
-/// The token in a header `Authorization: Bearer …`.
-pub(super) fn shown(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+/// Returns the token in a header `Authorization: Bearer …`.
+pub(super) fn shown(authorization: &HeaderValue) -> Option<&str> {
+    // Tokens are long, and `HeaderValue::to_str` looks at each byte alone.
+    let value = str::from_utf8(authorization.as_bytes()).ok().filter(|value| value.is_ascii())?;
     let (scheme, token) = value.trim().split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
+
+/// Whose token it is, as the API server says.
+type Answer = Result<Arc<Caller>, Unauthenticated>;
 
 /// Asks the API server, and remembers.
 #[derive(Clone)]
@@ -39,7 +43,7 @@ pub(super) struct Reviews {
     api: Api<TokenReview>,
     audiences: Arc<Vec<String>>,
     /// By the SHA-256 of the token: the token itself is not kept.
-    known: Cache<[u8; 32], Result<Caller, Unauthenticated>>,
+    known: Cache<[u8; 32], Answer>,
     questions: Arc<Semaphore>,
 }
 
@@ -53,15 +57,18 @@ impl Reviews {
         }
     }
 
-    pub(super) async fn know(&self, token: &str) -> Result<Caller, Unauthenticated> {
+    pub(super) async fn know(&self, token: &str) -> Answer {
         let key = Sha256::digest(token.as_bytes()).into();
-        // Only answers are kept: that a question went wrong is an error to the cache, too.
-        let known = self.known.try_get_with(key, self.ask(token)).await;
+        if let Some(known) = self.known.get(&key).await {
+            return known;
+        }
+        // Only answers are kept: that a question went wrong is an error to the cache, too. Boxed, since each request would have its size.
+        let known = Box::pin(self.known.try_get_with(key, self.ask(token))).await;
         known.unwrap_or_else(|unchecked| Err(Unauthenticated::clone(&unchecked)))
     }
 
     /// The outer error: the question itself went wrong.
-    async fn ask(&self, token: &str) -> Result<Result<Caller, Unauthenticated>, Unauthenticated> {
+    async fn ask(&self, token: &str) -> Result<Answer, Unauthenticated> {
         let unchecked = |why: String| Unauthenticated::Unchecked(why);
         let _place = self.questions.acquire().await.map_err(|error| unchecked(error.to_string()))?;
         let audiences = (!self.audiences.is_empty()).then(|| self.audiences.to_vec());
@@ -80,7 +87,7 @@ impl Reviews {
             let wanted = self.audiences.join(", ");
             return Ok(Err(Unauthenticated::Refused(format!("the token is not for {wanted}"))));
         }
-        Ok(caller(status.user.unwrap_or_default()))
+        Ok(caller(status.user.unwrap_or_default()).map(|caller| Arc::new(caller.known())))
     }
 }
 
@@ -102,12 +109,13 @@ mod tests {
     use std::convert::Infallible;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use axum::http::{HeaderValue, Request, Response};
+    use axum::http::{Request, Response};
     use kube::client::Body;
     use serde_json::{Value, json};
     use tokio::time::sleep;
 
     use super::*;
+    use crate::server::caller::AUTHENTICATED;
 
     /// An API server that answers each `TokenReview` with the same, and counts them.
     fn reviews(audiences: &[&str], code: u16, answer: Value) -> (Reviews, Arc<AtomicUsize>) {
@@ -142,7 +150,7 @@ mod tests {
             assert_eq!((caller.user.as_str(), caller.uid.as_str()), ("sue", "7"));
             assert_eq!(
                 (&caller.groups, &caller.extra["k"]),
-                (&vec!["devs".to_owned()], &vec!["v".to_owned()])
+                (&vec!["devs".to_owned(), AUTHENTICATED.to_owned()], &vec!["v".to_owned()])
             );
         }
         assert_eq!(asked.load(Ordering::Relaxed), 1);
@@ -203,10 +211,8 @@ mod tests {
             ("", None),
         ];
         for (value, token) in cases {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::AUTHORIZATION, HeaderValue::from_static(value));
-            assert_eq!(shown(&headers), token, "{value}");
+            assert_eq!(shown(&HeaderValue::from_static(value)), token, "{value}");
         }
-        assert_eq!(shown(&HeaderMap::new()), None);
+        assert_eq!(shown(&HeaderValue::from_bytes("Bearer ü".as_bytes()).unwrap()), None);
     }
 }

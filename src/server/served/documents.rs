@@ -1,7 +1,7 @@
 //! Discovery and `OpenAPI`: documents that are the same for everyone, with a tag, so that who has them need not fetch them again.
 
 use std::fmt::Write as _;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -71,7 +71,7 @@ static OPENAPI_V2: LazyLock<Document> = LazyLock::new(|| Document::json(&openapi
 static OPENAPI_V3: LazyLock<Document> = LazyLock::new(|| Document::json(&openapi::v3()));
 static OPENAPI_ROOT: LazyLock<Document> = LazyLock::new(|| Document::json(&openapi::root(&OPENAPI_V3.hash)));
 
-pub(super) fn router() -> Router<Doors> {
+pub(super) fn router() -> Router<Arc<Doors>> {
     let at = |path: &str, document: &'static LazyLock<Document>| {
         Router::new().route(path, get(async move |headers: HeaderMap| document.answer(&headers)))
     };

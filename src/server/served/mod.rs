@@ -61,7 +61,7 @@ struct Memory {
 }
 
 /// The routes.
-pub fn router() -> Router<Doors> {
+pub fn router() -> Router<Arc<Doors>> {
     let memory = Memory {
         trust: Trust::default(),
         live: LiveQueues::default(),
@@ -93,13 +93,13 @@ fn wrong_method() -> Refusal {
 }
 
 /// For whom a request asks. A certificate that is not the API server's may still be somebody's own.
-async fn caller(doors: &Doors, memory: &Memory, parts: &Parts) -> Result<Caller, Unauthenticated> {
+async fn caller(doors: &Doors, memory: &Memory, parts: &Parts) -> Result<Arc<Caller>, Unauthenticated> {
     let shown = parts.extensions.get::<Peer>().is_some_and(|peer| !peer.certificates.is_empty());
     if !shown {
-        return doors.callers.know(parts).await;
+        return doors.callers.know(&parts.into()).await;
     }
     match memory.trust.caller(&doors.lookups.client, parts).await {
-        Err(refused @ Unauthenticated::Refused(_)) => match doors.callers.know(parts).await {
+        Err(refused @ Unauthenticated::Refused(_)) => match doors.callers.know(&parts.into()).await {
             Err(Unauthenticated::Missing) => Err(refused),
             known => known,
         },

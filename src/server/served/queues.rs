@@ -40,7 +40,7 @@ pub(super) struct Parameters {
 
 /// `GET …/queues`
 pub(super) async fn list(
-    State(doors): State<Doors>,
+    State(doors): State<Arc<Doors>>,
     Extension(memory): Extension<Arc<Memory>>,
     Query(parameters): Query<Parameters>,
     parts: Parts,
@@ -66,7 +66,7 @@ pub(super) async fn list(
 
 /// `GET …/queues/NAME`
 pub(super) async fn get(
-    State(doors): State<Doors>,
+    State(doors): State<Arc<Doors>>,
     Extension(memory): Extension<Arc<Memory>>,
     Path(name): Path<String>,
     Query(parameters): Query<Parameters>,

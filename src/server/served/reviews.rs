@@ -41,7 +41,7 @@ type Body = Result<Bytes, BytesRejection>;
 
 /// `POST …/queueaccessreviews`
 pub(super) async fn create_named(
-    State(doors): State<Doors>,
+    State(doors): State<Arc<Doors>>,
     Extension(memory): Extension<Arc<Memory>>,
     Query(parameters): Query<Parameters>,
     parts: Parts,
@@ -52,7 +52,7 @@ pub(super) async fn create_named(
 
 /// `POST …/selfqueueaccessreviews`
 pub(super) async fn create_own(
-    State(doors): State<Doors>,
+    State(doors): State<Arc<Doors>>,
     Extension(memory): Extension<Arc<Memory>>,
     Query(parameters): Query<Parameters>,
     parts: Parts,
@@ -162,7 +162,7 @@ impl Parameters {
 async fn scope(
     doors: &Doors,
     knowledge: Option<&Knowledge>,
-    caller: &Caller,
+    caller: &Arc<Caller>,
     asked: &Asked,
     about: &Identity,
 ) -> Result<Scope, Refusal> {

@@ -43,7 +43,11 @@ impl Trust {
     ///
     /// # Errors
     /// When it does not come from there, or nobody knows whether it does.
-    pub(super) async fn caller(&self, client: &Client, parts: &Parts) -> Result<Caller, Unauthenticated> {
+    pub(super) async fn caller(
+        &self,
+        client: &Client,
+        parts: &Parts,
+    ) -> Result<Arc<Caller>, Unauthenticated> {
         let chain = parts.extensions.get::<Peer>().map(|peer| &*peer.certificates).unwrap_or_default();
         let by = |proxy: &FrontProxy| proxy.caller(chain, &parts.headers);
         let unchecked = Unauthenticated::Unchecked;
@@ -52,7 +56,7 @@ impl Trust {
             answer => answer,
         };
         match answer {
-            Ok(Some(caller)) => Ok(caller),
+            Ok(Some(caller)) => Ok(Arc::new(caller)),
             Ok(None) => {
                 Err(Unauthenticated::Refused("the API server does not say for whom it asks".to_owned()))
             }

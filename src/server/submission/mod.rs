@@ -8,6 +8,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::routing::post;
 use axum::{Extension, Json, Router};
@@ -24,11 +26,11 @@ use yunikorn::admission::{Kind, Surroundings};
 use yunikorn_access::submission::{self, Applied, Judgement, Mode, PARTITION, Verdict, World};
 
 /// The route.
-pub fn router() -> Router<Doors> {
+pub fn router() -> Router<Arc<Doors>> {
     Router::new().route("/submission", post(submit)).layer(Extension(Audit::of("submission")))
 }
 
-async fn submit(State(doors): State<Doors>, audit: Extension<Audit>, review: Review) -> Json<Value> {
+async fn submit(State(doors): State<Arc<Doors>>, audit: Extension<Audit>, review: Review) -> Json<Value> {
     let silent = |request: &Request| Json(envelope::response(&request.uid, None, &[]));
     let Some(known) = doors.knowledge() else { return silent(review.request()) };
     let mode = queuewarden_plan::submission(&known.snapshot);

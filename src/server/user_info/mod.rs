@@ -29,7 +29,7 @@ use queuewarden_api::review::user_info::{Asked, read, response};
 use yunikorn_access::guard::{self, Judgement, Mode, Moment, Profile, Verdict};
 
 /// The routes.
-pub fn router() -> Router<Doors> {
+pub fn router() -> Router<Arc<Doors>> {
     Router::new()
         .route("/user-info", post(add))
         .route("/user-info/check", post(check))
@@ -40,7 +40,7 @@ pub fn router() -> Router<Doors> {
 type Answer = Result<Json<Value>, Refusal>;
 
 async fn add(
-    State(doors): State<Doors>,
+    State(doors): State<Arc<Doors>>,
     audit: Extension<Audit>,
     beside: Extension<Beside>,
     review: Review,
@@ -60,7 +60,7 @@ async fn add(
 }
 
 /// In mode Audit nothing was added, and what would be refused was written down before; `YuniKorn` has nobody who looks again.
-async fn check(State(doors): State<Doors>, audit: Extension<Audit>, review: Review) -> Answer {
+async fn check(State(doors): State<Arc<Doors>>, audit: Extension<Audit>, review: Review) -> Answer {
     let known = looked_at(&doors, review.request())?;
     let known = known
         .filter(|known| known.user_info.mode == Mode::Enforce && known.user_info.profile == Profile::Strict);

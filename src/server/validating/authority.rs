@@ -3,6 +3,8 @@
 //! The verb is Kubernetes' own for writing more than one holds (RBAC's on roles). Cluster administrators have it by `*`; it is in
 //! the shipped role `queuewarden-editor`, and not in `queuewarden-delegate`.
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 
 use crate::server::caller::Caller;
@@ -41,12 +43,12 @@ pub(super) fn is_housekeeping(asked: &Request) -> bool {
 /// # Errors
 /// When nobody knows.
 pub(super) async fn may_escalate(lookups: &Lookups, asked: &Request) -> Result<bool, Refusal> {
-    let caller = Caller {
+    let caller = Arc::new(Caller {
         user: asked.by.user.clone(),
         groups: asked.by.groups.clone(),
         uid: asked.by_uid.clone(),
         extra: asked.extra.clone(),
-    };
+    });
     Ok(reason_against(lookups, &caller, ESCALATE).await?.is_none())
 }
 

@@ -46,12 +46,12 @@ struct Memory {
 }
 
 /// The route for our own kinds.
-pub fn router() -> Router<Doors> {
+pub fn router() -> Router<Arc<Doors>> {
     Router::new().route("/validate", post(validate).layer(memory("validate", PLANS)))
 }
 
 /// The route for ConfigMaps.
-pub fn guard_router() -> Router<Doors> {
+pub fn guard_router() -> Router<Arc<Doors>> {
     Router::new().route("/guard", post(guard).layer(memory("guard", CONFIG_MAPS)))
 }
 
@@ -60,7 +60,7 @@ fn memory(door: &'static str, at_once: usize) -> Extension<Memory> {
 }
 
 async fn validate(
-    State(doors): State<Doors>,
+    State(doors): State<Arc<Doors>>,
     Extension(memory): Extension<Memory>,
     Review(review): Review,
 ) -> Json<Value> {
@@ -76,7 +76,7 @@ async fn validate(
 }
 
 async fn guard(
-    State(doors): State<Doors>,
+    State(doors): State<Arc<Doors>>,
     Extension(memory): Extension<Memory>,
     Review(review): Review,
 ) -> Json<Value> {

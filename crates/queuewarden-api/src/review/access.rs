@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Kind, codes, decode, malformed, nullable, nullable_object, object};
 use go_compat::diag::{Diagnostic, quoted};
@@ -58,11 +58,14 @@ struct Path {
     verb: String,
 }
 
+/// A review as it is sent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Envelope {
+pub struct Sent {
     #[serde(rename = "apiVersion", deserialize_with = "nullable")]
     api_version: String,
+    #[serde(deserialize_with = "nullable")]
+    kind: String,
     #[serde(deserialize_with = "nullable_object")]
     metadata: Metadata,
     #[serde(deserialize_with = "object")]
@@ -76,35 +79,76 @@ struct Metadata {
     namespace: String,
 }
 
-/// Reads a review. `asker` is its sender, which only a [`Kind::Own`] needs.
+impl Sent {
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// [`codes::MALFORMED_REVIEW`].
+    pub fn read(document: &Value) -> Result<Self, Diagnostic> {
+        decode(document)
+    }
+
+    /// Reads JSON without a tree of values between; `None` for what [`Self::read`] has to look at.
+    pub fn read_json(json: &[u8]) -> Option<Self> {
+        // A list would be taken for the fields.
+        json.trim_ascii_start().starts_with(b"{").then(|| serde_json::from_slice(json).ok()).flatten()
+    }
+
+    /// Its kind, as [`Kind::of`] a document.
+    ///
+    /// # Errors
+    /// [`codes::UNKNOWN_REVIEW`].
+    pub fn kind(&self) -> Option<Result<Kind, Diagnostic>> {
+        Kind::named(&self.api_version, &self.kind)
+    }
+
+    /// `apiVersion`
+    pub fn api_version(&self) -> &str {
+        &self.api_version
+    }
+
+    /// `metadata.namespace`
+    pub fn namespace(&self) -> &str {
+        &self.metadata.namespace
+    }
+
+    /// What it asks. `asker` is who sends it, which only a [`Kind::Own`] asks about.
+    ///
+    /// # Errors
+    /// [`codes::MALFORMED_REVIEW`] and [`codes::WHO_ASKS`].
+    pub fn review(self, kind: Kind, asker: Option<&Identity>) -> Result<Review, Diagnostic> {
+        let Self { api_version, metadata, spec, .. } = self;
+        let spec = spec.ok_or_else(|| malformed(codes::MALFORMED_REVIEW, "the review has no spec"))?;
+        if kind == Kind::Local {
+            within(&metadata.namespace, &spec)?;
+        }
+        let groups = if api_version.ends_with("/v1beta1") { spec.group } else { spec.groups };
+        let (user, groups) = match (kind, asker) {
+            (Kind::Own, Some(asker)) => (asker.user.clone(), asker.groups.clone()),
+            (Kind::Own, None) => {
+                let message = "a SelfSubjectAccessReview asks about whoever sends it, and nobody is said to";
+                return Err(malformed(codes::WHO_ASKS, message)
+                    .help("name the user: --as USER [--as-group GROUP]..."));
+            }
+            _ => (spec.user, groups),
+        };
+        Ok(Review {
+            user,
+            groups,
+            uid: spec.uid,
+            extra: spec.extra,
+            resource: spec.resource_attributes.map(Into::into),
+            path: spec.non_resource_attributes.map(|Path { path, verb }| PathAttributes { path, verb }),
+        })
+    }
+}
+
+/// Reads a review, and what it asks.
 ///
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`] and [`codes::WHO_ASKS`].
 pub fn read(kind: Kind, review: &Value, asker: Option<&Identity>) -> Result<Review, Diagnostic> {
-    let Envelope { api_version, metadata, spec } = decode(review)?;
-    let spec = spec.ok_or_else(|| malformed(codes::MALFORMED_REVIEW, "the review has no spec"))?;
-    if kind == Kind::Local {
-        within(&metadata.namespace, &spec)?;
-    }
-    let groups = if api_version.ends_with("/v1beta1") { spec.group } else { spec.groups };
-    let (user, groups) = match (kind, asker) {
-        (Kind::Own, Some(asker)) => (asker.user.clone(), asker.groups.clone()),
-        (Kind::Own, None) => {
-            let message = "a SelfSubjectAccessReview asks about whoever sends it, and nobody is said to";
-            return Err(
-                malformed(codes::WHO_ASKS, message).help("name the user: --as USER [--as-group GROUP]...")
-            );
-        }
-        _ => (spec.user, groups),
-    };
-    Ok(Review {
-        user,
-        groups,
-        uid: spec.uid,
-        extra: spec.extra,
-        resource: spec.resource_attributes.map(Into::into),
-        path: spec.non_resource_attributes.map(|Path { path, verb }| PathAttributes { path, verb }),
-    })
+    Sent::read(review)?.review(kind, asker)
 }
 
 /// Checks that a local review is about its own namespace, and not about a resource without one (kubernetes
@@ -134,25 +178,47 @@ pub fn filled(mut review: Value, answer: &Answer) -> Value {
     review
 }
 
-/// Returns a review of the same version and kind with its status and nothing else.
-pub fn only_status(review: &Value, answer: &Answer) -> Value {
-    json!({"apiVersion": review.get("apiVersion"), "kind": review.get("kind"), "status": status(answer)})
+/// A review with its status and nothing else.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answered<'a> {
+    api_version: &'a str,
+    kind: &'static str,
+    status: Status<'a>,
 }
 
-/// Returns `status`, as API servers write it: false and empty fields are left out, except `allowed`.
+/// `status`, as API servers write it: what is false or empty is left out, but for `allowed`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Status<'a> {
+    allowed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    denied: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evaluation_error: Option<&'a str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: &'a str,
+}
+
+impl<'a> From<&'a Answer> for Status<'a> {
+    fn from(answer: &'a Answer) -> Self {
+        Self {
+            allowed: answer.allowed(),
+            denied: answer.denied(),
+            evaluation_error: answer.evaluation_error.as_deref(),
+            reason: &answer.reason,
+        }
+    }
+}
+
+/// A review of this version and kind with its status and nothing else.
+pub fn only_status<'a>(api_version: &'a str, kind: Kind, answer: &'a Answer) -> impl Serialize {
+    Answered { api_version, kind: kind.as_str(), status: answer.into() }
+}
+
+/// The status of a review.
 pub fn status(answer: &Answer) -> Value {
-    let mut status = Map::new();
-    status.insert("allowed".to_owned(), answer.allowed().into());
-    if answer.denied() {
-        status.insert("denied".to_owned(), true.into());
-    }
-    if !answer.reason.is_empty() {
-        status.insert("reason".to_owned(), answer.reason.as_str().into());
-    }
-    if let Some(error) = &answer.evaluation_error {
-        status.insert("evaluationError".to_owned(), error.as_str().into());
-    }
-    Value::Object(status)
+    serde_json::to_value(Status::from(answer)).unwrap_or_default()
 }
 
 impl From<Attributes> for ResourceAttributes {

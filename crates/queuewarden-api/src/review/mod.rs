@@ -55,7 +55,11 @@ impl Kind {
     /// [`codes::UNKNOWN_REVIEW`].
     pub fn of(document: &Value) -> Option<Result<Self, Diagnostic>> {
         let text = |field: &str| document.get(field).and_then(Value::as_str).unwrap_or_default();
-        let (version, kind) = (text("apiVersion"), text("kind"));
+        Self::named(text("apiVersion"), text("kind"))
+    }
+
+    /// The same by `apiVersion` and `kind`.
+    fn named(version: &str, kind: &str) -> Option<Result<Self, Diagnostic>> {
         let (group, number) = version.split_once('/')?;
         if !["authorization.k8s.io", "admission.k8s.io"].contains(&group) {
             return None;
