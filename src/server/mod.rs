@@ -1,25 +1,26 @@
-//! The doors that Kubernetes and its users knock at, over TLS: webhooks and served resources.
+//! The HTTPS endpoints for Kubernetes and its users: webhooks and served resources.
 //!
-//! A door only translates: what is asked comes out of HTTP and JSON, the answer goes back in. What is answered is decided by the pure
-//! core, from what the reconciler saw last ([`knowledge`]).
+//! An endpoint only translates: requests come out of HTTP and JSON, answers go back in. The pure core
+//! decides the answers, from the state that the reconciler observed last ([`knowledge`]).
 //!
-//! * [`caller`]: who asks; [`refusal`]: what they hear when they get no answer; [`audit`]: what is written down about those who do;
-//!   [`fault`]: when the mistake is ours.
-//! * [`certificates`]: where the certificate comes from.
-//! * [`open`]: how they are opened.
+//! * [`caller`]: authentication; [`refusal`]: error responses; [`audit`]: the log of decisions; [`fault`]:
+//! internal errors.
+//! * [`certificates`]: the source of the server certificate.
+//! * [`open`]: starts the endpoints.
 //! * [`listener`], [`places`]: connections, their number, their time and their end; [`bounds`]: what one
 //!   request may cost; `budget`: what requests share; [`metrics`]: what is counted.
-//! * [`tls`]: the certificate that is shown, which may change while connections are open.
+//! * [`tls`]: the certificate in use, which may change while connections are open.
 //! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster; [`permission`]: what Kubernetes lets
 //!   callers do; [`scope`]: the part of an answer that they get.
 //! * [`served`]: `queues` and reviews behind the API server's aggregator.
-//! * [`validating`]: what is said to changes of our objects and of `YuniKorn`'s ConfigMaps, before they are stored.
-//! * [`submission`]: what is said to pods and workloads that `YuniKorn` would reject.
-//! * [`user_info`]: what is done about in whose name pods and workloads run.
+//! * [`validating`]: decides on changes of queuewarden's objects and of `YuniKorn`'s ConfigMaps before they
+//! are stored.
+//! * [`submission`]: reports pods and workloads that `YuniKorn` would reject.
+//! * [`user_info`]: decides in whose name pods and workloads run.
 //! * [`knowledge`]: what all doors answer from; `surroundings`: what they ask the API server for besides; [`lookups`]: by which
 //!   client, and how often; `source`: what the texts are called that answers point to.
 //!
-//! # Who is asked who they are
+//! # Authentication of callers
 //! [`authorize`] and [`served`] know their callers, and answer each only what concerns them. The admission webhooks ([`validating`],
 //! [`submission`], [`user_info`]) do not ask: API servers show no certificate to webhooks unless each of them is given one in a file
 //! (`--admission-control-config-file`), which is not possible on managed clusters, and a webhook that turned them away would, where its
@@ -81,19 +82,20 @@ use lookups::Lookups;
 
 const MIB: usize = 1024 * 1024;
 
-/// The state of all endpoints. Their routers share one: a request clones its handler, and the state with it.
+/// The state of all endpoints. Their routers share one: a request clones its handler, and the state with
+/// it.
 pub struct Doors {
-    /// What is known.
+    /// Reads the current state.
     pub knows: Knows,
-    /// Looks up what callers make necessary.
+    /// Lookups that callers cause.
     pub lookups: Lookups,
-    /// Where metrics are counted.
+    /// Health of the process, with its metrics.
     pub health: Arc<Health>,
-    /// Knows who asks.
+    /// Authenticates callers.
     pub callers: Callers,
     /// Names in the certificates of clients that webhooks answer; empty: of any client.
     pub webhook_clients: Arc<[String]>,
-    /// Which applications run.
+    /// The applications that run.
     pub applications: Applications,
 }
 
@@ -104,13 +106,13 @@ impl fmt::Debug for Doors {
 }
 
 impl Doors {
-    /// What is known now; `None` until everything was read once.
+    /// Returns the current state; `None` until everything was read once.
     pub fn knowledge(&self) -> Option<Arc<Knowledge>> {
         self.knows.now()
     }
 }
 
-/// Endpoints that are served together; what nobody asks for stays closed.
+/// Endpoints that are served together; only those that the command line names are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
     /// `/apis/access.queuewarden.dev`: queues and reviews, behind the API server's aggregator.
@@ -121,18 +123,18 @@ pub enum Endpoint {
     Guard,
     /// `/submission`: pods and workloads that `YuniKorn` would reject.
     Submission,
-    /// `/user-info` and `/user-info/check`: in whose name pods and workloads run.
+    /// `/user-info` and `/user-info/check`: the names in which pods and workloads run.
     UserInfo,
     /// `/validate`: changes of our own kinds.
     Validate,
 }
 
 impl Endpoint {
-    /// All of them.
+    /// All endpoints.
     pub const ALL: [Self; 6] =
         [Self::Access, Self::Authorize, Self::Guard, Self::Submission, Self::UserInfo, Self::Validate];
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Access => "access",
@@ -144,7 +146,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether the API server asks without saying who it is.
+    /// Returns whether the API server calls it without authenticating itself.
     fn is_webhook(self) -> bool {
         match self {
             Self::Access | Self::Authorize => false,
@@ -170,7 +172,7 @@ impl Endpoint {
 pub fn router(doors: Doors, endpoints: &[Endpoint]) -> Router {
     let doors = Arc::new(doors);
     let health = Arc::clone(&doors.health);
-    // Its limits hold for paths that are nobody's, too.
+    // Its limits also hold for unknown paths.
     let ready = bound(Router::new().route("/readyz", get(ready)), Limits::NO_BODIES, &health);
     let all = endpoints.iter().fold(ready, |all, endpoint| {
         let (router, limits) = endpoint.router();
@@ -181,7 +183,7 @@ pub fn router(doors: Doors, endpoints: &[Endpoint]) -> Router {
     all.with_state(doors)
 }
 
-/// Whether a replica has something to answer from.
+/// Answers whether this replica has a state to answer from.
 async fn ready(State(doors): State<Arc<Doors>>) -> (StatusCode, &'static str) {
     match doors.knowledge() {
         Some(_) => (StatusCode::OK, "ok\n"),
