@@ -26,7 +26,8 @@ use crate::operator::health::Health;
 
 /// Bytes of one body. An `AdmissionReview` has an object of up to 1.5 MiB twice, with quotes escaped.
 pub const BODY: usize = 6 * 1024 * 1024;
-/// From the headers to the answer. API servers wait for less: 30 s for an authorizer at most, 10 s for a webhook by default.
+/// From the headers to the answer. API servers wait for less: 30 s for an authorizer at most, 10 s for a
+/// webhook by default.
 const TIME: Duration = Duration::from_secs(10);
 /// From the headers until the body has arrived: a client can hold a connection without authenticating.
 const READ: Duration = Duration::from_secs(2);
@@ -45,7 +46,8 @@ pub struct Cut {
 pub enum Larger {
     /// The request is refused with 413.
     Refused,
-    /// The request is answered by the first bytes ([`Cut`]): no requester decides by the size of an object whether it is looked at.
+    /// The request is answered by the first bytes ([`Cut`]): no requester decides by the size of an object
+    /// whether it is looked at.
     Cut,
 }
 

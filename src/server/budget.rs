@@ -92,7 +92,7 @@ impl Share {
             let budget = Arc::clone(&self.budget);
             let freed = budget.freed.notified();
             tokio::pin!(freed);
-            // What is freed from here on is noticed.
+            // Bytes that are freed from here on are noticed.
             freed.as_mut().enable();
             if self.add(bytes).is_ok() {
                 return Ok(());

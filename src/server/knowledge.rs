@@ -26,7 +26,7 @@ pub struct Knowledge {
     pub hash: String,
     /// The objects that were observed.
     pub snapshot: Arc<Snapshot>,
-    /// The queues that the scheduler runs, or why nobody knows them.
+    /// The queues that the scheduler runs, or the reason why they are unknown.
     pub queues: Result<Arc<Queues>, String>,
     /// The configuration of `YuniKorn`'s admission controller.
     pub conf: Conf,

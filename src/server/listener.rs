@@ -1,8 +1,8 @@
 //! Connections: their number, their time limits, and their end.
 //!
-//! Everything a peer can do slowly has a time limit, everything it can do often a number: handshakes, headers, bodies, streams,
-//! connections. An answer leaves at once (`TCP_NODELAY`): without it, each decision costs the API server a delayed
-//! acknowledgement of 40 ms.
+//! Everything a peer can do slowly has a time limit, everything it can do often a number: handshakes,
+//! headers, bodies, streams, connections. An answer leaves at once (`TCP_NODELAY`): without it, each
+//! decision costs the API server a delayed acknowledgement of 40 ms.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -64,7 +64,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// A client library keeps an idle connection for 90 s (Go's `http.DefaultTransport`); ours last longer, so that it closes first.
+    /// A client library keeps an idle connection for 90 s (Go's `http.DefaultTransport`); ours last longer,
+    /// so that it closes first.
     pub const DEFAULT: Self = Self {
         connections: 512,
         streams: 100,
@@ -294,8 +295,8 @@ fn builder(limits: &Limits) -> Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        // It also runs while nothing is sent: the limit for that, not the one for headers. Who is slow with them has a place that others
-        // may need, and is then the first to leave.
+        // It also runs while nothing is sent: the limit for that, not the one for headers. Who is slow with
+        // them has a place that others may need, and is then the first to leave.
         .header_read_timeout(limits.idle)
         .max_buf_size(limits.header_bytes.max(8192));
     builder

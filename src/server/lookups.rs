@@ -1,8 +1,9 @@
 //! Lookups that callers of endpoints cause: permissions, and the annotations of a namespace or a
 //! `PriorityClass`.
 //!
-//! Anybody who reaches the port can cause them. They have a client of their own with [`AT_ONCE`] requests at once, so leases, watches and
-//! status never queue behind them, and answers are cached for [`TTL`]. Errors are not cached.
+//! Anybody who reaches the port can cause them. They have a client of their own with [`AT_ONCE`] requests
+//! at once, so leases, watches and status never queue behind them, and answers are cached for [`TTL`].
+//! Errors are not cached.
 
 use std::sync::Arc;
 use std::time::Duration;

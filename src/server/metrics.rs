@@ -15,7 +15,7 @@ use crate::operator::metrics::Series;
 
 type Labels = Vec<(&'static str, String)>;
 
-/// All metrics of the doors.
+/// All metrics of the endpoints.
 #[derive(Debug)]
 pub struct Metrics {
     snapshot: Series,

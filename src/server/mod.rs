@@ -4,38 +4,46 @@
 //! decides the answers, from the state that the reconciler observed last ([`knowledge`]).
 //!
 //! * [`caller`]: authentication; [`refusal`]: error responses; [`audit`]: the log of decisions; [`fault`]:
-//! internal errors.
+//!   internal errors.
 //! * [`certificates`]: the source of the server certificate.
 //! * [`open`]: starts the endpoints.
 //! * [`listener`], [`places`]: connections, their number, their time and their end; [`bounds`]: what one
 //!   request may cost; `budget`: what requests share; [`metrics`]: what is counted.
 //! * [`tls`]: the certificate in use, which may change while connections are open.
-//! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster; [`permission`]: what Kubernetes lets
-//!   callers do; [`scope`]: the part of an answer that they get.
+//! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster;
+//!   [`permission`]: what Kubernetes lets callers do; [`scope`]: the part of an answer that they get.
 //! * [`served`]: `queues` and reviews behind the API server's aggregator.
 //! * [`validating`]: decides on changes of queuewarden's objects and of `YuniKorn`'s ConfigMaps before they
-//! are stored.
+//!   are stored.
 //! * [`submission`]: reports pods and workloads that `YuniKorn` would reject.
 //! * [`user_info`]: decides in whose name pods and workloads run.
-//! * [`knowledge`]: what all doors answer from; `surroundings`: what they ask the API server for besides; [`lookups`]: by which
-//!   client, and how often; `source`: what the texts are called that answers point to.
+//! * [`knowledge`]: the state that all endpoints answer from; `surroundings`: further lookups at the API
+//!   server; [`lookups`]: their client and cache; `source`: the names of the texts that answers point to.
 //!
 //! # Authentication of callers
-//! [`authorize`] and [`served`] know their callers, and answer each only what concerns them. The admission webhooks ([`validating`],
-//! [`submission`], [`user_info`]) do not ask: API servers show no certificate to webhooks unless each of them is given one in a file
-//! (`--admission-control-config-file`), which is not possible on managed clusters, and a webhook that turned them away would, where its
-//! rule is `Fail`, lock administrators out of their own objects. Where it is possible, `--webhook-client` asks for it. Elsewhere what is in a
-//! review is taken as written, also who makes the request. Whoever reaches the port may make reviews up. They change nothing by it: an answer is all they get, and the API server
-//! believes nobody else. But answers tell things:
-//! * `/validate` tells who would gain and lose access by a made-up change, and so everything that the ACLs say; and, where queues are
-//!   delegated, whom Kubernetes lets `escalate`.
-//! * `/submission` tells whether a made-up user may submit to a queue, and why not; where queues, users and groups of ACLs are named.
-//! * `/user-info` tells whether the lists of the `AdmissionPolicy` let a made-up user set names, and what would let them.
-//! * `/guard` tells whether `YuniKorn` would take a made-up text, and quotes the keys and faults of the present one.
+//! [`authorize`] and [`served`] authenticate their callers, and answer each only what concerns them. The
+//! admission webhooks ([`validating`], [`submission`], [`user_info`]) do not: API servers send no
+//! certificate to webhooks unless each of them gets one in a file (`--admission-control-config-file`),
+//! which is not possible on managed clusters. A webhook that refused them would, where its rule is `Fail`,
+//! lock administrators out of their own objects. Where certificates are possible, `--webhook-client`
+//! requires them.
 //!
-//! None of it is more than the scheduler's own REST service tells everyone who reaches that one (`GET /ws/v1/config` is the whole
-//! configuration, without a question), but for who may `escalate`. It is bounded in number and size ([`bounds`], the warnings of
-//! [`queuewarden_plan::admit`]), and where ACLs are to be kept from pods, by a network policy: both services then need one.
+//! Elsewhere the webhooks trust the review as it is written, including the name of the requester. Every
+//! client that reaches the port may make reviews up. They change nothing by it: they only get an answer,
+//! and the API server never reads it. But answers reveal data:
+//! * `/validate` reveals who would gain and lose access by a made-up change, and so everything in the ACLs;
+//!   and, where queues are delegated, whom Kubernetes lets `escalate`.
+//! * `/submission` reveals whether a made-up user may submit to a queue, and the reason, which names
+//!   queues, users and groups of ACLs.
+//! * `/user-info` reveals whether the lists of the `AdmissionPolicy` let a made-up user set names, and what
+//!   would let them.
+//! * `/guard` reveals whether `YuniKorn` would accept a made-up text, and quotes the keys and errors of the
+//!   present one.
+//!
+//! Except for `escalate`, the scheduler's own REST service reveals as much to every client that reaches it
+//! (`GET /ws/v1/config` is the whole configuration). Requests are bounded in number and size ([`bounds`],
+//! the warnings of [`queuewarden_plan::admit`]). Where pods must not read ACLs, a network policy has to
+//! protect both services.
 
 mod audit;
 pub mod authorize;

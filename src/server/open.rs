@@ -145,7 +145,7 @@ impl Open {
             task.abort();
         }
         drop(self.end);
-        // A task that panicked serves nobody any more.
+        // A task that panicked serves no requests any more.
         let _ = self.serving.await;
     }
 }
