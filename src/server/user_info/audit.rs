@@ -1,11 +1,11 @@
-//! The log line of each decision about names.
+//! The log lines of decisions about `user.info`.
 
 use crate::server::Doors;
 use crate::server::audit::{Audit, Decision};
 use queuewarden_api::review::envelope::Request;
 use yunikorn_access::guard::{Judgement, Mode, Verdict};
 
-/// Logs the decision; nothing where the object names no user.
+/// Logs the decision, unless it changes nothing and has no warnings.
 pub(super) fn note(audit: &Audit, doors: &Doors, request: &Request, judgement: &Judgement, mode: Mode) {
     if judgement.verdict <= Verdict::Unchanged && judgement.warnings.is_empty() {
         return;
