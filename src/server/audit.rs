@@ -1,13 +1,15 @@
-//! One line in the log for each decision, of target `queuewarden::audit`, so that `--log-level info,queuewarden::audit=off` leaves them out;
-//! and its count.
+//! The audit log: one line for each decision, of target `queuewarden::audit`, and its count. `--log-level
+//! info,queuewarden::audit=off` leaves the lines out.
 //!
-//! Both have the same three words of ours: what was asked (`verb`), what was said (`decision`), and what decided (`clause`). A line also has
-//! who asks about whom and what; names come from outside, so each of them is cut. Whoever asks a thousand times at once fills no disk:
-//! further lines of a second are counted instead. Each door has its own lines, so a busy one does not silence the others; counts are
-//! never left out.
+//! Both have the same three fixed words: the request (`verb`), the answer (`decision`), and the rule that
+//! decided (`clause`). A line also names the requester, the user and the object. Names come from outside,
+//! so each of them is cut. Many requests at once fill no disk: further lines of a second are counted
+//! instead. Each endpoint has its own lines, so a busy one does not silence the others. Counts are never
+//! left out.
 //!
-//! A line has the `peer`, too: callers of admission webhooks are not authenticated and can write any name into a review. So that made-up
-//! reviews do not use up the lines of real ones, each [`Room`] has lines of its own.
+//! A line has the `peer`, too: callers of admission webhooks are not authenticated and can write any name
+//! into a review. Each [`Room`] has lines of its own, so made-up reviews do not use up the lines of real
+//! ones.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, RandomState};
@@ -21,44 +23,45 @@ use tokio::time::Instant;
 use crate::operator::health::Health;
 use go_compat::diag::cut;
 
-/// Lines of one second in each room.
+/// Lines of one second in each [`Room`].
 const LINES: u32 = 50;
-/// Rooms for lines.
+/// Number of [`Room`]s.
 const ROOMS: usize = 4;
-/// Pairs of who asks and about what that are remembered; the oldest is forgotten first.
+/// Pairs of requester and object that are remembered; the oldest is forgotten first.
 const PAIRS: usize = 1024;
 /// Characters of a name; those of Kubernetes' own objects and users have at most 253.
 const NAME: usize = 256;
 /// Characters of a reason.
 const REASON: usize = 1024;
 
-/// What was decided.
+/// A decision to log and to count.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Decision<'a> {
-    /// What was asked: one of the verbs that the door knows, or [`OTHER`].
+    /// The request: one of the verbs that the endpoint knows, or [`OTHER`].
     pub(super) verb: &'static str,
-    /// What was said.
+    /// The answer.
     pub(super) said: &'static str,
-    /// What decided.
+    /// The rule that decided.
     pub(super) clause: &'static str,
-    /// Whether the request does not succeed because of it.
+    /// True if the request fails because of the decision.
     pub(super) refused: bool,
-    /// Who asks; empty where a door does not know.
+    /// The requester; empty where an endpoint does not know them.
     pub(super) by: &'a str,
-    /// Whom it is about.
+    /// The user whom the decision is about.
     pub(super) user: &'a str,
-    /// In which queue; may be empty.
+    /// The queue; may be empty.
     pub(super) queue: &'a str,
-    /// What it is about besides: the ID of an application, or the kind, namespace and name of an object; may be empty.
+    /// The further subject: the ID of an application, or the kind, namespace and name of an object; may be
+    /// empty.
     pub(super) object: &'a str,
-    /// Why, in words; may be empty.
+    /// The reason in words; may be empty.
     pub(super) reason: &'a str,
 }
 
-/// Where there is no word of ours for what somebody has sent: labels of metrics are few.
+/// The verb of a request that has no fixed word here: labels of metrics are few.
 pub(super) const OTHER: &str = "other";
 
-/// Writes down what a door decides; clones are the same.
+/// Logs and counts the decisions of an endpoint; clones share their state.
 #[derive(Debug, Clone)]
 pub(super) struct Audit {
     door: &'static str,
@@ -70,7 +73,7 @@ pub(super) struct Audit {
 enum Room {
     /// Requests that do not succeed because of the decision.
     Refused,
-    /// Pairs of who asks and about what that were not seen before.
+    /// Pairs of requester and object that were not seen before.
     New,
     /// All other decisions.
     Known,
@@ -132,7 +135,7 @@ pub(super) async fn from_peer<A>(peer: Option<SocketAddr>, answer: impl Future<O
     PEER.scope(peer, answer).await
 }
 
-/// The peer in words; empty where there is none.
+/// Returns the peer as text; empty where there is none.
 fn peer() -> String {
     PEER.try_with(|peer| peer.map(|peer| peer.to_string())).ok().flatten().unwrap_or_default()
 }
@@ -149,12 +152,12 @@ fn is_unread(status: StatusCode) -> bool {
 }
 
 impl Audit {
-    /// Of one door.
+    /// Returns the audit log of one endpoint.
     pub(super) fn of(door: &'static str) -> Self {
         Self { door, lines: Arc::default() }
     }
 
-    /// Counts it and writes it down.
+    /// Counts a decision and logs it.
     pub(super) fn note(&self, health: &Health, decided: &Decision<'_>) {
         let Decision { verb, said: decision, clause, refused, by, user, queue, object, reason } = *decided;
         health.metrics.doors.decided(verb, decision, clause);
@@ -178,7 +181,7 @@ impl Audit {
         );
     }
 
-    /// Writes down that a request to an endpoint was not read, if that is what its status says.
+    /// Logs that a request to an endpoint was not read, if its status says so.
     pub(super) fn unread(&self, endpoint: &str, status: StatusCode) {
         if !is_unread(status) {
             return;

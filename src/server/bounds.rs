@@ -26,16 +26,18 @@ use crate::operator::health::Health;
 
 /// Bytes of one body. An `AdmissionReview` has an object of up to 1.5 MiB twice, with quotes escaped.
 pub const BODY: usize = 6 * 1024 * 1024;
-/// From the headers to the answer. API servers wait for less: 30 s for an authorizer at most, 10 s for a webhook by default.
+/// From the headers to the answer. API servers wait for less: 30 s for an authorizer at most, 10 s for a
+/// webhook by default.
 const TIME: Duration = Duration::from_secs(10);
-/// From the headers until the body is there: who asks need not be known to hold a connection.
+/// From the headers until the body has arrived: a client can hold a connection without authenticating.
 const READ: Duration = Duration::from_secs(2);
-/// The longest wait of a body for bytes that others have. What its connection has sent of it until then is room that others on it need.
+/// The longest wait of a body for bytes that others use. The part that its connection has already sent
+/// takes up space that others on it need.
 const TURN: Duration = Duration::from_secs(1);
-/// Marks a request whose body had more bytes than are kept: these are its first.
+/// Marks a request whose body was larger than the limit: only its first bytes are there.
 #[derive(Debug, Clone, Copy)]
 pub struct Cut {
-    /// Bytes of the body that are kept.
+    /// Bytes of the body that are in memory.
     pub kept: usize,
 }
 
@@ -44,7 +46,8 @@ pub struct Cut {
 pub enum Larger {
     /// The request is refused with 413.
     Refused,
-    /// The request is answered by the first bytes ([`Cut`]): no requester decides by the size of an object whether it is looked at.
+    /// The request is answered by the first bytes ([`Cut`]): no requester decides by the size of an object
+    /// whether it is looked at.
     Cut,
 }
 
@@ -53,18 +56,18 @@ pub enum Larger {
 pub struct Limits {
     /// Bytes of one body.
     pub body: usize,
-    /// Of a larger one.
+    /// The treatment of a larger body.
     pub larger: Larger,
-    /// Bytes of all requests at once.
+    /// Bytes of all requests of the group at once.
     pub all: usize,
 }
 
 impl Limits {
-    /// Of endpoints whose requests have no bodies.
+    /// The limits of endpoints whose requests have no bodies.
     pub const NO_BODIES: Self = Self { body: 0, larger: Larger::Refused, all: 1024 * 1024 };
 }
 
-/// Limits every route of a group of endpoints. Those that take long to answer keep nobody out of the others.
+/// Limits every route of a group of endpoints. Slow endpoints do not block the others.
 pub fn bound<S>(router: Router<S>, limits: Limits, health: &Arc<Health>) -> Router<S>
 where
     S: Clone + Send + Sync + 'static,
@@ -124,7 +127,7 @@ impl Bound {
             .unwrap_or_else(Refusal::into_response)
     }
 
-    /// The request with its body in memory, and the bytes that it has until it is answered.
+    /// Returns the request with its body in memory, and the bytes that it uses until it is answered.
     async fn read(&self, request: Request) -> Result<(Request, Share), Refusal> {
         let (mut parts, body) = request.into_parts();
         let peer = parts
@@ -158,7 +161,7 @@ impl Bound {
                 Ok(Some(Err(error))) => {
                     return Err(Refusal::bad_request(format!("the body cannot be read: {error}")));
                 }
-                // What is kept is enough for an answer.
+                // The part that was read is enough for an answer.
                 Err(_) if kept.cut.is_some() => return Ok(kept),
                 Err(_) => return Err(late("the body was not sent", READ)),
             };
@@ -167,7 +170,7 @@ impl Bound {
                 if self.limits.larger == Larger::Refused {
                     return Err(too_large("more", most));
                 }
-                // The rest is taken in and not kept: a client that is still sending may not see an answer.
+                // The rest is read and dropped: a client that is still sending may not see an answer.
                 kept.cut = Some(Cut { kept: most });
             }
             let chunk = chunk.get(..chunk.len().min(room)).unwrap_or_default();
@@ -235,7 +238,7 @@ mod tests {
 
     const LITTLE: usize = 64 * 1024;
 
-    /// A body that does not come, and how long it says it is.
+    /// A body that never arrives, and the length that it announces.
     struct Silent(Option<u64>);
 
     impl http_body::Body for Silent {

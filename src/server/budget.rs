@@ -1,5 +1,5 @@
-//! Bytes that requests share. A peer may have as many as are left free: one peer half of all, and several greedy ones leave as much as each
-//! of them has.
+//! A budget of bytes that requests share. A peer may use as many bytes as are left free: one peer alone
+//! half of them, and several greedy ones leave as much as each of them uses.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::refusal::Refusal;
 
-/// Bytes for all.
+/// The budget of bytes for all peers.
 #[derive(Debug)]
 pub(super) struct Budget {
     all: usize,
@@ -23,12 +23,12 @@ pub(super) struct Budget {
 #[derive(Debug, Default)]
 struct Taken {
     all: usize,
-    /// Of each peer that has any.
+    /// Bytes of each peer that uses any.
     by: HashMap<IpAddr, usize>,
 }
 
 impl Budget {
-    /// So many.
+    /// Returns a budget of `all` bytes.
     pub(super) fn new(all: usize) -> Arc<Self> {
         Arc::new(Self { all, taken: Mutex::default(), freed: Notify::new() })
     }
@@ -51,7 +51,7 @@ pub(super) struct Share {
 pub(super) struct Crowded;
 
 impl From<Crowded> for Refusal {
-    /// API servers ask an authorizer again after it, in growing pauses.
+    /// API servers repeat a request to an authorizer after this status, with growing backoff.
     fn from(_: Crowded) -> Self {
         let message = "too many requests of this client are under way: try again".to_owned();
         Self { code: StatusCode::TOO_MANY_REQUESTS, reason: "TooManyRequests", message }
@@ -59,7 +59,7 @@ impl From<Crowded> for Refusal {
 }
 
 impl Share {
-    /// Without any yet.
+    /// Returns a share of no bytes yet.
     pub(super) fn new(budget: &Arc<Budget>, peer: IpAddr) -> Self {
         Self { budget: Arc::clone(budget), peer, bytes: 0 }
     }
@@ -92,7 +92,7 @@ impl Share {
             let budget = Arc::clone(&self.budget);
             let freed = budget.freed.notified();
             tokio::pin!(freed);
-            // What is freed from here on is noticed.
+            // Bytes that are freed from here on are noticed.
             freed.as_mut().enable();
             if self.add(bytes).is_ok() {
                 return Ok(());

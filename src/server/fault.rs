@@ -1,18 +1,19 @@
-//! Faults of our own. A panic ends the answer that it happened in, and nothing else.
+//! Internal errors. A panic ends the answer in which it happens, and nothing else.
 //!
-//! A door that has an answer for what it cannot decide gives that one: an authorizer no opinion, a webhook what its rule says for doubts.
-//! To API servers an error of the server is worse than no answer: of an authorizer they ask again, five times.
+//! An endpoint that has an answer for undecided requests gives that one: an authorizer no opinion, a
+//! webhook the answer of its rule for doubts. A server error is worse for API servers than no answer: they
+//! repeat a request to an authorizer five times.
 
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt as _;
 
-/// There is a fault.
+/// An internal error: a panic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("there is a fault in queuewarden, which its log describes")]
 pub(super) struct Fault;
 
-/// Does work in which there may be a fault. What it has shared must be usable afterwards: locks that were held are poisoned.
+/// Runs work that may panic. Shared state must be usable afterwards: locks that it held are poisoned.
 pub(super) fn contained<T>(work: impl Future<Output = T>) -> impl Future<Output = Result<T, Fault>> {
     let work = AssertUnwindSafe(Box::pin(work)).catch_unwind();
     work.map(|done| {

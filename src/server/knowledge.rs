@@ -1,5 +1,5 @@
-//! What all doors answer from: how the reconciler saw the cluster in its last round. Each replica has its own, leading or not; two
-//! that were made of the same have the same hash.
+//! The state that all endpoints answer from: the cluster as the reconciler observed it in its last round.
+//! Each replica has its own, leader or not; two that were made from the same input have the same hash.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -17,27 +17,27 @@ use yunikorn::config::Config;
 use yunikorn::identity::ResolverKind;
 use yunikorn_access::{Tree, guard};
 
-/// One moment.
+/// The state at one moment.
 #[derive(Debug)]
 pub struct Knowledge {
-    /// When it was made.
+    /// The time at which it was made.
     pub made: Timestamp,
     /// SHA-256 of everything that access answers depend on, in hexadecimal digits.
     pub hash: String,
-    /// What was seen.
+    /// The objects that were observed.
     pub snapshot: Arc<Snapshot>,
-    /// The queues that the scheduler runs, or why nobody knows them.
+    /// The queues that the scheduler runs, or the reason why they are unknown.
     pub queues: Result<Arc<Queues>, String>,
-    /// What the admission controller was told.
+    /// The configuration of `YuniKorn`'s admission controller.
     pub conf: Conf,
-    /// What is done about `user.info`.
+    /// The settings for `user.info`.
     pub user_info: guard::Settings,
     /// The namespace that queuewarden itself runs in, if it runs in one.
     own_namespace: Option<String>,
 }
 
-/// The namespace of which nothing is ever said, whatever the selectors of webhooks let through: a cluster heals itself there, and `YuniKorn`
-/// leaves it alone by its default, too.
+/// The namespace that is always left alone, whatever the selectors of webhooks let through: a cluster
+/// repairs itself there, and by default `YuniKorn` leaves it alone, too.
 const LEFT_ALONE: &str = "kube-system";
 
 /// The queues that the scheduler runs.
@@ -50,7 +50,7 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// The queues of a configuration, and the objects that wrote the ACLs in it.
+    /// Returns the queues of a configuration, and the objects that wrote the ACLs in it.
     ///
     /// # Errors
     /// When an ACL does not activate.
@@ -64,19 +64,20 @@ impl Queues {
         Ok(Self { config, trees })
     }
 
-    /// The queues of one partition; its name is matched without case.
+    /// Returns the queues of one partition; its name is matched without case.
     pub fn tree(&self, partition: &str) -> Option<&Tree> {
         self.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition))
     }
 
-    /// Where the scheduler finds groups.
+    /// Returns the resolver in which the scheduler looks up groups.
     pub fn resolver(&self) -> ResolverKind {
         ResolverKind::in_force(&self.config)
     }
 }
 
 impl Knowledge {
-    /// What follows from a round. What `before` knew is taken over where nothing has changed, and what the plan has read is not read again.
+    /// Returns the state that follows from a round. Unchanged parts are taken from `before`, and what the
+    /// plan has parsed is not parsed again.
     pub fn of(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut Readings, before: Option<&Self>) -> Self {
         let flat = merged(&snapshot);
         let running = Running::of(&flat, &snapshot);
@@ -91,7 +92,8 @@ impl Knowledge {
         Self { made: snapshot.now, hash, snapshot, queues, conf, user_info, own_namespace: None }
     }
 
-    /// Whether nothing is ever said of what is created there: `YuniKorn`'s own namespace, queuewarden's, and those of the cluster.
+    /// Returns whether requests in this namespace are left alone: `YuniKorn`'s own namespace,
+    /// queuewarden's, and those of the cluster.
     pub fn leaves_alone(&self, namespace: &str) -> bool {
         let config = self.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
         config.is_some_and(|config| config.namespace == namespace)
@@ -100,7 +102,8 @@ impl Knowledge {
     }
 }
 
-/// Who wrote which ACL of a text: the plan knows it of its own text, and of any other the statuses remember it.
+/// Returns the objects that wrote each ACL of the text: for the plan's own text the plan knows them, for
+/// any other the statuses name them.
 fn attributions(running: &Running<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<[Attribution]> {
     match &plan.rendered {
         Some(rendered) if running.text == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
@@ -148,48 +151,48 @@ fn hash(running: &Running<'_>, attributions: &[Attribution], keys: &BTreeMap<Str
     })
 }
 
-/// Tells doors of knowledge.
+/// Publishes the state to the endpoints.
 pub struct Publisher {
     sender: watch::Sender<Option<Arc<Knowledge>>>,
     own_namespace: Option<String>,
 }
 
 impl fmt::Debug for Publisher {
-    /// What it knows is large.
+    /// Leaves out the state, because it is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Publisher").field("doors", &self.sender.receiver_count()).finish_non_exhaustive()
     }
 }
 
 impl Publisher {
-    /// For a queuewarden that runs in this namespace, or in none.
+    /// Returns a publisher for a queuewarden that runs in this namespace, or in none.
     pub fn new(own_namespace: Option<String>) -> Self {
         Self { sender: watch::Sender::new(None), own_namespace }
     }
 
-    /// Where to read it.
+    /// Returns a reader of the published state.
     pub fn subscribe(&self) -> Knows {
         Knows { receiver: self.sender.subscribe() }
     }
 
-    /// Whether anybody reads it.
+    /// Returns whether the state has readers.
     pub fn is_read(&self) -> bool {
         self.sender.receiver_count() > 0
     }
 
-    /// What was published last.
+    /// Returns the state that was published last.
     pub fn last(&self) -> Option<Arc<Knowledge>> {
         self.sender.borrow().clone()
     }
 
-    /// From now on this is known.
+    /// Publishes a new state.
     pub fn publish(&self, knowledge: Knowledge) {
         let own_namespace = self.own_namespace.clone();
         self.sender.send_replace(Some(Arc::new(Knowledge { own_namespace, ..knowledge })));
     }
 }
 
-/// Reads what is known now.
+/// Reads the current state.
 #[derive(Clone)]
 pub struct Knows {
     receiver: watch::Receiver<Option<Arc<Knowledge>>>,
@@ -202,14 +205,14 @@ impl fmt::Debug for Knows {
 }
 
 impl Knows {
-    /// What is known now; `None` until everything was read once.
+    /// Returns the current state; `None` until everything was read once.
     pub fn now(&self) -> Option<Arc<Knowledge>> {
         self.receiver.borrow().clone()
     }
 
-    /// Returns when something else is known, or nobody will tell any more.
+    /// Waits until the state changes, or the publisher is gone.
     pub async fn changed(&mut self) {
-        // An error says that nobody tells any more.
+        // An error means that the publisher is gone.
         let _ = self.receiver.changed().await;
     }
 }

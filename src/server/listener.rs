@@ -1,8 +1,8 @@
-//! Connections: how many, how long, and how they end.
+//! Connections: their number, their time limits, and their end.
 //!
-//! Everything a peer can do slowly has a time limit, everything it can do often a number: handshakes, headers, bodies, streams,
-//! connections. An answer leaves at once (`TCP_NODELAY`): without it, each decision costs the API server a delayed
-//! acknowledgement of 40 ms.
+//! Everything a peer can do slowly has a time limit, everything it can do often a number: handshakes,
+//! headers, bodies, streams, connections. An answer leaves at once (`TCP_NODELAY`): without it, each
+//! decision costs the API server a delayed acknowledgement of 40 ms.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,38 +31,41 @@ use super::places::{Place, Places, Unused};
 use super::refusal::Refusal;
 use crate::operator::health::Health;
 
-/// How long a connection with nothing under way may take to leave.
+/// The time that a connection without requests has to close.
 const FAREWELL: Duration = Duration::from_millis(200);
-/// When the server ends, how long a connection that was just made may take to ask.
+/// The time that a new connection has for its first request when the server ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What connections may do.
+/// Limits of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// The most at once. For a further one an idle one is closed ([`Places`]).
+    /// The largest number of connections at once. For a further one an idle one is closed ([`Places`]).
     pub connections: usize,
     /// Requests at once on one connection of HTTP/2.
     pub streams: u32,
     /// Bytes of bodies that one connection of HTTP/2 may send ahead of their being read.
     pub window: u32,
-    /// How long the TLS handshake may take.
+    /// The time for the TLS handshake.
     pub handshake: Duration,
-    /// How long the first request of a connection may take to come; of HTTP/2 also how long a ping may stay without answer.
+    /// The time until the first request of a connection; for HTTP/2 also the time a ping may stay without
+    /// answer.
     pub headers: Duration,
     /// Bytes of the headers of one request.
     pub header_bytes: usize,
     /// Bytes in memory of the headers of all requests.
     pub all_headers: usize,
-    /// How long a connection may stay without requests.
+    /// The time that a connection may stay without requests.
     pub idle: Duration,
-    /// How long one connection may live, so that load finds its way to other replicas; what is under way is answered.
+    /// The lifetime of one connection, so that load finds its way to other replicas; requests in progress
+    /// are answered.
     pub lifetime: Duration,
-    /// How long requests under way may take when their connection or the server ends.
+    /// The time for requests in progress when their connection or the server ends.
     pub drain: Duration,
 }
 
 impl Limits {
-    /// A client library keeps an idle connection for 90 s (Go's `http.DefaultTransport`); ours last longer, so that it closes first.
+    /// A client library keeps an idle connection for 90 s (Go's `http.DefaultTransport`); ours last longer,
+    /// so that it closes first.
     pub const DEFAULT: Self = Self {
         connections: 512,
         streams: 100,
@@ -77,13 +80,13 @@ impl Limits {
     };
 }
 
-/// Who is at the other end, for handlers: an extension of the request.
+/// The peer of a connection, for handlers: an extension of the request.
 #[derive(Debug, Clone)]
 pub struct Peer {
     /// The address.
     pub address: SocketAddr,
-    /// What the client has shown, its own certificate first; empty when it has shown none. It has the key, and nothing more is known:
-    /// whether the certificate counts is decided by [`super::caller::Authorities`].
+    /// The certificates that the client sent, its own first; empty when it sent none. The client has the
+    /// key; [`super::caller::Authorities`] decides whether the certificate counts.
     pub certificates: Arc<[CertificateDer<'static>]>,
 }
 
@@ -122,14 +125,14 @@ pub async fn serve(
         () = accepting => {}
         () = stop => {}
     }
-    // Those that have come before the end.
+    // Accepts the connections that arrived before the end.
     while let Some(Ok((stream, address))) = listener.accept().now_or_never() {
         if let Some(Some(place)) = places.take(address.ip()).now_or_never() {
             serve(stream, address, place);
         }
     }
     drop(listener);
-    // Who serves a connection listens; each cuts its own when the time is over.
+    // Each connection receives the stop signal and ends itself when its time is over.
     let _ = stopping.send(());
     stopping.closed().await;
 }
@@ -152,7 +155,7 @@ struct Connection {
     place: Arc<Place>,
     acceptor: Option<TlsAcceptor>,
     router: Router,
-    /// For the headers of all requests.
+    /// The budget for the headers of all requests.
     headers: Arc<Budget>,
     limits: Limits,
     health: Arc<Health>,
@@ -168,7 +171,7 @@ impl Connection {
         health.metrics.doors.ended(how);
     }
 
-    /// How it ended.
+    /// Serves a connection and returns how it ended.
     async fn serve(self, stream: TcpStream, stopping: watch::Receiver<()>) -> &'static str {
         let address = self.address;
         if let Err(error) = stream.set_nodelay(true) {
@@ -192,7 +195,7 @@ impl Connection {
         self.converse(stream, certificates, stopping).await
     }
 
-    /// How it ended.
+    /// Answers the requests of a connection and returns how it ended.
     async fn converse(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -206,7 +209,8 @@ impl Connection {
         let service = service_fn(move |mut request: Request<Incoming>| {
             place.ask();
             let mut share = Share::new(&headers, address.ip());
-            // Before the answer is a task of its own, of which there may be many: one byte on the wire can name a whole header.
+            // Counts before the answer becomes a task, of which there may be many: one byte on the wire can
+            // name a whole header.
             let answer = share.add(bytes_of(request.headers())).map(|()| {
                 request.extensions_mut().insert(peer.clone());
                 request.extensions_mut().insert(Arc::clone(&place));
@@ -227,12 +231,14 @@ impl Connection {
             ended = serving.as_mut() => {
                 return ended.map_or_else(|error| lost(&error, address), |()| "closed");
             }
-            // Held on to: the server is waited for until nobody listens any more, and here something is still under way.
+            // Keeps its receiver: the server waits until no receiver is left, and a request is still in
+            // progress here.
             why = self.ends(&mut stopping) => why,
         };
         serving.as_mut().graceful_shutdown();
         let patience = match why {
-            // Somebody waits for the place: a goodbye is sent if that can be done at once.
+            // Another connection waits for the space: HTTP/2's closing message is sent if that can be done
+            // at once.
             "evicted" => Duration::ZERO,
             "idle" => FAREWELL,
             _ => self.limits.drain,
@@ -240,7 +246,7 @@ impl Connection {
         timeout(patience, serving).await.map_or("cut", |_| why)
     }
 
-    /// Why the server ends a connection.
+    /// Waits until the server has to end a connection and returns the reason.
     async fn ends(&self, stopping: &mut watch::Receiver<()>) -> &'static str {
         let last_words = async {
             let _ = stopping.changed().await;
@@ -270,7 +276,7 @@ impl Connection {
     }
 }
 
-/// Bytes in memory of a request with these headers.
+/// Returns the bytes in memory of a request with these headers.
 fn bytes_of(headers: &HeaderMap) -> usize {
     const REQUEST: usize = 4 * 1024;
     const HEADER: usize = 128;
@@ -278,7 +284,7 @@ fn bytes_of(headers: &HeaderMap) -> usize {
     of_each.fold(REQUEST, usize::saturating_add)
 }
 
-/// The peer left, or does not speak HTTP.
+/// Returns the reason of a lost connection: the peer left, or does not speak HTTP.
 fn lost(error: &BoxError, address: SocketAddr) -> &'static str {
     tracing::debug!(error, %address, "A connection ended badly");
     "error"
@@ -289,8 +295,8 @@ fn builder(limits: &Limits) -> Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        // It also runs while nothing is sent: the limit for that, not the one for headers. Who is slow with them has a place that others
-        // may need, and is then the first to leave.
+        // It also runs while nothing is sent: the limit for that, not the one for headers. Who is slow with
+        // them has a place that others may need, and is then the first to leave.
         .header_read_timeout(limits.idle)
         .max_buf_size(limits.header_bytes.max(8192));
     builder

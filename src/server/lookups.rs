@@ -1,7 +1,9 @@
-//! Lookups that callers of endpoints cause: who may do what, and what a namespace or a `PriorityClass` says.
+//! Lookups that callers of endpoints cause: permissions, and the annotations of a namespace or a
+//! `PriorityClass`.
 //!
-//! Anybody who reaches the port can cause them. They have a client of their own with [`AT_ONCE`] requests at once, so leases, watches and
-//! status never queue behind them, and answers are cached for [`TTL`]. Errors are not cached.
+//! Anybody who reaches the port can cause them. They have a client of their own with [`AT_ONCE`] requests
+//! at once, so leases, watches and status never queue behind them, and answers are cached for [`TTL`].
+//! Errors are not cached.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,10 +36,10 @@ pub fn client(config: Config) -> Result<Client, kube::Error> {
     Ok(ClientBuilder::try_from(config)?.with_layer(&ConcurrencyLimitLayer::new(AT_ONCE)).build())
 }
 
-/// By the SHA-256 of what was asked: names from outside may be long.
+/// A cache key: the SHA-256 of the request, because names from outside may be long.
 type Key = [u8; 32];
 
-/// A caller, and what they want to do: verb, group, version and resource, and the name.
+/// A caller, and the access they need: verb, group, version and resource, and the name.
 type Permission = (Arc<Caller>, [&'static str; 4], String);
 
 /// Looks things up for the endpoints. Clones share their caches.
@@ -46,7 +48,7 @@ type Permission = (Arc<Caller>, [&'static str; 4], String);
 pub struct Lookups {
     /// Speaks to the API server.
     pub(super) client: Client,
-    /// Why somebody may not do something; `None` when they may.
+    /// Reasons why a caller may not do something; `None` when they may.
     permissions: Cache<Permission, Option<String>>,
     annotations: Cache<Key, Texts>,
 }
@@ -71,8 +73,9 @@ impl Lookups {
         Self { client, permissions, annotations }
     }
 
-    /// Returns why somebody may not do something, from the cache or by `ask`. A no is cached, too: whoever may not and asks again and again
-    /// causes no more lookups than whoever may. Kubernetes' own delegated authorizers cache both for ten seconds
+    /// Returns why a caller may not do something, from the cache or by `ask`; `None` when they may. Denials
+    /// are cached, too, so repeated denied requests cause no more lookups than allowed ones. Kubernetes'
+    /// own delegated authorizers cache both for ten seconds
     /// (`k8s.io/apiserver/pkg/server/options/authorization.go`, `allowCacheTTL`, `denyCacheTTL`).
     ///
     /// # Errors
@@ -92,7 +95,8 @@ impl Lookups {
         found.map_err(|why| String::clone(&why))
     }
 
-    /// The annotations of an object, from the cache or by `read`; `None` where there is no such object. That is not cached: a namespace is
+    /// Returns the annotations of an object, from the cache or by `read`; `None` where there is no such
+    /// object. That is not cached: a namespace is
     /// often created right before its first pod.
     ///
     /// # Errors
@@ -112,7 +116,7 @@ impl Lookups {
     }
 }
 
-/// Bytes that an entry counts for.
+/// Returns the bytes that an entry counts for.
 fn weight(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX).max(LEAST)
 }
@@ -131,7 +135,8 @@ mod tests {
     use crate::server::surroundings;
     use crate::server::testing::{client, not_found, reply};
 
-    /// Lookups at an API server that lets `sue` do everything and has the namespace `jobs`; the number of requests to it, and whether it fails.
+    /// Lookups at an API server that lets `sue` do everything and has the namespace `jobs`; also the number
+    /// of requests to it, and a switch that makes it fail.
     fn lookups() -> (Lookups, Arc<AtomicUsize>, Arc<AtomicBool>) {
         let (asked, fails) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let (count, failing) = (Arc::clone(&asked), Arc::clone(&fails));

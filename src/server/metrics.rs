@@ -1,4 +1,5 @@
-//! Metrics of the doors. Labels are words of ours; the one exception is the hash of the snapshot, of which there is one series at a time.
+//! Metrics of the endpoints. Labels are fixed words; the one exception is the hash of the snapshot, of
+//! which there is one series at a time.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::operator::metrics::Series;
 
 type Labels = Vec<(&'static str, String)>;
 
-/// All metrics of the doors.
+/// All metrics of the endpoints.
 #[derive(Debug)]
 pub struct Metrics {
     snapshot: Series,
@@ -45,7 +46,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Adds them to the registry.
+    /// Adds the metrics to the registry.
     pub fn register(&self, registry: &mut Registry) {
         let r = registry;
         r.register(
@@ -82,15 +83,15 @@ impl Metrics {
         );
     }
 
-    /// The doors answer by this from now on.
+    /// Records the state that the endpoints answer from.
     pub fn knows(&self, knowledge: &Knowledge) {
-        // As many digits as tell it from others: the whole hash makes labels hard to read.
+        // As many digits as tell it apart: the whole hash makes labels hard to read.
         let hash: String = knowledge.hash.chars().take(16).collect();
         self.snapshot.show([(vec![("hash", hash)], 1)].into());
         self.snapshot_made.set(knowledge.made.as_second());
     }
 
-    /// This certificate is shown.
+    /// Records the certificate that is in use.
     pub fn certified(&self, until: Timestamp, authority: Option<Timestamp>) {
         self.certificate_until.set(until.as_second());
         if let Some(until) = authority {
@@ -98,18 +99,19 @@ impl Metrics {
         }
     }
 
-    /// A connection ended: `closed`, `handshake_failed`, `handshake_timeout`, `idle`, `evicted`, `retired`, `cut` or `error`.
+    /// Counts a connection that ended: `closed`, `handshake_failed`, `handshake_timeout`, `idle`,
+    /// `evicted`, `retired`, `cut` or `error`.
     pub fn ended(&self, how: &'static str) {
         self.ended.get_or_create(&vec![("how", how.to_owned())]).inc();
     }
 
-    /// A request was answered. `door` is the path of a route, of which there are few.
+    /// Counts an answered request. `door` is the path of a route, of which there are few.
     pub fn answered(&self, door: &str, code: u16, took: Duration) {
         let labels = vec![("door", door.to_owned()), ("code", code.to_string())];
         self.requests.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    /// A question was answered. All three are words of ours.
+    /// Counts a decision. All three labels are fixed words.
     pub fn decided(&self, verb: &'static str, decision: &'static str, clause: &'static str) {
         self.decisions.get_or_create(&[("verb", verb), ("decision", decision), ("clause", clause)]).inc();
     }

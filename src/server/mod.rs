@@ -1,40 +1,49 @@
-//! The doors that Kubernetes and its users knock at, over TLS: webhooks and served resources.
+//! The HTTPS endpoints for Kubernetes and its users: webhooks and served resources.
 //!
-//! A door only translates: what is asked comes out of HTTP and JSON, the answer goes back in. What is answered is decided by the pure
-//! core, from what the reconciler saw last ([`knowledge`]).
+//! An endpoint only translates: requests come out of HTTP and JSON, answers go back in. The pure core
+//! decides the answers, from the state that the reconciler observed last ([`knowledge`]).
 //!
-//! * [`caller`]: who asks; [`refusal`]: what they hear when they get no answer; [`audit`]: what is written down about those who do;
-//!   [`fault`]: when the mistake is ours.
-//! * [`certificates`]: where the certificate comes from.
-//! * [`open`]: how they are opened.
+//! * [`caller`]: authentication; [`refusal`]: error responses; [`audit`]: the log of decisions; [`fault`]:
+//!   internal errors.
+//! * [`certificates`]: the source of the server certificate.
+//! * [`open`]: starts the endpoints.
 //! * [`listener`], [`places`]: connections, their number, their time and their end; [`bounds`]: what one
 //!   request may cost; `budget`: what requests share; [`metrics`]: what is counted.
-//! * [`tls`]: the certificate that is shown, which may change while connections are open.
-//! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster; [`permission`]: what Kubernetes lets
-//!   callers do; [`scope`]: the part of an answer that they get.
+//! * [`tls`]: the certificate in use, which may change while connections are open.
+//! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster;
+//!   [`permission`]: what Kubernetes lets callers do; [`scope`]: the part of an answer that they get.
 //! * [`served`]: `queues` and reviews behind the API server's aggregator.
-//! * [`validating`]: what is said to changes of our objects and of `YuniKorn`'s ConfigMaps, before they are stored.
-//! * [`submission`]: what is said to pods and workloads that `YuniKorn` would reject.
-//! * [`user_info`]: what is done about in whose name pods and workloads run.
-//! * [`knowledge`]: what all doors answer from; `surroundings`: what they ask the API server for besides; [`lookups`]: by which
-//!   client, and how often; `source`: what the texts are called that answers point to.
+//! * [`validating`]: decides on changes of queuewarden's objects and of `YuniKorn`'s ConfigMaps before they
+//!   are stored.
+//! * [`submission`]: reports pods and workloads that `YuniKorn` would reject.
+//! * [`user_info`]: decides in whose name pods and workloads run.
+//! * [`knowledge`]: the state that all endpoints answer from; `surroundings`: further lookups at the API
+//!   server; [`lookups`]: their client and cache; `source`: the names of the texts that answers point to.
 //!
-//! # Who is asked who they are
-//! [`authorize`] and [`served`] know their callers, and answer each only what concerns them. The admission webhooks ([`validating`],
-//! [`submission`], [`user_info`]) do not ask: API servers show no certificate to webhooks unless each of them is given one in a file
-//! (`--admission-control-config-file`), which is not possible on managed clusters, and a webhook that turned them away would, where its
-//! rule is `Fail`, lock administrators out of their own objects. Where it is possible, `--webhook-client` asks for it. Elsewhere what is in a
-//! review is taken as written, also who makes the request. Whoever reaches the port may make reviews up. They change nothing by it: an answer is all they get, and the API server
-//! believes nobody else. But answers tell things:
-//! * `/validate` tells who would gain and lose access by a made-up change, and so everything that the ACLs say; and, where queues are
-//!   delegated, whom Kubernetes lets `escalate`.
-//! * `/submission` tells whether a made-up user may submit to a queue, and why not; where queues, users and groups of ACLs are named.
-//! * `/user-info` tells whether the lists of the `AdmissionPolicy` let a made-up user set names, and what would let them.
-//! * `/guard` tells whether `YuniKorn` would take a made-up text, and quotes the keys and faults of the present one.
+//! # Authentication of callers
+//! [`authorize`] and [`served`] authenticate their callers, and answer each only what concerns them. The
+//! admission webhooks ([`validating`], [`submission`], [`user_info`]) do not: API servers send no
+//! certificate to webhooks unless each of them gets one in a file (`--admission-control-config-file`),
+//! which is not possible on managed clusters. A webhook that refused them would, where its rule is `Fail`,
+//! lock administrators out of their own objects. Where certificates are possible, `--webhook-client`
+//! requires them.
 //!
-//! None of it is more than the scheduler's own REST service tells everyone who reaches that one (`GET /ws/v1/config` is the whole
-//! configuration, without a question), but for who may `escalate`. It is bounded in number and size ([`bounds`], the warnings of
-//! [`queuewarden_plan::admit`]), and where ACLs are to be kept from pods, by a network policy: both services then need one.
+//! Elsewhere the webhooks trust the review as it is written, including the name of the requester. Every
+//! client that reaches the port may make reviews up. They change nothing by it: they only get an answer,
+//! and the API server never reads it. But answers reveal data:
+//! * `/validate` reveals who would gain and lose access by a made-up change, and so everything in the ACLs;
+//!   and, where queues are delegated, whom Kubernetes lets `escalate`.
+//! * `/submission` reveals whether a made-up user may submit to a queue, and the reason, which names
+//!   queues, users and groups of ACLs.
+//! * `/user-info` reveals whether the lists of the `AdmissionPolicy` let a made-up user set names, and what
+//!   would let them.
+//! * `/guard` reveals whether `YuniKorn` would accept a made-up text, and quotes the keys and errors of the
+//!   present one.
+//!
+//! Except for `escalate`, the scheduler's own REST service reveals as much to every client that reaches it
+//! (`GET /ws/v1/config` is the whole configuration). Requests are bounded in number and size ([`bounds`],
+//! the warnings of [`queuewarden_plan::admit`]). Where pods must not read ACLs, a network policy has to
+//! protect both services.
 
 mod audit;
 pub mod authorize;
@@ -81,19 +90,20 @@ use lookups::Lookups;
 
 const MIB: usize = 1024 * 1024;
 
-/// The state of all endpoints. Their routers share one: a request clones its handler, and the state with it.
+/// The state of all endpoints. Their routers share one: a request clones its handler, and the state with
+/// it.
 pub struct Doors {
-    /// What is known.
+    /// Reads the current state.
     pub knows: Knows,
-    /// Looks up what callers make necessary.
+    /// Lookups that callers cause.
     pub lookups: Lookups,
-    /// Where metrics are counted.
+    /// Health of the process, with its metrics.
     pub health: Arc<Health>,
-    /// Knows who asks.
+    /// Authenticates callers.
     pub callers: Callers,
     /// Names in the certificates of clients that webhooks answer; empty: of any client.
     pub webhook_clients: Arc<[String]>,
-    /// Which applications run.
+    /// The applications that run.
     pub applications: Applications,
 }
 
@@ -104,13 +114,13 @@ impl fmt::Debug for Doors {
 }
 
 impl Doors {
-    /// What is known now; `None` until everything was read once.
+    /// Returns the current state; `None` until everything was read once.
     pub fn knowledge(&self) -> Option<Arc<Knowledge>> {
         self.knows.now()
     }
 }
 
-/// Endpoints that are served together; what nobody asks for stays closed.
+/// Endpoints that are served together; only those that the command line names are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
     /// `/apis/access.queuewarden.dev`: queues and reviews, behind the API server's aggregator.
@@ -121,18 +131,18 @@ pub enum Endpoint {
     Guard,
     /// `/submission`: pods and workloads that `YuniKorn` would reject.
     Submission,
-    /// `/user-info` and `/user-info/check`: in whose name pods and workloads run.
+    /// `/user-info` and `/user-info/check`: the names in which pods and workloads run.
     UserInfo,
     /// `/validate`: changes of our own kinds.
     Validate,
 }
 
 impl Endpoint {
-    /// All of them.
+    /// All endpoints.
     pub const ALL: [Self; 6] =
         [Self::Access, Self::Authorize, Self::Guard, Self::Submission, Self::UserInfo, Self::Validate];
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Access => "access",
@@ -144,7 +154,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether the API server asks without saying who it is.
+    /// Returns whether the API server calls it without authenticating itself.
     fn is_webhook(self) -> bool {
         match self {
             Self::Access | Self::Authorize => false,
@@ -170,7 +180,7 @@ impl Endpoint {
 pub fn router(doors: Doors, endpoints: &[Endpoint]) -> Router {
     let doors = Arc::new(doors);
     let health = Arc::clone(&doors.health);
-    // Its limits hold for paths that are nobody's, too.
+    // Its limits also hold for unknown paths.
     let ready = bound(Router::new().route("/readyz", get(ready)), Limits::NO_BODIES, &health);
     let all = endpoints.iter().fold(ready, |all, endpoint| {
         let (router, limits) = endpoint.router();
@@ -181,7 +191,7 @@ pub fn router(doors: Doors, endpoints: &[Endpoint]) -> Router {
     all.with_state(doors)
 }
 
-/// Whether a replica has something to answer from.
+/// Answers whether this replica has a state to answer from.
 async fn ready(State(doors): State<Arc<Doors>>) -> (StatusCode, &'static str) {
     match doors.knowledge() {
         Some(_) => (StatusCode::OK, "ok\n"),

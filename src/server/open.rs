@@ -1,4 +1,5 @@
-//! Opens the doors: the certificate, the callers, the address, and the tasks that keep them.
+//! Starts the HTTPS endpoints: the certificate, the callers, the address, and the tasks that keep them up
+//! to date.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,33 +23,33 @@ use super::{Doors, Endpoint, router};
 use crate::operator::applications::{Applications, Mode};
 use crate::operator::health::Health;
 
-/// After the signal to stop the doors stay open for this long: until every node and API server has learnt that this replica is not
-/// ready, some still knock here.
+/// The time for which the endpoints stay open after the signal to stop. Until every node and API server has
+/// learnt that this replica is not ready, some still connect here.
 const LINGER: Duration = Duration::from_secs(3);
 
-/// Where and how the doors are open.
+/// The configuration of the HTTPS endpoints.
 #[derive(Debug, Clone)]
 pub struct Https {
-    /// The address.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// What is shown there.
+    /// The server certificate.
     pub certificate: Source,
     /// File of the authorities whose client certificates count, in PEM.
     pub client_authorities: Option<PathBuf>,
     /// Names in the certificates of clients that webhooks answer; empty: of any client.
     pub webhook_clients: Vec<String>,
-    /// The page that is served.
+    /// The groups of endpoints that are served.
     pub endpoints: Vec<Endpoint>,
-    /// Which questions about applications are answered.
+    /// The requests about applications that are answered.
     pub applications: Mode,
-    /// For whom a token has to be; empty: for the API server.
+    /// The audiences that a token must have; empty: the API server.
     pub audiences: Vec<String>,
 }
 
-/// Where the certificate comes from.
+/// The source of the certificate.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// Files that somebody else renews.
+    /// Files that another program renews.
     Mounted(Pair),
     /// From queuewarden itself: this Secret, which `queuewarden certificates` keeps.
     Own {
@@ -59,7 +60,7 @@ pub enum Source {
     },
 }
 
-/// Why the doors cannot be opened.
+/// The reason why the endpoints cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address is taken.
@@ -68,12 +69,12 @@ pub enum Error {
     /// A file cannot be used.
     #[error(transparent)]
     Files(#[from] files::Error),
-    /// No TLS.
+    /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] tls::Error),
 }
 
-/// Doors that are open.
+/// Endpoints that are open.
 #[derive(Debug)]
 pub struct Open {
     end: oneshot::Sender<()>,
@@ -82,8 +83,8 @@ pub struct Open {
 }
 
 impl Open {
-    /// Opens them. Without a certificate yet, handshakes fail until there is one. What callers cause to be looked up goes by the client
-    /// `lookups`.
+    /// Opens the endpoints. Without a certificate yet, handshakes fail until there is one. Lookups that
+    /// callers cause use the client `lookups`.
     ///
     /// # Errors
     /// When they cannot be opened.
@@ -137,14 +138,14 @@ impl Open {
         Ok(Self { end, serving: tokio::spawn(serving), keeping })
     }
 
-    /// Closes them, once nobody new comes, and waits for what is under way.
+    /// Closes the endpoints once no new connections come, and waits for requests in progress.
     pub async fn close(self) {
         sleep(LINGER).await;
         for task in &self.keeping {
             task.abort();
         }
         drop(self.end);
-        // A task that panicked serves nobody any more.
+        // A task that panicked serves no requests any more.
         let _ = self.serving.await;
     }
 }

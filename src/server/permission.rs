@@ -1,5 +1,5 @@
-//! May they? Kubernetes decides, by `SubjectAccessReview`: also about requests that its API server has let through already, since they
-//! may have come another way.
+//! Permissions: Kubernetes decides, by `SubjectAccessReview`, whether a caller may do something. This
+//! covers requests that its API server has let through already, because they may have come another way.
 //!
 //! Answers are cached for seconds ([`super::lookups`]).
 
@@ -14,24 +14,25 @@ use crate::server::caller::Caller;
 use crate::server::lookups::Lookups;
 use crate::server::refusal::Refusal;
 
-/// Whom every authorizer lets do everything (`k8s.io/apiserver/pkg/server/options/authorization.go`, `WithAlwaysAllowGroups`).
+/// The group that every authorizer lets do everything
+/// (`k8s.io/apiserver/pkg/server/options/authorization.go`, `WithAlwaysAllowGroups`).
 const MASTERS: &str = "system:masters";
 
-/// What somebody wants to do. None of it is in a namespace.
+/// An access that a caller needs. No such access is in a namespace.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wish<'a> {
     pub(super) verb: &'static str,
     pub(super) group: &'static str,
     pub(super) version: &'static str,
     pub(super) resource: &'static str,
-    /// Empty for all of them.
+    /// The name of the object; empty for all of them.
     pub(super) name: &'a str,
 }
 
-/// Asks.
+/// Requires that a caller has this access.
 ///
 /// # Errors
-/// When they may not, or nobody knows.
+/// When they have not, or the permission cannot be determined.
 pub(super) async fn demand(lookups: &Lookups, caller: &Arc<Caller>, wish: Wish<'_>) -> Result<(), Refusal> {
     match reason_against(lookups, caller, wish).await? {
         None => Ok(()),
@@ -39,10 +40,10 @@ pub(super) async fn demand(lookups: &Lookups, caller: &Arc<Caller>, wish: Wish<'
     }
 }
 
-/// Why they may not; `None` when they may.
+/// Returns why a caller has not this access; `None` when they have.
 ///
 /// # Errors
-/// When nobody knows.
+/// When the permission cannot be determined.
 pub(super) async fn reason_against(
     lookups: &Lookups,
     caller: &Arc<Caller>,
@@ -88,7 +89,8 @@ fn some(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// As API servers say it (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go`, `ForbiddenStatusError`).
+/// Returns the message that API servers print
+/// (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go`, `ForbiddenStatusError`).
 pub(super) fn forbidden(caller: &Caller, wish: Wish<'_>, reason: &str) -> String {
     let name = if wish.name.is_empty() { String::new() } else { format!(" {:?}", wish.name) };
     let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };

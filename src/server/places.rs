@@ -1,7 +1,9 @@
-//! Places for connections: a fixed number. When all are taken, of the peer that has most the one that has been idle longest makes room.
+//! A fixed number of slots for connections. When all are taken, the peer with the most connections closes
+//! the one that has been idle longest.
 //!
-//! Memory is bounded by the number. Connections that are only held open keep nobody out, handshakes that never end and requests whose
-//! bodies do not come among them: a newcomer is let in at once. A connection whose request is being answered is never put out.
+//! The number bounds memory. Idle connections, handshakes that never end and requests whose bodies do not
+//! arrive keep nobody out: a new connection is accepted at once. A connection whose request is being
+//! answered is never closed.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -11,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Duration, Instant, sleep_until};
 
-/// All places.
+/// All slots.
 #[derive(Debug)]
 pub struct Places {
     free: Arc<Semaphore>,
@@ -24,7 +26,7 @@ struct Taken {
     places: HashMap<u64, Arc<Seat>>,
 }
 
-/// What is known of a connection.
+/// The state of one connection.
 #[derive(Debug)]
 struct Seat {
     peer: IpAddr,
@@ -33,17 +35,17 @@ struct Seat {
     evicted: Notify,
 }
 
-/// The use of a connection. Looked at when something is due: nothing is woken by a request.
+/// The use of a connection. It is read when something is due: a request wakes nothing.
 #[derive(Debug)]
 struct Usage {
     /// Requests that are being answered.
     answered: usize,
-    /// Since when there is none, where there is none.
+    /// The time since which none is being answered, if none is.
     idle: Instant,
 }
 
 impl Seat {
-    /// Since when no request of it is being answered; `None`: one is.
+    /// Returns the time since which no request of it is being answered; `None`: one is.
     fn idle_since(&self) -> Option<Instant> {
         let usage = self.lock();
         (usage.answered == 0).then_some(usage.idle)
@@ -54,7 +56,7 @@ impl Seat {
     }
 }
 
-/// One place; free again when dropped.
+/// One slot; free again when dropped.
 #[derive(Debug)]
 pub struct Place {
     all: Arc<Places>,
@@ -67,22 +69,22 @@ pub struct Place {
 #[derive(Debug)]
 pub struct Busy(Arc<Seat>);
 
-/// Why a connection has to end.
+/// The reason why a connection has to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unused {
-    /// Nothing was asked for long.
+    /// No request has come for a long time.
     Idle,
-    /// Another one needs the place.
+    /// Another connection needs the slot.
     Evicted,
 }
 
 impl Places {
-    /// So many.
+    /// Returns `number` free slots.
     pub fn new(number: usize) -> Arc<Self> {
         Arc::new(Self { free: Arc::new(Semaphore::new(number)), taken: Mutex::default() })
     }
 
-    /// Takes one, making room if need be; `None` never comes, but from a semaphore that is closed.
+    /// Takes a slot and frees one if necessary; `None` comes only from a semaphore that is closed.
     pub async fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
         if self.free.available_permits() == 0 {
             self.make_room();
@@ -99,8 +101,8 @@ impl Places {
         Some(Place { all: Arc::clone(self), number, seat, _permit: permit })
     }
 
-    /// Asks the one that has been idle longest, of the peer with most places, to leave. Where none is idle, the newcomer waits for the first
-    /// that ends.
+    /// Makes the connection close that has been idle longest, of the peer with the most slots. Where none
+    /// is idle, the new connection waits for the first one that ends.
     fn make_room(&self) {
         let taken = self.lock();
         let mut places_of: HashMap<IpAddr, usize> = HashMap::new();
@@ -120,24 +122,24 @@ impl Places {
 }
 
 impl Place {
-    /// A request has come.
+    /// Marks that a request has come.
     pub fn ask(&self) {
         self.seat.asked.send_if_modified(|asked| !std::mem::replace(asked, true));
     }
 
-    /// A request is being answered until what is returned is dropped.
+    /// Marks a request as being answered until the returned value is dropped.
     pub fn begin(&self) -> Busy {
         Busy::new(Arc::clone(&self.seat))
     }
 
-    /// Returns when the first request has come, also if that was long ago.
+    /// Waits until the first request has come; returns at once if it has.
     pub async fn asked(&self) {
         let mut asked = self.seat.asked.subscribe();
-        // The sender is ours: it does not go away.
+        // The sender is in the same value, so it is not dropped.
         let _ = asked.wait_for(|asked| *asked).await;
     }
 
-    /// Returns when no request was answered for `patience`, or another connection needs the place.
+    /// Waits until no request was answered for `patience`, or another connection needs the slot.
     pub async fn unused(&self, patience: Duration) -> Unused {
         loop {
             let since = self.seat.idle_since();
@@ -204,7 +206,7 @@ mod tests {
         assert!(!newcomer.is_finished());
         drop(second);
         let fourth = newcomer.await.unwrap().unwrap();
-        // Who was idle longest before its request is not any more.
+        // The connection that was idle longest before its request is not any more.
         advance(Duration::from_secs(1)).await;
         drop(busy);
         places.make_room();

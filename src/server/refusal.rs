@@ -1,4 +1,5 @@
-//! Answers that are no answers: a `Status` as the API server writes it, so that kubectl and client libraries print what it says.
+//! Error responses: a `Status` as the API server writes it, so that kubectl and client libraries print its
+//! message.
 
 use axum::Json;
 use axum::extract::rejection::BytesRejection;
@@ -6,46 +7,46 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-/// Why a request is not answered.
+/// The reason why a request is not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// HTTP status.
     pub code: StatusCode,
     /// `reason` of the Status, one of those in `k8s.io/apimachinery/pkg/apis/meta/v1/types.go`.
     pub reason: &'static str,
-    /// Where, why, and what to do instead.
+    /// The location, the reason, and what to do instead.
     pub message: String,
 }
 
 impl Refusal {
-    /// 401: nobody knows who asks.
+    /// 401: the caller is unknown.
     pub fn unauthorized(message: impl Into<String>) -> Self {
         Self { code: StatusCode::UNAUTHORIZED, reason: "Unauthorized", message: message.into() }
     }
 
-    /// 403: who asks may not.
+    /// 403: the caller lacks the permission.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self { code: StatusCode::FORBIDDEN, reason: "Forbidden", message: message.into() }
     }
 
-    /// 404: there is no such thing.
+    /// 404: the object does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self { code: StatusCode::NOT_FOUND, reason: "NotFound", message: message.into() }
     }
 
-    /// 400: what was sent cannot be understood.
+    /// 400: the request cannot be read.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self { code: StatusCode::BAD_REQUEST, reason: "BadRequest", message: message.into() }
     }
 
-    /// 503: not now.
+    /// 503: there is no answer at the moment.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self { code: StatusCode::SERVICE_UNAVAILABLE, reason: "ServiceUnavailable", message: message.into() }
     }
 }
 
 impl From<BytesRejection> for Refusal {
-    /// A body that was not read.
+    /// Reports a body that could not be read.
     fn from(error: BytesRejection) -> Self {
         let reason = match error.status() {
             StatusCode::PAYLOAD_TOO_LARGE => "RequestEntityTooLarge",

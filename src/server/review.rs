@@ -9,8 +9,8 @@ use go_compat::diag::Diagnostic;
 use queuewarden_api::review::codes;
 use queuewarden_api::review::envelope::{self, Unreadable};
 
-/// A review as far as it can be read. What cannot be read of it has an answer, too: an error would leave it to `failurePolicy` whether the
-/// request passes, and whoever makes the request decides what is in its objects.
+/// A review as far as it can be read. An unreadable part has an answer, too: an error would leave the
+/// decision to `failurePolicy`, and the requester controls the content of the objects.
 #[derive(Debug)]
 pub(super) struct Review(pub(super) Result<envelope::Request, Box<Unreadable>>);
 
@@ -38,7 +38,7 @@ impl<S: Send + Sync> FromRequest<S> for Review {
 }
 
 impl Review {
-    /// The request, or what is known of it.
+    /// Returns the request, or the readable part of it.
     pub(super) fn request(&self) -> &envelope::Request {
         match &self.0 {
             Ok(request) => request,
@@ -77,7 +77,7 @@ mod tests {
     const KEPT: usize = 16 * 1024;
     const QUEUES: &str = "partitions: [{name: default, queues: [{name: root}]}]\n";
 
-    /// Everything that can be refused is refused.
+    /// Returns an endpoint that refuses everything it can refuse.
     fn door() -> Door {
         let template = |path| Template {
             group: "ray.io".into(),
@@ -109,7 +109,7 @@ mod tests {
         Door::closed(routes, client(async |_| not_found())).knowing(snapshot)
     }
 
-    /// JSON of all types, with the names that are looked at.
+    /// Generates JSON of all types, with the names that are read.
     fn value() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -166,7 +166,8 @@ mod tests {
         format!("{}{}", "[".repeat(depth), "]".repeat(depth))
     }
 
-    /// As API servers write it: the objects stand behind everything that is not the requester's to choose.
+    /// Returns a review as API servers write it: the objects come after every field that the requester does
+    /// not control.
     fn body(of: (&str, &str, &str, &str), operation: &str, object: &str, old: &str) -> String {
         let (group, version, kind, resource) = of;
         let head = json!({"uid": "u1", "kind": {"group": group, "version": version, "kind": kind},

@@ -1,4 +1,5 @@
-//! The part of an answer about access that a caller gets: the same for `QueueAccessReview`s and `SubjectAccessReview`s.
+//! The part of an answer about access that a caller gets: the same for `QueueAccessReview`s and
+//! `SubjectAccessReview`s.
 
 use std::sync::Arc;
 
@@ -16,35 +17,35 @@ use yunikorn_access::tree::Tree;
 /// The part of the answer that a caller gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// All of it.
+    /// The whole answer.
     Whole,
-    /// That which concerns themselves.
+    /// Only the part that concerns the caller.
     Own,
 }
 
-/// A question about access.
+/// A request about access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked<'a> {
     /// The partition of the queue.
     pub(super) partition: &'a str,
-    /// Its queues; `None` where nobody knows them.
+    /// Its queues; `None` where they are unknown.
     pub(super) tree: Option<&'a Tree>,
-    /// The queue; empty where the question leads to none.
+    /// The queue; empty where the request matches none.
     pub(super) queue: &'a str,
     /// The caller.
     pub(super) asker: &'a Identity,
-    /// The one it is about.
+    /// The user whom the request is about.
     pub(super) about: &'a Identity,
-    /// The review by which everyone asks about themselves.
+    /// The review by which all users may ask about themselves.
     pub(super) own_review: &'static str,
 }
 
-/// Why a caller gets no answer.
+/// The reason why a caller gets no answer.
 #[derive(Debug)]
 pub(super) enum Denied {
     /// They may not ask about others.
     Forbidden(Refusal),
-    /// Kubernetes, which decides whether they may, cannot be asked.
+    /// Kubernetes, which decides on the permission, cannot be reached.
     Unknown(Refusal),
 }
 
@@ -56,7 +57,7 @@ impl From<Denied> for Refusal {
     }
 }
 
-/// The right to ask about everybody.
+/// The permission to ask about every user.
 const ABOUT_OTHERS: Wish<'static> = Wish {
     verb: "create",
     group: "authorization.k8s.io",
@@ -65,9 +66,10 @@ const ABOUT_OTHERS: Wish<'static> = Wish {
     name: "",
 };
 
-/// Decides how much of the answer a caller gets. Administrators of the queue get all of it, and so do those who may create
-/// `subjectaccessreviews`, about everybody; about themselves those, too, whom Kubernetes lets read the queue. Everybody else hears about
-/// themselves what concerns them: also while Kubernetes cannot be asked.
+/// Decides how much of the answer a caller gets. Administrators of the queue get all of it. So do callers
+/// who may create `subjectaccessreviews`, about every user, and callers whom Kubernetes lets read the
+/// queue, about themselves. All other callers get the part about themselves that concerns them, even while
+/// Kubernetes cannot be reached.
 pub(super) async fn scope(
     lookups: &Lookups,
     caller: &Arc<Caller>,
@@ -93,7 +95,8 @@ pub(super) async fn scope(
     }
 }
 
-/// Asks Kubernetes as the endpoint of `queues` does: for one queue of the partition that it serves by name, for the list of any other.
+/// Checks the permission in Kubernetes as the endpoint of `queues` does: for one queue of the partition
+/// that it serves by name, for the list of any other.
 async fn against_reading(
     lookups: &Lookups,
     caller: &Arc<Caller>,

@@ -1,4 +1,4 @@
-//! What the texts are called that answers point to.
+//! Names of the texts that answers point to.
 
 use queuewarden_api::answer::{Place, Texts};
 use queuewarden_plan::merged;
@@ -6,14 +6,14 @@ use queuewarden_plan::snapshot::{Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use yunikorn::config::flatten::Source;
 use yunikorn_access::tree::Origin;
 
-/// The one text that `YuniKorn` runs with.
+/// The text that `YuniKorn` runs with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::server) struct InForce {
     name: String,
 }
 
 impl InForce {
-    /// The ConfigMap and key that the text comes from: `yunikorn-configs/queues.yaml`.
+    /// Returns the text with the ConfigMap and key that it comes from: `yunikorn-configs/queues.yaml`.
     pub(in crate::server) fn of(snapshot: &Snapshot) -> Self {
         let flat = merged(snapshot);
         let queues_key = flat.queues_key();
@@ -34,7 +34,8 @@ impl Texts for InForce {
         &self.name
     }
 
-    /// Places in a text that was made of another tell nobody anything.
+    /// Returns the file of an entry without a position, because positions in a generated text do not help;
+    /// `None` for an entry of an object.
     fn place(&self, origin: &Origin) -> Option<Place> {
         match origin {
             Origin::Object { .. } => None,

@@ -1,4 +1,5 @@
-//! What `YuniKorn`'s admission controller knows of the cluster around a request, asked of the API server.
+//! Annotations of namespaces and classes that `YuniKorn`'s admission controller reads for a request, read
+//! from the API server.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -12,10 +13,11 @@ use tokio::time::timeout;
 use super::lookups::Lookups;
 use yunikorn::admission::request::Texts;
 
-/// How long the API server may take; the whole answer has 3 seconds.
+/// The time for one lookup at the API server; the whole answer has 3 seconds.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The annotations of a namespace, by which it is sent to `YuniKorn` and placed; `None` where there is no such namespace.
+/// Returns the annotations of a namespace, by which it is sent to `YuniKorn` and placed; `None` where there
+/// is no such namespace.
 ///
 /// # Errors
 /// When it cannot be read in time.
@@ -24,7 +26,7 @@ pub(super) async fn of_namespace(lookups: &Lookups, name: &str) -> Result<Option
     annotations.map_err(|why| format!("namespace {name} {why}"))
 }
 
-/// The annotations of a `PriorityClass`; none where there is no such class.
+/// Returns the annotations of a `PriorityClass`; none where there is no such class.
 ///
 /// # Errors
 /// When it cannot be read in time.

@@ -1,4 +1,4 @@
-//! What the tests of every door stand on: an API server in memory, what is known, and a way to knock.
+//! Fixtures for the tests of every endpoint: an API server in memory, a state, and a way to send requests.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::operator::health::Health;
 use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use queuewarden_plan::{Readings, plan_again};
 
-/// A client of an API server that answers so.
+/// Returns a client of an API server that answers with `answer`.
 pub(crate) fn client<F, A>(answer: F) -> Client
 where
     F: Fn(Request<kube::client::Body>) -> A + Clone + Send + 'static,
@@ -34,12 +34,12 @@ where
     Client::new(service, "default")
 }
 
-/// An answer of the API server.
+/// Returns an answer of the API server.
 pub(crate) fn reply(code: u16, body: &Value) -> Response<Body> {
     Response::builder().status(code).body(Body::from(body.to_string())).unwrap()
 }
 
-/// It has no such object.
+/// Returns the answer of the API server for an object that does not exist.
 pub(super) fn not_found() -> Response<Body> {
     reply(
         404,
@@ -48,21 +48,21 @@ pub(super) fn not_found() -> Response<Body> {
     )
 }
 
-/// A cluster in which there is nothing.
+/// Returns a snapshot of an empty cluster.
 pub(super) fn snapshot() -> Snapshot {
     Snapshot::empty("2026-06-01T12:00:00Z".parse().unwrap())
 }
 
-/// `yunikorn-defaults` with one key.
+/// Returns `yunikorn-defaults` with one key.
 pub(super) fn defaults(key: &str, value: &str) -> Arc<ConfigMapState> {
     let data = [(key.to_owned(), value.to_owned())].into();
     Arc::new(ConfigMapState { name: YUNIKORN_DEFAULTS.to_owned(), data, ..ConfigMapState::default() })
 }
 
-/// Where queuewarden runs: by no name that it could know from elsewhere.
+/// The namespace that queuewarden runs in: an unusual name, so that no default matches it.
 pub(super) const OWN_NAMESPACE: &str = "guards";
 
-/// Doors behind which nothing is known yet.
+/// Endpoints, at first without a state.
 pub(super) struct Door {
     router: Router,
     pub(super) publisher: Publisher,
@@ -70,7 +70,7 @@ pub(super) struct Door {
 }
 
 impl Door {
-    /// Doors with this API server behind them.
+    /// Returns endpoints without a state, with this API server behind them.
     pub(super) fn closed(routes: Router<Arc<Doors>>, client: Client) -> Self {
         let publisher = Publisher::new(Some(OWN_NAMESPACE.into()));
         let health = Arc::new(Health::default());
@@ -85,20 +85,20 @@ impl Door {
         Self { router: routes.with_state(Arc::new(doors)), publisher, health }
     }
 
-    /// The same once this is known.
+    /// Returns the same endpoints with this state.
     pub(super) fn knowing(self, snapshot: Snapshot) -> Self {
         self.learn(snapshot);
         self
     }
 
-    /// From now on this is known.
+    /// Replaces the state.
     pub(super) fn learn(&self, snapshot: Snapshot) {
         let mut known = Readings::default();
         let plan = plan_again(&snapshot, &mut known);
         self.publisher.publish(Knowledge::of(Arc::new(snapshot), &plan, &mut known, None));
     }
 
-    /// The answer; its body is null where it is no JSON.
+    /// Sends a request; the body of the answer is null where it is no JSON.
     pub(super) async fn send(&self, request: Request<Body>) -> Got {
         let answer = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = answer.into_parts();
@@ -107,20 +107,20 @@ impl Door {
         Got { code: parts.status, headers: parts.headers, body }
     }
 
-    /// The answer to an `AdmissionReview`.
+    /// Sends an `AdmissionReview` and returns the whole answer.
     pub(super) async fn reviewed(&self, path: &str, review: &Value) -> Got {
         let request = Request::post(path).header("content-type", "application/json");
         self.send(request.body(Body::from(review.to_string())).unwrap()).await
     }
 
-    /// The `response` in the answer to an `AdmissionReview`.
+    /// Sends an `AdmissionReview` and returns the `response` of the answer.
     pub(super) async fn ask(&self, path: &str, review: &Value) -> Value {
         let Got { code, body, .. } = self.reviewed(path, review).await;
         assert_eq!(code, 200, "{body}");
         body["response"].clone()
     }
 
-    /// How often it was decided like this.
+    /// Returns how many decisions of this kind were counted.
     pub(super) fn counted(&self, verb: &str, decision: &str, clause: &str) -> u32 {
         let labels = format!(r#"verb="{verb}",decision="{decision}",clause="{clause}""#);
         let series = format!("queuewarden_decisions_total{{{labels}}} ");
@@ -129,7 +129,7 @@ impl Door {
     }
 }
 
-/// What a door answers.
+/// The answer of an endpoint.
 pub(super) struct Got {
     pub(super) code: StatusCode,
     pub(super) headers: HeaderMap,

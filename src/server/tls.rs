@@ -1,4 +1,5 @@
-//! The certificate of the server. It can be replaced at any moment: a connection keeps what it began with, the next one sees the new.
+//! The certificate of the server. It can be replaced at any moment: a connection keeps the one it began
+//! with, the next one gets the new one.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -11,15 +12,15 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme};
 
-/// Why a certificate cannot be shown, or clients not be checked.
+/// The reason why a certificate cannot be used, or clients cannot be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Not PEM.
+    /// A text is not PEM.
     #[error("cannot read the {what}: {why}")]
     Pem {
-        /// Which text.
+        /// The kind of text.
         what: &'static str,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// There is no certificate in it.
@@ -31,19 +32,20 @@ pub enum Error {
     /// The authorities of clients cannot be used.
     #[error("cannot check client certificates: {0}")]
     Clients(String),
-    /// No protocol version in common with the cryptography.
+    /// The cryptography has no protocol version in common with the server.
     #[error("cannot set TLS up: {0}")]
     Setup(#[source] rustls::Error),
 }
 
-/// The certificate that is shown, shared with whoever replaces it.
+/// The certificate in use, shared with the task that replaces it.
 #[derive(Debug, Clone, Default)]
 pub struct Identity {
     shown: Arc<RwLock<Option<Arc<CertifiedKey>>>>,
 }
 
 impl Identity {
-    /// Shows another certificate from the next connection on. What was shown stays when this one cannot be.
+    /// Uses another certificate from the next connection on. The previous one stays in use when the new one
+    /// cannot be used.
     ///
     /// # Errors
     /// When the texts are no chain of certificates and its key.
@@ -53,7 +55,7 @@ impl Identity {
         Ok(())
     }
 
-    /// Whether there is one to show.
+    /// Returns whether there is a certificate.
     pub fn is_ready(&self) -> bool {
         self.shown.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
@@ -65,11 +67,12 @@ impl ResolvesServerCert for Identity {
     }
 }
 
-/// The server's side of TLS. Clients may show a certificate; whose word counts is decided by each door ([`super::caller`]), because
-/// the doors trust different authorities, and because a refusal in words beats a broken handshake.
+/// Returns the server's side of TLS. Clients may send a certificate; each endpoint decides whether it
+/// counts ([`super::caller`]), because the endpoints trust different authorities, and because an error
+/// message is better than a failed handshake.
 ///
 /// # Errors
-/// When the cryptography has no protocol version in common with us.
+/// When the cryptography has no protocol version in common with the server.
 pub fn server_config(identity: Identity) -> Result<Arc<ServerConfig>, Error> {
     let provider = Arc::new(crypto::aws_lc_rs::default_provider());
     let possession = Arc::new(Possession(Arc::clone(&provider)));
@@ -82,7 +85,7 @@ pub fn server_config(identity: Identity) -> Result<Arc<ServerConfig>, Error> {
     Ok(Arc::new(config))
 }
 
-/// Lets every client pass that has the key of the certificate it shows, and those that show none.
+/// Accepts every client that has the key of its certificate, and clients without a certificate.
 #[derive(Debug)]
 struct Possession(Arc<CryptoProvider>);
 
@@ -137,7 +140,7 @@ fn certified(chain: &[u8], key: &[u8]) -> Result<CertifiedKey, Error> {
     CertifiedKey::from_der(chain, key, &provider).map_err(Error::Pair)
 }
 
-/// The certificates in a text.
+/// Returns the certificates in a text.
 pub(super) fn certificates(pem: &[u8], what: &'static str) -> Result<Vec<CertificateDer<'static>>, Error> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let certificates = read.map_err(|error| Error::Pem { what, why: error.to_string() })?;

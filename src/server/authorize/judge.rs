@@ -1,4 +1,4 @@
-//! From a review to its answer: whether this caller may ask, and what the evaluator says.
+//! The step from a review to its answer: the permission of the caller, and the result of the evaluator.
 
 use std::sync::Arc;
 
@@ -20,21 +20,23 @@ use yunikorn_access::running::Scheduler;
 use yunikorn_access::running::pods::{self, PodQuestion};
 use yunikorn_access::tree::Tree;
 
-/// A review does not say which partition it asks about: the one that `YuniKorn` has on Kubernetes
+/// The partition of every review: a review does not name one, so it is the one that `YuniKorn` has on
+/// Kubernetes
 /// (k8shim `pkg/common/constants/constants.go:53`).
 const PARTITION: &str = "default";
 
-/// What is said to who cannot be told from strangers now. It says nothing about anybody.
+/// Returns the answer for callers who cannot be authenticated now. It reveals nothing about users or
+/// queues.
 pub(super) fn unknown_asker(why: &str) -> Answer {
     Answer::undecided("asker", &format!("queuewarden cannot check now who asks: {why}"))
 }
 
-/// What is asked, and is for us to answer.
+/// A request that is answered here.
 #[derive(Debug, Clone, Copy)]
 enum Asked<'a> {
-    /// In our own words.
+    /// A request about a queue or application, in queuewarden's own words.
     Ours(Question<'a>),
-    /// About a pod, in those of Kubernetes.
+    /// A request about a pod, in the words of Kubernetes.
     Pod(PodQuestion<'a>),
 }
 
@@ -46,7 +48,7 @@ impl Asked<'_> {
         }
     }
 
-    /// The same in words.
+    /// Returns the request for the evaluator.
     fn wish(self) -> Wish {
         match self {
             Self::Ours(question) => question.into(),
@@ -56,7 +58,7 @@ impl Asked<'_> {
         }
     }
 
-    /// What it is about besides a queue.
+    /// Returns its subject besides a queue.
     fn object(self) -> String {
         match self {
             Self::Ours(Question::Application { namespace: "", id, .. }) => format!("application {id}"),
@@ -69,10 +71,10 @@ impl Asked<'_> {
     }
 }
 
-/// The answer to a review, which is written down.
+/// Answers a review and logs the decision.
 ///
 /// # Errors
-/// When the review is none, or the caller may not ask about this user.
+/// When the review cannot be read, or the caller may not ask about this user.
 pub(super) async fn answer(
     doors: &Doors,
     audit: &Audit,
@@ -86,7 +88,7 @@ pub(super) async fn answer(
     let asked = match (review::read(&review), pod) {
         (Ok(question), _) => Asked::Ours(question),
         (Err(_), Some(pod)) => Asked::Pod(pod),
-        // What is not asked of us needs no leave to be asked, and no line.
+        // A review that is not for queuewarden needs no permission, and no line in the log.
         (Err(none), None) => {
             let answer = Answer::from(none);
             doors.health.metrics.doors.decided(OTHER, answer.decision(), answer.clause);
@@ -138,7 +140,7 @@ pub(super) async fn answer(
     }
 }
 
-/// The queues that the scheduler runs.
+/// Returns the queues that the scheduler runs.
 fn queues(knowledge: Option<&Knowledge>) -> Result<(&Queues, &Tree), String> {
     let knowledge = knowledge.ok_or("queuewarden has not read everything yet")?;
     let queues = knowledge.queues.as_deref().map_err(Clone::clone)?;
@@ -150,9 +152,9 @@ fn scheduler<'a>(queues: &Queues, tree: &'a Tree) -> Scheduler<'a> {
     Scheduler { tree, resolver: queues.resolver().here(), version: Version::default() }
 }
 
-/// The application that is asked about; `None` where none is.
+/// Looks up the application of a request; `None` where it has none.
 async fn find(doors: &Doors, asked: Asked<'_>, scheduler: Scheduler<'_>) -> Option<Found> {
-    // Boxed, since questions about queues would have their size, too.
+    // Boxed, because requests about queues would have their size, too.
     match asked {
         Asked::Ours(Question::Application { namespace, id, .. }) => {
             Some(Box::pin(doors.applications.find(namespace, id, scheduler)).await)
@@ -162,13 +164,14 @@ async fn find(doors: &Doors, asked: Asked<'_>, scheduler: Scheduler<'_>) -> Opti
     }
 }
 
-/// The queue that is asked about: its administrators may ask about others.
+/// Returns the queue of a request: its administrators may ask about others.
 fn place<'a>(asked: Asked<'a>, found: Option<&'a Found>) -> &'a str {
     match (asked, found) {
         (Asked::Ours(Question::Queue { queue, .. }), _) => queue,
         (Asked::Ours(Question::AllQueues { .. }), _) => queue::ROOT,
         (_, Some(Found::Application(application))) => &application.queue,
-        // Where nothing is known there is nobody's queue; whether there is something is not told to everyone either.
+        // Without a state there is no queue; an unprivileged caller does not learn whether an object
+        // exists.
         _ => "",
     }
 }
@@ -188,7 +191,7 @@ fn evaluate(review: &Review, asked: Asked<'_>, found: Option<Found>, scheduler: 
     }
 }
 
-/// The one application that was looked for.
+/// A lookup that knows one application.
 struct Looked(Option<Found>);
 
 impl Applications for Looked {

@@ -1,19 +1,22 @@
 //! Access reviews: may this user do this in that queue, or with that application?
 //!
 //! Two addresses, one answer:
-//! * `POST /authorize` is an authorization webhook of the API server (`--authorization-config`), in `authorization.k8s.io/v1` and
-//!   `v1beta1`. It asks about everybody, on behalf of `kubectl auth can-i` and of whatever else is authorized.
-//! * `POST /apis/authorization.k8s.io/…` speaks as the API server does to its clients, for those in the cluster who ask directly.
+//! * `POST /authorize` is an authorization webhook of the API server (`--authorization-config`), in
+//!   `authorization.k8s.io/v1` and `v1beta1`. It asks about everybody, on behalf of `kubectl auth can-i`
+//!   and of whatever else is authorized.
+//! * `POST /apis/authorization.k8s.io/…` speaks as the API server does to its clients, for those in the
+//!   cluster who ask directly.
 //!
-//! Who asks is always known ([`super::caller`]). About themselves everyone may ask; about others the administrators of the queue and
-//! whoever Kubernetes lets create `subjectaccessreviews`: the API server's own identity is one of them. How much they hear is decided by
-//! [`scope`](super::scope).
+//! Callers are always authenticated ([`super::caller`]). All users may ask about themselves. The
+//! administrators of the queue, and users whom Kubernetes lets create `subjectaccessreviews`, may ask about
+//! others: the API server's own identity is one of them. [`scope`](super::scope) decides how much of the
+//! answer they get.
 //!
-//! An authorizer that does not answer holds up every request of the cluster for seconds (the API server asks again after a 5xx, five
-//! times). So whatever keeps a question from being decided is no opinion, with the reason: nothing is known yet, the API server cannot
-//! be asked who this is, the queues cannot be read.
+//! An authorizer that does not answer delays every request of the cluster for seconds (after a 5xx the API
+//! server repeats the request five times). So an undecided review gets no opinion, with the reason: there
+//! is no state yet, the API server cannot authenticate the caller, the queues cannot be read.
 //!
-//! * [`judge`]: from a review to its answer.
+//! * [`judge`]: the step from a review to its answer.
 
 mod judge;
 #[cfg(test)]
@@ -40,22 +43,22 @@ use queuewarden_api::review::Kind;
 use queuewarden_api::review::access::{self, Sent};
 use yunikorn_access::review::Answer;
 
-/// Largest review that is read, in bytes: the API server's own limit for what its callers control is 10 kB, and users may be in
-/// thousands of groups.
+/// The largest review that is read, in bytes: the API server's own limit for the parts that its callers
+/// control is 10 kB, and users may be in thousands of groups.
 pub(super) const MAX_BODY: usize = 256 * 1024;
 
 type Body = Result<Bytes, BytesRejection>;
 
-/// A review of the kind that is answered here.
+/// A review of a kind that is answered here.
 struct Asked {
     kind: Kind,
     /// `apiVersion`
     version: String,
-    /// Why it cannot be read is said to those who may ask.
+    /// The review; callers with the permission learn why it cannot be read.
     sent: Result<Sent, Diagnostic>,
 }
 
-/// The routes.
+/// Returns the routes.
 pub fn router() -> Router<Arc<Doors>> {
     let reviews = Router::new()
         .route("/subjectaccessreviews", post(subject))
@@ -69,8 +72,8 @@ pub fn router() -> Router<Arc<Doors>> {
         .layer(DefaultBodyLimit::max(MAX_BODY))
 }
 
-/// `POST /authorize`, from the API server; it takes 200 and 201 alike, and reads the status alone of what comes back
-/// (`k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go`).
+/// `POST /authorize`, from the API server; it takes 200 and 201 alike, and reads the status alone of what
+/// comes back (`k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go`).
 async fn authorize(
     State(doors): State<Arc<Doors>>,
     Extension(audit): Extension<Audit>,
@@ -127,7 +130,7 @@ async fn local(
     Ok(created(&body, &answer))
 }
 
-/// The review as the API server gives it back to whoever creates one.
+/// Returns the review as the API server returns it to the client that creates one.
 fn created(body: &[u8], answer: &Answer) -> Response {
     let review = serde_json::from_slice(body).unwrap_or_default();
     (StatusCode::CREATED, Json(access::filled(review, answer))).into_response()
@@ -139,7 +142,7 @@ fn asked(kind: Kind, body: &[u8]) -> Result<Asked, Refusal> {
     {
         return Ok(Asked { kind, version: sent.api_version().to_owned(), sent: Ok(sent) });
     }
-    // Says what is wrong; and of fields that are there twice the last counts, as for the API server.
+    // Reports errors by field; and of duplicate fields the last counts, as for the API server.
     let document: Value = serde_json::from_slice(body)
         .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))?;
     match Kind::of(&document) {
@@ -159,7 +162,8 @@ fn asked(kind: Kind, body: &[u8]) -> Result<Asked, Refusal> {
     }
 }
 
-/// The answer to a review. A fault in finding it is no opinion, like everything else that keeps a question from being decided.
+/// Answers a review. An internal error is no opinion, like every other reason that leaves a review
+/// undecided.
 async fn answered(doors: &Doors, audit: &Audit, asked: Asked, shown: &Shown) -> Result<Answer, Refusal> {
     let found = contained(asked_by(doors, audit, asked, shown)).await;
     found.unwrap_or_else(|fault| {

@@ -1,4 +1,4 @@
-//! The door with a cluster of two queues behind it, and an API server that knows three tokens.
+//! The endpoint with a cluster of two queues behind it, and an API server that knows three tokens.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,12 +16,13 @@ const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, queues:
 
 struct Door {
     fixture: testing::Door,
-    /// How often the API server was asked who may create `subjectaccessreviews`.
+    /// Counts the requests to the API server about the permission to create `subjectaccessreviews`.
     asked: Arc<AtomicUsize>,
 }
 
-/// `apiserver` may create `subjectaccessreviews`, and `reader` may read queues; `sue`, `ann` and `eve` may neither. With the token `lost` nothing comes back but an error; with
-/// the token `fault`, and where somebody asks whether `zed` may, the client panics, as if the fault were ours.
+/// Lets `apiserver` create `subjectaccessreviews`, and `reader` read queues; `sue`, `ann` and `eve` may do
+/// neither. The token `lost` gets nothing but an error. With the token `fault`, and in requests about
+/// `zed`, the client panics, as an internal error would.
 async fn answer(request: Request<kube::client::Body>, asked: Arc<AtomicUsize>) -> http::Response<Body> {
     let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.unwrap().to_bytes();
@@ -78,7 +79,7 @@ const HOOK: &str = "/authorize";
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 const OWN: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-/// As kube-apiserver 1.34 posts it.
+/// Returns a review as kube-apiserver 1.34 posts it.
 fn review(user: &str, verb: &str, resource: &str, name: &str) -> Value {
     json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {},
         "spec": {"resourceAttributes": {"namespace": "default", "verb": verb, "group": "queuewarden.dev", "version": "*",
@@ -153,7 +154,8 @@ async fn oneself_is_who_asks() {
     assert_eq!(door.ask(&path("other"), "sue", &local).await.0, StatusCode::BAD_REQUEST);
 }
 
-/// `reader` may read queues, `ann` administers the queue, `apiserver` may ask about everybody; everyone else gets what concerns themselves.
+/// `reader` may read queues, `ann` administers the queue, `apiserver` may ask about every user; all others
+/// get only what concerns themselves.
 #[tokio::test]
 async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others() {
     let door = Door::open();
@@ -174,7 +176,7 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
         let expected = "nothing lets user eve submit to `root.prod`, or there is no such queue: ask an administrator of the cluster";
         assert_eq!(status, json!({"allowed": false, "denied": true, "reason": expected}), "{path}");
     }
-    // What there is not is answered alike.
+    // A missing queue has the same answer.
     let there = told(OWN, "eve", &own("", "submit", "queues", "root.prod")).await.to_string();
     for absent in ["root.none", "root.a b", "prod"] {
         let status = told(OWN, "eve", &own("", "submit", "queues", absent)).await.to_string();
@@ -196,7 +198,7 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
         let status = told(REVIEWS, token, &review).await.to_string();
         assert!(!status.contains("no such queue") && !status.contains("`root.prod`"), "{token}: {status}");
     }
-    // Where the ACLs are not known, why that is so is told to whoever may read them.
+    // If the ACLs are unknown, only users who may read them learn the reason.
     door.fixture.learn(Snapshot {
         defaults: Some(defaults("queues.yaml", &QUEUES.replace("sue devs", "sue  devs"))),
         ..testing::snapshot()
@@ -275,7 +277,8 @@ async fn what_is_decided_is_counted_by_words_of_ours() {
     assert!(!names.contains("Frobnicate") && !names.contains("frogs"), "{names}");
 }
 
-/// The API server asks again after an error of the server, five times, and all the while the request waits that it asks for.
+/// The API server repeats the request five times after a server error, and all the while the user's request
+/// waits.
 #[tokio::test]
 async fn a_fault_is_no_opinion() {
     let door = Door::open();

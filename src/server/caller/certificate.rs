@@ -1,4 +1,5 @@
-//! Client certificates. The handshake has proven that the client has the key; here is decided whose word the certificate is.
+//! Client certificates. The handshake has proven that the client has the key; this module decides whether
+//! the certificate counts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +14,13 @@ use super::Caller;
 use crate::operator::clock;
 use crate::server::tls::{self, certificates};
 
-/// Those whose certificates count.
+/// Authorities whose client certificates count.
 #[derive(Debug)]
 pub struct Authorities {
     verifier: Arc<dyn ClientCertVerifier>,
 }
 
-/// Whom a certificate names.
+/// The subject of a certificate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subject {
     /// `CN`
@@ -29,10 +30,10 @@ pub struct Subject {
 }
 
 impl Authorities {
-    /// Reads their own certificates from PEM.
+    /// Reads the authorities' own certificates from PEM.
     ///
     /// # Errors
-    /// When there is none, or one that cannot be used.
+    /// When there is none, or a certificate cannot be used.
     pub fn of(pem: &[u8]) -> Result<Self, tls::Error> {
         let mut roots = RootCertStore::empty();
         for authority in certificates(pem, "client authorities")? {
@@ -45,11 +46,11 @@ impl Authorities {
         Ok(Self { verifier })
     }
 
-    /// Whom a chain names, the client's own certificate first, if these authorities have signed it, it is for clients and it is valid
-    /// now.
+    /// Returns the subject of a chain, the client's own certificate first, if these authorities have signed
+    /// it, it is for clients and it is valid now.
     ///
     /// # Errors
-    /// Why it does not count.
+    /// The reason why it does not count.
     pub fn verify(&self, chain: &[CertificateDer<'_>]) -> Result<Subject, String> {
         let Some((own, others)) = chain.split_first() else {
             return Err("there is no client certificate".to_owned());
@@ -81,7 +82,7 @@ impl Subject {
         }
     }
 
-    /// The user of that name, as the API server has it
+    /// Returns the user of that name, as the API server names them
     /// (`k8s.io/apiserver/pkg/authentication/request/x509/x509.go`, `CommonNameUserConversion`).
     ///
     /// # Errors
@@ -112,7 +113,7 @@ mod tests {
         CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
     }
 
-    /// A certificate of somebody, changed by `change`.
+    /// Returns a client certificate, changed by `change`.
     fn certificate(by: &Issuer, change: impl FnOnce(&mut CertificateParams)) -> CertificateDer<'static> {
         let mut params = CertificateParams::default();
         params.distinguished_name = rcgen::DistinguishedName::new();

@@ -1,4 +1,5 @@
-//! Who asks: by a client certificate or by a bearer token, as Kubernetes knows its users.
+//! Authentication of callers: by a client certificate or by a bearer token, as Kubernetes authenticates its
+//! users.
 
 mod certificate;
 mod token;
@@ -24,12 +25,12 @@ use super::refusal::Refusal;
 use go_compat::diag::quoted;
 use yunikorn::identity::Identity;
 
-/// Every user whom Kubernetes knows is in it (`k8s.io/apiserver/pkg/authentication/user/user.go`).
+/// The group of every authenticated user (`k8s.io/apiserver/pkg/authentication/user/user.go`).
 const AUTHENTICATED: &str = "system:authenticated";
-/// But for those whom the API server serves without knowing them.
+/// The group of those whom the API server serves without authentication.
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
-/// Somebody whom a certificate or the API server vouches for.
+/// A caller whom a certificate or the API server authenticated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Caller {
     /// The name; never empty.
@@ -38,23 +39,24 @@ pub struct Caller {
     pub groups: Vec<String>,
     /// The UID; empty when there is none.
     pub uid: String,
-    /// What the authenticator added.
+    /// The extra fields that the authenticator added.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl Caller {
-    /// The name and the groups.
+    /// Returns the name and the groups.
     pub(super) fn identity(&self) -> Identity {
         Identity { user: self.user.clone(), groups: self.groups.clone() }
     }
 
-    /// Bytes of all its texts.
+    /// Returns the bytes of all its texts.
     pub(super) fn bytes(&self) -> usize {
         let extra = self.extra.iter().flat_map(|(key, values)| values.iter().chain([key]));
         [&self.user, &self.uid].into_iter().chain(&self.groups).chain(extra).map(String::len).sum()
     }
 
-    /// As the API server adds it (`k8s.io/apiserver/pkg/authentication/group/authenticated_group_adder.go`): to everyone but those
+    /// Adds the group, as the API server does
+    /// (`k8s.io/apiserver/pkg/authentication/group/authenticated_group_adder.go`), for all except those
     /// whom it serves unauthenticated.
     pub(super) fn known(mut self) -> Self {
         if !self.groups.iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED) {
@@ -64,16 +66,16 @@ impl Caller {
     }
 }
 
-/// Why nobody knows who asks.
+/// The reason why the caller is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unauthenticated {
-    /// Neither a certificate nor a token.
+    /// There is neither a certificate nor a token.
     #[error("show who you are: by a client certificate, or by a token in the header Authorization: Bearer …")]
     Missing,
-    /// What was shown does not count.
+    /// The certificate or token does not count.
     #[error("{0}")]
     Refused(String),
-    /// What was shown could not be checked now.
+    /// The certificate or token could not be checked now.
     #[error("cannot check now who you are: {0}")]
     Unchecked(String),
 }
@@ -94,7 +96,7 @@ impl IntoResponse for Unauthenticated {
     }
 }
 
-/// The part of a request that shows who sends it.
+/// The part of a request that authenticates its sender.
 #[derive(Debug, Clone)]
 pub struct Shown {
     authorization: Option<HeaderValue>,
@@ -116,7 +118,8 @@ impl<S: Sync> FromRequestParts<S> for Shown {
     }
 }
 
-/// Lets a request to a webhook through if its client shows a certificate in one of the names that webhooks are for; where none is named, any.
+/// Lets a request to a webhook pass if its client has a certificate in one of the names that webhooks
+/// accept; where no name is set, any client.
 /// API servers show one that is given to them in a file (`--admission-control-config-file`).
 pub(super) async fn only_webhook_clients(
     State(doors): State<Arc<Doors>>,
@@ -141,7 +144,7 @@ pub(super) async fn only_webhook_clients(
     }
 }
 
-/// Knows callers.
+/// Authenticates callers.
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Callers {
@@ -150,7 +153,8 @@ pub struct Callers {
 }
 
 impl Callers {
-    /// Who has a certificate of these authorities, or a token for one of these audiences; without audiences, for the API server.
+    /// Accepts certificates of these authorities, and tokens for one of these audiences; without audiences,
+    /// for the API server.
     pub fn new(
         client: Client,
         authorities: watch::Receiver<Option<Arc<Authorities>>>,
@@ -159,11 +163,12 @@ impl Callers {
         Self { authorities, reviews: Reviews::new(client, audiences) }
     }
 
-    /// Returns who has sent a request. A certificate counts first; one that does not count is no reason against a token that does, as with
+    /// Returns the sender of a request. A certificate counts first; one that does not count is no reason
+    /// against a token that does, as with
     /// the API server.
     ///
     /// # Errors
-    /// When nobody knows.
+    /// When the caller is unknown.
     pub async fn know(&self, shown: &Shown) -> Result<Arc<Caller>, Unauthenticated> {
         let by_certificate = self.by_certificate(shown);
         if let Some(Ok(caller)) = by_certificate {
@@ -176,7 +181,7 @@ impl Callers {
         }
     }
 
-    /// `None` where none was shown, or none can count.
+    /// Authenticates by certificate; `None` where there is none, or none can count.
     fn by_certificate(&self, shown: &Shown) -> Option<Result<Caller, String>> {
         let chain = &shown.peer.as_ref()?.certificates;
         if chain.is_empty() {

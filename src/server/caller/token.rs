@@ -1,8 +1,8 @@
-//! Bearer tokens: the API server says whose they are, by `TokenReview`.
+//! Bearer tokens: the API server names their users, by `TokenReview`.
 //!
-//! What it says is believed for [`TTL`], as long as its own delegated authenticators do
-//! (`k8s.io/apiserver/pkg/server/options/authentication.go`, `cacheTTL`); what it does not say is asked anew. Requests with the same
-//! token wait for one question.
+//! Answers are cached for [`TTL`], as long as its own delegated authenticators do
+//! (`k8s.io/apiserver/pkg/server/options/authentication.go`, `cacheTTL`); failed reviews are not cached.
+//! Requests with the same token wait for one review.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,11 +18,11 @@ use tokio::sync::Semaphore;
 use super::{Caller, Unauthenticated};
 use crate::operator::call::call;
 
-/// How long an answer is believed.
+/// The time for which an answer is cached.
 const TTL: Duration = Duration::from_secs(10);
-/// Answers that are remembered.
+/// Answers in the cache.
 const REMEMBERED: u64 = 4096;
-/// Questions at once.
+/// Reviews at once.
 const QUESTIONS: usize = 16;
 
 /// Returns the token in a header `Authorization: Bearer …`.
@@ -34,15 +34,15 @@ pub(super) fn shown(authorization: &HeaderValue) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Whose token it is, as the API server says.
+/// The user of a token, according to the API server.
 type Answer = Result<Arc<Caller>, Unauthenticated>;
 
-/// Asks the API server, and remembers.
+/// Reviews tokens at the API server and caches the answers.
 #[derive(Clone)]
 pub(super) struct Reviews {
     api: Api<TokenReview>,
     audiences: Arc<Vec<String>>,
-    /// By the SHA-256 of the token: the token itself is not kept.
+    /// The answers by the SHA-256 of the token: the token itself is not stored.
     known: Cache<[u8; 32], Answer>,
     questions: Arc<Semaphore>,
 }
@@ -62,12 +62,13 @@ impl Reviews {
         if let Some(known) = self.known.get(&key).await {
             return known;
         }
-        // Only answers are kept: that a question went wrong is an error to the cache, too. Boxed, since each request would have its size.
+        // Only answers are cached: a failed review is an error to the cache, too. Boxed, because each
+        // request would have its size.
         let known = Box::pin(self.known.try_get_with(key, self.ask(token))).await;
         known.unwrap_or_else(|unchecked| Err(Unauthenticated::clone(&unchecked)))
     }
 
-    /// The outer error: the question itself went wrong.
+    /// Reviews a token. The outer error: the review itself failed.
     async fn ask(&self, token: &str) -> Result<Answer, Unauthenticated> {
         let unchecked = |why: String| Unauthenticated::Unchecked(why);
         let _place = self.questions.acquire().await.map_err(|error| unchecked(error.to_string()))?;
@@ -81,7 +82,7 @@ impl Reviews {
             let why = why.unwrap_or_else(|| "the API server does not know it".to_owned());
             return Ok(Err(Unauthenticated::Refused(format!("the token does not count here: {why}"))));
         }
-        // An API server that does not know audiences leaves them out: what it says is then about itself only.
+        // An API server that does not know audiences leaves them out: its answer is then about itself only.
         let named = status.audiences.unwrap_or_default();
         if !self.audiences.is_empty() && !named.iter().any(|audience| self.audiences.contains(audience)) {
             let wanted = self.audiences.join(", ");

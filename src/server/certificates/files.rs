@@ -1,5 +1,6 @@
-//! Files that somebody else renews, such as cert-manager through a mounted Secret: they are read every few seconds, because a mounted
-//! directory is replaced by a link, which file watchers do not see reliably.
+//! Files that another program renews, such as cert-manager through a mounted Secret. They are read every
+//! few seconds, because a mounted directory is replaced by a link, which file watchers do not notice
+//! reliably.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -15,18 +16,18 @@ use crate::operator::health::Health;
 use crate::server::caller::Authorities;
 use crate::server::tls::{self, Identity};
 
-/// Between two looks.
+/// The time between two reads.
 const LOOK: Duration = Duration::from_secs(5);
-/// Bytes of one file: many times what is ever in one.
+/// Bytes that are read of one file; real files are much smaller.
 const MOST: u64 = 1024 * 1024;
 
-/// Why files cannot be used.
+/// The reason why files cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// One cannot be read.
+    /// A file cannot be read.
     #[error("cannot read {0}: {1}")]
     File(PathBuf, #[source] std::io::Error),
-    /// One is not what it should be.
+    /// A file has the wrong content.
     #[error("cannot use {0}: {1}")]
     Content(PathBuf, #[source] tls::Error),
 }
@@ -40,7 +41,7 @@ pub struct Pair {
     pub key: PathBuf,
 }
 
-/// Files, and what was in them when they were last used.
+/// The files, and their content when they were last used.
 #[expect(missing_debug_implementations, reason = "there is a private key in it")]
 pub struct Files {
     pair: Option<Pair>,
@@ -53,11 +54,12 @@ pub struct Files {
 }
 
 impl Files {
-    /// The files of a certificate that `identity` shows, if it is mounted, and of the authorities of client certificates, if these
-    /// count.
+    /// Reads the files of a certificate for `identity`, if it is mounted, and of the authorities of client
+    /// certificates, if there are any.
     ///
     /// # Errors
-    /// When one cannot be used: later such problems are logged and what was used goes on, but a server must not begin with them.
+    /// When a file cannot be used. Later such problems are logged and the last usable content stays, but a
+    /// server must not begin with them.
     pub fn begin(
         pair: Option<Pair>,
         clients: Option<PathBuf>,
@@ -71,12 +73,12 @@ impl Files {
         Ok(files)
     }
 
-    /// Whose client certificates count; `None`: nobody's.
+    /// Returns the authorities of client certificates; `None`: client certificates do not count.
     pub fn authorities(&self) -> watch::Receiver<Option<Arc<Authorities>>> {
         self.authorities.subscribe()
     }
 
-    /// Looks for ever.
+    /// Reads the files again and again.
     pub async fn run(mut self) {
         if self.pair.is_none() && self.clients.is_none() {
             return;
@@ -92,10 +94,10 @@ impl Files {
         }
     }
 
-    /// Small files, read on the runtime's thread.
+    /// Reads the files; they are small, so the runtime's thread does it.
     fn look(&mut self) -> Result<(), Error> {
         let pair = self.look_at_pair();
-        // Whatever has become of the pair: an authority that was taken out must not count on because of it.
+        // Runs even if the pair has failed: a removed authority must not stay trusted because of that.
         self.look_at_clients().and(pair)
     }
 

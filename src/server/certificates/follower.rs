@@ -1,4 +1,5 @@
-//! Shows the certificate of our own on every replica that listens: a loop that reads the Secret, which `queuewarden certificates` writes.
+//! Loads queuewarden's own certificate on every replica that listens: a loop that reads the Secret, which
+//! `queuewarden certificates` writes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +14,9 @@ use crate::operator::clock;
 use crate::operator::health::Health;
 use crate::server::tls::{self, Identity};
 
-/// Between two looks.
+/// The time between two reads.
 const LOOK: Duration = Duration::from_secs(10);
-/// Between two looks while there is nothing to show, or lifetimes are short.
+/// The time between two reads while there is no certificate, or lifetimes are short.
 const SOON: Duration = Duration::from_millis(500);
 
 /// Follows the Secret.
@@ -25,12 +26,12 @@ pub struct Follower {
     name: String,
     identity: Identity,
     health: Arc<Health>,
-    /// The certificate that is shown, and its validity.
+    /// The certificate in use, and its validity.
     shown: Option<(String, Duration)>,
     problem: Problem,
 }
 
-/// Why a round did not succeed.
+/// The reason why a round did not succeed.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error(transparent)]
@@ -57,7 +58,7 @@ impl Follower {
         Self { secrets, name: name.to_owned(), identity, health, shown: None, problem: Problem::default() }
     }
 
-    /// Follows it for ever.
+    /// Follows the Secret for ever.
     pub async fn run(mut self) {
         loop {
             let round = self.round(clock::now()).await;
@@ -68,7 +69,8 @@ impl Follower {
         }
     }
 
-    /// Shows what is there. One that is not valid is of no use to anybody: without another, this replica is not ready.
+    /// Loads the certificate of the Secret. An invalid one is of no use: without another, this replica is
+    /// not ready.
     async fn round(&mut self, now: Timestamp) -> Result<(), Error> {
         let found = secret::get(&self.secrets, &self.name).await?;
         let material = found.as_ref().map(secret::read).transpose();
@@ -102,7 +104,8 @@ mod tests {
     use crate::server::certificates::material::Material;
     use crate::server::testing::{client, reply};
 
-    /// It only ever gets the Secret, shows what is valid in it, and goes on with that when it is emptied or somebody else's.
+    /// The follower only gets the Secret, loads a valid certificate from it, and keeps that one when the
+    /// Secret is emptied or taken over.
     #[tokio::test]
     async fn valid_certificate_in_the_secret_is_shown_and_stays() {
         let secret = |material: &Material| Secret { data: Some(secret::data(material)), ..Secret::default() };

@@ -1,6 +1,8 @@
-//! Tells the API server whose certificates the doors show: `caBundle` in the objects of ours that make it knock.
+//! Publishes the authorities of the server certificate: writes `caBundle` into queuewarden's objects that
+//! make the API server call the endpoints.
 //!
-//! They are known by name, so that the right to write them can be given by name. One that is not there is not used.
+//! The objects have fixed names, so that the permission to write them can be given by name. A missing
+//! object is not used.
 
 use k8s_openapi::ByteString;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
@@ -18,7 +20,7 @@ pub const MUTATING: [&str; 1] = ["zz-queuewarden-user-info"];
 /// The `APIService`.
 pub const API_SERVICE: &str = "v1alpha1.access.queuewarden.dev";
 
-/// Where a bundle goes.
+/// The object and field that get a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
     Validating(&'static str),
@@ -42,7 +44,7 @@ impl Target {
         ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind))
     }
 
-    /// The part of the object that has to change so that it says `bundle`; `None`: it does.
+    /// Returns the part of the object that has to change so that it has `bundle`; `None`: it has it.
     fn change(self, object: &Value, bundle: &ByteString) -> Option<Value> {
         let bundle = json!(bundle);
         match self {
@@ -59,7 +61,8 @@ impl Target {
             }
             Self::ApiService(_) => {
                 let spec = object.get("spec")?;
-                // Without a Service the API server serves it itself; with insecureSkipTLSVerify it takes no bundle.
+                // Without a Service the API server serves it itself; with insecureSkipTLSVerify it takes no
+                // bundle.
                 let local = spec.get("service").is_none_or(Value::is_null);
                 let blind = spec.get("insecureSkipTLSVerify") == Some(&Value::Bool(true));
                 (!local && !blind && spec.get("caBundle") != Some(&bundle))
@@ -69,10 +72,11 @@ impl Target {
     }
 }
 
-/// Writes the bundle, PEM, wherever it is not yet; how many objects were written.
+/// Writes the bundle, PEM, into every object that does not have it yet; returns how many objects were
+/// written.
 ///
 /// # Errors
-/// When one could not be read or written; the others were.
+/// When an object could not be read or written; the others were.
 pub async fn tell(client: &Client, bundle: &str) -> Result<usize, String> {
     let bundle = ByteString(bundle.as_bytes().to_vec());
     let targets = VALIDATING.map(Target::Validating).into_iter().chain(MUTATING.map(Target::Mutating));

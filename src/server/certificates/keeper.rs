@@ -1,10 +1,13 @@
-//! Keeps the certificate of our own: a loop that writes what is due into the Secret, then into `caBundle`.
+//! Renews queuewarden's own certificate: a loop that writes due changes into the Secret, then into
+//! `caBundle`.
 //!
-//! It runs in a process of its own (`queuewarden certificates`) that listens nowhere: the right to change a webhook configuration is worth
-//! the cluster. Two of them do no harm, for the `resourceVersion` of the Secret lets one write at a time.
+//! It runs in a process of its own (`queuewarden certificates`) that listens nowhere: the permission to
+//! change a webhook configuration is worth the cluster. Two of them do no harm, because the
+//! `resourceVersion` of the Secret lets one write at a time.
 //!
-//! Everything in a round is looked at anew: the Secret, the wall clock, what the API server was told. So nothing has to be remembered
-//! but what was there last, which is put back where somebody emptied or removed the Secret: a new authority would be trusted by nobody.
+//! Each round reads everything anew: the Secret, the wall clock, the bundle in the API server. The loop
+//! only remembers the last content of the Secret. It writes that back where the Secret was emptied or
+//! removed: no caller would trust a new authority.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,28 +25,28 @@ use crate::operator::call::{self, call};
 use crate::operator::clock;
 use queuewarden_plan::snapshot::FIELD_MANAGER;
 
-/// Between two looks.
+/// The time between two rounds.
 const LOOK: Duration = Duration::from_secs(10);
-/// Between two looks while there is no certificate, or lifetimes are short.
+/// The time between two rounds while there is no certificate, or lifetimes are short.
 const SOON: Duration = Duration::from_millis(500);
-/// Steps in one round: everything is forgotten, made and signed.
+/// The largest number of steps in one round: enough to remove, create and sign everything.
 const STEPS: usize = 2 * MOST;
 
-/// Keeps the Secret.
+/// Renews the certificate in the Secret.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Keeper {
     client: Client,
     secrets: Api<Secret>,
     name: String,
     terms: Terms,
-    /// What was there last.
+    /// The last content of the Secret.
     held: Material,
-    /// What the API server was told last.
+    /// The bundle that was last written to the API server.
     told: Option<String>,
     problem: Problem,
 }
 
-/// Why a round did not succeed.
+/// The reason why a round did not succeed.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error(transparent)]
@@ -75,7 +78,7 @@ impl Keeper {
         }
     }
 
-    /// Keeps it for ever.
+    /// Renews the certificate for ever.
     pub async fn run(mut self) {
         loop {
             let round = self.round(clock::now()).await;
@@ -95,7 +98,7 @@ impl Keeper {
     async fn round(&mut self, now: Timestamp) -> Result<(), Error> {
         let found = secret::get(&self.secrets, &self.name).await?;
         let mut material = match found.as_ref().map(secret::read) {
-            // Put back, not made anew: callers trust the old one.
+            // Written back, not created anew: callers trust the old one.
             None => self.held.clone(),
             Some(Ok(read)) if read.authorities.is_empty() => self.held.clone(),
             Some(Ok(read)) => read,
@@ -109,7 +112,7 @@ impl Keeper {
         kept
     }
 
-    /// Writes what is due, then tells the API server.
+    /// Writes due changes, then publishes the bundle to the API server.
     async fn keep(
         &mut self,
         found: Option<Secret>,
@@ -174,7 +177,7 @@ mod tests {
         clock::now() - SignedDuration::from_hours(hours)
     }
 
-    /// A keeper, the Secrets that it has written, and whether the API server may be told.
+    /// A keeper, the Secrets that it has written, and a switch that lets the API server accept bundles.
     struct Replica {
         keeper: Keeper,
         written: Arc<Mutex<Vec<Secret>>>,
@@ -215,7 +218,8 @@ mod tests {
             Self { keeper: Keeper::new(&client, ("guards", "doors"), Terms::sample()), written, listens }
         }
 
-        /// Runs a round; returns its problem and the Secrets that were written so far. Without a problem it is empty.
+        /// Runs a round; returns its problem and the Secrets that were written so far. Without a problem it
+        /// is empty.
         async fn round(&mut self) -> (String, Vec<BTreeMap<String, ByteString>>) {
             let problem = self.keeper.round(clock::now()).await.err().map(|error| error.to_string());
             let written = self.written.lock().unwrap().clone();
@@ -223,7 +227,7 @@ mod tests {
         }
     }
 
-    /// The same of a keeper that held this before.
+    /// Runs a round of a keeper that had this material before; returns the same.
     async fn round(
         held: &Material,
         data: Option<BTreeMap<String, ByteString>>,

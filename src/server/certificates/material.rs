@@ -1,5 +1,5 @@
-//! Authorities and the certificate that is shown, with their keys: made by rcgen, read back by x509-parser, so that what decides is
-//! what is in the certificates and never what is written beside them.
+//! Authorities and the server certificate, with their keys. rcgen makes them and x509-parser reads them
+//! back, so the content of the certificates decides and never the data beside them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,37 +21,37 @@ use crate::server::tls::certificates;
 /// Clocks of callers may be late by this much; less, where lifetimes are short.
 const LATE_CLOCKS: SignedDuration = SignedDuration::from_hours(1);
 
-/// What certificates are to be like.
+/// The required properties of certificates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Terms {
-    /// How long an authority is valid.
+    /// The lifetime of an authority.
     pub authority: SignedDuration,
-    /// How long a certificate is valid.
+    /// The lifetime of a certificate.
     pub certificate: SignedDuration,
-    /// DNS names and IP addresses under which callers reach the doors.
+    /// DNS names and IP addresses under which callers reach the endpoints.
     pub names: BTreeSet<String>,
 }
 
-/// Why there is no certificate.
+/// The reason why there is no certificate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A text cannot be read.
     #[error("cannot read {what}: {why}")]
     Unreadable {
-        /// Which.
+        /// The kind of text.
         what: &'static str,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A certificate cannot be made.
     #[error("cannot make a certificate: {0}")]
     Unmade(#[from] rcgen::Error),
-    /// A moment that certificates cannot express.
+    /// A time that certificates cannot express.
     #[error("no certificate can be valid until then: {0}")]
     Time(String),
 }
 
-/// One that signs.
+/// An authority, which signs certificates.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Authority {
     /// PEM, one certificate.
@@ -59,11 +59,11 @@ pub struct Authority {
     /// PEM.
     pub key: String,
     der: CertificateDer<'static>,
-    /// When it is valid.
+    /// Its validity.
     pub validity: Validity,
 }
 
-/// One that is shown.
+/// The server certificate.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Certificate {
     /// PEM; the first one is the server's own.
@@ -71,37 +71,37 @@ pub struct Certificate {
     /// PEM.
     pub key: String,
     der: CertificateDer<'static>,
-    /// When it is valid.
+    /// Its validity.
     pub validity: Validity,
     names: BTreeSet<String>,
 }
 
 impl fmt::Debug for Authority {
-    /// Without the key.
+    /// Leaves out the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Authority").field("validity", &self.validity).finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for Certificate {
-    /// Without the key.
+    /// Leaves out the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Certificate");
         shown.field("validity", &self.validity).field("names", &self.names).finish_non_exhaustive()
     }
 }
 
-/// What there is.
+/// The authorities and the certificate in the Secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Material {
-    /// Oldest first.
+    /// The authorities, oldest first.
     pub authorities: Vec<Authority>,
-    /// What is shown.
+    /// The server certificate.
     pub shown: Option<Certificate>,
 }
 
 impl Authority {
-    /// Reads one, and its key.
+    /// Reads an authority and its key.
     ///
     /// # Errors
     /// When it cannot be used.
@@ -130,7 +130,7 @@ impl Authority {
 }
 
 impl Certificate {
-    /// Reads one.
+    /// Reads a certificate and its key.
     ///
     /// # Errors
     /// When it cannot be used.
@@ -172,7 +172,7 @@ impl Certificate {
 
 #[cfg(test)]
 impl Terms {
-    /// An authority for weeks, and a certificate for hours.
+    /// Returns terms with an authority for weeks, and a certificate for hours.
     pub(super) fn sample() -> Self {
         Self {
             authority: SignedDuration::from_hours(600),
@@ -183,7 +183,7 @@ impl Terms {
 }
 
 impl Material {
-    /// An authority and a certificate that are valid now.
+    /// Returns an authority and a certificate that are valid now.
     #[cfg(test)]
     pub(super) fn sample() -> Self {
         let (mut material, terms, now) = (Self::default(), Terms::sample(), crate::operator::clock::now());
@@ -192,7 +192,7 @@ impl Material {
         material
     }
 
-    /// What [`super::schedule::due`] looks at.
+    /// Passes the view that [`super::schedule::due`] decides on to `look`.
     pub fn view<T>(&self, terms: &Terms, told: bool, look: impl FnOnce(View<'_>) -> T) -> T {
         let authorities: Vec<Validity> = self.authorities.iter().map(|one| one.validity).collect();
         let shown = self.shown.as_ref().map(|shown| Shown {
@@ -203,7 +203,7 @@ impl Material {
         look(View { authorities: &authorities, shown, told })
     }
 
-    /// PEM of all whom callers should trust.
+    /// Returns the PEM of all authorities that callers should trust.
     pub fn bundle(&self) -> String {
         self.authorities.iter().map(|authority| authority.certificate.as_str()).collect()
     }
@@ -217,7 +217,7 @@ impl Material {
         Ok(())
     }
 
-    /// Has a new certificate signed.
+    /// Signs a new certificate.
     ///
     /// # Errors
     /// When there is no such authority, or none can be made.
@@ -227,7 +227,7 @@ impl Material {
         Ok(())
     }
 
-    /// Forgets an authority.
+    /// Removes an authority.
     pub fn forget(&mut self, at: usize) {
         if at < self.authorities.len() {
             self.authorities.remove(at);
@@ -235,7 +235,8 @@ impl Material {
     }
 }
 
-/// Valid from a little before now, so that a caller whose clock is late takes it; never longer than who signs it.
+/// Sets a validity that begins a little before now, so that a caller whose clock is late accepts it, and
+/// that never outlasts the signer.
 fn lasting(
     params: &mut CertificateParams,
     now: Timestamp,
@@ -248,7 +249,7 @@ fn lasting(
     let from = signer.map_or(from, |signer| from.max(signer.from));
     let until = signer.map_or(until, |signer| until.min(signer.until));
     params.not_before = moment(from)?;
-    // `notAfter` is the last second, ours is the one after it.
+    // `notAfter` is the last second, `until` is the one after it.
     params.not_after = moment(until)? - time::Duration::SECOND;
     Ok(())
 }

@@ -1,13 +1,16 @@
-//! The certificate of the doors: made and renewed here, or mounted by somebody else.
+//! The certificate of the endpoints: made and renewed here, or mounted from elsewhere.
 //!
-//! On its own, queuewarden is its own authority. One Secret, shared by all replicas, holds the authorities that callers should trust
-//! and the certificate that is shown. A process that does not listen renews; those that do show what they find. Nothing here sleeps until
-//! an expiry: every few seconds the wall clock is looked at anew, so that a clock that was set, or a machine that was suspended, is noticed.
+//! Without a mounted certificate, queuewarden is its own authority. One Secret, shared by all replicas, has
+//! the authorities that callers should trust and the server certificate. A process that does not listen
+//! renews them; those that listen load them. Nothing here sleeps until an expiry: every few seconds the
+//! wall clock is read anew, so that a clock that was set, or a machine that was suspended, is noticed.
 //!
-//! * [`schedule`]: what is due, as a pure function of times.
-//! * [`material`]: the keys and certificates; [`secret`]: how they are kept.
-//! * [`inject`]: tells the API server whom to trust, before anything is shown that it could not check.
-//! * [`keeper`]: the loop that renews the certificate of our own; [`follower`]: the one that shows it; [`files`]: the loop of mounted ones.
+//! * [`schedule`]: the next change that is due, as a pure function of times.
+//! * [`material`]: the keys and certificates; [`secret`]: their storage.
+//! * [`inject`]: publishes the authorities to the API server, before a certificate is used that it could
+//!   not check.
+//! * [`keeper`]: the loop that renews the certificate of our own; [`follower`]: the one that shows it;
+//!   [`files`]: the loop of mounted ones.
 
 pub mod files;
 pub mod follower;
@@ -24,7 +27,7 @@ use std::fmt::Display;
 struct Problem(Option<String>);
 
 impl Problem {
-    /// Takes in how a round ended, and logs an error that the one before it did not have.
+    /// Records the result of a round, and logs an error that the round before did not have.
     fn note<E: Display>(&mut self, round: Result<(), E>) {
         let problem = round.err().map(|error| error.to_string());
         if let Some(problem) = problem.as_ref().filter(|&problem| self.0.as_ref() != Some(problem)) {

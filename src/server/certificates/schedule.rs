@@ -1,15 +1,17 @@
-//! What is due: a pure function of the validities, the wall clock and whether callers were told.
+//! The next change that is due: a pure function of the validities, the wall clock and the fact that callers
+//! know all authorities.
 //!
-//! An authority is followed by the next when a third of its time is left. The next one is handed out at once, and signs only when a
-//! sixth of its own time has passed: until then everybody, also who has taken a copy by hand, has time to learn of it, and the old one
-//! is still valid for another sixth when it stops signing. The certificate is renewed when a third of its time is left.
+//! An authority is followed by the next when a third of its time is left. The next one is published at
+//! once, and signs only when a sixth of its own time has passed. Until then all callers, even with a copy
+//! made by hand, have time to learn of it, and the old one is still valid for another sixth when it stops
+//! signing. The certificate is renewed when a third of its time is left.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Authorities in one Secret; more than a clock that jumps about would need.
+/// The largest number of authorities in one Secret; more than a clock that jumps would need.
 pub const MOST: usize = 4;
 
-/// When something is valid: from `from` until before `until`.
+/// A validity: from `from` until before `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
     /// The first second.
@@ -19,17 +21,17 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// Whether it is valid.
+    /// Returns whether it is valid at this time.
     pub fn holds(self, now: Timestamp) -> bool {
         self.from <= now && now < self.until
     }
 
-    /// Whether one part of `parts` or less is left of its time.
+    /// Returns whether one part of `parts` or less is left of its time.
     fn is_late(self, now: Timestamp, parts: i32) -> bool {
         self.until.duration_since(now) <= self.length() / parts.max(1)
     }
 
-    /// Whether one part of `parts` of its time has passed.
+    /// Returns whether one part of `parts` of its time has passed.
     fn is_ripe(self, now: Timestamp, parts: i32) -> bool {
         now.duration_since(self.from) >= self.length() / parts.max(1)
     }
@@ -39,42 +41,42 @@ impl Validity {
     }
 }
 
-/// The certificate that is shown.
+/// The properties of the server certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shown {
-    /// When it is valid.
+    /// Its validity.
     pub validity: Validity,
-    /// Which of the authorities signed it; `None`: another one.
+    /// The index of the authority that signed it; `None`: another one.
     pub signer: Option<usize>,
-    /// Whether it is for the names that are wanted.
+    /// True if it has exactly the desired names.
     pub names_fit: bool,
 }
 
-/// What there is.
+/// The current state of the authorities and the certificate.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// The authorities, oldest first.
     pub authorities: &'a [Validity],
     /// The certificate; `None`: there is none.
     pub shown: Option<Shown>,
-    /// Whether callers were told of all authorities.
+    /// True if the API server has the bundle with all authorities.
     pub told: bool,
 }
 
-/// What to do next.
+/// The next change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// Nothing.
+    /// No change.
     Nothing,
-    /// Forget this authority: it has expired, or there are too many.
+    /// Remove this authority: it has expired, or there are too many.
     Forget(usize),
-    /// Make a new authority, and tell callers of it.
+    /// Make a new authority, and publish it to callers.
     Authority,
     /// Sign a new certificate with this authority.
     Certificate(usize),
 }
 
-/// What is due now.
+/// Returns the change that is due now.
 pub fn due(view: View<'_>, now: Timestamp) -> Due {
     let View { authorities, shown, .. } = view;
     let valid = |at: &usize| authorities.get(*at).is_some_and(|authority| authority.holds(now));
@@ -91,14 +93,14 @@ pub fn due(view: View<'_>, now: Timestamp) -> Due {
         return if authorities.len() == MOST { Due::Forget(0) } else { Due::Authority };
     }
     let ripe = |at: &usize| authorities.get(*at).is_some_and(|one| one.is_ripe(now, 6));
-    // The newest that everybody had time to learn of; else the one that has been known longest.
+    // The newest one that all callers had time to learn of; else the one that has been known longest.
     let signer = all().rev().filter(valid).find(ripe).or_else(|| all().find(valid));
     let Some(signer) = signer else { return Due::Authority };
     let Some(shown) = shown.filter(|shown| shown.validity.holds(now)) else {
         return Due::Certificate(signer);
     };
     let Some(by) = shown.signer.filter(valid) else { return Due::Certificate(signer) };
-    // Another one signs only once callers were told of it. Until then the old one goes on.
+    // Another one signs only after callers know of it. Until then the old one goes on.
     if by != signer && view.told {
         return Due::Certificate(signer);
     }
@@ -151,7 +153,7 @@ mod tests {
         // The old one goes on until the new one has been known for a sixth of its time ...
         assert_eq!(due(view(&both, by_old(499), true), at(499)), Due::Nothing);
         assert_eq!(due(view(&both, by_old(497), true), at(501)), Due::Certificate(1));
-        // ... and until callers were told, for as long as it can.
+        // ... and until callers know of it, for as long as it can.
         assert_eq!(due(view(&both, by_old(501), false), at(501)), Due::Nothing);
         assert_eq!(due(view(&both, by_old(501), false), at(505)), Due::Certificate(0));
         assert_eq!(due(view(&both, by_old(600), false), at(600)), Due::Forget(0));
@@ -178,8 +180,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever there is and however the clock jumps: carrying out what is due comes to rest, and then a certificate is shown that is
-        /// valid, signed by an authority that is valid and, where there was a choice, known to callers.
+        /// Whatever the state and however the clock jumps: carrying out due changes ends, and then the
+        /// certificate is valid and signed by an authority that is valid and, where there was a choice,
+        /// known to callers.
         #[test]
         fn comes_to_rest_with_something_valid(
             mut authorities in proptest::collection::vec((-900_i64..900, 1_i64..900), 0..7),

@@ -1,4 +1,5 @@
-//! How keys and certificates are kept: in one Secret whose keys are those of `kubernetes.io/tls`, and one more for the authorities' keys.
+//! Storage of keys and certificates: one Secret whose keys are those of `kubernetes.io/tls`, and one more
+//! for the authorities' keys.
 
 use std::collections::BTreeMap;
 
@@ -12,24 +13,24 @@ use super::material::{self, Authority, Certificate, Material};
 use crate::operator::call::{self, call};
 use crate::server::tls::certificates;
 
-/// The certificate that is shown.
+/// The key of the server certificate.
 pub const CERTIFICATE: &str = "tls.crt";
-/// Its key.
+/// The key of its private key.
 pub const KEY: &str = "tls.key";
-/// Whom callers should trust, oldest first.
+/// The key of the authorities that callers should trust, oldest first.
 pub const AUTHORITIES: &str = "ca.crt";
-/// Their keys, in the same order.
+/// The key of the authorities' private keys, in the same order.
 pub const AUTHORITY_KEYS: &str = "ca.key";
-/// Bytes of one entry that are looked at: many times what is ever written.
+/// Bytes that are read of one entry; real entries are much smaller.
 const MOST: usize = 256 * 1024;
 
-/// Why a Secret is of no use.
+/// The reason why a Secret is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It cannot be read.
     #[error("cannot read Secret {0}: {1}")]
     Read(String, #[source] call::Error),
-    /// It is somebody else's.
+    /// The Secret belongs to another program.
     #[error(
         "Secret {0} was not written by queuewarden: there is something in it, but no {AUTHORITY_KEYS}; mount it and name its files with \
          --tls-cert-file and --tls-private-key-file, or name another Secret with --tls-secret"
@@ -40,17 +41,17 @@ pub enum Error {
 /// Gets the Secret `name`; `None`: there is none.
 ///
 /// # Errors
-/// When it cannot be read, or is somebody else's.
+/// When it cannot be read, or belongs to another program.
 pub async fn get(secrets: &Api<Secret>, name: &str) -> Result<Option<Secret>, Error> {
     let found = call(secrets.get_opt(name)).await.map_err(|error| Error::Read(name.to_owned(), error))?;
-    // One without authorities may be somebody else's as well as emptied.
+    // One without authorities may belong to another program as well as be emptied.
     if found.as_ref().is_some_and(|found| !is_ours(found)) {
         return Err(Error::Foreign(name.to_owned()));
     }
     Ok(found)
 }
 
-/// What is in a Secret; nothing where all of it is missing or empty.
+/// Returns the material in a Secret; nothing where all of it is missing or empty.
 ///
 /// # Errors
 /// When a part is missing or cannot be read.
@@ -64,14 +65,15 @@ pub fn read(secret: &Secret) -> Result<Material, material::Error> {
     Ok(Material { authorities, shown })
 }
 
-/// Whether what is in a Secret was written here: nobody else keeps the authorities' keys beside the certificate. In one whose keys are all
-/// blank, as type `kubernetes.io/tls` wants them of a placeholder, there is nothing of anybody's.
+/// Returns whether queuewarden wrote the Secret: no other program stores the authorities' keys beside the
+/// certificate. A Secret whose keys are all empty, as type `kubernetes.io/tls` requires of a placeholder,
+/// belongs to no program.
 fn is_ours(secret: &Secret) -> bool {
     let blank = |data: &BTreeMap<String, ByteString>| data.values().all(|value| value.0.is_empty());
     secret.data.as_ref().is_none_or(|data| blank(data) || data.contains_key(AUTHORITY_KEYS))
 }
 
-/// What a Secret has to hold.
+/// Returns the data of a Secret with this material.
 pub fn data(material: &Material) -> BTreeMap<String, ByteString> {
     let keys: String = material.authorities.iter().map(|authority| authority.key.as_str()).collect();
     let (chain, key) = material

@@ -1,15 +1,17 @@
-//! In which shape a client wants the answer (`Accept`; `k8s.io/apiserver/pkg/endpoints/handlers/negotiation`).
+//! Negotiation of the format of an answer (`Accept`;
+//! `k8s.io/apiserver/pkg/endpoints/handlers/negotiation`).
 //!
-//! kubectl asks for tables, and for objects where it gets none: `application/json;as=Table;v=v1;g=meta.k8s.io,application/json`.
+//! kubectl asks for tables, and for objects where it gets none:
+//! `application/json;as=Table;v=v1;g=meta.k8s.io,application/json`.
 
 use axum::http::{HeaderMap, StatusCode, header};
 
 use crate::server::refusal::Refusal;
 
-/// More than this nobody lists.
+/// The largest number of media ranges; no real client lists more.
 const MAX_RANGES: usize = 16;
 
-/// A shape.
+/// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// Objects as they are.
@@ -20,10 +22,11 @@ pub(super) enum Shape {
     Discovery(&'static str),
 }
 
-/// The first of the shapes a client accepts that there is here. Preferences by number (`q`) are not looked at, as in API servers.
+/// Returns the first format of the client that is offered. Preferences by number (`q`) are ignored, as in
+/// API servers.
 ///
 /// # Errors
-/// When there is none of them.
+/// When none of them is offered.
 pub(super) fn shape(headers: &HeaderMap, offered: &[Shape]) -> Result<Shape, Refusal> {
     let mut values =
         headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();

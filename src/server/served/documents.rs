@@ -1,4 +1,5 @@
-//! Discovery and `OpenAPI`: documents that are the same for everyone, with a tag, so that who has them need not fetch them again.
+//! Discovery and `OpenAPI`: documents that are the same for all callers, with a tag, so that clients need
+//! not fetch them again.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
@@ -15,7 +16,7 @@ use crate::server::Doors;
 use crate::server::refusal::Refusal;
 use queuewarden_api::served::{GROUP, ROOT, discovery, openapi};
 
-/// A document as it goes out.
+/// A document as it is sent.
 struct Document {
     text: String,
     /// SHA-256 in hexadecimal digits.
@@ -57,7 +58,7 @@ impl Document {
     }
 }
 
-/// Aggregated discovery says its kind in the media type, too.
+/// Returns aggregated discovery, whose kind is in the media type, too.
 fn discovery_list(version: &str) -> Document {
     let media = format!("application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList");
     Document::of(&discovery::aggregated(version), media)

@@ -1,9 +1,9 @@
-//! The API server as a proxy: it has authenticated its client and says in headers who that is
+//! The API server as a proxy: it has authenticated its client and names them in headers
 //! (`k8s.io/apiserver/pkg/authentication/request/headerrequest/requestheader.go`).
 //!
-//! Who may say so, and in which headers, every API server publishes for servers like this one in
-//! `ConfigMap kube-system/extension-apiserver-authentication`. Without a certificate by that authority the headers mean nothing: whoever
-//! reaches the Service could write them.
+//! Every API server publishes for servers like this one which certificates may do so, and in which headers,
+//! in `ConfigMap kube-system/extension-apiserver-authentication`. Without a certificate by that authority
+//! the headers mean nothing, because every client of the Service could write them.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use rustls::pki_types::CertificateDer;
 
 use crate::server::caller::{Authorities, Caller};
 
-/// Whom the API server lets speak for others, and how.
+/// The certificates that may name users in headers, and the headers.
 #[derive(Debug)]
 pub(super) struct FrontProxy {
     authorities: Authorities,
-    /// Common names that are believed; none means all that the authorities sign.
+    /// Common names that are trusted; an empty list means all that the authorities sign.
     names: Vec<String>,
     user: Vec<String>,
     uid: Vec<String>,
     group: Vec<String>,
-    /// Beginnings of names of headers.
+    /// Prefixes of header names.
     extra: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ impl FrontProxy {
     /// Reads the data of the `ConfigMap`.
     ///
     /// # Errors
-    /// When nobody may speak for others, or it cannot be known who.
+    /// When no certificate may name users, or the data cannot be read.
     pub(super) fn of(data: &BTreeMap<String, String>) -> Result<Self, String> {
         let Some(authorities) = data.get("requestheader-client-ca-file") else {
             return Err("the API server runs without --requestheader-client-ca-file, and so proxies nothing"
@@ -56,10 +56,10 @@ impl FrontProxy {
         Ok(proxy)
     }
 
-    /// For whom a request asks that came with this certificate; `None` when the headers name nobody.
+    /// Returns the user that a request with this certificate is for; `None` when the headers name no user.
     ///
     /// # Errors
-    /// When whoever sent it may not speak for others.
+    /// When the client may not name users.
     pub(super) fn caller(
         &self,
         chain: &[CertificateDer<'_>],
@@ -98,18 +98,18 @@ fn first(headers: &HeaderMap, names: &[String]) -> Option<String> {
     all(headers, names).into_iter().next()
 }
 
-/// The values of these headers that are not empty.
+/// Returns the values of these headers that are not empty.
 fn all(headers: &HeaderMap, names: &[String]) -> Vec<String> {
     let values = names.iter().flat_map(|name| headers.get_all(name.as_str()));
     values.filter_map(|value| text(value.as_bytes())).filter(|value| !value.is_empty()).collect()
 }
 
-/// Names may hold any letters; what is no UTF-8 can be no name.
+/// Decodes a header. Names may have any letters; a value that is not UTF-8 is no name.
 fn text(value: &[u8]) -> Option<String> {
     std::str::from_utf8(value).ok().map(str::to_owned)
 }
 
-/// `%2F` is a slash; what is not well formed is taken as it is (`unescapeExtraKey`).
+/// Decodes `%2F` as a slash; a malformed text stays as it is (`unescapeExtraKey`).
 fn unescaped(key: &str) -> String {
     let mut bytes = Vec::with_capacity(key.len());
     let mut rest = key.bytes();

@@ -1,5 +1,5 @@
-//! The queues that the scheduler has beside its configuration: those that placement rules have made. It is asked where the
-//! `YuniKornConfig` says how, and not again for a while.
+//! The queues that the scheduler has beside its configuration, made by placement rules. The address of the
+//! scheduler comes from the `YuniKornConfig`, and answers are cached for a while.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::operator::read_back::{Scheduler, beside};
 use crate::server::knowledge::Knowledge;
 use yunikorn_access::placement::Live;
 
-/// How long an answer, or that there was none, is taken for the present.
+/// The time for which an answer, or its failure, is cached.
 const FRESH: Duration = Duration::from_secs(5);
 
-/// What is remembered.
+/// The cached answer.
 #[derive(Debug, Default)]
 pub(super) struct LiveQueues {
     seen: Mutex<Option<Seen>>,
@@ -23,23 +23,23 @@ pub(super) struct LiveQueues {
 #[derive(Debug)]
 struct Seen {
     at: Instant,
-    /// Whom was asked for which partition.
+    /// The scheduler and the partition of the last request.
     asked: (String, String),
     answer: Result<Arc<Live>, String>,
 }
 
 impl LiveQueues {
-    /// The queues of a partition beside its configuration. Without a way to the scheduler none are known.
+    /// Returns the queues of a partition beside its configuration.
     ///
     /// # Errors
-    /// Why they are not known, although there is a way.
+    /// The reason why they are unknown: there is no address, or the scheduler did not answer.
     pub(super) async fn of(&self, knowledge: &Knowledge, partition: &str) -> Result<Arc<Live>, String> {
         let spec = knowledge.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
         let Some(url) = spec.and_then(|spec| spec.scheduler_url.clone()) else {
             return Err("the YuniKornConfig has no schedulerUrl".to_owned());
         };
         let asked = (url, partition.to_owned());
-        // Whoever comes while the scheduler is asked waits for the same answer.
+        // Requests that come while the scheduler answers wait for the same answer.
         let mut seen = self.seen.lock().await;
         if let Some(seen) = seen.as_ref().filter(|seen| seen.asked == asked && seen.at.elapsed() < FRESH) {
             return seen.answer.clone();

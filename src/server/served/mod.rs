@@ -1,14 +1,16 @@
-//! The served resources (`access.queuewarden.dev/v1alpha1`), behind the API server's aggregator: `kubectl get queues`, and reviews that
-//! explain.
+//! The served resources (`access.queuewarden.dev/v1alpha1`), behind the API server's aggregator: `kubectl
+//! get queues`, and reviews that explain.
 //!
-//! A request comes from the API server, which says in headers for whom it asks and shows by its certificate that it may say so
-//! ([`front_proxy`]); or directly, from somebody who shows who they are ([`super::caller`]). Then Kubernetes is asked whether they may
-//! ([`super::permission`]). What there is ([`documents`]) is told to everyone: it is the same for all clusters, and an API server that cannot
-//! discover one group deletes no namespace any more.
+//! A request comes from the API server, which names its user in headers and proves by its certificate that
+//! it may do so ([`front_proxy`]); or directly, from a caller who authenticates ([`super::caller`]). Then
+//! Kubernetes decides on the permission ([`super::permission`]). All callers may read the discovery
+//! documents ([`documents`]): they are the same for all clusters, and an API server that cannot discover
+//! one group no longer deletes namespaces.
 //!
-//! * [`queues`]: `get` and `list`, with the queues that the scheduler has beside its configuration ([`live`]).
+//! * [`queues`]: `get` and `list`, with the queues that the scheduler has beside its configuration
+//!   ([`live`]).
 //! * [`reviews`]: `create`, which answers and stores nothing.
-//! * [`accept`]: in which shape the client wants it.
+//! * [`accept`]: the format of the answer.
 
 mod accept;
 mod documents;
@@ -42,25 +44,25 @@ use live::LiveQueues;
 use queuewarden_api::served::ROOT;
 use trust::Trust;
 
-/// Largest review that is read, in bytes: many groups, and a long path.
+/// The largest review that is read, in bytes: many groups, and a long path.
 pub(super) const MAX_BODY: usize = 64 * 1024;
-/// Most warnings in one answer, and characters in one.
+/// The largest number of warnings in one answer, and of characters in one.
 const MAX_WARNINGS: usize = 8;
 const MAX_WARNING: usize = 240;
 /// Lists that are made at once.
 const LISTS: usize = 2;
 
-/// What this door remembers between requests.
+/// The state that these endpoints have between requests.
 #[derive(Debug)]
 struct Memory {
     trust: Trust,
     live: LiveQueues,
-    /// Places for lists that are being made.
+    /// Permits for lists that are being made.
     lists: Arc<Semaphore>,
     audit: Audit,
 }
 
-/// The routes.
+/// Returns the routes.
 pub fn router() -> Router<Arc<Doors>> {
     let memory = Memory {
         trust: Trust::default(),
@@ -92,7 +94,8 @@ fn wrong_method() -> Refusal {
     Refusal { code: StatusCode::METHOD_NOT_ALLOWED, reason: "MethodNotAllowed", message: message.to_owned() }
 }
 
-/// For whom a request asks. A certificate that is not the API server's may still be somebody's own.
+/// Returns the user that a request is for. A certificate that is not the API server's may still be a user's
+/// own.
 async fn caller(doors: &Doors, memory: &Memory, parts: &Parts) -> Result<Arc<Caller>, Unauthenticated> {
     let shown = parts.extensions.get::<Peer>().is_some_and(|peer| !peer.certificates.is_empty());
     if !shown {
@@ -107,7 +110,8 @@ async fn caller(doors: &Doors, memory: &Memory, parts: &Parts) -> Result<Arc<Cal
     }
 }
 
-/// Adds what kubectl prints as `Warning:` (RFC 7234 §5.5; `k8s.io/apimachinery/pkg/util/net/http.go`, `NewWarningHeader`).
+/// Adds headers that kubectl prints as `Warning:` (RFC 7234 §5.5;
+/// `k8s.io/apimachinery/pkg/util/net/http.go`, `NewWarningHeader`).
 fn warn(response: &mut Response, warnings: &[String]) {
     for warning in warnings.iter().take(MAX_WARNINGS) {
         let mut text = String::new();

@@ -25,10 +25,10 @@ use queuewarden_api::served::table::{Include, table};
 use queuewarden_api::served::{GROUP, VERSION};
 use yunikorn_access::placement::Live;
 
-/// How queues can be had.
+/// The formats of queues.
 const SHAPES: [Shape; 3] = [Shape::Object, Shape::Table("v1"), Shape::Table("v1beta1")];
 
-/// The parameters that are looked at. `limit` is not: who asks for a part may be given all (`ListOptions`).
+/// The parameters that are read. `limit` is not: a server may return the whole list (`ListOptions`).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Parameters {
@@ -50,7 +50,7 @@ pub(super) async fn list(
     let (selector, include) = parameters.read()?;
     let view = View::of(&doors, &memory, selector.partition().unwrap_or(DEFAULT_PARTITION)).await?;
     let warnings = view.warnings();
-    // Thousands of queues with hundreds of names each take a while, which other requests need not wait for.
+    // Thousands of queues with hundreds of names each take a while, for which other requests need not wait.
     let place = Arc::clone(&memory.lists).acquire_owned().await;
     let made = tokio::task::spawn_blocking(move || {
         let _place = place;
@@ -130,13 +130,13 @@ impl Parameters {
     }
 }
 
-/// One partition as it is now.
+/// One partition at this moment.
 struct View {
     known: Arc<Queues>,
     partition: String,
     texts: InForce,
     live: Arc<Live>,
-    /// Why the queues beside the configuration are not known.
+    /// The reason why the queues beside the configuration are unknown.
     blind: Option<String>,
 }
 
@@ -163,7 +163,7 @@ impl View {
         })
     }
 
-    /// Those queues that are asked for.
+    /// Returns the queues that match.
     fn queues(&self, asked: impl Fn(&Standing<'_>) -> bool) -> Vec<Queue> {
         let Some(tree) = self.known.tree(&self.partition) else { return Vec::new() };
         let answers = Answers { configuration: &self.texts, tree };
@@ -177,7 +177,7 @@ impl View {
         blind.map(|why| format!("queues that placement rules have made are not shown: {why}")).collect()
     }
 
-    /// What may help who did not find a queue.
+    /// Returns a hint for a caller who did not find a queue.
     fn perhaps(&self, name: &str) -> String {
         let lower = yunikorn::queue::lowered(name);
         match &self.blind {
@@ -188,7 +188,7 @@ impl View {
     }
 }
 
-/// The queues, as long as anybody knows them.
+/// Returns the queues, if they are known.
 fn known(knowledge: &Knowledge) -> Result<Arc<Queues>, Refusal> {
     knowledge.queues.clone().map_err(Refusal::unavailable)
 }

@@ -1,4 +1,4 @@
-//! `create` of reviews: the answer, and nothing stored.
+//! `create` of reviews: it answers and stores nothing.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use yunikorn::version::Version;
 use yunikorn_access::check::explain;
 use yunikorn_access::review::path_of;
 
-/// The parameters that are looked at; `dryRun` is not, since nothing is stored anyway.
+/// The parameters that are read; `dryRun` is not, because nothing is stored anyway.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Parameters {
@@ -139,7 +139,7 @@ fn refused(kind: Kind, wrong: Wrong) -> Refusal {
 }
 
 impl Parameters {
-    /// Warnings about fields that mean nothing, as the client wants it (`fieldValidation` of `CreateOptions`).
+    /// Returns warnings about unknown fields, as the client chooses (`fieldValidation` of `CreateOptions`).
     fn unknown(&self, asked: &Asked) -> Result<Vec<String>, Refusal> {
         let told = asked.unknown.iter().map(|field| format!("unknown field {field:?}"));
         match self.field_validation.as_str() {
@@ -178,13 +178,13 @@ async fn scope(
     Ok(scope::scope(&doors.lookups, caller, asked).await?)
 }
 
-/// The clause of an answer that only the name of whom it is about decides.
+/// The clause of an answer that follows from the name of the user alone.
 const IDENTITY: &str = "identity";
 
 /// The answer to a review.
 struct Answer {
     status: Status,
-    /// What decided, in one word of a few.
+    /// The rule that decided, one of a few words.
     clause: &'static str,
 }
 

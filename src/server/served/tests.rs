@@ -1,4 +1,4 @@
-//! The door behind an API server in memory, which proxies, and knows who may what.
+//! The endpoints behind an API server in memory, which proxies, and decides on permissions.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ const ALL: &str = "/apis/access.queuewarden.dev/v1alpha1/queues";
 const NAMED: &str = "/apis/access.queuewarden.dev/v1alpha1/queueaccessreviews";
 const OWN: &str = "/apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews";
 
-/// The API server: `reader` may read queues, everyone may create reviews, nobody else anything.
+/// The API server: `reader` may read queues, all users may create reviews, and nothing else is allowed.
 #[derive(Default)]
 struct ApiServer {
     /// The authority that it publishes.
@@ -133,7 +133,7 @@ async fn queues_are_for_those_who_may_read_them() {
     door.get("reader", "/apis/access.queuewarden.dev/v1alpha1/pods").await.expect(404, "requested resource");
 }
 
-/// A connection keeps its certificate whatever it asks for.
+/// A connection keeps its certificate for all its requests.
 #[tokio::test]
 async fn the_certificate_alone_is_nobodys() {
     let mut door = Door::open();
@@ -184,7 +184,7 @@ async fn reviews_are_answered_to_those_whom_they_concern() {
     }
 }
 
-/// `reader` may read queues, `ann` administers the queue, everybody else gets what concerns themselves.
+/// `reader` may read queues, `ann` administers the queue, all others get only what concerns themselves.
 #[tokio::test]
 async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others() {
     let door = Door::open();
@@ -226,7 +226,7 @@ async fn nothing_is_answered_by_guess() {
     door.create("sue", OWN, own.clone()).await.expect(201, "evaluationError");
     door.knows(QUEUES);
     door.get("reader", ALL).await.expect(200, "root.prod");
-    // What is cached holds on for seconds; others are asked about.
+    // Cached answers stay valid for seconds; others need a request.
     door.server.mute.store(true, Ordering::Relaxed);
     door.get("another", ALL).await.expect(503, "cannot ask Kubernetes whether you may");
     door.create("bob", OWN, own).await.expect(503, "cannot ask Kubernetes");
@@ -249,13 +249,13 @@ async fn the_authority_may_be_replaced_and_strangers_do_not_make_it_read_again_a
         door.get("reader", ALL).await.expect(401, "the client certificate does not count here");
     }
     assert_eq!(door.server.reads.load(Ordering::Relaxed), 2);
-    // What was read counts on where it cannot be read again.
+    // The last read data stays valid where it cannot be read again.
     door.certificate = known;
     door.server.mute.store(true, Ordering::Relaxed);
     tokio::time::advance(std::time::Duration::from_secs(100)).await;
     door.get("another", ALL).await.expect(503, "cannot ask Kubernetes whether you may");
     door.server.mute.store(false, Ordering::Relaxed);
-    // What was withdrawn does not.
+    // Withdrawn data does not.
     *door.server.published.lock().unwrap() = None;
     tokio::time::advance(std::time::Duration::from_secs(100)).await;
     door.get("reader", ALL).await.expect(503, "extension-apiserver-authentication");

@@ -1,5 +1,6 @@
-//! Keeps in mind whom the API server lets speak for others. The `ConfigMap` is read when it is first needed, again after a while, and at once when
-//! a certificate does not count: the authority may have been replaced.
+//! Caches which certificates the API server lets name users in headers. The `ConfigMap` is read when it is
+//! first needed, again after a while, and at once when a certificate does not count, because the authority
+//! may have been replaced.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +16,16 @@ use crate::operator::call::{self, call};
 use crate::server::caller::{Caller, Unauthenticated};
 use crate::server::listener::Peer;
 
-/// Where API servers publish it (`k8s.io/kubernetes/pkg/controlplane/controller/clusterauthenticationtrust`).
+/// The namespace in which API servers publish it
+/// (`k8s.io/kubernetes/pkg/controlplane/controller/clusterauthenticationtrust`).
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";
-/// How long it is believed without a look.
+/// The time for which it is used without a new read.
 const FRESH: Duration = Duration::from_mins(1);
-/// The shortest time between two looks, however many certificates do not count.
+/// The shortest time between two reads, however many certificates do not count.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// What is remembered.
+/// The cached data.
 #[derive(Debug, Default)]
 pub(super) struct Trust {
     seen: Mutex<Option<Seen>>,
@@ -35,14 +37,14 @@ struct Seen {
     proxy: Proxy,
 }
 
-/// Why not, where nobody is believed.
+/// The published data, or the reason why no proxy is trusted.
 type Proxy = Result<Arc<FrontProxy>, String>;
 
 impl Trust {
-    /// For whom a request asks by the word of the API server.
+    /// Returns the user that the API server names for a request.
     ///
     /// # Errors
-    /// When it does not come from there, or nobody knows whether it does.
+    /// When the request does not come from the API server, or that cannot be determined.
     pub(super) async fn caller(
         &self,
         client: &Client,
@@ -64,7 +66,7 @@ impl Trust {
         }
     }
 
-    /// What was read no longer ago than this.
+    /// Returns data that was read no longer ago than `patience`.
     async fn proxy(&self, client: &Client, patience: Duration) -> Proxy {
         let mut seen = self.seen.lock().await;
         let known = seen.as_ref().filter(|seen| seen.at.elapsed() < patience.min(seen.patience()));
@@ -74,7 +76,7 @@ impl Trust {
         let read = read(client).await;
         let proxy = match (read, seen.take().map(|seen| seen.proxy)) {
             (Ok(now), _) => now,
-            // An API server that does not answer has not replaced its authority, as far as anybody knows.
+            // An API server that does not answer may well have kept its authority.
             (Err(why), Some(Ok(before))) => {
                 tracing::warn!(
                     why,
@@ -95,10 +97,10 @@ impl Seen {
     }
 }
 
-/// What the API server says now, also that there is nobody.
+/// Reads the published data, also that there is none.
 ///
 /// # Errors
-/// When it does not say: nobody knows whether it is still as it was.
+/// When it cannot be read: it may or may not have changed.
 async fn read(client: &Client) -> Result<Proxy, String> {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
     let refused = |why: String| {
@@ -124,7 +126,8 @@ mod tests {
     use super::*;
     use crate::server::testing::{client, reply};
 
-    /// What is believed a while after the API server published its authority and then answered like this.
+    /// Returns the trusted proxy some time after the API server published its authority and then answered
+    /// like this.
     async fn then(code: u16, answer: &Value) -> Proxy {
         let published = json!({"metadata": {"name": NAME}, "data": data(&authority(), "[]")});
         let answers = Arc::new(Mutex::new((200_u16, published)));

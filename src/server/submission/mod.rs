@@ -1,9 +1,11 @@
-//! The webhook `/submission`: pods and workloads that `YuniKorn` would reject, judged while they are applied.
+//! The webhook `/submission`: evaluates pods and workloads that `YuniKorn` would reject while they are
+//! applied.
 //!
-//! [`submission::judge`] decides the answer; the `AdmissionPolicy` in force, how loud it is. What cannot be read is
-//! as good as a no; whatever else goes wrong here lets the request pass: the scheduler decides in any case.
+//! [`submission::judge`] decides the answer; the `AdmissionPolicy` in force decides whether it denies or
+//! warns. Unreadable requests are treated as a no; every other failure here lets the request pass, because
+//! the scheduler decides in any case.
 //!
-//! Who sends a review is not asked, and what that lets them learn is said in [`super`].
+//! The sender of a review is not authenticated; [`super`] explains what answers reveal.
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +27,7 @@ use queuewarden_api::review::submission::{Asked, read, response};
 use yunikorn::admission::{Kind, Surroundings};
 use yunikorn_access::submission::{self, Applied, Judgement, Mode, PARTITION, Verdict, World};
 
-/// The route.
+/// Returns the route.
 pub fn router() -> Router<Arc<Doors>> {
     Router::new().route("/submission", post(submit)).layer(Extension(Audit::of("submission")))
 }
@@ -54,7 +56,7 @@ async fn submit(State(doors): State<Arc<Doors>>, audit: Extension<Audit>, review
     Json(response(&request.uid, &judgement, mode))
 }
 
-/// Where nobody asked there is nothing to write down.
+/// Logs and counts the decision; a request that needs no evaluation is only counted.
 fn note(audit: &Audit, doors: &Doors, request: &Request, judgement: &Judgement, mode: Mode) {
     let Judgement { verdict, clause, reason, user, queue } = judgement;
     if *verdict == Verdict::NotAsked {

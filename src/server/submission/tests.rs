@@ -1,4 +1,4 @@
-//! The door with a queue behind it, and an API server that knows the namespace `jobs`.
+//! The endpoint with a queue behind it, and an API server that knows the namespace `jobs`.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn snapshot(mode: Option<Mode>) -> Snapshot {
     }
 }
 
-/// It knows the namespace `jobs`, and panics about `fault`, as if the fault were ours.
+/// Answers for the namespace `jobs`, and panics about `fault`, as an internal error would.
 async fn answer(request: Request<kube::client::Body>) -> http::Response<Body> {
     let path = request.uri().path();
     assert!(!path.ends_with("/namespaces/fault"), "a fault");

@@ -1,11 +1,11 @@
-//! What is written down of each judgement.
+//! The log lines of decisions about `user.info`.
 
 use crate::server::Doors;
 use crate::server::audit::{Audit, Decision};
 use queuewarden_api::review::envelope::Request;
 use yunikorn_access::guard::{Judgement, Mode, Verdict};
 
-/// Nothing where nobody's name was in question.
+/// Logs the decision, unless it changes nothing and has no warnings.
 pub(super) fn note(audit: &Audit, doors: &Doors, request: &Request, judgement: &Judgement, mode: Mode) {
     if judgement.verdict <= Verdict::Unchanged && judgement.warnings.is_empty() {
         return;

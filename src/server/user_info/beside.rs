@@ -1,7 +1,8 @@
-//! Whether `YuniKorn`'s own admission controller is asked as well.
+//! Detection of `YuniKorn`'s own admission controller in the cluster.
 //!
-//! It adds a name, and refuses any that it finds, unless the requester may set names. Who does the same behind it would refuse the name that it
-//! has just added; so profile yunikorn has to know that it is there.
+//! That controller adds a name, and refuses every name that it finds, unless the requester may set names. A
+//! webhook that does the same after it would refuse the name that it has just added, so profile yunikorn
+//! has to know about it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,14 +13,14 @@ use tokio::time::{Instant, timeout};
 
 use crate::server::Doors;
 
-/// Its registration (k8shim `pkg/admission/webhook_manager.go:47`).
+/// The name of its registration (k8shim `pkg/admission/webhook_manager.go:47`).
 const NAME: &str = "yunikorn-admission-controller-mutations";
-/// How long an answer is good for.
+/// The time for which an answer is cached.
 const FRESH: Duration = Duration::from_secs(10);
-/// How long the API server may take.
+/// The time for one request to the API server.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Remembers it.
+/// Caches whether the controller is registered.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Beside {
     seen: Arc<Mutex<Seen>>,
@@ -28,12 +29,12 @@ pub(super) struct Beside {
 #[derive(Debug, Default)]
 struct Seen {
     last: Option<(Instant, bool)>,
-    /// Whether it was said that nobody knows: every request finds it out again.
+    /// True if the failure was logged; every request would report it again.
     told: bool,
 }
 
 impl Beside {
-    /// Whether it is registered.
+    /// Returns whether the controller is registered.
     ///
     /// # Errors
     /// When that cannot be read in time.

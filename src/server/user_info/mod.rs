@@ -1,8 +1,10 @@
-//! The identity guard: `/user-info` adds the annotation `yunikorn.apache.org/user.info` where it is missing and refuses it where the
-//! requester may not set it; `/user-info/check` judges the same when all mutating webhooks are through, and changes nothing.
+//! The user-info webhook: `/user-info` adds the annotation `yunikorn.apache.org/user.info` where it is
+//! missing and refuses it where the requester may not set it; `/user-info/check` evaluates the same after
+//! all mutating webhooks, and changes nothing.
 //!
-//! What is said is decided by [`guard::judge`], or by [`yunikorn::admission::evaluate`] in profile yunikorn; whether it counts, by the
-//! `AdmissionPolicy` in force. What cannot be read is refused. What is not known here is an error, so that `failurePolicy` decides.
+//! [`guard::judge`] decides the answer, or [`yunikorn::admission::evaluate`] in profile yunikorn; the
+//! `AdmissionPolicy` in force decides whether it counts. Unreadable requests are refused. Missing state is
+//! an error, so that `failurePolicy` decides.
 
 mod audit;
 mod beside;
@@ -28,7 +30,7 @@ use queuewarden_api::review::envelope::{self, Request, Unreadable};
 use queuewarden_api::review::user_info::{Asked, read, response};
 use yunikorn_access::guard::{self, Judgement, Mode, Moment, Profile, Verdict};
 
-/// The routes.
+/// Returns the routes.
 pub fn router() -> Router<Arc<Doors>> {
     Router::new()
         .route("/user-info", post(add))
@@ -59,7 +61,8 @@ async fn add(
     Ok(Json(response(&request.uid, &asked, &judgement, settings.mode)))
 }
 
-/// In mode Audit nothing was added, and what would be refused was written down before; `YuniKorn` has nobody who looks again.
+/// Evaluates again. In mode Audit nothing was added, and the refusal is already in the log; `YuniKorn` has
+/// no second check.
 async fn check(State(doors): State<Arc<Doors>>, audit: Extension<Audit>, review: Review) -> Answer {
     let known = looked_at(&doors, review.request())?;
     let known = known
@@ -71,7 +74,7 @@ async fn check(State(doors): State<Arc<Doors>>, audit: Extension<Audit>, review:
         Err(unreadable) => return Ok(refused(&audit, &doors, &unreadable, settings.mode)),
     };
     let mut judgement = judged(&doors, &known, &request, &asked, Moment::Final)?;
-    // Said before.
+    // These were reported before.
     judgement.warnings.clear();
     if judgement.verdict == Verdict::Refused {
         note(&audit, &doors, &request, &judgement, settings.mode);
@@ -79,7 +82,7 @@ async fn check(State(doors): State<Arc<Doors>>, audit: Extension<Audit>, review:
     Ok(Json(response(&request.uid, &asked, &judgement, settings.mode)))
 }
 
-/// The state that a request is judged by; `None` where nobody looks.
+/// Returns the state for a request; `None` where it is not evaluated.
 fn looked_at(doors: &Doors, request: &Request) -> Result<Option<Arc<Knowledge>>, Refusal> {
     let known = doors.knowledge().ok_or_else(|| Refusal::unavailable("not everything was read yet"))?;
     let is_looked_at = known.user_info.mode != Mode::Off && !known.leaves_alone(&request.namespace);
@@ -98,7 +101,7 @@ fn judged(
     Ok(guard::judge(&asked.at(request, &running, moment), &known.conf.access))
 }
 
-/// Refuses what cannot be read.
+/// Refuses a request that cannot be read.
 fn refused(audit: &Audit, doors: &Doors, unreadable: &Unreadable, mode: Mode) -> Json<Value> {
     let Unreadable { request, why } = unreadable;
     let judgement = Judgement::unreadable(&why.to_string(), &request.by.user);
@@ -106,7 +109,7 @@ fn refused(audit: &Audit, doors: &Doors, unreadable: &Unreadable, mode: Mode) ->
     Json(response(&request.uid, &Asked::default(), &judgement, mode))
 }
 
-/// Lets it pass, and says nothing.
+/// Allows the request without a message.
 fn silent(request: &Request) -> Json<Value> {
     Json(envelope::response(&request.uid, None, &[]))
 }

@@ -1,4 +1,5 @@
-//! Profile yunikorn: what `YuniKorn`'s admission controller answers, decision for decision and patch for patch.
+//! Profile yunikorn: the answers of `YuniKorn`'s admission controller, decision for decision and patch for
+//! patch.
 
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use yunikorn::admission::request::USER_INFO;
 use yunikorn::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
 use yunikorn_access::guard::{Judgement, Mode};
 
-/// The response.
+/// Returns the response.
 pub(super) async fn answer(
     doors: &Doors,
     known: &Knowledge,
@@ -68,7 +69,7 @@ pub(super) async fn answer(
     Ok(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
 }
 
-/// The admission controller's own words: only what is written down is made visible, and bounded.
+/// Returns the admission controller's own message: only the logged copy is escaped and bounded.
 fn refusal_of(evaluation: &Evaluation) -> Option<&str> {
     match &evaluation.outcome {
         Outcome::Denied(message) => Some(message),
@@ -82,14 +83,15 @@ async fn evaluated(doors: &Doors, known: &Knowledge, request: &Request) -> Resul
         surroundings::of_priority_class(&doors.lookups, &request.pod.priority_class),
     )?;
     let surroundings = Surroundings {
-        // As YuniKorn takes it, of whose cache it may be missing.
+        // YuniKorn does the same where its cache lacks the namespace.
         namespace_annotations: namespace.unwrap_or_default(),
         priority_class_annotations,
     };
     Ok(model::evaluate(request, &surroundings, &known.conf))
 }
 
-/// Whether the annotation is what the admission controller writes for this requester, byte for byte.
+/// Returns whether the annotation is exactly the one that the admission controller writes for this
+/// requester.
 fn is_own(request: &Request) -> bool {
     let own = UserInfo { user: request.user.clone(), groups: request.groups.clone() };
     request.pod.annotation(USER_INFO) == own.write()

@@ -1,4 +1,5 @@
-//! The doors, with an API server behind them that knows the namespaces `jobs` and `quiet`, and perhaps `YuniKorn`'s own webhook.
+//! The endpoints, with an API server behind them that knows the namespaces `jobs` and `quiet`, and
+//! optionally `YuniKorn`'s own webhook.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -28,7 +29,7 @@ fn snapshot(user_info: Option<Settings>) -> Snapshot {
     }
 }
 
-/// The API server knows objects at paths with these ends, annotated so.
+/// Returns endpoints whose API server has objects at paths with these ends, with these annotations.
 fn closed(known: Vec<(String, Value)>) -> Door {
     let answer = move |request: Request<kube::client::Body>| {
         let found = known.iter().find(|(path, _)| request.uri().path().ends_with(path));
@@ -40,7 +41,7 @@ fn closed(known: Vec<(String, Value)>) -> Door {
     Door::closed(router(), client(answer))
 }
 
-/// The namespaces `jobs` and `quiet`, and perhaps `YuniKorn`'s own webhook.
+/// Returns the namespaces `jobs` and `quiet`, and optionally `YuniKorn`'s own webhook.
 fn namespaces(yunikorn: bool) -> Vec<(String, Value)> {
     let hook = yunikorn.then_some("mutatingwebhookconfigurations/yunikorn-admission-controller-mutations");
     let known = ["namespaces/jobs", "namespaces/quiet"].into_iter().chain(hook);
@@ -51,7 +52,7 @@ fn door(settings: Settings) -> Door {
     closed(namespaces(false)).knowing(snapshot(Some(settings)))
 }
 
-/// `alice` creates an object of this kind, whose pods are annotated so.
+/// Returns a review in which `alice` creates an object of this kind, with these annotations on its pods.
 fn created(kind: &str, namespace: &str, annotations: &Value) -> Value {
     let group = if matches!(kind, "Pod" | "ReplicationController") { "" } else { "apps" };
     let pod = json!({"metadata": {"annotations": annotations}, "spec": {}});
@@ -151,7 +152,7 @@ async fn parity_is_byte_for_byte() {
     assert_eq!(refused.get("warnings"), None);
 }
 
-/// The recorder had a class without a name, as no cluster has.
+/// Returns the class of a pod; the recorder had one without a name, unlike any cluster.
 fn priority_class(pod: &Value) -> &str {
     match pod["priorityClass"].as_str().unwrap() {
         "" => "nameless",
@@ -159,7 +160,7 @@ fn priority_class(pod: &Value) -> &str {
     }
 }
 
-/// A recorded request as an API server asks it.
+/// Returns a recorded request as an API server sends it.
 fn recorded(asked: &Value) -> Value {
     let kind = asked["kind"].as_str().unwrap();
     let group = match kind {
@@ -219,7 +220,7 @@ async fn recorded_requests_are_answered_as_by_yunikorns_controller() {
     assert!(patched > 50 && refused > 20, "{patched} {refused}");
 }
 
-/// Names are not made visible where `YuniKorn` does not.
+/// Names are escaped only where `YuniKorn` escapes them.
 #[tokio::test]
 async fn parity_repeats_names_as_they_are() {
     let mut review = created("Pod", "jobs", &json!({USER_INFO: BOB}));
@@ -231,7 +232,8 @@ async fn parity_repeats_names_as_they_are() {
     assert!(!reason.contains('\u{1}'), "{reason}");
 }
 
-/// What its controller has added for alice is not hers to add; behind it, it is not refused.
+/// The annotation that its controller adds for alice is refused from alice herself, and allowed after the
+/// controller.
 #[tokio::test]
 async fn beside_yunikorns_controller_its_own_work_passes() {
     let review = created("Pod", "jobs", &json!({USER_INFO: OWN}));
@@ -247,10 +249,10 @@ async fn beside_yunikorns_controller_its_own_work_passes() {
     );
 }
 
-/// Whether it is there cannot be told: `failurePolicy` decides, also of the next one, until it is known.
+/// The registration cannot be read: `failurePolicy` decides, also on the next request, until it can.
 #[tokio::test(start_paused = true)]
 async fn beside_nobody_knows_whom_is_an_error() {
-    // What the API server says of webhooks; at 0 it says nothing.
+    // The status of the API server for webhooks; at 0 it does not answer.
     let code = Arc::new(AtomicU16::new(0));
     let says = Arc::clone(&code);
     let answer = move |request: Request<kube::client::Body>| {
@@ -280,7 +282,7 @@ async fn beside_nobody_knows_whom_is_an_error() {
     assert_eq!(door.ask("/user-info", &other).await["allowed"], false);
     code.store(200, Ordering::SeqCst);
     assert_eq!(door.ask("/user-info", &review).await["allowed"], true);
-    // What was seen is good for a while.
+    // The answer is cached for a while.
     code.store(403, Ordering::SeqCst);
     assert_eq!(door.ask("/user-info", &review).await["allowed"], true);
 }
@@ -295,7 +297,7 @@ async fn namespaces_of_the_cluster_are_left_alone() {
     }
 }
 
-/// So that `failurePolicy` decides.
+/// An error lets `failurePolicy` decide.
 #[tokio::test]
 async fn what_is_not_known_is_an_error() {
     let review = created("Pod", "jobs", &json!({}));

@@ -1,6 +1,7 @@
-//! Who may write a `QueueAcl` although they do not administer its queue: whom Kubernetes lets `escalate` them.
+//! The permission to write a `QueueAcl` without administering its queue: Kubernetes' verb `escalate`.
 //!
-//! The verb is Kubernetes' own for writing more than one holds (RBAC's on roles). Cluster administrators have it by `*`; it is in
+//! The verb is Kubernetes' own for writing more than one has (RBAC's on roles). Cluster administrators have
+//! it by `*`; it is in
 //! the shipped role `queuewarden-editor`, and not in `queuewarden-delegate`.
 
 use std::sync::Arc;
@@ -15,12 +16,13 @@ use queuewarden_api::review::envelope::Request;
 use queuewarden_api::review::part;
 use queuewarden_api::{GROUP, VERSION};
 
-/// All of them, by whatever name.
+/// The permission for all objects, whatever their name.
 const ESCALATE: Wish<'static> =
     Wish { verb: "escalate", group: GROUP, version: VERSION, resource: "queueacls", name: "" };
 
-/// Whether it is Kubernetes itself that tidies up: a garbage collector deletes what an owner takes with it, a migrator writes back what it
-/// read. They may not write a spec. Whoever runs pods in kube-system has the cluster anyway.
+/// Returns whether Kubernetes' own controllers clean up: a garbage collector deletes the dependents of an
+/// owner, a migrator writes back what it read. They may not change a spec. A user who runs pods in
+/// kube-system controls the cluster anyway.
 pub(super) fn is_housekeeping(asked: &Request) -> bool {
     let spec = |object: &Option<Box<RawValue>>| {
         let spec = object.as_deref().and_then(|object| part::member(object, "spec").ok()).flatten();
@@ -38,10 +40,10 @@ pub(super) fn is_housekeeping(asked: &Request) -> bool {
     theirs && tidies
 }
 
-/// Asks Kubernetes.
+/// Checks the permission in Kubernetes.
 ///
 /// # Errors
-/// When nobody knows.
+/// When it cannot be determined.
 pub(super) async fn may_escalate(lookups: &Lookups, asked: &Request) -> Result<bool, Refusal> {
     let caller = Arc::new(Caller {
         user: asked.by.user.clone(),

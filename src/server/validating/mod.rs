@@ -1,9 +1,10 @@
 //! The validating webhooks: `/validate` for our own kinds, `/guard` for `YuniKorn`'s ConfigMaps.
 //!
-//! What is said is decided by [`plan::admit`]. On our own kinds a doubt is a no (`failurePolicy: Fail`): nobody needs to write them for a
-//! cluster to run. On ConfigMaps a doubt is a yes: a guard that is down or in error is never in the way. What cannot be read is refused by both.
+//! [`plan::admit`] decides the answers. On queuewarden's own kinds a doubt is a no (`failurePolicy: Fail`):
+//! no cluster needs writes of them to run. On ConfigMaps a doubt is a yes: a webhook that is down or in
+//! error never blocks a write. Both refuse what cannot be read.
 //!
-//! Who sends a review is not asked, and what that lets them learn is said in [`super`].
+//! The sender of a review is not authenticated; [`super`] explains what answers reveal.
 
 mod authority;
 #[cfg(test)]
@@ -31,26 +32,27 @@ use queuewarden_api::review::{codes, part};
 use queuewarden_api::{GROUP, access_test, config_map, convert};
 use queuewarden_plan::admit::{self, Answer, Change, Versions};
 
-/// Plans made at once of changes of our objects: each takes one thread for as long as a round of the reconciler plans.
+/// Plans made at once for changes of queuewarden's objects: each takes one thread for as long as a round of
+/// the reconciler plans.
 const PLANS: usize = 2;
-/// Changes of ConfigMaps judged at once: each may unpack a text and read it several times.
+/// Changes of ConfigMaps evaluated at once: each may unpack a text and read it several times.
 const CONFIG_MAPS: usize = 1;
-/// What decides where it cannot be judged.
+/// The clause of a change that could not be evaluated.
 const DOUBT: &str = "unknown";
 
-/// What a door remembers between requests; clones are the same.
+/// The state that an endpoint has between requests; clones share it.
 #[derive(Debug, Clone)]
 struct Memory {
     places: Arc<Semaphore>,
     audit: Audit,
 }
 
-/// The route for our own kinds.
+/// Returns the route for queuewarden's own kinds.
 pub fn router() -> Router<Arc<Doors>> {
     Router::new().route("/validate", post(validate).layer(memory("validate", PLANS)))
 }
 
-/// The route for ConfigMaps.
+/// Returns the route for ConfigMaps.
 pub fn guard_router() -> Router<Arc<Doors>> {
     Router::new().route("/guard", post(guard).layer(memory("guard", CONFIG_MAPS)))
 }
@@ -106,7 +108,7 @@ fn counts(known: &Knowledge, request: &Request) -> bool {
         && admit::config_map::counts(&known.snapshot, &request.namespace, &request.name)
 }
 
-/// The response, after it is written down; an error is what is said in doubt.
+/// Logs the answer and returns the response; an error is the answer in doubt.
 fn answered(
     memory: &Memory,
     doors: &Doors,
@@ -118,7 +120,7 @@ fn answered(
     Json(response(&request.uid, answer.refusal.as_deref(), &answer.warnings))
 }
 
-/// The answer to a request that cannot be read.
+/// Returns the answer to a request that cannot be read.
 fn unreadable(why: &Diagnostic) -> Answer {
     Answer { clause: "unreadable", ..refused(&why.to_string()) }
 }
@@ -127,7 +129,7 @@ fn refused(why: &str) -> Answer {
     Answer { clause: DOUBT, refusal: Some(why.to_owned()), warnings: Vec::new() }
 }
 
-/// Writes down what was said to a change; an error is what was said in doubt.
+/// Logs the answer to a change; an error is the answer in doubt.
 fn note(audit: &Audit, doors: &Doors, request: &Request, answer: Result<&Answer, &Answer>) {
     let said = match answer {
         Ok(Answer { refusal: None, .. }) => "accepted",
@@ -151,7 +153,7 @@ fn note(audit: &Audit, doors: &Doors, request: &Request, answer: Result<&Answer,
     audit.note(&doors.health, &decision);
 }
 
-/// The operation as Kubernetes' authorizers call it.
+/// Returns the operation as Kubernetes' authorizers call it.
 fn verb(operation: &str) -> &'static str {
     match operation {
         "CREATE" => "create",
@@ -161,14 +163,15 @@ fn verb(operation: &str) -> &'static str {
     }
 }
 
-/// What is said to a change of one of our kinds; an error is a doubt.
+/// Answers a change of one of queuewarden's kinds; an error is a doubt.
 async fn own(doors: &Doors, places: &Arc<Semaphore>, asked: &Request) -> Result<Answer, String> {
     let change = match change(asked)? {
         Ok(change) => change,
         Err(why) => return Ok(unreadable(&why)),
     };
     let known = doors.knowledge();
-    // Who may do everything is let through while nothing is known, so that a new installation can be set up.
+    // A user who may do everything passes while there is no state, so that a new installation can be set
+    // up.
     let depends = known.is_none() || admit::depends_on_who(&change);
     let may_escalate = !depends
         || authority::is_housekeeping(asked)
@@ -186,7 +189,7 @@ async fn own(doors: &Doors, places: &Arc<Semaphore>, asked: &Request) -> Result<
     planned(places, known, move |known| admit::admit(&known.snapshot, &asked)).await
 }
 
-/// What is said to a change of a `ConfigMap`.
+/// Answers a change of a `ConfigMap`; an error is a doubt.
 async fn guarded(doors: &Doors, places: &Arc<Semaphore>, asked: &Request) -> Result<Answer, String> {
     let known = doors.knowledge().ok_or("it has not read the cluster yet")?;
     if !counts(&known, asked) {
@@ -203,7 +206,7 @@ async fn guarded(doors: &Doors, places: &Arc<Semaphore>, asked: &Request) -> Res
     .await
 }
 
-/// Works where it is in nobody's way.
+/// Runs work on a thread where it blocks no other request.
 async fn planned(
     places: &Arc<Semaphore>,
     known: Arc<Knowledge>,
@@ -211,7 +214,7 @@ async fn planned(
 ) -> Result<Answer, String> {
     let place = Arc::clone(places).acquire_owned().await.map_err(|error| error.to_string())?;
     let judged = spawn_blocking(move || {
-        // Held by the work itself, which goes on when nobody waits for it any more.
+        // Kept by the work itself, which goes on when the request is dropped.
         let _place = place;
         work(&known)
     });
@@ -221,7 +224,8 @@ async fn planned(
     })
 }
 
-/// The change as the plan sees it, or why it cannot be read. An error is a kind that is not judged here.
+/// Returns the change for the plan, or the reason why it cannot be read. An error is a kind that is not
+/// evaluated here.
 fn change(asked: &Request) -> Result<Result<Change, Diagnostic>, String> {
     if asked.group != GROUP {
         return Err(format!("{} of group {:?} is not judged here", asked.kind, asked.group));

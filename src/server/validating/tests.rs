@@ -1,4 +1,4 @@
-//! The two doors with an API server behind them that cannot be asked without a fault.
+//! The two endpoints with a client of the API server that panics.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ fn closed() -> Door {
     Door::closed(router().merge(guard_router()), client(async |_| panic!("a fault, as if it were ours")))
 }
 
-/// Where everything was read, and administrators of queues may write.
+/// Endpoints with a complete state, in which administrators of queues may write.
 fn open() -> Door {
     let spec = ConfigSpec { delegation: Delegation::Enabled, ..ConfigSpec::default() };
     let config = Some(Entry { meta: Meta::default(), spec: Ok(spec), in_force: None });
