@@ -117,7 +117,7 @@ random seconds="3600":
 kind-e2e:
     e2e/kind.sh
 
-# The program for arm64, put to tests of the bed under QEMU (needs Debian's cross compiler and qemu-user-static).
+# The program for arm64, put to tests of the test cluster under QEMU (needs Debian's cross compiler and qemu-user-static).
 arm64 *filter:
     e2e/arm64.sh {{ filter }}
 

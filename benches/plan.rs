@@ -12,7 +12,7 @@ use queuewarden_plan::snapshot::{
     BaseAcl, ConfigMapState, ConfigSpec, Entry, Grant, Meta, QueueAclEntry, QueueAclSpec, Snapshot,
     YUNIKORN_DEFAULTS,
 };
-use queuewarden_plan::{Readings, plan, plan_again};
+use queuewarden_plan::{ParseCache, plan, plan_again};
 
 #[path = "inputs/closed.rs"]
 mod closed;
@@ -33,13 +33,13 @@ pub(crate) fn plans(criterion: &mut Criterion) {
 
     let mut group = criterion.benchmark_group("plan");
     group.sample_size(20);
-    let mut known = Readings::default();
+    let mut known = ParseCache::default();
     let last = plan_again(&settled, &mut known);
     assert!(last == plan(&settled) && last == plan_again(&settled, &mut known.clone()), "the same plan");
     for (name, snapshot, known) in [
         ("nothing has changed", &settled, &known),
         ("one grant has changed", &changed, &known),
-        ("all is new", &new, &Readings::default()),
+        ("all is new", &new, &ParseCache::default()),
     ] {
         group.bench_function(name, |bencher| {
             bencher.iter_batched_ref(

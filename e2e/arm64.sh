@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the program for arm64 and puts it to the tests of the bed, on a machine that is none. Needs Debian's gcc-aarch64-linux-gnu,
-# g++-aarch64-linux-gnu and qemu-user-static, and Rust's target aarch64-unknown-linux-gnu. The servers of the bed are those of this machine.
+# Builds the program for arm64 and puts it to the tests of the test cluster, on a machine that is none. Needs Debian's gcc-aarch64-linux-gnu,
+# g++-aarch64-linux-gnu and qemu-user-static, and Rust's target aarch64-unknown-linux-gnu. The servers of the test cluster are those of this machine.
 #
-# e2e/arm64.sh FILTER… says which tests; without one, the operator's story, its doors and what it may do.
+# e2e/arm64.sh FILTER… says which tests; without one, the operator's story, its endpoints and what it may do.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

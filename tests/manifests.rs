@@ -34,13 +34,13 @@ fn every_file_is_installed() {
         "manifests",
         "manifests/access",
         "manifests/config",
-        "manifests/doors",
+        "manifests/https",
         "manifests/rbac-mirror",
         "manifests/submission",
         "manifests/submission-policy",
         "manifests/user-info",
         "manifests/validating",
-        "manifests/guard",
+        "manifests/configmaps",
         "manifests/delegation",
         "crds",
     ] {
@@ -56,7 +56,7 @@ fn every_file_is_installed() {
 
 #[test]
 fn the_image_is_this_version() {
-    for dir in ["manifests", "manifests/doors"] {
+    for dir in ["manifests", "manifests/https"] {
         assert_eq!(kustomization(dir)["images"][0]["newTag"], env!("CARGO_PKG_VERSION"), "{dir}");
     }
 }
@@ -65,7 +65,7 @@ fn the_image_is_this_version() {
 /// wherever RBAC can restrict names.
 #[test]
 fn rights_are_narrow() {
-    let files = ["manifests/rbac.yaml", "manifests/doors/rbac.yaml"];
+    let files = ["manifests/rbac.yaml", "manifests/https/rbac.yaml"];
     let rules: Vec<Value> = files
         .into_iter()
         .flat_map(read)
@@ -82,7 +82,7 @@ fn rights_are_narrow() {
         let all = [words("apiGroups"), resources.clone(), verbs.clone()].concat();
         assert!(!all.iter().any(|word| word == "*" || word.starts_with("delete")), "{rule}");
         if resources.iter().any(|resource| resource == "secrets") {
-            assert_eq!(words("resourceNames"), ["queuewarden-doors"], "{rule}");
+            assert_eq!(words("resourceNames"), ["queuewarden-tls"], "{rule}");
             assert!(verbs == ["get"] || verbs == ["get", "update"], "{rule}");
         }
         let own = resources.iter().all(|resource| resource.ends_with("/status") || resource == "events");
@@ -99,7 +99,7 @@ fn the_rights_that_are_checked_are_those_that_are_given() {
         words.sort();
         words
     };
-    for (file, doors) in [("manifests/rbac.yaml", false), ("manifests/doors/rbac.yaml", true)] {
+    for (file, https) in [("manifests/rbac.yaml", false), ("manifests/https/rbac.yaml", true)] {
         let mut given = BTreeSet::new();
         for object in read(file) {
             let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
@@ -122,7 +122,7 @@ fn the_rights_that_are_checked_are_those_that_are_given() {
         }
         let checked: BTreeSet<_> = NEEDED
             .iter()
-            .filter(|right| right.doors == doors)
+            .filter(|right| right.https == https)
             .map(|right| {
                 let namespace = match right.place {
                     Place::Cluster => "",
@@ -140,8 +140,8 @@ fn the_rights_that_are_checked_are_those_that_are_given() {
 
 /// The manifests name every object that the code writes by name.
 #[test]
-fn the_doors_may_write_what_they_write() {
-    let rules: Vec<Value> = read("manifests/doors/rbac.yaml")
+fn the_endpoints_may_write_what_they_write() {
+    let rules: Vec<Value> = read("manifests/https/rbac.yaml")
         .into_iter()
         .filter_map(|object| object.get("rules").and_then(Value::as_array).cloned())
         .flatten()
@@ -153,7 +153,7 @@ fn the_doors_may_write_what_they_write() {
     assert_eq!(names("validatingwebhookconfigurations"), serde_json::json!(inject::VALIDATING));
     assert_eq!(names("mutatingwebhookconfigurations"), serde_json::json!(inject::MUTATING));
     assert_eq!(names("apiservices"), serde_json::json!([inject::API_SERVICE]));
-    let secret = read("manifests/doors/secret.yaml").remove(0);
+    let secret = read("manifests/https/secret.yaml").remove(0);
     assert_eq!(names("secrets"), serde_json::json!([secret["metadata"]["name"]]));
     assert!(secret.get("data").is_none(), "applied again it would take away what was written");
 }
@@ -161,7 +161,7 @@ fn the_doors_may_write_what_they_write() {
 /// A writer of webhook configurations controls the cluster: the pods that listen may not write them.
 #[test]
 fn only_the_keeper_of_the_certificate_writes_webhook_configurations() {
-    for object in read("manifests/doors/rbac.yaml") {
+    for object in read("manifests/https/rbac.yaml") {
         let name = object["metadata"]["name"].as_str().unwrap();
         let keeper = name == "queuewarden-certificates";
         for rule in object["rules"].as_array().into_iter().flatten() {
@@ -232,7 +232,7 @@ fn a_webhook_that_is_down_is_in_the_way_of_our_own_kinds_alone() {
     assert_eq!(own["rules"][0]["apiGroups"], serde_json::json!(["queuewarden.dev"]));
     assert_eq!(own["rules"][0]["resources"], serde_json::json!(kinds));
     assert_eq!(own["rules"].as_array().unwrap().len(), 1);
-    let guard = webhook("manifests/guard/webhook.yaml");
+    let guard = webhook("manifests/configmaps/webhook.yaml");
     assert_eq!(guard["failurePolicy"], "Ignore");
     assert!(guard["namespaceSelector"].is_object() && guard["matchConditions"][0]["expression"].is_string());
 }

@@ -11,9 +11,9 @@ use jiff::Timestamp;
 use queuewarden::operator::metrics::Metrics;
 use queuewarden::operator::watch::Progress;
 use queuewarden::operator::world::Kind;
-use queuewarden::server::knowledge::Knowledge;
+use queuewarden::server::published::Published;
 use queuewarden_plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, YUNIKORN_DEFAULTS};
-use queuewarden_plan::{Readings, plan};
+use queuewarden_plan::{ParseCache, plan};
 use regex::Regex;
 use serde_json::Value;
 
@@ -59,10 +59,10 @@ fn exposed() -> String {
     metrics.drifted("deleted");
     metrics.patched(Kind::QueueAcl, "patched");
     metrics.asked("config", "200".into(), Duration::ZERO);
-    metrics.doors.knows(&Knowledge::of(Arc::new(snapshot), &plan, &mut Readings::default(), None));
-    metrics.doors.ended("closed");
-    metrics.doors.answered("/validate", 200, Duration::ZERO);
-    metrics.doors.decided("submit", "allow", "acl");
+    metrics.endpoints.knows(&Published::of(Arc::new(snapshot), &plan, &mut ParseCache::default(), None));
+    metrics.endpoints.ended("closed");
+    metrics.endpoints.answered("/validate", 200, Duration::ZERO);
+    metrics.endpoints.decided("submit", "allow", "acl");
     metrics.text(&[Progress::new("queueacls")])
 }
 

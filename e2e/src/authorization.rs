@@ -10,10 +10,10 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result};
 
 use crate::assets;
-use crate::bed::Bed;
-use crate::doors::Doors;
+use crate::endpoints::Endpoints;
 use crate::operator::NAMESPACE;
 use crate::session::Session;
+use crate::test_cluster::TestCluster;
 use crate::wait::{PATIENCE, eventually};
 
 /// The name of the file in the session's directory.
@@ -30,7 +30,7 @@ authorizers:
 /// The metric that counts how often the API server has read the file again.
 const RELOADS: &str = "apiserver_authorization_config_controller_automatic_reloads_total";
 
-impl Bed {
+impl TestCluster {
     /// Makes the API server use the authorizers of this `AuthorizationConfiguration`.
     ///
     /// # Errors
@@ -107,22 +107,26 @@ pub struct Said {
     pub err: String,
 }
 
-impl Bed {
+impl TestCluster {
     /// Makes the API server query queuewarden at its endpoints.
     ///
     /// # Errors
     /// When the configuration cannot be made, or the API server does not accept it.
-    pub async fn authorize_by_queuewarden(&self, doors: &Doors, flags: &[&str]) -> Result<Authorizer> {
+    pub async fn authorize_by_queuewarden(
+        &self,
+        endpoints: &Endpoints,
+        flags: &[&str],
+    ) -> Result<Authorizer> {
         self.apply_kustomization("manifests/authorizer").await?;
         let folder = tempfile::tempdir_in(Session::get()?.directory())?.keep();
         let token =
             self.kubectl(&["create", "token", ACCOUNT, "--namespace", NAMESPACE]).await?.trim().to_owned();
-        fs::write(folder.join("ca.crt"), &doors.authority)?;
+        fs::write(folder.join("ca.crt"), &endpoints.authority)?;
         fs::write(folder.join("token"), &token)?;
         let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
         let program = tokio::task::spawn_blocking(assets::operator).await??;
         let output = tokio::process::Command::new(program)
-            .args(["authorizer-config", "--server", &format!("https://{}", doors.address)])
+            .args(["authorizer-config", "--server", &format!("https://{}", endpoints.address)])
             .args(["--tls-server-name", "localhost", "--certificate-authority", &path("ca.crt")])
             .args(["--token-file", &path("token"), "--kubeconfig", &path("kubeconfig")])
             .args(["--dir", &path("")])

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, ApiResource, DynamicObject};
 use serde_json::Value;
 
-use crate::bed::Bed;
+use crate::test_cluster::TestCluster;
 use crate::wait::eventually;
 
 /// A kind of group `queuewarden.dev`.
@@ -66,7 +66,7 @@ impl Kind {
     }
 }
 
-impl Bed {
+impl TestCluster {
     /// Returns the objects of a kind, untyped: as the API server stores them, not as our types read them.
     ///
     /// # Errors

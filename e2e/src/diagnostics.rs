@@ -3,18 +3,18 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::bed::Bed;
 use crate::process::last_lines;
+use crate::test_cluster::TestCluster;
 use crate::yunikorn;
 
 const LOG_LINES: usize = 40;
 const OPERATOR_LINES: usize = 200;
 
-impl Bed {
+impl TestCluster {
     /// Returns the state of the cluster as text: our objects, `YuniKorn`'s `ConfigMaps` and configuration,
     /// recent events, logs. A part that cannot be read is replaced by the reason.
     pub async fn diagnose(&self) -> String {
-        let mut report = String::from("==== state of the bed after the failure ====\n");
+        let mut report = String::from("==== state of the cluster after the failure ====\n");
         let kinds = self
             .ask(&["api-resources", "--api-group=queuewarden.dev", "-o", "name"])
             .await

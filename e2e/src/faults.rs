@@ -23,9 +23,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 
-use crate::bed::Bed;
 use crate::kubeconfig;
 use crate::operator::{NAME, NAMESPACE};
+use crate::test_cluster::TestCluster;
 
 /// Largest request that is passed on; it exceeds the API server's own limit.
 const MAX_REQUEST: usize = 8 << 20;
@@ -132,9 +132,9 @@ impl FaultProxy {
     ///
     /// # Errors
     /// When no port is free.
-    pub async fn start(bed: &Bed) -> Result<Self> {
+    pub async fn start(cluster: &TestCluster) -> Result<Self> {
         let shared = Arc::new(Shared {
-            client: unauthenticated(&bed.admin)?,
+            client: unauthenticated(&cluster.admin)?,
             state: Mutex::default(),
             done: watch::Sender::new(0),
             disturbances: broadcast::channel(16).0,
@@ -153,16 +153,16 @@ impl FaultProxy {
     ///
     /// # Errors
     /// When the API server gives no token.
-    pub async fn kubeconfig(&self, bed: &Bed) -> Result<PathBuf> {
-        self.kubeconfig_of(bed, NAME).await
+    pub async fn kubeconfig(&self, cluster: &TestCluster) -> Result<PathBuf> {
+        self.kubeconfig_of(cluster, NAME).await
     }
 
     /// Returns such a kubeconfig of another `ServiceAccount` of the same namespace.
     ///
     /// # Errors
     /// As [`Self::kubeconfig`].
-    pub async fn kubeconfig_of(&self, bed: &Bed, account: &str) -> Result<PathBuf> {
-        bed.sa_kubeconfig_at(&self.address, NAMESPACE, account).await
+    pub async fn kubeconfig_of(&self, cluster: &TestCluster, account: &str) -> Result<PathBuf> {
+        cluster.sa_kubeconfig_at(&self.address, NAMESPACE, account).await
     }
 
     /// Sets the function that decides about each call, instead of an earlier one.

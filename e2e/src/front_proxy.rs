@@ -13,9 +13,9 @@ use rcgen::{
     IsCa, KeyPair, KeyUsagePurpose,
 };
 
-use crate::bed::Bed;
 use crate::control_plane::flag;
 use crate::session::Session;
+use crate::test_cluster::TestCluster;
 
 /// The client name that servers behind the API server trust.
 const NAME: &str = "front-proxy-client";
@@ -98,7 +98,7 @@ impl Authority {
     }
 }
 
-impl Bed {
+impl TestCluster {
     /// Returns the API server's own certificate as a proxy.
     ///
     /// # Errors

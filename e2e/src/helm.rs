@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 use crate::assets::{self, Servers};
-use crate::bed::Bed;
+use crate::test_cluster::TestCluster;
 
 /// The folder of the chart.
 pub const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/queuewarden");
@@ -94,7 +94,7 @@ impl Helm {
     }
 }
 
-impl Bed {
+impl TestCluster {
     /// Runs Helm as cluster administrator.
     ///
     /// # Errors

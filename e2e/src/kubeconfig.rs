@@ -14,8 +14,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, ResourceExt as _};
 use serde_json::{Value, json};
 
-use crate::bed::Bed;
 use crate::session::Session;
+use crate::test_cluster::TestCluster;
 
 /// The address of the API server, and the credentials for it.
 #[derive(Debug, Clone)]
@@ -36,10 +36,10 @@ impl Access {
         let config = json!({
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "bed", "cluster": self.cluster}],
+            "clusters": [{"name": "cluster", "cluster": self.cluster}],
             "users": [{"name": "user", "user": user}],
-            "contexts": [{"name": "bed", "context": {"cluster": "bed", "user": "user"}}],
-            "current-context": "bed",
+            "contexts": [{"name": "cluster", "context": {"cluster": "cluster", "user": "user"}}],
+            "current-context": "cluster",
         });
         // JSON is YAML.
         let mut file = fs::File::options().create(true).truncate(true).write(true).mode(0o600).open(path)?;
@@ -74,7 +74,7 @@ pub(crate) fn impersonating(config: &Config, user: &str, groups: &[&str]) -> Con
     config
 }
 
-impl Bed {
+impl TestCluster {
     /// Returns a client as cluster administrator. Make one per test: a client belongs to the Tokio runtime
     /// that made it.
     ///

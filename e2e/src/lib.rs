@@ -1,7 +1,7 @@
 //! Provides the test cluster, a real cluster of local processes, and the oracle, the real `YuniKorn` as a
 //! library that answers questions.
 //!
-//! Unit tests check the code by itself; this crate checks it against a real cluster. [`Bed`] runs etcd,
+//! Unit tests check the code by itself; this crate checks it against a real cluster. [`TestCluster`] runs etcd,
 //! kube-apiserver and `YuniKorn`'s scheduler (on request also its admission controller and
 //! kube-controller-manager) as child processes on loopback and answers in the terms of a user: a pod by
 //! *this* user into *that* queue is allowed or rejected. With `QUEUEWARDEN_E2E=existing` the same calls go to
@@ -15,46 +15,46 @@
 pub mod assets;
 pub mod audit;
 pub mod authorization;
-pub mod bed;
 pub mod browser;
 pub mod conditions;
 mod control_plane;
 mod diagnostics;
-pub mod doors;
-pub mod doors_own;
+pub mod endpoints;
 mod existing;
 pub mod faults;
+mod fixtures;
 mod forward;
 pub mod front_proxy;
-mod furniture;
+pub mod grant_history;
 pub mod hadoop;
 pub mod helm;
 pub mod history;
 pub mod kubeconfig;
-pub mod ledger;
 mod line_program;
 mod objects;
 pub mod operator;
 pub mod oracle;
+pub mod own_tls;
 pub mod pods;
 pub mod process;
 pub mod report;
 pub mod served;
 mod servers;
 mod session;
+pub mod test_cluster;
 pub mod usage;
 pub mod wait;
 mod webhooks;
 pub mod yunikorn;
 
 pub use authorization::Authorizer;
-pub use bed::{Bed, BedGuard, Capability};
 pub use conditions::Kind;
-pub use doors::Doors;
+pub use endpoints::Endpoints;
 pub use faults::FaultProxy;
+pub use grant_history::GrantHistory;
 pub use hadoop::Hadoop;
-pub use ledger::Ledger;
 pub use operator::Operator;
 pub use oracle::Oracle;
 pub use pods::Outcome;
+pub use test_cluster::{Capability, TestCluster, TestClusterGuard};
 pub use wait::eventually;

@@ -9,12 +9,12 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, PostParams};
 use tokio::io::AsyncWriteExt as _;
 
-use crate::bed::{Bed, Cluster};
-use crate::furniture::FIELD_MANAGER;
+use crate::fixtures::FIELD_MANAGER;
 use crate::session::Session;
+use crate::test_cluster::{Cluster, TestCluster};
 use crate::yunikorn;
 
-impl Bed {
+impl TestCluster {
     /// Runs kubectl as administrator and returns its output.
     ///
     /// # Errors

@@ -13,9 +13,9 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 
-use crate::bed::{self, Bed};
 use crate::process::Process;
 use crate::session::Session;
+use crate::test_cluster::{self, TestCluster};
 use crate::usage::Usage;
 use crate::wait::{PATIENCE, eventually};
 use crate::{assets, control_plane, helm};
@@ -31,8 +31,8 @@ const LISTEN: &str = "--listen";
 
 /// A running replica of the operator. Dropping it kills it.
 #[derive(Debug)]
-pub struct Operator<'bed> {
-    bed: &'bed Bed,
+pub struct Operator<'cluster> {
+    cluster: &'cluster TestCluster,
     replica: Replica,
     /// The process that maintains its certificate.
     _keeper: Option<Process>,
@@ -44,21 +44,25 @@ enum Replica {
     Deployment,
 }
 
-impl<'bed> Operator<'bed> {
+impl<'cluster> Operator<'cluster> {
     /// Starts one replica and waits until it is ready: it has read everything once.
     ///
     /// # Errors
     /// When it does not build, start or become ready.
-    pub async fn start(bed: &'bed Bed) -> Result<Self> {
-        Self::start_with(bed, &[], &[]).await
+    pub async fn start(cluster: &'cluster TestCluster) -> Result<Self> {
+        Self::start_with(cluster, &[], &[]).await
     }
 
     /// Starts one replica with further arguments to `queuewarden run` and further environment variables.
     ///
     /// # Errors
     /// As [`Self::start`], and on a cluster whose operator is a Deployment.
-    pub async fn start_with(bed: &'bed Bed, args: &[&str], env: &[(&str, &str)]) -> Result<Self> {
-        let operator = Self::launch(bed, args, env).await?;
+    pub async fn start_with(
+        cluster: &'cluster TestCluster,
+        args: &[&str],
+        env: &[(&str, &str)],
+    ) -> Result<Self> {
+        let operator = Self::launch(cluster, args, env).await?;
         operator.ready().await?;
         Ok(operator)
     }
@@ -67,15 +71,15 @@ impl<'bed> Operator<'bed> {
     ///
     /// # Errors
     /// When it does not build or start.
-    pub async fn launch(bed: &'bed Bed, args: &[&str], env: &[(&str, &str)]) -> Result<Self> {
-        if bed.operator_is_deployed() {
+    pub async fn launch(cluster: &'cluster TestCluster, args: &[&str], env: &[(&str, &str)]) -> Result<Self> {
+        if cluster.operator_is_deployed() {
             ensure!(args.is_empty() && env.is_empty(), "a deployed operator takes no arguments from a test");
-            bed.scale_operator(1).await?;
-            return Ok(Self { bed, replica: Replica::Deployment, _keeper: None });
+            cluster.scale_operator(1).await?;
+            return Ok(Self { cluster, replica: Replica::Deployment, _keeper: None });
         }
         let program = tokio::task::spawn_blocking(assets::operator).await??;
-        bed.install().await?;
-        let kubeconfig = bed.sa_kubeconfig(NAMESPACE, NAME).await?;
+        cluster.install().await?;
+        let kubeconfig = cluster.sa_kubeconfig(NAMESPACE, NAME).await?;
         let name = replica_name();
         let address = format!("127.0.0.1:{}", control_plane::free_port()?);
         let mut process = Process::new(&name, &program, Session::get()?.directory())
@@ -87,10 +91,10 @@ impl<'bed> Operator<'bed> {
         for (variable, value) in env {
             process = process.env(variable, value);
         }
-        bed.note_log(process.log_path());
+        cluster.note_log(process.log_path());
         process.start()?;
         let process = Box::new(process);
-        Ok(Self { bed, replica: Replica::Process { process, address, name }, _keeper: None })
+        Ok(Self { cluster, replica: Replica::Process { process, address, name }, _keeper: None })
     }
 
     /// Ends the process that maintains its certificate with it.
@@ -111,7 +115,7 @@ impl<'bed> Operator<'bed> {
                     })
                     .await
             }
-            Replica::Deployment => self.bed.operator_rolled_out().await,
+            Replica::Deployment => self.cluster.operator_rolled_out().await,
         }
     }
 
@@ -142,7 +146,7 @@ impl<'bed> Operator<'bed> {
             }
             Replica::Deployment => {
                 let proxy = format!("/api/v1/namespaces/{NAMESPACE}/services/{NAME}:8080/proxy{path}");
-                self.bed.kubectl(&["get", "--raw", &proxy]).await
+                self.cluster.kubectl(&["get", "--raw", &proxy]).await
             }
         }
     }
@@ -200,7 +204,7 @@ impl<'bed> Operator<'bed> {
     pub async fn kill(&self) -> Result<()> {
         match &self.replica {
             Replica::Process { process, .. } => process.kill(),
-            Replica::Deployment => self.bed.scale_operator(0).await,
+            Replica::Deployment => self.cluster.scale_operator(0).await,
         }
     }
 
@@ -213,15 +217,15 @@ impl<'bed> Operator<'bed> {
             Replica::Process { process, .. } => Ok(process.log()),
             Replica::Deployment => {
                 let selector = format!("app.kubernetes.io/name={NAME}");
-                self.bed.kubectl(&["logs", "-n", NAMESPACE, "-l", &selector, "--tail=-1"]).await
+                self.cluster.kubectl(&["logs", "-n", NAMESPACE, "-l", &selector, "--tail=-1"]).await
             }
         }
     }
 }
 
-impl Bed {
+impl TestCluster {
     /// Installs CRDs and `manifests/` as shipped, and waits until the `ServiceAccount`'s rights are in force.
-    /// [`Operator::start`] does it; it is done again after [`Bed::reset`], so that a test may take rights
+    /// [`Operator::start`] does it; it is done again after [`TestCluster::reset`], so that a test may take rights
     /// away.
     ///
     /// # Errors
@@ -255,7 +259,7 @@ impl Bed {
     /// # Errors
     /// When the API server refuses.
     pub async fn remove_installation(&self) -> Result<()> {
-        let mut objects = helm::kustomized("examples/doors").await?;
+        let mut objects = helm::kustomized("examples/https").await?;
         objects.retain(|object| object.get("kind").is_some_and(|kind| kind != "Namespace"));
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
         self.kubectl_with_input(&["delete", "--ignore-not-found", "-f", "-"], &list).await?;
@@ -275,7 +279,7 @@ impl Bed {
                 let word =
                     |pointer: &str| binding.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
                 let (name, namespace) = (word("/metadata/name"), word("/metadata/namespace"));
-                if name.starts_with(NAME) && namespace != bed::NAMESPACE {
+                if name.starts_with(NAME) && namespace != test_cluster::NAMESPACE {
                     self.kubectl(&["delete", kind, name, "-n", namespace]).await?;
                 }
             }

@@ -9,7 +9,7 @@ use kube::api::{Api, DeleteParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
-use crate::bed::{Bed, NAMESPACE};
+use crate::test_cluster::{NAMESPACE, TestCluster};
 use crate::wait::eventually;
 use crate::yunikorn::Rest;
 
@@ -124,7 +124,7 @@ async fn decision(pods: &Api<Pod>, name: &str, rest: &Rest) -> Result<Option<Out
     Ok(Some(Outcome::Rejected { message }))
 }
 
-impl Bed {
+impl TestCluster {
     /// Submits one pod as `user` in `groups` to `queue` and waits for the decision.
     ///
     /// Without the admission controller the pod carries `user` and `groups` as annotation; with it, the pod

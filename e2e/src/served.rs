@@ -10,22 +10,22 @@ use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
-use crate::bed::Bed;
-use crate::doors::Doors;
+use crate::endpoints::Endpoints;
+use crate::fixtures::FIELD_MANAGER;
 use crate::forward::forward;
-use crate::furniture::FIELD_MANAGER;
 use crate::operator;
+use crate::test_cluster::TestCluster;
 use crate::wait::{LONG, PATIENCE, eventually};
 
 /// Name of the Service that leads out of the cluster to a process.
-const SERVICE: &str = "doors";
+const SERVICE: &str = "endpoints";
 /// Name of the Service of `manifests/`.
 const SHIPPED: &str = "queuewarden";
 /// The `APIService` of `manifests/access`.
 pub const API_SERVICE: &str = "v1alpha1.access.queuewarden.dev";
 const GROUP_PATH: &str = "/apis/access.queuewarden.dev/v1alpha1";
 
-impl Bed {
+impl TestCluster {
     /// Connects the Service of `manifests/`, as it is shipped, from its cluster IP to these endpoints for the
     /// rest of this process. It can be done once.
     ///
@@ -35,13 +35,13 @@ impl Bed {
     ///
     /// # Errors
     /// When there is no such Service, or its port cannot be listened on.
-    pub async fn lead_service_to(&self, doors: &Doors) -> Result<()> {
+    pub async fn lead_service_to(&self, endpoints: &Endpoints) -> Result<()> {
         // A started operator is installed without the endpoints of its webhook server.
-        self.apply_kustomization("examples/doors").await?;
+        self.apply_kustomization("examples/https").await?;
         let services: Api<Service> = Api::namespaced(self.client()?, operator::NAMESPACE);
         let service = services.get(SHIPPED).await?.spec.unwrap_or_default();
         let ip: IpAddr = service.cluster_ip.context("the Service has no cluster IP")?.parse()?;
-        forward((ip, 443).into(), doors.address.parse()?)?;
+        forward((ip, 443).into(), endpoints.address.parse()?)?;
         let slices: Api<EndpointSlice> = Api::namespaced(self.client()?, operator::NAMESPACE);
         let slice = json!({
             "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
@@ -60,7 +60,7 @@ impl Bed {
     ///
     /// # Errors
     /// When the API server refuses, or does not find the endpoints.
-    pub async fn serve_access(&self, doors: &Doors) -> Result<()> {
+    pub async fn serve_access(&self, endpoints: &Endpoints) -> Result<()> {
         self.apply_kustomization("manifests/access").await?;
         let apply = PatchParams::apply(FIELD_MANAGER).force();
         let services: Api<Service> = Api::namespaced(self.client()?, operator::NAMESPACE);
@@ -71,8 +71,8 @@ impl Bed {
         services.patch(SERVICE, &apply, &Patch::Apply(service)).await?;
         let api_services: Api<APIService> = Api::all(self.client()?);
         let here = json!({"spec": {
-            "service": {"name": SERVICE, "namespace": operator::NAMESPACE, "port": doors.port()?},
-            "caBundle": ByteString(doors.authority.clone().into_bytes()),
+            "service": {"name": SERVICE, "namespace": operator::NAMESPACE, "port": endpoints.port()?},
+            "caBundle": ByteString(endpoints.authority.clone().into_bytes()),
         }});
         api_services.patch(API_SERVICE, &PatchParams::default(), &Patch::Merge(here)).await?;
         eventually("the API server to serve access.queuewarden.dev", PATIENCE, || async {

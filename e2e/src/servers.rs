@@ -12,9 +12,9 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::audit::Audit;
-use crate::bed::{Bed, Cluster, NAMESPACE};
 use crate::forward::forward;
 use crate::process::Process;
+use crate::test_cluster::{Cluster, NAMESPACE, TestCluster};
 use crate::wait::{PATIENCE, eventually};
 use crate::yunikorn::{self, Rest};
 
@@ -22,7 +22,7 @@ use crate::yunikorn::{self, Rest};
 /// the API server's Service range, which is on loopback.
 pub(crate) const ADMISSION_IP: Ipv4Addr = Ipv4Addr::new(127, 96, 0, 50);
 
-impl Bed {
+impl TestCluster {
     /// Returns the scheduler's REST interface. Make one per test, as with [`Self::client`].
     ///
     /// # Errors

@@ -54,7 +54,7 @@ impl Session {
         static SESSION: OnceLock<std::result::Result<Session, String>> = OnceLock::new();
         match SESSION.get_or_init(|| Self::begin().map_err(|error| format!("{error:#}"))) {
             Ok(session) => Ok(session),
-            Err(message) => bail!("no bed: {message}"),
+            Err(message) => bail!("no cluster: {message}"),
         }
     }
 
@@ -109,7 +109,7 @@ fn take_turn() -> Result<File> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            announce(&format!("waiting for another test process's bed ({})", path.display()));
+            announce(&format!("waiting for another test process's cluster ({})", path.display()));
             file.lock()?;
         }
         Err(TryLockError::Error(error)) => {

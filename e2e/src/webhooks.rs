@@ -13,14 +13,14 @@ use kube::{Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::bed::Bed;
-use crate::doors::Doors;
-use crate::furniture::gone;
+use crate::endpoints::Endpoints;
+use crate::fixtures::gone;
+use crate::test_cluster::TestCluster;
 
 /// A part of the names of queuewarden's own webhooks.
 const OURS: &str = "queuewarden";
 
-impl Bed {
+impl TestCluster {
     /// Applies a kustomization of `manifests/`; its webhooks call these endpoints. `change` is applied to
     /// each webhook configuration before.
     ///
@@ -29,7 +29,7 @@ impl Bed {
     pub async fn install_webhooks(
         &self,
         folder: &str,
-        doors: &Doors,
+        endpoints: &Endpoints,
         change: impl Fn(&mut Value),
     ) -> Result<()> {
         let path = format!("{}/../manifests/{folder}", env!("CARGO_MANIFEST_DIR"));
@@ -40,7 +40,7 @@ impl Bed {
             let mut object: Value = serde_saphyr::from_str(document)?;
             if let Some(hooks) = object.get_mut("webhooks").and_then(Value::as_array_mut) {
                 for webhook in hooks {
-                    redirect(webhook, doors)?;
+                    redirect(webhook, endpoints)?;
                     webhooks += 1;
                 }
                 change(&mut object);
@@ -83,10 +83,10 @@ async fn remove<K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug
 }
 
 /// Replaces a Service by an address.
-fn redirect(webhook: &mut Value, doors: &Doors) -> Result<()> {
+fn redirect(webhook: &mut Value, endpoints: &Endpoints) -> Result<()> {
     let client = webhook.get_mut("clientConfig").context("the webhook has no clientConfig")?;
     let path = client.pointer("/service/path").and_then(Value::as_str).context("the webhook has no path")?;
-    let authority = ByteString(doors.authority.clone().into_bytes());
-    *client = json!({"url": doors.url(path), "caBundle": authority});
+    let authority = ByteString(endpoints.authority.clone().into_bytes());
+    *client = json!({"url": endpoints.url(path), "caBundle": authority});
     Ok(())
 }

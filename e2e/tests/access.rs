@@ -6,10 +6,10 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::assets::Servers;
 use queuewarden_e2e::conditions::{is_false, is_true};
-use queuewarden_e2e::doors::Doors;
+use queuewarden_e2e::endpoints::Endpoints;
 use queuewarden_e2e::front_proxy::Authority;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually};
+use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, eventually};
 
 use tokio::io::AsyncWriteExt as _;
 
@@ -33,12 +33,12 @@ impl std::fmt::Display for Ended {
 }
 
 /// Runs kubectl as administrator, and returns all its output.
-async fn kubectl(bed: &Bed, command: &str, input: &str) -> Result<Ended> {
+async fn kubectl(cluster: &TestCluster, command: &str, input: &str) -> Result<Ended> {
     let kubectl = tokio::task::spawn_blocking(|| Servers::get().map(|servers| servers.kubectl())).await??;
     let cache = tempfile::tempdir()?;
     let mut child = tokio::process::Command::new(kubectl)
         .args(command.split_whitespace())
-        .env("KUBECONFIG", bed.kubeconfig())
+        .env("KUBECONFIG", cluster.kubeconfig())
         .env("KUBECACHEDIR", cache.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -57,31 +57,33 @@ async fn kubectl(bed: &Bed, command: &str, input: &str) -> Result<Ended> {
 }
 
 /// Returns an operator that serves its endpoints behind the API server, with these grants in force.
-async fn serving(bed: &Bed) -> Result<(Operator<'_>, Doors)> {
-    bed.install().await?;
-    let url = bed.scheduler_url();
+async fn serving(cluster: &TestCluster) -> Result<(Operator<'_>, Endpoints)> {
+    cluster.install().await?;
+    let url = cluster.scheduler_url();
     let objects = format!(
         "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec: {{schedulerUrl: '{url}'}}\n---\n\
          apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: root}}\nspec: {{queue: root, admin: {{groups: [ops]}}}}\n---\n\
          apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: prod}}\nspec: {{queue: root.prod, submit: {{users: [sue], groups: [devs]}}}}\n---\n\
          apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: team}}\nspec: {{queue: root.team, submit: {{everyone: true}}, admin: {{users: [lead]}}}}\n"
     );
-    bed.kubectl_with_input(&["apply", "-f", "-"], &objects).await?;
-    let (operator, doors) = Operator::start_serving(bed, &[]).await?;
+    cluster.kubectl_with_input(&["apply", "-f", "-"], &objects).await?;
+    let (operator, endpoints) = Operator::start_serving(cluster, &[]).await?;
     for name in ["root", "prod", "team"] {
-        bed.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
+        cluster.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
     }
-    bed.serve_access(&doors).await?;
-    Ok((operator, doors))
+    cluster.serve_access(&endpoints).await?;
+    Ok((operator, endpoints))
 }
 
-async fn on_a_bed(test: impl AsyncFnOnce(&Bed, Operator<'_>, Doors) -> Result<()>) -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
+async fn on_a_cluster(
+    test: impl AsyncFnOnce(&TestCluster, Operator<'_>, Endpoints) -> Result<()>,
+) -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
             return Ok(());
         }
-        let (operator, doors) = serving(bed).await?;
-        test(bed, operator, doors).await
+        let (operator, endpoints) = serving(cluster).await?;
+        test(cluster, operator, endpoints).await
     })
     .await
 }
@@ -98,8 +100,8 @@ root.team.adhoc   everyone (root.team)                              user lead (r
 
 #[tokio::test]
 async fn kubectl_reads_queues() -> Result<()> {
-    on_a_bed(async |bed, _operator, _doors| {
-        let listed = kubectl(bed, "get queues.access.queuewarden.dev", "").await?;
+    on_a_cluster(async |cluster, _operator, _endpoints| {
+        let listed = kubectl(cluster, "get queues.access.queuewarden.dev", "").await?;
         ensure!(listed.code == Some(0) && listed.out == TABLE && listed.err.is_empty(), "{listed}");
         for (arguments, part) in [
             ("get queues.access.queuewarden.dev root.prod --no-headers", "root.prod   user sue, group devs"),
@@ -111,7 +113,7 @@ async fn kubectl_reads_queues() -> Result<()> {
             ("explain queueaccessreviews.spec", "The user's groups. Without any, YuniKorn resolves them."),
             ("api-resources --api-group=access.queuewarden.dev --no-headers -o name", "queueaccessreviews.access.queuewarden.dev\nqueues.access.queuewarden.dev\nselfqueueaccessreviews.access.queuewarden.dev\n"),
         ] {
-            let ended = kubectl(bed, arguments, "").await?;
+            let ended = kubectl(cluster, arguments, "").await?;
             ensure!(ended.code == Some(0) && ended.out.contains(part), "{arguments}: {ended}");
         }
         for (arguments, part) in [
@@ -122,7 +124,7 @@ async fn kubectl_reads_queues() -> Result<()> {
             ("delete queues.access.queuewarden.dev root.prod", "does not allow this method"),
             ("get queues.access.queuewarden.dev --as eve", "queues.access.queuewarden.dev is forbidden: User \"eve\" cannot list"),
         ] {
-            let ended = kubectl(bed, arguments, "").await?;
+            let ended = kubectl(cluster, arguments, "").await?;
             ensure!(ended.code == Some(1) && ended.err.contains(part), "{arguments}: {ended}");
         }
         Ok(())
@@ -133,12 +135,14 @@ async fn kubectl_reads_queues() -> Result<()> {
 /// A queue that a placement rule has created is shown as long as it exists.
 #[tokio::test]
 async fn dynamic_queues_are_shown() -> Result<()> {
-    on_a_bed(async |bed, _operator, _doors| {
-        bed.set_base(&queuewarden_e2e::bed::BASE.replace("create: false", "create: true")).await?;
+    on_a_cluster(async |cluster, _operator, _endpoints| {
+        cluster
+            .set_base(&queuewarden_e2e::test_cluster::BASE.replace("create: false", "create: true"))
+            .await?;
         let list = "get queues.access.queuewarden.dev --field-selector status.dynamic=true --no-headers";
         eventually("a dynamic queue", PATIENCE, || async {
-            ensure!(bed.submit("sue", &["x"], "root.team.new").await?.is_allowed());
-            let listed = kubectl(bed, list, "").await?;
+            ensure!(cluster.submit("sue", &["x"], "root.team.new").await?.is_allowed());
+            let listed = kubectl(cluster, list, "").await?;
             ensure!(listed.code == Some(0), "{listed}");
             Ok(listed.out.starts_with("root.team.new   everyone (root.team)   ").then_some(()))
         })
@@ -150,34 +154,34 @@ async fn dynamic_queues_are_shown() -> Result<()> {
 /// Endpoints and statuses report what the scheduler lets through, not the text that was written for it.
 #[tokio::test]
 async fn what_the_scheduler_does_not_take_does_not_count() -> Result<()> {
-    on_a_bed(async |bed, _operator, _doors| {
-        bed.set_base(&open_base()).await?;
-        config_is(bed, is_true("FailOpen"), PATIENCE).await?;
+    on_a_cluster(async |cluster, _operator, _endpoints| {
+        cluster.set_base(&open_base()).await?;
+        config_is(cluster, is_true("FailOpen"), PATIENCE).await?;
         let shown = async |part: &str| {
-            eventually("the doors to say who may submit", PATIENCE, || async {
+            eventually("the endpoints to say who may submit", PATIENCE, || async {
                 let listed =
-                    kubectl(bed, "get queues.access.queuewarden.dev root.dev --no-headers", "").await?;
+                    kubectl(cluster, "get queues.access.queuewarden.dev root.dev --no-headers", "").await?;
                 ensure!(listed.code == Some(0) && listed.out.contains(part), "{listed}");
                 Ok(Some(()))
             })
             .await
         };
         shown("everyone (root)").await?;
-        refresh_no_more(bed).await?;
+        refresh_no_more(cluster).await?;
         let closed = acl("closed", "root", "submit: {groups: [platform]}");
-        bed.kubectl_with_input(&["apply", "-f", "-"], &closed).await?;
-        config_is(bed, is_false("Loaded", "HotRefreshDisabled"), PATIENCE).await?;
-        ensure!(bed.submit("eve", &["x"], "root.dev").await?.is_allowed());
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &closed).await?;
+        config_is(cluster, is_false("Loaded", "HotRefreshDisabled"), PATIENCE).await?;
+        ensure!(cluster.submit("eve", &["x"], "root.dev").await?.is_allowed());
         shown("everyone (root)").await?;
-        let open = config_is(bed, is_true("FailOpen"), PATIENCE).await?;
+        let open = config_is(cluster, is_true("FailOpen"), PATIENCE).await?;
         ensure!(open.message.contains("the scheduler does not run it"), "{}", open.message);
 
-        bed.scheduler()?.kill()?;
-        bed.start_scheduler().await?;
-        bed.wait_for(Kind::QueueAcl, "closed", is_true("Ready"), PATIENCE).await?;
-        ensure!(bed.submit("eve", &["x"], "root.dev").await?.is_rejected());
+        cluster.scheduler()?.kill()?;
+        cluster.start_scheduler().await?;
+        cluster.wait_for(Kind::QueueAcl, "closed", is_true("Ready"), PATIENCE).await?;
+        ensure!(cluster.submit("eve", &["x"], "root.dev").await?.is_rejected());
         shown("group platform (root)").await?;
-        config_is(bed, is_false("FailOpen", "Closed"), PATIENCE).await?;
+        config_is(cluster, is_false("FailOpen", "Closed"), PATIENCE).await?;
         Ok(())
     })
     .await
@@ -198,12 +202,12 @@ fn readers(group: &str) -> String {
 
 #[tokio::test]
 async fn kubectl_explains_decisions() -> Result<()> {
-    on_a_bed(async |bed, _operator, _doors| {
+    on_a_cluster(async |cluster, _operator, _endpoints| {
         let own = review("SelfQueueAccessReview", "{verb: submit, queue: root.prod}");
-        bed.kubectl_with_input(&["apply", "-f", "-"], &readers("readers")).await?;
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &readers("readers")).await?;
         eventually("the role", PATIENCE, || async {
             let listed =
-                kubectl(bed, "get queues.access.queuewarden.dev --as eve --as-group readers", "").await?;
+                kubectl(cluster, "get queues.access.queuewarden.dev --as eve --as-group readers", "").await?;
             Ok((listed.code == Some(0)).then_some(()))
         })
         .await?;
@@ -228,22 +232,22 @@ async fn kubectl_explains_decisions() -> Result<()> {
             ("--as sue", true, ["reason: user sue may submit to `root.prod`", "name: sue"]),
             ("--as eve --as-group qa", false, ["user: eve", "ask an administrator of the cluster"]),
         ] {
-            let ended = kubectl(bed, &format!("create -f - -o yaml {who}"), &own).await?;
+            let ended = kubectl(cluster, &format!("create -f - -o yaml {who}"), &own).await?;
             let stands = format!("  allowed: {allowed}\n");
             let all = ended.out.contains(&stands) && parts.iter().all(|part| ended.out.contains(part));
             ensure!(ended.code == Some(0) && ended.err.is_empty() && all, "{who}: {ended}");
         }
         let own_by_name = review("QueueAccessReview", "{user: eve, verb: submit, queue: root.prod}");
         for question in [&own, &own_by_name] {
-            let ended = kubectl(bed, "create -f - -o yaml --as eve --as-group qa", question).await?;
+            let ended = kubectl(cluster, "create -f - -o yaml --as eve --as-group qa", question).await?;
             let named = ["sue", "devs", "ops", "QueueAcl", "name: prod", "trace", "remedies"];
             let told = named.iter().find(|name| ended.out.contains(**name));
             ensure!(ended.code == Some(0) && told.is_none(), "{told:?}: {ended}");
             let absent = question.replace("prod", "none");
-            let other = kubectl(bed, "create -f - -o yaml --as eve --as-group qa", &absent).await?;
+            let other = kubectl(cluster, "create -f - -o yaml --as eve --as-group qa", &absent).await?;
             ensure!(other.out == ended.out.replace("prod", "none"), "{other}\n{ended}");
         }
-        bed.kubectl_with_input(&["delete", "-f", "-"], &readers("readers")).await?;
+        cluster.kubectl_with_input(&["delete", "-f", "-"], &readers("readers")).await?;
         let about = |user: &str, queue: &str| {
             review(
                 "QueueAccessReview",
@@ -263,7 +267,7 @@ async fn kubectl_explains_decisions() -> Result<()> {
             ("--as eve", "lead", "root.team", "only an administrator of the queue may ask"),
             ("", "lead", "root.team.new", "`root.team.new` is not configured, and root.team decides"),
         ] {
-            let ended = kubectl(bed, &format!("create -f - -o yaml {who}"), &about(user, queue)).await?;
+            let ended = kubectl(cluster, &format!("create -f - -o yaml {who}"), &about(user, queue)).await?;
             ensure!(format!("{}{}", ended.out, ended.err).contains(told), "{who} {user} {queue}: {ended}");
         }
         Ok(())
@@ -273,10 +277,10 @@ async fn kubectl_explains_decisions() -> Result<()> {
 
 #[tokio::test]
 async fn slips_are_told() -> Result<()> {
-    on_a_bed(async |bed, _operator, _doors| {
+    on_a_cluster(async |cluster, _operator, _endpoints| {
         let create = |spec: &'static str, flags: &'static str| async move {
             let review = review("SelfQueueAccessReview", spec);
-            kubectl(bed, &format!("create -f - -o yaml {flags}"), &review).await
+            kubectl(cluster, &format!("create -f - -o yaml {flags}"), &review).await
         };
         for (spec, flags, part) in [
             ("{verb: sumbit, queue: root.prod}", "", "did you mean `submit`?"),
@@ -293,18 +297,18 @@ async fn slips_are_told() -> Result<()> {
         ensure!(dry.code == Some(0) && dry.out.contains("allowed: "), "{dry}");
         // A raw body is sent in chunks.
         let body = r#"{"apiVersion":"access.queuewarden.dev/v1alpha1","kind":"SelfQueueAccessReview","spec":{"verb":"submit","queue":"root.team"}}"#;
-        let raw = kubectl(bed, "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews -f -", body);
+        let raw = kubectl(cluster, "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews -f -", body);
         let raw = raw.await?;
         ensure!(raw.code == Some(0) && raw.out.contains("\"allowed\":true"), "{raw}");
         let strict = "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews?fieldValidation=Strict -f -";
-        let strict = kubectl(bed, strict, &body.replace("\"verb\"", "\"user\":\"admin\",\"verb\"")).await?;
+        let strict = kubectl(cluster, strict, &body.replace("\"verb\"", "\"user\":\"admin\",\"verb\"")).await?;
         ensure!(
             strict.code == Some(1)
                 && strict.err.contains("strict decoding error: unknown field \"spec.user\""),
             "{strict}"
         );
         let long = format!("{}{}", body, " ".repeat(70_000));
-        let long = kubectl(bed, "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews -f -", &long);
+        let long = kubectl(cluster, "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews -f -", &long);
         let long = long.await?;
         ensure!(long.code == Some(1) && long.err.contains("at most 65536 bytes are read"), "{long}");
         Ok(())
@@ -315,22 +319,22 @@ async fn slips_are_told() -> Result<()> {
 /// The resource is known, so kubectl guesses nothing; the answer comes from somewhere else: here from a role.
 #[tokio::test]
 async fn can_i_knows_the_resource() -> Result<()> {
-    on_a_bed(async |bed, _operator, _doors| {
+    on_a_cluster(async |cluster, _operator, _endpoints| {
         let ask = "auth can-i submit queues.access.queuewarden.dev/root.prod -A --as sue";
-        let ended = kubectl(bed, ask, "").await?;
+        let ended = kubectl(cluster, ask, "").await?;
         ensure!(ended.out.starts_with("no") && ended.err.is_empty(), "{ended}");
         let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: e2e-submit}\n\
                     rules: [{apiGroups: [access.queuewarden.dev], resources: [queues], resourceNames: [root.prod], verbs: [submit]}]\n---\n\
                     apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: e2e-submit}\n\
                     roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: e2e-submit}\n\
                     subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: sue}]\n";
-        bed.kubectl_with_input(&["apply", "-f", "-"], role).await?;
+        cluster.kubectl_with_input(&["apply", "-f", "-"], role).await?;
         let answer = eventually("the role", PATIENCE, || async {
-            let ended = kubectl(bed, ask, "").await?;
+            let ended = kubectl(cluster, ask, "").await?;
             Ok((ended.out == "yes\n").then_some(ended))
         })
         .await;
-        bed.kubectl_with_input(&["delete", "-f", "-"], role).await?;
+        cluster.kubectl_with_input(&["delete", "-f", "-"], role).await?;
         let answer = answer?;
         ensure!(answer.err.is_empty(), "{answer}");
         Ok(())
@@ -340,36 +344,36 @@ async fn can_i_knows_the_resource() -> Result<()> {
 
 /// Clients that do not use queues do not notice that nobody serves them.
 #[tokio::test]
-async fn the_cluster_works_without_the_doors() -> Result<()> {
-    on_a_bed(async |bed, operator, doors| {
-        bed.start_controller_manager().await?;
-        bed.create_namespace(PASSING).await?;
+async fn the_cluster_works_without_the_endpoints() -> Result<()> {
+    on_a_cluster(async |cluster, operator, endpoints| {
+        cluster.start_controller_manager().await?;
+        cluster.create_namespace(PASSING).await?;
         operator.kill().await?;
         eventually("the API server to notice", LONG, || async {
-            Ok((!bed.access_is_served().await?).then_some(()))
+            Ok((!cluster.access_is_served().await?).then_some(()))
         })
         .await?;
         for command in ["get pods -A", "get queueacls", "get configmaps -n yunikorn", "auth can-i list pods"]
         {
-            let ended = kubectl(bed, command, "").await?;
+            let ended = kubectl(cluster, command, "").await?;
             ensure!(ended.code == Some(0), "{command}: {ended}");
         }
-        ensure!(bed.submit("sue", &["x"], "root.prod").await?.is_allowed());
-        let ended = kubectl(bed, "get --raw /apis/access.queuewarden.dev/v1alpha1/queues", "").await?;
+        ensure!(cluster.submit("sue", &["x"], "root.prod").await?.is_allowed());
+        let ended = kubectl(cluster, "get --raw /apis/access.queuewarden.dev/v1alpha1/queues", "").await?;
         ensure!(
             ended.code == Some(1) && ended.err.contains("currently unable to handle the request"),
             "{ended}"
         );
         // A namespace is not removed before the API server knows of everything that may be in it.
-        bed.kubectl(&["delete", "namespace", PASSING, "--wait=false"]).await?;
+        cluster.kubectl(&["delete", "namespace", PASSING, "--wait=false"]).await?;
         let unknown = "--for=condition=NamespaceDeletionDiscoveryFailure=True";
-        bed.kubectl(&["wait", unknown, "namespace", PASSING, "--timeout=60s"]).await?;
-        drop((operator, doors));
-        let (_operator, doors) = Operator::start_serving(bed, &[]).await?;
-        bed.serve_access(&doors).await?;
-        let listed = kubectl(bed, "get queues.access.queuewarden.dev", "").await?;
+        cluster.kubectl(&["wait", unknown, "namespace", PASSING, "--timeout=60s"]).await?;
+        drop((operator, endpoints));
+        let (_operator, endpoints) = Operator::start_serving(cluster, &[]).await?;
+        cluster.serve_access(&endpoints).await?;
+        let listed = kubectl(cluster, "get queues.access.queuewarden.dev", "").await?;
         ensure!(listed.out == TABLE, "{listed}");
-        bed.kubectl(&["wait", "--for=delete", "namespace", PASSING, "--timeout=60s"]).await?;
+        cluster.kubectl(&["wait", "--for=delete", "namespace", PASSING, "--timeout=60s"]).await?;
         Ok(())
     })
     .await
@@ -377,23 +381,25 @@ async fn the_cluster_works_without_the_doors() -> Result<()> {
 
 #[tokio::test]
 async fn strangers_are_nobody() -> Result<()> {
-    on_a_bed(async |bed, _operator, doors| {
+    on_a_cluster(async |cluster, _operator, endpoints| {
         let as_admin = |client: &reqwest::Client| {
-            let request = client.get(doors.url(QUEUES)).header("X-Remote-User", "admin");
+            let request = client.get(endpoints.url(QUEUES)).header("X-Remote-User", "admin");
             request.header("X-Remote-Group", "system:masters").send()
         };
-        let own = bed.front_proxy()?;
-        let mut strangers =
-            vec![doors.client()?, doors.client_with(&Authority::new()?.client("front-proxy-client")?)?];
+        let own = cluster.front_proxy()?;
+        let mut strangers = vec![
+            endpoints.client()?,
+            endpoints.client_with(&Authority::new()?.client("front-proxy-client")?)?,
+        ];
         for (number, stranger) in strangers.drain(..).enumerate() {
             let answer = as_admin(&stranger).await?;
             ensure!(answer.status() == 401, "{number}: {answer:?}");
         }
-        let api_server = doors.client_with(&own)?;
+        let api_server = endpoints.client_with(&own)?;
         let answer = as_admin(&api_server).await?;
         ensure!(answer.status() == 200, "{answer:?}");
         // Without a name in the headers the certificate alone identifies nobody.
-        let answer = api_server.get(doors.url(QUEUES)).send().await?;
+        let answer = api_server.get(endpoints.url(QUEUES)).send().await?;
         ensure!(answer.status() == 401, "{answer:?}");
         Ok(())
     })

@@ -12,9 +12,9 @@ use k8s_openapi::api::core::v1 as core;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, eventually, yunikorn};
+use queuewarden_e2e::{Capability, TestCluster, eventually, yunikorn};
 use serde_json::{Value, json};
 
 type Texts = BTreeMap<String, String>;
@@ -145,13 +145,13 @@ fn of_nobody() -> Vec<Case> {
 
 #[tokio::test]
 async fn the_api_server_answers_as_the_model_says() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::AdmissionProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::AdmissionProcess])? {
             return Ok(());
         }
-        bed.apply_text(FURNITURE, "queuewarden-e2e").await?;
-        bed.kubectl_with_input(&["apply", "-f", "-"], OLD_POD).await?;
-        bed.start_admission_controller().await?;
+        cluster.apply_text(FIXTURES, "queuewarden-e2e").await?;
+        cluster.kubectl_with_input(&["apply", "-f", "-"], OLD_POD).await?;
+        cluster.start_admission_controller().await?;
         let key = |name: &str| format!("admissionController.accessControl.{name}");
         let configurations = [
             (
@@ -166,11 +166,11 @@ async fn the_api_server_answers_as_the_model_says() -> Result<()> {
         ];
         let mut differences = Vec::new();
         for ((keys, cases), probe) in configurations.into_iter().zip(["probe-1", "probe-2", "probe-3"]) {
-            bed.write_config_map(yunikorn::CONFIGS, keys.clone()).await?;
-            wait_until_read(bed, probe).await?;
+            cluster.write_config_map(yunikorn::CONFIGS, keys.clone()).await?;
+            wait_until_read(cluster, probe).await?;
             let conf = Conf::from_keys(&keys).0;
             for case in cases {
-                if let Err(difference) = compare(bed, &case, &conf).await {
+                if let Err(difference) = compare(cluster, &case, &conf).await {
                     differences.push(format!("{case:?}\n    {difference:#}"));
                 }
             }
@@ -183,12 +183,12 @@ async fn the_api_server_answers_as_the_model_says() -> Result<()> {
 
 /// Waits until the admission controller has read its new keys and namespaces. Under the new keys, and no
 /// others before, this user may set `user.info`.
-async fn wait_until_read(bed: &Bed, probe: &'static str) -> Result<()> {
+async fn wait_until_read(cluster: &TestCluster, probe: &'static str) -> Result<()> {
     eventually(&format!("the admission controller to let {probe} through"), PATIENCE, || async {
         let mut read = true;
         for (namespace, expected) in [(IGNORED, "default-scheduler"), (UNLABELLED, "yunikorn")] {
             let case = create("Pod", probe, Some("{}")).within(namespace);
-            let Ok(pod) = ask(bed, &case).await? else { return Ok(None) };
+            let Ok(pod) = ask(cluster, &case).await? else { return Ok(None) };
             let pod: core::Pod = serde_json::from_value(pod)?;
             let marked = pod.annotations().contains_key("yunikorn.apache.org/ignore-application");
             let scheduler = pod.spec.and_then(|spec| spec.scheduler_name);
@@ -200,13 +200,14 @@ async fn wait_until_read(bed: &Bed, probe: &'static str) -> Result<()> {
 }
 
 /// Returns the object as the API server would store it, or its refusal.
-async fn ask(bed: &Bed, case: &Case) -> Result<Result<Value, String>> {
+async fn ask(cluster: &TestCluster, case: &Case) -> Result<Result<Value, String>> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group(case.kind), "v1", case.kind));
-    let client = bed.as_user(case.user, case.groups)?;
+    let client = cluster.as_user(case.user, case.groups)?;
     let api: Api<DynamicObject> = Api::namespaced_with(client, case.namespace, &resource);
     let answer = match case.operation {
         Operation::Update => {
-            let admin: Api<DynamicObject> = Api::namespaced_with(bed.client()?, case.namespace, &resource);
+            let admin: Api<DynamicObject> =
+                Api::namespaced_with(cluster.client()?, case.namespace, &resource);
             let mut object = admin.get("old").await?;
             object.metadata.annotations = Some(case.annotations.clone());
             api.replace("old", &DRY, &object).await
@@ -222,9 +223,9 @@ async fn ask(bed: &Bed, case: &Case) -> Result<Result<Value, String>> {
     }
 }
 
-async fn compare(bed: &Bed, case: &Case, conf: &Conf) -> Result<()> {
+async fn compare(cluster: &TestCluster, case: &Case, conf: &Conf) -> Result<()> {
     let evaluation = admission::evaluate(&request(case), &surroundings(case.namespace), conf);
-    match (&evaluation.outcome, ask(bed, case).await?) {
+    match (&evaluation.outcome, ask(cluster, case).await?) {
         (Outcome::Denied(message), Err(theirs)) => {
             // Invalid JSON is reported in our own words; the refusal and its reason are the same.
             let unreadable = message.contains(" cannot be read: ")
@@ -339,7 +340,7 @@ const OLD_POD: &str = "{apiVersion: v1, kind: Pod, metadata: {name: old, namespa
     spec: {containers: [{name: c, image: i}]}}";
 
 /// More namespaces, in all of which everyone may do what they may do in the usual one.
-const FURNITURE: &str = r#"
+const FIXTURES: &str = r#"
 {apiVersion: v1, kind: Namespace, metadata: {name: queuewarden-e2e-ignored, annotations: {yunikorn.apache.org/namespace.enableYuniKorn: "false"}}}
 ---
 {apiVersion: v1, kind: Namespace, metadata: {name: queuewarden-e2e-unlabelled, annotations: {yunikorn.apache.org/namespace.generateAppId: "false"}}}

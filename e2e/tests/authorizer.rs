@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Doors, Operator, eventually};
+use queuewarden_e2e::{Capability, Endpoints, Operator, TestCluster, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -35,52 +35,53 @@ spec:
 ";
 
 /// Returns an operator that serves its endpoints, with sue in root.prod, which ops administer.
-async fn doors(bed: &Bed) -> Result<Option<(Operator<'_>, Doors)>> {
-    if !bed.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
+async fn endpoints(cluster: &TestCluster) -> Result<Option<(Operator<'_>, Endpoints)>> {
+    if !cluster.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
         return Ok(None);
     }
-    bed.install().await?;
-    bed.apply_kustomization("manifests/authorizer").await?;
-    bed.apply_kustomization("manifests/applications").await?;
-    configure(bed, "").await?;
-    let (operator, doors) = Operator::start_serving(bed, &["--applications=pods"]).await?;
-    grant(bed, "prod", "root.prod", "submit: {users: [sue]}, admin: {groups: [ops]}").await?;
-    Ok(Some((operator, doors)))
+    cluster.install().await?;
+    cluster.apply_kustomization("manifests/authorizer").await?;
+    cluster.apply_kustomization("manifests/applications").await?;
+    configure(cluster, "").await?;
+    let (operator, endpoints) = Operator::start_serving(cluster, &["--applications=pods"]).await?;
+    grant(cluster, "prod", "root.prod", "submit: {users: [sue]}, admin: {groups: [ops]}").await?;
+    Ok(Some((operator, endpoints)))
 }
 
 #[tokio::test]
 async fn can_i_answers_in_every_spelling() -> Result<()> {
-    Bed::with(async |bed| {
-        let Some((operator, doors)) = doors(bed).await? else { return Ok(()) };
-        bed.authorize_by_queuewarden(&doors, TTL).await?;
+    TestCluster::with(async |cluster| {
+        let Some((operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
+        cluster.authorize_by_queuewarden(&endpoints, TTL).await?;
         for name in
             [PROD, "queue.queuewarden.dev/ROOT.Prod", "queues.v1alpha1.access.queuewarden.dev/root.prod"]
         {
-            everyone_is_answered(bed, name).await?;
+            everyone_is_answered(cluster, name).await?;
         }
         written_down(&operator).await?;
-        ensure!(bed.can_i("sue", "x", &["submit", "/yunikorn/queues/root.prod"]).await?.yes);
-        ensure!(!bed.can_i("bob", "x", &["submit", "/yunikorn/queues/root.prod"]).await?.yes);
+        ensure!(cluster.can_i("sue", "x", &["submit", "/yunikorn/queues/root.prod"]).await?.yes);
+        ensure!(!cluster.can_i("bob", "x", &["submit", "/yunikorn/queues/root.prod"]).await?.yes);
         // A query about all queues: only the root's grants count.
-        ensure!(!bed.can_i("sue", "x", &["submit", "queues.queuewarden.dev"]).await?.yes);
+        ensure!(!cluster.can_i("sue", "x", &["submit", "queues.queuewarden.dev"]).await?.yes);
         // A role with every verb does not make the scheduler accept anything.
-        bed.kubectl(&[
-            "create",
-            "clusterrolebinding",
-            "e2e-everything",
-            "--clusterrole=cluster-admin",
-            "--user=bob",
-        ])
-        .await?;
-        let bob = bed.can_i("bob", "x", &["submit", PROD]).await?;
-        let rbac = bed.can_i("bob", "x", &["get", PROD]).await?;
-        bed.kubectl(&["delete", "clusterrolebinding", "e2e-everything"]).await?;
+        cluster
+            .kubectl(&[
+                "create",
+                "clusterrolebinding",
+                "e2e-everything",
+                "--clusterrole=cluster-admin",
+                "--user=bob",
+            ])
+            .await?;
+        let bob = cluster.can_i("bob", "x", &["submit", PROD]).await?;
+        let rbac = cluster.can_i("bob", "x", &["get", PROD]).await?;
+        cluster.kubectl(&["delete", "clusterrolebinding", "e2e-everything"]).await?;
         ensure!(!bob.yes && rbac.yes, "{bob:?} {rbac:?}");
         // The answers are the same when the API server knows the resource.
-        bed.apply_text(SERVED, "tests").await?;
-        bed.crds_established().await?;
-        let served = everyone_is_answered(bed, PROD).await;
-        bed.kubectl(&["delete", "crd", "queues.queuewarden.dev"]).await?;
+        cluster.apply_text(SERVED, "tests").await?;
+        cluster.crds_established().await?;
+        let served = everyone_is_answered(cluster, PROD).await;
+        cluster.kubectl(&["delete", "crd", "queues.queuewarden.dev"]).await?;
         served
     })
     .await
@@ -98,13 +99,13 @@ async fn written_down(operator: &Operator<'_>) -> Result<()> {
         ensure!(operator.metric("queuewarden_decisions_total", &labels).await? >= 1.0, "{labels}");
     }
     let log = operator.log().await?;
-    let parts = ["queuewarden::audit", r#""door":"authorize""#, r#""user":"bob""#, r#""clause":"acl""#];
+    let parts = ["queuewarden::audit", r#""endpoint":"authorize""#, r#""user":"bob""#, r#""clause":"acl""#];
     let line = log.lines().find(|line| parts.iter().all(|part| line.contains(part)));
     ensure!(line.is_some_and(|line| line.contains(r#""queue":"root.prod""#)), "{line:?} {log}");
     Ok(())
 }
 
-async fn everyone_is_answered(bed: &Bed, name: &str) -> Result<()> {
+async fn everyone_is_answered(cluster: &TestCluster, name: &str) -> Result<()> {
     let cases = [
         ("sue", "x", "submit", true),
         ("sue", "x", "use", true),
@@ -114,7 +115,7 @@ async fn everyone_is_answered(bed: &Bed, name: &str) -> Result<()> {
         ("bob", "ops", "administer", true),
     ];
     for (user, group, verb, expected) in cases {
-        let said = bed.can_i(user, group, &[verb, name]).await?;
+        let said = cluster.can_i(user, group, &[verb, name]).await?;
         ensure!(said.yes == expected, "{user} in {group} {verb} {name}: {said:?}");
         if !expected {
             ensure!(said.out.contains("root.prod") && said.out.contains(user), "no reason: {said:?}");
@@ -125,14 +126,14 @@ async fn everyone_is_answered(bed: &Bed, name: &str) -> Result<()> {
 
 #[tokio::test]
 async fn what_is_revoked_is_gone_within_the_ttl() -> Result<()> {
-    Bed::with(async |bed| {
-        let Some((_operator, doors)) = doors(bed).await? else { return Ok(()) };
-        bed.authorize_by_queuewarden(&doors, TTL).await?;
-        ensure!(bed.can_i("sue", "x", &["submit", PROD]).await?.yes);
-        bed.kubectl(&["delete", "queueacl", "prod"]).await?;
+    TestCluster::with(async |cluster| {
+        let Some((_operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
+        cluster.authorize_by_queuewarden(&endpoints, TTL).await?;
+        ensure!(cluster.can_i("sue", "x", &["submit", PROD]).await?.yes);
+        cluster.kubectl(&["delete", "queueacl", "prod"]).await?;
         let begin = Instant::now();
         eventually("sue's right to be gone", PATIENCE, || async {
-            let said = bed.can_i("sue", "x", &["submit", PROD]).await?;
+            let said = cluster.can_i("sue", "x", &["submit", PROD]).await?;
             Ok((!said.yes).then_some(()))
         })
         .await?;
@@ -144,20 +145,20 @@ async fn what_is_revoked_is_gone_within_the_ttl() -> Result<()> {
 
 #[tokio::test]
 async fn callers_in_the_cluster_ask_directly() -> Result<()> {
-    Bed::with(async |bed| {
-        let Some((_operator, doors)) = doors(bed).await? else { return Ok(()) };
-        let authorizer = bed.authorize_by_queuewarden(&doors, TTL).await?;
-        bed.apply_text(
+    TestCluster::with(async |cluster| {
+        let Some((_operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
+        let authorizer = cluster.authorize_by_queuewarden(&endpoints, TTL).await?;
+        cluster.apply_text(
             "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: job, namespace: queuewarden-e2e}\n",
             "tests",
         )
         .await?;
-        let job = bed.kubectl(&["create", "token", "job", "--namespace", NAMESPACE]).await?;
+        let job = cluster.kubectl(&["create", "token", "job", "--namespace", NAMESPACE]).await?;
         let review = |kind: &str, user: &str| {
             serde_json::json!({"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": {"user": user, "groups": [],
                 "resourceAttributes": {"verb": "submit", "group": "queuewarden.dev", "resource": "queues", "name": "root.prod"}}})
         };
-        let client = doors.client()?;
+        let client = endpoints.client()?;
         let cases = [
             (authorizer.token.as_str(), "subjectaccessreviews", review("SubjectAccessReview", "sue"), 201),
             (job.trim(), "subjectaccessreviews", review("SubjectAccessReview", "sue"), 403),
@@ -165,7 +166,7 @@ async fn callers_in_the_cluster_ask_directly() -> Result<()> {
             ("nonsense", "subjectaccessreviews", review("SubjectAccessReview", "sue"), 401),
         ];
         for (token, path, body, expected) in cases {
-            let url = doors.url(&format!("/apis/authorization.k8s.io/v1/{path}"));
+            let url = endpoints.url(&format!("/apis/authorization.k8s.io/v1/{path}"));
             let answer = client.post(url).bearer_auth(token).body(body.to_string()).send().await?;
             let (code, text) = (answer.status().as_u16(), answer.text().await?);
             ensure!(code == expected, "{path}: {code} {text}");
@@ -196,14 +197,18 @@ fn driver() -> String {
 
 #[tokio::test]
 async fn applications_are_those_of_the_cluster_and_queue_administrators_may_kill_them() -> Result<()> {
-    Bed::with(async |bed| {
-        let Some((operator, doors)) = doors(bed).await? else { return Ok(()) };
-        bed.authorize_by_queuewarden(&doors, &[TTL, &["--pods"]].concat()).await?;
-        bed.kubectl_with_input(&["apply", "-f", "-"], &driver()).await?;
+    TestCluster::with(async |cluster| {
+        let Some((operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
+        cluster.authorize_by_queuewarden(&endpoints, &[TTL, &["--pods"]].concat()).await?;
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &driver()).await?;
         let ended = async {
             let application = "applications.queuewarden.dev/spark-1";
             eventually("the application to be known", PATIENCE, || async {
-                Ok(bed.can_i("sue", "x", &["kill", application, "-n", ELSEWHERE]).await?.yes.then_some(()))
+                Ok(cluster
+                    .can_i("sue", "x", &["kill", application, "-n", ELSEWHERE])
+                    .await?
+                    .yes
+                    .then_some(()))
             })
             .await?;
             for (user, group, question, expected) in [
@@ -217,23 +222,26 @@ async fn applications_are_those_of_the_cluster_and_queue_administrators_may_kill
                 ("vic", "x", ["delete", "pods/e2e-driver"], false),
                 ("bob", "ops", ["delete", "pods"], false),
             ] {
-                let said = bed.can_i(user, group, &[&question[..], &["-n", ELSEWHERE]].concat()).await?;
+                let said = cluster.can_i(user, group, &[&question[..], &["-n", ELSEWHERE]].concat()).await?;
                 ensure!(said.yes == expected, "{user} in {group} {question:?}: {said:?}");
             }
-            moved(bed, application).await?;
+            moved(cluster, application).await?;
             let watched = r#"resource="pods""#;
             let heard = operator.metric("queuewarden_watch_last_progress_timestamp_seconds", watched).await?;
             ensure!(heard > 1_700_000_000.0, "the watch of the pods was last heard from at {heard}");
             let log = ["get", "pods/e2e-driver", "--subresource=log", "-n", ELSEWHERE];
-            ensure!(bed.can_i("vic", "x", &log).await?.yes && !bed.can_i("bob", "x", &log).await?.yes);
+            ensure!(
+                cluster.can_i("vic", "x", &log).await?.yes && !cluster.can_i("bob", "x", &log).await?.yes
+            );
             let delete = ["delete", "pod", "e2e-driver", "-n", ELSEWHERE, "--wait=false", "--as"];
-            let refused = bed.kubectl(&[&delete[..], &["vic"]].concat()).await;
+            let refused = cluster.kubectl(&[&delete[..], &["vic"]].concat()).await;
             ensure!(refused.is_err_and(|error| error.to_string().contains("forbidden")));
-            bed.kubectl(&[&delete[..], &["bob", "--as-group", "ops"]].concat()).await?;
+            cluster.kubectl(&[&delete[..], &["bob", "--as-group", "ops"]].concat()).await?;
             Ok(())
         };
         let ended = ended.await;
-        bed.kubectl(&["delete", "pod", "e2e-driver", "-n", ELSEWHERE, "--ignore-not-found", "--force"])
+        cluster
+            .kubectl(&["delete", "pod", "e2e-driver", "-n", ELSEWHERE, "--ignore-not-found", "--force"])
             .await?;
         ended
     })
@@ -242,8 +250,8 @@ async fn applications_are_those_of_the_cluster_and_queue_administrators_may_kill
 
 /// Checks a move with both queues: the right to take the application out of root.prod, and the right to put
 /// it into another one.
-async fn moved(bed: &Bed, application: &str) -> Result<()> {
-    grant(bed, "dev", "root.dev", "submit: {users: [sue, eve]}").await?;
+async fn moved(cluster: &TestCluster, application: &str) -> Result<()> {
+    grant(cluster, "dev", "root.dev", "submit: {users: [sue, eve]}").await?;
     for (user, group, queue, expected) in [
         ("sue", "x", "root.dev", true),
         ("bob", "ops", "root.dev", false),
@@ -252,14 +260,17 @@ async fn moved(bed: &Bed, application: &str) -> Result<()> {
         ("sue", "x", "root.nowhere", false),
     ] {
         let target = format!("--subresource={queue}");
-        let said = bed.can_i(user, group, &["move", application, &target, "-n", ELSEWHERE]).await?;
+        let said = cluster.can_i(user, group, &["move", application, &target, "-n", ELSEWHERE]).await?;
         ensure!(said.yes == expected, "{user} in {group} moves it to {queue}: {said:?}");
         // A no names the queue that prevents it: for eve, who has no rights there, the current queue,
         // otherwise the other one.
         let part = if user == "eve" { "root.prod" } else { queue };
         ensure!(expected || said.out.contains(part), "no reason: {said:?}");
     }
-    ensure!(!bed.can_i("sue", "x", &["move", application, "-n", ELSEWHERE]).await?.yes, "to nowhere at all");
+    ensure!(
+        !cluster.can_i("sue", "x", &["move", application, "-n", ELSEWHERE]).await?.yes,
+        "to nowhere at all"
+    );
     Ok(())
 }
 
@@ -315,39 +326,40 @@ impl Drop for Broken {
 
 #[tokio::test]
 async fn a_broken_authorizer_does_not_break_the_cluster() -> Result<()> {
-    Bed::with(async |bed| {
-        let Some((operator, doors)) = doors(bed).await? else { return Ok(()) };
-        let authorizer = bed.authorize_by_queuewarden(&doors, TTL).await?;
-        ensure!(bed.can_i("sue", "x", &["submit", PROD]).await?.yes);
+    TestCluster::with(async |cluster| {
+        let Some((operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
+        let authorizer = cluster.authorize_by_queuewarden(&endpoints, TTL).await?;
+        ensure!(cluster.can_i("sue", "x", &["submit", PROD]).await?.yes);
         drop(operator);
         eventually("the last yes to be forgotten", PATIENCE, || async {
-            Ok((!bed.can_i("sue", "x", &["submit", PROD]).await?.yes).then_some(()))
+            Ok((!cluster.can_i("sue", "x", &["submit", PROD]).await?.yes).then_some(()))
         })
         .await?;
-        cluster_works(bed, "down").await?;
+        cluster_works(cluster, "down").await?;
 
         // The same configuration with another address.
         let broken = Broken::start().await?;
         let kubeconfig = std::fs::read_to_string(&authorizer.kubeconfig)?;
         let other = authorizer.kubeconfig.with_extension("broken");
-        let plain =
-            kubeconfig.replace(&format!("https://{}", doors.address), &format!("http://{}", broken.address));
+        let plain = kubeconfig
+            .replace(&format!("https://{}", endpoints.address), &format!("http://{}", broken.address));
         let unwanted = ["certificate-authority", "tls-server-name"];
         let lines = plain.lines().filter(|line| !unwanted.iter().any(|word| line.contains(word)));
         let plain = lines.collect::<Vec<_>>().join("\n");
         std::fs::write(&other, plain)?;
         let old = authorizer.kubeconfig.to_string_lossy().into_owned();
-        bed.authorize_by(&authorizer.configuration.replace(&old, &other.to_string_lossy())).await?;
+        cluster.authorize_by(&authorizer.configuration.replace(&old, &other.to_string_lossy())).await?;
         for (how, name) in [(HANGS, "slow"), (GARBAGE, "garbage"), (FAILS, "500"), (CLOSES, "closed")] {
             broken.how.store(how, Ordering::Relaxed);
             let begin = Instant::now();
             // Another name each time, so that no cached answer is used.
-            let said =
-                bed.can_i("sue", "x", &["submit", &format!("queues.queuewarden.dev/root.{name}")]).await?;
+            let said = cluster
+                .can_i("sue", "x", &["submit", &format!("queues.queuewarden.dev/root.{name}")])
+                .await?;
             ensure!(!said.yes, "{name}: {said:?}");
             println!("{name}: no after {:?}: {}", begin.elapsed(), said.out.trim());
             ensure!(begin.elapsed() < Duration::from_secs(20), "{name}: {:?}", begin.elapsed());
-            cluster_works(bed, name).await?;
+            cluster_works(cluster, name).await?;
         }
         Ok(())
     })
@@ -355,23 +367,24 @@ async fn a_broken_authorizer_does_not_break_the_cluster() -> Result<()> {
 }
 
 /// Checks that requests which do not concern queuewarden do not wait for it.
-async fn cluster_works(bed: &Bed, how: &str) -> Result<()> {
+async fn cluster_works(cluster: &TestCluster, how: &str) -> Result<()> {
     let begin = Instant::now();
-    ensure!(bed.can_i("sue", "x", &["list", "pods", "--namespace", NAMESPACE]).await?.yes, "{how}");
-    ensure!(!bed.can_i("sue", "x", &["list", "secrets", "--namespace", NAMESPACE]).await?.yes, "{how}");
-    bed.kubectl(&[
-        "get",
-        "pods",
-        "--namespace",
-        NAMESPACE,
-        "--as",
-        "sue",
-        "--as-group",
-        "system:authenticated",
-    ])
-    .await?;
-    bed.kubectl(&["create", "configmap", "e2e-broken", "--namespace", NAMESPACE]).await?;
-    bed.kubectl(&["delete", "configmap", "e2e-broken", "--namespace", NAMESPACE]).await?;
+    ensure!(cluster.can_i("sue", "x", &["list", "pods", "--namespace", NAMESPACE]).await?.yes, "{how}");
+    ensure!(!cluster.can_i("sue", "x", &["list", "secrets", "--namespace", NAMESPACE]).await?.yes, "{how}");
+    cluster
+        .kubectl(&[
+            "get",
+            "pods",
+            "--namespace",
+            NAMESPACE,
+            "--as",
+            "sue",
+            "--as-group",
+            "system:authenticated",
+        ])
+        .await?;
+    cluster.kubectl(&["create", "configmap", "e2e-broken", "--namespace", NAMESPACE]).await?;
+    cluster.kubectl(&["delete", "configmap", "e2e-broken", "--namespace", NAMESPACE]).await?;
     println!("{how}: five commands took {:?}", begin.elapsed());
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Kind, Operator, eventually};
+use queuewarden_e2e::{Kind, Operator, TestCluster, eventually};
 
 use crate::cli::{ask, asker};
 
@@ -26,11 +26,11 @@ const PEOPLE: [(&str, &str); 4] = [("alice", "qa"), ("bob", "qa"), ("carol", "qa
 const QUEUES: [&str; 2] = ["root.team.batch", "root.team.adhoc"];
 
 /// Returns who may submit to which queue of the running scheduler.
-async fn really(bed: &Bed) -> Result<Vec<bool>> {
+async fn really(cluster: &TestCluster) -> Result<Vec<bool>> {
     let mut allowed = Vec::new();
     for (user, group) in PEOPLE {
         for queue in QUEUES {
-            allowed.push(bed.submit(user, &[group], queue).await?.is_allowed());
+            allowed.push(cluster.submit(user, &[group], queue).await?.is_allowed());
         }
     }
     Ok(allowed)
@@ -45,17 +45,17 @@ async fn difference(kubeconfig: &Path, file: &Path, expected: i32) -> Result<Vec
 
 #[tokio::test]
 async fn what_a_change_is_said_to_do_it_does() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.install().await?;
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
         let config = format!(
             "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec: {{schedulerUrl: '{}'}}\n---\n\
              apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: team}}\nspec: {{queue: root.team, submit: {{users: [alice], groups: [devs]}}}}\n",
-            bed.scheduler_url()
+            cluster.scheduler_url()
         );
-        bed.kubectl_with_input(&["apply", "-f", "-"], &config).await?;
-        let _operator = Operator::start(bed).await?;
-        bed.wait_for(Kind::QueueAcl, "team", is_true("Ready"), PATIENCE).await?;
-        let kubeconfig = asker(bed, true, true).await?;
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &config).await?;
+        let _operator = Operator::start(cluster).await?;
+        cluster.wait_for(Kind::QueueAcl, "team", is_true("Ready"), PATIENCE).await?;
+        let kubeconfig = asker(cluster, true, true).await?;
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("change.yaml");
         std::fs::write(&file, change("bob", "devs"))?;
@@ -68,11 +68,11 @@ async fn what_a_change_is_said_to_do_it_does() -> Result<()> {
         ];
         ensure!(rows == expected, "{rows:#?}");
 
-        ensure!(really(bed).await? == [true, true, false, false, false, false, true, true]);
-        bed.kubectl_with_input(&["apply", "-f", "-"], &change("bob", "devs")).await?;
+        ensure!(really(cluster).await? == [true, true, false, false, false, false, true, true]);
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &change("bob", "devs")).await?;
         let after = [false, false, true, true, true, false, true, true];
         eventually("the scheduler does what was said", PATIENCE, || async {
-            Ok((really(bed).await? == after).then_some(()))
+            Ok((really(cluster).await? == after).then_some(()))
         })
         .await
         .context("after the change")?;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden_e2e::bed::{BASE, NAMESPACE};
 use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::test_cluster::{BASE, NAMESPACE};
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Kind, Operator, assets, eventually, yunikorn};
+use queuewarden_e2e::{Kind, Operator, TestCluster, assets, eventually, yunikorn};
 use serde_json::{Value, json};
 
 /// The user who runs the commands.
@@ -55,7 +55,7 @@ pub(crate) async fn ask(kubeconfig: &Path, command: &str) -> Result<Ended> {
 
 /// Returns a `ServiceAccount` that may read `YuniKorn`'s ConfigMaps, and with `ours` our objects by the role
 /// that is shipped for it.
-pub(crate) async fn asker(bed: &Bed, maps: bool, ours: bool) -> Result<PathBuf> {
+pub(crate) async fn asker(cluster: &TestCluster, maps: bool, ours: bool) -> Result<PathBuf> {
     let subject = json!([{"kind": "ServiceAccount", "name": ASKER, "namespace": NAMESPACE}]);
     let rbac = "rbac.authorization.k8s.io";
     let rules = if maps {
@@ -75,48 +75,49 @@ pub(crate) async fn asker(bed: &Bed, maps: bool, ours: bool) -> Result<PathBuf> 
                "metadata": {"name": format!("e2e-{ASKER}-{role}").replace(':', "-")},
                "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": role}}),
     ];
-    bed.kubectl(&[
-        "delete",
-        "clusterrolebinding",
-        "--ignore-not-found",
-        &format!("e2e-{ASKER}-queuewarden-viewer"),
-    ])
-    .await?;
+    cluster
+        .kubectl(&[
+            "delete",
+            "clusterrolebinding",
+            "--ignore-not-found",
+            &format!("e2e-{ASKER}-queuewarden-viewer"),
+        ])
+        .await?;
     for object in objects {
-        bed.kubectl_with_input(&["apply", "-f", "-"], &object.to_string()).await?;
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &object.to_string()).await?;
     }
     let user = format!("system:serviceaccount:{NAMESPACE}:{ASKER}");
     eventually("the asker's rights", PATIENCE, || async {
         let object = Some((yunikorn::NAMESPACE, yunikorn::CONFIGS));
         let may = [
-            bed.may(&user, "get", "", "configmaps", object).await? == maps,
-            bed.may(&user, "list", "queuewarden.dev", "queueacls", None).await? == ours,
+            cluster.may(&user, "get", "", "configmaps", object).await? == maps,
+            cluster.may(&user, "list", "queuewarden.dev", "queueacls", None).await? == ours,
         ];
         Ok((may == [true, true]).then_some(()))
     })
     .await?;
-    bed.sa_kubeconfig(NAMESPACE, ASKER).await
+    cluster.sa_kubeconfig(NAMESPACE, ASKER).await
 }
 
 #[tokio::test]
 async fn what_is_answered_is_what_the_scheduler_does() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.install().await?;
-        let url = bed.scheduler_url();
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        let url = cluster.scheduler_url();
         let objects = format!(
             "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec: {{schedulerUrl: '{url}'}}\n---\n\
              apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: prod}}\nspec: {{queue: root.prod, submit: {{users: [alice]}}, admin: {{groups: [ops]}}}}\n---\n\
              apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: team}}\nspec: {{queue: root.team, submit: {{groups: [devs]}}}}\n"
         );
-        bed.kubectl_with_input(&["apply", "-f", "-"], &objects).await?;
-        let _operator = Operator::start(bed).await?;
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &objects).await?;
+        let _operator = Operator::start(cluster).await?;
         for name in ["prod", "team"] {
-            bed.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
+            cluster.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
         }
-        let kubeconfig = asker(bed, true, true).await?;
+        let kubeconfig = asker(cluster, true, true).await?;
         for (user, group) in [("alice", "qa"), ("bob", "devs"), ("carol", "ops")] {
             for queue in ["root.prod", "root.dev", "root.team.batch"] {
-                let really = bed.submit(user, &[group], queue).await?.is_allowed();
+                let really = cluster.submit(user, &[group], queue).await?.is_allowed();
                 for source in ["", " --live"] {
                     let command = format!("can-i submit {queue} --as {user} --as-group {group} -q{source}");
                     let ended = ask(&kubeconfig, &command).await?;
@@ -153,22 +154,22 @@ fn only(user: &str) -> String {
 
 #[tokio::test]
 async fn a_scheduler_that_runs_something_else_is_told() -> Result<()> {
-    Bed::with(async |bed| {
-        let kubeconfig = asker(bed, true, false).await?;
-        let url = bed.scheduler_url();
+    TestCluster::with(async |cluster| {
+        let kubeconfig = asker(cluster, true, false).await?;
+        let url = cluster.scheduler_url();
         let live = format!("--live --scheduler-url {url}");
-        bed.set_configs(&only("alice")).await?;
-        bed.yunikorn()?.wait_for_text(&only("alice"), PATIENCE).await?;
+        cluster.set_configs(&only("alice")).await?;
+        cluster.yunikorn()?.wait_for_text(&only("alice"), PATIENCE).await?;
         let ended = ask(&kubeconfig, &format!("can-i submit root.a --as alice {live}")).await?;
         ensure!(!ended.expect(0, "yes\n")?.err.contains("another configuration"), "{ended}");
         // Two spaces: the validator lets it through, and the scheduler keeps what it has.
-        bed.set_configs(&only("alice  x")).await?;
+        cluster.set_configs(&only("alice  x")).await?;
         let refused = ask(&kubeconfig, "can-i submit root.a --as alice").await?;
         refused.expect(3, "")?;
         ensure!(refused.err.contains("QW1001"), "{refused}");
         let ended = ask(&kubeconfig, &format!("can-i submit root.a --as alice {live}")).await?;
         ensure!(ended.expect(0, "yes\n")?.err.contains("runs another configuration"), "{ended}");
-        ensure!(bed.yunikorn()?.config_checksum().await? == yunikorn::checksum(&only("alice")));
+        ensure!(cluster.yunikorn()?.config_checksum().await? == yunikorn::checksum(&only("alice")));
         let ended =
             ask(&kubeconfig, "can-i submit root.a --as alice --live --scheduler-url http://127.0.0.1:1")
                 .await?;
@@ -181,10 +182,12 @@ async fn a_scheduler_that_runs_something_else_is_told() -> Result<()> {
 
 #[tokio::test]
 async fn what_may_not_be_read_is_told() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.install().await?;
-        bed.set_base(&BASE.replace("- name: prod\n", "- name: prod\n            submitacl: alice\n")).await?;
-        let kubeconfig = asker(bed, true, false).await?;
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        cluster
+            .set_base(&BASE.replace("- name: prod\n", "- name: prod\n            submitacl: alice\n"))
+            .await?;
+        let kubeconfig = asker(cluster, true, false).await?;
         let ended = ask(&kubeconfig, "explain submit root.prod --as alice").await?;
         ensure!(ended.code == Some(0) && ended.out.contains("yunikorn-defaults/queues.yaml:"), "{ended}");
         ensure!(
@@ -200,7 +203,7 @@ async fn what_may_not_be_read_is_told() -> Result<()> {
         let ended = ask(&kubeconfig, "can-i submit root.prod --as alice --context nowhere").await?;
         ended.expect(3, "")?;
         ensure!(ended.err.contains("nowhere"), "{ended}");
-        let kubeconfig = asker(bed, false, false).await?;
+        let kubeconfig = asker(cluster, false, false).await?;
         let ended = ask(&kubeconfig, "can-i submit root.prod --as alice").await?;
         ended.expect(3, "")?;
         ensure!(ended.err.contains("cannot read ConfigMap yunikorn/yunikorn-"), "{ended}");

@@ -10,7 +10,7 @@ mod changes;
 mod chaos;
 mod chart;
 mod cli;
-mod doors;
+mod endpoints;
 mod import;
 mod installation;
 mod load;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::conditions::{is_false, is_true};
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Doors, Kind, Operator, eventually, operator, yunikorn};
+use queuewarden_e2e::{Capability, Endpoints, Kind, Operator, TestCluster, eventually, operator, yunikorn};
 use serde_json::{Value, json};
 
 use crate::cli::{ask, asker};
@@ -18,31 +18,32 @@ type Levels = BTreeMap<String, String>;
 
 /// Starts the operator with its endpoints served and a webhook of its own kinds, and a Deployment that claims
 /// to run.
-pub(crate) async fn installed(bed: &Bed) -> Result<(Operator<'_>, Doors)> {
-    bed.install().await?;
-    configure(bed, "").await?;
-    bed.install_doors().await?;
-    bed.apply_file("manifests/validating/rbac.yaml").await?;
-    let (operator, doors) = Operator::start_self_certified(bed, &[]).await?;
-    bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
-    bed.register(&doors, "validating").await?;
+pub(crate) async fn installed(cluster: &TestCluster) -> Result<(Operator<'_>, Endpoints)> {
+    cluster.install().await?;
+    configure(cluster, "").await?;
+    cluster.install_https().await?;
+    cluster.apply_file("manifests/validating/rbac.yaml").await?;
+    let (operator, endpoints) = Operator::start_self_certified(cluster, &[]).await?;
+    cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+    cluster.register(&endpoints, "validating").await?;
     // Nobody here starts pods, so the test writes the status that the kubelet and the controllers would
     // write.
     let status = json!({"status": {"replicas": 2, "readyReplicas": 2}}).to_string();
-    bed.kubectl(&[
-        "-n",
-        operator::NAMESPACE,
-        "patch",
-        "deployment",
-        operator::NAME,
-        "--subresource=status",
-        "--type=merge",
-        "-p",
-        &status,
-    ])
-    .await?;
-    grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-    Ok((operator, doors))
+    cluster
+        .kubectl(&[
+            "-n",
+            operator::NAMESPACE,
+            "patch",
+            "deployment",
+            operator::NAME,
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+            &status,
+        ])
+        .await?;
+    grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
+    Ok((operator, endpoints))
 }
 
 /// Returns the output of `check`, and its exit code.
@@ -81,12 +82,12 @@ async fn until(kubeconfig: &Path, check: &str, level: &str) -> Result<String> {
 
 #[tokio::test]
 async fn what_is_in_order_is_said_to_be() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let (_operator, _doors) = installed(bed).await?;
-        let (code, levels, text) = checked(bed.kubeconfig()).await?;
+        let (_operator, _endpoints) = installed(cluster).await?;
+        let (code, levels, text) = checked(cluster.kubeconfig()).await?;
         ensure!(levels.values().all(|level| level == "ok") && code == Some(0), "{text}");
         let names: BTreeSet<&str> = levels.keys().map(String::as_str).collect();
         for name in [
@@ -110,7 +111,7 @@ async fn what_is_in_order_is_said_to_be() -> Result<()> {
         ] {
             ensure!(names.contains(name), "{name} was not checked: {text}");
         }
-        let ended = ask(bed.kubeconfig(), "status -o json").await?;
+        let ended = ask(cluster.kubeconfig(), "status -o json").await?;
         let status: Value = serde_json::from_str(&ended.out).with_context(|| ended.to_string())?;
         valid(include_str!("../../docs/schema/status.json"), &status)?;
         valid(include_str!("../../docs/schema/check.json"), &serde_json::from_str(&text)?)?;
@@ -122,7 +123,7 @@ async fn what_is_in_order_is_said_to_be() -> Result<()> {
             *acls == json!({"kind": "QueueAcl", "total": 1, "ready": 1, "inForce": 1, "reasons": {}}),
             "{ended}"
         );
-        let ended = ask(bed.kubeconfig(), "status").await?;
+        let ended = ask(cluster.kubeconfig(), "status").await?;
         ensure!(ended.out.contains("runs what is written") && ended.out.contains(" writes"), "{ended}");
         Ok(())
     })
@@ -131,31 +132,31 @@ async fn what_is_in_order_is_said_to_be() -> Result<()> {
 
 #[tokio::test]
 async fn what_is_broken_is_named() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess, Capability::SchedulerProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess, Capability::SchedulerProcess])? {
             return Ok(());
         }
-        let (operator, _doors) = installed(bed).await?;
-        let admin = bed.kubeconfig();
-        objects_and_maps(bed, admin).await?;
-        rights(bed, admin).await?;
+        let (operator, _endpoints) = installed(cluster).await?;
+        let admin = cluster.kubeconfig();
+        objects_and_maps(cluster, admin).await?;
+        rights(cluster, admin).await?;
         // The one that writes goes, and gives its Lease up.
         operator.process()?.terminate()?;
         operator.process()?.exited(Duration::from_secs(30)).await?;
         let text = until(admin, "leader", "fail").await?;
         ensure!(text.contains("no replica holds Lease"), "{text}");
         until(admin, "webhook-answers", "fail").await?;
-        bed.remove_webhooks().await?;
+        cluster.remove_webhooks().await?;
         // Somebody takes the key, and nobody puts it back.
         let theirs = format!(
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {}, namespace: {}}}\ndata:\n  queues.yaml: |\n    partitions: [{{name: default, queues: [{{name: root}}]}}]\n",
             yunikorn::CONFIGS, yunikorn::NAMESPACE
         );
         let force = ["apply", "--server-side", "--force-conflicts", "--field-manager", "argocd-controller", "-f", "-"];
-        bed.kubectl_with_input(&force, &theirs).await?;
+        cluster.kubectl_with_input(&force, &theirs).await?;
         let text = until(admin, "ownership", "fail").await?;
         ensure!(text.contains("owned by argocd-controller"), "{text}");
-        bed.scheduler()?.kill()?;
+        cluster.scheduler()?.kill()?;
         until(admin, "scheduler", "warn").await?;
         let ended = ask(admin, "status").await?;
         ensure!(ended.code == Some(1) && ended.out.contains("no replica holds Lease"), "{ended}");
@@ -165,31 +166,32 @@ async fn what_is_broken_is_named() -> Result<()> {
 }
 
 /// Checks an object that grants nothing, an invalid level, and a key that hides the tree.
-async fn objects_and_maps(bed: &Bed, admin: &Path) -> Result<()> {
+async fn objects_and_maps(cluster: &TestCluster, admin: &Path) -> Result<()> {
     let lost = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: lost}\nspec: {queue: root.nowhere, submit: {users: [x]}}\n";
-    bed.kubectl_with_input(&["apply", "-f", "-"], lost).await?;
-    bed.wait_for(Kind::QueueAcl, "lost", is_false("Ready", "QueueNotFound"), PATIENCE).await?;
+    cluster.kubectl_with_input(&["apply", "-f", "-"], lost).await?;
+    cluster.wait_for(Kind::QueueAcl, "lost", is_false("Ready", "QueueNotFound"), PATIENCE).await?;
     let text = until(admin, "objects", "warn").await?;
     ensure!(text.contains("QueueAcl/lost QueueNotFound"), "{text}");
     let ended = ask(admin, "status").await?;
     ensure!(ended.code == Some(1) && ended.out.contains("QueueAcl/lost: QueueNotFound"), "{ended}");
-    bed.kubectl(&["delete", "queueacl", "lost"]).await?;
-    bed.kubectl(&["annotate", "yunikornconfig", "default", "queuewarden.dev/log-level=loud"]).await?;
+    cluster.kubectl(&["delete", "queueacl", "lost"]).await?;
+    cluster.kubectl(&["annotate", "yunikornconfig", "default", "queuewarden.dev/log-level=loud"]).await?;
     until(admin, "log-level", "warn").await?;
-    bed.kubectl(&["annotate", "yunikornconfig", "default", "queuewarden.dev/log-level-"]).await?;
+    cluster.kubectl(&["annotate", "yunikornconfig", "default", "queuewarden.dev/log-level-"]).await?;
     let patch = async |value: Value| {
         let patch = json!({"binaryData": {"queues.yaml.gz": value}}).to_string();
-        bed.kubectl(&[
-            "-n",
-            yunikorn::NAMESPACE,
-            "patch",
-            "configmap",
-            yunikorn::CONFIGS,
-            "--type=merge",
-            "-p",
-            &patch,
-        ])
-        .await
+        cluster
+            .kubectl(&[
+                "-n",
+                yunikorn::NAMESPACE,
+                "patch",
+                "configmap",
+                yunikorn::CONFIGS,
+                "--type=merge",
+                "-p",
+                &patch,
+            ])
+            .await
     };
     // An empty gzip.
     patch(json!("H4sIAAAAAAAAAwMAAAAAAAAAAAA=")).await?;
@@ -203,11 +205,11 @@ async fn objects_and_maps(bed: &Bed, admin: &Path) -> Result<()> {
 }
 
 /// Takes a right away, and gives it back.
-async fn rights(bed: &Bed, admin: &Path) -> Result<()> {
-    bed.kubectl(&["-n", yunikorn::NAMESPACE, "delete", "rolebinding", operator::NAME]).await?;
+async fn rights(cluster: &TestCluster, admin: &Path) -> Result<()> {
+    cluster.kubectl(&["-n", yunikorn::NAMESPACE, "delete", "rolebinding", operator::NAME]).await?;
     let text = until(admin, "rights", "fail").await?;
     ensure!(text.contains("watch configmaps yunikorn/yunikorn-defaults"), "{text}");
-    bed.apply_file("manifests/rbac.yaml").await?;
+    cluster.apply_file("manifests/rbac.yaml").await?;
     until(admin, "rights", "ok").await?;
     eventually("all to be in order again", PATIENCE, || async {
         let ended = ask(admin, "check --quiet --strict").await?;
@@ -219,10 +221,10 @@ async fn rights(bed: &Bed, admin: &Path) -> Result<()> {
 /// A user without rights gets a message in each line, and gets what they may see.
 #[tokio::test]
 async fn who_may_not_look_is_told() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.install().await?;
-        configure(bed, "").await?;
-        let kubeconfig = asker(bed, false, true).await?;
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        configure(cluster, "").await?;
+        let kubeconfig = asker(cluster, false, true).await?;
         let (code, levels, text) = checked(&kubeconfig).await?;
         ensure!(code == Some(1), "{text}");
         for check in ["definitions", "rights", "webhooks", "replicas", "leader"] {

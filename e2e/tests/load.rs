@@ -12,7 +12,7 @@ use ::yunikorn::identity::NoResolver;
 use ::yunikorn::version::Version;
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_api::review::{Kind, access};
-use queuewarden_e2e::{Bed, Operator, yunikorn};
+use queuewarden_e2e::{Operator, TestCluster, yunikorn};
 use serde_json::{Value, json};
 use yunikorn_access::Tree;
 use yunikorn_access::review::{self, NoApplications, Opinion, World};
@@ -84,8 +84,8 @@ async fn load<F: Future<Output = Result<()>> + Send>(
 }
 
 /// Returns the time of one decision without everything around it.
-async fn evaluator(bed: &Bed) -> Result<Duration> {
-    let text = bed.config_value(yunikorn::CONFIGS, "queues.yaml").await?.context("no queues")?;
+async fn evaluator(cluster: &TestCluster) -> Result<Duration> {
+    let text = cluster.config_value(yunikorn::CONFIGS, "queues.yaml").await?.context("no queues")?;
     let config = verdict(&text, &[]).config.context("no configuration")?;
     let tree = Tree::of(config.partition("default").context("no partition")?)?;
     let asked = access::read(Kind::Subject, &review("root.prod"), None)
@@ -107,20 +107,23 @@ async fn evaluator(bed: &Bed) -> Result<Duration> {
 #[tokio::test]
 #[ignore = "a measurement of half a minute, for a release build"]
 async fn decisions_per_second() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.install().await?;
-        configure(bed, "").await?;
-        let (operator, doors) = Operator::start_serving(bed, &["--log-level=warn"]).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [sue]}").await?;
-        let authorizer = bed.authorize_by_queuewarden(&doors, &[]).await?;
-        println!("the evaluator alone (in the build of this test): {:?} a decision", evaluator(bed).await?);
-        let client = doors.client()?;
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        configure(cluster, "").await?;
+        let (operator, endpoints) = Operator::start_serving(cluster, &["--log-level=warn"]).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [sue]}").await?;
+        let authorizer = cluster.authorize_by_queuewarden(&endpoints, &[]).await?;
+        println!(
+            "the evaluator alone (in the build of this test): {:?} a decision",
+            evaluator(cluster).await?
+        );
+        let client = endpoints.client()?;
         for at_once in AT_ONCE {
             // The same request, whose body is read and which is not decided.
             for (name, path, code) in
                 [("empty handler,", "/nothing", 404), ("/authorize,", "/authorize", 200)]
             {
-                let (client, url, token) = (client.clone(), doors.url(path), authorizer.token.clone());
+                let (client, url, token) = (client.clone(), endpoints.url(path), authorizer.token.clone());
                 let body = review("root.prod").to_string();
                 let ask = move || {
                     let request = client.post(&url).bearer_auth(&token).body(body.clone());
@@ -148,7 +151,7 @@ async fn decisions_per_second() -> Result<()> {
                 let each = operator.usage()?.cpu.saturating_sub(before) / u32::try_from(figures.count)?;
                 println!("{name:<20} {at_once:>2} at once: {figures}   {each:>6.0?} of processor time each");
             }
-            let (kube, next) = (bed.client()?, Arc::new(AtomicU64::new(0)));
+            let (kube, next) = (cluster.client()?, Arc::new(AtomicU64::new(0)));
             let figures = load(at_once, move || {
                 // Another name each time, because the API server caches answers.
                 let name = format!("root.prod.n{}-{at_once}", next.fetch_add(1, Ordering::Relaxed));

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Kind, Operator, assets, eventually};
+use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, assets, eventually};
 use serde_json::{Value, json};
 
 use crate::operator::configure;
@@ -61,19 +61,19 @@ fn prometheus_reads_the_queries_of_the_dashboard() -> Result<()> {
 /// An annotation of the `YuniKornConfig` sets the level, and its removal resets it.
 #[tokio::test]
 async fn the_log_level_can_be_changed_while_it_runs() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        bed.install().await?;
-        configure(bed, "").await?;
-        let operator = Operator::start(bed).await?;
-        bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+        cluster.install().await?;
+        configure(cluster, "").await?;
+        let operator = Operator::start(cluster).await?;
+        cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
         let log = || Ok::<_, anyhow::Error>(operator.process()?.log());
         ensure!(!log()?.contains("\"DEBUG\""), "{}", log()?);
         let annotate = async |value: &str| {
             let level = format!("queuewarden.dev/log-level{value}");
-            bed.kubectl(&["annotate", "--overwrite", "yunikornconfig", "default", &level]).await
+            cluster.kubectl(&["annotate", "--overwrite", "yunikornconfig", "default", &level]).await
         };
         let told = async |what: &str, words: &str| {
             eventually(what, PATIENCE, || async { Ok(log()?.contains(words).then_some(())) }).await
@@ -89,7 +89,7 @@ async fn the_log_level_can_be_changed_while_it_runs() -> Result<()> {
         let log = log()?;
         let after = log.rsplit_once("as started").context("it was told")?.1.to_owned();
         ensure!(!after.contains("\"DEBUG\""), "{after}");
-        bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+        cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
         Ok(())
     })
     .await

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::report::Report;
-use queuewarden_e2e::{Bed, Capability, Operator, assets, browser};
+use queuewarden_e2e::{Capability, Operator, TestCluster, assets, browser};
 
 use crate::operator::configure;
 
@@ -117,20 +117,20 @@ async fn the_page_shows_what_the_evaluator_says() -> Result<()> {
 
 #[tokio::test]
 async fn served_page_follows_the_cluster() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        bed.install().await?;
-        configure(bed, "").await?;
-        let _operator = Operator::start(bed).await?;
-        let report = Report::serve("report-page", bed.kubeconfig()).await?;
+        cluster.install().await?;
+        configure(cluster, "").await?;
+        let _operator = Operator::start(cluster).await?;
+        let report = Report::serve("report-page", cluster.kubeconfig()).await?;
         let servers = tokio::task::spawn_blocking(assets::Servers::get).await??;
         let kubectl = servers.kubectl();
         let variables = [
             ("QUEUEWARDEN_LIVE", report.url().to_owned()),
             ("KUBECTL", kubectl.to_string_lossy().into_owned()),
-            ("KUBECONFIG", bed.kubeconfig().to_string_lossy().into_owned()),
+            ("KUBECONFIG", cluster.kubeconfig().to_string_lossy().into_owned()),
         ];
         let variables: Vec<(&str, &str)> =
             variables.iter().map(|(name, value)| (*name, value.as_str())).collect();

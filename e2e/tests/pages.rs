@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::operator::{NAME, NAMESPACE};
-use queuewarden_e2e::{Bed, Capability, Operator};
+use queuewarden_e2e::{Capability, Operator, TestCluster};
 
 use crate::operator::configure;
 
@@ -19,9 +19,9 @@ const STORY: [(&str, &str); 14] = [
     ("docs/kubectl.md", "kubectl apply --server-side -k manifests/submission-policy "),
     ("docs/gitops.md", "kubectl patch configmap argocd-cm"),
     ("docs/report.md", "queuewarden report -o access.html"),
-    ("docs/doors.md", "kubectl apply --server-side -k examples/doors"),
-    ("docs/doors.md", "kubectl apply --server-side -k manifests/submission"),
-    ("docs/doors.md", "kubectl patch admissionpolicy default"),
+    ("docs/webhooks.md", "kubectl apply --server-side -k examples/https"),
+    ("docs/webhooks.md", "kubectl apply --server-side -k manifests/submission"),
+    ("docs/webhooks.md", "kubectl patch admissionpolicy default"),
     ("docs/identity.md", "kubectl apply --server-side -k manifests/user-info "),
     // From here on the API server calls a Service without endpoints.
     ("docs/delegation.md", "kubectl patch yunikornconfig default"),
@@ -32,8 +32,8 @@ const STORY: [(&str, &str); 14] = [
 const ELSEWHERE: [(&str, &str, &str); 8] = [
     ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
-    ("docs/delegation.md", "kubectl apply -f - <<'END'", "the doors judge it: validating/delegation.rs"),
-    ("docs/kubectl.md", "kubectl create -o yaml -f -", "the doors answer it: access.rs"),
+    ("docs/delegation.md", "kubectl apply -f - <<'END'", "the endpoints judge it: validating/delegation.rs"),
+    ("docs/kubectl.md", "kubectl create -o yaml -f -", "the endpoints answer it: access.rs"),
     (
         "docs/kubectl.md",
         "kubectl apply --server-side -k manifests/authorizer",
@@ -95,12 +95,12 @@ fn every_block_is_typed_or_said_not_to_be() -> Result<()> {
 
 #[tokio::test]
 async fn the_commands_of_the_pages_are_taken() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        bed.remove_installation().await?;
-        bed.remove_admission_policies().await?;
+        cluster.remove_installation().await?;
+        cluster.remove_admission_policies().await?;
         let folder = desk()?;
         let mut operator = None;
         for (page, start) in STORY {
@@ -110,48 +110,52 @@ async fn the_commands_of_the_pages_are_taken() -> Result<()> {
             if let Some((before, wait)) =
                 text.split_once("kubectl wait yunikornconfig/default --for=condition=Ready")
             {
-                bed.shell(folder.path(), before).await.with_context(|| page.to_owned())?;
-                configure(bed, "").await?;
-                operator = Some(Operator::start(bed).await?);
+                cluster.shell(folder.path(), before).await.with_context(|| page.to_owned())?;
+                configure(cluster, "").await?;
+                operator = Some(Operator::start(cluster).await?);
                 // The test cluster has applied it, too. For a reader, only the reader has applied it, and may
                 // change it.
-                bed.kubectl(&[
-                    "delete",
-                    "deployments,services,networkpolicies",
-                    NAME,
-                    "--namespace",
-                    NAMESPACE,
-                ])
-                .await?;
-                bed.shell(
-                    folder.path(),
-                    &format!("kubectl wait yunikornconfig/default --for=condition=Ready{wait}"),
-                )
-                .await?;
+                cluster
+                    .kubectl(&[
+                        "delete",
+                        "deployments,services,networkpolicies",
+                        NAME,
+                        "--namespace",
+                        NAMESPACE,
+                    ])
+                    .await?;
+                cluster
+                    .shell(
+                        folder.path(),
+                        &format!("kubectl wait yunikornconfig/default --for=condition=Ready{wait}"),
+                    )
+                    .await?;
                 // The state that later pages change.
-                bed.kubectl_with_input(
-                    &["apply", "-f", "-"],
-                    &block("README.md", "yaml", "kind: AdmissionPolicy")?,
-                )
-                .await?;
-                bed.kubectl(&["create", "namespace", "argocd"]).await?;
-                bed.kubectl(&["create", "configmap", "argocd-cm", "--namespace", "argocd"]).await?;
+                cluster
+                    .kubectl_with_input(
+                        &["apply", "-f", "-"],
+                        &block("README.md", "yaml", "kind: AdmissionPolicy")?,
+                    )
+                    .await?;
+                cluster.kubectl(&["create", "namespace", "argocd"]).await?;
+                cluster.kubectl(&["create", "configmap", "argocd-cm", "--namespace", "argocd"]).await?;
             } else {
-                bed.shell(folder.path(), &text).await.with_context(|| page.to_owned())?;
+                cluster.shell(folder.path(), &text).await.with_context(|| page.to_owned())?;
             }
         }
         ensure!(operator.is_some(), "nobody started the operator");
-        let checks =
-            bed.kubectl(&["get", "configmap", "argocd-cm", "--namespace", "argocd", "-o", "json"]).await?;
+        let checks = cluster
+            .kubectl(&["get", "configmap", "argocd-cm", "--namespace", "argocd", "-o", "json"])
+            .await?;
         ensure!(checks.matches("resource.customizations.health.queuewarden.dev_").count() >= 4, "{checks}");
         let page = std::fs::read_to_string(folder.path().join("access.html"))?;
         ensure!(page.contains("root.prod"), "{page}");
-        bed.kubectl(&["delete", "namespace", "argocd", "--wait=false"]).await?;
-        bed.kubectl(&["delete", "clusterrolebinding", "queue-administrators"]).await?;
+        cluster.kubectl(&["delete", "namespace", "argocd", "--wait=false"]).await?;
+        cluster.kubectl(&["delete", "clusterrolebinding", "queue-administrators"]).await?;
         drop(operator);
-        bed.remove_webhooks().await?;
-        bed.remove_admission_policies().await?;
-        bed.remove_installation().await
+        cluster.remove_webhooks().await?;
+        cluster.remove_admission_policies().await?;
+        cluster.remove_installation().await
     })
     .await
 }

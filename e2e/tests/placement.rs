@@ -20,7 +20,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use queuewarden_e2e::pods::USER_INFO;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::yunikorn::Rest;
-use queuewarden_e2e::{Bed, Capability, assets, eventually};
+use queuewarden_e2e::{Capability, TestCluster, assets, eventually};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use yunikorn::config::names::is_user;
@@ -109,15 +109,15 @@ struct Drawn {
 
 #[tokio::test]
 async fn generated_pods_land_where_the_evaluator_says() -> Result<()> {
-    Bed::with(async |bed| {
+    TestCluster::with(async |cluster| {
         // The scheduler remembers what it has heard about users before.
-        if !bed.can_run(&[Capability::SchedulerProcess])? {
+        if !cluster.can_run(&[Capability::SchedulerProcess])? {
             return Ok(());
         }
-        let outcome = submit_all(bed).await;
+        let outcome = submit_all(cluster).await;
         // A bound pod that remains would be an application in the next test, too.
         for (namespace, _) in NAMESPACES {
-            let pods: Api<Pod> = Api::namespaced(bed.client()?, namespace);
+            let pods: Api<Pod> = Api::namespaced(cluster.client()?, namespace);
             pods.delete_collection(&DeleteParams::default().grace_period(0), &ListParams::default()).await?;
         }
         outcome
@@ -125,15 +125,15 @@ async fn generated_pods_land_where_the_evaluator_says() -> Result<()> {
     .await
 }
 
-async fn submit_all(bed: &Bed) -> Result<()> {
+async fn submit_all(cluster: &TestCluster) -> Result<()> {
     for (name, parent) in NAMESPACES {
-        create_namespace(bed, name, parent).await?;
+        create_namespace(cluster, name, parent).await?;
     }
-    configure(bed, QUEUES).await?;
+    configure(cluster, QUEUES).await?;
     let drawn = draw()?;
     let mut ends = BTreeMap::new();
     for (number, drawn) in drawn.iter().enumerate() {
-        *ends.entry(submit(bed, QUEUES, number, drawn).await?).or_insert(0) += 1;
+        *ends.entry(submit(cluster, QUEUES, number, drawn).await?).or_insert(0) += 1;
     }
     // A queue that is removed from the configuration while an application runs in it drains.
     let person = || Person::Annotated("eve", vec!["x"]);
@@ -145,11 +145,11 @@ async fn submit_all(bed: &Bed) -> Result<()> {
         running: false,
         secrets: Vec::new(),
     };
-    let first = submit(bed, QUEUES, PODS, &ask("root.gone", NAMESPACES[0])).await?;
+    let first = submit(cluster, QUEUES, PODS, &ask("root.gone", NAMESPACES[0])).await?;
     ensure!(first == "root.gone", "{first}");
     let text = QUEUES.replace("          - {name: gone, submitacl: \"*\"}\n", "");
-    configure(bed, &text).await?;
-    let second = submit(bed, &text, PODS + 1, &ask("root.gone", NAMESPACES[1])).await?;
+    configure(cluster, &text).await?;
+    let second = submit(cluster, &text, PODS + 1, &ask("root.gone", NAMESPACES[1])).await?;
     ensure!(second == "application rejected: no placement rule matched", "{second}");
 
     println!("{ends:#?}");
@@ -160,15 +160,15 @@ async fn submit_all(bed: &Bed) -> Result<()> {
 
 /// Predicts, submits, compares. Returns the outcome: the queue, or `YuniKorn`'s words after the application's
 /// ID.
-async fn submit(bed: &Bed, text: &str, number: usize, drawn: &Drawn) -> Result<String> {
-    let rest = bed.yunikorn()?;
+async fn submit(cluster: &TestCluster, text: &str, number: usize, drawn: &Drawn) -> Result<String> {
+    let rest = cluster.yunikorn()?;
     let pod = drawn.pod(number)?;
     let workload = drawn.workload(&pod);
     let id = workload.application_id(Naming::PerNamespace);
     let predicted = predict(text, &workload, &drawn.person, &rest).await?;
-    let told = told(bed, &pod, &drawn.person).await?;
+    let told = told(cluster, &pod, &drawn.person).await?;
     ensure!(told == predicted, "{drawn:?}\n  predicted {predicted:?}\n  the command line {told:?}");
-    let pods: Api<Pod> = Api::namespaced(bed.client()?, drawn.namespace.0);
+    let pods: Api<Pod> = Api::namespaced(cluster.client()?, drawn.namespace.0);
     pods.create(&PostParams::default(), &pod).await.with_context(|| format!("{drawn:?}"))?;
     let what = format!("a decision about {drawn:?}, predicted {predicted:?}");
     let real = eventually(&what, LONG, || decision(&rest, &id)).await?;
@@ -207,9 +207,13 @@ async fn predict(
 }
 
 /// Returns the command line's answer about the manifest of the pod, with the scheduler reachable.
-async fn told(bed: &Bed, pod: &Pod, person: &Person) -> Result<std::result::Result<String, String>> {
+async fn told(
+    cluster: &TestCluster,
+    pod: &Pod,
+    person: &Person,
+) -> Result<std::result::Result<String, String>> {
     let program = tokio::task::spawn_blocking(assets::operator).await??;
-    let url = bed.scheduler_url();
+    let url = cluster.scheduler_url();
     let mut command = tokio::process::Command::new(program);
     command.args(["place", "--workload", "-", "--live", "--scheduler-url", url, "-o", "json"]);
     if matches!(person, Person::Nobody) {
@@ -217,7 +221,7 @@ async fn told(bed: &Bed, pod: &Pod, person: &Person) -> Result<std::result::Resu
         command.args(["--as", "nobody"]);
     }
     let mut child = command
-        .env("KUBECONFIG", bed.kubeconfig())
+        .env("KUBECONFIG", cluster.kubeconfig())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -251,15 +255,15 @@ async fn decision(rest: &Rest, id: &str) -> Result<Option<std::result::Result<St
         .map(|application| Err(application.rejected_message)))
 }
 
-async fn configure(bed: &Bed, text: &str) -> Result<()> {
-    bed.set_configs(text).await?;
-    bed.yunikorn()?.wait_for_text(text, PATIENCE).await
+async fn configure(cluster: &TestCluster, text: &str) -> Result<()> {
+    cluster.set_configs(text).await?;
+    cluster.yunikorn()?.wait_for_text(text, PATIENCE).await
 }
 
-async fn create_namespace(bed: &Bed, name: &str, parent: &str) -> Result<()> {
-    bed.create_namespace(name).await?;
+async fn create_namespace(cluster: &TestCluster, name: &str, parent: &str) -> Result<()> {
+    cluster.create_namespace(name).await?;
     let annotations = json!({"metadata": {"annotations": annotations(parent)}});
-    let namespaces: Api<Namespace> = Api::all(bed.client()?);
+    let namespaces: Api<Namespace> = Api::all(cluster.client()?);
     namespaces.patch(name, &PatchParams::default(), &Patch::Merge(annotations)).await?;
     Ok(())
 }

@@ -2,10 +2,10 @@
 //! cluster.
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden_e2e::bed::BASE;
 use queuewarden_e2e::report::Report;
+use queuewarden_e2e::test_cluster::BASE;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Operator, eventually};
+use queuewarden_e2e::{Capability, Operator, TestCluster, eventually};
 use serde_json::Value;
 
 use crate::cli::{ask, asker};
@@ -42,8 +42,8 @@ async fn shown(report: &Report, what: impl Fn(&Value) -> bool) -> Result<Value> 
 
 #[tokio::test]
 async fn request_for_another_host_or_path_is_refused() -> Result<()> {
-    Bed::with(async |bed| {
-        let report = Report::serve("report-refuses", bed.kubeconfig()).await?;
+    TestCluster::with(async |cluster| {
+        let report = Report::serve("report-refuses", cluster.kubeconfig()).await?;
         let (root, secret) = report.url().trim_end_matches('/').rsplit_once('/').context("no path")?;
         ensure!(root.starts_with("http://127.0.0.1:") && secret.len() == 32, "{}", report.url());
         for path in ["", "report.json"] {
@@ -71,10 +71,12 @@ async fn request_for_another_host_or_path_is_refused() -> Result<()> {
 
 #[tokio::test]
 async fn what_may_not_be_read_is_shown() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.set_base(&BASE.replace("- name: prod\n", "- name: prod\n            submitacl: alice\n")).await?;
-        bed.install().await?;
-        let kubeconfig = asker(bed, true, false).await?;
+    TestCluster::with(async |cluster| {
+        cluster
+            .set_base(&BASE.replace("- name: prod\n", "- name: prod\n            submitacl: alice\n"))
+            .await?;
+        cluster.install().await?;
+        let kubeconfig = asker(cluster, true, false).await?;
         let report = Report::serve("report-lacks", &kubeconfig).await?;
         let data = shown(&report, |data| starts_at(data, "alice", "root.prod") == Some(true)).await?;
         let notes = data["live"]["notes"].to_string();
@@ -85,7 +87,7 @@ async fn what_may_not_be_read_is_shown() -> Result<()> {
         ensure!(data["live"]["stale"].is_null(), "{data:#}");
 
         // A reader who loses the right keeps what was read, and sees that it is old.
-        let kubeconfig = asker(bed, false, false).await?;
+        let kubeconfig = asker(cluster, false, false).await?;
         let data = shown(&report, |data| data["live"]["stale"].is_string()).await?;
         let stale = data["live"]["stale"].to_string();
         ensure!(
@@ -103,15 +105,15 @@ async fn what_may_not_be_read_is_shown() -> Result<()> {
 
 #[tokio::test]
 async fn report_follows_the_acls() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        bed.install().await?;
-        configure(bed, "").await?;
-        let _operator = Operator::start(bed).await?;
-        let report = Report::serve("report-follows", bed.kubeconfig()).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [sue]}").await?;
+        cluster.install().await?;
+        configure(cluster, "").await?;
+        let _operator = Operator::start(cluster).await?;
+        let report = Report::serve("report-follows", cluster.kubeconfig()).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [sue]}").await?;
         let data = shown(&report, |data| starts_at(data, "sue", "root.prod") == Some(true)).await?;
 
         // The report has its location, and the program that wrote it.
@@ -135,7 +137,7 @@ async fn report_follows_the_acls() -> Result<()> {
         let again = || report.get("report.json").header("if-none-match", &tag);
         let answer = got(again()).await?;
         ensure!(answer == (304, String::new()), "{answer:?}");
-        grant(bed, "prod", "root.prod", "submit: {users: [zoe]}").await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [zoe]}").await?;
         shown(&report, |data| starts_at(data, "zoe", "root.prod") == Some(true)).await?;
         let answer = got(again()).await?;
         ensure!(answer.0 == 200 && !answer.1.contains("\"sue\""), "{answer:?}");

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Kind};
+use queuewarden_e2e::{Capability, Kind, TestCluster};
 
 use crate::installation::installed;
 use crate::operator::grant;
@@ -24,19 +24,19 @@ fn needs_kubelet(command: &str) -> bool {
 
 #[tokio::test]
 async fn their_commands_are_answered() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let (_operator, _doors) = installed(bed).await?;
+        let (_operator, _endpoints) = installed(cluster).await?;
         // One of the pages lists who may; an empty list is an answer, but no success.
-        grant(bed, "root", "root", "submit: {users: [sue]}").await?;
-        bed.wait_for(Kind::QueueAcl, "root", is_true("Ready"), PATIENCE).await?;
+        grant(cluster, "root", "root", "submit: {users: [sue]}").await?;
+        cluster.wait_for(Kind::QueueAcl, "root", is_true("Ready"), PATIENCE).await?;
         let folder = desk()?;
         for page in pages("docs/runbooks")? {
             let mut typed = 0;
             for command in commands(&page)?.iter().filter(|command| !needs_kubelet(command)) {
-                bed.shell(folder.path(), command).await.with_context(|| page.clone())?;
+                cluster.shell(folder.path(), command).await.with_context(|| page.clone())?;
                 typed += 1;
             }
             ensure!(typed > 0, "{page} has nothing that can be typed here");

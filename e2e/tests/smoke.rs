@@ -3,9 +3,9 @@
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams};
-use queuewarden_e2e::bed::BASE;
+use queuewarden_e2e::test_cluster::BASE;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Capability, Outcome, kubeconfig, operator, yunikorn};
+use queuewarden_e2e::{Capability, Outcome, TestCluster, kubeconfig, operator, yunikorn};
 
 fn granting(acl: &str) -> String {
     BASE.replace(
@@ -16,17 +16,17 @@ fn granting(acl: &str) -> String {
 
 #[tokio::test]
 async fn a_closed_root_rejects_and_a_grant_allows() -> Result<()> {
-    Bed::with(async |bed| {
-        let outcome = bed.submit("alice", &["devs"], "root.prod").await?;
+    TestCluster::with(async |cluster| {
+        let outcome = cluster.submit("alice", &["devs"], "root.prod").await?;
         let Outcome::Rejected { message } = &outcome else { anyhow::bail!("{outcome:?}") };
         ensure!(message.contains("no placement rule matched"), "{message}");
 
         let text = granting("alice");
-        bed.set_configs(&text).await?;
-        bed.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
-        let outcome = bed.submit("alice", &["devs"], "root.prod").await?;
+        cluster.set_configs(&text).await?;
+        cluster.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
+        let outcome = cluster.submit("alice", &["devs"], "root.prod").await?;
         ensure!(outcome == Outcome::Allowed { queue: "root.prod".to_owned() }, "{outcome:?}");
-        ensure!(bed.submit("bob", &["ops"], "root.prod").await?.is_rejected());
+        ensure!(cluster.submit("bob", &["ops"], "root.prod").await?.is_rejected());
         Ok(())
     })
     .await
@@ -35,12 +35,12 @@ async fn a_closed_root_rejects_and_a_grant_allows() -> Result<()> {
 #[tokio::test]
 async fn each_test_begins_with_the_base() -> Result<()> {
     for _ in 0..2 {
-        Bed::with(async |bed| {
-            ensure!(bed.config_map(yunikorn::CONFIGS).await?.is_none());
-            ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_rejected());
+        TestCluster::with(async |cluster| {
+            ensure!(cluster.config_map(yunikorn::CONFIGS).await?.is_none());
+            ensure!(cluster.submit("alice", &["devs"], "root.prod").await?.is_rejected());
             let text = granting("alice");
-            bed.set_configs(&text).await?;
-            bed.yunikorn()?.wait_for_text(&text, PATIENCE).await
+            cluster.set_configs(&text).await?;
+            cluster.yunikorn()?.wait_for_text(&text, PATIENCE).await
         })
         .await?;
     }
@@ -49,20 +49,20 @@ async fn each_test_begins_with_the_base() -> Result<()> {
 
 #[tokio::test]
 async fn yunikorns_webhook_refuses_a_text_that_does_not_validate() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::AdmissionProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::AdmissionProcess])? {
             return Ok(());
         }
-        bed.start_admission_controller().await?;
-        let error = bed.set_configs(&granting("a b c")).await.unwrap_err().to_string();
+        cluster.start_admission_controller().await?;
+        let error = cluster.set_configs(&granting("a b c")).await.unwrap_err().to_string();
         ensure!(error.contains("multiple spaces found in ACL"), "{error}");
         // The text is valid for the webhook, and written; the restart below shows the scheduler's reaction to
         // such a text.
-        bed.set_configs(&granting("alice")).await?;
-        bed.yunikorn()?.wait_for_text(&granting("alice"), PATIENCE).await?;
+        cluster.set_configs(&granting("alice")).await?;
+        cluster.yunikorn()?.wait_for_text(&granting("alice"), PATIENCE).await?;
         // Now the identity comes from the API server, not from us.
-        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
-        let outcome = bed.submit_by(("bob", &["ops"]), "alice", &["devs"], "root.prod").await?;
+        ensure!(cluster.submit("alice", &["devs"], "root.prod").await?.is_allowed());
+        let outcome = cluster.submit_by(("bob", &["ops"]), "alice", &["devs"], "root.prod").await?;
         let Outcome::Refused { message } = &outcome else {
             anyhow::bail!("bob passed as alice: {outcome:?}")
         };
@@ -74,31 +74,31 @@ async fn yunikorns_webhook_refuses_a_text_that_does_not_validate() -> Result<()>
 
 #[tokio::test]
 async fn the_scheduler_can_be_killed_paused_and_restarted() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::SchedulerProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::SchedulerProcess])? {
             return Ok(());
         }
         let text = granting(" devs");
-        bed.set_configs(&text).await?;
-        bed.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
-        bed.scheduler()?.kill()?;
-        ensure!(bed.yunikorn()?.config_checksum().await.is_err());
-        bed.start_scheduler().await?;
-        bed.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
-        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
+        cluster.set_configs(&text).await?;
+        cluster.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
+        cluster.scheduler()?.kill()?;
+        ensure!(cluster.yunikorn()?.config_checksum().await.is_err());
+        cluster.start_scheduler().await?;
+        cluster.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
+        ensure!(cluster.submit("alice", &["devs"], "root.prod").await?.is_allowed());
 
-        bed.scheduler()?.pause()?;
-        ensure!(bed.yunikorn()?.config_checksum().await.is_err());
-        bed.scheduler()?.resume()?;
-        bed.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
+        cluster.scheduler()?.pause()?;
+        ensure!(cluster.yunikorn()?.config_checksum().await.is_err());
+        cluster.scheduler()?.resume()?;
+        cluster.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
 
         // Two spaces pass YuniKorn's validator and stop its scheduler at the next start.
-        bed.set_configs(&granting("alice  devs")).await?;
-        bed.scheduler()?.kill()?;
-        bed.scheduler()?.start()?;
-        let status = bed.scheduler()?.exited(LONG).await?;
+        cluster.set_configs(&granting("alice  devs")).await?;
+        cluster.scheduler()?.kill()?;
+        cluster.scheduler()?.start()?;
+        let status = cluster.scheduler()?.exited(LONG).await?;
         ensure!(!status.success());
-        ensure!(bed.scheduler()?.log().contains("multiple spaces found in ACL"));
+        ensure!(cluster.scheduler()?.log().contains("multiple spaces found in ACL"));
         Ok(())
     })
     .await
@@ -106,16 +106,16 @@ async fn the_scheduler_can_be_killed_paused_and_restarted() -> Result<()> {
 
 #[tokio::test]
 async fn the_api_server_can_be_killed_and_restarted() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::ApiServerProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::ApiServerProcess])? {
             return Ok(());
         }
-        bed.set_configs(&granting("alice")).await?;
-        bed.apiserver()?.kill()?;
-        ensure!(bed.config_map(yunikorn::CONFIGS).await.is_err());
-        bed.start_apiserver().await?;
-        ensure!(bed.config_map(yunikorn::CONFIGS).await?.is_some());
-        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
+        cluster.set_configs(&granting("alice")).await?;
+        cluster.apiserver()?.kill()?;
+        ensure!(cluster.config_map(yunikorn::CONFIGS).await.is_err());
+        cluster.start_apiserver().await?;
+        ensure!(cluster.config_map(yunikorn::CONFIGS).await?.is_some());
+        ensure!(cluster.submit("alice", &["devs"], "root.prod").await?.is_allowed());
         Ok(())
     })
     .await
@@ -123,22 +123,23 @@ async fn the_api_server_can_be_killed_and_restarted() -> Result<()> {
 
 #[tokio::test]
 async fn every_write_is_in_the_audit_log() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::Audit])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::Audit])? {
             return Ok(());
         }
-        let mark = bed.audit()?.mark()?;
-        bed.set_configs(&granting("alice")).await?;
+        let mark = cluster.audit()?.mark()?;
+        cluster.set_configs(&granting("alice")).await?;
         let written = |write: &queuewarden_e2e::audit::Write| {
             write.user == "admin"
                 && write.resource == "configmaps"
                 && write.name == yunikorn::CONFIGS
                 && write.accepted()
         };
-        ensure!(bed.audit()?.count(mark, written)? == 1, "{:?}", bed.audit()?.since(mark)?);
-        bed.submit("alice", &["devs"], "root.prod").await?;
-        let created = bed.audit()?.count(mark, |write| write.user == "alice" && write.verb == "create")?;
-        ensure!(created == 1, "{:?}", bed.audit()?.since(mark)?);
+        ensure!(cluster.audit()?.count(mark, written)? == 1, "{:?}", cluster.audit()?.since(mark)?);
+        cluster.submit("alice", &["devs"], "root.prod").await?;
+        let created =
+            cluster.audit()?.count(mark, |write| write.user == "alice" && write.verb == "create")?;
+        ensure!(created == 1, "{:?}", cluster.audit()?.since(mark)?);
         Ok(())
     })
     .await
@@ -146,24 +147,24 @@ async fn every_write_is_in_the_audit_log() -> Result<()> {
 
 #[tokio::test]
 async fn a_controllers_pods_carry_its_creators_name() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::AdmissionProcess, Capability::ControllerManager])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::AdmissionProcess, Capability::ControllerManager])? {
             return Ok(());
         }
-        bed.start_admission_controller().await?;
-        bed.start_controller_manager().await?;
+        cluster.start_admission_controller().await?;
+        cluster.start_controller_manager().await?;
         let job = r#"{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "count", "namespace": "queuewarden-e2e"},
             "spec": {"template": {"metadata": {"labels": {"applicationId": "count", "queue": "root.prod"}},
             "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}}"#;
-        bed.kubectl_with_input(&["create", "-f", "-", "--as=alice", "--as-group=system:authenticated"], job).await?;
+        cluster.kubectl_with_input(&["create", "-f", "-", "--as=alice", "--as-group=system:authenticated"], job).await?;
         let pods = ["get", "pods", "-n", "queuewarden-e2e", "-l", "applicationId=count", "-o", "jsonpath={.items[*].metadata.annotations}"];
         let annotations = queuewarden_e2e::eventually("the job's pod", PATIENCE, || async {
-            let text = bed.kubectl(&pods).await?;
+            let text = cluster.kubectl(&pods).await?;
             Ok((!text.is_empty()).then_some(text))
         })
         .await?;
         ensure!(annotations.contains("alice"), "{annotations}");
-        bed.kubectl(&["delete", "job", "count", "-n", "queuewarden-e2e"]).await?;
+        cluster.kubectl(&["delete", "job", "count", "-n", "queuewarden-e2e"]).await?;
         Ok(())
     })
     .await
@@ -171,9 +172,9 @@ async fn a_controllers_pods_carry_its_creators_name() -> Result<()> {
 
 #[tokio::test]
 async fn the_operators_account_has_the_shipped_rights_and_no_more() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.install().await?;
-        let kubeconfig = bed.sa_kubeconfig(operator::NAMESPACE, operator::NAME).await?;
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        let kubeconfig = cluster.sa_kubeconfig(operator::NAMESPACE, operator::NAME).await?;
         let client = kube::Client::try_from(kubeconfig::load(&kubeconfig).await?)?;
         let maps: Api<ConfigMap> = Api::namespaced(client, yunikorn::NAMESPACE);
         ensure!(maps.get(yunikorn::DEFAULTS).await?.data.is_some());
@@ -182,10 +183,10 @@ async fn the_operators_account_has_the_shipped_rights_and_no_more() -> Result<()
 
         let configs = Some((yunikorn::NAMESPACE, yunikorn::CONFIGS));
         let defaults = Some((yunikorn::NAMESPACE, yunikorn::DEFAULTS));
-        ensure!(bed.may(operator::USER, "update", "", "configmaps", configs).await?);
-        ensure!(!bed.may(operator::USER, "update", "", "configmaps", defaults).await?);
-        ensure!(!bed.may(operator::USER, "get", "", "secrets", None).await?);
-        ensure!(!bed.may(operator::USER, "update", "queuewarden.dev", "queueacls", None).await?);
+        ensure!(cluster.may(operator::USER, "update", "", "configmaps", configs).await?);
+        ensure!(!cluster.may(operator::USER, "update", "", "configmaps", defaults).await?);
+        ensure!(!cluster.may(operator::USER, "get", "", "secrets", None).await?);
+        ensure!(!cluster.may(operator::USER, "update", "queuewarden.dev", "queueacls", None).await?);
         Ok(())
     })
     .await

@@ -4,10 +4,10 @@
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
-use queuewarden_e2e::bed::{BASE, NAMESPACE};
 use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::test_cluster::{BASE, NAMESPACE};
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Doors, Kind, Operator, eventually};
+use queuewarden_e2e::{Capability, Endpoints, Kind, Operator, TestCluster, eventually};
 use serde_json::{Value, json};
 
 /// The kinds: a bare pod, a pod of a Job, and a pod of a Deployment.
@@ -35,58 +35,59 @@ fn workload(kind: &str, name: &str) -> Value {
 }
 
 /// Runs `kubectl create -f -` as this user and returns its output, or the error.
-async fn create(bed: &Bed, user: &str, object: &Value) -> Result<String> {
+async fn create(cluster: &TestCluster, user: &str, object: &Value) -> Result<String> {
     let user = format!("--as={user}");
     let group = "--as-group=system:authenticated";
-    bed.kubectl_with_input(&["create", "-f", "-", &user, "--as-group=staff", group], &object.to_string())
+    cluster
+        .kubectl_with_input(&["create", "-f", "-", &user, "--as-group=staff", group], &object.to_string())
         .await
 }
 
 /// Starts an operator for which `sue` may submit to root.prod, and `bob` may not, which the webhook reports
 /// at once.
-async fn denying(bed: &Bed) -> Result<(Operator<'_>, Doors)> {
-    bed.install().await?;
-    bed.apply_file("manifests/submission/rbac.yaml").await?;
-    bed.set_base(BASE).await?;
+async fn denying(cluster: &TestCluster) -> Result<(Operator<'_>, Endpoints)> {
+    cluster.install().await?;
+    cluster.apply_file("manifests/submission/rbac.yaml").await?;
+    cluster.set_base(BASE).await?;
     let object = |kind: &str, name: &str, spec: Value| {
         json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
             .to_string()
     };
-    let url = bed.scheduler_url();
-    bed.apply_text(&object("YuniKornConfig", "default", json!({"schedulerUrl": url})), "e2e").await?;
+    let url = cluster.scheduler_url();
+    cluster.apply_text(&object("YuniKornConfig", "default", json!({"schedulerUrl": url})), "e2e").await?;
     let acl = json!({"queue": "root.prod", "submit": {"users": ["sue"]}});
-    bed.apply_text(&object("QueueAcl", "prod", acl), "e2e").await?;
-    bed.apply_text(&object("AdmissionPolicy", "early", json!({"submission": "Deny"})), "e2e").await?;
-    let (operator, doors) = Operator::start_serving(bed, &[]).await?;
-    bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
-    bed.wait_for(Kind::AdmissionPolicy, "early", is_true("Ready"), PATIENCE).await?;
-    bed.register(&doors, "submission").await?;
-    Ok((operator, doors))
+    cluster.apply_text(&object("QueueAcl", "prod", acl), "e2e").await?;
+    cluster.apply_text(&object("AdmissionPolicy", "early", json!({"submission": "Deny"})), "e2e").await?;
+    let (operator, endpoints) = Operator::start_serving(cluster, &[]).await?;
+    cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+    cluster.wait_for(Kind::AdmissionPolicy, "early", is_true("Ready"), PATIENCE).await?;
+    cluster.register(&endpoints, "submission").await?;
+    Ok((operator, endpoints))
 }
 
 #[tokio::test]
 async fn who_may_not_submit_reads_why_at_once_and_who_may_is_scheduled() -> Result<()> {
-    Bed::with(async |bed| {
+    TestCluster::with(async |cluster| {
         let needed =
             [Capability::OperatorProcess, Capability::AdmissionProcess, Capability::ControllerManager];
-        if !bed.can_run(&needed)? {
+        if !cluster.can_run(&needed)? {
             return Ok(());
         }
-        bed.start_admission_controller().await?;
-        bed.start_controller_manager().await?;
-        let (operator, _doors) = denying(bed).await?;
+        cluster.start_admission_controller().await?;
+        cluster.start_controller_manager().await?;
+        let (operator, _endpoints) = denying(cluster).await?;
         // An API server calls a new webhook after a moment.
         eventually("the API server to ask", PATIENCE, || async {
             let mut probe = workload("Pod", "probe");
             probe["metadata"]["labels"]["yunikorn.apache.org/queue"] = "root.nowhere".into();
             let user = ["--as=bob", "--as-group=system:authenticated", "--dry-run=server"];
             let args = [&["create", "-f", "-"][..], &user].concat();
-            Ok(bed.kubectl_with_input(&args, &probe.to_string()).await.is_err().then_some(()))
+            Ok(cluster.kubectl_with_input(&args, &probe.to_string()).await.is_err().then_some(()))
         })
         .await?;
         for kind in KINDS {
             let name = format!("bobs-{}", kind.to_lowercase());
-            let error = create(bed, "bob", &workload(kind, &name)).await.err();
+            let error = create(cluster, "bob", &workload(kind, &name)).await.err();
             let error = error.with_context(|| format!("bob's {kind} was let through"))?.to_string();
             for part in [
                 "submission.queuewarden.dev",
@@ -98,8 +99,8 @@ async fn who_may_not_submit_reads_why_at_once_and_who_may_is_scheduled() -> Resu
         }
         for kind in KINDS {
             let name = format!("sues-{}", kind.to_lowercase());
-            create(bed, "sue", &workload(kind, &name)).await?;
-            scheduled(bed, &name).await?;
+            create(cluster, "sue", &workload(kind, &name)).await?;
+            scheduled(cluster, &name).await?;
         }
         let refused = operator
             .metric("queuewarden_decisions_total", r#"verb="submit",decision="refused",clause="acl""#);
@@ -109,8 +110,8 @@ async fn who_may_not_submit_reads_why_at_once_and_who_may_is_scheduled() -> Resu
 
         // Without queuewarden everything continues: YuniKorn decides, as it always does.
         operator.kill().await?;
-        create(bed, "bob", &workload("Pod", "bobs-later")).await?;
-        let pods: Api<Pod> = Api::namespaced(bed.client()?, NAMESPACE);
+        create(cluster, "bob", &workload("Pod", "bobs-later")).await?;
+        let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
         eventually("YuniKorn to reject it", PATIENCE, || async {
             let status = pods.get("bobs-later").await?.status.unwrap_or_default();
             Ok((status.reason.as_deref() == Some("ApplicationRejected")).then_some(()))
@@ -121,8 +122,8 @@ async fn who_may_not_submit_reads_why_at_once_and_who_may_is_scheduled() -> Resu
 }
 
 /// Waits until the real scheduler has found a node for a pod of this workload.
-async fn scheduled(bed: &Bed, name: &str) -> Result<()> {
-    let pods: Api<Pod> = Api::namespaced(bed.client()?, NAMESPACE);
+async fn scheduled(cluster: &TestCluster, name: &str) -> Result<()> {
+    let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
     let of_it = ListParams::default().labels(&format!("run={name}"));
     eventually("YuniKorn to schedule it", PATIENCE, || async {
         let bound = pods.list(&of_it).await?.into_iter().any(|pod| {

@@ -11,7 +11,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually, operator, yunikorn};
+use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, eventually, operator, yunikorn};
 use queuewarden_plan::snapshot::{EPOCH, OBJECTS};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -42,47 +42,47 @@ async fn an_upgrade_changes_nothing() -> Result<()> {
     }
     ensure!(!folders.is_empty(), "no version is recorded");
     for folder in folders {
-        Bed::with(async |bed| {
-            if !bed.can_run(&[Capability::OperatorProcess, Capability::Audit])? {
+        TestCluster::with(async |cluster| {
+            if !cluster.can_run(&[Capability::OperatorProcess, Capability::Audit])? {
                 return Ok(());
             }
-            upgrade(bed, &folder).await.with_context(|| format!("from {}", folder.display()))
+            upgrade(cluster, &folder).await.with_context(|| format!("from {}", folder.display()))
         })
         .await?;
     }
     Ok(())
 }
 
-async fn upgrade(bed: &Bed, folder: &Path) -> Result<()> {
-    bed.remove_installation().await?;
+async fn upgrade(cluster: &TestCluster, folder: &Path) -> Result<()> {
+    cluster.remove_installation().await?;
     let crds = std::fs::read_to_string(folder.join("crds.yaml"))?;
-    bed.apply_text(&crds, "the-version-before").await?;
-    bed.crds_established().await?;
+    cluster.apply_text(&crds, "the-version-before").await?;
+    cluster.crds_established().await?;
     let left: Left = serde_json::from_str(&std::fs::read_to_string(folder.join("left.json"))?)?;
-    bring_back(bed, &left).await?;
-    let before = State::of(bed).await?;
+    bring_back(cluster, &left).await?;
+    let before = State::of(cluster).await?;
     ensure!(before.text() == text_of(&left), "not brought back");
-    bed.yunikorn()?.wait_for_text(&before.text(), PATIENCE).await?;
+    cluster.yunikorn()?.wait_for_text(&before.text(), PATIENCE).await?;
 
-    let mark = bed.audit()?.mark()?;
-    let operator = Operator::start(bed).await?;
+    let mark = cluster.audit()?.mark()?;
+    let operator = Operator::start(cluster).await?;
     eventually("the new version to lead, and to have read the scheduler back", PATIENCE, || async {
         let led = operator.metric("queuewarden_leader", "").await? > 0.0;
-        let fenced = output_writes(bed, mark)? > 0;
+        let fenced = output_writes(cluster, mark)? > 0;
         Ok((led && fenced && operator.metric("queuewarden_config_in_sync", "").await? > 0.0).then_some(()))
     })
     .await?;
-    let mut after = State::of(bed).await?;
+    let mut after = State::of(cluster).await?;
     after.forget_what_is_new(&before);
     ensure!(after == before, "before:\n{before:#?}\nafter:\n{after:#?}");
     // A new leader moves the epoch, so that no late write of the one before is accepted.
-    ensure!(output_writes(bed, mark)? == 1, "{:?}", bed.audit()?.since(mark)?);
+    ensure!(output_writes(cluster, mark)? == 1, "{:?}", cluster.audit()?.since(mark)?);
 
     // It works all the same, and continues where the other one stopped.
-    bed.apply_text(GRANT, "somebody").await?;
-    bed.wait_for(Kind::QueueAcl, "after-the-upgrade", is_true("Ready"), PATIENCE).await?;
-    ensure!(output_writes(bed, mark)? == 2, "{:?}", bed.audit()?.since(mark)?);
-    let text = State::of(bed).await?.text();
+    cluster.apply_text(GRANT, "somebody").await?;
+    cluster.wait_for(Kind::QueueAcl, "after-the-upgrade", is_true("Ready"), PATIENCE).await?;
+    ensure!(output_writes(cluster, mark)? == 2, "{:?}", cluster.audit()?.since(mark)?);
+    let text = State::of(cluster).await?.text();
     let changed = text.lines().filter(|line| !before.text().lines().any(|old| old == *line)).count();
     ensure!(text.contains("newcomer") && changed <= 3, "{changed} lines have changed:\n{text}");
     Ok(())
@@ -101,11 +101,11 @@ struct State {
 }
 
 impl State {
-    async fn of(bed: &Bed) -> Result<Self> {
-        let output = bed.config_map(yunikorn::CONFIGS).await?.context("there is no output")?;
+    async fn of(cluster: &TestCluster) -> Result<Self> {
+        let output = cluster.config_map(yunikorn::CONFIGS).await?.context("there is no output")?;
         let mut statuses = BTreeMap::new();
         for kind in Kind::ALL {
-            for object in bed.objects(kind)?.list(&ListParams::default()).await? {
+            for object in cluster.objects(kind)?.list(&ListParams::default()).await? {
                 let status = object.data.get("status").cloned().unwrap_or_default();
                 statuses.insert(format!("{kind:?} {}", object.name_any()), status);
             }
@@ -163,8 +163,8 @@ fn text_of(left: &Left) -> String {
 }
 
 /// Restores the objects as the version before had written them, each in the name of its writer.
-async fn bring_back(bed: &Bed, left: &Left) -> Result<()> {
-    let maps: Api<ConfigMap> = Api::namespaced(bed.client()?, yunikorn::NAMESPACE);
+async fn bring_back(cluster: &TestCluster, left: &Left) -> Result<()> {
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client()?, yunikorn::NAMESPACE);
     for map in &left.config_maps {
         let name = map.name_any();
         if maps.get_opt(&name).await?.is_some() {
@@ -175,7 +175,7 @@ async fn bring_back(bed: &Bed, left: &Left) -> Result<()> {
         }
     }
     for (kind, objects) in Kind::ALL.into_iter().zip(&left.objects) {
-        let api = bed.objects(kind)?;
+        let api = cluster.objects(kind)?;
         for object in objects {
             api.create(&PostParams::default(), object).await?;
             let mut status = json!({"status": object.data.get("status")});
@@ -198,31 +198,31 @@ async fn bring_back(bed: &Bed, left: &Left) -> Result<()> {
 async fn record_what_this_version_leaves() -> Result<()> {
     let version = std::env::var("VERSION").context("VERSION says how the folder is called")?;
     let folder = PathBuf::from(VERSIONS).join(version);
-    Bed::with(async |bed| {
-        bed.install().await?;
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
         for entry in std::fs::read_dir(EXAMPLES)? {
-            let text = std::fs::read_to_string(entry?.path())?.replace(SCHEDULER, bed.scheduler_url());
+            let text = std::fs::read_to_string(entry?.path())?.replace(SCHEDULER, cluster.scheduler_url());
             let apply = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
-            bed.kubectl_with_input(&apply, &text).await?;
+            cluster.kubectl_with_input(&apply, &text).await?;
         }
-        let operator = Operator::start(bed).await?;
-        bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+        let operator = Operator::start(cluster).await?;
+        cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
         let settled = eventually("two looks at the same state", PATIENCE, || async {
-            let first = State::of(bed).await?;
+            let first = State::of(cluster).await?;
             operator.get("/readyz").await?;
             let all = first.statuses.values().all(|status| status.get("conditions").is_some());
-            Ok((all && first == State::of(bed).await?).then_some(()))
+            Ok((all && first == State::of(cluster).await?).then_some(()))
         });
         settled.await?;
         operator.kill().await?;
         let mut left = Left { config_maps: Vec::new(), objects: Vec::new() };
         for name in [yunikorn::DEFAULTS, yunikorn::CONFIGS] {
-            let mut map = bed.config_map(name).await?.context("a ConfigMap is missing")?;
+            let mut map = cluster.config_map(name).await?.context("a ConfigMap is missing")?;
             map.metadata = bare(&map.metadata);
             left.config_maps.push(map);
         }
         for kind in Kind::ALL {
-            let mut objects = bed.objects(kind)?.list(&ListParams::default()).await?.items;
+            let mut objects = cluster.objects(kind)?.list(&ListParams::default()).await?.items;
             for object in &mut objects {
                 object.metadata = bare(&object.metadata);
             }
@@ -230,7 +230,7 @@ async fn record_what_this_version_leaves() -> Result<()> {
         }
         std::fs::create_dir_all(&folder)?;
         std::fs::write(folder.join("left.json"), serde_json::to_string_pretty(&left)? + "\n")?;
-        let crds = bed.kubectl(&["kustomize", concat!(env!("CARGO_MANIFEST_DIR"), "/../crds")]).await?;
+        let crds = cluster.kubectl(&["kustomize", concat!(env!("CARGO_MANIFEST_DIR"), "/../crds")]).await?;
         std::fs::write(folder.join("crds.yaml"), crds)?;
         Ok(())
     })

@@ -32,7 +32,7 @@ use yunikorn::version::Version;
 use yunikorn_access::check::{decide, explain};
 use yunikorn_access::review::{self, NoApplications, World};
 use yunikorn_access::running::joins::Running;
-use yunikorn_access::{Tree, guard};
+use yunikorn_access::{Tree, user_info as policy};
 
 /// Returns the bytes as text, if they are. Every endpoint checks that first.
 fn text(data: &[u8]) -> Option<&str> {
@@ -113,11 +113,11 @@ pub fn admission(data: &[u8]) {
     let _ = submission::read(&request);
     if let Ok(asked) = user_info::read(&request, &[]) {
         let (access, _) = AccessControl::from_keys(&std::collections::BTreeMap::new());
-        for moment in [guard::Moment::Mutating, guard::Moment::Final] {
-            let judgement = guard::judge(&asked.at(&request, &Running::default(), moment), &access);
+        for moment in [policy::Moment::Mutating, policy::Moment::Final] {
+            let judgement = policy::judge(&asked.at(&request, &Running::default(), moment), &access);
             let patch = user_info::patch(&asked, &judgement);
-            assert!(moment == guard::Moment::Mutating || patch.is_empty(), "at the end nothing is changed");
-            let response = user_info::response(&request.uid, &asked, &judgement, guard::Mode::Enforce);
+            assert!(moment == policy::Moment::Mutating || patch.is_empty(), "at the end nothing is changed");
+            let response = user_info::response(&request.uid, &asked, &judgement, policy::Mode::Enforce);
             assert!(response["response"]["allowed"].is_boolean());
         }
     }

@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE")]
     namespace: Option<String>,
     /// The Secret of the certificate and its authorities
-    #[arg(long, value_name = "NAME", default_value = "queuewarden-doors")]
+    #[arg(long, value_name = "NAME", default_value = "queuewarden-tls")]
     tls_secret: String,
     /// Additional name or address for the certificate, besides those of the Service; may be repeated
     #[arg(long, value_name = "NAME", value_parser = name)]

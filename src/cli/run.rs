@@ -1,13 +1,13 @@
 //! `queuewarden run`: runs the operator.
 
-mod doors;
+mod https;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::ArgAction;
 
-use doors::Doors;
+use https::HttpsArgs;
 
 use super::{Exit, Failure};
 use crate::operator::{self, Options};
@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE")]
     namespace: Option<String>,
     #[command(flatten)]
-    doors: Doors,
+    https: HttpsArgs,
     /// Format of log lines
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     log_format: Format,
@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         leader_elect: args.leader_elect,
         identity: args.identity.clone().unwrap_or_else(random_identity),
         namespace: args.namespace.clone(),
-        https: args.doors.https(args.namespace.as_deref()),
+        https: args.https.https(args.namespace.as_deref()),
         logging: logging.clone(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()

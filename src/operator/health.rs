@@ -32,7 +32,7 @@ pub struct Health {
     planned: AtomicBool,
     stopping: AtomicBool,
     rounds: Mutex<Rounds>,
-    /// What the doors show, where they are open.
+    /// What the endpoints show, where they are open.
     identity: OnceLock<Identity>,
 }
 
@@ -40,13 +40,13 @@ pub struct Health {
 struct Rounds {
     last: Instant,
     watches: Vec<Arc<Progress>>,
-    /// Those that the doors keep for themselves.
-    doors: Vec<Arc<Progress>>,
+    /// Those that the endpoints keep for themselves.
+    endpoints: Vec<Arc<Progress>>,
 }
 
 impl Rounds {
     fn watches(&self) -> impl Iterator<Item = &Arc<Progress>> {
-        self.watches.iter().chain(&self.doors)
+        self.watches.iter().chain(&self.endpoints)
     }
 }
 
@@ -56,7 +56,7 @@ impl Default for Health {
             metrics: Metrics::default(),
             planned: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
-            rounds: Mutex::new(Rounds { last: Instant::now(), watches: Vec::new(), doors: Vec::new() }),
+            rounds: Mutex::new(Rounds { last: Instant::now(), watches: Vec::new(), endpoints: Vec::new() }),
             identity: OnceLock::new(),
         }
     }
@@ -72,7 +72,7 @@ impl Health {
 
     /// This watch runs too, of which the loop knows nothing.
     pub fn watches(&self, watch: Arc<Progress>) {
-        self.rounds.lock().unwrap_or_else(PoisonError::into_inner).doors.push(watch);
+        self.rounds.lock().unwrap_or_else(PoisonError::into_inner).endpoints.push(watch);
     }
 
     /// A plan was made.
@@ -82,7 +82,7 @@ impl Health {
         }
     }
 
-    /// The doors are open; nobody should be sent there before there is a certificate to show.
+    /// The endpoints are open; nobody should be sent there before there is a certificate to show.
     pub fn serves(&self, identity: Identity) {
         // It is said once.
         let _ = self.identity.set(identity);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_watches_of_doors_are_watches() {
+    async fn the_watches_of_endpoints_are_watches() {
         let health = Health::default();
         health.watches(Progress::new("pods"));
         health.round(vec![Progress::new("queueacls")]);

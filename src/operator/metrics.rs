@@ -52,8 +52,8 @@ pub struct Metrics {
     last_in_sync: Gauge,
     fail_open: Gauge,
     scheduler_requests: Durations,
-    /// Those of the doors.
-    pub doors: crate::server::metrics::Metrics,
+    /// Those of the endpoints.
+    pub endpoints: crate::server::metrics::Metrics,
 }
 
 impl Default for Metrics {
@@ -79,7 +79,7 @@ impl Default for Metrics {
             last_in_sync: Gauge::default(),
             fail_open: Gauge::default(),
             scheduler_requests: Family::new_with_constructor(seconds),
-            doors: crate::server::metrics::Metrics::default(),
+            endpoints: crate::server::metrics::Metrics::default(),
         };
         metrics.register();
         metrics
@@ -145,7 +145,7 @@ impl Metrics {
             "Requests to the scheduler's REST service, by endpoint and status code or failure",
             self.scheduler_requests.clone(),
         );
-        self.doors.register(r);
+        self.endpoints.register(r);
     }
 
     /// A run of the loop ended.

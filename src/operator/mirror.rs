@@ -44,7 +44,7 @@ pub enum Answer {
     /// The object as it stands now.
     Stands(Kind, Standing),
     /// Somebody else was faster; the object as it stands now.
-    Outrun(Kind, Standing),
+    Stale(Kind, Standing),
     /// There is no such object any more.
     Gone(Kind, String),
     /// The step was not done.
@@ -105,7 +105,7 @@ impl Watches {
     /// Takes in what came of a step that was taken after `moments`: the watch may lag behind.
     pub fn learn(&self, answer: Answer, moments: Moments) {
         match answer {
-            Answer::Stands(kind, standing) | Answer::Outrun(kind, standing) => {
+            Answer::Stands(kind, standing) | Answer::Stale(kind, standing) => {
                 let moment = match kind {
                     Kind::Role => moments.roles,
                     Kind::Binding => moments.bindings,
@@ -180,7 +180,7 @@ enum Done<K> {
     /// As it was to be.
     Stands(K),
     /// As somebody else has made it since.
-    Outrun(K),
+    Stale(K),
     /// It is not there.
     Gone,
 }
@@ -233,7 +233,7 @@ where
             step.kind.name(),
             step.name
         ))),
-        Some(object) => Ok(Done::Outrun(object)),
+        Some(object) => Ok(Done::Stale(object)),
         None => Ok(Done::Gone),
     }
 }
@@ -241,7 +241,7 @@ where
 fn written<K>(done: Result<Done<K>, WriteFailure>, step: &Step, standing: impl Fn(K) -> Standing) -> Answer {
     match done {
         Ok(Done::Stands(object)) => Answer::Stands(step.kind, standing(object)),
-        Ok(Done::Outrun(object)) => Answer::Outrun(step.kind, standing(object)),
+        Ok(Done::Stale(object)) => Answer::Stale(step.kind, standing(object)),
         Ok(Done::Gone) => Answer::Gone(step.kind, step.name.clone()),
         Err(failure) => Answer::Failed(failure),
     }

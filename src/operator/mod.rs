@@ -52,17 +52,17 @@ use reconcile::{Functions, Left, Reconciler};
 use world::World;
 
 use crate::server;
-use crate::server::knowledge::Publisher;
 use crate::server::lookups;
 use crate::server::open::{Https, Open};
+use crate::server::published::Publisher;
 use crate::telemetry::Logging;
-use queuewarden_plan::Readings;
+use queuewarden_plan::ParseCache;
 use queuewarden_plan::machine::State;
 
 /// Name of the Lease.
 const LEASE: &str = "queuewarden";
 /// How long what comes after the last run may take: the last events, and the Lease.
-const FAREWELL: Duration = Duration::from_secs(5);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -75,7 +75,7 @@ pub struct Options {
     pub identity: String,
     /// Namespace of the Lease; `None`: the client's own.
     pub namespace: Option<String>,
-    /// The doors, if they are open.
+    /// The endpoints, if they are open.
     pub https: Option<Https>,
     /// How much is logged.
     pub logging: Logging,
@@ -96,9 +96,9 @@ pub enum Error {
     /// No HTTP client for the scheduler.
     #[error("cannot make an HTTP client: {0}")]
     Http(#[from] reqwest::Error),
-    /// The doors cannot be opened.
+    /// The endpoints cannot be opened.
     #[error(transparent)]
-    Doors(#[from] server::open::Error),
+    Https(#[from] server::open::Error),
     /// No signals.
     #[error("cannot wait for signals: {0}")]
     Signal(#[source] io::Error),
@@ -176,8 +176,8 @@ pub async fn serve(
     let (events, publishing) = Events::start(client.clone(), options.identity);
     let changed = Arc::new(Notify::new());
     let publisher = Publisher::new(options.namespace.clone());
-    let doors = match &options.https {
-        Some(https) => Some(Open::doors(https, &client, lookups, publisher.subscribe(), &health).await?),
+    let server = match &options.https {
+        Some(https) => Some(Open::start(https, &client, lookups, publisher.subscribe(), &health).await?),
         None => None,
     };
     let reconciler = Reconciler {
@@ -194,24 +194,24 @@ pub async fn serve(
         state: State::new(fastrand::u64(..)),
         functions: Functions::default(),
         left: Left::default(),
-        known: Readings::default(),
+        known: ParseCache::default(),
         failure: None,
         created: false,
     };
     reconcile::run(reconciler, stop).await;
-    let farewell = async {
+    let shutdown = async {
         if let Some(candidacy) = election {
             candidacy.end().await;
         }
         let _ = publishing.await;
     };
-    // The doors take as long as what was asked there.
+    // The endpoints take as long as what was asked there.
     let closing = async {
-        if let Some(doors) = doors {
-            doors.close().await;
+        if let Some(server) = server {
+            server.close().await;
         }
     };
-    if let (Err(_), ()) = tokio::join!(timeout(FAREWELL, farewell), closing) {
+    if let (Err(_), ()) = tokio::join!(timeout(SHUTDOWN_GRACE, shutdown), closing) {
         tracing::warn!("The last events were not published in time");
     }
     endpoints.abort();

@@ -45,10 +45,10 @@ use super::health::Health;
 use super::last_base;
 use super::leader::Leadership;
 use super::world::World;
-use crate::server::knowledge::Publisher;
+use crate::server::published::Publisher;
 use crate::telemetry::Logging;
 use queuewarden_api::v1alpha1::{SINGLETON, YuniKornConfig};
-use queuewarden_plan::Readings;
+use queuewarden_plan::ParseCache;
 use queuewarden_plan::machine::{self, Event, FailingWatch, State};
 use queuewarden_plan::snapshot::WriteFailure;
 
@@ -92,7 +92,7 @@ pub struct Reconciler {
     /// What a run leaves for the next one.
     pub left: Left,
     /// What the last plan has read.
-    pub known: Readings,
+    pub known: ParseCache,
     /// The failure that was logged last.
     pub failure: Option<WriteFailure>,
     /// True if the output was created and is not written yet.

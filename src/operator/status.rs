@@ -121,7 +121,7 @@ pub enum Answer {
     /// The object with its new status.
     Patched(Box<DynamicObject>),
     /// Someone changed the object since; as it is now.
-    Outrun(Box<DynamicObject>),
+    Stale(Box<DynamicObject>),
     /// There is no such object any more.
     Gone,
     /// Neither.
@@ -153,7 +153,7 @@ async fn send_one(client: Client, patch: &StatusPatch) -> Answer {
         Err(error) if error.is_not_found() => Answer::Gone,
         // Not left to the watch: a change of a label, say, wakes nobody.
         Err(error) if error.is_conflict() => match call(api.get(name)).await {
-            Ok(object) => Answer::Outrun(Box::new(object)),
+            Ok(object) => Answer::Stale(Box::new(object)),
             Err(error) if error.is_not_found() => Answer::Gone,
             Err(error) => Answer::Failed(error),
         },

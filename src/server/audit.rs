@@ -64,7 +64,7 @@ pub(super) const OTHER: &str = "other";
 /// Logs and counts the decisions of an endpoint; clones share their state.
 #[derive(Debug, Clone)]
 pub(super) struct Audit {
-    door: &'static str,
+    endpoint: &'static str,
     lines: Arc<Mutex<Lines>>,
 }
 
@@ -153,19 +153,19 @@ fn is_unread(status: StatusCode) -> bool {
 
 impl Audit {
     /// Returns the audit log of one endpoint.
-    pub(super) fn of(door: &'static str) -> Self {
-        Self { door, lines: Arc::default() }
+    pub(super) fn of(endpoint: &'static str) -> Self {
+        Self { endpoint, lines: Arc::default() }
     }
 
     /// Counts a decision and logs it.
     pub(super) fn note(&self, health: &Health, decided: &Decision<'_>) {
         let Decision { verb, said: decision, clause, refused, by, user, queue, object, reason } = *decided;
-        health.metrics.doors.decided(verb, decision, clause);
+        health.metrics.endpoints.decided(verb, decision, clause);
         let line = self.lines(|lines| lines.decided(Instant::now(), refused, by, object));
         let Some(left_out) = line else { return };
         tracing::info!(
             target: "queuewarden::audit",
-            door = self.door,
+            endpoint = self.endpoint,
             verb,
             decision,
             clause,
@@ -344,7 +344,7 @@ mod tests {
         let line: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
         assert_eq!(line["target"], "queuewarden::audit");
         let fields = &line["fields"];
-        assert_eq!((&fields["door"], &fields["clause"]), (&"authorize".into(), &"acl".into()));
+        assert_eq!((&fields["endpoint"], &fields["clause"]), (&"authorize".into(), &"acl".into()));
         assert_eq!(fields["queue"], decided.queue);
         let length = |field: &str| fields[field].as_str().unwrap().chars().count();
         assert_eq!((length("user"), length("reason")), (NAME, REASON));

@@ -89,22 +89,22 @@ struct Bound {
 
 async fn bounded(
     State(bound): State<Bound>,
-    door: Option<MatchedPath>,
+    endpoint: Option<MatchedPath>,
     request: Request,
     next: Next,
 ) -> Response {
     let begin = Instant::now();
-    let door = door.as_ref().map_or("other", MatchedPath::as_str);
-    let span = tracing::info_span!("request", door, status = tracing::field::Empty);
+    let endpoint = endpoint.as_ref().map_or("other", MatchedPath::as_str);
+    let span = tracing::info_span!("request", endpoint, status = tracing::field::Empty);
     let peer = request.extensions().get::<Peer>().map(|peer| peer.address);
     let answer = async {
         let answer = bound.answer(request, next).await;
-        bound.audit.unread(door, answer.status());
+        bound.audit.unread(endpoint, answer.status());
         answer
     };
     let answer = from_peer(peer, answer).instrument(span.clone()).await;
     span.record("status", answer.status().as_u16());
-    bound.health.metrics.doors.answered(door, answer.status().as_u16(), begin.elapsed());
+    bound.health.metrics.endpoints.answered(endpoint, answer.status().as_u16(), begin.elapsed());
     answer
 }
 
@@ -215,7 +215,7 @@ mod tests {
     /// Bytes of all requests at once.
     const ALL: usize = 2 * BODY + BODY / 2;
 
-    fn doors() -> (Router, Arc<Health>) {
+    fn state() -> (Router, Arc<Health>) {
         let health = Arc::new(Health::default());
         let little: Router = Router::new().route("/little", post(async |body: Bytes| body.len().to_string()));
         let cut: Router = Router::new().route(
@@ -275,7 +275,7 @@ mod tests {
 
     #[tokio::test]
     async fn bodies_are_read_up_to_the_limit_with_and_without_a_length() {
-        let (router, _) = doors();
+        let (router, _) = state();
         for (path, size, code) in [
             ("/read", 0, 200),
             ("/read", BODY, 200),
@@ -298,7 +298,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn of_a_larger_body_the_beginning_is_read_and_the_rest_taken_in() {
-        let (router, _) = doors();
+        let (router, _) = state();
         for (size, expected) in [
             (LITTLE, format!("{LITTLE} false")),
             (LITTLE + 1, format!("{LITTLE} true")),
@@ -324,7 +324,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn silent_bodies_take_nothing_and_are_not_waited_for() {
         for length in [None, Some(u64::try_from(BODY).unwrap())] {
-            let (router, _) = doors();
+            let (router, _) = state();
             let begin = Instant::now();
             let silent = (0..1000).map(|_| ask(&router, sent("/read", Body::new(Silent(length)))));
             let mut silent = Box::pin(join_all(silent));
@@ -340,7 +340,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_peer_has_as_many_bytes_as_are_left_for_others() {
-        let (router, _) = doors();
+        let (router, _) = state();
         let waiting = |peer| ask(&router, sent_by(peer, "/wait", Body::from(vec![b'x'; BODY])));
         // Two and a half bodies: one for the first peer, whose second one waits for a while.
         let mut first = Box::pin(waiting(1));
@@ -362,21 +362,21 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_does_not_come_is_not_waited_for() {
-        let (router, health) = doors();
+        let (router, health) = state();
         let begin = Instant::now();
         let (code, body) = ask(&router, Request::get("/never").body(Body::empty()).unwrap()).await;
         assert!(code == 408 && body.contains("within 10 s"), "{body}");
         assert_eq!(begin.elapsed(), TIME);
         let metrics = health.metrics.text(&[]);
         assert!(
-            metrics.contains(r#"https_request_duration_seconds_count{door="/never",code="408"} 1"#),
+            metrics.contains(r#"https_request_duration_seconds_count{endpoint="/never",code="408"} 1"#),
             "{metrics}"
         );
     }
 
     #[tokio::test]
     async fn a_fault_is_an_answer() {
-        let (router, _) = doors();
+        let (router, _) = state();
         let (code, body) = ask(&router, Request::get("/fault").body(Body::empty()).unwrap()).await;
         assert!(code == 500 && body.contains("fault"), "{body}");
         assert_eq!(ask(&router, Request::get("/none").body(Body::empty()).unwrap()).await.0, 404);

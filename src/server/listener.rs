@@ -32,7 +32,7 @@ use super::refusal::Refusal;
 use crate::operator::health::Health;
 
 /// The time that a connection without requests has to close.
-const FAREWELL: Duration = Duration::from_millis(200);
+const CLOSE_GRACE: Duration = Duration::from_millis(200);
 /// The time that a new connection has for its first request when the server ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -164,11 +164,11 @@ struct Connection {
 impl Connection {
     async fn run(self, stream: TcpStream, stopping: watch::Receiver<()>) {
         let health = Arc::clone(&self.health);
-        let open = &health.metrics.doors.connections;
+        let open = &health.metrics.endpoints.connections;
         open.inc();
         let how = self.serve(stream, stopping).await;
         open.dec();
-        health.metrics.doors.ended(how);
+        health.metrics.endpoints.ended(how);
     }
 
     /// Serves a connection and returns how it ended.
@@ -240,7 +240,7 @@ impl Connection {
             // Another connection waits for the space: HTTP/2's closing message is sent if that can be done
             // at once.
             "evicted" => Duration::ZERO,
-            "idle" => FAREWELL,
+            "idle" => CLOSE_GRACE,
             _ => self.limits.drain,
         };
         timeout(patience, serving).await.map_or("cut", |_| why)

@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use super::knowledge::Knowledge;
+use super::published::Published;
 use crate::operator::metrics::Series;
 
 type Labels = Vec<(&'static str, String)>;
@@ -61,7 +61,7 @@ impl Metrics {
         );
         r.register(
             "tls_certificate_expiry_timestamp_seconds",
-            "When the certificate of the doors expires",
+            "When the certificate of the HTTPS endpoints expires",
             self.certificate_until.clone(),
         );
         r.register(
@@ -73,7 +73,7 @@ impl Metrics {
         r.register("https_connections_ended", "Connections, by how they ended", self.ended.clone());
         r.register(
             "https_request_duration_seconds",
-            "Requests, by door and status code",
+            "Requests, by endpoint and status code",
             self.requests.clone(),
         );
         r.register(
@@ -84,11 +84,11 @@ impl Metrics {
     }
 
     /// Records the state that the endpoints answer from.
-    pub fn knows(&self, knowledge: &Knowledge) {
+    pub fn knows(&self, published: &Published) {
         // As many digits as tell it apart: the whole hash makes labels hard to read.
-        let hash: String = knowledge.hash.chars().take(16).collect();
+        let hash: String = published.hash.chars().take(16).collect();
         self.snapshot.show([(vec![("hash", hash)], 1)].into());
-        self.snapshot_made.set(knowledge.made.as_second());
+        self.snapshot_made.set(published.made.as_second());
     }
 
     /// Records the certificate that is in use.
@@ -105,9 +105,9 @@ impl Metrics {
         self.ended.get_or_create(&vec![("how", how.to_owned())]).inc();
     }
 
-    /// Counts an answered request. `door` is the path of a route, of which there are few.
-    pub fn answered(&self, door: &str, code: u16, took: Duration) {
-        let labels = vec![("door", door.to_owned()), ("code", code.to_string())];
+    /// Counts an answered request. `endpoint` is the path of a route, of which there are few.
+    pub fn answered(&self, endpoint: &str, code: u16, took: Duration) {
+        let labels = vec![("endpoint", endpoint.to_owned()), ("code", code.to_string())];
         self.requests.get_or_create(&labels).observe(took.as_secs_f64());
     }
 

@@ -1,7 +1,7 @@
 //! The HTTPS endpoints for Kubernetes and its users: webhooks and served resources.
 //!
 //! An endpoint only translates: requests come out of HTTP and JSON, answers go back in. The pure core
-//! decides the answers, from the state that the reconciler observed last ([`knowledge`]).
+//! decides the answers, from the state that the reconciler observed last ([`published`]).
 //!
 //! * [`caller`]: authentication; [`refusal`]: error responses; [`audit`]: the log of decisions; [`fault`]:
 //!   internal errors.
@@ -17,7 +17,7 @@
 //!   are stored.
 //! * [`submission`]: reports pods and workloads that `YuniKorn` would reject.
 //! * [`user_info`]: decides in whose name pods and workloads run.
-//! * [`knowledge`]: the state that all endpoints answer from; `surroundings`: further lookups at the API
+//! * [`published`]: the state that all endpoints answer from; `surroundings`: further lookups at the API
 //!   server; [`lookups`]: their client and cache; `source`: the names of the texts that answers point to.
 //!
 //! # Authentication of callers
@@ -37,7 +37,7 @@
 //!   queues, users and groups of ACLs.
 //! * `/user-info` reveals whether the lists of the `AdmissionPolicy` let a made-up user set names, and what
 //!   would let them.
-//! * `/guard` reveals whether `YuniKorn` would accept a made-up text, and quotes the keys and errors of the
+//! * `/configmaps` reveals whether `YuniKorn` would accept a made-up text, and quotes the keys and errors of the
 //!   present one.
 //!
 //! Except for `escalate`, the scheduler's own REST service reveals as much to every client that reaches it
@@ -52,13 +52,13 @@ mod budget;
 pub mod caller;
 pub mod certificates;
 mod fault;
-pub mod knowledge;
 pub mod listener;
 pub mod lookups;
 pub mod metrics;
 pub mod open;
 mod permission;
 pub mod places;
+pub mod published;
 pub mod refusal;
 mod review;
 mod scope;
@@ -85,14 +85,14 @@ use crate::operator::applications::Applications;
 use crate::operator::health::Health;
 use bounds::{Larger, Limits, bound};
 use caller::{Callers, only_webhook_clients};
-use knowledge::{Knowledge, Knows};
 use lookups::Lookups;
+use published::{Knows, Published};
 
 const MIB: usize = 1024 * 1024;
 
 /// The state of all endpoints. Their routers share one: a request clones its handler, and the state with
 /// it.
-pub struct Doors {
+pub struct ServerState {
     /// Reads the current state.
     pub knows: Knows,
     /// Lookups that callers cause.
@@ -107,15 +107,15 @@ pub struct Doors {
     pub applications: Applications,
 }
 
-impl fmt::Debug for Doors {
+impl fmt::Debug for ServerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Doors").finish_non_exhaustive()
+        f.debug_struct("ServerState").finish_non_exhaustive()
     }
 }
 
-impl Doors {
+impl ServerState {
     /// Returns the current state; `None` until everything was read once.
-    pub fn knowledge(&self) -> Option<Arc<Knowledge>> {
+    pub fn published(&self) -> Option<Arc<Published>> {
         self.knows.now()
     }
 }
@@ -127,8 +127,8 @@ pub enum Endpoint {
     Access,
     /// `/authorize` and `/apis/authorization.k8s.io`: access reviews.
     Authorize,
-    /// `/guard`: changes of `YuniKorn`'s ConfigMaps.
-    Guard,
+    /// `/configmaps`: changes of `YuniKorn`'s ConfigMaps.
+    ConfigMaps,
     /// `/submission`: pods and workloads that `YuniKorn` would reject.
     Submission,
     /// `/user-info` and `/user-info/check`: the names in which pods and workloads run.
@@ -140,14 +140,14 @@ pub enum Endpoint {
 impl Endpoint {
     /// All endpoints.
     pub const ALL: [Self; 6] =
-        [Self::Access, Self::Authorize, Self::Guard, Self::Submission, Self::UserInfo, Self::Validate];
+        [Self::Access, Self::Authorize, Self::ConfigMaps, Self::Submission, Self::UserInfo, Self::Validate];
 
     /// Returns its name on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Access => "access",
             Self::Authorize => "authorize",
-            Self::Guard => "guard",
+            Self::ConfigMaps => "configmaps",
             Self::Submission => "submission",
             Self::UserInfo => "user-info",
             Self::Validate => "validate",
@@ -158,17 +158,17 @@ impl Endpoint {
     fn is_webhook(self) -> bool {
         match self {
             Self::Access | Self::Authorize => false,
-            Self::Guard | Self::Submission | Self::UserInfo | Self::Validate => true,
+            Self::ConfigMaps | Self::Submission | Self::UserInfo | Self::Validate => true,
         }
     }
 
-    fn router(self) -> (Router<Arc<Doors>>, Limits) {
+    fn router(self) -> (Router<Arc<ServerState>>, Limits) {
         let limits = |body, larger, all| Limits { body, larger, all };
         let cut = |all| limits(bounds::BODY, Larger::Cut, all);
         match self {
             Self::Access => (served::router(), limits(served::MAX_BODY, Larger::Refused, 12 * MIB)),
             Self::Authorize => (authorize::router(), limits(authorize::MAX_BODY, Larger::Refused, 12 * MIB)),
-            Self::Guard => (validating::guard_router(), cut(12 * MIB)),
+            Self::ConfigMaps => (validating::config_map_router(), cut(12 * MIB)),
             Self::Submission => (submission::router(), cut(24 * MIB)),
             Self::UserInfo => (user_info::router(), cut(24 * MIB)),
             Self::Validate => (validating::router(), cut(12 * MIB)),
@@ -177,23 +177,23 @@ impl Endpoint {
 }
 
 /// Serves these endpoints, and `/readyz`.
-pub fn router(doors: Doors, endpoints: &[Endpoint]) -> Router {
-    let doors = Arc::new(doors);
-    let health = Arc::clone(&doors.health);
+pub fn router(state: ServerState, endpoints: &[Endpoint]) -> Router {
+    let state = Arc::new(state);
+    let health = Arc::clone(&state.health);
     // Its limits also hold for unknown paths.
     let ready = bound(Router::new().route("/readyz", get(ready)), Limits::NO_BODIES, &health);
     let all = endpoints.iter().fold(ready, |all, endpoint| {
         let (router, limits) = endpoint.router();
         let router = bound(router, limits, &health);
-        let only = from_fn_with_state(Arc::clone(&doors), only_webhook_clients);
+        let only = from_fn_with_state(Arc::clone(&state), only_webhook_clients);
         all.merge(if endpoint.is_webhook() { router.layer(only) } else { router })
     });
-    all.with_state(doors)
+    all.with_state(state)
 }
 
 /// Answers whether this replica has a state to answer from.
-async fn ready(State(doors): State<Arc<Doors>>) -> (StatusCode, &'static str) {
-    match doors.knowledge() {
+async fn ready(State(state): State<Arc<ServerState>>) -> (StatusCode, &'static str) {
+    match state.published() {
         Some(_) => (StatusCode::OK, "ok\n"),
         None => (StatusCode::SERVICE_UNAVAILABLE, "not everything was read yet\n"),
     }

@@ -15,11 +15,11 @@ use tokio::time::sleep;
 use super::caller::Callers;
 use super::certificates::files::{self, Files, Pair};
 use super::certificates::follower::Follower;
-use super::knowledge::Knows;
 use super::listener::{self, Limits};
 use super::lookups::Lookups;
+use super::published::Knows;
 use super::tls::{self, Identity};
-use super::{Doors, Endpoint, router};
+use super::{Endpoint, ServerState, router};
 use crate::operator::applications::{Applications, Mode};
 use crate::operator::health::Health;
 
@@ -88,7 +88,7 @@ impl Open {
     ///
     /// # Errors
     /// When they cannot be opened.
-    pub async fn doors(
+    pub async fn start(
         https: &Https,
         client: &Client,
         lookups: Client,
@@ -108,7 +108,7 @@ impl Open {
         let callers = Callers::new(lookups.clone(), files.authorities(), https.audiences.clone());
         let applications = Applications::start(client, https.applications);
         applications.progress().into_iter().for_each(|watch| health.watches(watch));
-        let doors = Doors {
+        let state = ServerState {
             knows,
             lookups: Lookups::new(lookups),
             health: Arc::clone(health),
@@ -120,7 +120,7 @@ impl Open {
         let listener =
             TcpListener::bind(https.listen).await.map_err(|error| Error::Listen(https.listen, error))?;
         health.serves(identity);
-        tracing::info!(listen = %https.listen, "Opening the doors");
+        tracing::info!(listen = %https.listen, "Serving HTTPS");
         let (end, ended) = oneshot::channel::<()>();
         let stop = async {
             let _ = ended.await;
@@ -128,7 +128,7 @@ impl Open {
         let serving = listener::serve(
             listener,
             Some(tls),
-            router(doors, &https.endpoints),
+            router(state, &https.endpoints),
             Limits::DEFAULT,
             Arc::clone(health),
             stop,

@@ -66,19 +66,20 @@ mod tests {
     use serde_json::{Value, json};
 
     use crate::server::bounds::{Larger, Limits, bound};
-    use crate::server::testing::{self, Door, client, defaults, not_found};
-    use crate::server::{Doors, submission as submissions, user_info, validating};
+    use crate::server::testing::{self, TestService, client, defaults, not_found};
+    use crate::server::{ServerState, submission as submissions, user_info, validating};
     use queuewarden_plan::snapshot::{AdmissionPolicySpec, ConfigSpec, Entry, Meta, Snapshot};
-    use yunikorn_access::guard::{Mode, Path, Profile, Settings, Template};
     use yunikorn_access::submission;
+    use yunikorn_access::user_info::{Mode, Path, Profile, Settings, Template};
 
-    const ENDPOINTS: [&str; 5] = ["/user-info", "/user-info/check", "/submission", "/validate", "/guard"];
+    const ENDPOINTS: [&str; 5] =
+        ["/user-info", "/user-info/check", "/submission", "/validate", "/configmaps"];
     /// The kept part of a body here: random ones are small.
     const KEPT: usize = 16 * 1024;
     const QUEUES: &str = "partitions: [{name: default, queues: [{name: root}]}]\n";
 
     /// Returns an endpoint that refuses everything it can refuse.
-    fn door() -> Door {
+    fn service() -> TestService {
         let template = |path| Template {
             group: "ray.io".into(),
             version: Some("v1".into()),
@@ -99,14 +100,14 @@ mod tests {
             defaults: Some(defaults("queues.yaml", QUEUES)),
             ..testing::snapshot()
         };
-        let routes: Router<std::sync::Arc<Doors>> = Router::new()
+        let routes: Router<std::sync::Arc<ServerState>> = Router::new()
             .merge(user_info::router())
             .merge(submissions::router())
             .merge(validating::router())
-            .merge(validating::guard_router());
+            .merge(validating::config_map_router());
         let limits = Limits { body: KEPT, larger: Larger::Cut, all: 64 * KEPT };
         let routes = bound(routes, limits, &std::sync::Arc::default());
-        Door::closed(routes, client(async |_| not_found())).knowing(snapshot)
+        TestService::closed(routes, client(async |_| not_found())).knowing(snapshot)
     }
 
     /// Generates JSON of all types, with the names that are read.
@@ -183,10 +184,10 @@ mod tests {
         )
     }
 
-    async fn answered(door: &Door, body: String) {
+    async fn answered(service: &TestService, body: String) {
         for endpoint in ENDPOINTS {
             let request = http::Request::post(endpoint).body(body.clone().into()).unwrap();
-            let answer = door.send(request).await;
+            let answer = service.send(request).await;
             assert_eq!(
                 (answer.code.as_u16(), &answer.body["response"]["uid"]),
                 (200, &json!("u1")),
@@ -199,7 +200,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_requester_makes_too_large_too_deep_or_too_many_is_refused_with_an_answer() {
-        let door = door();
+        let service = service();
         let ray = ("ray.io", "v1", "RayCluster", "rayclusters");
         let deployment = ("apps", "v1", "Deployment", "deployments");
         let many: Vec<Value> = (0..257).map(|_| json!({"template": {}})).collect();
@@ -217,24 +218,24 @@ mod tests {
         ] {
             let body = body(of, "CREATE", object, "null");
             let request = http::Request::post(endpoint).body(body.into()).unwrap();
-            let answer = door.send(request).await.expect(200, "u1");
+            let answer = service.send(request).await.expect(200, "u1");
             assert_eq!(answer["response"]["allowed"], false, "{endpoint}: {answer}");
         }
         let body = body(deployment, "CREATE", &large, "null").replace("yunikorn-jobs", "yunikorn");
         let guarded = body.replace(r#""kind":"Deployment""#, r#""kind":"ConfigMap""#).replace("apps", "");
-        let request = http::Request::post("/guard").body(guarded.into()).unwrap();
-        assert_eq!(door.send(request).await.expect(200, "u1")["response"]["allowed"], false);
+        let request = http::Request::post("/configmaps").body(guarded.into()).unwrap();
+        assert_eq!(service.send(request).await.expect(200, "u1")["response"]["allowed"], false);
     }
 
     #[tokio::test]
     async fn depth_alone_is_no_reason() {
-        let door = door();
+        let service = service();
         let object = format!(r#"{{"metadata":{{}},"spec":{{"x":{}}}}}"#, deep(5000));
         for of in [("", "v1", "Pod", "pods"), ("ray.io", "v1", "RayCluster", "rayclusters")] {
             let body = body(of, "CREATE", &object, "null");
             let request = http::Request::post("/user-info").body(body.clone().into()).unwrap();
-            assert_eq!(door.send(request).await.expect(200, "u1")["response"]["allowed"], true);
-            answered(&door, body).await;
+            assert_eq!(service.send(request).await.expect(200, "u1")["response"]["allowed"], true);
+            answered(&service, body).await;
         }
     }
 
@@ -253,7 +254,7 @@ mod tests {
                 _ => json!({"metadata": {"annotations": {"a": "<".repeat(KEPT)}}}).to_string(),
             };
             let body = body(of, operation, &object.to_string(), &old);
-            runtime.block_on(async { answered(&door(), body).await });
+            runtime.block_on(async { answered(&service(), body).await });
         }
     }
 }

@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
-use super::Doors;
+use super::ServerState;
 use super::caller::Callers;
-use super::knowledge::{Knowledge, Publisher};
 use super::lookups::Lookups;
+use super::published::{Published, Publisher};
 use crate::operator::applications::Applications;
 use crate::operator::health::Health;
 use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
-use queuewarden_plan::{Readings, plan_again};
+use queuewarden_plan::{ParseCache, plan_again};
 
 /// Returns a client of an API server that answers with `answer`.
 pub(crate) fn client<F, A>(answer: F) -> Client
@@ -63,18 +63,18 @@ pub(super) fn defaults(key: &str, value: &str) -> Arc<ConfigMapState> {
 pub(super) const OWN_NAMESPACE: &str = "guards";
 
 /// Endpoints, at first without a state.
-pub(super) struct Door {
+pub(super) struct TestService {
     router: Router,
     pub(super) publisher: Publisher,
     pub(super) health: Arc<Health>,
 }
 
-impl Door {
+impl TestService {
     /// Returns endpoints without a state, with this API server behind them.
-    pub(super) fn closed(routes: Router<Arc<Doors>>, client: Client) -> Self {
+    pub(super) fn closed(routes: Router<Arc<ServerState>>, client: Client) -> Self {
         let publisher = Publisher::new(Some(OWN_NAMESPACE.into()));
         let health = Arc::new(Health::default());
-        let doors = Doors {
+        let state = ServerState {
             knows: publisher.subscribe(),
             lookups: Lookups::new(client.clone()),
             health: Arc::clone(&health),
@@ -82,7 +82,7 @@ impl Door {
             applications: Applications::default(),
             callers: Callers::new(client, watch::channel(None).1, Vec::new()),
         };
-        Self { router: routes.with_state(Arc::new(doors)), publisher, health }
+        Self { router: routes.with_state(Arc::new(state)), publisher, health }
     }
 
     /// Returns the same endpoints with this state.
@@ -93,9 +93,9 @@ impl Door {
 
     /// Replaces the state.
     pub(super) fn learn(&self, snapshot: Snapshot) {
-        let mut known = Readings::default();
+        let mut known = ParseCache::default();
         let plan = plan_again(&snapshot, &mut known);
-        self.publisher.publish(Knowledge::of(Arc::new(snapshot), &plan, &mut known, None));
+        self.publisher.publish(Published::of(Arc::new(snapshot), &plan, &mut known, None));
     }
 
     /// Sends a request; the body of the answer is null where it is no JSON.

@@ -68,13 +68,13 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
         &["does not let this through, in", "if it is meant, change the test first"],
     ),
     (
-        "docs/doors.md",
+        "docs/webhooks.md",
         "$ kubectl apply -f devs.yaml",
         "e2e/tests/validating/words.rs",
         &["grants submit on root.prod and 2 queues below to group devs; nobody loses access"],
     ),
     (
-        "docs/doors.md",
+        "docs/webhooks.md",
         "$ kubectl create -f job.yaml",
         "crates/yunikorn-access/src/submission/tests.rs",
         &[
@@ -85,7 +85,7 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
     (
         "docs/identity.md",
         "$ kubectl create -f deployment.yaml --as=alice",
-        "crates/yunikorn-access/src/guard/tests.rs",
+        "crates/yunikorn-access/src/user_info/tests.rs",
         &[
             "user `alice` in groups [devs, system:authenticated] may not create or change this Deployment (spec.template) with this",
         ],

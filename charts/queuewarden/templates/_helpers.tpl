@@ -28,10 +28,10 @@ app.kubernetes.io/name: queuewarden
 {{- end }}
 
 {{/*
-Whether cert-manager makes the certificate of open doors: "true" or nothing.
+Whether cert-manager makes the certificate of HTTPS endpoints: "true" or nothing.
 */}}
 {{- define "queuewarden.certManager" -}}
-{{- if and .Values.doors.enabled (eq .Values.doors.certificate "cert-manager") }}true{{ end }}
+{{- if and .Values.webhooks.enabled (eq .Values.webhooks.certificate "cert-manager") }}true{{ end }}
 {{- end }}
 
 {{/*
@@ -57,7 +57,7 @@ fills in caBundle. An object's text is JSON meanwhile, where "yunikorn" in quote
 {{- $labels := include "queuewarden.labels" $root | fromYaml }}
 {{- $_ := set $object.metadata "labels" (merge (dict) ($object.metadata.labels | default dict) $labels) }}
 {{- if and (include "queuewarden.certManager" $root) (has $object.kind (list "ValidatingWebhookConfiguration" "MutatingWebhookConfiguration" "APIService")) }}
-{{- $_ := set $object.metadata "annotations" (dict "cert-manager.io/inject-ca-from" (printf "%s/queuewarden-doors" $root.Release.Namespace)) }}
+{{- $_ := set $object.metadata "annotations" (dict "cert-manager.io/inject-ca-from" (printf "%s/queuewarden-https" $root.Release.Namespace)) }}
 {{- end }}
 ---
 {{ $object | toJson | replace "\"yunikorn\"" (toJson $root.Values.yunikorn.namespace) | replace "queuewarden-system" $root.Release.Namespace | fromJson | toYaml }}

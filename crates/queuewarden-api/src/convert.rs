@@ -28,7 +28,7 @@ use queuewarden_plan::{
     },
 };
 use yunikorn::{identity::Identity, right::Right};
-use yunikorn_access::{guard, submission};
+use yunikorn_access::{submission, user_info};
 
 /// The spec is missing, has a field of the wrong type, or one that this version does not know.
 pub const UNREADABLE: Code = Code::new(5101, "unreadable-spec");
@@ -263,7 +263,7 @@ fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Ve
         submission,
         user_info,
     } = spec;
-    let user_info = user_info.map(guard_settings).transpose()?;
+    let user_info = user_info.map(user_info_settings).transpose()?;
     let spec = AdmissionPolicySpec {
         bypass_auth,
         trust_controllers,
@@ -300,21 +300,21 @@ fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
         external_groups,
         submission: submission.map(submission_mode),
         // It was valid when it was stored.
-        user_info: user_info.and_then(|remembered| guard_settings(remembered).ok()),
+        user_info: user_info.and_then(|remembered| user_info_settings(remembered).ok()),
     }
 }
 
-fn guard_settings(spec: api::UserInfo) -> Result<guard::Settings, Vec<Diagnostic>> {
+fn user_info_settings(spec: api::UserInfo) -> Result<user_info::Settings, Vec<Diagnostic>> {
     let api::UserInfo { mode, profile, templates } = spec;
-    if templates.len() > guard::MAX_TEMPLATES {
-        let message = format!("userInfo.templates: at most {} are looked at", guard::MAX_TEMPLATES);
+    if templates.len() > user_info::MAX_TEMPLATES {
+        let message = format!("userInfo.templates: at most {} are looked at", user_info::MAX_TEMPLATES);
         return Err(vec![Diagnostic::error(NO_PATH, message)]);
     }
     let (mut read, mut wrong) = (Vec::new(), Vec::new());
     for (index, template) in templates.into_iter().enumerate() {
         let api::UserInfoTemplate { group, version, resource, path } = template;
-        match guard::Path::read(&path) {
-            Ok(path) => read.push(guard::Template { group, version, resource, path }),
+        match user_info::Path::read(&path) {
+            Ok(path) => read.push(user_info::Template { group, version, resource, path }),
             Err(why) => {
                 let message = format!("userInfo.templates[{index}].path: {why}");
                 wrong.push(Diagnostic::error(NO_PATH, message));
@@ -324,21 +324,21 @@ fn guard_settings(spec: api::UserInfo) -> Result<guard::Settings, Vec<Diagnostic
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    Ok(guard::Settings {
-        mode: mode.map_or_else(guard::Mode::default, guard_mode),
+    Ok(user_info::Settings {
+        mode: mode.map_or_else(user_info::Mode::default, user_info_mode),
         profile: match profile {
-            Some(api::UserInfoProfile::Yunikorn) => guard::Profile::YuniKorn,
-            Some(api::UserInfoProfile::Strict) | None => guard::Profile::Strict,
+            Some(api::UserInfoProfile::Yunikorn) => user_info::Profile::YuniKorn,
+            Some(api::UserInfoProfile::Strict) | None => user_info::Profile::Strict,
         },
         templates: read,
     })
 }
 
-fn guard_mode(word: api::UserInfoMode) -> guard::Mode {
+fn user_info_mode(word: api::UserInfoMode) -> user_info::Mode {
     match word {
-        api::UserInfoMode::Off => guard::Mode::Off,
-        api::UserInfoMode::Audit => guard::Mode::Audit,
-        api::UserInfoMode::Enforce => guard::Mode::Enforce,
+        api::UserInfoMode::Off => user_info::Mode::Off,
+        api::UserInfoMode::Audit => user_info::Mode::Audit,
+        api::UserInfoMode::Enforce => user_info::Mode::Enforce,
     }
 }
 
@@ -685,7 +685,7 @@ mod tests {
     fn the_identity_guard_is_off_and_strict_unless_said_otherwise() {
         let read = |user_info: Value| admission_policy(&with_spec(&json!({"userInfo": user_info}))).spec;
         let settings = read(json!({})).unwrap().user_info.unwrap();
-        assert_eq!((settings.mode, settings.profile), (guard::Mode::Off, guard::Profile::Strict));
+        assert_eq!((settings.mode, settings.profile), (user_info::Mode::Off, user_info::Profile::Strict));
         let template = |path: &str| json!({"group": "g", "version": "v1", "resource": "r", "path": path});
         let all =
             json!({"mode": "Enforce", "profile": "yunikorn", "templates": [template("spec.*.annotations")]});
@@ -697,7 +697,7 @@ mod tests {
         let wrong = read(json!({"templates": [template("a"), template("*"), template("a..b")]})).unwrap_err();
         assert_eq!(wrong.iter().map(|it| it.code).collect::<Vec<_>>(), [NO_PATH, NO_PATH]);
         assert!(wrong[1].message.starts_with("userInfo.templates[2].path: `` is no field"), "{wrong:?}");
-        let many: Vec<Value> = (0..=guard::MAX_TEMPLATES).map(|_| template("a")).collect();
+        let many: Vec<Value> = (0..=user_info::MAX_TEMPLATES).map(|_| template("a")).collect();
         assert_eq!(read(json!({"templates": many})).unwrap_err()[0].code, NO_PATH);
     }
 

@@ -16,7 +16,7 @@ use queuewarden_plan::{
     snapshot::{AdmissionPolicySpec, BaseAcl, QueueAclInForce},
 };
 use yunikorn_access::expect::Tally;
-use yunikorn_access::{guard, submission};
+use yunikorn_access::{submission, user_info};
 
 /// Name of the field of conditions.
 pub const CONDITIONS: &str = "conditions";
@@ -138,20 +138,20 @@ fn access_control_in_force(in_force: AdmissionPolicySpec) -> api::AccessControlI
     }
 }
 
-fn user_info_words(settings: guard::Settings) -> api::UserInfo {
-    let template = |template: guard::Template| {
-        let guard::Template { group, version, resource, path } = template;
+fn user_info_words(settings: user_info::Settings) -> api::UserInfo {
+    let template = |template: user_info::Template| {
+        let user_info::Template { group, version, resource, path } = template;
         api::UserInfoTemplate { group, version, resource, path: path.to_string() }
     };
     api::UserInfo {
         mode: Some(match settings.mode {
-            guard::Mode::Off => api::UserInfoMode::Off,
-            guard::Mode::Audit => api::UserInfoMode::Audit,
-            guard::Mode::Enforce => api::UserInfoMode::Enforce,
+            user_info::Mode::Off => api::UserInfoMode::Off,
+            user_info::Mode::Audit => api::UserInfoMode::Audit,
+            user_info::Mode::Enforce => api::UserInfoMode::Enforce,
         }),
         profile: Some(match settings.profile {
-            guard::Profile::YuniKorn => api::UserInfoProfile::Yunikorn,
-            guard::Profile::Strict => api::UserInfoProfile::Strict,
+            user_info::Profile::YuniKorn => api::UserInfoProfile::Yunikorn,
+            user_info::Profile::Strict => api::UserInfoProfile::Strict,
         }),
         templates: settings.templates.into_iter().map(template).collect(),
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::conditions::{Finding, Reason, Type};
 use super::environment::{Environment, config_map, is_queues_key, text_in};
 use super::header;
-use super::ownership::ledger;
+use super::ownership::managed_keys;
+use super::parse_cache::{ParseCache, Reading};
 use super::planted::{Fault, is_planted};
-use super::readings::{Reading, Readings};
 use super::snapshot::{ConfigMemory, ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::diag::Diagnostic;
 use yunikorn::config::{BUILT_IN, Config, contains_checksum_marker};
@@ -37,7 +37,7 @@ pub(super) fn resolve(
     spec: &ConfigSpec,
     memory: Option<&ConfigMemory>,
     env: &Environment,
-    known: &mut Readings,
+    known: &mut ParseCache,
 ) -> Result<Base, Finding> {
     let key = spec.base_key.as_deref().unwrap_or(&env.key);
     let map = config_map(spec, &spec.base_config_map);
@@ -62,7 +62,7 @@ pub(super) fn resolve(
 }
 
 /// Reads the last base from which a full text was written, for while there is no other.
-pub(super) fn last(snapshot: &Snapshot, known: &mut Readings) -> Option<Base> {
+pub(super) fn last(snapshot: &Snapshot, known: &mut ParseCache) -> Option<Base> {
     let LastBase { source, text, .. } = snapshot.last_base.as_ref()?;
     read(text, source.clone(), None, known).ok()
 }
@@ -83,7 +83,7 @@ fn had_another(snapshot: &Snapshot, memory: Option<&ConfigMemory>) -> bool {
         return origins.iter().any(|origin| *origin != header::origin(BUILT_IN_SOURCE));
     }
     memory.is_some_and(|memory| memory.revision.is_some())
-        || output.is_some_and(|output| ledger(output).iter().any(|key| is_queues_key(key)))
+        || output.is_some_and(|output| managed_keys(output).iter().any(|key| is_queues_key(key)))
 }
 
 impl Base {
@@ -99,7 +99,7 @@ impl Base {
 }
 
 /// Reads the text of the base, or what stands in for it because of what is `missing`.
-fn read(text: &str, source: String, missing: Option<&str>, known: &mut Readings) -> Result<Base, Finding> {
+fn read(text: &str, source: String, missing: Option<&str>, known: &mut ParseCache) -> Result<Base, Finding> {
     let invalid = |message: String| Finding::no(Type::BaseResolved, Reason::BaseInvalid, message);
     if contains_checksum_marker(text) {
         let message = format!(

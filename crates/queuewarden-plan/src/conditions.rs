@@ -407,7 +407,7 @@ mod tests {
         let findings = [
             Finding::yes(Type::Accepted, Reason::Accepted, ""),
             Finding::unknown(Type::Loaded, Reason::SchedulerUnreachable, "no answer"),
-            Finding::no(Type::Effective, Reason::DefaultConfigActive, "moot"),
+            Finding::no(Type::Effective, Reason::DefaultConfigActive, "redundant"),
         ];
         let ready = Finding::ready(&findings, "in force");
         assert_eq!((ready.status, ready.reason), (Status::Unknown, Reason::SchedulerUnreachable));

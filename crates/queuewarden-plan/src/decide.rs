@@ -15,9 +15,9 @@ use super::loaded;
 use super::mirror;
 use super::output::{self, Decision, Question};
 use super::ownership::{Claim, claim};
+use super::parse_cache::{ParseCache, Reading};
 use super::planted::{Fault, is_planted};
 use super::policy::{self, Policies};
-use super::readings::{Reading, Readings};
 use super::record::{self, Note, Record};
 use super::render;
 use super::report::queue_acl::Runs;
@@ -74,7 +74,7 @@ pub(super) fn plan(
     snapshot: &Snapshot,
     config: &Entry<ConfigSpec, ConfigMemory>,
     spec: &ConfigSpec,
-    known: &mut Readings,
+    known: &mut ParseCache,
 ) -> Plan {
     decided(snapshot, config, spec, known).into_plan(known)
 }
@@ -84,7 +84,7 @@ pub(super) fn decided<'a>(
     snapshot: &'a Snapshot,
     config: &'a Entry<ConfigSpec, ConfigMemory>,
     spec: &'a ConfigSpec,
-    known: &mut Readings,
+    known: &mut ParseCache,
 ) -> Decided<'a> {
     let env = Environment::of(snapshot, known);
     let memory = config.in_force.as_ref();
@@ -192,7 +192,7 @@ fn runs(
     config: &Entry<ConfigSpec, ConfigMemory>,
     env: &Environment,
     loaded: &Finding,
-    known: &mut Readings,
+    known: &mut ParseCache,
 ) -> Runs {
     if loaded.status == Status::True || loaded.reason == Reason::NotVerified {
         return Runs::InForce;
@@ -239,7 +239,7 @@ fn agree(
     tree: Option<&Config>,
     base: Option<&Base>,
     used: usize,
-    known: &mut Readings,
+    known: &mut ParseCache,
 ) -> Agreed {
     let Some(tree) = tree else { return Agreed::default() };
     let mut round = |objects: &mut [Resolved]| {
@@ -289,7 +289,7 @@ fn objects(snapshot: &Snapshot, queues: Result<&Config, &str>, record: &Record<'
 fn rendered(
     base: Option<&Base>,
     grants: &Arc<Grants>,
-    known: &mut Readings,
+    known: &mut ParseCache,
 ) -> Option<Result<Arc<Reading>, Finding>> {
     let base = base?;
     Some(render::body(base, grants, known).map_err(|diagnostic| {
@@ -332,7 +332,7 @@ impl Decided<'_> {
         returning.filter(|(.., acl)| !acl.is_nobody()).collect()
     }
 
-    fn into_plan(self, known: &mut Readings) -> Plan {
+    fn into_plan(self, known: &mut ParseCache) -> Plan {
         let mut events = Vec::new();
         let queue_acls = self.queue_acl_statuses(known, &mut events);
         let policies = self.policy_statuses(&mut events);
@@ -371,7 +371,7 @@ impl Decided<'_> {
 
     fn queue_acl_statuses(
         &self,
-        known: &mut Readings,
+        known: &mut ParseCache,
         events: &mut Vec<Event>,
     ) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
         let name = config_map(self.spec, &self.spec.output_config_map);
@@ -479,13 +479,13 @@ impl Decided<'_> {
     }
 
     /// The queues of the output's own text.
-    fn output_tree(&self, known: &mut Readings) -> Option<Arc<Config>> {
+    fn output_tree(&self, known: &mut ParseCache) -> Option<Arc<Config>> {
         let text = self.snapshot.output.as_deref().and_then(|output| output.data.get(&self.env.key));
         text.and_then(|text| known.of_live(text).tree.clone())
     }
 
     /// The environment that objects are compared with.
-    fn reported_environment(&self, known: &mut Readings) -> Cow<'_, Environment> {
+    fn reported_environment(&self, known: &mut ParseCache) -> Cow<'_, Environment> {
         if !is_planted(Fault::DataAlone) {
             return Cow::Borrowed(&self.env);
         }

@@ -1,4 +1,4 @@
-//! Whether an ACL changes any decision: access only adds up towards the root, so a wildcard above makes the rest moot.
+//! Whether an ACL changes any decision: access only adds up towards the root, so a wildcard above makes the rest redundant.
 
 use std::iter;
 
@@ -10,7 +10,7 @@ use yunikorn::right::Right;
 
 /// Why a right changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Moot {
+pub(super) struct Redundant {
     /// The queue whose ACL admits everyone.
     pub by: QueuePath,
     /// The ACL of that queue.
@@ -19,7 +19,7 @@ pub(super) struct Moot {
 
 /// Whether `right` on the contribution's queue changes nothing in `tree`, because an ACL above, or another part of the queue's own,
 /// admits everyone. `adminacl` grants submit as well (yunikorn-core `queue.go:798-822`).
-pub(super) fn moot(tree: &Config, contribution: &Contribution, right: Right) -> Option<Moot> {
+pub(super) fn redundant(tree: &Config, contribution: &Contribution, right: Right) -> Option<Redundant> {
     let partition = tree.partition(&contribution.partition)?;
     let through: &[Right] = match right {
         Right::Submit => &Right::ALL,
@@ -35,7 +35,7 @@ pub(super) fn moot(tree: &Config, contribution: &Contribution, right: Right) -> 
             .copied()
             .filter(|by| !(own_everyone && queue.path == contribution.queue && *by == right))
             .find(|by| everyone(queue, *by))
-            .map(|through| Moot { by: queue.path.clone(), through })
+            .map(|through| Redundant { by: queue.path.clone(), through })
     })
 }
 

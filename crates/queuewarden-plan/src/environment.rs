@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::ownership::ledger;
+use super::ownership::managed_keys;
+use super::parse_cache::ParseCache;
 use super::planted::{Fault, is_planted};
-use super::readings::Readings;
 use super::report::config::loaded_hash;
 use super::running::Running;
 use super::snapshot::{ConfigMapState, ConfigSpec, QUEUES_KEY, Snapshot};
@@ -68,7 +68,7 @@ pub(super) struct Setting {
 
 impl Environment {
     /// Merges the ConfigMaps of the snapshot.
-    pub(super) fn of(snapshot: &Snapshot, known: &mut Readings) -> Self {
+    pub(super) fn of(snapshot: &Snapshot, known: &mut ParseCache) -> Self {
         let flat = merged(snapshot);
         let QueuesKey { key, next: next_key } = queues_key(snapshot, &flat);
         let shadow = flat.shadows(flatten::Source::Configs, &key).map(|origin| origin.key.clone());
@@ -178,7 +178,7 @@ fn managed_key(snapshot: &Snapshot, named: &str) -> Option<String> {
     let output = snapshot.output.as_deref();
     let memory = snapshot.config.as_ref().and_then(|config| config.in_force.as_ref());
     let noted = output.and_then(|output| output.annotations.get(QUEUES_KEY));
-    let written = output.into_iter().flat_map(ledger);
+    let written = output.into_iter().flat_map(managed_keys);
     let remembered = memory.into_iter().flat_map(|memory| &memory.output_keys).map(String::as_str);
     let keys: BTreeSet<&str> = written.chain(remembered).filter(|key| is_queues_key(key)).collect();
     match noted.filter(|noted| keys.contains(noted.as_str())) {

@@ -24,9 +24,9 @@ pub mod machine;
 pub mod mirror;
 mod output;
 mod ownership;
+mod parse_cache;
 mod planted;
 mod policy;
-mod readings;
 mod record;
 mod render;
 mod report;
@@ -51,8 +51,8 @@ use yunikorn_access::expect::Tally;
 
 pub use environment::{QueuesKey, merged, merged_alone, queues_key, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES, size_after};
+pub use parse_cache::ParseCache;
 pub use policy::{Trust, shared_application, submission, trusts, user_info};
-pub use readings::Readings;
 pub use resolve::no_names;
 pub use running::Running;
 
@@ -68,17 +68,17 @@ pub const CODES: &[Code] = &[
 
 /// Makes the plan.
 pub fn plan(snapshot: &Snapshot) -> Plan {
-    plan_again(snapshot, &mut Readings::default())
+    plan_again(snapshot, &mut ParseCache::default())
 }
 
 /// The same plan for who plans again and again: what was `known` from the last time is not read again.
-pub fn plan_again(snapshot: &Snapshot, known: &mut Readings) -> Plan {
+pub fn plan_again(snapshot: &Snapshot, known: &mut ParseCache) -> Plan {
     let plan = made(snapshot, known);
     known.forget_unused();
     plan
 }
 
-fn made(snapshot: &Snapshot, known: &mut Readings) -> Plan {
+fn made(snapshot: &Snapshot, known: &mut ParseCache) -> Plan {
     match &snapshot.config {
         None => waiting::plan(snapshot, "there is no YuniKornConfig named `default`", None),
         Some(config) => match &config.spec {

@@ -35,7 +35,7 @@ use super::conditions::Reason;
 use super::mirror::{self, Wish, wishes};
 use super::planted::{Fault, is_planted};
 use super::snapshot::{ConfigSpec, LastBase, Snapshot, WriteFailure};
-use super::{MAX_BYTES, NewConfigMap, Plan, Readings, Write, plan_again, text_in_force};
+use super::{MAX_BYTES, NewConfigMap, ParseCache, Plan, Write, plan_again, text_in_force};
 use backoff::{Backoff, Data};
 use memory::Memory;
 use yunikorn::config::checksum;
@@ -293,7 +293,7 @@ struct Pending {
     creates: VecDeque<NewConfigMap>,
     write: Option<Write>,
     /// The other writers of the key that is written.
-    rival: Option<String>,
+    other_writer: Option<String>,
 }
 
 /// How long to leave alone what failed.
@@ -362,13 +362,13 @@ impl State {
 }
 
 /// Takes an event in at `now`; `known` is only a cache of what was parsed.
-pub fn step(mut state: State, now: Timestamp, event: Event, known: &mut Readings) -> (State, Vec<Action>) {
+pub fn step(mut state: State, now: Timestamp, event: Event, known: &mut ParseCache) -> (State, Vec<Action>) {
     let actions = state.take(now, event, known);
     (state, actions)
 }
 
 impl State {
-    fn take(&mut self, now: Timestamp, event: Event, known: &mut Readings) -> Vec<Action> {
+    fn take(&mut self, now: Timestamp, event: Event, known: &mut ParseCache) -> Vec<Action> {
         match event {
             Event::LeadershipWon => {
                 self.role = if is_planted(Fault::NoRelist) { Role::Relisted } else { Role::Relisting };
@@ -416,7 +416,7 @@ impl State {
     }
 
     /// Takes in the answer to what is being done. Another one changes nothing.
-    fn take_answer(&mut self, now: Timestamp, answer: Event, known: &mut Readings) -> Vec<Action> {
+    fn take_answer(&mut self, now: Timestamp, answer: Event, known: &mut ParseCache) -> Vec<Action> {
         match (self.doing, answer) {
             (Doing::ReadingBase, Event::BaseRead(result)) => {
                 self.base_read(now, result);
@@ -569,7 +569,7 @@ impl State {
 
 /// The plan, and what is done about it.
 impl State {
-    fn observed(&mut self, now: Timestamp, mut snapshot: Snapshot, known: &mut Readings) -> Vec<Action> {
+    fn observed(&mut self, now: Timestamp, mut snapshot: Snapshot, known: &mut ParseCache) -> Vec<Action> {
         snapshot.now = whole_second(now);
         self.memory.pass(snapshot.now);
         self.backoffs.pass(now);
@@ -599,7 +599,7 @@ impl State {
         self.act(now, snapshot, plan)
     }
 
-    fn plan(&mut self, snapshot: &mut Snapshot, known: &mut Readings) -> Plan {
+    fn plan(&mut self, snapshot: &mut Snapshot, known: &mut ParseCache) -> Plan {
         self.memory.fill(snapshot);
         snapshot.last_base.clone_from(&self.base.kept);
         plan_again(snapshot, known)
@@ -684,7 +684,10 @@ impl State {
             namespace: spec.namespace.clone(),
             creates,
             write: plan.write.clone(),
-            rival: plan.write.as_ref().and_then(|write| memory::rival(snapshot.output.as_deref(), write)),
+            other_writer: plan
+                .write
+                .as_ref()
+                .and_then(|write| memory::other_writer(snapshot.output.as_deref(), write)),
         });
         Some(self.send())
     }
@@ -712,7 +715,7 @@ impl State {
     }
 
     fn written(&mut self, now: Timestamp, outcome: Outcome) -> Vec<Action> {
-        let Some(Pending { namespace, write: Some(write), rival, .. }) = self.pending.clone() else {
+        let Some(Pending { namespace, write: Some(write), other_writer, .. }) = self.pending.clone() else {
             return self.observe();
         };
         let at = whole_second(now);
@@ -720,7 +723,7 @@ impl State {
             Outcome::Done => {
                 self.pending = None;
                 self.run.write = Stage::Written;
-                self.memory.written(at, &write, rival);
+                self.memory.written(at, &write, other_writer);
                 match (self.memory.url.clone(), memory::tree(&write)) {
                     (Some(url), Some((_, text))) => {
                         let checksum = checksum(text);

@@ -10,10 +10,10 @@ use super::budget::{self, Permit};
 use super::conditions::{Finding, Reason, Type};
 use super::environment::{Environment, config_map, is_queues_key};
 use super::hold::{self, Hold};
-use super::ownership::{Claim, claim, ledger, ledger_text};
+use super::ownership::{Claim, claim, managed_keys, managed_keys_text};
+use super::parse_cache::{ParseCache, Reading};
 use super::planted::{Fault, is_planted};
 use super::policy::Keys;
-use super::readings::{Reading, Readings};
 use super::record::Note;
 use super::resolve::Resolved;
 use super::snapshot::{
@@ -119,7 +119,7 @@ struct Attempt {
 }
 
 /// Decides: the full text where it may be written, else the current text with the withdrawals applied.
-pub(super) fn decide(question: &Question<'_>, cache: &mut Readings) -> Decision {
+pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decision {
     let mut hold = hold::find(question);
     let mut candidate = match hold {
         None => question.body.and_then(|body| full(question, body)),
@@ -208,7 +208,7 @@ fn full(question: &Question<'_>, body: &Reading) -> Option<Candidate> {
 }
 
 /// The current text with nothing but the withdrawals applied; `None` when there is nothing to write.
-fn partial(question: &Question<'_>, cache: &mut Readings) -> Option<Candidate> {
+fn partial(question: &Question<'_>, cache: &mut ParseCache) -> Option<Candidate> {
     if is_planted(Fault::WithdrawalsWait) {
         return None;
     }
@@ -435,8 +435,8 @@ fn annotations(question: &Question<'_>, full: bool, keys: &BTreeSet<String>) -> 
     let output = question.snapshot.output.as_deref();
     let current = |name: &str| output.and_then(|output| output.annotations.get(name));
     let mut annotations = BTreeMap::new();
-    if output.is_none_or(|output| !ledger(output).iter().eq(keys)) {
-        annotations.insert(MANAGED_KEYS.to_string(), ledger_text(keys.iter().map(String::as_str)));
+    if output.is_none_or(|output| !managed_keys(output).iter().eq(keys)) {
+        annotations.insert(MANAGED_KEYS.to_string(), managed_keys_text(keys.iter().map(String::as_str)));
     }
     if full && (question.count() > 0 || current(OBJECTS).is_some()) {
         annotations.insert(OBJECTS.to_string(), question.count().to_string());
@@ -542,14 +542,14 @@ fn observed_only(question: &Question<'_>, changes: &BTreeMap<String, Option<Stri
 }
 
 fn contended(question: &Question<'_>) -> Finding {
-    let rival = question
+    let other_writer = question
         .snapshot
         .observed
-        .rival
+        .other_writer
         .as_deref()
         .map_or("another writer".to_string(), |name| format!("\"{name}\""));
     let message = format!(
-        "{rival} keeps changing keys of queuewarden's in {}; what is missing or grants too much is put right every second, other \
+        "{other_writer} keeps changing keys of queuewarden's in {}; what is missing or grants too much is put right every second, other \
          changes at growing intervals. Take these keys out of what that writer applies",
         config_map(question.spec, &question.spec.output_config_map)
     );

@@ -24,7 +24,7 @@ pub(super) fn claim(output: Option<&ConfigMapState>, memory: Option<&ConfigMemor
         return Claim::Free;
     };
     let owners = output.owners.get(key).cloned().unwrap_or_default();
-    if ledger(output).contains(key)
+    if managed_keys(output).contains(key)
         || memory.is_some_and(|memory| remembers(memory, output, key))
         || owners.iter().any(|owner| owner.manager == FIELD_MANAGER)
     {
@@ -40,13 +40,13 @@ fn remembers(memory: &ConfigMemory, output: &ConfigMapState, key: &str) -> bool 
 }
 
 /// The keys that the output's annotation says are ours.
-pub(super) fn ledger(output: &ConfigMapState) -> BTreeSet<&str> {
+pub(super) fn managed_keys(output: &ConfigMapState) -> BTreeSet<&str> {
     let text = output.annotations.get(MANAGED_KEYS).map(String::as_str).unwrap_or_default();
     text.split(',').map(str::trim).filter(|key| !key.is_empty()).collect()
 }
 
 /// The annotation for these keys.
-pub(super) fn ledger_text<'a>(keys: impl IntoIterator<Item = &'a str>) -> String {
+pub(super) fn managed_keys_text<'a>(keys: impl IntoIterator<Item = &'a str>) -> String {
     keys.into_iter().collect::<Vec<_>>().join(",")
 }
 

@@ -17,8 +17,8 @@ use yunikorn::admission;
 use yunikorn::admission::codes::SHARED_APPLICATION;
 use yunikorn::admission::keys::{DEFAULT_GENERATE_UNIQUE_APP_ID, GENERATE_UNIQUE_APP_ID};
 use yunikorn::admission::trusted::trusted;
-use yunikorn_access::guard;
 use yunikorn_access::submission::Mode;
+use yunikorn_access::user_info;
 
 /// The keys of one policy with their texts.
 pub(super) type Keys = BTreeMap<&'static str, String>;
@@ -32,7 +32,7 @@ pub fn submission(snapshot: &Snapshot) -> Mode {
 
 /// What is done about `user.info`, by the same policy; whether the `YuniKornConfig` only observes does not matter, since to look at a
 /// change of queues must not open the way into other people's names.
-pub fn user_info(snapshot: &Snapshot) -> guard::Settings {
+pub fn user_info(snapshot: &Snapshot) -> user_info::Settings {
     in_force(snapshot).and_then(|policy| policy.user_info.clone()).unwrap_or_default()
 }
 
@@ -283,9 +283,9 @@ pub fn trusts(spec: &AdmissionPolicySpec) -> Vec<Trust> {
 }
 
 /// Returns whether objects of other people's kinds are judged.
-fn guards_others(settings: &guard::Settings) -> bool {
-    settings.mode == guard::Mode::Enforce
-        && settings.profile == guard::Profile::Strict
+fn guards_others(settings: &user_info::Settings) -> bool {
+    settings.mode == user_info::Mode::Enforce
+        && settings.profile == user_info::Profile::Strict
         && !settings.templates.is_empty()
 }
 
@@ -296,7 +296,7 @@ pub fn shared_application(
     spec: &AdmissionPolicySpec,
 ) -> Option<(&'static str, Diagnostic)> {
     let warns = spec.submission.is_some_and(|mode| mode >= Mode::Warn);
-    let guards = spec.user_info.as_ref().is_some_and(|settings| settings.mode == guard::Mode::Enforce);
+    let guards = spec.user_info.as_ref().is_some_and(|settings| settings.mode == user_info::Mode::Enforce);
     let field = match (warns, guards) {
         (true, _) => "submission",
         (false, true) => "userInfo",

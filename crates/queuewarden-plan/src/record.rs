@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ownership::{Claim, claim};
+use super::parse_cache::{ParseCache, Reading};
 use super::planted::{Fault, is_planted};
-use super::readings::{Reading, Readings};
 use super::resolve::{Contribution, Resolved};
 use super::snapshot::{ConfigMapState, QueueAclEntry, QueueAclInForce, Snapshot};
 use yunikorn::config::Config;
@@ -33,7 +33,7 @@ pub(super) struct Record<'a> {
 
 impl<'a> Record<'a> {
     /// The text under `key` that this process wrote last; of another process, the one that is there now.
-    pub(super) fn of(snapshot: &'a Snapshot, key: &str, cache: &mut Readings) -> Self {
+    pub(super) fn of(snapshot: &'a Snapshot, key: &str, cache: &mut ParseCache) -> Self {
         let output = snapshot.output.as_deref();
         let memory = snapshot.config.as_ref().and_then(|config| config.in_force.as_ref());
         let written = snapshot.observed.written.as_ref().filter(|written| written.key == key);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::base::Base;
 use super::grants::{Grants, Place, acl_of, text_of};
-use super::readings::{Reading, Readings};
+use super::parse_cache::{ParseCache, Reading};
 use go_compat::diag::{Code, Diagnostic};
 use go_compat::yaml::edit::{self, Edit};
 use yunikorn::acl;
@@ -21,7 +21,7 @@ pub(super) const NOT_AS_MEANT: Code = Code::new(5401, "render-not-as-meant");
 pub(super) fn body(
     base: &Base,
     grants: &Arc<Grants>,
-    known: &mut Readings,
+    known: &mut ParseCache,
 ) -> Result<Arc<Reading>, Diagnostic> {
     if let Some(body) = known.rendered(&base.read, grants) {
         return Ok(body);
@@ -120,7 +120,7 @@ mod tests {
         let acl = acl::parse("sue").unwrap();
         let place = ("default".to_owned(), QueuePath::parse("root.a").unwrap(), Right::Submit);
         let grants = Grants::from([(place, Decided { acl, taken: acl::parse(" ").unwrap(), position: 1 })]);
-        let prove = |text: &str, grants: &Grants| prove(&Readings::default().of(text), grants);
+        let prove = |text: &str, grants: &Grants| prove(&ParseCache::default().of(text), grants);
         let text = |queue: &str| {
             format!("partitions: [{{name: default, queues: [{{name: root, queues: [{queue}]}}]}}]")
         };

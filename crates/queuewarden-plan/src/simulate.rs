@@ -8,7 +8,7 @@ use super::snapshot::{
     YUNIKORN_DEFAULTS,
 };
 use super::{
-    ConfigStatus, NewConfigMap, ObjectStatus, Plan, Readings, Rendered, Write, plan, plan_again,
+    ConfigStatus, NewConfigMap, ObjectStatus, ParseCache, Plan, Rendered, Write, plan, plan_again,
     text_in_force,
 };
 use yunikorn::config::checksum;
@@ -49,7 +49,7 @@ impl Settled {
 pub fn settle(mut snapshot: Snapshot) -> Settled {
     let mut created = Vec::new();
     let mut written = false;
-    let mut known = Readings::default();
+    let mut known = ParseCache::default();
     let mut made = plan_again(&snapshot, &mut known);
     for _ in 0..MAX_ROUNDS {
         if made.import.is_none() && made.write.is_none() && made.last_base.is_none() {

@@ -13,7 +13,7 @@ use super::mirror::Mirror;
 use go_compat::diag::Diagnostic;
 use yunikorn::identity::Identity;
 use yunikorn_access::expect::Expectations;
-use yunikorn_access::{guard, submission};
+use yunikorn_access::{submission, user_info};
 
 /// The field manager of every write, and the name in `managedFields` that tells our keys from other people's.
 pub const FIELD_MANAGER: &str = "queuewarden";
@@ -223,7 +223,7 @@ pub struct AdmissionPolicySpec {
     /// What is done about workloads that their users may not submit; no key of `YuniKorn`'s.
     pub submission: Option<submission::Mode>,
     /// What is done about `user.info`; no key of `YuniKorn`'s.
-    pub user_info: Option<guard::Settings>,
+    pub user_info: Option<user_info::Settings>,
 }
 
 /// What a failing `QueueAccessTest` does.
@@ -416,7 +416,7 @@ pub struct Observed {
     /// Our repairs of other people's edits, oldest first; bounded.
     pub repairs: Vec<Timestamp>,
     /// The manager that made the edit we last repaired.
-    pub rival: Option<String>,
+    pub other_writer: Option<String>,
     /// Checksum of the text we wrote last, to tell a new intent from a repair.
     pub last_written: Option<String>,
     /// The text that this process wrote last, also where the outcome of that write is unknown.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::grants::{acl_of, text_of};
-use super::readings::{Reading, Readings};
+use super::parse_cache::{ParseCache, Reading};
 use go_compat::yaml::edit::{self, Edit};
 use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Partition, Queue};
@@ -19,7 +19,7 @@ use yunikorn::right::Right;
 pub(super) fn withdraw(
     current: &Arc<Reading>,
     desired: &Config,
-    cache: &mut Readings,
+    cache: &mut ParseCache,
 ) -> Option<Arc<Reading>> {
     let tree = current.tree.as_deref()?;
     let edits: Vec<Edit> = withdrawals(tree, desired).collect();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     fn left(current: &str, desired: &str) -> Option<String> {
-        let mut cache = Readings::default();
+        let mut cache = ParseCache::default();
         let (current, desired) = (cache.of(&text(current)), cache.of(&text(desired)));
         withdraw(&current, desired.tree.as_deref().unwrap(), &mut cache).map(|result| result.text.clone())
     }
@@ -139,14 +139,14 @@ mod tests {
 
     #[test]
     fn a_text_that_cannot_be_read_is_left_alone() {
-        let mut cache = Readings::default();
+        let mut cache = ParseCache::default();
         let (current, desired) = (cache.of("partitions: ["), cache.of(&text("parent: true")));
         assert!(withdraw(&current, desired.tree.as_deref().unwrap(), &mut cache).is_none());
     }
 
     #[test]
     fn widens_compares_access_and_not_texts() {
-        let mut cache = Readings::default();
+        let mut cache = ParseCache::default();
         let mut widens = |from: &str, to: &str| {
             let (from, to) = (cache.of(&text(from)), cache.of(&text(to)));
             super::widens(from.tree.as_deref().unwrap(), to.tree.as_deref().unwrap())

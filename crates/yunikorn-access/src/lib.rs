@@ -17,7 +17,7 @@
 //!   queue, on which queues a user may do this, and both at once.
 //! * [`submission`]: will `YuniKorn` accept a workload that is being applied.
 //! * [`placement`]: where does an application land, and by which rule.
-//! * [`guard`]: in whose name a workload may run.
+//! * [`user_info`]: in whose name a workload may run.
 //! * [`diff`](mod@diff): who gains and who loses access between two configurations.
 //! * [`expect`]: compares the access that is meant with the access that is granted.
 //! * [`lint`](mod@lint): findings about a whole tree that no single ACL shows.
@@ -28,7 +28,6 @@ pub mod application;
 pub mod check;
 pub mod diff;
 pub mod expect;
-pub mod guard;
 pub mod lint;
 pub mod matrix;
 mod named;
@@ -46,6 +45,7 @@ pub mod submission;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tree;
+pub mod user_info;
 pub mod what_can;
 pub mod who_can;
 

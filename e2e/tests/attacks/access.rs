@@ -135,13 +135,13 @@ fn reading() -> Vec<Attack> {
         attack(
             "writing a queue",
             Who::Tenant,
-            Step::new(To::Doors, "PUT", &format!("{QUEUES}/root.prod"), "{}"),
+            Step::new(To::Endpoints, "PUT", &format!("{QUEUES}/root.prod"), "{}"),
             Refused(405, &["does not allow this method"]),
         ),
         attack(
             "removing all queues",
             Who::Tenant,
-            Step::new(To::Doors, "DELETE", QUEUES, ""),
+            Step::new(To::Endpoints, "DELETE", QUEUES, ""),
             Refused(405, &["does not allow this method"]),
         ),
         attack(
@@ -292,7 +292,8 @@ fn others() -> Vec<Attack> {
 
 /// Returns attacks with malformed requests.
 fn shapes() -> Vec<Attack> {
-    let bytes = |kind: &str, body: &str| Step::new(To::Doors, "POST", OWN, body).header("content-type", kind);
+    let bytes =
+        |kind: &str, body: &str| Step::new(To::Endpoints, "POST", OWN, body).header("content-type", kind);
     let text = own(&prod()).to_string();
     let asked = |name, step, code, words| attack(name, Who::Tenant, step, Refused(code, words));
     vec![

@@ -23,7 +23,7 @@ pub(super) fn attacks() -> Vec<Attack> {
         attack(
             "a webhook by a token",
             Who::Tenant,
-            post("/guard", pod()),
+            post("/configmaps", pod()),
             Refused(401, &["show who you are"]),
         ),
         attack(
@@ -35,7 +35,7 @@ pub(super) fn attacks() -> Vec<Attack> {
         attack(
             "a webhook by a certificate of others",
             Who::Foreign,
-            post("/guard", pod()),
+            post("/configmaps", pod()),
             Refused(401, &["the client certificate does not count here"]),
         ),
         attack(
@@ -47,7 +47,7 @@ pub(super) fn attacks() -> Vec<Attack> {
         attack(
             "a webhook by a header with the client's name",
             Who::Stranger,
-            post("/guard", pod()).header("X-Remote-User", "apiserver"),
+            post("/configmaps", pod()).header("X-Remote-User", "apiserver"),
             Refused(401, &["show who you are"]),
         ),
         attack(

@@ -1,8 +1,8 @@
 //! Attacks on the API server: with stolen tokens of queuewarden, by tenants, and by queue administrators,
 //! with all webhooks and policies installed.
 
-use queuewarden_e2e::bed::NAMESPACE;
 use queuewarden_e2e::operator;
+use queuewarden_e2e::test_cluster::NAMESPACE;
 use serde_json::{Value, json};
 
 use super::Expected::Refused;
@@ -78,7 +78,7 @@ fn stolen() -> Vec<Attack> {
         own(
             "unbinding the policy of the mirror",
             "DELETE",
-            &format!("{HOOKS}/validatingadmissionpolicybindings/queuewarden-rbac-mirror-guard"),
+            &format!("{HOOKS}/validatingadmissionpolicybindings/queuewarden-rbac-mirror-policy"),
             none(),
             &["cannot delete resource \"validatingadmissionpolicybindings\""],
         ),
@@ -100,7 +100,7 @@ fn stolen() -> Vec<Attack> {
         own(
             "another key for one's own secret",
             "PATCH",
-            &format!("{SYSTEM}/secrets/queuewarden-doors"),
+            &format!("{SYSTEM}/secrets/queuewarden-tls"),
             json!({"data": {}}),
             &["cannot patch resource \"secrets\""],
         ),
@@ -332,7 +332,7 @@ fn keepers() -> Vec<Attack> {
         own(
             "removing the guard",
             "DELETE",
-            &format!("{HOOKS}/validatingwebhookconfigurations/queuewarden-guard"),
+            &format!("{HOOKS}/validatingwebhookconfigurations/queuewarden-configmaps"),
             Value::Null,
             &["cannot delete resource \"validatingwebhookconfigurations\""],
         ),
@@ -353,7 +353,7 @@ fn keepers() -> Vec<Attack> {
         own(
             "removing its secret",
             "DELETE",
-            &format!("{SYSTEM}/secrets/queuewarden-doors"),
+            &format!("{SYSTEM}/secrets/queuewarden-tls"),
             Value::Null,
             &["cannot delete resource \"secrets\""],
         ),
@@ -423,9 +423,9 @@ fn tenants() -> Vec<Attack> {
             &["cannot list resource \"queueaccesstests\""],
         ),
         own(
-            "the key of the doors",
+            "the key of the endpoints",
             "GET",
-            &format!("{SYSTEM}/secrets/queuewarden-doors"),
+            &format!("{SYSTEM}/secrets/queuewarden-tls"),
             Value::Null,
             &["cannot get resource \"secrets\""],
         ),

@@ -1,4 +1,4 @@
-//! Attacks on `/guard`: texts in YuniKorn's ConfigMaps that open, hide or hang.
+//! Attacks on `/configmaps`: texts in YuniKorn's ConfigMaps that open, hide or hang.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::Expected::{Denied, Refused, Without};
 use super::{Attack, Expected, Given, Step, Who, as_sent, get, post, review, with};
 use crate::operator::{KEY, gzip};
 
-const PATH: &str = "/guard";
+const PATH: &str = "/configmaps";
 
 fn attack(name: &'static str, step: Step, expected: Expected) -> Attack {
     Attack { name, who: Who::Stranger, given: Given::Serving, steps: vec![step], expected }

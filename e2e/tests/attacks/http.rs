@@ -8,12 +8,18 @@ use super::{Attack, Expected, Given, To, Who, raw};
 const SECOND: &str = "GET /apis/access.queuewarden.dev HTTP/1.1\r\nhost: x\r\n\r\n";
 
 fn attack(name: &'static str, request: impl Into<Vec<u8>>, expected: Expected) -> Attack {
-    Attack { name, who: Who::Stranger, given: Given::Serving, steps: vec![raw(To::Doors, request)], expected }
+    Attack {
+        name,
+        who: Who::Stranger,
+        given: Given::Serving,
+        steps: vec![raw(To::Endpoints, request)],
+        expected,
+    }
 }
 
 /// Returns a request with these lines of headers, and the bytes after them.
 fn sent(line: &str, headers: &str, rest: &str) -> String {
-    format!("{line}\r\nhost: doors\r\n{headers}\r\n{rest}")
+    format!("{line}\r\nhost: endpoints\r\n{headers}\r\n{rest}")
 }
 
 const HOOK: &str = "POST /authorize HTTP/1.1";
@@ -120,7 +126,7 @@ fn headers() -> Vec<Attack> {
             Refused(400, &["400"]),
         ),
         attack(
-            "a header of 100 kB at the doors",
+            "a header of 100 kB at the endpoints",
             sent(READY, &format!("x: {}\r\n", "x".repeat(100_000)), ""),
             Refused(431, &["431"]),
         ),

@@ -22,7 +22,7 @@ mod user_info;
 mod validate;
 
 use anyhow::{Result, ensure};
-use queuewarden_e2e::{Bed, Capability};
+use queuewarden_e2e::{Capability, TestCluster};
 use serde_json::{Value, json};
 
 use crate::user_info::merged;
@@ -88,7 +88,7 @@ pub(super) enum Given {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum To {
     /// queuewarden's HTTPS port.
-    Doors,
+    Endpoints,
     /// Its port 8080.
     Health,
     /// The API server.
@@ -143,11 +143,11 @@ impl Step {
 /// Returns a POST of JSON to an endpoint.
 #[expect(clippy::needless_pass_by_value, reason = "a row is as short as it can be")]
 fn post(path: &str, body: impl ToString) -> Step {
-    Step::new(To::Doors, "POST", path, body.to_string()).header("content-type", "application/json")
+    Step::new(To::Endpoints, "POST", path, body.to_string()).header("content-type", "application/json")
 }
 
 fn get(path: &str) -> Step {
-    Step::new(To::Doors, "GET", path, "")
+    Step::new(To::Endpoints, "GET", path, "")
 }
 
 /// Returns a request as it goes over the wire.
@@ -276,12 +276,12 @@ async fn tried(stage: &Stage<'_>, given: Given) -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-async fn on_stage(attack: impl AsyncFnOnce(&Bed) -> Result<Vec<String>>) -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
+async fn on_stage(attack: impl AsyncFnOnce(&TestCluster) -> Result<Vec<String>>) -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
             return Ok(());
         }
-        let wrong = attack(bed).await?;
+        let wrong = attack(cluster).await?;
         ensure!(wrong.is_empty(), "{} rows\n{}", wrong.len(), wrong.join("\n"));
         Ok(())
     })
@@ -291,8 +291,8 @@ async fn on_stage(attack: impl AsyncFnOnce(&Bed) -> Result<Vec<String>>) -> Resu
 /// Runs all attacks, while everything is served and after it has stopped.
 #[tokio::test]
 async fn no_attack_succeeds() -> Result<()> {
-    on_stage(async |bed| {
-        let mut stage = Stage::serving(bed).await?;
+    on_stage(async |cluster| {
+        let mut stage = Stage::serving(cluster).await?;
         let mut wrong = tried(&stage, Given::Serving).await?;
         for after in [stage.has_changed_nothing().await, stage.has_logged_nothing_odd().await] {
             wrong.extend(after.err().map(|error| format!("{error:#}")));
@@ -306,7 +306,7 @@ async fn no_attack_succeeds() -> Result<()> {
 
 #[tokio::test]
 async fn no_attack_succeeds_where_callers_are_named() -> Result<()> {
-    on_stage(async |bed| tried(&Stage::closed(bed).await?, Given::Closed).await).await
+    on_stage(async |cluster| tried(&Stage::closed(cluster).await?, Given::Closed).await).await
 }
 
 #[test]

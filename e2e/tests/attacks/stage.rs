@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use kube::Client;
-use queuewarden_e2e::bed::NAMESPACE;
 use queuewarden_e2e::conditions::is_true;
-use queuewarden_e2e::doors_own::KEEPER;
 use queuewarden_e2e::front_proxy::{self, Authority};
+use queuewarden_e2e::own_tls::KEEPER;
+use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Doors, Kind, Operator, eventually, kubeconfig, operator};
+use queuewarden_e2e::{Endpoints, Kind, Operator, TestCluster, eventually, kubeconfig, operator};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use super::{Body, Got, Step, To, Who, review, with};
 use crate::operator::{KEY, grant, live};
 use crate::server::hostile::connect_by;
-use crate::user_info::{FURNITURE, ask, merged, strict};
+use crate::user_info::{FIXTURES, ask, merged, strict};
 use crate::validating::send;
 
 /// A tree with tenants and secrets: callers who query about themselves must not learn any of these names.
@@ -48,10 +48,10 @@ const AUDIENCE: &str = "queuewarden";
 /// The time without data after which the answer counts as complete.
 const SILENCE: Duration = Duration::from_millis(400);
 
-pub(super) struct Stage<'bed> {
-    bed: &'bed Bed,
-    operator: Operator<'bed>,
-    doors: Doors,
+pub(super) struct Stage<'cluster> {
+    cluster: &'cluster TestCluster,
+    operator: Operator<'cluster>,
+    endpoints: Endpoints,
     /// `host:port` of the health endpoints and metrics.
     health: String,
     /// The authority of client certificates that are accepted.
@@ -65,16 +65,16 @@ pub(super) struct Stage<'bed> {
     text: String,
 }
 
-impl<'bed> Stage<'bed> {
+impl<'cluster> Stage<'cluster> {
     /// Prepares a target that serves all endpoints, with everything installed and in force.
-    pub(super) async fn serving(bed: &'bed Bed) -> Result<Self> {
-        installed(bed).await?;
-        let stage = Self::started(bed, &["--applications=on"]).await?;
-        stage.bed.serve_access(&stage.doors).await?;
-        for folder in ["validating", "guard"] {
-            stage.bed.register(&stage.doors, folder).await?;
+    pub(super) async fn serving(cluster: &'cluster TestCluster) -> Result<Self> {
+        installed(cluster).await?;
+        let stage = Self::started(cluster, &["--applications=on"]).await?;
+        stage.cluster.serve_access(&stage.endpoints).await?;
+        for folder in ["validating", "configmaps"] {
+            stage.cluster.register(&stage.endpoints, folder).await?;
         }
-        ask(bed, "user-info", &stage.doors).await?;
+        ask(cluster, "user-info", &stage.endpoints).await?;
         eventually("the policies to be in force", PATIENCE, || async {
             let unmarked = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": "x"},
                 "spec": {"queue": "root.prod", "submit": {"users": ["mallory"]}}});
@@ -94,24 +94,25 @@ impl<'bed> Stage<'bed> {
 
     /// Prepares a target whose webhooks are for one client, whose tokens are for one audience, and which does
     /// not serve two endpoints.
-    pub(super) async fn closed(bed: &'bed Bed) -> Result<Self> {
-        installed(bed).await?;
-        bed.apply_kustomization("manifests/access").await?;
+    pub(super) async fn closed(cluster: &'cluster TestCluster) -> Result<Self> {
+        installed(cluster).await?;
+        cluster.apply_kustomization("manifests/access").await?;
         let audience = format!("--token-audience={AUDIENCE}");
-        let flags = ["--webhook-client=apiserver", &audience, "--endpoints=access,authorize,guard,user-info"];
-        Self::started(bed, &flags).await
+        let flags =
+            ["--webhook-client=apiserver", &audience, "--endpoints=access,authorize,configmaps,user-info"];
+        Self::started(cluster, &flags).await
     }
 
-    async fn started(bed: &'bed Bed, flags: &[&str]) -> Result<Self> {
+    async fn started(cluster: &'cluster TestCluster, flags: &[&str]) -> Result<Self> {
         let (authority, folder) = (Authority::new()?, tempfile::tempdir()?);
         let file = folder.path().join("clients.crt");
         std::fs::write(&file, authority.pem())?;
         let named = ["--client-ca-file", file.to_str().context("a path is not UTF-8")?];
-        let (operator, doors) = Operator::start_serving(bed, &[&named, flags].concat()).await?;
-        bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
-        bed.wait_for(Kind::AdmissionPolicy, "default", is_true("Accepted"), PATIENCE).await?;
+        let (operator, endpoints) = Operator::start_serving(cluster, &[&named, flags].concat()).await?;
+        cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+        cluster.wait_for(Kind::AdmissionPolicy, "default", is_true("Accepted"), PATIENCE).await?;
         let token = async |name: &str, namespace: &str, more: &[&str]| {
-            let token = bed
+            let token = cluster
                 .kubectl(&[&["create", "token", name, "-n", namespace], more].concat())
                 .await?
                 .trim()
@@ -120,7 +121,7 @@ impl<'bed> Stage<'bed> {
         };
         let tenant = token(TENANT, NAMESPACE, &[]).await?;
         let gone = token(GONE, NAMESPACE, &[]).await?;
-        bed.kubectl(&["delete", "serviceaccount", GONE, "-n", NAMESPACE]).await?;
+        cluster.kubectl(&["delete", "serviceaccount", GONE, "-n", NAMESPACE]).await?;
         let own = token(operator::NAME, operator::NAMESPACE, &[]).await?;
         let tokens = BTreeMap::from([
             ("forged", forged(&own, &tenant)?),
@@ -131,12 +132,22 @@ impl<'bed> Stage<'bed> {
             ("tenant", tenant),
         ]);
         let kubeconfigs = BTreeMap::from([
-            ("tenant", bed.sa_kubeconfig(NAMESPACE, TENANT).await?),
-            ("operator", bed.sa_kubeconfig(operator::NAMESPACE, operator::NAME).await?),
-            ("keeper", bed.sa_kubeconfig(operator::NAMESPACE, KEEPER).await?),
+            ("tenant", cluster.sa_kubeconfig(NAMESPACE, TENANT).await?),
+            ("operator", cluster.sa_kubeconfig(operator::NAMESPACE, operator::NAME).await?),
+            ("keeper", cluster.sa_kubeconfig(operator::NAMESPACE, KEEPER).await?),
         ]);
-        let (health, text) = (operator.address()?, live(bed).await?);
-        Ok(Self { bed, operator, doors, health, authority, _folder: folder, tokens, kubeconfigs, text })
+        let (health, text) = (operator.address()?, live(cluster).await?);
+        Ok(Self {
+            cluster,
+            operator,
+            endpoints,
+            health,
+            authority,
+            _folder: folder,
+            tokens,
+            kubeconfigs,
+            text,
+        })
     }
 
     pub(super) async fn stop(&mut self) -> Result<()> {
@@ -146,7 +157,9 @@ impl<'bed> Stage<'bed> {
     /// Sends a request as this attacker.
     pub(super) async fn send(&self, who: Who, step: &Step) -> Result<Got> {
         match (&step.body, step.to) {
-            (Body::Raw(bytes), To::Doors) => exchanged(connect_by(&self.doors, &[]).await?, bytes).await,
+            (Body::Raw(bytes), To::Endpoints) => {
+                exchanged(connect_by(&self.endpoints, &[]).await?, bytes).await
+            }
             (Body::Raw(bytes), _) => exchanged(TcpStream::connect(&self.health).await?, bytes).await,
             (Body::Bytes(body), To::Cluster) => {
                 let kind = step.headers.iter().find(|(name, _)| *name == "content-type");
@@ -164,16 +177,16 @@ impl<'bed> Stage<'bed> {
 
     async fn ask(&self, who: Who, to: To, step: &Step, body: Vec<u8>) -> Result<Got> {
         let (client, token) = match who {
-            Who::FrontProxy => (self.doors.client_with(&self.bed.front_proxy()?)?, None),
+            Who::FrontProxy => (self.endpoints.client_with(&self.cluster.front_proxy()?)?, None),
             Who::Foreign => (self.certified(&Authority::new()?, "front-proxy-client")?, None),
             Who::WebhookClient => (self.certified(&self.authority, "apiserver")?, None),
             Who::Mallory => (self.certified(&self.authority, "mallory")?, None),
             Who::Delegate => (self.certified(&self.authority, "sue")?, None),
-            other => (self.doors.client()?, self.token(other)?),
+            other => (self.endpoints.client()?, self.token(other)?),
         };
         let url = match to {
             To::Health => format!("http://{}{}", self.health, step.path),
-            _ => self.doors.url(&step.path),
+            _ => self.endpoints.url(&step.path),
         };
         let mut request = client.request(step.method.parse()?, url);
         for (name, value) in &step.headers {
@@ -191,7 +204,7 @@ impl<'bed> Stage<'bed> {
 
     fn certified(&self, authority: &Authority, name: &str) -> Result<reqwest::Client> {
         let own: front_proxy::Client = authority.client(name)?;
-        self.doors.client_with(&own)
+        self.endpoints.client_with(&own)
     }
 
     /// Returns the token that this attacker shows to queuewarden.
@@ -213,9 +226,9 @@ impl<'bed> Stage<'bed> {
     /// Returns a client of the API server.
     async fn cluster(&self, who: Who) -> Result<Client> {
         let name = match who {
-            Who::Mallory => return self.bed.as_user("mallory", &["people"]),
-            Who::Delegate => return self.bed.as_user("sue", &["queue-admins"]),
-            Who::Administrator => return self.bed.client(),
+            Who::Mallory => return self.cluster.as_user("mallory", &["people"]),
+            Who::Delegate => return self.cluster.as_user("sue", &["queue-admins"]),
+            Who::Administrator => return self.cluster.client(),
             Who::Tenant => "tenant",
             Who::Operator => "operator",
             Who::Keeper => "keeper",
@@ -234,12 +247,12 @@ impl<'bed> Stage<'bed> {
                     "spec": {"containers": [{"name": "c", "image": "i"}]}});
                 (Who::Mallory, super::api("POST", &path, &pod), "")
             }
-            (To::Doors, "/user-info") => (
+            (To::Endpoints, "/user-info") => (
                 Who::WebhookClient,
                 super::post("/user-info", review(("", "Pod", "pods"), &pod)),
                 "\"patch\":",
             ),
-            (To::Doors, "/validate") => (
+            (To::Endpoints, "/validate") => (
                 Who::WebhookClient,
                 super::post(
                     "/validate",
@@ -250,21 +263,23 @@ impl<'bed> Stage<'bed> {
                 ),
                 "\"allowed\":true",
             ),
-            (To::Doors, "/guard") => {
+            (To::Endpoints, "/configmaps") => {
                 let map = json!({"data": {"log.level": "INFO", KEY: BASE}});
                 let review = with(
                     review(("", "ConfigMap", "configmaps"), &map),
                     &json!({"namespace": "yunikorn", "name": "yunikorn-defaults"}),
                 );
-                (Who::WebhookClient, super::post("/guard", review), "\"allowed\":true")
+                (Who::WebhookClient, super::post("/configmaps", review), "\"allowed\":true")
             }
-            (To::Doors, path) if path.starts_with("/apis/access.queuewarden.dev/v1alpha1/") => {
+            (To::Endpoints, path) if path.starts_with("/apis/access.queuewarden.dev/v1alpha1/") => {
                 let own = json!({"apiVersion": "access.queuewarden.dev/v1alpha1", "kind": "SelfQueueAccessReview",
                     "spec": {"queue": "root.prod", "verb": "submit"}});
                 let own = super::post("/apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews", own);
                 (Who::FrontProxy, own.header("X-Remote-User", "ann"), "\"allowed\":true")
             }
-            (To::Doors, path) if path == "/authorize" || path.starts_with("/apis/authorization.k8s.io") => {
+            (To::Endpoints, path)
+                if path == "/authorize" || path.starts_with("/apis/authorization.k8s.io") =>
+            {
                 let own = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
                     "spec": {"resourceAttributes": {"verb": "submit", "group": "queuewarden.dev", "resource": "queues", "name": "root.prod"}}});
                 let own = super::post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", own);
@@ -293,8 +308,8 @@ impl<'bed> Stage<'bed> {
 
     /// Checks that after an honest change the queues are unchanged except for it.
     pub(super) async fn has_changed_nothing(&self) -> Result<()> {
-        grant(self.bed, "honest", "root.test", "baseAcl: Extend, submit: {users: [honest]}").await?;
-        let now = live(self.bed).await?;
+        grant(self.cluster, "honest", "root.test", "baseAcl: Extend, submit: {users: [honest]}").await?;
+        let now = live(self.cluster).await?;
         let rest = |text: &str| {
             let lines = text.lines().filter(|line| !line.starts_with('#'));
             lines.map(|line| line.replace("honest,tom", "tom")).collect::<Vec<_>>().join("\n")
@@ -315,12 +330,12 @@ pub(super) fn acl(user: &str) -> Value {
 }
 
 /// Installs rights, policies and objects; no operator runs yet.
-async fn installed(bed: &Bed) -> Result<()> {
-    bed.install().await?;
-    bed.install_doors().await?;
-    bed.apply_text(FURNITURE, "queuewarden-e2e").await?;
+async fn installed(cluster: &TestCluster) -> Result<()> {
+    cluster.install().await?;
+    cluster.install_https().await?;
+    cluster.apply_text(FIXTURES, "queuewarden-e2e").await?;
     for folder in ["authorizer", "applications", "rbac-mirror"] {
-        bed.apply_kustomization(&format!("manifests/{folder}")).await?;
+        cluster.apply_kustomization(&format!("manifests/{folder}")).await?;
     }
     for file in [
         "validating/rbac.yaml",
@@ -329,9 +344,9 @@ async fn installed(bed: &Bed) -> Result<()> {
         "delegation/role.yaml",
         "delegation/policy.yaml",
     ] {
-        bed.apply_file(&format!("manifests/{file}")).await?;
+        cluster.apply_file(&format!("manifests/{file}")).await?;
     }
-    bed.set_base(BASE).await?;
+    cluster.set_base(BASE).await?;
     let rbac = "rbac.authorization.k8s.io";
     let account = |name: &str| json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}});
     let jobs = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "jobs"}});
@@ -343,7 +358,7 @@ async fn installed(bed: &Bed) -> Result<()> {
         "subjects": [{"kind": "ServiceAccount", "name": TENANT, "namespace": NAMESPACE}]});
     let own = |kind: &str, spec: &Value| json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": kind, "metadata": {"name": "default"}, "spec": spec});
     let config =
-        json!({"schedulerUrl": bed.scheduler_url(), "delegation": "Enabled", "rbacMirror": "Enabled"});
+        json!({"schedulerUrl": cluster.scheduler_url(), "delegation": "Enabled", "rbacMirror": "Enabled"});
     let mut policy =
         merged(strict(), &json!({"submission": "Deny", "externalUsers": [format!("^{SPARK}$")]}));
     if let Some(templates) = policy.pointer_mut("/userInfo/templates").and_then(Value::as_array_mut) {
@@ -360,7 +375,7 @@ async fn installed(bed: &Bed) -> Result<()> {
         own("YuniKornConfig", &config),
         own("AdmissionPolicy", &policy),
     ] {
-        bed.apply_text(&object.to_string(), "e2e").await?;
+        cluster.apply_text(&object.to_string(), "e2e").await?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Attacks while queuewarden has stopped: requests that the API server's own policies refuse, and objects
 //! that nobody can write.
 
-use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::test_cluster::NAMESPACE;
 use serde_json::{Value, json};
 
 use super::Expected::Refused;

@@ -318,7 +318,7 @@ fn requests() -> Vec<Attack> {
     let boss = || review(POD, &nest("metadata.annotations", claim("boss")));
     let gzip = || crate::operator::gzip(&boss().to_string()).unwrap_or_default();
     let bytes = |path, body: Vec<u8>| {
-        Step::new(super::To::Doors, "POST", path, body).header("content-type", "application/json")
+        Step::new(super::To::Endpoints, "POST", path, body).header("content-type", "application/json")
     };
     vec![
         attack(

@@ -11,15 +11,15 @@ use super::{Chaos, full, last, length};
 #[tokio::test]
 async fn the_api_server_and_its_store_are_killed() -> Result<()> {
     Chaos::with(async |mut chaos| {
-        let bed = chaos.bed;
+        let cluster = chaos.cluster;
         let operator = chaos.running().await?;
-        let (server, store) = (bed.apiserver()?, bed.store()?);
+        let (server, store) = (cluster.apiserver()?, cluster.store()?);
         let all = [&[server, store][..], &[server], &[store]];
         for killed in all.iter().take(if full() { 3 } else { 1 }) {
             chaos.change().await?;
             killed.iter().try_for_each(|process| process.kill())?;
             last(length(2, 30)).await;
-            bed.start_apiserver().await?;
+            cluster.start_apiserver().await?;
             chaos.recovers(&operator, LONG).await?;
         }
         Ok(())
@@ -30,14 +30,14 @@ async fn the_api_server_and_its_store_are_killed() -> Result<()> {
 #[tokio::test]
 async fn the_api_server_and_its_store_freeze() -> Result<()> {
     Chaos::with(async |mut chaos| {
-        let bed = chaos.bed;
+        let cluster = chaos.cluster;
         let operator = chaos.running().await?;
-        for frozen in [bed.apiserver()?, bed.store()?].into_iter().take(if full() { 2 } else { 1 }) {
+        for frozen in [cluster.apiserver()?, cluster.store()?].into_iter().take(if full() { 2 } else { 1 }) {
             chaos.change().await?;
             Process::pause(frozen)?;
             // Longer than a leader leads without an answer.
             last(length(12, 60)).await;
-            bed.start_apiserver().await?;
+            cluster.start_apiserver().await?;
             chaos.recovers(&operator, LONG).await?;
         }
         Ok(())
@@ -63,17 +63,17 @@ async fn the_api_server_is_slow() -> Result<()> {
 #[tokio::test]
 async fn the_past_is_compacted_while_nobody_watches() -> Result<()> {
     Chaos::with(async |mut chaos| {
-        let bed = chaos.bed;
+        let cluster = chaos.cluster;
         let operator = chaos.running().await?;
         chaos.proxy.judge(|call| call.watch.then_some(Fault::Refuse(500)));
         chaos.proxy.disturb(Disturbance::Cut);
         chaos.change().await?;
         chaos.change().await?;
-        chaos.ledger.check().await?;
-        bed.compact(chaos.ledger.now().await?).await?;
+        chaos.grant_history.check().await?;
+        cluster.compact(chaos.grant_history.now().await?).await?;
         // The API server caches a piece of the history as well.
-        bed.apiserver()?.kill()?;
-        bed.start_apiserver().await?;
+        cluster.apiserver()?.kill()?;
+        cluster.start_apiserver().await?;
         chaos.proxy.forget();
         chaos.proxy.heal();
         chaos.recovers(&operator, LONG).await?;

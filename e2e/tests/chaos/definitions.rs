@@ -6,7 +6,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use queuewarden_e2e::conditions::Expected;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Kind};
+use queuewarden_e2e::{Kind, TestCluster};
 use serde_json::{Value, json};
 
 use super::{Chaos, full, last, length};
@@ -22,21 +22,21 @@ const DEFINITIONS: [&str; 4] = [
 #[tokio::test]
 async fn definitions_are_deleted_and_what_they_granted_stays() -> Result<()> {
     Chaos::with(async |mut chaos| {
-        let bed = chaos.bed;
+        let cluster = chaos.cluster;
         let operator = chaos.running().await?;
         for gone in [&DEFINITIONS[..], &DEFINITIONS[..1]].into_iter().take(if full() { 2 } else { 1 }) {
-            bed.kubectl(&[&["delete", "crd"], gone].concat()).await?;
+            cluster.kubectl(&[&["delete", "crd"], gone].concat()).await?;
             last(length(3, 30)).await;
             ensure!(operator.get("/livez").await.is_ok());
             // No grant is withdrawn before the kind is back: then there are objects again, or there are none.
-            chaos.ledger.check().await?;
-            let since = chaos.ledger.now().await?;
-            bed.apply_kustomization("manifests").await?;
-            bed.crds_established().await?;
-            chaos.ledger.revoked_all(since)?;
-            configure(bed, "").await?;
-            chaos.ledger.grant("prod", "root.prod", &["erin"]).await?;
-            chaos.ledger.converged(LONG).await?;
+            chaos.grant_history.check().await?;
+            let since = chaos.grant_history.now().await?;
+            cluster.apply_kustomization("manifests").await?;
+            cluster.crds_established().await?;
+            chaos.grant_history.revoked_all(since)?;
+            configure(cluster, "").await?;
+            chaos.grant_history.grant("prod", "root.prod", &["erin"]).await?;
+            chaos.grant_history.converged(LONG).await?;
         }
         chaos.rounds = 0;
         chaos.recovers(&operator, LONG).await
@@ -73,8 +73,8 @@ fn malformed() -> Vec<(&'static str, Value)> {
 }
 
 /// Makes the schema accept every object, whatever is in it.
-async fn without_validation(bed: &Bed) -> Result<()> {
-    let definitions: Api<CustomResourceDefinition> = Api::all(bed.client()?);
+async fn without_validation(cluster: &TestCluster) -> Result<()> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client()?);
     for name in DEFINITIONS {
         let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
         let change = json!([
@@ -88,11 +88,11 @@ async fn without_validation(bed: &Bed) -> Result<()> {
     Ok(())
 }
 
-async fn create(bed: &Bed, kind: &str, name: &str, spec: &Value) -> Result<()> {
+async fn create(cluster: &TestCluster, kind: &str, name: &str, spec: &Value) -> Result<()> {
     let object = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
     let arguments = ["create", "--validate=false", "-f", "-"];
     queuewarden_e2e::eventually("the object to be let in", PATIENCE, || async {
-        bed.kubectl_with_input(&arguments, &object.to_string()).await.map(Some)
+        cluster.kubectl_with_input(&arguments, &object.to_string()).await.map(Some)
     })
     .await
     .map(drop)
@@ -101,20 +101,21 @@ async fn create(bed: &Bed, kind: &str, name: &str, spec: &Value) -> Result<()> {
 #[tokio::test]
 async fn objects_that_no_schema_would_let_in_grant_nothing_and_stop_nothing() -> Result<()> {
     Chaos::with(async |mut chaos| {
-        let bed = chaos.bed;
+        let cluster = chaos.cluster;
         let operator = chaos.running().await?;
-        without_validation(bed).await?;
+        without_validation(cluster).await?;
         for (name, spec) in malformed() {
             for kind in ["QueueAcl", "AdmissionPolicy", "QueueAccessTest"] {
-                create(bed, kind, name, &spec).await.with_context(|| format!("{kind} {name}"))?;
+                create(cluster, kind, name, &spec).await.with_context(|| format!("{kind} {name}"))?;
             }
         }
         let broken = json!({"status": {"conditions": "none", "inForce": 7, "submit": ["*"]}}).to_string();
-        bed.kubectl(&["patch", "queueacl", "dev", "--subresource=status", "--type=merge", "-p", &broken])
+        cluster
+            .kubectl(&["patch", "queueacl", "dev", "--subresource=status", "--type=merge", "-p", &broken])
             .await?;
         for (name, _) in malformed() {
             let refused = Expected { r#type: "Accepted", status: "False", reason: None };
-            bed.wait_for(Kind::QueueAcl, name, refused, PATIENCE).await?;
+            cluster.wait_for(Kind::QueueAcl, name, refused, PATIENCE).await?;
         }
         // A status that somebody else wrote is no cause for a run, but the next run puts it right.
         chaos.change().await?;
@@ -123,29 +124,30 @@ async fn objects_that_no_schema_would_let_in_grant_nothing_and_stop_nothing() ->
         // The same is true of the one object on which everything depends.
         for spec in [json!("text"), json!({"schedulerUrl": 7}), json!({"outputConfigMap": ["*"]})] {
             let change = json!([{"op": "replace", "path": "/spec", "value": spec}]).to_string();
-            bed.kubectl(&["patch", "yunikornconfig", "default", "--type=json", "-p", &change]).await?;
+            cluster.kubectl(&["patch", "yunikornconfig", "default", "--type=json", "-p", &change]).await?;
             let refused = Expected { r#type: "Ready", status: "False", reason: Some("Invalid") };
-            config_is(bed, refused, PATIENCE).await?;
+            config_is(cluster, refused, PATIENCE).await?;
         }
         chaos.change().await?;
-        configure_anew(bed).await?;
+        configure_anew(cluster).await?;
         for kind in [Kind::QueueAcl, Kind::AdmissionPolicy, Kind::QueueAccessTest] {
-            let objects = bed.objects(kind)?;
+            let objects = cluster.objects(kind)?;
             for (name, _) in malformed() {
                 objects.delete(name, &kube::api::DeleteParams::default()).await?;
             }
             let left = objects.list(&ListParams::default()).await?.items.len();
             ensure!(kind == Kind::QueueAcl || left == 0, "{left} of {kind:?} are left");
         }
-        bed.apply_kustomization("manifests").await?;
-        bed.crds_established().await?;
+        cluster.apply_kustomization("manifests").await?;
+        cluster.crds_established().await?;
         chaos.recovers(&operator, LONG).await
     })
     .await
 }
 
-async fn configure_anew(bed: &Bed) -> Result<()> {
-    let spec = json!([{"op": "replace", "path": "/spec", "value": {"schedulerUrl": bed.scheduler_url()}}])
-        .to_string();
-    bed.kubectl(&["patch", "yunikornconfig", "default", "--type=json", "-p", &spec]).await.map(drop)
+async fn configure_anew(cluster: &TestCluster) -> Result<()> {
+    let spec =
+        json!([{"op": "replace", "path": "/spec", "value": {"schedulerUrl": cluster.scheduler_url()}}])
+            .to_string();
+    cluster.kubectl(&["patch", "yunikornconfig", "default", "--type=json", "-p", &spec]).await.map(drop)
 }

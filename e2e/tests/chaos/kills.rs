@@ -58,14 +58,14 @@ async fn killed_after(chaos: &mut Chaos<'_>, number: usize) -> Result<bool> {
         }
     });
     let operator = chaos.launch().await?;
-    let Chaos { proxy, ledger, .. } = chaos;
+    let Chaos { proxy, grant_history, .. } = chaos;
     let dies = async {
         reached.notified().await;
         proxy.done(place.load(Ordering::Relaxed)).await?;
         anyhow::Ok(true)
     };
     let ends = async {
-        ledger.converged(LONG).await?;
+        grant_history.converged(LONG).await?;
         // The last events follow the last status.
         last(Duration::from_secs(2)).await;
         anyhow::Ok(false)
@@ -82,24 +82,24 @@ async fn killed_after(chaos: &mut Chaos<'_>, number: usize) -> Result<bool> {
 #[tokio::test]
 async fn the_operator_is_killed_after_each_call() -> Result<()> {
     Chaos::with(async |mut chaos| {
-        let bed = chaos.bed;
+        let cluster = chaos.cluster;
         for created in [true, false] {
             let mut number = if created || full() { 1 } else { 4 };
             loop {
                 chaos.change().await?;
-                if created && bed.config_map(yunikorn::CONFIGS).await?.is_some() {
-                    bed.delete_config_map(yunikorn::CONFIGS).await?;
+                if created && cluster.config_map(yunikorn::CONFIGS).await?.is_some() {
+                    cluster.delete_config_map(yunikorn::CONFIGS).await?;
                 }
                 // Otherwise each start would wait until the Lease of the killed operator has expired.
                 let lease =
                     ["delete", "lease", "-n", operator::NAMESPACE, operator::NAME, "--ignore-not-found"];
-                bed.kubectl(&lease).await?;
+                cluster.kubectl(&lease).await?;
                 if !killed_after(&mut chaos, number).await? {
                     break;
                 }
-                bed.kubectl(&lease).await?;
+                cluster.kubectl(&lease).await?;
                 let operator = chaos.launch().await?;
-                chaos.ledger.converged(LONG).await?;
+                chaos.grant_history.converged(LONG).await?;
                 end(operator).await?;
                 number += if full() { 1 } else { 9 };
             }

@@ -39,21 +39,21 @@ fn skew(proxy: &FaultProxy, by: SignedDuration) {
 #[tokio::test]
 async fn a_leader_freezes_with_a_write_on_the_way_and_clocks_disagree() -> Result<()> {
     Chaos::with(async |mut chaos| {
-        let bed = chaos.bed;
-        let other = FaultProxy::start(bed).await?;
+        let cluster = chaos.cluster;
+        let other = FaultProxy::start(cluster).await?;
         skew(&chaos.proxy, SignedDuration::from_hours(1));
         skew(&other, -SignedDuration::from_hours(1));
         let leading = chaos.running().await?;
         let following = chaos.launch_behind(&other).await?;
         following.ready().await?;
-        let leader = bed.leader().await?.context("nobody leads")?;
+        let leader = cluster.leader().await?.context("nobody leads")?;
         ensure!(leader == leading.name()?, "{leader} leads");
         let written = other.calls().into_iter().find(|call| call.method != http::Method::GET);
         ensure!(written.is_none(), "who does not lead writes: {written:?}");
         // The other learns of changes only by what it reads once it leads.
         other.disturb(Disturbance::Silence);
 
-        let (mark, sent) = (bed.audit()?.mark()?, Arc::new(Notify::new()));
+        let (mark, sent) = (cluster.audit()?.mark()?, Arc::new(Notify::new()));
         let (late, tell) = (length(22, 40), Arc::clone(&sent));
         chaos.proxy.judge(move |call| {
             let write = call.method == http::Method::PATCH && call.is_about("configmaps");
@@ -66,11 +66,11 @@ async fn a_leader_freezes_with_a_write_on_the_way_and_clocks_disagree() -> Resul
         timeout(PATIENCE, sent.notified()).await.context("it wrote nothing")?;
         leading.process()?.pause()?;
         // The other takes over, and the grant that the first one wrote is withdrawn before its write arrives.
-        chaos.ledger.revoke("prod").await?;
-        chaos.ledger.converged(TAKEOVER).await?;
-        ensure!(bed.leader().await?.as_deref() == Some(following.name()?));
+        chaos.grant_history.revoke("prod").await?;
+        chaos.grant_history.converged(TAKEOVER).await?;
+        ensure!(cluster.leader().await?.as_deref() == Some(following.name()?));
         eventually("the late write to be refused", LONG, || async {
-            let refused = bed.audit()?.count(mark, |write| {
+            let refused = cluster.audit()?.count(mark, |write| {
                 write.user == operator::USER && write.resource == "configmaps" && write.code == 409
             })?;
             Ok((refused > 0).then_some(()))
@@ -79,7 +79,7 @@ async fn a_leader_freezes_with_a_write_on_the_way_and_clocks_disagree() -> Resul
         chaos.proxy.heal();
         leading.process()?.resume()?;
         chaos.recovers(&leading, PATIENCE).await?;
-        let leader = bed.leader().await?.context("nobody leads")?;
+        let leader = cluster.leader().await?.context("nobody leads")?;
         ensure!(leader == following.name()?, "{leader} leads, which was frozen");
         Ok(())
     })
@@ -89,8 +89,8 @@ async fn a_leader_freezes_with_a_write_on_the_way_and_clocks_disagree() -> Resul
 #[tokio::test]
 async fn a_leader_that_is_cut_off_stops_before_another_begins() -> Result<()> {
     Chaos::with(async |mut chaos| {
-        let bed = chaos.bed;
-        let other = FaultProxy::start(bed).await?;
+        let cluster = chaos.cluster;
+        let other = FaultProxy::start(cluster).await?;
         let leading = chaos.running().await?;
         let following = chaos.launch_behind(&other).await?;
         following.ready().await?;
@@ -99,13 +99,13 @@ async fn a_leader_that_is_cut_off_stops_before_another_begins() -> Result<()> {
             Ok((leading.metric("queuewarden_leader", "").await? == 0.0).then_some(()))
         })
         .await?;
-        ensure!(bed.leader().await?.as_deref() == Some(leading.name()?), "another has begun");
+        ensure!(cluster.leader().await?.as_deref() == Some(leading.name()?), "another has begun");
         chaos.change().await?;
-        chaos.ledger.converged(TAKEOVER).await?;
-        ensure!(bed.leader().await?.as_deref() == Some(following.name()?));
+        chaos.grant_history.converged(TAKEOVER).await?;
+        ensure!(cluster.leader().await?.as_deref() == Some(following.name()?));
         chaos.proxy.heal();
         chaos.recovers(&leading, LONG).await?;
-        ensure!(bed.leader().await?.as_deref() == Some(following.name()?), "it has come back");
+        ensure!(cluster.leader().await?.as_deref() == Some(following.name()?), "it has come back");
         Ok(())
     })
     .await

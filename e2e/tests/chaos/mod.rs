@@ -1,6 +1,6 @@
 //! Tests faults of the API server and its store, the network between, the operator itself, the scheduler, and
 //! other writers. After each fault the grants are live, and every version of the output gave what was granted
-//! at some moment before it: nothing was lost, and access was never wider (see [`Ledger`]).
+//! at some moment before it: nothing was lost, and access was never wider (see [`GrantHistory`]).
 //!
 //! The ordinary run has each fault in a short form; `just chaos` runs all of them in full length and number.
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::wait::LONG;
-use queuewarden_e2e::{Bed, Capability, FaultProxy, Ledger, Operator};
+use queuewarden_e2e::{Capability, FaultProxy, GrantHistory, Operator, TestCluster};
 
 use crate::operator::configure;
 
@@ -42,48 +42,49 @@ async fn last(time: Duration) {
 
 /// A configured cluster, and a way to its API server that can be disturbed. There are no grants, and no
 /// operator runs.
-struct Chaos<'bed> {
-    bed: &'bed Bed,
+struct Chaos<'cluster> {
+    cluster: &'cluster TestCluster,
     proxy: FaultProxy,
-    ledger: Ledger<'bed>,
+    grant_history: GrantHistory<'cluster>,
     /// The number of times that it was shown to work.
     rounds: usize,
 }
 
-impl<'bed> Chaos<'bed> {
+impl<'cluster> Chaos<'cluster> {
     /// Runs a test on a fresh one, if the cluster has the needed abilities.
     async fn with(test: impl AsyncFnOnce(Chaos<'_>) -> Result<()>) -> Result<()> {
-        Bed::with(async |bed| {
+        TestCluster::with(async |cluster| {
             let needed =
                 [Capability::OperatorProcess, Capability::ApiServerProcess, Capability::SchedulerProcess];
-            if !bed.can_run(&needed)? {
+            if !cluster.can_run(&needed)? {
                 return Ok(());
             }
-            bed.install().await?;
-            configure(bed, "").await?;
-            let (proxy, ledger) = (FaultProxy::start(bed).await?, Ledger::begin(bed).await?);
-            test(Chaos { bed, proxy, ledger, rounds: 0 }).await
+            cluster.install().await?;
+            configure(cluster, "").await?;
+            let (proxy, grant_history) =
+                (FaultProxy::start(cluster).await?, GrantHistory::begin(cluster).await?);
+            test(Chaos { cluster, proxy, grant_history, rounds: 0 }).await
         })
         .await
     }
 
     /// Starts an operator behind the proxy, without waiting.
-    async fn launch(&self) -> Result<Operator<'bed>> {
+    async fn launch(&self) -> Result<Operator<'cluster>> {
         self.launch_behind(&self.proxy).await
     }
 
     /// Starts an operator behind this proxy.
-    async fn launch_behind(&self, proxy: &FaultProxy) -> Result<Operator<'bed>> {
-        let kubeconfig = proxy.kubeconfig(self.bed).await?;
-        Operator::launch(self.bed, &[], &[("KUBECONFIG", &kubeconfig.to_string_lossy())]).await
+    async fn launch_behind(&self, proxy: &FaultProxy) -> Result<Operator<'cluster>> {
+        let kubeconfig = proxy.kubeconfig(self.cluster).await?;
+        Operator::launch(self.cluster, &[], &[("KUBECONFIG", &kubeconfig.to_string_lossy())]).await
     }
 
     /// Returns an operator that has written two grants.
-    async fn running(&mut self) -> Result<Operator<'bed>> {
-        self.ledger.grant("prod", "root.prod", &["alice"]).await?;
-        self.ledger.grant("dev", "root.dev", &["bob", "carol"]).await?;
+    async fn running(&mut self) -> Result<Operator<'cluster>> {
+        self.grant_history.grant("prod", "root.prod", &["alice"]).await?;
+        self.grant_history.grant("dev", "root.dev", &["bob", "carol"]).await?;
         let operator = self.launch().await?;
-        self.ledger.converged(LONG).await?;
+        self.grant_history.converged(LONG).await?;
         Ok(operator)
     }
 
@@ -92,10 +93,10 @@ impl<'bed> Chaos<'bed> {
         self.rounds += 1;
         let round = self.rounds;
         let user = format!("user{round}");
-        self.ledger.grant("team", "root.team", &[&user]).await?;
-        self.ledger.grant(&format!("batch-{round}"), "root.team.batch", &[&user, "dora"]).await?;
+        self.grant_history.grant("team", "root.team", &[&user]).await?;
+        self.grant_history.grant(&format!("batch-{round}"), "root.team.batch", &[&user, "dora"]).await?;
         if round > 1 {
-            self.ledger.revoke(&format!("batch-{}", round - 1)).await?;
+            self.grant_history.revoke(&format!("batch-{}", round - 1)).await?;
         }
         Ok(())
     }
@@ -103,9 +104,9 @@ impl<'bed> Chaos<'bed> {
     /// Checks that all grants are live again without help, that a further change works, and that the operator
     /// runs.
     async fn recovers(&mut self, operator: &Operator<'_>, timeout: Duration) -> Result<()> {
-        self.ledger.converged(timeout).await?;
+        self.grant_history.converged(timeout).await?;
         self.change().await?;
-        self.ledger.converged(timeout).await?;
+        self.grant_history.converged(timeout).await?;
         let process = operator.process()?;
         ensure!(process.running(), "the operator has ended: {}", process.log_tail(25));
         operator.get("/livez").await.map(drop)

@@ -11,16 +11,16 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
 use queuewarden_e2e::conditions::{Expected, is_false};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, eventually, yunikorn};
+use queuewarden_e2e::{TestCluster, eventually, yunikorn};
 use serde_json::{Value, json};
 
 use super::{Chaos, full};
 use crate::operator::{config_is, live, open_base, output_writes};
 
 /// Merges this into the output, as somebody else.
-async fn merge(bed: &Bed, change: &Value) -> Result<()> {
-    let maps: Api<ConfigMap> = Api::namespaced(bed.client()?, yunikorn::NAMESPACE);
-    let params = PatchParams { field_manager: Some("rival".into()), ..PatchParams::default() };
+async fn merge(cluster: &TestCluster, change: &Value) -> Result<()> {
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client()?, yunikorn::NAMESPACE);
+    let params = PatchParams { field_manager: Some("other-writer".into()), ..PatchParams::default() };
     maps.patch(yunikorn::CONFIGS, &params, &Patch::Merge(change)).await?;
     Ok(())
 }
@@ -28,20 +28,20 @@ async fn merge(bed: &Bed, change: &Value) -> Result<()> {
 #[tokio::test]
 async fn the_output_is_deleted_and_shadowed() -> Result<()> {
     Chaos::with(async |mut chaos| {
-        let bed = chaos.bed;
+        let cluster = chaos.cluster;
         let operator = chaos.running().await?;
         // Beyond the third, a missing text is put back at least every second.
         for _ in 0..if full() { 4 } else { 2 } {
             chaos.change().await?;
-            bed.delete_config_map(yunikorn::CONFIGS).await?;
-            chaos.ledger.converged(LONG).await?;
+            cluster.delete_config_map(yunikorn::CONFIGS).await?;
+            chaos.grant_history.converged(LONG).await?;
         }
         let shadow = ByteString(open_base().into_bytes());
-        merge(bed, &json!({"binaryData": {"queues.yaml.x": shadow}})).await?;
+        merge(cluster, &json!({"binaryData": {"queues.yaml.x": shadow}})).await?;
         let shadowed = Expected { r#type: "Ready", status: "False", reason: Some("ShadowedByBinaryData") };
-        config_is(bed, shadowed, PATIENCE).await?;
+        config_is(cluster, shadowed, PATIENCE).await?;
         chaos.change().await?;
-        merge(bed, &json!({"binaryData": null})).await?;
+        merge(cluster, &json!({"binaryData": null})).await?;
         chaos.recovers(&operator, LONG).await
     })
     .await
@@ -51,25 +51,25 @@ async fn the_output_is_deleted_and_shadowed() -> Result<()> {
 #[tokio::test]
 async fn there_is_no_room_left_in_the_output() -> Result<()> {
     Chaos::with(async |mut chaos| {
-        let bed = chaos.bed;
+        let cluster = chaos.cluster;
         let operator = chaos.running().await?;
         let data: BTreeMap<String, String> =
-            bed.config_map(yunikorn::CONFIGS).await?.and_then(|map| map.data).unwrap_or_default();
+            cluster.config_map(yunikorn::CONFIGS).await?.and_then(|map| map.data).unwrap_or_default();
         let used: usize = data.iter().map(|(key, value)| key.len() + value.len()).sum();
         let filler = "x".repeat((1 << 20) - used - "filler".len() - 20);
-        merge(bed, &json!({"data": {"filler": filler}})).await?;
+        merge(cluster, &json!({"data": {"filler": filler}})).await?;
         // The withdrawal has room, the new grant does not.
         chaos
-            .ledger
+            .grant_history
             .grant("prod", "root.prod", &["a-user-whose-name-is-longer-than-the-room-that-is-left"])
             .await?;
-        let told = config_is(bed, is_false("Applied", "TooLarge"), PATIENCE).await?;
+        let told = config_is(cluster, is_false("Applied", "TooLarge"), PATIENCE).await?;
         ensure!(told.message.contains("1 MiB") || told.message.contains("1048576"), "{}", told.message);
         eventually("the withdrawal", PATIENCE, || async {
-            Ok((!live(bed).await?.contains("alice")).then_some(()))
+            Ok((!live(cluster).await?.contains("alice")).then_some(()))
         })
         .await?;
-        merge(bed, &json!({"data": {"filler": null}})).await?;
+        merge(cluster, &json!({"data": {"filler": null}})).await?;
         chaos.recovers(&operator, LONG).await
     })
     .await
@@ -79,14 +79,14 @@ async fn there_is_no_room_left_in_the_output() -> Result<()> {
 #[tokio::test]
 async fn changes_get_through_while_another_key_is_written_ten_times_a_second() -> Result<()> {
     Chaos::with(async |mut chaos| {
-        let bed = chaos.bed;
+        let cluster = chaos.cluster;
         let operator = chaos.running().await?;
-        let mark = bed.audit()?.mark()?;
-        let rival = async {
+        let mark = cluster.audit()?.mark()?;
+        let other_writer = async {
             let mut ticks = tokio::time::interval(Duration::from_millis(100));
             for number in 0_u64.. {
                 ticks.tick().await;
-                merge(bed, &json!({"data": {"counter": number.to_string()}})).await?;
+                merge(cluster, &json!({"data": {"counter": number.to_string()}})).await?;
             }
             anyhow::Ok(())
         };
@@ -94,15 +94,15 @@ async fn changes_get_through_while_another_key_is_written_ten_times_a_second() -
         let changes = async {
             for _ in 0..rounds {
                 chaos.change().await?;
-                chaos.ledger.converged(PATIENCE).await?;
+                chaos.grant_history.converged(PATIENCE).await?;
             }
             anyhow::Ok(())
         };
         tokio::select! {
-            ended = rival => ended?,
+            ended = other_writer => ended?,
             done = changes => done?,
         }
-        let writes = output_writes(bed, mark)?;
+        let writes = output_writes(cluster, mark)?;
         ensure!(writes <= rounds * 3, "{writes} writes for {rounds} times three changes");
         chaos.recovers(&operator, LONG).await
     })
@@ -113,18 +113,18 @@ async fn changes_get_through_while_another_key_is_written_ten_times_a_second() -
 #[ignore = "four minutes; `operator::writers` has a slower writer"]
 async fn another_writer_opens_the_text_ten_times_a_second() -> Result<()> {
     Chaos::with(async |mut chaos| {
-        let bed = chaos.bed;
+        let cluster = chaos.cluster;
         let operator = chaos.running().await?;
         let open = open_base();
-        chaos.ledger.expect_foreign(&open);
-        let mark = bed.audit()?.mark()?;
+        chaos.grant_history.expect_foreign(&open);
+        let mark = cluster.audit()?.mark()?;
         let (begin, mut ticks) = (Instant::now(), tokio::time::interval(Duration::from_millis(100)));
         while begin.elapsed() < Duration::from_mins(2) {
             ticks.tick().await;
-            merge(bed, &json!({"data": {"queues.yaml": open}})).await?;
+            merge(cluster, &json!({"data": {"queues.yaml": open}})).await?;
         }
-        config_is(bed, is_false("Applied", "Contended"), PATIENCE).await?;
-        let writes = output_writes(bed, mark)?;
+        config_is(cluster, is_false("Applied", "Contended"), PATIENCE).await?;
+        let writes = output_writes(cluster, mark)?;
         ensure!((60..=130).contains(&writes), "{writes} writes in two minutes against the other writer");
         chaos.recovers(&operator, LONG * 3).await
     })
@@ -140,12 +140,12 @@ const GAP: Duration = Duration::from_secs(5);
 #[ignore = "ten minutes"]
 async fn another_writer_opens_and_deletes_the_text_every_five_seconds_for_ten_minutes() -> Result<()> {
     Chaos::with(async |mut chaos| {
-        let bed = chaos.bed;
+        let cluster = chaos.cluster;
         let operator = chaos.running().await?;
-        let (open, scheduler) = (open_base(), bed.yunikorn()?);
-        chaos.ledger.expect_foreign(&open);
-        let (mark, begin) = (bed.audit()?.mark()?, Instant::now());
-        let rival = async {
+        let (open, scheduler) = (open_base(), cluster.yunikorn()?);
+        chaos.grant_history.expect_foreign(&open);
+        let (mark, begin) = (cluster.audit()?.mark()?, Instant::now());
+        let other_writer = async {
             let mut ticks = tokio::time::interval(GAP);
             let mut rounds = 0_usize;
             while begin.elapsed() < HOSTILE {
@@ -153,12 +153,12 @@ async fn another_writer_opens_and_deletes_the_text_every_five_seconds_for_ten_mi
                 rounds += 1;
                 if rounds.is_multiple_of(12) {
                     // The API server keeps five minutes of versions.
-                    chaos.ledger.check().await?;
+                    chaos.grant_history.check().await?;
                 }
                 if rounds.is_multiple_of(3) {
-                    bed.delete_config_map(yunikorn::CONFIGS).await?;
+                    cluster.delete_config_map(yunikorn::CONFIGS).await?;
                 } else {
-                    merge(bed, &json!({"data": {"queues.yaml": open}})).await?;
+                    merge(cluster, &json!({"data": {"queues.yaml": open}})).await?;
                 }
             }
             anyhow::Ok(rounds)
@@ -169,16 +169,16 @@ async fn another_writer_opens_and_deletes_the_text_every_five_seconds_for_ten_mi
             let foreign = yunikorn::checksum(&open);
             loop {
                 ticks.tick().await;
-                let current = bed.config_value(yunikorn::CONFIGS, "queues.yaml").await?;
+                let current = cluster.config_value(yunikorn::CONFIGS, "queues.yaml").await?;
                 text.look(current.is_none_or(|current| current == open));
                 run.look(scheduler.config_checksum().await? == foreign);
             }
         };
         let rounds = tokio::select! {
             ended = looks() => match ended? {},
-            rounds = rival => rounds?,
+            rounds = other_writer => rounds?,
         };
-        let writes = output_writes(bed, mark)?;
+        let writes = output_writes(cluster, mark)?;
         println!("{rounds} changes of the other writer, {writes} of the operator");
         println!("open text: {text}\nopen scheduler: {run}");
         ensure!(text.longest < Duration::from_secs(2), "the text was open for {:?}", text.longest);

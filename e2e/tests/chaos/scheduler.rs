@@ -10,21 +10,21 @@ use crate::operator::config_is;
 #[tokio::test]
 async fn the_scheduler_hangs_and_restarts_between_changes() -> Result<()> {
     Chaos::with(async |mut chaos| {
-        let bed = chaos.bed;
+        let cluster = chaos.cluster;
         let operator = chaos.running().await?;
-        bed.scheduler()?.pause()?;
+        cluster.scheduler()?.pause()?;
         chaos.change().await?;
         let unknown = Expected { r#type: "Loaded", status: "Unknown", reason: Some("SchedulerUnreachable") };
-        config_is(bed, unknown, PATIENCE).await?;
+        config_is(cluster, unknown, PATIENCE).await?;
         last(length(0, 60)).await;
         chaos.change().await?;
-        bed.scheduler()?.resume()?;
+        cluster.scheduler()?.resume()?;
         chaos.recovers(&operator, LONG).await?;
         for _ in 0..if full() { 10 } else { 1 } {
             chaos.change().await?;
-            bed.scheduler()?.kill()?;
+            cluster.scheduler()?.kill()?;
             chaos.change().await?;
-            bed.start_scheduler().await?;
+            cluster.start_scheduler().await?;
         }
         chaos.recovers(&operator, LONG).await
     })

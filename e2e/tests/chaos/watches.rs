@@ -37,11 +37,11 @@ async fn refused_watches_of_config_maps_hold_up_no_write() -> Result<()> {
         });
         chaos.proxy.disturb(Disturbance::Cut);
         chaos.change().await?;
-        chaos.ledger.converged(LONG).await?;
+        chaos.grant_history.converged(LONG).await?;
         // The operator gets no event; its next write reveals it.
-        chaos.bed.delete_config_map(yunikorn::CONFIGS).await?;
+        chaos.cluster.delete_config_map(yunikorn::CONFIGS).await?;
         chaos.change().await?;
-        chaos.ledger.converged(LONG).await?;
+        chaos.grant_history.converged(LONG).await?;
         chaos.proxy.heal();
         chaos.recovers(&operator, LONG).await
     })

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::ByteString;
 use queuewarden_e2e::helm::{CHART, Helm, RELEASE, Version, objects};
-use queuewarden_e2e::{Bed, Capability, doors_own};
+use queuewarden_e2e::{Capability, TestCluster, own_tls};
 use serde_json::{Value, json};
 
 use super::{NAMESPACE, clean, identity, values};
@@ -11,13 +11,13 @@ use super::{NAMESPACE, clean, identity, values};
 /// The test checks itself: the chart's pods pass, and others do not.
 #[tokio::test]
 async fn pods_are_taken_where_pod_security_is_restricted() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.install().await?;
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
         let helm = Helm::get(Version::Three).await?;
-        for case in ["default", "doors", "cert-manager", "collector", "elsewhere"] {
+        for case in ["default", "endpoints", "cert-manager", "collector", "elsewhere"] {
             let text = helm.template(&["--namespace", NAMESPACE, "--values", &values(case)]).await?;
             for pod in pods(&text)? {
-                try_out(bed, &pod).await.with_context(|| case.to_owned())?;
+                try_out(cluster, &pod).await.with_context(|| case.to_owned())?;
                 for (pointer, hole) in [
                     ("/spec/containers/0/securityContext/capabilities", json!({"drop": []})),
                     ("/spec/containers/0/securityContext/allowPrivilegeEscalation", json!(true)),
@@ -27,8 +27,11 @@ async fn pods_are_taken_where_pod_security_is_restricted() -> Result<()> {
                     let mut open = pod.clone();
                     *open.pointer_mut(pointer).with_context(|| format!("{case}: nothing at {pointer}"))? =
                         hole;
-                    let refused =
-                        try_out(bed, &open).await.err().map(|error| format!("{error:#}")).unwrap_or_default();
+                    let refused = try_out(cluster, &open)
+                        .await
+                        .err()
+                        .map(|error| format!("{error:#}"))
+                        .unwrap_or_default();
                     ensure!(
                         refused.contains("violates PodSecurity \"restricted"),
                         "{case}: {pointer}: {refused}"
@@ -63,21 +66,21 @@ fn pods(text: &str) -> Result<Vec<Value>> {
 }
 
 /// Sends a pod to the API server, which does not store it.
-async fn try_out(bed: &Bed, pod: &Value) -> Result<()> {
-    bed.kubectl_with_input(&["create", "--dry-run=server", "-f", "-"], &pod.to_string()).await.map(drop)
+async fn try_out(cluster: &TestCluster, pod: &Value) -> Result<()> {
+    cluster.kubectl_with_input(&["create", "--dry-run=server", "-f", "-"], &pod.to_string()).await.map(drop)
 }
 
 /// Every object of the kinds that the API server has is valid, including policies with their expressions.
 #[tokio::test]
 async fn the_api_server_takes_every_object() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.install().await?;
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
         let helm = Helm::get(Version::Three).await?;
-        for case in ["default", "doors", "collector", "strict"] {
+        for case in ["default", "endpoints", "collector", "strict"] {
             let text = helm.template(&["--namespace", NAMESPACE, "--values", &values(case)]).await?;
             let names = objects(&text)?.iter().map(identity).collect::<Result<Vec<_>>>()?;
             let args = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-"];
-            let said = bed.kubectl_with_input(&args, &text).await.with_context(|| case.to_owned())?;
+            let said = cluster.kubectl_with_input(&args, &text).await.with_context(|| case.to_owned())?;
             ensure!(said.lines().count() == names.len(), "{case}: {names:?}\n{said}");
             ensure!(said.lines().all(|line| line.ends_with("(server dry run)")), "{case}: {said}");
         }
@@ -100,14 +103,14 @@ async fn helm_4_takes_over_what_kubectl_installed_upgrades_and_leaves_the_grants
 /// itself.
 #[tokio::test]
 async fn who_installs_where_yunikorn_may_schedule_it_is_told_so() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.apply_file("manifests/namespace.yaml").await?;
+    TestCluster::with(async |cluster| {
+        cluster.apply_file("manifests/namespace.yaml").await?;
         for version in Version::ALL {
             let helm = Helm::get(version).await?;
             // Helm would create the last of them itself.
             for (namespace, warned) in [(NAMESPACE, false), ("default", true), ("not-made-yet", true)] {
                 let args = ["install", "told", CHART, "--dry-run=server", "--take-ownership"];
-                let said = bed.helm(&helm, &[&args[..], &["--namespace", namespace]].concat()).await?;
+                let said = cluster.helm(&helm, &[&args[..], &["--namespace", namespace]].concat()).await?;
                 let (_, notes) = said.split_once("Nothing is written until").context("no notes")?;
                 let command = format!("kubectl annotate --overwrite namespace {namespace} ");
                 ensure!(notes.contains(&command) == warned, "{version:?}: {namespace}: {notes}");
@@ -119,71 +122,72 @@ async fn who_installs_where_yunikorn_may_schedule_it_is_told_so() -> Result<()> 
 }
 
 async fn life_of_a_release(version: Version) -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
         let helm = Helm::get(version).await?;
-        clean(bed).await?;
-        bed.install().await?;
-        takes_over_upgrades_and_leaves(bed, version, &helm).await?;
-        clean(bed).await
+        clean(cluster).await?;
+        cluster.install().await?;
+        takes_over_upgrades_and_leaves(cluster, version, &helm).await?;
+        clean(cluster).await
     })
     .await
 }
 
-async fn takes_over_upgrades_and_leaves(bed: &Bed, version: Version, helm: &Helm) -> Result<()> {
-    bed.apply_text(GRANT, "somebody").await?;
+async fn takes_over_upgrades_and_leaves(cluster: &TestCluster, version: Version, helm: &Helm) -> Result<()> {
+    cluster.apply_text(GRANT, "somebody").await?;
     let into = ["--namespace", NAMESPACE];
 
     // From kubectl to Helm, as docs/install.md says.
-    bed.helm(helm, &[&["install", RELEASE, CHART, "--take-ownership"], &into[..]].concat()).await?;
+    cluster.helm(helm, &[&["install", RELEASE, CHART, "--take-ownership"], &into[..]].concat()).await?;
     let deployment =
         ["get", "deployment", "queuewarden", "-n", NAMESPACE, "-o", "jsonpath={.metadata.labels}"];
-    ensure!(bed.kubectl(&deployment).await?.contains("\"app.kubernetes.io/managed-by\":\"Helm\""));
+    ensure!(cluster.kubectl(&deployment).await?.contains("\"app.kubernetes.io/managed-by\":\"Helm\""));
 
     // The endpoints are switched on; queuewarden then writes its Secret and caBundle.
-    let doors = values("doors");
-    let upgrade = [&["upgrade", RELEASE, CHART, "--take-ownership", "--values", &doors], &into[..]].concat();
+    let endpoints = values("endpoints");
+    let upgrade =
+        [&["upgrade", RELEASE, CHART, "--take-ownership", "--values", &endpoints], &into[..]].concat();
     // kubectl still owns what it has written, together with Helm: server-side apply has to insist on fields
     // that change.
     let insist: &[&str] = if version == Version::Four { &["--force-conflicts"] } else { &[] };
-    bed.helm(helm, &[&upgrade, insist].concat()).await?;
+    cluster.helm(helm, &[&upgrade, insist].concat()).await?;
     let authority = rcgen::generate_simple_self_signed(["authority".to_owned()])?.cert.pem();
     let pem = ByteString(authority.clone().into_bytes());
-    bed.set_doors_secret([("ca.crt".to_owned(), pem.clone())].into()).await?;
+    cluster.set_tls_secret([("ca.crt".to_owned(), pem.clone())].into()).await?;
     let bundle =
         json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": pem}]).to_string();
-    let guard = ["validatingwebhookconfiguration", doors_own::WEBHOOK];
-    bed.kubectl(&[&["patch"], &guard[..], &["--type=json", "-p", &bundle]].concat()).await?;
-    let written = bed.kubectl(&[&["get"], &guard[..], &["-o", CA_BUNDLE]].concat()).await?;
+    let guard = ["validatingwebhookconfiguration", own_tls::WEBHOOK];
+    cluster.kubectl(&[&["patch"], &guard[..], &["--type=json", "-p", &bundle]].concat()).await?;
+    let written = cluster.kubectl(&[&["get"], &guard[..], &["-o", CA_BUNDLE]].concat()).await?;
 
     ensure!(!written.is_empty());
 
     // An upgrade keeps what queuewarden has written into objects of the release.
-    bed.helm(helm, &upgrade).await?;
-    ensure!(bed.doors_secret().await?.get("ca.crt").is_some_and(|text| *text == authority));
-    ensure!(bed.kubectl(&[&["get"], &guard[..], &["-o", CA_BUNDLE]].concat()).await? == written);
+    cluster.helm(helm, &upgrade).await?;
+    ensure!(cluster.tls_secret().await?.get("ca.crt").is_some_and(|text| *text == authority));
+    ensure!(cluster.kubectl(&[&["get"], &guard[..], &["-o", CA_BUNDLE]].concat()).await? == written);
 
     // The endpoints are switched off again: nobody calls them any more.
-    bed.helm(helm, &[&["upgrade", RELEASE, CHART, "--reset-values"], &into[..]].concat()).await?;
-    let hooks = bed
+    cluster.helm(helm, &[&["upgrade", RELEASE, CHART, "--reset-values"], &into[..]].concat()).await?;
+    let hooks = cluster
         .kubectl(&["get", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "-o", "name"])
         .await?;
     ensure!(!hooks.contains("queuewarden"), "{hooks}");
 
-    bed.helm(helm, &[&["uninstall", RELEASE], &into[..]].concat()).await?;
+    cluster.helm(helm, &[&["uninstall", RELEASE], &into[..]].concat()).await?;
     let gone = ["get", "deployments,services,roles,poddisruptionbudgets", "-n", NAMESPACE, "-o", "name"];
-    let left = bed.kubectl(&gone).await?;
+    let left = cluster.kubectl(&gone).await?;
     ensure!(!left.contains("queuewarden"), "{left}");
     ensure!(
-        bed.kubectl(&["get", "queueacl", "kept", "-o", "name"]).await?.trim()
+        cluster.kubectl(&["get", "queueacl", "kept", "-o", "name"]).await?.trim()
             == "queueacl.queuewarden.dev/kept"
     );
 
     // And comes back to them.
-    bed.helm(helm, &[&["install", RELEASE, CHART], &into[..]].concat()).await?;
-    bed.helm(helm, &[&["uninstall", RELEASE], &into[..]].concat()).await.map(drop)
+    cluster.helm(helm, &[&["install", RELEASE, CHART], &into[..]].concat()).await?;
+    cluster.helm(helm, &[&["uninstall", RELEASE], &into[..]].concat()).await.map(drop)
 }
 
 const CA_BUNDLE: &str = "jsonpath={.webhooks[0].clientConfig.caBundle}";
@@ -197,7 +201,7 @@ const PAGE: &str = include_str!("../../../docs/install.md");
 const SECTIONS: [&str; 8] = [
     "By Helm",
     "Switching on",
-    "The doors",
+    "The endpoints",
     "Upgrading",
     "Uninstalling",
     "By kubectl",
@@ -218,23 +222,24 @@ async fn the_commands_of_the_page_do_what_it_says() -> Result<()> {
     for section in PAGE.split("\n## ").skip(1).filter_map(|part| part.lines().next()) {
         ensure!(commands(section)?.is_empty() != SECTIONS.contains(&section), "{section} is not run");
     }
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
         for version in Version::ALL {
             let helm = Helm::get(version).await?;
-            clean(bed).await?;
+            clean(cluster).await?;
             for section in SECTIONS.into_iter().chain(["Uninstalling"]) {
                 let commands = commands(section)?;
-                bed.shell_with_helm(&helm, &commands)
+                cluster
+                    .shell_with_helm(&helm, &commands)
                     .await
                     .with_context(|| format!("{version:?}: {section}"))?;
             }
-            let left = bed.kubectl(&["get", "deployments", "-n", NAMESPACE, "-o", "name"]).await?;
+            let left = cluster.kubectl(&["get", "deployments", "-n", NAMESPACE, "-o", "name"]).await?;
             ensure!(left.is_empty(), "{version:?}: {left}");
         }
-        clean(bed).await
+        clean(cluster).await
     })
     .await
 }

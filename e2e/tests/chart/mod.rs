@@ -7,7 +7,7 @@ mod rights;
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
-use queuewarden_e2e::Bed;
+use queuewarden_e2e::TestCluster;
 use queuewarden_e2e::helm::CHART;
 use serde_json::Value;
 
@@ -35,10 +35,10 @@ fn identity(object: &Value) -> Result<String> {
 }
 
 /// Removes everything of queuewarden and of its releases that tests have left, except the namespace.
-async fn clean(bed: &Bed) -> Result<()> {
-    bed.remove_webhooks().await?;
-    bed.apply_file("manifests/namespace.yaml").await?;
-    bed.kubectl(&["delete", "secrets", "-n", NAMESPACE, "-l", "owner=helm"]).await?;
-    bed.remove_installation().await?;
-    bed.take_rights_away().await
+async fn clean(cluster: &TestCluster) -> Result<()> {
+    cluster.remove_webhooks().await?;
+    cluster.apply_file("manifests/namespace.yaml").await?;
+    cluster.kubectl(&["delete", "secrets", "-n", NAMESPACE, "-l", "owner=helm"]).await?;
+    cluster.remove_installation().await?;
+    cluster.take_rights_away().await
 }

@@ -86,10 +86,10 @@ async fn both_helms_print_the_same() -> Result<()> {
 #[tokio::test]
 async fn chart_and_manifests_install_the_same() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
-    let doors = [
-        "examples/doors",
+    let endpoints = [
+        "examples/https",
         "manifests/validating",
-        "manifests/guard",
+        "manifests/configmaps",
         "manifests/submission",
         "manifests/user-info",
         "manifests/delegation",
@@ -100,7 +100,7 @@ async fn chart_and_manifests_install_the_same() -> Result<()> {
         "manifests/submission-policy",
     ];
     let strict = [
-        "examples/doors",
+        "examples/https",
         "manifests/user-info-strict",
         "manifests/delegation",
         "manifests/rbac-mirror",
@@ -108,11 +108,11 @@ async fn chart_and_manifests_install_the_same() -> Result<()> {
     ];
     // The chart knows what is installed; a Deployment of kustomize serves every endpoint until flags select
     // some.
-    let more = ["--endpoints=access,authorize,guard,submission,user-info,validate", "--applications=on"];
+    let more = ["--endpoints=access,authorize,configmaps,submission,user-info,validate", "--applications=on"];
     let more_strict = ["--endpoints=user-info,validate"];
     for (case, folders, more) in [
         ("default", &["manifests"][..], &[][..]),
-        ("doors", &doors, &more),
+        ("endpoints", &endpoints, &more),
         ("strict", &strict, &more_strict),
     ] {
         let mut expected = Objects::new();
@@ -260,9 +260,9 @@ async fn what_cannot_be_meant_is_refused() -> Result<()> {
         ("yunikorn.namespace=Yunikorn", "namespace"),
         ("yunikorn.reads=null", "reads"),
         ("log.format=xml", "format"),
-        ("doors.userInfo=maybe", "userInfo"),
-        ("doors.certificate=letsencrypt", "certificate"),
-        ("doors.certManager.issuerRef.kind=ClusterIssuer", "issuerRef"),
+        ("endpoints.userInfo=maybe", "userInfo"),
+        ("endpoints.certificate=letsencrypt", "certificate"),
+        ("webhooks.certManager.issuerRef.kind=ClusterIssuer", "issuerRef"),
         ("env[0].value=name", "env"),
         ("env[0].name=POD_NAME", "env"),
         ("volumes[0].name=tls", "volumes"),
@@ -270,8 +270,8 @@ async fn what_cannot_be_meant_is_refused() -> Result<()> {
         ("networkPolicy.schedulerPort=0", "schedulerPort"),
         ("networkPolicy.egress[0].port=4318", "egress"),
         ("submissionPolicy=deny", "needs rbacMirror: true"),
-        ("doors.guard=true", "doors.guard needs doors.enabled: true"),
-        ("doors.userInfo=strict", "doors.userInfo needs doors.enabled: true"),
+        ("webhooks.configMaps=true", "webhooks.configMaps needs endpoints.enabled: true"),
+        ("endpoints.userInfo=strict", "endpoints.userInfo needs endpoints.enabled: true"),
     ] {
         let said = match helm.template(&["--set", set]).await {
             Ok(_) => anyhow::bail!("--set {set} was taken"),

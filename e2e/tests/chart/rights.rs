@@ -12,7 +12,7 @@ use k8s_openapi::api::authorization::v1::{ResourceRule, SelfSubjectRulesReview, 
 use kube::api::{Api, PostParams};
 use queuewarden_e2e::helm::{CHART, Helm, RELEASE, Version};
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, doors_own, eventually, kubeconfig, operator};
+use queuewarden_e2e::{Capability, TestCluster, eventually, kubeconfig, operator, own_tls};
 
 use super::{NAMESPACE, clean, values};
 
@@ -27,13 +27,16 @@ const NAMESPACES: [&str; 4] = ["default", "kube-system", NAMESPACE, "yunikorn"];
 
 #[tokio::test]
 async fn by_default_it_may_do_this_and_nothing_else() -> Result<()> {
-    with_release("default", async |bed, account| {
-        listed(bed, account, "default").await?;
+    with_release("default", async |cluster, account| {
+        listed(cluster, account, "default").await?;
         for (request, input) in ALLOWED {
-            bed.kubectl_as(account, request, input).await.with_context(|| format!("refused: {request:?}"))?;
+            cluster
+                .kubectl_as(account, request, input)
+                .await
+                .with_context(|| format!("refused: {request:?}"))?;
         }
         for (request, input) in REFUSED {
-            refused(bed, account, request, input).await?;
+            refused(cluster, account, request, input).await?;
         }
         Ok(())
     })
@@ -41,21 +44,24 @@ async fn by_default_it_may_do_this_and_nothing_else() -> Result<()> {
 }
 
 #[tokio::test]
-async fn with_all_doors_open_it_may_do_this_and_nothing_else() -> Result<()> {
-    with_release("doors", async |bed, account| {
-        listed(bed, account, "doors").await?;
-        listed(bed, &bed.sa_kubeconfig(NAMESPACE, doors_own::KEEPER).await?, "certificates").await?;
+async fn with_all_endpoints_open_it_may_do_this_and_nothing_else() -> Result<()> {
+    with_release("endpoints", async |cluster, account| {
+        listed(cluster, account, "endpoints").await?;
+        listed(cluster, &cluster.sa_kubeconfig(NAMESPACE, own_tls::KEEPER).await?, "certificates").await?;
         // API servers learn of a policy a moment after it is stored.
         let guarded = ["delete", "clusterrole", "cluster-admin", "--dry-run=server"];
         eventually("the mirror's guard", PATIENCE, || async {
-            refused(bed, account, &guarded, "").await.map(Some)
+            refused(cluster, account, &guarded, "").await.map(Some)
         })
         .await?;
-        for (request, input) in REFUSED.iter().chain(REFUSED_AT_THE_DOORS) {
-            refused(bed, account, request, input).await?;
+        for (request, input) in REFUSED.iter().chain(REFUSED_BY_WEBHOOKS) {
+            refused(cluster, account, request, input).await?;
         }
-        for (request, input) in ALLOWED_AT_THE_DOORS {
-            bed.kubectl_as(account, request, input).await.with_context(|| format!("refused: {request:?}"))?;
+        for (request, input) in ALLOWED_BY_WEBHOOKS {
+            cluster
+                .kubectl_as(account, request, input)
+                .await
+                .with_context(|| format!("refused: {request:?}"))?;
         }
         Ok(())
     })
@@ -63,32 +69,32 @@ async fn with_all_doors_open_it_may_do_this_and_nothing_else() -> Result<()> {
 }
 
 /// Runs a test on a release with these values, and a kubeconfig of its account.
-async fn with_release(case: &str, test: impl AsyncFnOnce(&Bed, &Path) -> Result<()>) -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+async fn with_release(case: &str, test: impl AsyncFnOnce(&TestCluster, &Path) -> Result<()>) -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
         let helm = Helm::get(Version::Three).await?;
-        clean(bed).await?;
+        clean(cluster).await?;
         let file = values(case);
         let install =
             ["install", RELEASE, CHART, "--take-ownership", "--namespace", NAMESPACE, "--values", &file];
-        bed.helm(&helm, &install).await?;
-        bed.remove_webhooks().await?;
-        bed.apply_text(OBJECTS, "somebody").await?;
-        let account = bed.sa_kubeconfig(NAMESPACE, operator::NAME).await?;
-        test(bed, &account).await?;
-        clean(bed).await
+        cluster.helm(&helm, &install).await?;
+        cluster.remove_webhooks().await?;
+        cluster.apply_text(OBJECTS, "somebody").await?;
+        let account = cluster.sa_kubeconfig(NAMESPACE, operator::NAME).await?;
+        test(cluster, &account).await?;
+        clean(cluster).await
     })
     .await
 }
 
 /// Checks that the API server's own list is the one in the file.
-async fn listed(bed: &Bed, account: &Path, case: &str) -> Result<()> {
+async fn listed(cluster: &TestCluster, account: &Path, case: &str) -> Result<()> {
     let account_args = ["create", "serviceaccount", NOBODY, "-n", ANYWHERE, "--dry-run=client", "-o", "json"];
-    let nobody = bed.kubectl(&account_args).await?;
-    bed.apply_text(&nobody, "queuewarden-e2e").await?;
-    let nobody = bed.sa_kubeconfig(ANYWHERE, NOBODY).await?;
+    let nobody = cluster.kubectl(&account_args).await?;
+    cluster.apply_text(&nobody, "queuewarden-e2e").await?;
+    let nobody = cluster.sa_kubeconfig(ANYWHERE, NOBODY).await?;
     let everybodys = rules(&nobody, ANYWHERE).await?;
     let path = format!("{RIGHTS}/{case}.txt");
     // The authorizer learns of roles by its watches.
@@ -147,8 +153,8 @@ fn lines(rule: &ResourceRule) -> Vec<String> {
     all(&rule.api_groups).iter().flat_map(each).collect()
 }
 
-async fn refused(bed: &Bed, account: &Path, request: &[&str], input: &str) -> Result<()> {
-    let said = match bed.kubectl_as(account, request, input).await {
+async fn refused(cluster: &TestCluster, account: &Path, request: &[&str], input: &str) -> Result<()> {
+    let said = match cluster.kubectl_as(account, request, input).await {
         Ok(said) => anyhow::bail!("it may {request:?}: {said}"),
         Err(error) => format!("{error:#}"),
     };
@@ -159,7 +165,7 @@ async fn refused(bed: &Bed, account: &Path, request: &[&str], input: &str) -> Re
 }
 
 /// The policy on top of the mirror's rights.
-const GUARD: &str = "queuewarden-rbac-mirror-guard";
+const GUARD: &str = "queuewarden-rbac-mirror-policy";
 
 type Requests = [(&'static [&'static str], &'static str)];
 
@@ -238,15 +244,15 @@ const REFUSED: &Requests = &[
     (&["get", "lease", "kube-scheduler", "-n", "kube-system"], ""),
 ];
 
-const ALLOWED_AT_THE_DOORS: &Requests = &[
-    (&["get", "secret", "queuewarden-doors", "-n", NAMESPACE], ""),
+const ALLOWED_BY_WEBHOOKS: &Requests = &[
+    (&["get", "secret", "queuewarden-tls", "-n", NAMESPACE], ""),
     (&["get", "pods", "-A"], ""),
     (&["get", "namespace", "yunikorn"], ""),
 ];
 
-const REFUSED_AT_THE_DOORS: &Requests = &[
-    (&["delete", "secret", "queuewarden-doors", "-n", NAMESPACE], ""),
-    (&["patch", "secret", "queuewarden-doors", "-n", NAMESPACE, "-p", "{}"], ""),
+const REFUSED_BY_WEBHOOKS: &Requests = &[
+    (&["delete", "secret", "queuewarden-tls", "-n", NAMESPACE], ""),
+    (&["patch", "secret", "queuewarden-tls", "-n", NAMESPACE, "-p", "{}"], ""),
     (&["create", "secret", "generic", "own", "-n", NAMESPACE], ""),
     (&["create", "token", "queuewarden-certificates", "-n", NAMESPACE], ""),
     (&["get", "secret", "sh.helm.release.v1.queuewarden.v1", "-n", NAMESPACE], ""),
@@ -258,7 +264,7 @@ const REFUSED_AT_THE_DOORS: &Requests = &[
     (&["delete", "mutatingwebhookconfiguration", "yunikorn-admission-controller-mutations"], ""),
     (&["delete", "mutatingwebhookconfiguration", "zz-queuewarden-user-info"], ""),
     // The mirror's rights do not reach the policy that limits it, nor roles of others.
-    (&["delete", "validatingadmissionpolicybinding", "queuewarden-rbac-mirror-guard"], ""),
+    (&["delete", "validatingadmissionpolicybinding", "queuewarden-rbac-mirror-policy"], ""),
     (&["delete", "clusterrolebinding", "cluster-admin", "--dry-run=server"], ""),
     (&["logs", "own", "-n", "yunikorn"], ""),
     (&["get", "namespaces"], ""),

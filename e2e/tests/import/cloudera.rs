@@ -9,7 +9,7 @@ use kube::ResourceExt as _;
 use kube::api::ListParams;
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Kind, Operator, Outcome};
+use queuewarden_e2e::{Kind, Operator, Outcome, TestCluster};
 use queuewarden_import::yarn::Holders;
 use queuewarden_import::{Source, Wanted};
 use yunikorn::application::Reading;
@@ -38,21 +38,21 @@ const NOBODY: [&str; 2] = ["NOUSERS", "NOGROUPS"];
 
 #[tokio::test]
 async fn who_gets_in_by_the_handbook_gets_in_by_the_scheduler() -> Result<()> {
-    Bed::with(async |bed| {
+    TestCluster::with(async |cluster| {
         let directory = case("");
         let manifests = import(&directory, &FROM).await?;
         ensure!(manifests.code == Some(0), "{manifests}");
         let skeleton = import(&directory, &[&FROM[..], &["--queues"]].concat()).await?;
         ensure!(skeleton.code == Some(0), "{skeleton}");
-        bed.install().await?;
-        bed.set_base(&base(&skeleton.out)).await?;
-        configure(bed, "").await?;
-        bed.kubectl_with_input(&["apply", "-f", "-"], &manifests.out).await?;
-        let _operator = Operator::start(bed).await?;
-        for object in bed.objects(Kind::QueueAcl)?.list(&ListParams::default()).await? {
-            bed.wait_for(Kind::QueueAcl, &object.name_any(), is_true("Ready"), PATIENCE).await?;
+        cluster.install().await?;
+        cluster.set_base(&base(&skeleton.out)).await?;
+        configure(cluster, "").await?;
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &manifests.out).await?;
+        let _operator = Operator::start(cluster).await?;
+        for object in cluster.objects(Kind::QueueAcl)?.list(&ListParams::default()).await? {
+            cluster.wait_for(Kind::QueueAcl, &object.name_any(), is_true("Ready"), PATIENCE).await?;
         }
-        decisions(bed).await
+        decisions(cluster).await
     })
     .await
 }
@@ -69,7 +69,7 @@ fn base(skeleton: &str) -> String {
 }
 
 /// Submits as everyone whom the file names, and as the others, into every queue that takes applications.
-async fn decisions(bed: &Bed) -> Result<()> {
+async fn decisions(cluster: &TestCluster) -> Result<()> {
     let source = source()?;
     let holders = Holders::of(&source);
     let others = OTHERS.map(|group| Subject::Group(group.to_owned()));
@@ -85,7 +85,7 @@ async fn decisions(bed: &Bed) -> Result<()> {
     ensure!(subjects.len() >= 20 && questions.len() >= 180, "{} names, {}", subjects.len(), questions.len());
     let differing: BTreeSet<(String, String)> = futures::stream::iter(questions)
         .map(async |(subject, queue, by_the_handbook)| {
-            let outcome = submit(bed, subject, &queue).await?;
+            let outcome = submit(cluster, subject, &queue).await?;
             match &outcome {
                 Outcome::Allowed { queue: placed } => {
                     ensure!(*placed == queue, "{subject} into {queue}: {placed}");
@@ -122,10 +122,10 @@ fn source() -> Result<Source> {
 }
 
 /// Submits as a user in a group that nothing names, or as a member of the group whom nothing names.
-async fn submit(bed: &Bed, subject: &Subject, queue: &str) -> Result<Outcome> {
+async fn submit(cluster: &TestCluster, subject: &Subject, queue: &str) -> Result<Outcome> {
     match subject {
-        Subject::User(user) => bed.submit(user, &["unnamed"], queue).await,
-        Subject::Group(group) => bed.submit(&format!("member-of-{group}"), &[group], queue).await,
-        Subject::Everyone => bed.submit("anybody", &["unnamed"], queue).await,
+        Subject::User(user) => cluster.submit(user, &["unnamed"], queue).await,
+        Subject::Group(group) => cluster.submit(&format!("member-of-{group}"), &[group], queue).await,
+        Subject::Everyone => cluster.submit("anybody", &["unnamed"], queue).await,
     }
 }

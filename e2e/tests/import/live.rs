@@ -11,7 +11,7 @@ use kube::Api;
 use kube::api::{WatchEvent, WatchParams};
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Kind, Operator, yunikorn};
+use queuewarden_e2e::{Kind, Operator, TestCluster, yunikorn};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use yunikorn_access::Tree;
@@ -52,38 +52,40 @@ const PODS: [(&str, &str, &str, bool); 7] = [
 
 #[tokio::test]
 async fn the_way_that_is_printed_never_opens_the_cluster() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.install().await?;
-        bed.set_base(queuewarden_e2e::bed::BASE).await?;
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        cluster.set_base(queuewarden_e2e::test_cluster::BASE).await?;
         let data = [
             (KEY, TREE),
             ("admissionController.accessControl.bypassAuth", "false"),
             ("admissionController.accessControl.externalUsers", "^ci-bot$"),
         ];
         let data = data.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        bed.write_config_map(yunikorn::CONFIGS, BTreeMap::from(data)).await?;
-        bed.yunikorn()?.wait_for_text(TREE, PATIENCE).await?;
-        let mut defaults = bed.needed_defaults();
-        defaults.insert(KEY.to_owned(), queuewarden_e2e::bed::BASE.to_owned());
+        cluster.write_config_map(yunikorn::CONFIGS, BTreeMap::from(data)).await?;
+        cluster.yunikorn()?.wait_for_text(TREE, PATIENCE).await?;
+        let mut defaults = cluster.needed_defaults();
+        defaults.insert(KEY.to_owned(), queuewarden_e2e::test_cluster::BASE.to_owned());
         defaults.insert("admissionController.accessControl.systemUsers".to_owned(), "^system:.*$".to_owned());
-        bed.write_config_map(yunikorn::DEFAULTS, defaults).await?;
-        pods(bed, "before").await?;
+        cluster.write_config_map(yunikorn::DEFAULTS, defaults).await?;
+        pods(cluster, "before").await?;
 
-        let imported = ask(&asker(bed, true, true).await?, "import yunikorn").await?;
+        let imported = ask(&asker(cluster, true, true).await?, "import yunikorn").await?;
         ensure!(imported.code == Some(0), "{imported}");
         policy(&imported.out)?;
         let directory = tempfile::tempdir()?;
         std::fs::write(directory.path().join("imported.yaml"), &imported.out)?;
         let commands = commands(&imported.err);
         ensure!(commands.len() == 7, "{commands:#?}");
-        let _operator = Operator::start(bed).await?;
-        let watched = Watched::start(bed).await?;
+        let _operator = Operator::start(cluster).await?;
+        let watched = Watched::start(cluster).await?;
         for command in commands {
-            bed.shell(directory.path(), command).await?;
+            cluster.shell(directory.path(), command).await?;
             if command.contains("kubectl apply -f imported.yaml") {
                 // The test cluster's scheduler listens at another address than the one that is imported from.
-                let url = format!("{{\"spec\":{{\"schedulerUrl\":\"{}\"}}}}", bed.scheduler_url());
-                bed.kubectl(&["patch", "yunikornconfig", "default", "--type", "merge", "-p", &url]).await?;
+                let url = format!("{{\"spec\":{{\"schedulerUrl\":\"{}\"}}}}", cluster.scheduler_url());
+                cluster
+                    .kubectl(&["patch", "yunikornconfig", "default", "--type", "merge", "-p", &url])
+                    .await?;
             }
             if command.contains("--field-manager=queuewarden-import") {
                 // Git takes the key out, and prunes it in the cluster.
@@ -99,16 +101,16 @@ async fn the_way_that_is_printed_never_opens_the_cluster() -> Result<()> {
                     "-p",
                     gone,
                 ];
-                bed.kubectl(&args).await?;
-                bed.yunikorn()?.wait_for_text(TREE, PATIENCE).await?;
+                cluster.kubectl(&args).await?;
+                cluster.yunikorn()?.wait_for_text(TREE, PATIENCE).await?;
             }
-            pods(bed, command).await?;
+            pods(cluster, command).await?;
         }
-        bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
-        bed.wait_for(Kind::AdmissionPolicy, "default", is_true("Ready"), PATIENCE).await?;
-        let live = bed.config_value(yunikorn::CONFIGS, KEY).await?.context("nothing is written")?;
-        bed.yunikorn()?.wait_for_text(&live, PATIENCE).await?;
-        pods(bed, "after").await?;
+        cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+        cluster.wait_for(Kind::AdmissionPolicy, "default", is_true("Ready"), PATIENCE).await?;
+        let live = cluster.config_value(yunikorn::CONFIGS, KEY).await?.context("nothing is written")?;
+        cluster.yunikorn()?.wait_for_text(&live, PATIENCE).await?;
+        pods(cluster, "after").await?;
         ensure!(live != TREE && changes(&live)?.is_empty(), "{live}");
         let versions = watched.end().await?;
         ensure!(versions.contains(&live), "{versions:?}");
@@ -143,9 +145,9 @@ fn policy(manifests: &str) -> Result<()> {
     Ok(())
 }
 
-async fn pods(bed: &Bed, when: &str) -> Result<()> {
+async fn pods(cluster: &TestCluster, when: &str) -> Result<()> {
     for (user, group, queue, allowed) in PODS {
-        let outcome = bed.submit(user, &[group], queue).await?;
+        let outcome = cluster.submit(user, &[group], queue).await?;
         ensure!(outcome.is_allowed() == allowed, "{when}: {user} of {group} into {queue}: {outcome:?}");
     }
     Ok(())
@@ -169,8 +171,8 @@ struct Watched {
 }
 
 impl Watched {
-    async fn start(bed: &Bed) -> Result<Self> {
-        let maps: Api<ConfigMap> = Api::namespaced(bed.client()?, yunikorn::NAMESPACE);
+    async fn start(cluster: &TestCluster) -> Result<Self> {
+        let maps: Api<ConfigMap> = Api::namespaced(cluster.client()?, yunikorn::NAMESPACE);
         let version = maps.get(yunikorn::CONFIGS).await?.metadata.resource_version.unwrap_or_default();
         let (ends, ended) = oneshot::channel();
         let versions = tokio::spawn(async move {

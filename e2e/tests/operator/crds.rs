@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, eventually};
+use queuewarden_e2e::{TestCluster, eventually};
 use serde_json::{Value, json};
 
 /// The files of `e2e/tests/cases/crds`, and the kind that each is about.
@@ -16,8 +16,8 @@ const CASES: [(&str, &str, &str); 4] = [
 
 #[tokio::test]
 async fn the_api_server_accepts_and_refuses_as_the_cases_say() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.install().await?;
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
         let mut wrong = Vec::new();
         let mut count = 0;
         for (kind, plural, text) in CASES {
@@ -25,7 +25,7 @@ async fn the_api_server_accepts_and_refuses_as_the_cases_say() -> Result<()> {
                 serde_saphyr::from_str(text).with_context(|| format!("the cases of {kind}"))?;
             for case in cases {
                 count += 1;
-                if let Err(error) = check(bed, kind, plural, &case).await {
+                if let Err(error) = check(cluster, kind, plural, &case).await {
                     wrong.push(format!("{kind}, {}: {error:#}", case["name"]));
                 }
             }
@@ -38,16 +38,16 @@ async fn the_api_server_accepts_and_refuses_as_the_cases_say() -> Result<()> {
 }
 
 /// Creates the object, replaces it if the case requires it, and compares the API server's last answer.
-async fn check(bed: &Bed, kind: &str, plural: &str, case: &Value) -> Result<()> {
+async fn check(cluster: &TestCluster, kind: &str, plural: &str, case: &Value) -> Result<()> {
     let name = case["object"].as_str().unwrap_or(if kind == "YuniKornConfig" { "default" } else { "case" });
     let object = |spec: &Value| {
         json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}).to_string()
     };
-    let mut answer = bed.kubectl_with_input(&["create", "-f", "-"], &object(&case["create"])).await;
+    let mut answer = cluster.kubectl_with_input(&["create", "-f", "-"], &object(&case["create"])).await;
     if answer.is_ok() && !case["update"].is_null() {
-        answer = bed.kubectl_with_input(&["replace", "-f", "-"], &object(&case["update"])).await;
+        answer = cluster.kubectl_with_input(&["replace", "-f", "-"], &object(&case["update"])).await;
     }
-    bed.kubectl(&["delete", plural, name, "--ignore-not-found"]).await?;
+    cluster.kubectl(&["delete", plural, name, "--ignore-not-found"]).await?;
     match (answer, case["refused"].as_str()) {
         (Ok(_), None) => Ok(()),
         (Err(error), Some(expected)) => {
@@ -62,17 +62,17 @@ async fn check(bed: &Bed, kind: &str, plural: &str, case: &Value) -> Result<()> 
 
 #[tokio::test]
 async fn every_field_is_explained() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.install().await?;
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
         for (_, plural, _) in CASES {
             // The API server publishes a new kind's documentation some time after it serves the kind.
             let field = format!("{plural}.spec");
             let spec = eventually(&format!("{plural} to be explained"), PATIENCE, || async {
-                bed.kubectl(&["explain", &field]).await.map(Some)
+                cluster.kubectl(&["explain", &field]).await.map(Some)
             })
             .await?;
             ensure!(!spec.contains("<no description>"), "{spec}");
-            let text = bed.kubectl(&["explain", plural, "--recursive"]).await?;
+            let text = cluster.kubectl(&["explain", plural, "--recursive"]).await?;
             ensure!(!text.contains("<empty>"), "{text}");
         }
         Ok(())

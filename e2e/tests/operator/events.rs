@@ -6,15 +6,15 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, ListParams};
 use queuewarden_e2e::conditions::is_false;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually};
+use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, eventually};
 
 use super::{acl, apply, grant, running};
 
 /// Returns type, reason and note of the events of a `QueueAcl` as it is now, and how often each was repeated,
 /// oldest first.
-async fn events(bed: &Bed, name: &str) -> Result<Vec<(String, String, String, i32)>> {
-    let uid = bed.objects(Kind::QueueAcl)?.get(name).await?.metadata.uid;
-    let events = Api::<Event>::all(bed.client()?).list(&ListParams::default()).await?;
+async fn events(cluster: &TestCluster, name: &str) -> Result<Vec<(String, String, String, i32)>> {
+    let uid = cluster.objects(Kind::QueueAcl)?.get(name).await?.metadata.uid;
+    let events = Api::<Event>::all(cluster.client()?).list(&ListParams::default()).await?;
     let of_it = |event: &Event| event.regarding.as_ref().is_some_and(|about| about.uid == uid);
     let mut events: Vec<Event> = events.into_iter().filter(of_it).collect();
     events.sort_by_key(|event| event.event_time.clone());
@@ -32,13 +32,13 @@ async fn events(bed: &Bed, name: &str) -> Result<Vec<(String, String, String, i3
 
 /// Waits for an event of this type and reason, and returns all events.
 async fn told(
-    bed: &Bed,
+    cluster: &TestCluster,
     name: &str,
     type_: &str,
     reason: &str,
 ) -> Result<Vec<(String, String, String, i32)>> {
     eventually(&format!("an event {type_} {reason} of {name}"), PATIENCE, || async {
-        let events = events(bed, name).await?;
+        let events = events(cluster, name).await?;
         let found = events.iter().any(|event| (event.0.as_str(), event.1.as_str()) == (type_, reason));
         Ok(found.then_some(events))
     })
@@ -47,28 +47,28 @@ async fn told(
 
 #[tokio::test]
 async fn each_change_is_told_once() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let operator = running(bed).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        let good = told(bed, "prod", "Normal", "Ready").await?;
+        let operator = running(cluster).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        let good = told(cluster, "prod", "Normal", "Ready").await?;
         ensure!(good.iter().all(|event| event.0 == "Normal"), "to wait is no warning: {good:?}");
         let (.., note, _) = good.last().context("no event")?;
         ensure!(note == "in force: grants submit to user alice on queue `root.prod`", "{note}");
-        apply(bed, &acl("prod", "root.nowhere", "submit: {users: [alice]}")).await?;
-        bed.wait_for(Kind::QueueAcl, "prod", is_false("Ready", "QueueNotFound"), PATIENCE).await?;
-        let bad = told(bed, "prod", "Warning", "QueueNotFound").await?;
+        apply(cluster, &acl("prod", "root.nowhere", "submit: {users: [alice]}")).await?;
+        cluster.wait_for(Kind::QueueAcl, "prod", is_false("Ready", "QueueNotFound"), PATIENCE).await?;
+        let bad = told(cluster, "prod", "Warning", "QueueNotFound").await?;
         let mut notes = bad.iter().map(|event| event.2.as_str());
         ensure!(notes.clone().all(|note| note.len() <= 1000 && !note.contains('\n')), "{bad:?}");
         ensure!(notes.next_back().is_some_and(|note| note.contains("`root.nowhere`")), "{bad:?}");
         // The next operator finds it unchanged: its first reconcile is over when a later change is reported.
         operator.kill().await?;
-        let _next = Operator::start(bed).await?;
-        grant(bed, "later", "root.prod", "submit: {users: [bob]}").await?;
-        told(bed, "later", "Normal", "Ready").await?;
-        let after = events(bed, "prod").await?;
+        let _next = Operator::start(cluster).await?;
+        grant(cluster, "later", "root.prod", "submit: {users: [bob]}").await?;
+        told(cluster, "later", "Normal", "Ready").await?;
+        let after = events(cluster, "prod").await?;
         ensure!(after == bad, "{after:?}, before {bad:?}");
         ensure!(after.iter().all(|event| event.3 == 0), "{after:?}");
         Ok(())

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use queuewarden_e2e::bed::BASE;
 use queuewarden_e2e::conditions::{Expected, is_false, is_true};
 use queuewarden_e2e::faults::Fault;
+use queuewarden_e2e::test_cluster::BASE;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Capability, FaultProxy, Kind, Operator, eventually, operator, yunikorn};
+use queuewarden_e2e::{Capability, FaultProxy, Kind, Operator, TestCluster, eventually, operator, yunikorn};
 use tokio::sync::Notify;
 
 use super::{
@@ -20,11 +20,11 @@ use super::{
 
 #[tokio::test]
 async fn the_scheduler_restarts_with_everything_we_write() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::SchedulerProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::SchedulerProcess])? {
             return Ok(());
         }
-        let _operator = running(bed).await?;
+        let _operator = running(cluster).await?;
         let steps = [
             acl("a", "root.prod", "submit: {users: [alice]}"),
             acl("a", "root.prod", "submit: {acl: ' devs'}, admin: {users: [pat]}"),
@@ -33,19 +33,19 @@ async fn the_scheduler_restarts_with_everything_we_write() -> Result<()> {
             "apiVersion: queuewarden.dev/v1alpha1\nkind: AdmissionPolicy\nmetadata: {name: p}\nspec: {trustControllers: false, externalUsers: ['^ci$']}\n".to_owned(),
         ];
         for step in steps {
-            apply(bed, &step).await?;
+            apply(cluster, &step).await?;
             for kind in [Kind::QueueAcl, Kind::AdmissionPolicy] {
-                for object in bed.objects(kind)?.list(&kube::api::ListParams::default()).await? {
+                for object in cluster.objects(kind)?.list(&kube::api::ListParams::default()).await? {
                     let name = object.metadata.name.unwrap_or_default();
-                    bed.wait_for(kind, &name, is_true("Ready"), PATIENCE).await?;
+                    cluster.wait_for(kind, &name, is_true("Ready"), PATIENCE).await?;
                 }
             }
-            bed.scheduler()?.kill()?;
+            cluster.scheduler()?.kill()?;
             let unknown = Expected { r#type: "Loaded", status: "Unknown", reason: Some("SchedulerUnreachable") };
-            config_is(bed, unknown, PATIENCE).await?;
-            bed.start_scheduler().await?;
-            bed.yunikorn()?.wait_for_text(&live(bed).await?, PATIENCE).await?;
-            config_is(bed, is_true("Loaded"), PATIENCE).await?;
+            config_is(cluster, unknown, PATIENCE).await?;
+            cluster.start_scheduler().await?;
+            cluster.yunikorn()?.wait_for_text(&live(cluster).await?, PATIENCE).await?;
+            config_is(cluster, is_true("Loaded"), PATIENCE).await?;
         }
         Ok(())
     })
@@ -54,17 +54,17 @@ async fn the_scheduler_restarts_with_everything_we_write() -> Result<()> {
 
 #[tokio::test]
 async fn the_api_server_comes_back_and_nothing_was_missed() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::ApiServerProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::ApiServerProcess])? {
             return Ok(());
         }
-        let operator = running(bed).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        bed.apiserver()?.kill()?;
-        bed.start_apiserver().await?;
-        grant(bed, "dev", "root.dev", "submit: {users: [bob]}").await?;
-        delete(bed, "queueacl", "prod").await?;
-        live_when(bed, "the deletion to be seen", |text| !text.contains("alice") && text.contains("bob"))
+        let operator = running(cluster).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        cluster.apiserver()?.kill()?;
+        cluster.start_apiserver().await?;
+        grant(cluster, "dev", "root.dev", "submit: {users: [bob]}").await?;
+        delete(cluster, "queueacl", "prod").await?;
+        live_when(cluster, "the deletion to be seen", |text| !text.contains("alice") && text.contains("bob"))
             .await?;
         ensure!(operator.get("/livez").await.is_ok());
         Ok(())
@@ -74,16 +74,16 @@ async fn the_api_server_comes_back_and_nothing_was_missed() -> Result<()> {
 
 #[tokio::test]
 async fn an_operator_that_dies_after_its_write_leaves_no_untrue_status() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess, Capability::Audit])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess, Capability::Audit])? {
             return Ok(());
         }
         for round in 0..3 {
-            let operator = running(bed).await?;
-            let mark = bed.audit()?.mark()?;
-            apply(bed, &acl("a", "root.prod", &format!("submit: {{users: [user{round}]}}"))).await?;
+            let operator = running(cluster).await?;
+            let mark = cluster.audit()?.mark()?;
+            apply(cluster, &acl("a", "root.prod", &format!("submit: {{users: [user{round}]}}"))).await?;
             eventually("the write", PATIENCE, || async {
-                let written = bed.audit()?.count(mark, |write| {
+                let written = cluster.audit()?.count(mark, |write| {
                     write.user == operator::USER && write.resource == "configmaps" && write.accepted()
                 })?;
                 Ok((written > 0).then_some(()))
@@ -91,9 +91,9 @@ async fn an_operator_that_dies_after_its_write_leaves_no_untrue_status() -> Resu
             .await?;
             operator.kill().await?;
             drop(operator);
-            let _operator = running(bed).await?;
-            bed.wait_for(Kind::QueueAcl, "a", is_true("Ready"), PATIENCE).await?;
-            ensure!(live(bed).await?.contains(&format!("'user{round}'")));
+            let _operator = running(cluster).await?;
+            cluster.wait_for(Kind::QueueAcl, "a", is_true("Ready"), PATIENCE).await?;
+            ensure!(live(cluster).await?.contains(&format!("'user{round}'")));
         }
         Ok(())
     })
@@ -102,44 +102,44 @@ async fn an_operator_that_dies_after_its_write_leaves_no_untrue_status() -> Resu
 
 #[tokio::test]
 async fn a_stopped_operator_leaves_access_as_it_is_and_catches_up() -> Result<()> {
-    Bed::with(async |bed| {
-        let operator = running(bed).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+    TestCluster::with(async |cluster| {
+        let operator = running(cluster).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
         operator.kill().await?;
         drop(operator);
-        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
-        delete(bed, "queueacl", "prod").await?;
-        let _operator = running(bed).await?;
-        submits(bed, "alice", &["devs"], "root.prod", false).await
+        ensure!(cluster.submit("alice", &["devs"], "root.prod").await?.is_allowed());
+        delete(cluster, "queueacl", "prod").await?;
+        let _operator = running(cluster).await?;
+        submits(cluster, "alice", &["devs"], "root.prod", false).await
     })
     .await
 }
 
 #[tokio::test]
 async fn of_two_replicas_one_writes_and_the_other_takes_over() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        bed.install().await?;
-        configure(bed, "").await?;
-        let (first, second) = (Operator::start(bed).await?, Operator::start(bed).await?);
-        grant(bed, "one", "root.prod", "submit: {users: [alice]}").await?;
-        let leader = eventually("a leader", PATIENCE, || bed.leader()).await?;
+        cluster.install().await?;
+        configure(cluster, "").await?;
+        let (first, second) = (Operator::start(cluster).await?, Operator::start(cluster).await?);
+        grant(cluster, "one", "root.prod", "submit: {users: [alice]}").await?;
+        let leader = eventually("a leader", PATIENCE, || cluster.leader()).await?;
         let (leading, following) = if leader == first.name()? { (first, second) } else { (second, first) };
         ensure!(leader == leading.name()?, "{leader} leads");
         ensure!(following.get("/readyz").await.is_ok(), "a replica that does not lead is ready");
         leading.kill().await?;
-        apply(bed, &acl("two", "root.dev", "submit: {users: [bob]}")).await?;
-        bed.wait_for(Kind::QueueAcl, "two", is_true("Ready"), LONG).await?;
-        ensure!(bed.leader().await?.as_deref() == Some(following.name()?));
-        ensure!(live(bed).await?.contains("'alice'"));
+        apply(cluster, &acl("two", "root.dev", "submit: {users: [bob]}")).await?;
+        cluster.wait_for(Kind::QueueAcl, "two", is_true("Ready"), LONG).await?;
+        ensure!(cluster.leader().await?.as_deref() == Some(following.name()?));
+        ensure!(live(cluster).await?.contains("'alice'"));
         // An operator that ends releases the Lease: nobody waits until it expires.
-        let third = Operator::start(bed).await?;
+        let third = Operator::start(cluster).await?;
         following.process()?.terminate()?;
         following.process()?.exited(PATIENCE).await?;
         eventually("the third to lead", Duration::from_secs(5), || async {
-            Ok((bed.leader().await?.as_deref() == Some(third.name()?)).then_some(()))
+            Ok((cluster.leader().await?.as_deref() == Some(third.name()?)).then_some(()))
         })
         .await?;
         Ok(())
@@ -149,17 +149,18 @@ async fn of_two_replicas_one_writes_and_the_other_takes_over() -> Result<()> {
 
 #[tokio::test]
 async fn a_changed_base_is_rendered_again() -> Result<()> {
-    Bed::with(async |bed| {
-        let _operator = running(bed).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        bed.set_base(&format!("# second edition\n{}", BASE.replace("- name: dev\n", "- name: stage\n")))
+    TestCluster::with(async |cluster| {
+        let _operator = running(cluster).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        cluster
+            .set_base(&format!("# second edition\n{}", BASE.replace("- name: dev\n", "- name: stage\n")))
             .await?;
-        let text = live_when(bed, "the new base", |text| text.contains("name: stage")).await?;
+        let text = live_when(cluster, "the new base", |text| text.contains("name: stage")).await?;
         ensure!(text.contains("# second edition\n") && text.contains("'alice'"), "{text}");
-        bed.delete_config_map(yunikorn::DEFAULTS).await?;
+        cluster.delete_config_map(yunikorn::DEFAULTS).await?;
         let gone = queuewarden_e2e::conditions::is_false("BaseResolved", "BaseNotFound");
-        config_is(bed, gone, PATIENCE).await?;
-        ensure!(live(bed).await? == text, "what is live stays");
+        config_is(cluster, gone, PATIENCE).await?;
+        ensure!(live(cluster).await? == text, "what is live stays");
         Ok(())
     })
     .await
@@ -168,17 +169,18 @@ async fn a_changed_base_is_rendered_again() -> Result<()> {
 /// A plan from half of the objects would take the other half for missing.
 #[tokio::test]
 async fn nothing_is_written_or_said_to_be_well_while_something_cannot_be_read() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        bed.install().await?;
-        configure(bed, "").await?;
-        apply(bed, &acl("prod", "root.prod", "submit: {users: [alice]}")).await?;
-        let proxy = FaultProxy::start(bed).await?;
+        cluster.install().await?;
+        configure(cluster, "").await?;
+        apply(cluster, &acl("prod", "root.prod", "submit: {users: [alice]}")).await?;
+        let proxy = FaultProxy::start(cluster).await?;
         proxy.judge(|call| call.is_about("admissionpolicies").then_some(Fault::Refuse(500)));
-        let kubeconfig = proxy.kubeconfig(bed).await?;
-        let operator = Operator::launch(bed, &[], &[("KUBECONFIG", &kubeconfig.to_string_lossy())]).await?;
+        let kubeconfig = proxy.kubeconfig(cluster).await?;
+        let operator =
+            Operator::launch(cluster, &[], &[("KUBECONFIG", &kubeconfig.to_string_lossy())]).await?;
         eventually("the policies to be asked for again", PATIENCE, || async {
             let asked = proxy.calls().iter().filter(|call| call.is_about("admissionpolicies")).count();
             Ok((asked > 3).then_some(()))
@@ -188,7 +190,7 @@ async fn nothing_is_written_or_said_to_be_well_while_something_cannot_be_read() 
         calls.retain(|call| call.method != http::Method::GET && !call.is_about("leases"));
         ensure!(calls.is_empty(), "{calls:?}");
         proxy.heal();
-        config_is(bed, is_true("Ready"), PATIENCE).await?;
+        config_is(cluster, is_true("Ready"), PATIENCE).await?;
         let in_sync = async |wanted: f64| {
             eventually(&format!("in sync to be {wanted}"), PATIENCE, || async {
                 let is = operator.metric("queuewarden_config_in_sync", "").await?;
@@ -200,14 +202,14 @@ async fn nothing_is_written_or_said_to_be_well_while_something_cannot_be_read() 
         proxy.judge(|call| {
             (call.is_about("configmaps") && call.method == http::Method::GET).then_some(Fault::Refuse(500))
         });
-        configure(bed, "  base: {configMap: yunikorn-queues}\n").await?;
+        configure(cluster, "  base: {configMap: yunikorn-queues}\n").await?;
         in_sync(0.0).await?;
         proxy.heal();
         // The other base is followed.
-        config_is(bed, is_false("BaseResolved", "BaseNotFound"), PATIENCE).await?;
+        config_is(cluster, is_false("BaseResolved", "BaseNotFound"), PATIENCE).await?;
         let stage = BASE.replace("- name: dev\n", "- name: stage\n");
-        bed.write_config_map("yunikorn-queues", [(KEY.to_owned(), stage)].into()).await?;
-        live_when(bed, "the other base", |text| text.contains("name: stage")).await?;
+        cluster.write_config_map("yunikorn-queues", [(KEY.to_owned(), stage)].into()).await?;
+        live_when(cluster, "the other base", |text| text.contains("name: stage")).await?;
         in_sync(1.0).await
     })
     .await
@@ -215,16 +217,16 @@ async fn nothing_is_written_or_said_to_be_well_while_something_cannot_be_read() 
 
 #[tokio::test]
 async fn a_config_map_that_may_not_be_read_is_not_taken_for_missing() -> Result<()> {
-    Bed::with(async |bed| {
-        let _operator = running(bed).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        let text = live(bed).await?;
-        configure(bed, "  base: {configMap: nobodys}\n").await?;
-        let told = config_is(bed, is_false("Ready", "Invalid"), PATIENCE).await?.message;
+    TestCluster::with(async |cluster| {
+        let _operator = running(cluster).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        let text = live(cluster).await?;
+        configure(cluster, "  base: {configMap: nobodys}\n").await?;
+        let told = config_is(cluster, is_false("Ready", "Invalid"), PATIENCE).await?.message;
         ensure!(told.contains("QW5201") && told.contains("may not read ConfigMap"), "{told}");
-        ensure!(live(bed).await? == text);
-        configure(bed, "").await?;
-        config_is(bed, is_true("Ready"), PATIENCE).await.map(drop)
+        ensure!(live(cluster).await? == text);
+        configure(cluster, "").await?;
+        config_is(cluster, is_true("Ready"), PATIENCE).await.map(drop)
     })
     .await
 }
@@ -232,20 +234,20 @@ async fn a_config_map_that_may_not_be_read_is_not_taken_for_missing() -> Result<
 /// An upgrade may bring the program before its definitions.
 #[tokio::test]
 async fn access_is_managed_without_the_definition_of_tests() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.install().await?;
-        configure(bed, "").await?;
-        bed.kubectl(&["delete", "crd", "queueaccesstests.queuewarden.dev"]).await?;
-        let operator = Operator::start(bed).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        configure(cluster, "").await?;
+        cluster.kubectl(&["delete", "crd", "queueaccesstests.queuewarden.dev"]).await?;
+        let operator = Operator::start(cluster).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
         let told = async |resource: &str| {
             let metrics = operator.get("/metrics").await?;
             Ok(metrics.contains(&format!("_progress_timestamp_seconds{{resource=\"{resource}\"}}")))
         };
         let alarmed: Result<bool> = told("queueaccesstests").await;
         ensure!(told("queueacls").await? && !alarmed?, "a watch that never worked would look stalled");
-        bed.apply_kustomization("manifests").await?;
-        bed.crds_established().await?;
+        cluster.apply_kustomization("manifests").await?;
+        cluster.crds_established().await?;
         eventually("the tests to be watched", LONG, || async {
             Ok(told("queueaccesstests").await?.then_some(()))
         })
@@ -258,13 +260,13 @@ async fn access_is_managed_without_the_definition_of_tests() -> Result<()> {
 /// that cannot be written.
 #[tokio::test]
 async fn what_is_written_beside_the_output_may_fail() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        bed.install().await?;
-        configure(bed, "").await?;
-        let (proxy, sent) = (FaultProxy::start(bed).await?, Arc::new(Notify::new()));
+        cluster.install().await?;
+        configure(cluster, "").await?;
+        let (proxy, sent) = (FaultProxy::start(cluster).await?, Arc::new(Notify::new()));
         let (tell, mut first) = (Arc::clone(&sent), true);
         proxy.judge(move |call| match call.path.rsplit('/').next() {
             Some("events") => Some(Fault::Hang),
@@ -275,30 +277,30 @@ async fn what_is_written_beside_the_output_may_fail() -> Result<()> {
             }
             _ => None,
         });
-        let operator = start_behind(bed, &proxy).await?;
-        config_is(bed, is_true("Ready"), PATIENCE).await?;
+        let operator = start_behind(cluster, &proxy).await?;
+        config_is(cluster, is_true("Ready"), PATIENCE).await?;
         // Nothing is written for it, and a label is no cause for a plan: only the refusal itself brings the
         // status about.
         let spec = "submit: {users: [bob]}, baseAcl: Extend, notBefore: '2100-01-01T00:00:00Z'";
-        apply(bed, &acl("later", "root.prod", spec)).await?;
+        apply(cluster, &acl("later", "root.prod", spec)).await?;
         tokio::time::timeout(PATIENCE, sent.notified()).await?;
-        bed.kubectl(&["label", "queueacl", "later", "team=a"]).await?;
-        bed.wait_for(Kind::QueueAcl, "later", is_true("Ready"), PATIENCE).await?;
+        cluster.kubectl(&["label", "queueacl", "later", "team=a"]).await?;
+        cluster.wait_for(Kind::QueueAcl, "later", is_true("Ready"), PATIENCE).await?;
         let stale = "kind=\"QueueAcl\",result=\"stale\"";
         ensure!(operator.metric("queuewarden_status_patch_total", stale).await? > 0.0);
         ensure!(operator.log().await?.contains("The last good base cannot be kept"));
 
         // The scheduler skips a text that it knows: no revision is used twice, although the status cannot
         // remember it.
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        config_is(bed, is_true("Ready"), PATIENCE).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        config_is(cluster, is_true("Ready"), PATIENCE).await?;
         proxy.judge(|call| {
             call.path.ends_with("/yunikornconfigs/default/status").then_some(Fault::Refuse(500))
         });
-        let mut texts = BTreeSet::from([live(bed).await?]);
+        let mut texts = BTreeSet::from([live(cluster).await?]);
         for _ in 0..2 {
-            bed.set_configs(&open_base()).await?;
-            texts.insert(live_when(bed, "our text to be back", |text| text.contains("'alice'")).await?);
+            cluster.set_configs(&open_base()).await?;
+            texts.insert(live_when(cluster, "our text to be back", |text| text.contains("'alice'")).await?);
         }
         ensure!(texts.len() == 3, "{texts:?}");
         Ok(())

@@ -4,7 +4,7 @@
 use anyhow::{Context as _, Result, ensure};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Kind, eventually};
+use queuewarden_e2e::{Kind, TestCluster, eventually};
 use serde_json::{Map, Value, json};
 
 /// Returns each form in which `admin` can be written; `None` is the right left out.
@@ -70,8 +70,8 @@ fn merge_patch(from: &Value, to: &Value) -> Value {
 }
 
 /// Names each object whose `admin` is not exactly that of the second form.
-async fn differences(bed: &Bed, changes: &[Change]) -> Result<Vec<String>> {
-    let stored = bed.kubectl(&["get", "queueacls", "-o", "json"]).await?;
+async fn differences(cluster: &TestCluster, changes: &[Change]) -> Result<Vec<String>> {
+    let stored = cluster.kubectl(&["get", "queueacls", "-o", "json"]).await?;
     let stored: Value = serde_json::from_str(&stored)?;
     let items = stored.get("items").and_then(Value::as_array).context("no list")?;
     let different = changes.iter().filter_map(|Change { to, .. }| {
@@ -85,11 +85,11 @@ async fn differences(bed: &Bed, changes: &[Change]) -> Result<Vec<String>> {
 }
 
 /// Runs all pairs with kubectl: `first` writes the first forms, `second` the second ones.
-async fn walk(bed: &Bed, first: &[&str], second: &[&str]) -> Result<()> {
+async fn walk(cluster: &TestCluster, first: &[&str], second: &[&str]) -> Result<()> {
     let changes = changes();
-    bed.kubectl_with_input(first, &list(changes.iter().map(|change| &change.from))).await?;
-    let refused = bed.kubectl_with_input(second, &list(changes.iter().map(|change| &change.to))).await;
-    let different = differences(bed, &changes).await?;
+    cluster.kubectl_with_input(first, &list(changes.iter().map(|change| &change.from))).await?;
+    let refused = cluster.kubectl_with_input(second, &list(changes.iter().map(|change| &change.to))).await;
+    let different = differences(cluster, &changes).await?;
     ensure!(different.is_empty(), "{}\n{:?}", different.join("\n"), refused.err());
     refused.map(drop)
 }
@@ -97,9 +97,9 @@ async fn walk(bed: &Bed, first: &[&str], second: &[&str]) -> Result<()> {
 #[tokio::test]
 async fn forms_by_server_side_apply_change_into_each_other() -> Result<()> {
     let apply = ["apply", "--server-side", "--field-manager=flux", "-f", "-"];
-    Bed::with(async |bed| {
-        bed.install().await?;
-        walk(bed, &apply, &apply).await
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        walk(cluster, &apply, &apply).await
     })
     .await
 }
@@ -108,27 +108,27 @@ async fn forms_by_server_side_apply_change_into_each_other() -> Result<()> {
 #[tokio::test]
 async fn forms_that_were_granular_change_into_each_other() -> Result<()> {
     let apply = ["apply", "--server-side", "--field-manager=flux", "-f", "-"];
-    Bed::with(async |bed| {
-        bed.remove_installation().await?;
-        bed.apply_file("e2e/upgrade/0.1.0/crds.yaml").await?;
-        bed.crds_established().await?;
+    TestCluster::with(async |cluster| {
+        cluster.remove_installation().await?;
+        cluster.apply_file("e2e/upgrade/0.1.0/crds.yaml").await?;
+        cluster.crds_established().await?;
         let mut changes = changes();
         // nobody is a new field. A writer of empty lists never owned them, so they stay, and grant nobody,
         // when the right is left out.
         changes.retain(|Change { from, to }| {
             from["spec"]["admin"].get("nobody").is_none() && to["metadata"]["name"] != "no-names-to-absent"
         });
-        bed.kubectl_with_input(&apply, &list(changes.iter().map(|change| &change.from))).await?;
-        bed.install().await?;
+        cluster.kubectl_with_input(&apply, &list(changes.iter().map(|change| &change.from))).await?;
+        cluster.install().await?;
         let second = list(changes.iter().map(|change| &change.to));
         // kubectl requests the schema that the API server publishes a moment after it has changed.
         eventually("the new schema", PATIENCE, || async {
-            let applied = bed.kubectl_with_input(&apply, &second).await;
+            let applied = cluster.kubectl_with_input(&apply, &second).await;
             let waits = applied.as_ref().is_err_and(|error| error.to_string().contains("unknown field"));
             if waits { Ok(None) } else { applied.map(Some) }
         })
         .await?;
-        let different = differences(bed, &changes).await?;
+        let different = differences(cluster, &changes).await?;
         ensure!(different.is_empty(), "{}", different.join("\n"));
         Ok(())
     })
@@ -138,30 +138,31 @@ async fn forms_that_were_granular_change_into_each_other() -> Result<()> {
 #[tokio::test]
 async fn forms_by_client_side_apply_change_into_each_other() -> Result<()> {
     let apply = ["apply", "-f", "-"];
-    Bed::with(async |bed| {
-        bed.install().await?;
-        walk(bed, &apply, &apply).await
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        walk(cluster, &apply, &apply).await
     })
     .await
 }
 
 #[tokio::test]
 async fn forms_by_replace_change_into_each_other() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.install().await?;
-        walk(bed, &["create", "-f", "-"], &["replace", "-f", "-"]).await
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        walk(cluster, &["create", "-f", "-"], &["replace", "-f", "-"]).await
     })
     .await
 }
 
 #[tokio::test]
 async fn forms_by_merge_patch_change_into_each_other() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.install().await?;
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
         let changes = changes();
-        bed.kubectl_with_input(&["create", "-f", "-"], &list(changes.iter().map(|change| &change.from)))
+        cluster
+            .kubectl_with_input(&["create", "-f", "-"], &list(changes.iter().map(|change| &change.from)))
             .await?;
-        let api: Api<DynamicObject> = bed.objects(Kind::QueueAcl)?;
+        let api: Api<DynamicObject> = cluster.objects(Kind::QueueAcl)?;
         let mut refused = Vec::new();
         for Change { from, to } in &changes {
             let name = to["metadata"]["name"].as_str().unwrap_or_default();
@@ -170,7 +171,7 @@ async fn forms_by_merge_patch_change_into_each_other() -> Result<()> {
                 refused.push(format!("{name}: {error}"));
             }
         }
-        let different = differences(bed, &changes).await?;
+        let different = differences(cluster, &changes).await?;
         ensure!(different.is_empty() && refused.is_empty(), "{different:?} {refused:?}");
         Ok(())
     })
@@ -181,13 +182,13 @@ async fn forms_by_merge_patch_change_into_each_other() -> Result<()> {
 #[tokio::test]
 async fn a_right_left_empty_is_refused() -> Result<()> {
     const WHY: &str = "is left empty (null)";
-    Bed::with(async |bed| {
-        bed.install().await?;
-        let api: Api<DynamicObject> = bed.objects(Kind::QueueAcl)?;
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        let api: Api<DynamicObject> = cluster.objects(Kind::QueueAcl)?;
         let path = "/apis/queuewarden.dev/v1alpha1/queueacls";
         let send = async |method: &str, path: &str, kind: &str, object: &Value| {
             let request = http::Request::builder().method(method).uri(path).header("content-type", kind);
-            let answer = bed.client()?.request_text(request.body(serde_json::to_vec(object)?)?).await;
+            let answer = cluster.client()?.request_text(request.body(serde_json::to_vec(object)?)?).await;
             anyhow::Ok(answer.map_err(|error| error.to_string()))
         };
         let empty = object("empty", Some(&Value::Null));
@@ -206,12 +207,12 @@ async fn a_right_left_empty_is_refused() -> Result<()> {
         let replaced = send("PUT", &format!("{path}/empty"), "application/json", &replacement).await?;
         ensure!(replaced.as_ref().is_err_and(|why| why.contains(WHY)), "replaced: {replaced:?}");
         let named = object("by-kubectl", Some(&Value::Null)).to_string();
-        let created = bed.kubectl_with_input(&["create", "-f", "-"], &named).await;
+        let created = cluster.kubectl_with_input(&["create", "-f", "-"], &named).await;
         let created = created.map_err(|error| error.to_string());
         ensure!(created.as_ref().is_err_and(|why| why.contains(WHY)), "created by kubectl: {created:?}");
 
         // kubectl apply does not send the null. It has it in its annotation, which makes the object invalid.
-        bed.kubectl_with_input(&["apply", "-f", "-"], &named).await?;
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &named).await?;
         let read = queuewarden_api::convert::queue_acl(&api.get("by-kubectl").await?);
         let why = format!("{:?}", read.spec);
         ensure!(read.spec.is_err() && why.contains(WHY), "{why}");

@@ -8,10 +8,10 @@
 use anyhow::{Result, ensure};
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
-use queuewarden_e2e::bed::BASE;
 use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::test_cluster::BASE;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Kind, yunikorn};
+use queuewarden_e2e::{Capability, Kind, TestCluster, yunikorn};
 use serde_json::{Map, Value, json};
 
 use super::{KEY, configure, live_when, output_writes, submits, writes};
@@ -138,21 +138,21 @@ fn wanted(round: usize) -> [Value; 2] {
 }
 
 async fn lives_with(tool: Tool) -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::Audit])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::Audit])? {
             return Ok(());
         }
-        bed.install().await?;
+        cluster.install().await?;
         let map = ApiResource::erase::<k8s_openapi::api::core::v1::ConfigMap>(&());
-        let maps = Api::namespaced_with(bed.client()?, yunikorn::NAMESPACE, &map);
-        let apis = [maps, bed.objects(Kind::QueueAcl)?];
+        let maps = Api::namespaced_with(cluster.client()?, yunikorn::NAMESPACE, &map);
+        let apis = [maps, cluster.objects(Kind::QueueAcl)?];
         for (api, object) in apis.iter().zip(&wanted(0)) {
             tool.sync(api, None, object).await?;
         }
-        configure(bed, &format!("  base: {{configMap: {TREE}}}\n")).await?;
-        let _operator = queuewarden_e2e::Operator::start(bed).await?;
-        bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
-        let mark = bed.audit()?.mark()?;
+        configure(cluster, &format!("  base: {{configMap: {TREE}}}\n")).await?;
+        let _operator = queuewarden_e2e::Operator::start(cluster).await?;
+        cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+        let mark = cluster.audit()?.mark()?;
         // Objects that changed, and rounds in which any did: what changes together may be written together.
         let (mut last, mut objects, mut rounds) = (wanted(0), 0, 0);
         for round in 1..=ROUNDS {
@@ -164,23 +164,23 @@ async fn lives_with(tool: Tool) -> Result<()> {
                 objects += now.iter().zip(&last).filter(|(new, old)| new != old).count();
                 rounds += 1;
                 let (grant, tree) = (format!("user{}", round / 4), format!("# tree {}\n", round / 10));
-                live_when(bed, "what was applied", |text| text.contains(&grant) && text.contains(&tree))
+                live_when(cluster, "what was applied", |text| text.contains(&grant) && text.contains(&tree))
                     .await?;
             }
-            bed.wait_for(Kind::QueueAcl, "prod", is_true("Ready"), PATIENCE).await?;
+            cluster.wait_for(Kind::QueueAcl, "prod", is_true("Ready"), PATIENCE).await?;
             for (api, object) in apis.iter().zip(&now) {
                 ensure!(tool.in_sync(api, object).await?, "round {round}: {object} is not in sync");
             }
             last = now;
         }
-        submits(bed, "alice", &["devs"], "root.prod", true).await?;
-        submits(bed, "user0", &["devs"], "root.prod", false).await?;
-        let written = output_writes(bed, mark)?;
+        submits(cluster, "alice", &["devs"], "root.prod", true).await?;
+        submits(cluster, "user0", &["devs"], "root.prod", false).await?;
+        let written = output_writes(cluster, mark)?;
         ensure!(
             (rounds..=objects).contains(&written),
             "{objects} objects in {rounds} rounds, {written} writes"
         );
-        let kept = writes(bed, mark, "configmaps", "")? - written;
+        let kept = writes(cluster, mark, "configmaps", "")? - written;
         ensure!(kept <= ROUNDS / 10, "the last good base was written {kept} times");
         Ok(())
     })

@@ -10,7 +10,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use queuewarden_e2e::conditions::{is_false, is_true};
 use queuewarden_e2e::faults::{Call, Fault};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Capability, FaultProxy, Kind, Operator, eventually, operator};
+use queuewarden_e2e::{Capability, FaultProxy, Kind, Operator, TestCluster, eventually, operator};
 use serde_json::{Value, json};
 
 use super::{config_is, configure, delete, grant, start_behind, writes};
@@ -22,29 +22,30 @@ const LABEL: &str = "queuewarden.dev/mirror=rbac";
 type Person<'a> = (&'a str, &'a [&'a str]);
 
 /// Starts the operator with the mirror on and the rights for it.
-pub(crate) async fn mirroring(bed: &Bed) -> Result<Operator<'_>> {
-    allow(bed).await?;
-    let operator = Operator::start(bed).await?;
-    config_is(bed, is_true("Mirrored"), PATIENCE).await?;
+pub(crate) async fn mirroring(cluster: &TestCluster) -> Result<Operator<'_>> {
+    allow(cluster).await?;
+    let operator = Operator::start(cluster).await?;
+    config_is(cluster, is_true("Mirrored"), PATIENCE).await?;
     Ok(operator)
 }
 
 /// Turns the mirror on, and gives the rights for it.
-async fn allow(bed: &Bed) -> Result<()> {
-    bed.install().await?;
-    bed.apply_kustomization("manifests/rbac-mirror").await?;
+async fn allow(cluster: &TestCluster) -> Result<()> {
+    cluster.install().await?;
+    cluster.apply_kustomization("manifests/rbac-mirror").await?;
     eventually("the rights to the mirror", PATIENCE, || async {
-        let may = bed.may(operator::USER, "list", "rbac.authorization.k8s.io", "clusterroles", None).await?;
+        let may =
+            cluster.may(operator::USER, "list", "rbac.authorization.k8s.io", "clusterroles", None).await?;
         Ok(may.then_some(()))
     })
     .await?;
-    configure(bed, "  rbacMirror: Enabled\n").await
+    configure(cluster, "  rbacMirror: Enabled\n").await
 }
 
 /// Waits until the mirror is reported to be unfinished, with this reason.
-async fn unfinished(bed: &Bed, why: &str) -> Result<()> {
+async fn unfinished(cluster: &TestCluster, why: &str) -> Result<()> {
     eventually(&format!("`Mirrored` to tell of {why}"), LONG, || async {
-        let conditions = bed.conditions(Kind::YuniKornConfig, "default").await?;
+        let conditions = cluster.conditions(Kind::YuniKornConfig, "default").await?;
         let told = conditions.iter().find(|it| it.type_ == "Mirrored" && it.status == "False");
         Ok(told.is_some_and(|told| told.message.contains(why)).then_some(()))
     })
@@ -53,7 +54,7 @@ async fn unfinished(bed: &Bed, why: &str) -> Result<()> {
 
 /// Returns whether the API server lets somebody do this with a queue.
 async fn can_i(
-    bed: &Bed,
+    cluster: &TestCluster,
     (user, groups): Person<'_>,
     verb: &str,
     (group, resource): (&str, &str),
@@ -77,7 +78,7 @@ async fn can_i(
         },
         ..SubjectAccessReview::default()
     };
-    let reviews: Api<SubjectAccessReview> = Api::all(bed.client()?);
+    let reviews: Api<SubjectAccessReview> = Api::all(cluster.client()?);
     let review = reviews.create(&PostParams::default(), &review).await?;
     Ok(review.status.is_some_and(|status| status.allowed))
 }
@@ -85,28 +86,34 @@ async fn can_i(
 const QUEUES: (&str, &str) = ("queuewarden.dev", "queues");
 
 /// Waits until the API server decides as the mirror does.
-pub(crate) async fn may(bed: &Bed, who: Person<'_>, verb: &str, queue: &str, expected: bool) -> Result<()> {
+pub(crate) async fn may(
+    cluster: &TestCluster,
+    who: Person<'_>,
+    verb: &str,
+    queue: &str,
+    expected: bool,
+) -> Result<()> {
     eventually(&format!("{who:?} {verb} {queue}: {expected}"), PATIENCE, || async {
-        Ok((can_i(bed, who, verb, QUEUES, queue).await? == expected).then_some(()))
+        Ok((can_i(cluster, who, verb, QUEUES, queue).await? == expected).then_some(()))
     })
     .await
 }
 
-async fn mirrored(bed: &Bed) -> Result<(Vec<ClusterRole>, Vec<ClusterRoleBinding>)> {
+async fn mirrored(cluster: &TestCluster) -> Result<(Vec<ClusterRole>, Vec<ClusterRoleBinding>)> {
     let labelled = ListParams::default().labels(LABEL);
-    let roles = Api::<ClusterRole>::all(bed.client()?).list(&labelled).await?;
-    let bindings = Api::<ClusterRoleBinding>::all(bed.client()?).list(&labelled).await?;
+    let roles = Api::<ClusterRole>::all(cluster.client()?).list(&labelled).await?;
+    let bindings = Api::<ClusterRoleBinding>::all(cluster.client()?).list(&labelled).await?;
     Ok((roles.items, bindings.items))
 }
 
 #[tokio::test]
 async fn kubectl_auth_can_i_answers_by_the_acls() -> Result<()> {
-    Bed::with(async |bed| {
-        let _operator = mirroring(bed).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        grant(bed, "team", "root.team", "admin: {groups: [devs]}").await?;
-        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
-        may(bed, ("bob", &["devs"]), "administer", "root.team.batch", true).await?;
+    TestCluster::with(async |cluster| {
+        let _operator = mirroring(cluster).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        grant(cluster, "team", "root.team", "admin: {groups: [devs]}").await?;
+        may(cluster, ("alice", &[]), "submit", "root.prod", true).await?;
+        may(cluster, ("bob", &["devs"]), "administer", "root.team.batch", true).await?;
         let (alice, bob): (Person<'_>, Person<'_>) = (("alice", &[]), ("bob", &["devs"]));
         for (who, verb, queue, expected) in [
             (alice, "use", "root.prod", true),
@@ -125,15 +132,15 @@ async fn kubectl_auth_can_i_answers_by_the_acls() -> Result<()> {
                 ("", "queues.queuewarden.dev"),
                 ("", "queues.access.queuewarden.dev"),
             ] {
-                let said = can_i(bed, who, verb, spelling, queue).await?;
+                let said = can_i(cluster, who, verb, spelling, queue).await?;
                 ensure!(said == expected, "{who:?} {verb} {spelling:?} {queue}: {said}");
             }
         }
-        let said = bed
+        let said = cluster
             .kubectl(&["auth", "can-i", "submit", "queues.queuewarden.dev/root.prod", "--as=alice"])
             .await?;
         ensure!(said.trim() == "yes", "{said}");
-        let list = bed.kubectl(&["auth", "can-i", "--list", "--as=bob", "--as-group=devs"]).await?;
+        let list = cluster.kubectl(&["auth", "can-i", "--list", "--as=bob", "--as-group=devs"]).await?;
         for queue in ["[root.team]", "[root.team.adhoc]", "[root.team.batch]"] {
             let line =
                 list.lines().find(|line| line.contains("queues.queuewarden.dev") && line.contains(queue));
@@ -141,45 +148,45 @@ async fn kubectl_auth_can_i_answers_by_the_acls() -> Result<()> {
         }
         ensure!(!list.contains("root.prod"), "{list}");
         // Taken away, and given to everyone.
-        delete(bed, "queueacl", "prod").await?;
-        may(bed, alice, "submit", "root.prod", false).await?;
-        grant(bed, "dev", "root.dev", "submit: {everyone: true}").await?;
-        may(bed, alice, "submit", "root.dev", true).await
+        delete(cluster, "queueacl", "prod").await?;
+        may(cluster, alice, "submit", "root.prod", false).await?;
+        grant(cluster, "dev", "root.dev", "submit: {everyone: true}").await?;
+        may(cluster, alice, "submit", "root.dev", true).await
     })
     .await
 }
 
 #[tokio::test]
 async fn switched_off_it_is_removed_and_without_rights_it_says_so() -> Result<()> {
-    Bed::with(async |bed| {
-        bed.install().await?;
-        let roles: Api<ClusterRole> = Api::all(bed.client()?);
-        let bindings: Api<ClusterRoleBinding> = Api::all(bed.client()?);
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        let roles: Api<ClusterRole> = Api::all(cluster.client()?);
+        let bindings: Api<ClusterRoleBinding> = Api::all(cluster.client()?);
         // Other tests may have left the rights.
         let rights = ListParams::default().fields("metadata.name=queuewarden-rbac-mirror");
         bindings.delete_collection(&DeleteParams::default(), &rights).await?;
         roles.delete_collection(&DeleteParams::default(), &rights).await?;
-        configure(bed, "  rbacMirror: Enabled\n").await?;
-        let operator = Operator::start(bed).await?;
-        config_is(bed, is_false("Mirrored", "Forbidden"), PATIENCE).await?;
+        configure(cluster, "  rbacMirror: Enabled\n").await?;
+        let operator = Operator::start(cluster).await?;
+        config_is(cluster, is_false("Mirrored", "Forbidden"), PATIENCE).await?;
         // The queues are configured all the same.
-        config_is(bed, is_true("Loaded"), PATIENCE).await?;
-        bed.apply_kustomization("manifests/rbac-mirror").await?;
-        config_is(bed, is_true("Mirrored"), LONG).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
-        configure(bed, "  rbacMirror: Disabled\n").await?;
-        may(bed, ("alice", &[]), "submit", "root.prod", false).await?;
+        config_is(cluster, is_true("Loaded"), PATIENCE).await?;
+        cluster.apply_kustomization("manifests/rbac-mirror").await?;
+        config_is(cluster, is_true("Mirrored"), LONG).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        may(cluster, ("alice", &[]), "submit", "root.prod", true).await?;
+        configure(cluster, "  rbacMirror: Disabled\n").await?;
+        may(cluster, ("alice", &[]), "submit", "root.prod", false).await?;
         eventually("the mirror to be gone", PATIENCE, || async {
-            let (roles, bindings) = mirrored(bed).await?;
-            let told = bed.conditions(Kind::YuniKornConfig, "default").await?;
+            let (roles, bindings) = mirrored(cluster).await?;
+            let told = cluster.conditions(Kind::YuniKornConfig, "default").await?;
             let told = told.iter().any(|condition| condition.type_ == "Mirrored");
             // A watch that has ended would look stalled.
             let watched = operator.get("/metrics").await?.contains("resource=\"clusterroles\"");
             Ok((roles.is_empty() && bindings.is_empty() && !told && !watched).then_some(()))
         })
         .await?;
-        ensure!(bed.submit("alice", &[], "root.prod").await?.is_allowed());
+        ensure!(cluster.submit("alice", &[], "root.prod").await?.is_allowed());
         Ok(())
     })
     .await
@@ -187,23 +194,23 @@ async fn switched_off_it_is_removed_and_without_rights_it_says_so() -> Result<()
 
 #[tokio::test]
 async fn what_somebody_else_does_to_it_is_undone() -> Result<()> {
-    Bed::with(async |bed| {
-        let _operator = mirroring(bed).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
+    TestCluster::with(async |cluster| {
+        let _operator = mirroring(cluster).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        may(cluster, ("alice", &[]), "submit", "root.prod", true).await?;
         let name = "queuewarden:mirror:submit:root.prod";
-        let bindings: Api<ClusterRoleBinding> = Api::all(bed.client()?);
-        let roles: Api<ClusterRole> = Api::all(bed.client()?);
+        let bindings: Api<ClusterRoleBinding> = Api::all(cluster.client()?);
+        let roles: Api<ClusterRole> = Api::all(cluster.client()?);
         let subject =
             |name: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name});
         let more = json!({"subjects": [subject("alice"), subject("mallory")]});
         bindings.patch(name, &PatchParams::default(), &Patch::Merge(more)).await?;
         let rule = json!({"apiGroups": [""], "resources": ["secrets"], "verbs": ["*"]});
         roles.patch(name, &PatchParams::default(), &Patch::Merge(json!({"rules": [rule]}))).await?;
-        may(bed, ("mallory", &[]), "submit", "root.prod", false).await?;
-        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
+        may(cluster, ("mallory", &[]), "submit", "root.prod", false).await?;
+        may(cluster, ("alice", &[]), "submit", "root.prod", true).await?;
         eventually("what was added to be gone", PATIENCE, || async {
-            let secrets = can_i(bed, ("alice", &[]), "get", ("", "secrets"), "x").await?;
+            let secrets = can_i(cluster, ("alice", &[]), "get", ("", "secrets"), "x").await?;
             let subjects = bindings.get(name).await?.subjects.unwrap_or_default();
             Ok((!secrets && subjects.len() == 1).then_some(()))
         })
@@ -215,13 +222,13 @@ async fn what_somebody_else_does_to_it_is_undone() -> Result<()> {
                 .then_some(()))
         })
         .await?;
-        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
-        if bed.has(Capability::Audit) {
-            let mark = bed.audit()?.mark()?;
+        may(cluster, ("alice", &[]), "submit", "root.prod", true).await?;
+        if cluster.has(Capability::Audit) {
+            let mark = cluster.audit()?.mark()?;
             // Idleness is a period of time, not a condition to wait for.
             tokio::time::sleep(Duration::from_secs(10)).await;
             for resource in ["clusterroles", "clusterrolebindings"] {
-                ensure!(writes(bed, mark, resource, "")? == 0, "{:?}", bed.audit()?.since(mark)?);
+                ensure!(writes(cluster, mark, resource, "")? == 0, "{:?}", cluster.audit()?.since(mark)?);
             }
         }
         Ok(())
@@ -232,16 +239,16 @@ async fn what_somebody_else_does_to_it_is_undone() -> Result<()> {
 /// It backs off, reports that, and continues when it may: when a write is refused, and when another writer is
 /// always faster.
 #[tokio::test]
-async fn refused_and_outrun_writes_are_told_and_made_later() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+async fn refused_and_stale_writes_are_told_and_made_later() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        allow(bed).await?;
-        let proxy = FaultProxy::start(bed).await?;
-        let _operator = start_behind(bed, &proxy).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
+        allow(cluster).await?;
+        let proxy = FaultProxy::start(cluster).await?;
+        let _operator = start_behind(cluster, &proxy).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        may(cluster, ("alice", &[]), "submit", "root.prod", true).await?;
         for (name, method, resource, code, why) in [
             ("dev", http::Method::POST, "clusterroles", 403, "may not be written"),
             ("prod", http::Method::PUT, "clusterrolebindings", 409, "other writers were faster"),
@@ -251,15 +258,15 @@ async fn refused_and_outrun_writes_are_told_and_made_later() -> Result<()> {
             proxy.forget();
             proxy.judge(move |call| fails(call).then_some(Fault::Refuse(code)));
             let queue = format!("root.{name}");
-            grant(bed, name, &queue, "submit: {users: [bob]}").await?;
-            unfinished(bed, why).await?;
+            grant(cluster, name, &queue, "submit: {users: [bob]}").await?;
+            unfinished(cluster, why).await?;
             let tried = proxy.calls().iter().filter(|call| counted(call)).count();
             ensure!((1..=20).contains(&tried), "{tried} attempts");
             proxy.heal();
-            may(bed, ("bob", &[]), "submit", &queue, true).await?;
-            config_is(bed, is_true("Mirrored"), PATIENCE).await?;
+            may(cluster, ("bob", &[]), "submit", &queue, true).await?;
+            config_is(cluster, is_true("Mirrored"), PATIENCE).await?;
         }
-        may(bed, ("alice", &[]), "submit", "root.prod", false).await
+        may(cluster, ("alice", &[]), "submit", "root.prod", false).await
     })
     .await
 }
@@ -303,22 +310,22 @@ fn user(name: &str) -> Value {
 }
 
 /// Installs the policy and the objects that it checks, and waits until it is in force.
-async fn guarded(bed: &Bed) -> Result<()> {
-    bed.install().await?;
-    bed.install_doors().await?;
-    bed.apply_kustomization("manifests/rbac-mirror").await?;
+async fn guarded(cluster: &TestCluster) -> Result<()> {
+    cluster.install().await?;
+    cluster.install_https().await?;
+    cluster.apply_kustomization("manifests/rbac-mirror").await?;
     let us = format!("--as={}", operator::USER);
     eventually("the guard to stand", PATIENCE, || async {
-        let refused = bed.kubectl(&["delete", "clusterrole", "view", "--dry-run=server", &us]).await;
+        let refused = cluster.kubectl(&["delete", "clusterrole", "view", "--dry-run=server", &us]).await;
         Ok(refused.is_err_and(|error| error.to_string().contains("RBAC mirror")).then_some(()))
     })
     .await
 }
 
 /// Sends this request with queuewarden's account, and returns the reason of the refusal.
-async fn refusal(bed: &Bed, verb: &str, object: &Value) -> Result<String> {
+async fn refusal(cluster: &TestCluster, verb: &str, object: &Value) -> Result<String> {
     let us = format!("--as={}", operator::USER);
-    match bed.kubectl_with_input(&[verb, &us, "-f", "-"], &object.to_string()).await {
+    match cluster.kubectl_with_input(&[verb, &us, "-f", "-"], &object.to_string()).await {
         Ok(_) => anyhow::bail!("{verb} was allowed: {object}"),
         Err(error) => Ok(format!("{error:#}")),
     }
@@ -326,8 +333,8 @@ async fn refusal(bed: &Bed, verb: &str, object: &Value) -> Result<String> {
 
 #[tokio::test]
 async fn its_rights_are_good_for_nothing_else() -> Result<()> {
-    Bed::with(async |bed| {
-        guarded(bed).await?;
+    TestCluster::with(async |cluster| {
+        guarded(cluster).await?;
         let us = format!("--as={}", operator::USER);
         let (ours, none) = ("queuewarden:mirror:test", json!({}));
         let (policy, rbac) = ("of its RBAC mirror", "not currently held");
@@ -336,7 +343,7 @@ async fn its_rights_are_good_for_nothing_else() -> Result<()> {
         let selector = json!({"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"x": "y"}}]}});
         let of_another = binding(ours, "queuewarden:mirror:other", &user("mallory"));
         let other = role("queuewarden:mirror:other", &json!([submit()]), &none);
-        bed.kubectl_with_input(&["apply", "-f", "-"], &other.to_string()).await?;
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &other.to_string()).await?;
         for (object, why) in [
             (role(ours, &json!([rule("", "secrets", "get")]), &none), rbac),
             (role(ours, &json!([rule("queuewarden.dev", "queues", "*")]), &none), rbac),
@@ -359,13 +366,13 @@ async fn its_rights_are_good_for_nothing_else() -> Result<()> {
             (of_another, policy),
             (binding(ours, "queuewarden:mirror:other", &account), policy),
         ] {
-            let error = refusal(bed, "create", &object).await?;
+            let error = refusal(cluster, "create", &object).await?;
             ensure!(error.contains(why), "{object}: {error}");
         }
-        bed.kubectl(&["delete", "clusterrole", "queuewarden:mirror:other"]).await?;
+        cluster.kubectl(&["delete", "clusterrole", "queuewarden:mirror:other"]).await?;
         let (mine, given) = (role(ours, &json!([submit()]), &none), binding(ours, ours, &user("sue")));
         for object in [&mine, &given] {
-            bed.kubectl_with_input(&["create", &us, "-f", "-"], &object.to_string()).await?;
+            cluster.kubectl_with_input(&["create", &us, "-f", "-"], &object.to_string()).await?;
         }
         // Created correctly, then changed.
         for changed in [
@@ -373,15 +380,15 @@ async fn its_rights_are_good_for_nothing_else() -> Result<()> {
             role(ours, &json!([rule("queuewarden.dev", "queues", "submit")]), &none),
             binding(ours, ours, &account),
         ] {
-            let error = refusal(bed, "replace", &changed).await?;
+            let error = refusal(cluster, "replace", &changed).await?;
             ensure!(error.contains(policy), "{changed}: {error}");
         }
         for object in [mine, binding(ours, ours, &json!([]))] {
-            bed.kubectl_with_input(&["replace", &us, "-f", "-"], &object.to_string()).await?;
+            cluster.kubectl_with_input(&["replace", &us, "-f", "-"], &object.to_string()).await?;
         }
         for kind in ["clusterrolebinding", "clusterrole"] {
-            bed.kubectl(&["delete", kind, ours, &us]).await?;
-            ensure!(bed.kubectl(&["delete", kind, "cluster-admin", &us]).await.is_err(), "{kind}");
+            cluster.kubectl(&["delete", kind, ours, &us]).await?;
+            ensure!(cluster.kubectl(&["delete", kind, "cluster-admin", &us]).await.is_err(), "{kind}");
         }
         Ok(())
     })
@@ -390,23 +397,23 @@ async fn its_rights_are_good_for_nothing_else() -> Result<()> {
 
 #[tokio::test]
 async fn its_rights_cannot_be_given_to_another_identity() -> Result<()> {
-    Bed::with(async |bed| {
-        guarded(bed).await?;
+    TestCluster::with(async |cluster| {
+        guarded(cluster).await?;
         let roles = ListParams::default().labels("app.kubernetes.io/part-of=queuewarden");
-        let roles = Api::<ClusterRole>::all(bed.client()?).list(&roles).await?.items;
+        let roles = Api::<ClusterRole>::all(cluster.client()?).list(&roles).await?.items;
         let everyone =
             json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:authenticated"}]);
         let mut by_policy = Vec::new();
         for role in roles.iter().filter_map(|role| role.metadata.name.as_deref()) {
             for subjects in [&everyone, &user("mallory")] {
-                let error = refusal(bed, "create", &binding("queuewarden:mirror:x", role, subjects)).await?;
+                let error = refusal(cluster, "create", &binding("queuewarden:mirror:x", role, subjects)).await?;
                 // RBAC already refuses rights that it does not have itself.
                 let policy = error.contains("of its RBAC mirror");
                 ensure!(policy || error.contains("not currently held"), "{role}: {error}");
                 by_policy.extend(policy.then_some(role));
             }
         }
-        for held in ["queuewarden", "queuewarden-doors", "queuewarden-rbac-mirror"] {
+        for held in ["queuewarden", "queuewarden-https", "queuewarden-rbac-mirror"] {
             ensure!(by_policy.iter().filter(|role| **role == held).count() == 2, "{held}: {by_policy:?}");
         }
         Ok(())
@@ -417,18 +424,18 @@ async fn its_rights_cannot_be_given_to_another_identity() -> Result<()> {
 /// Its objects belong to the YuniKornConfig: when that is deleted, nobody else could remove them.
 #[tokio::test]
 async fn it_goes_with_the_configuration() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::ControllerManager, Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::ControllerManager, Capability::OperatorProcess])? {
             return Ok(());
         }
-        let operator = mirroring(bed).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
+        let operator = mirroring(cluster).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        may(cluster, ("alice", &[]), "submit", "root.prod", true).await?;
         operator.kill().await?;
-        bed.start_controller_manager().await?;
-        delete(bed, "yunikornconfig", "default").await?;
+        cluster.start_controller_manager().await?;
+        delete(cluster, "yunikornconfig", "default").await?;
         eventually("the mirror to be collected", LONG, || async {
-            let (roles, bindings) = mirrored(bed).await?;
+            let (roles, bindings) = mirrored(cluster).await?;
             Ok((roles.is_empty() && bindings.is_empty()).then_some(()))
         })
         .await
@@ -444,11 +451,11 @@ fn many(queues: usize) -> String {
 }
 
 /// Returns the time that the API server takes for a review about another resource: fastest, median.
-async fn reviews(bed: &Bed) -> Result<(Duration, Duration)> {
+async fn reviews(cluster: &TestCluster) -> Result<(Duration, Duration)> {
     let mut times = Vec::new();
     for number in 0..300 {
         let start = Instant::now();
-        bed.may(&format!("stranger{number}"), "get", "", "configmaps", Some(("default", "x"))).await?;
+        cluster.may(&format!("stranger{number}"), "get", "", "configmaps", Some(("default", "x"))).await?;
         times.push(start.elapsed());
     }
     times.sort_unstable();
@@ -458,40 +465,40 @@ async fn reviews(bed: &Bed) -> Result<(Duration, Duration)> {
 
 #[tokio::test]
 async fn a_thousand_acls_find_room_and_those_after_them_are_told() -> Result<()> {
-    Bed::with(async |bed| {
-        let _operator = mirroring(bed).await?;
-        let before = reviews(bed).await?;
+    TestCluster::with(async |cluster| {
+        let _operator = mirroring(cluster).await?;
+        let before = reviews(cluster).await?;
         // Somebody else's object conflicts with one of them, and with no other.
         let theirs = "queuewarden:mirror:submit:root.q0500";
-        bed.kubectl(&["create", "clusterrole", theirs, "--verb=get", "--resource=pods"]).await?;
+        cluster.kubectl(&["create", "clusterrole", theirs, "--verb=get", "--resource=pods"]).await?;
         let start = Instant::now();
-        bed.set_base(&many(1000)).await?;
+        cluster.set_base(&many(1000)).await?;
         let last = ("user0999", [].as_slice());
         eventually("the last one to be mirrored", LONG, || async {
-            Ok(can_i(bed, last, "submit", QUEUES, "root.q0999").await?.then_some(()))
+            Ok(can_i(cluster, last, "submit", QUEUES, "root.q0999").await?.then_some(()))
         })
         .await?;
-        unfinished(bed, theirs).await?;
-        let role = Api::<ClusterRole>::all(bed.client()?).get(theirs).await?;
+        unfinished(cluster, theirs).await?;
+        let role = Api::<ClusterRole>::all(cluster.client()?).get(theirs).await?;
         ensure!(role.metadata.labels.is_none() && role.rules.is_some_and(|rules| rules.len() == 1));
         eprintln!("1000 ACLs were mirrored in {:?}", start.elapsed());
-        bed.kubectl(&["delete", "clusterrole", theirs]).await?;
-        config_is(bed, is_true("Mirrored"), LONG).await?;
+        cluster.kubectl(&["delete", "clusterrole", theirs]).await?;
+        config_is(cluster, is_true("Mirrored"), LONG).await?;
         eprintln!(
             "a review takes (fastest, median) {before:?} without and {:?} with them",
-            reviews(bed).await?
+            reviews(cluster).await?
         );
         let start = Instant::now();
-        bed.set_base(&many(1001)).await?;
-        let full = config_is(bed, is_false("Mirrored", "TooLarge"), LONG).await?;
+        cluster.set_base(&many(1001)).await?;
+        let full = config_is(cluster, is_false("Mirrored", "TooLarge"), LONG).await?;
         ensure!(full.message.contains("the submitacl of queue `root.q1000`"), "{}", full.message);
-        let (roles, bindings) = mirrored(bed).await?;
+        let (roles, bindings) = mirrored(cluster).await?;
         ensure!((roles.len(), bindings.len()) == (1000, 1000));
         eprintln!("one ACL more was told after {:?}", start.elapsed());
         let start = Instant::now();
-        bed.set_base(queuewarden_e2e::bed::BASE).await?;
-        may(bed, last, "submit", "root.q0999", false).await?;
-        config_is(bed, is_true("Mirrored"), LONG).await?;
+        cluster.set_base(queuewarden_e2e::test_cluster::BASE).await?;
+        may(cluster, last, "submit", "root.q0999", false).await?;
+        config_is(cluster, is_true("Mirrored"), LONG).await?;
         eprintln!("1000 were removed in {:?}", start.elapsed());
         Ok(())
     })

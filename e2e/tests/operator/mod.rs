@@ -22,10 +22,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::DynamicObject;
-use queuewarden_e2e::bed::BASE;
 use queuewarden_e2e::conditions::{Expected, is_true};
+use queuewarden_e2e::test_cluster::BASE;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, FaultProxy, Kind, Operator, Outcome, eventually, operator, yunikorn};
+use queuewarden_e2e::{FaultProxy, Kind, Operator, Outcome, TestCluster, eventually, operator, yunikorn};
 
 /// The key with the queue tree.
 pub(crate) const KEY: &str = "queues.yaml";
@@ -36,18 +36,21 @@ pub(crate) fn open_base() -> String {
 }
 
 /// Sets whether the scheduler takes new texts without a restart: a JSON value.
-async fn hot_refresh(bed: &Bed, value: &str) -> Result<()> {
+async fn hot_refresh(cluster: &TestCluster, value: &str) -> Result<()> {
     let patch = format!(r#"{{"data": {{"service.enableConfigHotRefresh": {value}}}}}"#);
     let (map, namespace) = (yunikorn::DEFAULTS, yunikorn::NAMESPACE);
-    bed.kubectl(&["patch", "configmap", map, "-n", namespace, "--type=merge", "-p", &patch]).await.map(drop)
+    cluster
+        .kubectl(&["patch", "configmap", map, "-n", namespace, "--type=merge", "-p", &patch])
+        .await
+        .map(drop)
 }
 
 /// Stops the scheduler from taking new texts.
-pub(crate) async fn refresh_no_more(bed: &Bed) -> Result<()> {
-    hot_refresh(bed, "\"false\"").await?;
+pub(crate) async fn refresh_no_more(cluster: &TestCluster) -> Result<()> {
+    hot_refresh(cluster, "\"false\"").await?;
     // The scheduler notices the switch when it next reads the ConfigMaps.
     eventually("hot refresh to be off", PATIENCE, || async {
-        let log = bed.scheduler()?.log();
+        let log = cluster.scheduler()?.log();
         Ok((log.contains("hot-refresh disabled") || log.contains("enableConfigHotRefresh")).then_some(()))
     })
     .await
@@ -55,32 +58,35 @@ pub(crate) async fn refresh_no_more(bed: &Bed) -> Result<()> {
 
 /// Starts the operator with a `YuniKornConfig` that reads the scheduler back, and waits until that is in
 /// order.
-pub(crate) async fn running(bed: &Bed) -> Result<Operator<'_>> {
-    bed.install().await?;
-    configure(bed, "").await?;
-    let operator = Operator::start(bed).await?;
-    bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+pub(crate) async fn running(cluster: &TestCluster) -> Result<Operator<'_>> {
+    cluster.install().await?;
+    configure(cluster, "").await?;
+    let operator = Operator::start(cluster).await?;
+    cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
     Ok(operator)
 }
 
 /// Starts the operator behind this proxy.
-async fn start_behind<'bed>(bed: &'bed Bed, proxy: &FaultProxy) -> Result<Operator<'bed>> {
-    let kubeconfig = proxy.kubeconfig(bed).await?;
-    Operator::start_with(bed, &[], &[("KUBECONFIG", &kubeconfig.to_string_lossy())]).await
+async fn start_behind<'cluster>(
+    cluster: &'cluster TestCluster,
+    proxy: &FaultProxy,
+) -> Result<Operator<'cluster>> {
+    let kubeconfig = proxy.kubeconfig(cluster).await?;
+    Operator::start_with(cluster, &[], &[("KUBECONFIG", &kubeconfig.to_string_lossy())]).await
 }
 
 /// Applies the `YuniKornConfig`, with further lines of its spec (indented by two).
-pub(crate) async fn configure(bed: &Bed, more: &str) -> Result<()> {
-    let url = bed.scheduler_url();
+pub(crate) async fn configure(cluster: &TestCluster, more: &str) -> Result<()> {
+    let url = cluster.scheduler_url();
     let text = format!(
         "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec:\n  schedulerUrl: {url}\n{more}"
     );
-    apply(bed, &text).await
+    apply(cluster, &text).await
 }
 
 /// Applies a text as most people do with `kubectl apply`: client-side.
-async fn apply(bed: &Bed, text: &str) -> Result<()> {
-    bed.kubectl_with_input(&["apply", "-f", "-"], text).await.map(drop)
+async fn apply(cluster: &TestCluster, text: &str) -> Result<()> {
+    cluster.kubectl_with_input(&["apply", "-f", "-"], text).await.map(drop)
 }
 
 /// Returns a `QueueAcl` as text; `spec` in flow style without its queue.
@@ -91,50 +97,60 @@ pub(crate) fn acl(name: &str, queue: &str, spec: &str) -> String {
 }
 
 /// Applies a `QueueAcl` and waits until it is ready.
-pub(crate) async fn grant(bed: &Bed, name: &str, queue: &str, spec: &str) -> Result<()> {
-    apply(bed, &acl(name, queue, spec)).await?;
-    bed.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
+pub(crate) async fn grant(cluster: &TestCluster, name: &str, queue: &str, spec: &str) -> Result<()> {
+    apply(cluster, &acl(name, queue, spec)).await?;
+    cluster.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
     Ok(())
 }
 
-async fn delete(bed: &Bed, kind: &str, name: &str) -> Result<()> {
-    bed.kubectl(&["delete", kind, name]).await.map(drop)
+async fn delete(cluster: &TestCluster, kind: &str, name: &str) -> Result<()> {
+    cluster.kubectl(&["delete", kind, name]).await.map(drop)
 }
 
 /// Waits until submitting has this outcome.
-async fn submits(bed: &Bed, user: &str, groups: &[&str], queue: &str, allowed: bool) -> Result<()> {
+async fn submits(
+    cluster: &TestCluster,
+    user: &str,
+    groups: &[&str],
+    queue: &str,
+    allowed: bool,
+) -> Result<()> {
     eventually(&format!("{user} into {queue} to be allowed: {allowed}"), LONG, || async {
-        let outcome: Outcome = bed.submit(user, groups, queue).await?;
+        let outcome: Outcome = cluster.submit(user, groups, queue).await?;
         Ok((outcome.is_allowed() == allowed).then_some(()))
     })
     .await
 }
 
 /// Returns the queue tree in the output; an error when there is none.
-pub(crate) async fn live(bed: &Bed) -> Result<String> {
-    bed.config_value(yunikorn::CONFIGS, KEY).await?.context("no queue tree in the output")
+pub(crate) async fn live(cluster: &TestCluster) -> Result<String> {
+    cluster.config_value(yunikorn::CONFIGS, KEY).await?.context("no queue tree in the output")
 }
 
 /// Waits until the queue tree in the output satisfies `wanted` and the scheduler runs it.
-async fn live_when(bed: &Bed, what: &str, wanted: impl Fn(&str) -> bool) -> Result<String> {
+async fn live_when(cluster: &TestCluster, what: &str, wanted: impl Fn(&str) -> bool) -> Result<String> {
     let text = eventually(what, PATIENCE, || async {
-        let text = live(bed).await?;
+        let text = live(cluster).await?;
         Ok(wanted(&text).then_some(text))
     })
     .await?;
-    bed.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
+    cluster.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
     Ok(text)
 }
 
 /// Waits for a condition of the `YuniKornConfig`.
-pub(crate) async fn config_is(bed: &Bed, expected: Expected<'_>, timeout: Duration) -> Result<Condition> {
-    bed.wait_for(Kind::YuniKornConfig, "default", expected, timeout).await
+pub(crate) async fn config_is(
+    cluster: &TestCluster,
+    expected: Expected<'_>,
+    timeout: Duration,
+) -> Result<Condition> {
+    cluster.wait_for(Kind::YuniKornConfig, "default", expected, timeout).await
 }
 
 /// Returns the checksums in the status of the `YuniKornConfig`: of the `ConfigMap`, and of the scheduler's
 /// text.
-pub(crate) async fn hashes(bed: &Bed) -> Result<(String, String)> {
-    let object: DynamicObject = bed.objects(Kind::YuniKornConfig)?.get("default").await?;
+pub(crate) async fn hashes(cluster: &TestCluster) -> Result<(String, String)> {
+    let object: DynamicObject = cluster.objects(Kind::YuniKornConfig)?.get("default").await?;
     let hash = |field: &str| {
         let value = object.data.pointer(&format!("/status/{field}")).and_then(|value| value.as_str());
         value.map(str::to_owned).with_context(|| format!("no {field} in status"))
@@ -144,12 +160,12 @@ pub(crate) async fn hashes(bed: &Bed) -> Result<(String, String)> {
 
 /// Returns the number of accepted writes of the operator since `mark` to a resource, without dry runs.
 pub(crate) fn writes(
-    bed: &Bed,
+    cluster: &TestCluster,
     mark: queuewarden_e2e::audit::Mark,
     resource: &str,
     subresource: &str,
 ) -> Result<usize> {
-    bed.audit()?.count(mark, |write| {
+    cluster.audit()?.count(mark, |write| {
         write.user == operator::USER
             && write.resource == resource
             && write.subresource == subresource
@@ -159,8 +175,8 @@ pub(crate) fn writes(
 }
 
 /// Returns the same number for the output alone, without the last good base, which is in a `ConfigMap` too.
-pub(crate) fn output_writes(bed: &Bed, mark: queuewarden_e2e::audit::Mark) -> Result<usize> {
-    bed.audit()?.count(mark, |write| {
+pub(crate) fn output_writes(cluster: &TestCluster, mark: queuewarden_e2e::audit::Mark) -> Result<usize> {
+    cluster.audit()?.count(mark, |write| {
         write.user == operator::USER
             && write.resource == "configmaps"
             && write.name == yunikorn::CONFIGS

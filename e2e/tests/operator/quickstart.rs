@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Kind, assets, eventually};
+use queuewarden_e2e::{Kind, TestCluster, assets, eventually};
 
 use super::{configure, live};
 
@@ -11,19 +11,19 @@ type Ready = (String, String, String);
 
 #[tokio::test]
 async fn the_cluster_says_what_render_said() -> Result<()> {
-    Bed::with(async |bed| {
+    TestCluster::with(async |cluster| {
         let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/quickstart");
         let (text, mut expected) = rendered(examples).await?;
-        bed.install().await?;
-        bed.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", examples]).await?;
+        cluster.install().await?;
+        cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", examples]).await?;
         // The test cluster's scheduler listens at another address than the example's, and needs some keys of
         // its own.
-        configure(bed, "").await?;
-        let _operator = queuewarden_e2e::Operator::start(bed).await?;
+        configure(cluster, "").await?;
+        let _operator = queuewarden_e2e::Operator::start(cluster).await?;
         // The header is left out, because its revision depends on the number of writes.
         let body = |text: &str| text.split_inclusive('\n').skip(2).collect::<String>();
         eventually("the rendered text", PATIENCE, || async {
-            let live = live(bed).await?;
+            let live = live(cluster).await?;
             ensure!(body(&live) == body(&text), "live:\n{live}\nrendered:\n{text}");
             Ok(Some(()))
         })
@@ -32,9 +32,9 @@ async fn the_cluster_says_what_render_said() -> Result<()> {
         eventually("the same conditions", PATIENCE, || async {
             let mut seen = Vec::new();
             for kind in Kind::ALL {
-                for object in bed.objects(kind)?.list(&kube::api::ListParams::default()).await? {
+                for object in cluster.objects(kind)?.list(&kube::api::ListParams::default()).await? {
                     let name = object.metadata.name.clone().unwrap_or_default();
-                    let conditions = bed.conditions(kind, &name).await?;
+                    let conditions = cluster.conditions(kind, &name).await?;
                     let ready = conditions.iter().find(|c| c.type_ == "Ready").context("no Ready")?;
                     seen.push((format!("{kind:?}"), name, format!("{}/{}", ready.status, ready.reason)));
                 }

@@ -7,38 +7,38 @@ use anyhow::{Result, ensure};
 use queuewarden_e2e::audit::Write;
 use queuewarden_e2e::conditions::{Expected, is_false};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Capability, Kind, eventually, yunikorn};
+use queuewarden_e2e::{Capability, Kind, TestCluster, eventually, yunikorn};
 
 use super::{acl, apply, config_is, delete, grant, hashes, live, open_base, running, submits, writes};
 
 #[tokio::test]
 async fn a_queue_acl_opens_a_queue_and_its_deletion_closes_it() -> Result<()> {
-    Bed::with(async |bed| {
-        let _operator = running(bed).await?;
-        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_rejected());
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+    TestCluster::with(async |cluster| {
+        let _operator = running(cluster).await?;
+        ensure!(cluster.submit("alice", &["devs"], "root.prod").await?.is_rejected());
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
         // Ready means that the scheduler runs it: no waiting here.
-        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
-        ensure!(bed.submit("bob", &["devs"], "root.prod").await?.is_rejected());
-        let (written, loaded) = hashes(bed).await?;
-        ensure!(written == loaded && loaded == bed.yunikorn()?.config_checksum().await?);
-        ensure!(written == yunikorn::checksum(&live(bed).await?));
-        delete(bed, "queueacl", "prod").await?;
-        submits(bed, "alice", &["devs"], "root.prod", false).await
+        ensure!(cluster.submit("alice", &["devs"], "root.prod").await?.is_allowed());
+        ensure!(cluster.submit("bob", &["devs"], "root.prod").await?.is_rejected());
+        let (written, loaded) = hashes(cluster).await?;
+        ensure!(written == loaded && loaded == cluster.yunikorn()?.config_checksum().await?);
+        ensure!(written == yunikorn::checksum(&live(cluster).await?));
+        delete(cluster, "queueacl", "prod").await?;
+        submits(cluster, "alice", &["devs"], "root.prod", false).await
     })
     .await
 }
 
 #[tokio::test]
 async fn groups_are_granted_and_grants_of_several_objects_join() -> Result<()> {
-    Bed::with(async |bed| {
-        let _operator = running(bed).await?;
-        grant(bed, "one", "root.team", "submit: {groups: [devs]}").await?;
-        grant(bed, "two", "root.team", "submit: {acl: 'carol ops'}").await?;
+    TestCluster::with(async |cluster| {
+        let _operator = running(cluster).await?;
+        grant(cluster, "one", "root.team", "submit: {groups: [devs]}").await?;
+        grant(cluster, "two", "root.team", "submit: {acl: 'carol ops'}").await?;
         for (user, group, allowed) in
             [("alice", "devs", true), ("bob", "ops", true), ("carol", "x", true), ("dave", "x", false)]
         {
-            let outcome = bed.submit(user, &[group], "root.team.batch").await?;
+            let outcome = cluster.submit(user, &[group], "root.team.batch").await?;
             ensure!(outcome.is_allowed() == allowed, "{user} {group}: {outcome:?}");
         }
         Ok(())
@@ -48,13 +48,13 @@ async fn groups_are_granted_and_grants_of_several_objects_join() -> Result<()> {
 
 #[tokio::test]
 async fn an_open_root_is_closed_by_a_queue_acl() -> Result<()> {
-    Bed::with(async |bed| {
-        let _operator = running(bed).await?;
-        bed.set_base(&open_base()).await?;
-        submits(bed, "alice", &["devs"], "root.prod", true).await?;
-        grant(bed, "root", "root", "submit: {groups: [platform]}").await?;
-        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_rejected());
-        ensure!(bed.submit("pat", &["platform"], "root.prod").await?.is_allowed());
+    TestCluster::with(async |cluster| {
+        let _operator = running(cluster).await?;
+        cluster.set_base(&open_base()).await?;
+        submits(cluster, "alice", &["devs"], "root.prod", true).await?;
+        grant(cluster, "root", "root", "submit: {groups: [platform]}").await?;
+        ensure!(cluster.submit("alice", &["devs"], "root.prod").await?.is_rejected());
+        ensure!(cluster.submit("pat", &["platform"], "root.prod").await?.is_allowed());
         Ok(())
     })
     .await
@@ -62,16 +62,16 @@ async fn an_open_root_is_closed_by_a_queue_acl() -> Result<()> {
 
 #[tokio::test]
 async fn a_grant_ends_when_it_expires() -> Result<()> {
-    Bed::with(async |bed| {
-        let _operator = running(bed).await?;
+    TestCluster::with(async |cluster| {
+        let _operator = running(cluster).await?;
         let end = in_seconds(12)?;
         let spec = format!("baseAcl: Extend, submit: {{users: [alice]}}, expiresAt: '{end}'");
-        grant(bed, "guest", "root.prod", &spec).await?;
-        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
+        grant(cluster, "guest", "root.prod", &spec).await?;
+        ensure!(cluster.submit("alice", &["devs"], "root.prod").await?.is_allowed());
         let ended = Expected { r#type: "Ready", status: "True", reason: Some("Expired") };
-        bed.wait_for(Kind::QueueAcl, "guest", ended, LONG).await?;
+        cluster.wait_for(Kind::QueueAcl, "guest", ended, LONG).await?;
         // Not earlier: a right that is reported as ended has ended.
-        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_rejected());
+        ensure!(cluster.submit("alice", &["devs"], "root.prod").await?.is_rejected());
         Ok(())
     })
     .await
@@ -79,15 +79,17 @@ async fn a_grant_ends_when_it_expires() -> Result<()> {
 
 #[tokio::test]
 async fn from_apply_to_ready_takes_less_than_two_seconds() -> Result<()> {
-    Bed::with(async |bed| {
-        let _operator = running(bed).await?;
+    TestCluster::with(async |cluster| {
+        let _operator = running(cluster).await?;
         let mut times = Vec::new();
         for round in 0..20 {
             let name = format!("grant-{round}");
             let start = Instant::now();
-            grant(bed, &name, "root.prod", &format!("submit: {{users: [user{round}]}}")).await?;
+            grant(cluster, &name, "root.prod", &format!("submit: {{users: [user{round}]}}")).await?;
             times.push(start.elapsed());
-            ensure!(yunikorn::checksum(&live(bed).await?) == bed.yunikorn()?.config_checksum().await?);
+            ensure!(
+                yunikorn::checksum(&live(cluster).await?) == cluster.yunikorn()?.config_checksum().await?
+            );
         }
         times.sort_unstable();
         let median = times[times.len() / 2];
@@ -104,23 +106,23 @@ async fn from_apply_to_ready_takes_less_than_two_seconds() -> Result<()> {
 
 #[tokio::test]
 async fn an_idle_operator_writes_nothing() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::Audit])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::Audit])? {
             return Ok(());
         }
-        let _operator = running(bed).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        let before = bed.audit()?.mark()?;
-        apply(bed, &acl("bad", "root.gone", "submit: {users: [alice]}")).await?;
-        bed.wait_for(Kind::QueueAcl, "bad", is_false("Ready", "QueueNotFound"), PATIENCE).await?;
+        let _operator = running(cluster).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        let before = cluster.audit()?.mark()?;
+        apply(cluster, &acl("bad", "root.gone", "submit: {users: [alice]}")).await?;
+        cluster.wait_for(Kind::QueueAcl, "bad", is_false("Ready", "QueueNotFound"), PATIENCE).await?;
         // Its event follows its status.
         eventually("the event about `bad`", PATIENCE, || async {
             let told = |write: &Write| write.resource == "events" && write.name.starts_with("bad.");
-            Ok((bed.audit()?.count(before, told)? > 0).then_some(()))
+            Ok((cluster.audit()?.count(before, told)? > 0).then_some(()))
         })
         .await?;
-        config_is(bed, queuewarden_e2e::conditions::is_true("Loaded"), PATIENCE).await?;
-        let mark = bed.audit()?.mark()?;
+        config_is(cluster, queuewarden_e2e::conditions::is_true("Loaded"), PATIENCE).await?;
+        let mark = cluster.audit()?.mark()?;
         // Idleness is a period of time, not a condition to wait for.
         tokio::time::sleep(Duration::from_mins(1)).await;
         for (resource, subresource) in [
@@ -130,11 +132,11 @@ async fn an_idle_operator_writes_nothing() -> Result<()> {
             ("admissionpolicies", "status"),
             ("events", ""),
         ] {
-            let count = writes(bed, mark, resource, subresource)?;
+            let count = writes(cluster, mark, resource, subresource)?;
             ensure!(
                 count == 0,
                 "{count} writes of {resource}/{subresource}: {:?}",
-                bed.audit()?.since(mark)?
+                cluster.audit()?.since(mark)?
             );
         }
         Ok(())

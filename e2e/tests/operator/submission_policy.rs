@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
 use kube::Api;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, bed::NAMESPACE, eventually};
+use queuewarden_e2e::{Capability, TestCluster, eventually, test_cluster::NAMESPACE};
 
 use super::mirror::{may, mirroring};
 use super::{config_is, configure, grant};
@@ -34,17 +34,17 @@ fn workload(kind: &str, name: &str, labels: &str) -> String {
 }
 
 /// Returns the API server's answer to this request, which is not stored; a warning counts as an error.
-async fn says(bed: &Bed, who: &[&str], namespace: &str, input: &str) -> Result<(), String> {
+async fn says(cluster: &TestCluster, who: &[&str], namespace: &str, input: &str) -> Result<(), String> {
     let args = ["create", "--dry-run=server", "--warnings-as-errors", "-n", namespace, "-f", "-"];
-    let done = bed.kubectl_with_input(&[&args, who].concat(), input).await;
+    let done = cluster.kubectl_with_input(&[&args, who].concat(), input).await;
     done.map(drop).map_err(|error| format!("{error:#}"))
 }
 
 /// Waits until the policy is in force: until alice gets the answer `wanted`.
-async fn in_force(bed: &Bed, wanted: &str) -> Result<()> {
+async fn in_force(cluster: &TestCluster, wanted: &str) -> Result<()> {
     let pod = workload("Pod", "probe", "queue: root.dev");
     eventually("the policy to be in force", PATIENCE, || async {
-        let said = says(bed, &["--as=alice"], NAMESPACE, &pod).await;
+        let said = says(cluster, &["--as=alice"], NAMESPACE, &pod).await;
         Ok(said.is_err_and(|said| said.contains(wanted)).then_some(()))
     })
     .await
@@ -55,14 +55,14 @@ const NO: &str = "user alice may not submit to queue root.dev";
 
 #[tokio::test]
 async fn a_workload_into_a_queue_of_others_is_refused_as_it_is_applied() -> Result<()> {
-    Bed::with(async |bed| {
-        let _operator = mirroring(bed).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        grant(bed, "team", "root.team", "submit: {groups: [devs]}").await?;
-        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
-        may(bed, ("bob", &["devs"]), "submit", "root.team", true).await?;
-        bed.apply_kustomization("manifests/submission-policy-deny").await?;
-        in_force(bed, NO).await?;
+    TestCluster::with(async |cluster| {
+        let _operator = mirroring(cluster).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        grant(cluster, "team", "root.team", "submit: {groups: [devs]}").await?;
+        may(cluster, ("alice", &[]), "submit", "root.prod", true).await?;
+        may(cluster, ("bob", &["devs"]), "submit", "root.team", true).await?;
+        cluster.apply_kustomization("manifests/submission-policy-deny").await?;
+        in_force(cluster, NO).await?;
         let (alice, bob): (&[&str], &[&str]) = (&["--as=alice"], &["--as=bob", "--as-group=devs"]);
         for kind in KINDS {
             for (who, labels, refused) in [
@@ -87,7 +87,7 @@ async fn a_workload_into_a_queue_of_others_is_refused_as_it_is_applied() -> Resu
                 (&[], "queue: root.dev", false),
             ] {
                 let labels = if kind == "Pod" { labels.to_owned() } else { labels.replace("app: x", "b: x") };
-                let said = says(bed, who, NAMESPACE, &workload(kind, "x", &labels)).await;
+                let said = says(cluster, who, NAMESPACE, &workload(kind, "x", &labels)).await;
                 ensure!(said.is_err() == refused, "{kind} {who:?} {labels}: {said:?}");
             }
         }
@@ -98,37 +98,38 @@ async fn a_workload_into_a_queue_of_others_is_refused_as_it_is_applied() -> Resu
             )
         };
         let own = annotated(r#"{"user":"alice","groups":["system:authenticated"]}"#);
-        ensure!(says(bed, alice, NAMESPACE, &own).await.is_err_and(|said| said.contains(NO)));
+        ensure!(says(cluster, alice, NAMESPACE, &own).await.is_err_and(|said| said.contains(NO)));
         let other = annotated(r#"{"user":"carol","groups":[]}"#);
         ensure!(
-            says(bed, alice, NAMESPACE, &other).await == Ok(()),
+            says(cluster, alice, NAMESPACE, &other).await == Ok(()),
             "who submits for others is not judged here"
         );
         let by_annotation = workload("Pod", "x", "queue: root.prod")
             .replace("labels:", "annotations: {yunikorn.apache.org/queue: root.dev}, labels:");
-        ensure!(says(bed, alice, NAMESPACE, &by_annotation).await.is_err_and(|said| said.contains(NO)));
+        ensure!(says(cluster, alice, NAMESPACE, &by_annotation).await.is_err_and(|said| said.contains(NO)));
         let pod = workload("Pod", "x", "queue: root.dev");
         for namespace in ["kube-system", "yunikorn", "queuewarden-system"] {
-            let said = says(bed, alice, namespace, &pod).await;
+            let said = says(cluster, alice, namespace, &pod).await;
             ensure!(!said.as_ref().is_err_and(|said| said.contains(NO)), "{namespace}: {said:?}");
         }
-        updates(bed).await
+        updates(cluster).await
     })
     .await
 }
 
 /// Checks that only a change of the queue is checked.
-async fn updates(bed: &Bed) -> Result<()> {
-    bed.kubectl_with_input(
-        &["create", "-n", NAMESPACE, "-f", "-"],
-        &workload("Deployment", "old", "queue: root.dev"),
-    )
-    .await?;
+async fn updates(cluster: &TestCluster) -> Result<()> {
+    cluster
+        .kubectl_with_input(
+            &["create", "-n", NAMESPACE, "-f", "-"],
+            &workload("Deployment", "old", "queue: root.dev"),
+        )
+        .await?;
     let patch = |patch: &str| {
         let patch = format!("--patch={patch}");
         async move {
             let args = ["patch", "deployment", "old", "-n", NAMESPACE, "--as=alice", "--type=merge", &patch];
-            bed.kubectl(&args).await
+            cluster.kubectl(&args).await
         }
     };
     patch(r#"{"spec":{"replicas":0}}"#).await?;
@@ -140,24 +141,24 @@ async fn updates(bed: &Bed) -> Result<()> {
 
 #[tokio::test]
 async fn it_warns_first_and_says_nothing_without_the_mirror() -> Result<()> {
-    Bed::with(async |bed| {
-        let _operator = mirroring(bed).await?;
-        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
-        bed.apply_kustomization("manifests/submission-policy").await?;
-        in_force(bed, NO).await?;
+    TestCluster::with(async |cluster| {
+        let _operator = mirroring(cluster).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        may(cluster, ("alice", &[]), "submit", "root.prod", true).await?;
+        cluster.apply_kustomization("manifests/submission-policy").await?;
+        in_force(cluster, NO).await?;
         for kind in KINDS {
             let workload = workload(kind, "x", "queue: root.dev");
-            let said = says(bed, &["--as=alice"], NAMESPACE, &workload).await;
+            let said = says(cluster, &["--as=alice"], NAMESPACE, &workload).await;
             ensure!(said.as_ref().is_err_and(|said| said.contains(NO)), "{kind}: {said:?}");
             let args = ["create", "--dry-run=server", "-n", NAMESPACE, "--as=alice", "-f", "-"];
-            bed.kubectl_with_input(&args, &workload).await?;
+            cluster.kubectl_with_input(&args, &workload).await?;
         }
-        configure(bed, "  rbacMirror: Disabled\n").await?;
-        config_is(bed, queuewarden_e2e::conditions::is_true("Ready"), PATIENCE).await?;
+        configure(cluster, "  rbacMirror: Disabled\n").await?;
+        config_is(cluster, queuewarden_e2e::conditions::is_true("Ready"), PATIENCE).await?;
         let pod = workload("Pod", "x", "queue: root.dev");
         eventually("it to fall silent", PATIENCE, || async {
-            Ok(says(bed, &["--as=alice"], NAMESPACE, &pod).await.is_ok().then_some(()))
+            Ok(says(cluster, &["--as=alice"], NAMESPACE, &pod).await.is_ok().then_some(()))
         })
         .await
     })
@@ -168,17 +169,17 @@ async fn it_warns_first_and_says_nothing_without_the_mirror() -> Result<()> {
 /// invalid.
 #[tokio::test]
 async fn kubernetes_finds_nothing_wrong_with_the_expressions() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::ControllerManager])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::ControllerManager])? {
             return Ok(());
         }
-        bed.install().await?;
+        cluster.install().await?;
         for path in ["manifests/rbac-mirror", "manifests/submission-policy"] {
-            bed.apply_kustomization(path).await?;
+            cluster.apply_kustomization(path).await?;
         }
-        bed.start_controller_manager().await?;
-        let policies: Api<ValidatingAdmissionPolicy> = Api::all(bed.client()?);
-        for name in ["queuewarden-submission", "queuewarden-rbac-mirror-guard"] {
+        cluster.start_controller_manager().await?;
+        let policies: Api<ValidatingAdmissionPolicy> = Api::all(cluster.client()?);
+        for name in ["queuewarden-submission", "queuewarden-rbac-mirror-policy"] {
             let checked = eventually("the expressions to be checked", PATIENCE, || async {
                 let policy = policies.get(name).await?;
                 let status = policy.status.unwrap_or_default();

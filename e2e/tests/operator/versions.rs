@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use queuewarden_e2e::conditions::{is_false, is_true};
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually};
+use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, eventually};
 use serde_json::{Value, json};
 
 use super::{apply, config_is, grant, live_when, running};
@@ -21,79 +21,82 @@ const KINDS: [&str; 4] = ["queueacls", "admissionpolicies", "yunikornconfigs", "
 
 #[tokio::test]
 async fn a_version_comes_and_the_one_before_goes() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let outcome = story(bed).await;
+        let outcome = story(cluster).await;
         // The shipped definitions are refused while a version is stored that they do not have.
-        bed.remove_installation().await?;
+        cluster.remove_installation().await?;
         outcome
     })
     .await
 }
 
-async fn story(bed: &Bed) -> Result<()> {
-    let operator = running(bed).await?;
-    grant(bed, "old", "root.prod", "submit: {users: [alice]}").await?;
+async fn story(cluster: &TestCluster) -> Result<()> {
+    let operator = running(cluster).await?;
+    grant(cluster, "old", "root.prod", "submit: {users: [alice]}").await?;
     let policy = "apiVersion: queuewarden.dev/v1alpha1\nkind: AdmissionPolicy\nmetadata: {name: default}\nspec: {bypassAuth: false}\n";
     let test = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAccessTest\nmetadata: {name: prod}\n\
                 spec: {cases: [{subjects: [{user: alice}], allow: {submit: [root.prod]}}]}\n";
-    apply(bed, &format!("{policy}---\n{test}")).await?;
+    apply(cluster, &format!("{policy}---\n{test}")).await?;
 
     // N, back, and N again.
     for versions in [&[OLD, NEW][..], &[OLD], &[OLD, NEW]] {
-        define(bed, versions, OLD).await?;
+        define(cluster, versions, OLD).await?;
     }
-    both_are_served(bed).await?;
+    both_are_served(cluster).await?;
 
     // N+1: N+2 cannot come before all is rewritten.
-    define(bed, &[OLD, NEW], NEW).await?;
-    written_in(bed, NEW).await?;
-    let error =
-        define(bed, &[NEW], NEW).await.err().context("objects are stored in the old version")?.to_string();
+    define(cluster, &[OLD, NEW], NEW).await?;
+    written_in(cluster, NEW).await?;
+    let error = define(cluster, &[NEW], NEW)
+        .await
+        .err()
+        .context("objects are stored in the old version")?
+        .to_string();
     ensure!(
         error.contains("v1alpha1 was previously a storage version, and must remain in spec.versions"),
         "{error}"
     );
-    all_is_rewritten(bed).await?;
+    all_is_rewritten(cluster).await?;
 
     // N+2: nothing speaks the old version any more.
     operator.kill().await?;
-    let count = objects(bed).await?.len();
-    define(bed, &[NEW], NEW).await?;
+    let count = objects(cluster).await?.len();
+    define(cluster, &[NEW], NEW).await?;
     eventually("the old version to be gone, and nothing with it", PATIENCE, || async {
         let mut left = 0;
         for plural in KINDS {
-            ensure!(read(bed, OLD, plural).await.is_err(), "{plural} are served in {OLD}");
-            left += at(&read(bed, NEW, plural).await?, "/items").as_array().map_or(0, Vec::len);
+            ensure!(read(cluster, OLD, plural).await.is_err(), "{plural} are served in {OLD}");
+            left += at(&read(cluster, NEW, plural).await?, "/items").as_array().map_or(0, Vec::len);
         }
         Ok((left == count).then_some(()))
     })
     .await?;
 
-    is_kept(bed).await?;
+    is_kept(cluster).await?;
 
     // Back to N+1, to N, and to before it.
-    define(bed, &[OLD, NEW], NEW).await?;
-    let _operator = Operator::start(bed).await?;
-    grant(bed, "later", "root.team", "submit: {users: [dora]}").await?;
-    config_is(bed, is_true("Ready"), PATIENCE).await?;
-    define(bed, &[OLD, NEW], OLD).await?;
-    written_in(bed, OLD).await?;
-    ensure!(define(bed, &[OLD], OLD).await.is_err(), "objects are stored in {NEW}");
-    typed(bed, "queuewarden migrate-storage\n").await?;
-    define(bed, &[OLD], OLD).await?;
-    grant(bed, "last", "root.team", "submit: {users: [dora, erin]}").await?;
+    define(cluster, &[OLD, NEW], NEW).await?;
+    let _operator = Operator::start(cluster).await?;
+    grant(cluster, "later", "root.team", "submit: {users: [dora]}").await?;
+    config_is(cluster, is_true("Ready"), PATIENCE).await?;
+    define(cluster, &[OLD, NEW], OLD).await?;
+    written_in(cluster, OLD).await?;
+    ensure!(define(cluster, &[OLD], OLD).await.is_err(), "objects are stored in {NEW}");
+    typed(cluster, "queuewarden migrate-storage\n").await?;
+    define(cluster, &[OLD], OLD).await?;
+    grant(cluster, "last", "root.team", "submit: {users: [dora, erin]}").await?;
     // kubectl continues to use the version that it found last, until it looks again.
-    typed(bed, "kubectl api-resources --api-group queuewarden.dev").await?;
-    typed(bed, "kubectl get queueacls last").await?;
+    typed(cluster, "kubectl api-resources --api-group queuewarden.dev").await?;
+    typed(cluster, "kubectl get queueacls last").await?;
     Ok(())
 }
 
 /// Applies the shipped definitions in these versions, which differ in name alone, with an additional field:
 /// `spec.note`.
-async fn define(bed: &Bed, versions: &[&str], storage: &str) -> Result<()> {
+async fn define(cluster: &TestCluster, versions: &[&str], storage: &str) -> Result<()> {
     let mut all = serde_json::to_value(queuewarden_api::crds())?;
     for definition in all.as_array_mut().context("no definitions")? {
         let shipped = at(definition, "/spec/versions/0").clone();
@@ -113,26 +116,26 @@ async fn define(bed: &Bed, versions: &[&str], storage: &str) -> Result<()> {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": all});
     // An additional field of a QueueAcl has to be added to the rule that counts them, too.
     let list = list.to_string().replace("[has(self.partition)", "[has(self.note), has(self.partition)");
-    bed.apply_text(&list, "queuewarden-e2e").await
+    cluster.apply_text(&list, "queuewarden-e2e").await
 }
 
 /// The operator, which speaks the old version, accepts an object of the new one. It refuses one with an
 /// unknown field, and like every writer of the old version leaves that field as it is.
-async fn both_are_served(bed: &Bed) -> Result<()> {
+async fn both_are_served(cluster: &TestCluster) -> Result<()> {
     let manifest = |version: &str, name: &str, spec: &str| {
         format!(
             "apiVersion: queuewarden.dev/{version}\nkind: QueueAcl\nmetadata: {{name: {name}}}\nspec: {{queue: root.dev, {spec}}}\n"
         )
     };
     let new = manifest(NEW, "new", "submit: {users: [bob]}");
-    eventually("the new version to be served", PATIENCE, || async { apply(bed, &new).await.map(Some) })
+    eventually("the new version to be served", PATIENCE, || async { apply(cluster, &new).await.map(Some) })
         .await?;
-    bed.wait_for(Kind::QueueAcl, "new", is_true("Ready"), PATIENCE).await?;
-    live_when(bed, "the grant of the new version", |text| text.contains("'bob'")).await?;
+    cluster.wait_for(Kind::QueueAcl, "new", is_true("Ready"), PATIENCE).await?;
+    live_when(cluster, "the grant of the new version", |text| text.contains("'bob'")).await?;
 
-    apply(bed, &manifest(NEW, "noted", "note: kept, submit: {users: [carol]}")).await?;
-    apply(bed, &manifest(OLD, "noted", "note: kept, submit: {users: [dave]}")).await?;
-    let acls = bed.objects(Kind::QueueAcl)?;
+    apply(cluster, &manifest(NEW, "noted", "note: kept, submit: {users: [carol]}")).await?;
+    apply(cluster, &manifest(OLD, "noted", "note: kept, submit: {users: [dave]}")).await?;
+    let acls = cluster.objects(Kind::QueueAcl)?;
     let admin = json!({
         "apiVersion": format!("queuewarden.dev/{OLD}"), "kind": "QueueAcl", "spec": {"admin": {"groups": ["ops"]}},
     });
@@ -143,24 +146,25 @@ async fn both_are_served(bed: &Bed) -> Result<()> {
         Ok(Some(acls.replace("noted", &PostParams::default(), &object).await?))
     })
     .await?;
-    let refused = bed.wait_for(Kind::QueueAcl, "noted", is_false("Accepted", "Invalid"), PATIENCE).await?;
+    let refused =
+        cluster.wait_for(Kind::QueueAcl, "noted", is_false("Accepted", "Invalid"), PATIENCE).await?;
     ensure!(refused.message.contains("unknown field `note`"), "{refused:?}");
 
     for name in ["new", "noted"] {
         let path = format!("queueacls/{name}");
-        let [old, mut new] = [read(bed, OLD, &path).await?, read(bed, NEW, &path).await?];
+        let [old, mut new] = [read(cluster, OLD, &path).await?, read(cluster, NEW, &path).await?];
         ensure!(at(&new, "/status/conditions/0").is_object(), "{new}");
         let version = new.pointer_mut("/apiVersion").context("no version")?;
         ensure!(*version == format!("queuewarden.dev/{NEW}"), "{version}");
         *version = at(&old, "/apiVersion").clone();
         ensure!(old == new, "{old}\n{new}");
     }
-    is_kept(bed).await
+    is_kept(cluster).await
 }
 
 /// Checks that the additional field is stored, with everything that was written beside it.
-async fn is_kept(bed: &Bed) -> Result<()> {
-    let noted = read(bed, NEW, "queueacls/noted").await?;
+async fn is_kept(cluster: &TestCluster) -> Result<()> {
+    let noted = read(cluster, NEW, "queueacls/noted").await?;
     let spec = json!({
         "queue": "root.dev", "note": "kept", "submit": {"users": ["erin"]}, "admin": {"groups": ["ops"]},
         "partition": "default", "baseAcl": "Replace",
@@ -170,13 +174,13 @@ async fn is_kept(bed: &Bed) -> Result<()> {
 }
 
 /// Runs the commands of the page, as a user without the rights, and as a user with them.
-async fn all_is_rewritten(bed: &Bed) -> Result<()> {
+async fn all_is_rewritten(cluster: &TestCluster) -> Result<()> {
     let [look, dry_run, migrate]: [String; 3] =
         blocks("docs/api-versions.md", "sh")?.try_into().ok().context("three blocks")?;
-    let both = typed(bed, &look).await?;
+    let both = typed(cluster, &look).await?;
     ensure!(both.matches("[v1alpha1 v1beta1]").count() == KINDS.len(), "{both}");
 
-    let refused = ask(&asker(bed, false, true).await?, "migrate-storage").await?;
+    let refused = ask(&asker(cluster, false, true).await?, "migrate-storage").await?;
     let why = [
         "cannot read queueacls.queuewarden.dev: ",
         "cannot get resource",
@@ -184,48 +188,48 @@ async fn all_is_rewritten(bed: &Bed) -> Result<()> {
     ];
     ensure!(refused.code == Some(1) && why.iter().all(|why| refused.err.contains(why)), "{refused}");
 
-    let before = objects(bed).await?;
-    let told = typed(bed, &dry_run).await?;
+    let before = objects(cluster).await?;
+    let told = typed(cluster, &dry_run).await?;
     ensure!(told.matches("would be rewritten in v1beta1").count() == KINDS.len(), "{told}");
     ensure!(
-        stored(bed, "queueacls", "old").await? == OLD && typed(bed, &look).await? == both,
+        stored(cluster, "queueacls", "old").await? == OLD && typed(cluster, &look).await? == both,
         "a dry run wrote"
     );
 
-    let told = typed(bed, &migrate).await?;
+    let told = typed(cluster, &migrate).await?;
     ensure!(told.contains("queueacls.queuewarden.dev: 3 objects rewritten in v1beta1; stored versions were v1alpha1, v1beta1\n"), "{told}");
     for (plural, object) in &before {
         let name = at(object, "/metadata/name").as_str().context("no name")?;
-        ensure!(stored(bed, plural, name).await? == NEW, "{plural}/{name}");
+        ensure!(stored(cluster, plural, name).await? == NEW, "{plural}/{name}");
     }
-    ensure!(objects(bed).await? == before, "before: {before:?}");
-    let one = typed(bed, &look).await?;
+    ensure!(objects(cluster).await? == before, "before: {before:?}");
+    let one = typed(cluster, &look).await?;
     ensure!(one.matches("[v1beta1]").count() == KINDS.len(), "{one}");
-    let told = typed(bed, &migrate).await?;
+    let told = typed(cluster, &migrate).await?;
     ensure!(told.matches("v1beta1 is the only stored version").count() == KINDS.len(), "{told}");
     Ok(())
 }
 
 /// Waits until the API server, which learns of new definitions a moment later, stores in this version.
-async fn written_in(bed: &Bed, version: &str) -> Result<()> {
+async fn written_in(cluster: &TestCluster, version: &str) -> Result<()> {
     eventually("objects to be stored in the version", PATIENCE, || async {
-        bed.kubectl(&["patch", "queueacl", "new", "--type=merge", "-p", "{}"]).await?;
-        Ok((stored(bed, "queueacls", "new").await? == version).then_some(()))
+        cluster.kubectl(&["patch", "queueacl", "new", "--type=merge", "-p", "{}"]).await?;
+        Ok((stored(cluster, "queueacls", "new").await? == version).then_some(()))
     })
     .await
 }
 
 /// Returns the version in which an object is stored.
-async fn stored(bed: &Bed, plural: &str, name: &str) -> Result<String> {
-    let stored = bed.stored(plural, name).await?;
+async fn stored(cluster: &TestCluster, plural: &str, name: &str) -> Result<String> {
+    let stored = cluster.stored(plural, name).await?;
     Ok(at(&stored, "/apiVersion").as_str().unwrap_or_default().replace("queuewarden.dev/", ""))
 }
 
 /// Returns all objects of ours with their plurals, without what each write changes.
-async fn objects(bed: &Bed) -> Result<Vec<(&'static str, Value)>> {
+async fn objects(cluster: &TestCluster) -> Result<Vec<(&'static str, Value)>> {
     let mut all = Vec::new();
     for (kind, plural) in Kind::ALL.into_iter().zip(KINDS) {
-        for mut object in bed.objects(kind)?.list(&ListParams::default()).await? {
+        for mut object in cluster.objects(kind)?.list(&ListParams::default()).await? {
             object.metadata.resource_version = None;
             all.push((plural, serde_json::to_value(object)?));
         }
@@ -233,13 +237,13 @@ async fn objects(bed: &Bed) -> Result<Vec<(&'static str, Value)>> {
     Ok(all)
 }
 
-async fn read(bed: &Bed, version: &str, what: &str) -> Result<Value> {
+async fn read(cluster: &TestCluster, version: &str, what: &str) -> Result<Value> {
     let path = format!("/apis/queuewarden.dev/{version}/{what}");
-    Ok(serde_json::from_str(&bed.kubectl(&["get", "--raw", &path]).await?)?)
+    Ok(serde_json::from_str(&cluster.kubectl(&["get", "--raw", &path]).await?)?)
 }
 
-async fn typed(bed: &Bed, lines: &str) -> Result<String> {
-    bed.shell(Path::new("."), lines).await
+async fn typed(cluster: &TestCluster, lines: &str) -> Result<String> {
+    cluster.shell(Path::new("."), lines).await
 }
 
 fn at<'a>(object: &'a Value, pointer: &str) -> &'a Value {

@@ -21,7 +21,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use queuewarden_e2e::{Bed, Capability};
+use queuewarden_e2e::{Capability, TestCluster};
 
 use schedule::{Fault, Maker, Step};
 use steps::World;
@@ -75,22 +75,22 @@ async fn run(seed: u64, length: usize) -> Result<()> {
         Ok(path) => schedule::read(&std::fs::read_to_string(&path).context(path)?)?,
         Err(_) => Maker::schedule(seed, &faults, length),
     };
-    Bed::with(async |bed| {
+    TestCluster::with(async |cluster| {
         let needed = [
             Capability::OperatorProcess,
             Capability::ApiServerProcess,
             Capability::SchedulerProcess,
             Capability::Audit,
         ];
-        if !bed.can_run(&needed)? {
+        if !cluster.can_run(&needed)? {
             return Ok(());
         }
         println!("random: {SEED}={seed}, {} steps, faults {faults:?}", schedule.len());
         let begin = Instant::now();
-        let world = World::start(bed).await?;
+        let world = World::start(cluster).await?;
         let mut done = 0;
         let outcome = tokio::select! {
-            found = Watch::new(bed, world.common())?.forever() => found.map(drop),
+            found = Watch::new(cluster, world.common())?.forever() => found.map(drop),
             ended = follow(&world, &schedule, &mut done) => ended,
         };
         println!("random: {SEED}={seed}: {done} steps in {} s", begin.elapsed().as_secs());

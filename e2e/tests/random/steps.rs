@@ -9,12 +9,12 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
-use queuewarden_e2e::bed::BASE;
 use queuewarden_e2e::history::{revision, versions};
 use queuewarden_e2e::process::Process;
+use queuewarden_e2e::test_cluster::BASE;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::yunikorn::{CONFIGS, DEFAULTS, NAMESPACE};
-use queuewarden_e2e::{Bed, Kind, Operator, eventually, operator};
+use queuewarden_e2e::{Kind, Operator, TestCluster, eventually, operator};
 use serde_json::{Value, json};
 
 use super::access::Access;
@@ -40,13 +40,13 @@ const POLICY: &str = "policy";
 const POLICY_KEY: &str = "admissionController.accessControl.externalUsers";
 
 /// The cluster under test.
-pub(super) struct World<'bed> {
-    bed: &'bed Bed,
+pub(super) struct World<'cluster> {
+    cluster: &'cluster TestCluster,
     client: Client,
     objects: Api<DynamicObject>,
     policies: Api<DynamicObject>,
     maps: Api<ConfigMap>,
-    operators: [Operator<'bed>; 2],
+    operators: [Operator<'cluster>; 2],
     common: Common,
     state: Mutex<State>,
 }
@@ -128,23 +128,23 @@ fn spec(draft: &Draft, spec: &Spec) -> Result<Value> {
     Ok(object)
 }
 
-impl<'bed> World<'bed> {
+impl<'cluster> World<'cluster> {
     /// Starts two replicas on a fresh cluster with an open base.
-    pub(super) async fn start(bed: &'bed Bed) -> Result<Self> {
-        bed.set_base(&text(Base::Open)).await?;
-        bed.install().await?;
-        let client = bed.client()?;
+    pub(super) async fn start(cluster: &'cluster TestCluster) -> Result<Self> {
+        cluster.set_base(&text(Base::Open)).await?;
+        cluster.install().await?;
+        let client = cluster.client()?;
         let revision = revision(&client).await?;
         let bases = [Base::Open, Base::Closed].map(|base| Access::of_text(&text(base)).map(|it| (base, it)));
         let [open, closed] = bases;
         let common = Common::new(Model::new([open?, closed?], revision, now()));
-        configure(bed, "").await?;
-        let operators = [Operator::start(bed).await?, Operator::start(bed).await?];
+        configure(cluster, "").await?;
+        let operators = [Operator::start(cluster).await?, Operator::start(cluster).await?];
         let state = State { compared: revision, ..State::default() };
         let world = Self {
-            bed,
-            objects: bed.objects(Kind::QueueAcl)?,
-            policies: bed.objects(Kind::AdmissionPolicy)?,
+            cluster,
+            objects: cluster.objects(Kind::QueueAcl)?,
+            policies: cluster.objects(Kind::AdmissionPolicy)?,
             maps: Api::namespaced(client.clone(), NAMESPACE),
             client,
             operators,
@@ -200,7 +200,7 @@ impl<'bed> World<'bed> {
                 let params = PatchParams::apply("kustomize-controller").force();
                 return Ok(Some(api.patch(name, &params, &Patch::Apply(&object)).await?));
             }
-            let answer = self.bed.kubectl_with_input(&["apply", "-o", "json", "-f", "-"], &text);
+            let answer = self.cluster.kubectl_with_input(&["apply", "-o", "json", "-f", "-"], &text);
             Ok(Some(serde_json::from_str(&answer.await?)?))
         })
         .await?;
@@ -257,7 +257,7 @@ impl<'bed> World<'bed> {
 
     async fn set_base(&self, base: Base) -> Result<()> {
         self.common.begin();
-        self.bed.set_base(&text(base)).await?;
+        self.cluster.set_base(&text(base)).await?;
         let since = self.maps.get(DEFAULTS).await?.metadata.resource_version.unwrap_or_default().parse()?;
         self.common.end(|shared| shared.model.set_base(base, since, now()));
         Ok(())
@@ -300,7 +300,7 @@ impl<'bed> World<'bed> {
     async fn kill(&self, index: usize) -> Result<()> {
         let operator = self.operators.get(index).context("no such operator")?;
         let api = !self.state().active.contains(&Fault::Api);
-        let leader = if api { self.bed.leader().await? } else { None };
+        let leader = if api { self.cluster.leader().await? } else { None };
         operator.process()?.kill()?;
         // If another replica leads, nobody has to take over.
         let led = leader.as_deref().is_none_or(|leader| operator.name().is_ok_and(|name| name == leader));
@@ -369,15 +369,15 @@ impl<'bed> World<'bed> {
             Fault::Freeze => self.freeze().await,
             Fault::Api => {
                 self.writers_changed(RECONNECT);
-                self.bed.apiserver()?.kill()
+                self.cluster.apiserver()?.kill()
             }
             Fault::Scheduler => {
                 self.common.lock().runs_from = None;
-                self.bed.scheduler()?.kill()
+                self.cluster.scheduler()?.kill()
             }
             Fault::Slow => {
                 self.common.lock().runs_from = None;
-                self.bed.scheduler()?.pause()
+                self.cluster.scheduler()?.pause()
             }
             Fault::Shadow | Fault::Packed => {
                 self.common.lock().runs_from = None;
@@ -388,7 +388,7 @@ impl<'bed> World<'bed> {
                 };
                 self.merge(CONFIGS, &json!({"binaryData": {key: ByteString(value)}})).await
             }
-            Fault::Base => self.bed.set_base(&broken(self.base())).await,
+            Fault::Base => self.cluster.set_base(&broken(self.base())).await,
             Fault::Gone => self.delete_map(DEFAULTS).await,
             Fault::Both => {
                 self.delete_map(CONFIGS).await?;
@@ -403,7 +403,7 @@ impl<'bed> World<'bed> {
 
     /// Stops the leading process.
     async fn freeze(&self) -> Result<()> {
-        let leader = self.bed.leader().await?;
+        let leader = self.cluster.leader().await?;
         let leads = |operator: &Operator<'_>| {
             operator.name().is_ok_and(|name| leader.as_deref() == Some(name))
                 && operator.process().is_ok_and(Process::running)
@@ -434,15 +434,15 @@ impl<'bed> World<'bed> {
                 self.writers_changed(TAKEOVER);
             }
             Fault::Api => {
-                self.bed.start_apiserver().await?;
+                self.cluster.start_apiserver().await?;
                 self.writers_changed(RECONNECT);
             }
             Fault::Scheduler => {
-                self.bed.start_scheduler().await?;
+                self.cluster.start_scheduler().await?;
                 self.runs();
             }
             Fault::Slow => {
-                self.bed.scheduler()?.resume()?;
+                self.cluster.scheduler()?.resume()?;
                 self.runs();
             }
             Fault::Shadow | Fault::Packed => {
@@ -450,7 +450,7 @@ impl<'bed> World<'bed> {
                 self.merge(CONFIGS, &json!({"binaryData": {key: null}})).await?;
                 self.runs();
             }
-            Fault::Base | Fault::Gone | Fault::Both => self.bed.set_base(&text(self.base())).await?,
+            Fault::Base | Fault::Gone | Fault::Both => self.cluster.set_base(&text(self.base())).await?,
             Fault::Group => {
                 self.merge(CONFIGS, &json!({"data": {"service.policyGroup": null}})).await?;
             }
@@ -480,10 +480,10 @@ impl<'bed> World<'bed> {
     /// deletion of its `ConfigMap` only from the list after a lost watch (k8shim `pkg/cache/context.go:561`).
     async fn revive(&self) -> Result<()> {
         let down = [Fault::Scheduler, Fault::Api].iter().any(|fault| self.state().active.contains(fault));
-        if down || self.bed.scheduler()?.running() {
+        if down || self.cluster.scheduler()?.running() {
             return Ok(());
         }
-        self.bed.start_scheduler().await?;
+        self.cluster.start_scheduler().await?;
         self.runs();
         Ok(())
     }
@@ -529,7 +529,7 @@ impl<'bed> World<'bed> {
         let output = self.maps.get(CONFIGS).await?;
         let written = output.data.as_ref().and_then(|data| data.get(KEY)).context("no text in the output")?;
         let written = Access::of_text(written)?;
-        let running = Access::of_config(&self.bed.yunikorn()?.config_json().await?)?;
+        let running = Access::of_config(&self.cluster.yunikorn()?.config_json().await?)?;
         for (what, access) in [("the output", &written), ("the scheduler", &running)] {
             let (more, less) = (access.without(&kept), required.without(access));
             ensure!(
@@ -559,7 +559,7 @@ impl<'bed> World<'bed> {
             ensure!(fits && current, "{name} is {known:?}, and its condition Ready: {ready}");
         }
         if !kept.open_at("root") {
-            let config = self.bed.objects(Kind::YuniKornConfig)?.get("default").await?;
+            let config = self.cluster.objects(Kind::YuniKornConfig)?.get("default").await?;
             let ready = condition(&config, "Ready").cloned().unwrap_or_default();
             ensure!(ready.get("status").is_some_and(|it| it == "True"), "the YuniKornConfig: {ready}");
         }
@@ -568,7 +568,7 @@ impl<'bed> World<'bed> {
 
     /// Waits until nobody writes any more.
     async fn quiet(&self) -> Result<()> {
-        let audit = self.bed.audit()?;
+        let audit = self.cluster.audit()?;
         let mark = std::cell::Cell::new(audit.mark()?);
         let count = std::cell::Cell::new(0);
         eventually("the operator to write nothing any more", LONG, || async {
@@ -603,7 +603,7 @@ impl<'bed> World<'bed> {
                 continue;
             }
             let user = USERS.iter().cycle().nth(number + turn).copied().unwrap_or_default();
-            let allowed = self.bed.submit(user, &["nobody"], queue).await?.is_allowed();
+            let allowed = self.cluster.submit(user, &["nobody"], queue).await?.is_allowed();
             let fits = if allowed { kept.admits(user, queue) } else { !required.admits(user, queue) };
             ensure!(fits, "{user} into {queue} is allowed: {allowed}.\nGranted is: {kept}");
         }

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DynamicObject, ListParams};
 use queuewarden_e2e::yunikorn::{CONFIGS, DEFAULTS, NAMESPACE, Rest};
-use queuewarden_e2e::{Bed, Kind};
+use queuewarden_e2e::{Kind, TestCluster};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -98,9 +98,9 @@ struct Look {
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(bed: &Bed, common: &'a Common) -> Result<Self> {
-        let maps = Api::namespaced(bed.client()?, NAMESPACE);
-        let (objects, rest) = (bed.objects(Kind::QueueAcl)?, bed.yunikorn()?);
+    pub(super) fn new(cluster: &TestCluster, common: &'a Common) -> Result<Self> {
+        let maps = Api::namespaced(cluster.client()?, NAMESPACE);
+        let (objects, rest) = (cluster.objects(Kind::QueueAcl)?, cluster.yunikorn()?);
         let (written, running) = (BTreeMap::new(), BTreeMap::new());
         Ok(Self { objects, maps, rest, common, written, running })
     }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use queuewarden_e2e::audit::Mark;
-use queuewarden_e2e::{Bed, operator, yunikorn};
+use queuewarden_e2e::{TestCluster, operator, yunikorn};
 
 /// Requests since a mark, including refused ones.
 #[derive(Debug)]
@@ -22,8 +22,8 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn since(bed: &Bed, mark: Mark) -> Result<Self> {
-        let audit = bed.audit()?;
+    pub(super) fn since(cluster: &TestCluster, mark: Mark) -> Result<Self> {
+        let audit = cluster.audit()?;
         let reads = audit.reads(mark)?;
         let reads = reads.iter().filter(|path| !path.contains("/leases/")).count();
         let mut calls = Self { maps: 0, live: 0, statuses: 0, events: 0, others: 0, reads };

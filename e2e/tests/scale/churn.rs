@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use kube::api::{Api, DeleteParams, DynamicObject};
-use queuewarden_e2e::{Bed, Kind};
+use queuewarden_e2e::{Kind, TestCluster};
 use serde_json::{Value, json};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
@@ -45,11 +45,11 @@ impl fmt::Display for Churn {
 }
 
 impl Churn {
-    pub(super) fn new(bed: &Bed, size: Size) -> Result<Self> {
+    pub(super) fn new(cluster: &TestCluster, size: Size) -> Result<Self> {
         let mut pace = interval(PACE);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Ok(Self {
-            objects: bed.objects(Kind::QueueAcl)?,
+            objects: cluster.objects(Kind::QueueAcl)?,
             size,
             dice: fastrand::Rng::with_seed(8),
             pace,
@@ -103,11 +103,11 @@ impl Churn {
     }
 
     /// Makes all existing objects valid.
-    pub(super) async fn settle(&mut self, bed: &Bed) -> Result<()> {
+    pub(super) async fn settle(&mut self, cluster: &TestCluster) -> Result<()> {
         let numbers: Vec<usize> = self.grants.keys().copied().collect();
         self.changes += numbers.len();
         self.effective += numbers.len();
-        self.size.apply(bed, numbers.into_iter(), LAST).await?;
+        self.size.apply(cluster, numbers.into_iter(), LAST).await?;
         self.grants.values_mut().for_each(|user| *user = Some(LAST));
         Ok(())
     }

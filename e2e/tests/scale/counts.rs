@@ -4,7 +4,7 @@
 use anyhow::{Result, ensure};
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Capability, Kind, Operator};
+use queuewarden_e2e::{Capability, Kind, Operator, TestCluster};
 
 use super::calls::Calls;
 use super::followed::Followed;
@@ -17,45 +17,45 @@ const CHANGES: usize = 5;
 
 #[tokio::test]
 async fn many_objects_are_few_writes() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::Audit])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::Audit])? {
             return Ok(());
         }
-        SIZE.prepare(bed).await?;
-        let _operator = Operator::start(bed).await?;
-        config_is(bed, is_true("Ready"), PATIENCE).await?;
-        let followed = Followed::start(bed)?;
+        SIZE.prepare(cluster).await?;
+        let _operator = Operator::start(cluster).await?;
+        config_is(cluster, is_true("Ready"), PATIENCE).await?;
+        let followed = Followed::start(cluster)?;
 
-        let mark = bed.audit()?.mark()?;
-        SIZE.create(bed).await?;
+        let mark = cluster.audit()?.mark()?;
+        SIZE.create(cluster).await?;
         followed.until("all to be ready", LONG, |objects| objects.ready() == SIZE.grants()).await?;
-        let text = live(bed).await?;
+        let text = live(cluster).await?;
         ensure!(
             (0..SIZE.grants())
                 .all(|number| text.contains(&format!("{}\"", Size::acl(number, &format!("user{number}")))))
         );
-        let calls = Calls::since(bed, mark)?;
+        let calls = Calls::since(cluster, mark)?;
         eprintln!("{} new objects: {calls:?}", SIZE.grants());
         ensure!(calls.maps <= 25 && calls.statuses <= 3 * SIZE.grants(), "{calls:?}");
 
-        let mark = bed.audit()?.mark()?;
-        SIZE.apply(bed, 0..BURST, "burst").await?;
+        let mark = cluster.audit()?.mark()?;
+        SIZE.apply(cluster, 0..BURST, "burst").await?;
         followed.until("the burst", LONG, |objects| Size::holds(objects, 0..BURST, "burst")).await?;
-        let calls = Calls::since(bed, mark)?;
+        let calls = Calls::since(cluster, mark)?;
         eprintln!("{BURST} applies: {calls:?}");
         ensure!(calls.maps <= 10, "{calls:?}");
 
-        config_is(bed, is_true("Ready"), PATIENCE).await?;
-        let mark = bed.audit()?.mark()?;
-        let objects = bed.objects(Kind::QueueAcl)?;
+        config_is(cluster, is_true("Ready"), PATIENCE).await?;
+        let mark = cluster.audit()?.mark()?;
+        let objects = cluster.objects(Kind::QueueAcl)?;
         for number in 0..CHANGES {
             SIZE.apply_one(&objects, number, "later").await?;
             followed
                 .until("one change", LONG, |objects| Size::holds(objects, number..=number, "later"))
                 .await?;
         }
-        config_is(bed, is_true("Ready"), PATIENCE).await?;
-        let calls = Calls::since(bed, mark)?;
+        config_is(cluster, is_true("Ready"), PATIENCE).await?;
+        let calls = Calls::since(cluster, mark)?;
         eprintln!("{CHANGES} changes: {calls:?}");
         ensure!(calls.maps == CHANGES, "{calls:?}");
         // The object's, and the YuniKornConfig's with the new checksum; twice if the scheduler takes longer

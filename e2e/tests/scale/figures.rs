@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::usage::machine;
-use queuewarden_e2e::{Bed, Kind, Operator};
+use queuewarden_e2e::{Kind, Operator, TestCluster};
 
 use super::calls::Calls;
 use super::followed::Followed;
@@ -56,22 +56,22 @@ fn mib(bytes: u64) -> f64 {
 #[tokio::test]
 #[ignore = "a measurement of some minutes, for a release build"]
 async fn ten_thousand() -> Result<()> {
-    Bed::with(async |bed| {
-        SIZE.prepare(bed).await?;
-        SIZE.create(bed).await?;
-        let followed = Followed::start(bed)?;
+    TestCluster::with(async |cluster| {
+        SIZE.prepare(cluster).await?;
+        SIZE.create(cluster).await?;
+        let followed = Followed::start(cluster)?;
         followed.until("all to be seen", LONGEST, |objects| objects.all().count() == SIZE.grants()).await?;
         let mut table = Table::begin()?;
 
-        let operator = cold(bed, &followed).await?;
-        changes(bed, &followed, &mut table).await?;
-        idle(bed, &operator, &mut table).await?;
-        burst(bed, &followed, &operator, &mut table).await?;
+        let operator = cold(cluster, &followed).await?;
+        changes(cluster, &followed, &mut table).await?;
+        idle(cluster, &operator, &mut table).await?;
+        burst(cluster, &followed, &operator, &mut table).await?;
         let taken = operator.usage()?;
         table.at_most("memory at the end, resident", 150.0, mib(taken.resident), "MiB");
         table.at_most("memory at its highest, resident", 150.0, mib(taken.peak), "MiB");
         drop(operator);
-        warm(bed).await?;
+        warm(cluster).await?;
         ensure!(table.missed.is_empty(), "{}", table.missed.join("\n"));
         Ok(())
     })
@@ -79,16 +79,16 @@ async fn ten_thousand() -> Result<()> {
 }
 
 /// Measures a start in a cluster whose objects have no status.
-async fn cold<'bed>(bed: &'bed Bed, followed: &Followed) -> Result<Operator<'bed>> {
-    let (mark, begin) = (bed.audit()?.mark()?, Instant::now());
-    let operator = Operator::start(bed).await?;
+async fn cold<'cluster>(cluster: &'cluster TestCluster, followed: &Followed) -> Result<Operator<'cluster>> {
+    let (mark, begin) = (cluster.audit()?.mark()?, Instant::now());
+    let operator = Operator::start(cluster).await?;
     followed.until("the first to be ready", LONGEST, |objects| objects.ready() > 0).await?;
     let first = begin.elapsed();
     followed.until("all to be ready", LONGEST, |objects| objects.ready() == SIZE.grants()).await?;
     let all = begin.elapsed();
-    let calls = Calls::since(bed, mark)?;
+    let calls = Calls::since(cluster, mark)?;
     Table::tell("queues and grants", &format!("{} and {}", SIZE.grants() + SIZE.teams + 1, SIZE.grants()));
-    Table::tell("the ConfigMap", &format!("{} bytes", bytes(bed).await?));
+    Table::tell("the ConfigMap", &format!("{} bytes", bytes(cluster).await?));
     Table::tell(
         "from start to the scheduler's proof that all grants are in force",
         &format!("{:.1} s", first.as_secs_f64()),
@@ -108,8 +108,8 @@ async fn cold<'bed>(bed: &'bed Bed, followed: &Followed) -> Result<Operator<'bed
 }
 
 /// Measures changes one after the other, each until it is in force.
-async fn changes(bed: &Bed, followed: &Followed, table: &mut Table) -> Result<()> {
-    let (objects, mark) = (bed.objects(Kind::QueueAcl)?, bed.audit()?.mark()?);
+async fn changes(cluster: &TestCluster, followed: &Followed, table: &mut Table) -> Result<()> {
+    let (objects, mark) = (cluster.objects(Kind::QueueAcl)?, cluster.audit()?.mark()?);
     let mut took = Vec::new();
     for round in 0..CHANGES {
         let number = round * 487 % SIZE.grants();
@@ -124,7 +124,7 @@ async fn changes(bed: &Bed, followed: &Followed, table: &mut Table) -> Result<()
     let seconds = |place: usize| took.get(place).copied().unwrap_or_default().as_secs_f64();
     table.at_most("one change among them until it is Ready, median", 3.0, seconds(CHANGES / 2), "s");
     table.at_most("the same, slowest of twenty", 3.0, seconds(CHANGES - 1), "s");
-    let Calls { maps, statuses, events, others, reads, .. } = Calls::since(bed, mark)?;
+    let Calls { maps, statuses, events, others, reads, .. } = Calls::since(cluster, mark)?;
     let each = |count: usize| count as f64 / CHANGES as f64;
     let calls = format!(
         "{:.1} writes of the ConfigMap, {:.1} of statuses, {:.1} events, {:.1} other writes, {:.1} reads",
@@ -138,26 +138,31 @@ async fn changes(bed: &Bed, followed: &Followed, table: &mut Table) -> Result<()
     Ok(())
 }
 
-async fn idle(bed: &Bed, operator: &Operator<'_>, table: &mut Table) -> Result<()> {
-    let (mark, before, begin) = (bed.audit()?.mark()?, operator.usage()?, Instant::now());
+async fn idle(cluster: &TestCluster, operator: &Operator<'_>, table: &mut Table) -> Result<()> {
+    let (mark, before, begin) = (cluster.audit()?.mark()?, operator.usage()?, Instant::now());
     // The measurement is about a time in which nothing happens.
     tokio::time::sleep(IDLE).await;
     let cpu = operator.usage()?.cpu.saturating_sub(before.cpu);
     let percent = 100.0 * cpu.as_secs_f64() / begin.elapsed().as_secs_f64();
     table.at_most("processor while nothing changes", 1.0, percent, "%");
-    let calls = Calls::since(bed, mark)?;
+    let calls = Calls::since(cluster, mark)?;
     ensure!(calls.nothing_written(), "writes while nothing changes");
     Ok(())
 }
 
-async fn burst(bed: &Bed, followed: &Followed, operator: &Operator<'_>, table: &mut Table) -> Result<()> {
-    let (mark, cpu, begin) = (bed.audit()?.mark()?, operator.usage()?.cpu, Instant::now());
-    SIZE.apply(bed, 0..BURST, "burst").await?;
+async fn burst(
+    cluster: &TestCluster,
+    followed: &Followed,
+    operator: &Operator<'_>,
+    table: &mut Table,
+) -> Result<()> {
+    let (mark, cpu, begin) = (cluster.audit()?.mark()?, operator.usage()?.cpu, Instant::now());
+    SIZE.apply(cluster, 0..BURST, "burst").await?;
     let applied = begin.elapsed();
     followed
         .until("the burst to be ready", LONGEST, |objects| Size::holds(objects, 0..BURST, "burst"))
         .await?;
-    let calls = Calls::since(bed, mark)?;
+    let calls = Calls::since(cluster, mark)?;
     table.at_most(&format!("the ConfigMap for {BURST} applies at once"), 10.0, calls.maps as f64, "");
     Table::tell("status writes for those", &calls.statuses.to_string());
     Table::tell(
@@ -170,15 +175,15 @@ async fn burst(bed: &Bed, followed: &Followed, operator: &Operator<'_>, table: &
 }
 
 /// Measures the start of a replica that finds everything in order.
-async fn warm(bed: &Bed) -> Result<()> {
-    let (mark, begin) = (bed.audit()?.mark()?, Instant::now());
-    let operator = Operator::start(bed).await?;
+async fn warm(cluster: &TestCluster) -> Result<()> {
+    let (mark, begin) = (cluster.audit()?.mark()?, Instant::now());
+    let operator = Operator::start(cluster).await?;
     Table::tell(
         "a replica that starts later, until it is ready",
         &format!("{:.1} s", begin.elapsed().as_secs_f64()),
     );
     Table::tell("its memory, resident", &format!("{:.0} MiB", mib(operator.usage()?.resident)));
-    let calls = Calls::since(bed, mark)?;
+    let calls = Calls::since(cluster, mark)?;
     ensure!(calls.nothing_written(), "writes although everything is in order");
     Ok(())
 }

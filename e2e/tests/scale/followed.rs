@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use futures::StreamExt as _;
 use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt as _, watcher};
-use queuewarden_e2e::{Bed, Kind};
+use queuewarden_e2e::{Kind, TestCluster};
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -75,8 +75,8 @@ impl Drop for Followed {
 
 impl Followed {
     /// Starts the watch.
-    pub(super) fn start(bed: &Bed) -> Result<Self> {
-        let api = bed.objects(Kind::QueueAcl)?;
+    pub(super) fn start(cluster: &TestCluster) -> Result<Self> {
+        let api = cluster.objects(Kind::QueueAcl)?;
         let (objects, changed) = (Arc::new(Mutex::new(Objects::default())), Arc::new(Notify::new()));
         let (state, told) = (Arc::clone(&objects), Arc::clone(&changed));
         let task = tokio::spawn(async move {

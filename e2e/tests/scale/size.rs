@@ -6,7 +6,7 @@ mod closed;
 use anyhow::Result;
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
-use queuewarden_e2e::{Bed, Kind, yunikorn};
+use queuewarden_e2e::{Kind, TestCluster, yunikorn};
 use serde_json::{Value, json};
 
 use super::followed::Objects;
@@ -67,25 +67,25 @@ impl Size {
     }
 
     /// Puts the queues into the base, and configures the operator, which does not run yet.
-    pub(super) async fn prepare(self, bed: &Bed) -> Result<()> {
-        bed.install().await?;
-        bed.set_base(&self.base()).await?;
-        configure(bed, "").await
+    pub(super) async fn prepare(self, cluster: &TestCluster) -> Result<()> {
+        cluster.install().await?;
+        cluster.set_base(&self.base()).await?;
+        configure(cluster, "").await
     }
 
     /// Creates all grants, each to its own user.
-    pub(super) async fn create(self, bed: &Bed) -> Result<()> {
-        self.apply(bed, 0..self.grants(), "user").await
+    pub(super) async fn create(self, cluster: &TestCluster) -> Result<()> {
+        self.apply(cluster, 0..self.grants(), "user").await
     }
 
     /// Applies these grants, to another user each.
     pub(super) async fn apply(
         self,
-        bed: &Bed,
+        cluster: &TestCluster,
         numbers: impl Iterator<Item = usize>,
         user: &str,
     ) -> Result<()> {
-        let objects = bed.objects(Kind::QueueAcl)?;
+        let objects = cluster.objects(Kind::QueueAcl)?;
         let requests = numbers.map(|number| self.apply_one(&objects, number, user));
         futures::stream::iter(requests).buffer_unordered(AT_ONCE).try_collect::<()>().await
     }
@@ -121,7 +121,7 @@ fn group(number: usize) -> String {
 }
 
 /// Returns the number of bytes of all values of the output.
-pub(super) async fn bytes(bed: &Bed) -> Result<usize> {
-    let map = bed.config_map(yunikorn::CONFIGS).await?;
+pub(super) async fn bytes(cluster: &TestCluster) -> Result<usize> {
+    let map = cluster.config_map(yunikorn::CONFIGS).await?;
     Ok(map.and_then(|map| map.data).iter().flatten().map(|(_, value)| value.len()).sum())
 }

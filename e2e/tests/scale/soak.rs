@@ -9,7 +9,7 @@ use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::usage::machine;
 use queuewarden_e2e::wait::{LONG, eventually};
 use queuewarden_e2e::yunikorn::checksum;
-use queuewarden_e2e::{Bed, Capability, Operator};
+use queuewarden_e2e::{Capability, Operator, TestCluster};
 use yunikorn::acl;
 use yunikorn::config::verdict;
 use yunikorn::queue::QueuePath;
@@ -47,32 +47,32 @@ async fn long() -> Result<()> {
 }
 
 async fn soak(size: Size, length: Duration) -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::Audit, Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::Audit, Capability::OperatorProcess])? {
             return Ok(());
         }
-        size.prepare(bed).await?;
-        let operator = Operator::start(bed).await?;
-        config_is(bed, is_true("Ready"), LONG).await?;
-        let (followed, versions) = (Followed::start(bed)?, Versions::start(bed)?);
-        let (mark, begin) = (bed.audit()?.mark()?, Instant::now());
-        let (mut churn, mut samples, mut breaks) = (Churn::new(bed, size)?, Samples::new(), 0);
+        size.prepare(cluster).await?;
+        let operator = Operator::start(cluster).await?;
+        config_is(cluster, is_true("Ready"), LONG).await?;
+        let (followed, versions) = (Followed::start(cluster)?, Versions::start(cluster)?);
+        let (mark, begin) = (cluster.audit()?.mark()?, Instant::now());
+        let (mut churn, mut samples, mut breaks) = (Churn::new(cluster, size)?, Samples::new(), 0);
         while begin.elapsed() < length {
             let until = Instant::now() + CHURN;
             while Instant::now() < until {
                 churn.step().await?;
                 samples.take(|| operator.usage())?;
             }
-            rest(bed, size, &churn, &followed).await?;
+            rest(cluster, size, &churn, &followed).await?;
             breaks += 1;
         }
-        churn.settle(bed).await?;
+        churn.settle(cluster).await?;
         followed
             .until("the last changes", LONG, |objects| Size::holds(objects, churn.granted(), LAST))
             .await?;
-        in_force(bed, size, &churn).await?;
+        in_force(cluster, size, &churn).await?;
 
-        let (calls, stray) = (Calls::since(bed, mark)?, versions.stray());
+        let (calls, stray) = (Calls::since(cluster, mark)?, versions.stray());
         println!("{}, {} s", machine()?, begin.elapsed().as_secs());
         println!("{} queues, {churn}, {breaks} breaks", size.grants());
         println!("{calls:?}\n{samples}");
@@ -86,7 +86,7 @@ async fn soak(size: Size, length: Duration) -> Result<()> {
 
 /// Waits until everything has a status and is in force soon after the last change, and then checks that
 /// nothing is written.
-async fn rest(bed: &Bed, size: Size, churn: &Churn, followed: &Followed) -> Result<()> {
+async fn rest(cluster: &TestCluster, size: Size, churn: &Churn, followed: &Followed) -> Result<()> {
     followed
         .until("the valid to be in force, and the others to be refused", LONG, |objects| {
             objects.all().count() == churn.count()
@@ -94,24 +94,24 @@ async fn rest(bed: &Bed, size: Size, churn: &Churn, followed: &Followed) -> Resu
         })
         .await?;
     eventually("what is deleted to be withdrawn, and all of it to be proven", LONG, || async {
-        let text = live(bed).await?;
+        let text = live(cluster).await?;
         let deleted = (0..size.grants()).filter(|number| !churn.has(*number));
         queues_have(&text, size, deleted.map(|number| (number, BASE.to_owned())))?;
         let wanted = checksum(&text);
-        Ok((hashes(bed).await? == (wanted.clone(), wanted)).then_some(()))
+        Ok((hashes(cluster).await? == (wanted.clone(), wanted)).then_some(()))
     })
     .await?;
     eventually("the last statuses", LONG, || async {
-        let mark = bed.audit()?.mark()?;
+        let mark = cluster.audit()?.mark()?;
         tokio::time::sleep(QUIET).await;
-        Ok(Calls::since(bed, mark)?.nothing_written().then_some(()))
+        Ok(Calls::since(cluster, mark)?.nothing_written().then_some(()))
     })
     .await?;
-    config_is(bed, is_true("Ready"), LONG).await?;
-    let mark = bed.audit()?.mark()?;
+    config_is(cluster, is_true("Ready"), LONG).await?;
+    let mark = cluster.audit()?.mark()?;
     // This checks that nothing happens.
     tokio::time::sleep(BREAK).await;
-    let calls = Calls::since(bed, mark)?;
+    let calls = Calls::since(cluster, mark)?;
     // Events wait in a queue; those of the last changes may come late.
     ensure!(calls.maps + calls.statuses + calls.others == 0, "written while nothing changes: {calls:?}");
     Ok(())
@@ -119,9 +119,9 @@ async fn rest(bed: &Bed, size: Size, churn: &Churn, followed: &Followed) -> Resu
 
 /// Checks that the ConfigMap has the ACLs of the queues with a grant, and the base's own for the others, and
 /// that the scheduler runs it.
-async fn in_force(bed: &Bed, size: Size, churn: &Churn) -> Result<()> {
-    let text = live(bed).await?;
-    bed.yunikorn()?.wait_for_text(&text, LONG).await?;
+async fn in_force(cluster: &TestCluster, size: Size, churn: &Churn) -> Result<()> {
+    let text = live(cluster).await?;
+    cluster.yunikorn()?.wait_for_text(&text, LONG).await?;
     let wanted = |number| {
         if churn.has(number) { Size::acl(number, &format!("{LAST}{number}")) } else { BASE.to_owned() }
     };

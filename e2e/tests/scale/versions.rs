@@ -7,7 +7,7 @@ use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
 use kube::runtime::{WatchStreamExt as _, watcher};
-use queuewarden_e2e::{Bed, yunikorn};
+use queuewarden_e2e::{TestCluster, yunikorn};
 use tokio::task::JoinHandle;
 
 /// A watch of the output.
@@ -31,8 +31,8 @@ impl Drop for Versions {
 
 impl Versions {
     /// Starts the watch.
-    pub(super) fn start(bed: &Bed) -> Result<Self> {
-        let api: Api<ConfigMap> = Api::namespaced(bed.client()?, yunikorn::NAMESPACE);
+    pub(super) fn start(cluster: &TestCluster) -> Result<Self> {
+        let api: Api<ConfigMap> = Api::namespaced(cluster.client()?, yunikorn::NAMESPACE);
         let config = watcher::Config::default().fields(&format!("metadata.name={}", yunikorn::CONFIGS));
         let seen = Arc::new(Mutex::new(Seen::default()));
         let state = Arc::clone(&seen);

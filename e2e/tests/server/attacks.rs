@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::future::{BoxFuture, try_join_all};
-use queuewarden_e2e::{Bed, Doors, Operator};
+use queuewarden_e2e::{Endpoints, Operator, TestCluster};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -31,7 +31,7 @@ const NEWCOMER: Duration = Duration::from_secs(1);
 /// The addresses that an attacker knows, and the end of the attack.
 #[derive(Clone)]
 struct Target {
-    doors: Arc<Doors>,
+    endpoints: Arc<Endpoints>,
     /// `host:port` of the health endpoints and metrics.
     plain: String,
     end: Instant,
@@ -47,7 +47,7 @@ type Attack = fn(Target) -> BoxFuture<'static, Result<()>>;
 
 /// Attacks on memory, and on others' turns: these must leave honest clients their time.
 const ON_MEMORY: [(&str, Attack); 4] = [
-    ("packed ConfigMaps", |target| Box::pin(posted(target, "/guard", packed_config_map, 8))),
+    ("packed ConfigMaps", |target| Box::pin(posted(target, "/configmaps", packed_config_map, 8))),
     ("headers by reference", |target| Box::pin(streams(target, 60, 99, referring_headers()))),
     ("lists of numbers", |target| Box::pin(posted(target, "/user-info", || Ok(list_of_numbers()), 4))),
     ("unfinished headers on the health port", |target| Box::pin(unfinished_headers(target, 700))),
@@ -87,12 +87,12 @@ async fn posted(
     at_once: usize,
 ) -> Result<()> {
     let body = body()?;
-    let client = client(&target.doors.authority)?;
+    let client = client(&target.endpoints.authority)?;
     try_join_all((0..at_once).map(|_| async {
         while !target.is_over() {
             // The attacker continues, whether it is refused or not.
             let _ = client
-                .post(target.doors.url(path))
+                .post(target.endpoints.url(path))
                 .header("content-type", "application/json")
                 .body(body.clone())
                 .send()
@@ -159,7 +159,7 @@ async fn streams(target: Target, connections: usize, at_once: u32, headers: Vec<
         let (target, headers) = (target.clone(), Arc::clone(&headers));
         tokio::spawn(async move {
             while !target.is_over() {
-                if let Ok(stream) = connect_by(&target.doors, &[b"h2"]).await {
+                if let Ok(stream) = connect_by(&target.endpoints, &[b"h2"]).await {
                     // Whatever ends it, another one is opened.
                     let _ = ask_without_end(stream, &target, at_once, &headers).await;
                 }
@@ -226,12 +226,12 @@ impl Seen {
 /// attack ends.
 async fn honest(target: &Target) -> Result<Seen> {
     let body = review(("", "Pod"), "jobs", &json!({"metadata": {"name": "p"}, "spec": {}}));
-    let steady = client(&target.doors.authority)?;
+    let steady = client(&target.endpoints.authority)?;
     let mut seen = Seen::default();
     while !target.is_over() {
         let since = Instant::now();
         let answer = steady
-            .post(target.doors.url("/user-info"))
+            .post(target.endpoints.url("/user-info"))
             .header("content-type", "application/json")
             .body(body.clone())
             .send()
@@ -241,7 +241,7 @@ async fn honest(target: &Target) -> Result<Seen> {
         seen.requests.push(since.elapsed());
         if seen.requests.len() % 20 == 1 {
             let since = Instant::now();
-            knock(&client(&target.doors.authority)?, &target.doors)
+            knock(&client(&target.endpoints.authority)?, &target.endpoints)
                 .await
                 .context("a newcomer is kept out")?;
             seen.newcomers.push(since.elapsed());
@@ -294,19 +294,19 @@ impl Drop for Confined {
 
 /// Attacks, and returns an error when something is wrong afterwards.
 async fn attacked(name: &str, attack: Attack, on_others: bool, duration: Duration) -> Result<()> {
-    Bed::with(async |bed| {
-        if !prepared(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !prepared(cluster).await? {
             return Ok(());
         }
-        bed.install().await?;
-        configure(bed, "").await?;
+        cluster.install().await?;
+        configure(cluster, "").await?;
         let policy = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "AdmissionPolicy", "metadata": {"name": "default"},
             "spec": {"userInfo": {"mode": "Enforce", "profile": "strict"}}});
-        bed.apply_text(&policy.to_string(), "e2e").await?;
-        let (operator, doors) = Operator::start_self_certified(bed, &["--log-level=error"]).await?;
+        cluster.apply_text(&policy.to_string(), "e2e").await?;
+        let (operator, endpoints) = Operator::start_self_certified(cluster, &["--log-level=error"]).await?;
         let confined = Confined::new(&operator)?;
         let target =
-            Target { doors: Arc::new(doors), plain: operator.address()?, end: Instant::now() + duration };
+            Target { endpoints: Arc::new(endpoints), plain: operator.address()?, end: Instant::now() + duration };
         let before = peak(&operator)?;
         let attack = tokio::spawn(attack(target.clone()));
         let seen = honest(&target).await;
@@ -325,7 +325,7 @@ async fn attacked(name: &str, attack: Attack, on_others: bool, duration: Duratio
         ensure!(after < MEMORY, "{after} KiB");
         ensure!(!on_others || most < PATIENCE, "p99 {most:?}");
         ensure!(!on_others || newcomer < NEWCOMER, "a new connection took {newcomer:?}");
-        knock(&client(&target.doors.authority)?, &target.doors).await?;
+        knock(&client(&target.endpoints.authority)?, &target.endpoints).await?;
         operator.kill().await
     })
     .await

@@ -1,7 +1,7 @@
 //! Tests how the endpoints identify their callers.
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden_e2e::{Bed, Doors, Operator, operator};
+use queuewarden_e2e::{Endpoints, Operator, TestCluster, operator};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
 };
@@ -9,7 +9,7 @@ use rcgen::{
 use super::prepared;
 
 /// An endpoint that needs the caller's identity, and answers each about themselves.
-const DOOR: &str = "/apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews";
+const PATH: &str = "/apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews";
 const QUESTION: &str = r#"{"apiVersion": "access.queuewarden.dev/v1alpha1", "kind": "SelfQueueAccessReview",
     "spec": {"queue": "root.prod", "verb": "submit"}}"#;
 
@@ -34,14 +34,18 @@ fn client(authority: &Authority, name: &str) -> Result<Client> {
 }
 
 /// Returns status and text of the answer to a caller with this certificate, or this token.
-async fn ask(doors: &Doors, certificate: Option<&Client>, token: Option<&str>) -> Result<(u16, String)> {
-    let authority = reqwest::Certificate::from_pem(doors.authority.as_bytes())?;
+async fn ask(
+    endpoints: &Endpoints,
+    certificate: Option<&Client>,
+    token: Option<&str>,
+) -> Result<(u16, String)> {
+    let authority = reqwest::Certificate::from_pem(endpoints.authority.as_bytes())?;
     let mut client = reqwest::Client::builder().tls_certs_only([authority]).no_proxy();
     if let Some(Client(pem)) = certificate {
         client = client.identity(reqwest::Identity::from_pem(pem.as_bytes())?);
     }
     let request =
-        client.build()?.post(doors.url(DOOR)).header("content-type", "application/json").body(QUESTION);
+        client.build()?.post(endpoints.url(PATH)).header("content-type", "application/json").body(QUESTION);
     let request = match token {
         Some(token) => request.bearer_auth(token),
         None => request,
@@ -52,33 +56,34 @@ async fn ask(doors: &Doors, certificate: Option<&Client>, token: Option<&str>) -
 
 #[tokio::test]
 async fn strangers_are_told_what_is_wrong() -> Result<()> {
-    Bed::with(async |bed| {
-        if !prepared(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !prepared(cluster).await? {
             return Ok(());
         }
-        bed.apply_kustomization("manifests/access").await?;
+        cluster.apply_kustomization("manifests/access").await?;
         let ours = authority()?;
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("clients.crt");
         std::fs::write(&file, ours.pem())?;
         let file = file.to_str().context("a path is not UTF-8")?;
-        let (_operator, doors) = Operator::start_self_certified(bed, &["--client-ca-file", file]).await?;
-        let token = bed.kubectl(&["create", "token", operator::NAME, "-n", operator::NAMESPACE]).await?;
+        let (_operator, endpoints) =
+            Operator::start_self_certified(cluster, &["--client-ca-file", file]).await?;
+        let token = cluster.kubectl(&["create", "token", operator::NAME, "-n", operator::NAMESPACE]).await?;
         let (sue, stranger) = (client(&ours, "sue")?, client(&authority()?, "sue")?);
 
         let refused = [
-            (ask(&doors, None, None).await?, "show who you are"),
-            (ask(&doors, None, Some("guess")).await?, "the token does not count here"),
-            (ask(&doors, Some(&stranger), None).await?, "the client certificate does not count here"),
+            (ask(&endpoints, None, None).await?, "show who you are"),
+            (ask(&endpoints, None, Some("guess")).await?, "the token does not count here"),
+            (ask(&endpoints, Some(&stranger), None).await?, "the client certificate does not count here"),
         ];
         for ((status, text), why) in refused {
             ensure!(status == 401 && text.contains(why), "{status}: {text}");
             ensure!(text.contains(r#""kind":"Status""#), "{text}");
         }
         for known in [
-            ask(&doors, Some(&sue), None).await?,
-            ask(&doors, None, Some(token.trim())).await?,
-            ask(&doors, Some(&stranger), Some(token.trim())).await?,
+            ask(&endpoints, Some(&sue), None).await?,
+            ask(&endpoints, None, Some(token.trim())).await?,
+            ask(&endpoints, Some(&stranger), Some(token.trim())).await?,
         ] {
             ensure!(known.0 == 201, "{known:?}");
         }
@@ -91,8 +96,8 @@ async fn strangers_are_told_what_is_wrong() -> Result<()> {
 /// exist.
 #[tokio::test]
 async fn webhooks_answer_the_named_client_alone() -> Result<()> {
-    Bed::with(async |bed| {
-        if !prepared(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !prepared(cluster).await? {
             return Ok(());
         }
         let ours = authority()?;
@@ -100,29 +105,29 @@ async fn webhooks_answer_the_named_client_alone() -> Result<()> {
         let file = folder.path().join("clients.crt");
         std::fs::write(&file, ours.pem())?;
         let file = file.to_str().context("a path is not UTF-8")?;
-        let args = ["--client-ca-file", file, "--webhook-client=apiserver", "--endpoints=access,guard"];
-        let (_operator, doors) = Operator::start_self_certified(bed, &args).await?;
+        let args = ["--client-ca-file", file, "--webhook-client=apiserver", "--endpoints=access,configmaps"];
+        let (_operator, endpoints) = Operator::start_self_certified(cluster, &args).await?;
         let (named, sue, stranger) =
             (client(&ours, "apiserver")?, client(&ours, "sue")?, client(&authority()?, "apiserver")?);
         let review = r#"{"request": {"uid": "u", "kind": {"group": "", "kind": "ConfigMap"}, "object": {}}}"#;
         let post = async |path: &str, certificate: Option<&Client>| {
-            let authority = reqwest::Certificate::from_pem(doors.authority.as_bytes())?;
+            let authority = reqwest::Certificate::from_pem(endpoints.authority.as_bytes())?;
             let mut client = reqwest::Client::builder().tls_certs_only([authority]).no_proxy();
             if let Some(Client(pem)) = certificate {
                 client = client.identity(reqwest::Identity::from_pem(pem.as_bytes())?);
             }
-            let answer = client.build()?.post(doors.url(path)).body(review).send().await?;
+            let answer = client.build()?.post(endpoints.url(path)).body(review).send().await?;
             anyhow::Ok(answer.status().as_u16())
         };
         for (certificate, status) in
             [(None, 401), (Some(&stranger), 401), (Some(&sue), 403), (Some(&named), 200)]
         {
-            ensure!(post("/guard", certificate).await? == status, "{status}");
+            ensure!(post("/configmaps", certificate).await? == status, "{status}");
         }
         for path in ["/validate", "/submission", "/user-info", "/authorize"] {
             ensure!(post(path, Some(&named)).await? == 404, "{path}");
         }
-        ensure!(ask(&doors, Some(&sue), None).await?.0 != 404, "access is served");
+        ensure!(ask(&endpoints, Some(&sue), None).await?.0 != 404, "access is served");
         Ok(())
     })
     .await

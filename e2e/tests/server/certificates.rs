@@ -17,17 +17,17 @@ use queuewarden::server::certificates::inject;
 use queuewarden::server::certificates::material::{Material, Terms};
 use queuewarden::server::certificates::schedule::MOST;
 use queuewarden::server::certificates::secret;
-use queuewarden_e2e::doors_own::{ASKED, KEEPER, KEEPER_USER, WEBHOOK};
 use queuewarden_e2e::faults::{Call, Fault};
+use queuewarden_e2e::own_tls::{ASKED, KEEPER, KEEPER_USER, WEBHOOK};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Doors, FaultProxy, Kind, Operator, eventually, operator};
+use queuewarden_e2e::{Endpoints, FaultProxy, Kind, Operator, TestCluster, eventually, operator};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
 use super::{client, knock, prepared};
 
 /// The name by which the API server calls the Service that leads here.
-const SERVICE: &str = "doors.queuewarden-system.svc";
+const SERVICE: &str = "endpoints.queuewarden-system.svc";
 /// So short that the Secret is read every few seconds, and no certificate expires before the test is over.
 const LIFETIME: [&str; 4] = ["--tls-name", SERVICE, "--tls-certificate-lifetime", "5m"];
 
@@ -35,8 +35,8 @@ const LIFETIME: [&str; 4] = ["--tls-name", SERVICE, "--tls-certificate-lifetime"
 const ADMISSION: &str = "admissionregistration.k8s.io";
 
 /// Creates a webhook of ours that is about nothing.
-async fn create_webhook(bed: &Bed) -> Result<()> {
-    let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
+async fn create_webhook(cluster: &TestCluster) -> Result<()> {
+    let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client()?);
     let webhook = serde_json::from_value(serde_json::json!({
         "metadata": {"name": WEBHOOK},
         "webhooks": [{
@@ -49,13 +49,13 @@ async fn create_webhook(bed: &Bed) -> Result<()> {
 }
 
 /// Makes the API server call these endpoints about `QueueAcl`s, and refuse those about which it cannot.
-async fn ask_about_acls(bed: &Bed, doors: &Doors) -> Result<()> {
-    let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
+async fn ask_about_acls(cluster: &TestCluster, endpoints: &Endpoints) -> Result<()> {
+    let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client()?);
     let webhook = serde_json::from_value(serde_json::json!({
         "metadata": {"name": ASKED},
         "webhooks": [{
             "name": "validate.queuewarden.dev", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail",
-            "clientConfig": {"url": doors.url("/validate"), "caBundle": ByteString(doors.authority.clone().into_bytes())},
+            "clientConfig": {"url": endpoints.url("/validate"), "caBundle": ByteString(endpoints.authority.clone().into_bytes())},
             "rules": [{
                 "apiGroups": ["queuewarden.dev"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["queueacls"],
             }],
@@ -66,8 +66,8 @@ async fn ask_about_acls(bed: &Bed, doors: &Doors) -> Result<()> {
 }
 
 /// Returns the authorities that the API server would trust, PEM.
-async fn told(bed: &Bed) -> Result<Option<String>> {
-    let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
+async fn told(cluster: &TestCluster) -> Result<Option<String>> {
+    let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client()?);
     let webhook = webhooks.get(WEBHOOK).await?.webhooks.unwrap_or_default().into_iter().next();
     let bundle = webhook.context("there is no webhook")?.client_config.ca_bundle;
     Ok(bundle.map(|bundle| String::from_utf8(bundle.0)).transpose()?)
@@ -75,15 +75,15 @@ async fn told(bed: &Bed) -> Result<Option<String>> {
 
 #[tokio::test]
 async fn replicas_share_one_and_the_api_server_is_told() -> Result<()> {
-    Bed::with(async |bed| {
-        if !prepared(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !prepared(cluster).await? {
             return Ok(());
         }
-        create_webhook(bed).await?;
-        let (one, first) = Operator::start_self_certified(bed, &[]).await?;
-        let (other, second) = Operator::start_certified(bed, &[], None).await?;
+        create_webhook(cluster).await?;
+        let (one, first) = Operator::start_self_certified(cluster, &[]).await?;
+        let (other, second) = Operator::start_certified(cluster, &[], None).await?;
         ensure!(first.authority == second.authority);
-        let bundle = eventually("the API server to be told", PATIENCE, || told(bed)).await?;
+        let bundle = eventually("the API server to be told", PATIENCE, || told(cluster)).await?;
         ensure!(bundle == first.authority);
         let client = client(&bundle)?;
         ensure!(knock(&client, &first).await? == knock(&client, &second).await?);
@@ -110,23 +110,23 @@ const FAULTS: [Fault; 4] = [Fault::Refuse(403), Fault::Refuse(409), Fault::Refus
 
 #[tokio::test]
 async fn wrong_answers_about_it_are_outlasted() -> Result<()> {
-    Bed::with(async |bed| {
-        if !prepared(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !prepared(cluster).await? {
             return Ok(());
         }
-        create_webhook(bed).await?;
-        let (proxy, mut left) = (FaultProxy::start(bed).await?, BTreeMap::new());
+        create_webhook(cluster).await?;
+        let (proxy, mut left) = (FaultProxy::start(cluster).await?, BTreeMap::new());
         let about = |call: &Call| call.is_about("secrets") || call.path.ends_with(WEBHOOK);
         proxy.judge(move |call| {
             about(call)
                 .then(|| left.entry(call.purpose()).or_insert_with(|| FAULTS.iter()).next().copied())?
         });
-        let kubeconfig = proxy.kubeconfig_of(bed, KEEPER).await?;
+        let kubeconfig = proxy.kubeconfig_of(cluster, KEEPER).await?;
         let env = [("KUBECONFIG", &*kubeconfig.to_string_lossy())];
-        let _keeper = bed.start_keeper(&LIFETIME, &env).await?;
+        let _keeper = cluster.start_keeper(&LIFETIME, &env).await?;
         eventually("the API server to be told of what there is", LONG, || async {
-            let there = bed.doors_secret().await?.remove("ca.crt");
-            Ok((there.is_some() && told(bed).await? == there).then_some(()))
+            let there = cluster.tls_secret().await?.remove("ca.crt");
+            Ok((there.is_some() && told(cluster).await? == there).then_some(()))
         })
         .await?;
         let purposes = proxy.calls().into_iter().filter(about).map(|call| call.purpose());
@@ -176,18 +176,18 @@ impl Load {
     }
 
     /// Calls on one connection after the other, and trusts those whom the API server trusts at that moment.
-    async fn connect_anew(&self, doors: &Doors) -> Result<()> {
+    async fn connect_anew(&self, endpoints: &Endpoints) -> Result<()> {
         while !self.over.load(Ordering::Relaxed) {
             let client = client(&self.trusted())?;
-            self.note(knock(&client, doors).await);
+            self.note(knock(&client, endpoints).await);
         }
         Ok(())
     }
 
     /// Makes the API server call: as a proxy before the served resources, and about a QueueAcl that is not
     /// stored. It retries neither.
-    async fn through_the_api_server(&self, bed: &Bed) -> Result<()> {
-        let acls = bed.objects(Kind::QueueAcl)?;
+    async fn through_the_api_server(&self, cluster: &TestCluster) -> Result<()> {
+        let acls = cluster.objects(Kind::QueueAcl)?;
         let dry = PostParams { dry_run: true, ..PostParams::default() };
         let acl = serde_json::from_value(serde_json::json!({
             "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": "asked"},
@@ -195,7 +195,7 @@ impl Load {
         }))?;
         while !self.over.load(Ordering::Relaxed) {
             let request = http::Request::get("/apis/access.queuewarden.dev/v1alpha1").body(Vec::new())?;
-            let proxied = bed.client()?.request_text(request).await;
+            let proxied = cluster.client()?.request_text(request).await;
             self.note(proxied.map(|_| Vec::new()).context("the proxy"));
             let asked = acls.create(&dry, &acl).await;
             self.note(asked.map(|_| Vec::new()).context("the webhook"));
@@ -204,10 +204,10 @@ impl Load {
     }
 
     /// Calls on one lasting connection.
-    async fn stay_connected(&self, doors: &Doors) -> Result<()> {
+    async fn stay_connected(&self, endpoints: &Endpoints) -> Result<()> {
         let client = client(&self.trusted())?;
         while !self.over.load(Ordering::Relaxed) {
-            self.note(knock(&client, doors).await);
+            self.note(knock(&client, endpoints).await);
         }
         Ok(())
     }
@@ -215,21 +215,21 @@ impl Load {
 
 /// Renews everything until an authority is forgotten. Dates in the past make each step due: nothing expires,
 /// however slow the machine is.
-async fn renew(bed: &Bed, load: &Load) -> Result<()> {
+async fn renew(cluster: &TestCluster, load: &Load) -> Result<()> {
     let ago = |hours| clock::now().checked_sub(SignedDuration::from_hours(hours));
     let first = load.trusted();
     for _ in 0..MOST {
-        let mut material = kept(bed).await?;
+        let mut material = kept(cluster).await?;
         let old = material.authorities.len() - 1;
         // Its certificate has less than a third of its time left, and the next authority is old enough to
         // sign.
         material.sign(ago(9)?, &terms(), old)?;
         material.add_authority(ago(10)?, &terms())?;
         let newest = material.authorities.last().cloned();
-        bed.set_doors_secret(secret::data(&material)).await?;
+        cluster.set_tls_secret(secret::data(&material)).await?;
         eventually("callers to see what the new authority signed", LONG, || async {
-            load.trust(told(bed).await?.context("nobody is trusted")?);
-            let material = kept(bed).await?;
+            load.trust(told(cluster).await?.context("nobody is trusted")?);
+            let material = kept(cluster).await?;
             let signer = material.view(&terms(), true, |view| view.shown?.signer);
             let by_newest = signer.and_then(|at| material.authorities.get(at)) == newest.as_ref();
             let shown = material.shown.as_ref().context("nothing is shown")?;
@@ -242,42 +242,42 @@ async fn renew(bed: &Bed, load: &Load) -> Result<()> {
 }
 
 /// Returns the contents of the webhook server's Secret.
-async fn kept(bed: &Bed) -> Result<Material> {
+async fn kept(cluster: &TestCluster) -> Result<Material> {
     let bytes = |text: String| ByteString(text.into_bytes());
-    let data = bed.doors_secret().await?.into_iter().map(|(key, text)| (key, bytes(text))).collect();
+    let data = cluster.tls_secret().await?.into_iter().map(|(key, text)| (key, bytes(text))).collect();
     Ok(secret::read(&Secret { data: Some(data), ..Secret::default() })?)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_is_renewed_under_load_without_a_failed_call() -> Result<()> {
-    Bed::with(async |bed| {
-        if !prepared(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !prepared(cluster).await? {
             return Ok(());
         }
-        create_webhook(bed).await?;
-        let _keeper = bed.start_keeper(&LIFETIME, &[]).await?;
-        let (_one, first) = Operator::start_certified(bed, &[], None).await?;
-        let (_other, second) = Operator::start_certified(bed, &[], None).await?;
-        bed.serve_access(&first).await?;
-        ask_about_acls(bed, &second).await?;
-        let begin = eventually("the API server to be told", PATIENCE, || told(bed)).await?;
+        create_webhook(cluster).await?;
+        let _keeper = cluster.start_keeper(&LIFETIME, &[]).await?;
+        let (_one, first) = Operator::start_certified(cluster, &[], None).await?;
+        let (_other, second) = Operator::start_certified(cluster, &[], None).await?;
+        cluster.serve_access(&first).await?;
+        ask_about_acls(cluster, &second).await?;
+        let begin = eventually("the API server to be told", PATIENCE, || told(cluster)).await?;
         let load = Arc::new(Load::default());
         load.trust(begin);
         let mut tasks = tokio::task::JoinSet::new();
-        for doors in [&first, &second] {
+        for endpoints in [&first, &second] {
             for _ in 0..3 {
-                let (load, doors) = (Arc::clone(&load), doors.clone());
-                tasks.spawn(async move { load.connect_anew(&doors).await });
+                let (load, endpoints) = (Arc::clone(&load), endpoints.clone());
+                tasks.spawn(async move { load.connect_anew(&endpoints).await });
             }
-            let (load, doors) = (Arc::clone(&load), doors.clone());
-            tasks.spawn(async move { load.stay_connected(&doors).await });
+            let (load, endpoints) = (Arc::clone(&load), endpoints.clone());
+            tasks.spawn(async move { load.stay_connected(&endpoints).await });
         }
         let renewals = async {
-            let renewed = renew(bed, &load).await;
+            let renewed = renew(cluster, &load).await;
             load.over.store(true, Ordering::Relaxed);
             renewed
         };
-        let (renewed, through) = tokio::join!(renewals, load.through_the_api_server(bed));
+        let (renewed, through) = tokio::join!(renewals, load.through_the_api_server(cluster));
         renewed?;
         through?;
         while let Some(ended) = tasks.join_next().await {
@@ -287,7 +287,7 @@ async fn it_is_renewed_under_load_without_a_failed_call() -> Result<()> {
         let calls = load.calls.load(Ordering::Relaxed);
         eprintln!("{calls} calls, {} certificates", lock(&load.shown).len());
         ensure!(failures.is_empty(), "{} of {calls} calls failed: {:?}", failures.len(), failures.first());
-        bed.install_doors().await?;
+        cluster.install_https().await?;
         Ok(())
     })
     .await
@@ -304,21 +304,21 @@ fn terms() -> Terms {
 /// The state after a long pause: everything has expired, and nobody ran to renew it.
 #[tokio::test]
 async fn an_expired_one_is_made_anew() -> Result<()> {
-    Bed::with(async |bed| {
-        if !prepared(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !prepared(cluster).await? {
             return Ok(());
         }
-        create_webhook(bed).await?;
+        create_webhook(cluster).await?;
         let then = Timestamp::from_second(1_700_000_000)?;
         let mut old = Material::default();
         old.add_authority(then, &terms())?;
         old.sign(then, &terms(), 0)?;
-        bed.set_doors_secret(secret::data(&old)).await?;
-        let (operator, doors) = Operator::start_self_certified(bed, &[]).await?;
-        ensure!(doors.authority != old.bundle());
-        knock(&client(&doors.authority)?, &doors).await?;
-        let trusted = eventually("the API server to be told", PATIENCE, || told(bed)).await?;
-        ensure!(trusted == doors.authority);
+        cluster.set_tls_secret(secret::data(&old)).await?;
+        let (operator, endpoints) = Operator::start_self_certified(cluster, &[]).await?;
+        ensure!(endpoints.authority != old.bundle());
+        knock(&client(&endpoints.authority)?, &endpoints).await?;
+        let trusted = eventually("the API server to be told", PATIENCE, || told(cluster)).await?;
+        ensure!(trusted == endpoints.authority);
         let until = operator.metric("queuewarden_tls_certificate_expiry_timestamp_seconds", "").await?;
         ensure!(until > 1_700_000_000.0 + 7.0 * 86400.0, "{until}");
 
@@ -330,22 +330,22 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
                     ["ca.crt", "ca.key", "tls.crt", "tls.key"].map(|key| (key.to_owned(), damage.clone())),
                 );
             }
-            bed.set_doors_secret(data).await?;
+            cluster.set_tls_secret(data).await?;
             eventually("the Secret to be whole", PATIENCE, || async {
-                Ok((bed.doors_secret().await?.get("ca.crt") == Some(&doors.authority)).then_some(()))
+                Ok((cluster.tls_secret().await?.get("ca.crt") == Some(&endpoints.authority)).then_some(()))
             })
             .await?;
         }
         // A certificate of somebody else is not touched, even without the authority that signed it.
-        let foreign = ["tls.crt", "tls.key"].map(|key| (key.to_owned(), doors.authority.clone()));
+        let foreign = ["tls.crt", "tls.key"].map(|key| (key.to_owned(), endpoints.authority.clone()));
         let data = foreign.clone().map(|(key, value)| (key, ByteString(value.into_bytes())));
-        bed.set_doors_secret(data.into()).await?;
+        cluster.set_tls_secret(data.into()).await?;
         eventually("the operator to say so", PATIENCE, || async {
             Ok(operator.log().await?.contains("was not written by queuewarden").then_some(()))
         })
         .await?;
-        ensure!(bed.doors_secret().await? == foreign.into());
-        knock(&client(&doors.authority)?, &doors).await?;
+        ensure!(cluster.tls_secret().await? == foreign.into());
+        knock(&client(&endpoints.authority)?, &endpoints).await?;
         Ok(())
     })
     .await
@@ -355,21 +355,21 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
 /// ready.
 #[tokio::test]
 async fn without_rights_it_says_what_is_missing() -> Result<()> {
-    Bed::with(async |bed| {
-        if !prepared(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !prepared(cluster).await? {
             return Ok(());
         }
-        bed.kubectl(&["delete", "role", "queuewarden-doors", "-n", "queuewarden-system"]).await?;
-        let keeper = bed.start_keeper(&[], &[]).await?;
+        cluster.kubectl(&["delete", "role", "queuewarden-https", "-n", "queuewarden-system"]).await?;
+        let keeper = cluster.start_keeper(&[], &[]).await?;
         let address = "127.0.0.1:0";
-        let operator = Operator::launch(bed, &["--https", address], &[]).await?;
+        let operator = Operator::launch(cluster, &["--https", address], &[]).await?;
         eventually("the operator to say so", PATIENCE, || async {
-            Ok(operator.log().await?.contains("cannot read Secret queuewarden-doors").then_some(()))
+            Ok(operator.log().await?.contains("cannot read Secret queuewarden-tls").then_some(()))
         })
         .await?;
         let unready = operator.get("/readyz").await.unwrap_err().to_string();
         ensure!(unready.contains("503"), "{unready}");
-        bed.install_doors().await?;
+        cluster.install_https().await?;
         operator.ready().await?;
         drop(keeper);
         Ok(())
@@ -381,21 +381,27 @@ async fn without_rights_it_says_what_is_missing() -> Result<()> {
 /// the process that does not listen may.
 #[tokio::test]
 async fn who_listens_writes_neither_webhooks_nor_the_secret() -> Result<()> {
-    Bed::with(async |bed| {
-        if !prepared(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !prepared(cluster).await? {
             return Ok(());
         }
-        bed.apply_kustomization("manifests/user-info").await?;
+        cluster.apply_kustomization("manifests/user-info").await?;
         let webhooks = inject::VALIDATING.map(|name| ("validatingwebhookconfigurations", name)).into_iter();
         let webhooks = webhooks.chain(inject::MUTATING.map(|name| ("mutatingwebhookconfigurations", name)));
         for (resource, name) in webhooks.clone() {
             let object = Some(("", name));
             for verb in ["get", "list", "create", "update", "patch", "delete", "deletecollection"] {
-                let may = bed.may(operator::USER, verb, ADMISSION, resource, object).await?;
+                let may = cluster.may(operator::USER, verb, ADMISSION, resource, object).await?;
                 ensure!(!may, "{verb} {resource} {name}");
             }
-            ensure!(bed.may(KEEPER_USER, "patch", ADMISSION, resource, object).await?, "{resource} {name}");
-            ensure!(!bed.may(KEEPER_USER, "update", ADMISSION, resource, object).await?, "{resource} {name}");
+            ensure!(
+                cluster.may(KEEPER_USER, "patch", ADMISSION, resource, object).await?,
+                "{resource} {name}"
+            );
+            ensure!(
+                !cluster.may(KEEPER_USER, "update", ADMISSION, resource, object).await?,
+                "{resource} {name}"
+            );
             let asked = [
                 "auth",
                 "can-i",
@@ -403,9 +409,9 @@ async fn who_listens_writes_neither_webhooks_nor_the_secret() -> Result<()> {
                 &format!("{resource}/{name}"),
                 &format!("--as={}", operator::USER),
             ];
-            ensure!(bed.kubectl(&asked).await.is_err(), "{asked:?}");
+            ensure!(cluster.kubectl(&asked).await.is_err(), "{asked:?}");
         }
-        let account = bed.sa_kubeconfig(operator::NAMESPACE, operator::NAME).await?;
+        let account = cluster.sa_kubeconfig(operator::NAMESPACE, operator::NAME).await?;
         for (kind, name) in [
             ("mutatingwebhookconfiguration", "zz-queuewarden-user-info"),
             ("validatingwebhookconfiguration", "queuewarden-user-info"),
@@ -413,36 +419,39 @@ async fn who_listens_writes_neither_webhooks_nor_the_secret() -> Result<()> {
             ("apiservice", inject::API_SERVICE),
         ] {
             let patch = ["patch", kind, name, "--type=merge", "-p", r#"{"metadata":{"labels":{"x":"y"}}}"#];
-            let error = bed.kubectl_as(&account, &patch, "").await.unwrap_err().to_string();
+            let error = cluster.kubectl_as(&account, &patch, "").await.unwrap_err().to_string();
             ensure!(error.contains("forbidden"), "{kind} {name}: {error}");
         }
-        let secret = ["patch", "secret", "queuewarden-doors", "-n", operator::NAMESPACE, "-p", "{}"];
-        let error = bed.kubectl_as(&account, &secret, "").await.unwrap_err().to_string();
+        let secret = ["patch", "secret", "queuewarden-tls", "-n", operator::NAMESPACE, "-p", "{}"];
+        let error = cluster.kubectl_as(&account, &secret, "").await.unwrap_err().to_string();
         ensure!(error.contains("forbidden"), "{error}");
-        bed.remove_webhooks().await
+        cluster.remove_webhooks().await
     })
     .await
 }
 
 #[tokio::test]
 async fn a_mounted_one_is_read_again() -> Result<()> {
-    Bed::with(async |bed| {
-        if !prepared(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !prepared(cluster).await? {
             return Ok(());
         }
-        let (_operator, doors) = Operator::start_serving(bed, &[]).await?;
-        let (before, connected) = (client(&doors.authority)?, client(&doors.authority)?);
-        knock(&connected, &doors).await?;
+        let (_operator, endpoints) = Operator::start_serving(cluster, &[]).await?;
+        let (before, connected) = (client(&endpoints.authority)?, client(&endpoints.authority)?);
+        knock(&connected, &endpoints).await?;
         // Half of a pair is of no use, so the old pair stays in use.
-        let renewed = doors.renew_half()?;
-        knock(&before, &doors).await?;
+        let renewed = endpoints.renew_half()?;
+        knock(&before, &endpoints).await?;
         let authority = renewed.finish()?;
         let after = client(&authority)?;
-        eventually("the new certificate", PATIENCE, || async { knock(&after, &doors).await.map(Some) })
+        eventually("the new certificate", PATIENCE, || async { knock(&after, &endpoints).await.map(Some) })
             .await?;
-        ensure!(knock(&client(&doors.authority)?, &doors).await.is_err(), "the old one is still shown");
+        ensure!(
+            knock(&client(&endpoints.authority)?, &endpoints).await.is_err(),
+            "the old one is still shown"
+        );
         // No connection is dropped because of it.
-        tokio::time::timeout(Duration::from_secs(5), knock(&connected, &doors)).await??;
+        tokio::time::timeout(Duration::from_secs(5), knock(&connected, &endpoints)).await??;
         Ok(())
     })
     .await

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Doors, Operator, eventually, operator};
+use queuewarden_e2e::{Endpoints, Operator, TestCluster, eventually, operator};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -24,14 +24,14 @@ fn memory(operator: &Operator<'_>) -> Result<u64> {
 
 #[tokio::test]
 async fn bodies_of_10_mib_are_not_kept() -> Result<()> {
-    Bed::with(async |bed| {
-        if !prepared(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !prepared(cluster).await? {
             return Ok(());
         }
-        let (operator, doors) = Operator::start_self_certified(bed, &[]).await?;
+        let (operator, endpoints) = Operator::start_self_certified(cluster, &[]).await?;
         let before = memory(&operator)?;
-        let client = client(&doors.authority)?;
-        let answer = client.post(doors.url("/authorize")).body(bytes(10 * 1024 * 1024)).send().await?;
+        let client = client(&endpoints.authority)?;
+        let answer = client.post(endpoints.url("/authorize")).body(bytes(10 * 1024 * 1024)).send().await?;
         let (status, text) = (answer.status(), answer.text().await?);
         let why = "the body has 10485760 bytes; at most 262144 bytes are read";
         ensure!(status == 413 && text.contains(why), "{status}: {text}");
@@ -41,9 +41,9 @@ async fn bodies_of_10_mib_are_not_kept() -> Result<()> {
                 r#"{"request":{"uid":"u1","kind":{"group":"","kind":"Pod"},"namespace":"jobs","object":"#;
             format!(r#"{head}"{object}"}}}}"#)
         };
-        for path in ["/validate", "/user-info", "/user-info/check", "/submission", "/guard"] {
+        for path in ["/validate", "/user-info", "/user-info/check", "/submission", "/configmaps"] {
             let answer =
-                client.post(doors.url(path)).body(review(&"x".repeat(10 * 1024 * 1024))).send().await?;
+                client.post(endpoints.url(path)).body(review(&"x".repeat(10 * 1024 * 1024))).send().await?;
             let (status, text) = (answer.status(), answer.text().await?);
             let is_answered = status == 200 && text.contains("u1");
             // Until everything is read no names are known.
@@ -51,14 +51,14 @@ async fn bodies_of_10_mib_are_not_kept() -> Result<()> {
                 is_answered || (path.starts_with("/user-info") && status == 503),
                 "{path} {status}: {text}"
             );
-            let answer = client.post(doors.url(path)).body(bytes(10 * 1024 * 1024)).send().await?;
+            let answer = client.post(endpoints.url(path)).body(bytes(10 * 1024 * 1024)).send().await?;
             ensure!(answer.status() == 400, "{path}: {answer:?}");
         }
         // Many at once, without a stated length.
         let sending = (0..64).map(|_| {
             let chunks = (0..160).map(|_| Ok::<_, std::io::Error>(bytes(64 * 1024)));
             let body = reqwest::Body::wrap_stream(futures::stream::iter(chunks));
-            client.post(doors.url("/authorize")).body(body).send()
+            client.post(endpoints.url("/authorize")).body(body).send()
         });
         let answers = futures::future::join_all(sending).await;
         let refused = answers.iter().flatten().filter(|answer| !answer.status().is_success()).count();
@@ -66,7 +66,7 @@ async fn bodies_of_10_mib_are_not_kept() -> Result<()> {
         eprintln!("{refused} of 64 refused in words; memory {before} KiB before, {after} KiB after");
         ensure!(answers.iter().flatten().all(|answer| answer.status().is_client_error()), "{answers:?}");
         ensure!(after < MEMORY, "{after} KiB");
-        knock(&client, &doors).await?;
+        knock(&client, &endpoints).await?;
         Ok(())
     })
     .await
@@ -77,17 +77,17 @@ fn bytes(number: usize) -> Vec<u8> {
 }
 
 /// Opens a TLS connection.
-async fn connect(doors: &Doors) -> Result<tokio_rustls::client::TlsStream<TcpStream>> {
-    connect_by(doors, &[]).await
+async fn connect(endpoints: &Endpoints) -> Result<tokio_rustls::client::TlsStream<TcpStream>> {
+    connect_by(endpoints, &[]).await
 }
 
 /// Opens a TLS connection for one of these protocols.
 pub(crate) async fn connect_by(
-    doors: &Doors,
+    endpoints: &Endpoints,
     protocols: &[&[u8]],
 ) -> Result<tokio_rustls::client::TlsStream<TcpStream>> {
     let mut roots = rustls::RootCertStore::empty();
-    let authorities = rustls::pki_types::pem::PemObject::pem_slice_iter(doors.authority.as_bytes());
+    let authorities = rustls::pki_types::pem::PemObject::pem_slice_iter(endpoints.authority.as_bytes());
     for authority in authorities {
         roots.add(authority?)?;
     }
@@ -98,13 +98,13 @@ pub(crate) async fn connect_by(
         .with_no_client_auth();
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     let connector = tokio_rustls::TlsConnector::from(std::sync::Arc::new(config));
-    let stream = TcpStream::connect(&doors.address).await?;
+    let stream = TcpStream::connect(&endpoints.address).await?;
     Ok(connector.connect("127.0.0.1".try_into()?, stream).await?)
 }
 
 /// Returns how long the endpoints tolerate a sender of a few bytes and then a byte every half second.
-async fn outlast(doors: &Doors, begin: &str) -> Result<(Duration, String)> {
-    let mut stream = connect(doors).await?;
+async fn outlast(endpoints: &Endpoints, begin: &str) -> Result<(Duration, String)> {
+    let mut stream = connect(endpoints).await?;
     let since = Instant::now();
     stream.write_all(begin.as_bytes()).await?;
     let mut answer = Vec::new();
@@ -123,22 +123,22 @@ async fn outlast(doors: &Doors, begin: &str) -> Result<(Duration, String)> {
 
 #[tokio::test]
 async fn who_sends_slowly_is_not_waited_for() -> Result<()> {
-    Bed::with(async |bed| {
-        if !prepared(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !prepared(cluster).await? {
             return Ok(());
         }
-        let (_operator, doors) = Operator::start_self_certified(bed, &[]).await?;
-        let header = "POST /authorize HTTP/1.1\r\nhost: doors\r\nx-slow: ";
+        let (_operator, endpoints) = Operator::start_self_certified(cluster, &[]).await?;
+        let header = "POST /authorize HTTP/1.1\r\nhost: endpoints\r\nx-slow: ";
         let token = ["create", "token", operator::NAME, "-n", operator::NAMESPACE];
-        let token = bed.kubectl(&token).await?;
+        let token = cluster.kubectl(&token).await?;
         let body = format!(
-            "POST /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews HTTP/1.1\r\nhost: doors\r\n\
+            "POST /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews HTTP/1.1\r\nhost: endpoints\r\n\
              content-type: application/json\r\ncontent-length: 9999\r\nauthorization: Bearer {}\r\n\r\n",
             token.trim()
         );
         let preface = "PRI * HTTP/2.0";
         let (header, body, preface) =
-            tokio::join!(outlast(&doors, header), outlast(&doors, &body), outlast(&doors, preface));
+            tokio::join!(outlast(&endpoints, header), outlast(&endpoints, &body), outlast(&endpoints, preface));
         let ((header, _), (body, answer), (preface, _)) = (header?, body?, preface?);
         eprintln!("headers {header:?}, body {body:?}, preface {preface:?}: {answer:?}");
         ensure!(
@@ -149,7 +149,7 @@ async fn who_sends_slowly_is_not_waited_for() -> Result<()> {
             ensure!(took < Duration::from_secs(15), "{took:?}");
         }
         // Handshakes that never end.
-        let mut silent = TcpStream::connect(&doors.address).await?;
+        let mut silent = TcpStream::connect(&endpoints.address).await?;
         let ended = tokio::time::timeout(Duration::from_secs(15), silent.read(&mut [0; 1])).await;
         ensure!(matches!(ended, Ok(Ok(0) | Err(_))), "{ended:?}");
         Ok(())
@@ -161,29 +161,29 @@ async fn who_sends_slowly_is_not_waited_for() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_connections_keep_nobody_out() -> Result<()> {
     const CONNECTIONS: usize = 10_000;
-    Bed::with(async |bed| {
-        if !prepared(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !prepared(cluster).await? {
             return Ok(());
         }
-        let (operator, doors) = Operator::start_self_certified(bed, &[]).await?;
+        let (operator, endpoints) = Operator::start_self_certified(cluster, &[]).await?;
         let before = memory(&operator)?;
-        let steady = client(&doors.authority)?;
-        knock(&steady, &doors).await?;
+        let steady = client(&endpoints.authority)?;
+        knock(&steady, &endpoints).await?;
         let mut held = Vec::with_capacity(CONNECTIONS);
         let (mut worst, mut most) = (Duration::ZERO, before);
         for number in 0..CONNECTIONS {
             // Every tenth also completes the handshake.
             if number % 10 == 0 {
-                if let Ok(stream) = connect(&doors).await {
+                if let Ok(stream) = connect(&endpoints).await {
                     held.push(Held::Secret(Box::new(stream)));
                 }
             } else {
-                held.push(Held::Plain(TcpStream::connect(&doors.address).await?));
+                held.push(Held::Plain(TcpStream::connect(&endpoints.address).await?));
             }
             if number % 500 == 499 {
                 let since = Instant::now();
-                knock(&client(&doors.authority)?, &doors).await.context("a newcomer is kept out")?;
-                knock(&steady, &doors).await.context("who was there is kept out")?;
+                knock(&client(&endpoints.authority)?, &endpoints).await.context("a newcomer is kept out")?;
+                knock(&steady, &endpoints).await.context("who was there is kept out")?;
                 worst = worst.max(since.elapsed());
                 most = most.max(memory(&operator)?);
             }
@@ -215,16 +215,16 @@ enum Held {
 /// After the signal to end, running requests are answered, and for a while new ones are, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_end_drops_no_call() -> Result<()> {
-    Bed::with(async |bed| {
-        if !prepared(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !prepared(cluster).await? {
             return Ok(());
         }
-        let (operator, doors) = Operator::start_self_certified(bed, &[]).await?;
+        let (operator, endpoints) = Operator::start_self_certified(cluster, &[]).await?;
         let load = tokio::spawn(async move {
             let mut calls = 0_u32;
             loop {
-                let client = client(&doors.authority)?;
-                match knock(&client, &doors).await {
+                let client = client(&endpoints.authority)?;
+                match knock(&client, &endpoints).await {
                     Ok(_) => calls += 1,
                     Err(error) => return Ok::<_, anyhow::Error>((calls, error)),
                 }

@@ -9,14 +9,14 @@ mod service;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use queuewarden_e2e::{Bed, Capability, Doors};
+use queuewarden_e2e::{Capability, Endpoints, TestCluster};
 
 /// Returns whether an operator can be started here; the rights of its webhook server are then installed.
-async fn prepared(bed: &Bed) -> Result<bool> {
-    if !bed.can_run(&[Capability::OperatorProcess])? {
+async fn prepared(cluster: &TestCluster) -> Result<bool> {
+    if !cluster.can_run(&[Capability::OperatorProcess])? {
         return Ok(false);
     }
-    bed.install_doors().await?;
+    cluster.install_https().await?;
     Ok(true)
 }
 
@@ -28,8 +28,8 @@ fn client(authorities: &str) -> Result<reqwest::Client> {
 }
 
 /// Calls the endpoints, and returns the certificate that was shown, in DER.
-async fn knock(client: &reqwest::Client, doors: &Doors) -> Result<Vec<u8>> {
-    let answer = client.get(doors.url("/readyz")).send().await?;
+async fn knock(client: &reqwest::Client, endpoints: &Endpoints) -> Result<Vec<u8>> {
+    let answer = client.get(endpoints.url("/readyz")).send().await?;
     ensure!(answer.status().is_success(), "{answer:?}");
     let shown = answer.extensions().get::<reqwest::tls::TlsInfo>().and_then(|info| info.peer_certificate());
     Ok(shown.unwrap_or_default().to_vec())

@@ -7,7 +7,7 @@ use kube::api::Api;
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::served::API_SERVICE;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually};
+use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, eventually};
 
 use crate::operator::configure;
 
@@ -29,20 +29,20 @@ spec: {externalUsers: ['(airflow']}
 
 #[tokio::test]
 async fn what_is_shipped_works_as_it_is() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
             return Ok(());
         }
-        bed.install_doors().await?;
-        configure(bed, "").await?;
-        let (_operator, doors) = Operator::start_self_certified(bed, &[]).await?;
-        bed.lead_service_to(&doors).await?;
-        bed.apply_kustomization("manifests/access").await?;
-        bed.apply_kustomization("manifests/validating").await?;
+        cluster.install_https().await?;
+        configure(cluster, "").await?;
+        let (_operator, endpoints) = Operator::start_self_certified(cluster, &[]).await?;
+        cluster.lead_service_to(&endpoints).await?;
+        cluster.apply_kustomization("manifests/access").await?;
+        cluster.apply_kustomization("manifests/validating").await?;
 
-        let api_services: Api<APIService> = Api::all(bed.client()?);
-        eventually("the API server to find the doors", PATIENCE, || async {
-            ensure!(bed.access_is_served().await?, "{:?}", api_services.get(API_SERVICE).await?.status);
+        let api_services: Api<APIService> = Api::all(cluster.client()?);
+        eventually("the API server to find the endpoints", PATIENCE, || async {
+            ensure!(cluster.access_is_served().await?, "{:?}", api_services.get(API_SERVICE).await?.status);
             Ok(Some(()))
         })
         .await?;
@@ -55,9 +55,9 @@ async fn what_is_shipped_works_as_it_is() -> Result<()> {
         let service = shipped.service.context("it has no Service")?;
         ensure!(service.name.as_deref() == Some("queuewarden") && service.port == Some(443), "{service:?}");
         let bundle = shipped.ca_bundle.context("just seen")?;
-        ensure!(String::from_utf8(bundle.0)? == doors.authority);
+        ensure!(String::from_utf8(bundle.0)? == endpoints.authority);
         eventually("queues to be listed", PATIENCE, || async {
-            let listed = bed.kubectl(&["get", "--raw", QUEUES]).await?;
+            let listed = cluster.kubectl(&["get", "--raw", QUEUES]).await?;
             Ok(listed.contains("\"root.prod\"").then_some(()))
         })
         .await?;
@@ -65,15 +65,16 @@ async fn what_is_shipped_works_as_it_is() -> Result<()> {
         // This is the webhook; no request would pass without its answer.
         let create = ["create", "-f", "-"];
         let refused = eventually("the webhook to be asked", PATIENCE, || async {
-            let refused = bed.kubectl_with_input(&create, WRONG).await.err().map(|error| error.to_string());
+            let refused =
+                cluster.kubectl_with_input(&create, WRONG).await.err().map(|error| error.to_string());
             let refused = refused.context("what is wrong was let through")?;
             ensure!(refused.contains("validate.queuewarden.dev\" denied the request"), "{refused}");
             Ok(Some(refused))
         })
         .await?;
         ensure!(refused.contains("externalUsers"), "{refused}");
-        bed.kubectl_with_input(&create, PROD).await?;
-        bed.wait_for(Kind::QueueAcl, "prod", is_true("Ready"), PATIENCE).await?;
+        cluster.kubectl_with_input(&create, PROD).await?;
+        cluster.wait_for(Kind::QueueAcl, "prod", is_true("Ready"), PATIENCE).await?;
         Ok(())
     })
     .await

@@ -5,9 +5,9 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::Api;
-use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, eventually};
+use queuewarden_e2e::{TestCluster, eventually};
 use serde_json::{Value, json};
 
 use super::{
@@ -25,8 +25,8 @@ fn member(name: &str, namespace: &str, application: &str, annotations: &Value) -
 }
 
 /// Returns the number of pods that the scheduler has in an application.
-async fn pods_of(bed: &Bed, id: &str) -> Result<usize> {
-    let active = bed.yunikorn()?.get("/ws/v1/partition/default/applications/active").await?;
+async fn pods_of(cluster: &TestCluster, id: &str) -> Result<usize> {
+    let active = cluster.yunikorn()?.get("/ws/v1/partition/default/applications/active").await?;
     let mut all = active.as_array().into_iter().flatten();
     let application = all.find(|application| application["applicationID"] == id);
     let count = |key: &str| application.and_then(|found| found[key].as_array()).map_or(0, Vec::len);
@@ -35,23 +35,23 @@ async fn pods_of(bed: &Bed, id: &str) -> Result<usize> {
 
 #[tokio::test]
 async fn nobody_joins_an_application_of_others() -> Result<()> {
-    Bed::with(async |bed| {
-        if !nobody_asked(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !nobody_asked(cluster).await? {
             return Ok(());
         }
-        create(bed, "boss", &member("first", NAMESPACE, "bosses", &claim("boss"))).await?;
-        ensure!(application(bed, "bosses").await?.user == "boss");
+        create(cluster, "boss", &member("first", NAMESPACE, "bosses", &claim("boss"))).await?;
+        ensure!(application(cluster, "bosses").await?.user == "boss");
         // The gap: a pod in another namespace, of another user, is part of it.
-        create(bed, "mallory", &member("joins", UNLABELLED, "bosses", &claim("mallory"))).await?;
+        create(cluster, "mallory", &member("joins", UNLABELLED, "bosses", &claim("mallory"))).await?;
         eventually("the scheduler to take in the second pod", PATIENCE, || async {
-            Ok((pods_of(bed, "bosses").await? == 2).then_some(()))
+            Ok((pods_of(cluster, "bosses").await? == 2).then_some(()))
         })
         .await?;
-        ensure!(application(bed, "bosses").await?.user == "boss");
+        ensure!(application(cluster, "bosses").await?.user == "boss");
 
-        bed.apply_kustomization("manifests/applications").await?;
-        let (_operator, doors) = guard_with(bed, &strict(), &WATCHED).await?;
-        ask(bed, "user-info", &doors).await?;
+        cluster.apply_kustomization("manifests/applications").await?;
+        let (_operator, endpoints) = guard_with(cluster, &strict(), &WATCHED).await?;
+        ask(cluster, "user-info", &endpoints).await?;
         let dry = ["create", "--dry-run=server"];
         for (namespace, whose) in
             [(UNLABELLED, "runs in another namespace"), (NAMESPACE, "another user runs")]
@@ -59,25 +59,28 @@ async fn nobody_joins_an_application_of_others() -> Result<()> {
             let pod = member("p", namespace, "bosses", &json!({}));
             let words = ["user-info.queuewarden.dev", "it names application `bosses`, which", whose];
             eventually("the pods to be known", PATIENCE, || async {
-                Ok(refused(kubectl(bed, "mallory", &dry, &pod).await, &words).ok())
+                Ok(refused(kubectl(cluster, "mallory", &dry, &pod).await, &words).ok())
             })
             .await?;
         }
         let label = json!({"spec": {"template": {"metadata": {"labels": {"applicationId": "bosses"}}}}});
         let template = merged(controller("Deployment", "d", &json!({})), &label);
-        refused(kubectl(bed, "mallory", &dry, &template).await, &["spec.template", "application `bosses`"])?;
+        refused(
+            kubectl(cluster, "mallory", &dry, &template).await,
+            &["spec.template", "application `bosses`"],
+        )?;
         // A later pod, even one of a ReplicaSet, belongs to its user.
-        kubectl(bed, "boss", &dry, &member("p", NAMESPACE, "bosses", &json!({}))).await?;
-        kubectl(bed, "boss", &dry, &template).await?;
-        kubectl(bed, "mallory", &dry, &member("p", NAMESPACE, "mallorys", &json!({}))).await?;
+        kubectl(cluster, "boss", &dry, &member("p", NAMESPACE, "bosses", &json!({}))).await?;
+        kubectl(cluster, "boss", &dry, &template).await?;
+        kubectl(cluster, "mallory", &dry, &member("p", NAMESPACE, "mallorys", &json!({}))).await?;
         // A finished pod runs no more.
         for name in ["first", "joins"] {
             let namespace = if name == "first" { NAMESPACE } else { UNLABELLED };
-            bed.kubectl(&["delete", "pod", name, "-n", namespace, "--grace-period=0", "--force"]).await?;
+            cluster.kubectl(&["delete", "pod", name, "-n", namespace, "--grace-period=0", "--force"]).await?;
         }
         let pod = member("p", NAMESPACE, "bosses", &json!({}));
         eventually("the application to be over", PATIENCE, || async {
-            Ok(kubectl(bed, "mallory", &dry, &pod).await.is_ok().then_some(()))
+            Ok(kubectl(cluster, "mallory", &dry, &pod).await.is_ok().then_some(()))
         })
         .await
     })
@@ -111,23 +114,25 @@ fn executor(name: &str, uid: &str, annotations: &Value) -> Value {
 
 #[tokio::test]
 async fn a_driver_makes_executors_in_the_name_that_it_runs_in_and_in_no_other() -> Result<()> {
-    Bed::with(async |bed| {
-        if !nobody_asked(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !nobody_asked(cluster).await? {
             return Ok(());
         }
-        bed.apply_text(&SPARK.replace("NAMESPACE", NAMESPACE), "e2e").await?;
-        bed.apply_kustomization("manifests/applications").await?;
-        let (operator, doors) = guard_with(bed, &strict(), &WATCHED).await?;
-        ask(bed, "user-info", &doors).await?;
+        cluster.apply_text(&SPARK.replace("NAMESPACE", NAMESPACE), "e2e").await?;
+        cluster.apply_kustomization("manifests/applications").await?;
+        let (operator, endpoints) = guard_with(cluster, &strict(), &WATCHED).await?;
+        ask(cluster, "user-info", &endpoints).await?;
         let account = json!({"spec": {"serviceAccountName": "spark"}});
-        create(bed, "alice", &merged(member("driver", NAMESPACE, "spark-1", &json!({})), &account)).await?;
-        let pods: Api<Pod> = Api::namespaced(bed.client()?, NAMESPACE);
+        create(cluster, "alice", &merged(member("driver", NAMESPACE, "spark-1", &json!({})), &account))
+            .await?;
+        let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
         let driver = pods.get("driver").await?;
         let uid = driver.uid().context("the driver has no UID")?;
         let named = json!(driver.annotations());
-        let token = bed.pod_kubeconfig(NAMESPACE, "spark", &driver).await?;
-        let make =
-            async |object: &Value| bed.kubectl_as(&token, &["create", "-f", "-"], &object.to_string()).await;
+        let token = cluster.pod_kubeconfig(NAMESPACE, "spark", &driver).await?;
+        let make = async |object: &Value| {
+            cluster.kubectl_as(&token, &["create", "-f", "-"], &object.to_string()).await
+        };
 
         eventually("the driver to be known", PATIENCE, || async {
             make(&executor("exec-1", &uid, &named)).await?;
@@ -144,9 +149,12 @@ async fn a_driver_makes_executors_in_the_name_that_it_runs_in_and_in_no_other() 
         // nobody.
         let not_owned = member("exec-4", NAMESPACE, "spark-1", &named);
         refused(make(&not_owned).await, &["queuewarden-own-names"])?;
-        let account = bed.sa_kubeconfig(NAMESPACE, "spark").await?;
+        let account = cluster.sa_kubeconfig(NAMESPACE, "spark").await?;
         let stolen = executor("exec-5", &uid, &named).to_string();
-        refused(bed.kubectl_as(&account, &["create", "-f", "-"], &stolen).await, &["it names user `alice`"])?;
+        refused(
+            cluster.kubectl_as(&account, &["create", "-f", "-"], &stolen).await,
+            &["it names user `alice`"],
+        )?;
 
         // While nobody can determine in whose name the driver runs, it creates no pods in anybody's; people
         // do as before.
@@ -155,7 +163,7 @@ async fn a_driver_makes_executors_in_the_name_that_it_runs_in_and_in_no_other() 
             let answer = make(&executor("exec-6", &uid, annotations)).await;
             refused(answer, &["own-pod.user-info.queuewarden.dev"])?;
         }
-        create(bed, "alice", &member("late", NAMESPACE, "late", &json!({}))).await.map(drop)
+        create(cluster, "alice", &member("late", NAMESPACE, "late", &json!({}))).await.map(drop)
     })
     .await
 }

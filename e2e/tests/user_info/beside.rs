@@ -7,9 +7,9 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use kube::api::{Api, DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, eventually};
+use queuewarden_e2e::{TestCluster, eventually};
 use serde_json::{Value, json};
 
 use super::{
@@ -47,10 +47,10 @@ fn cases() -> Vec<(&'static str, Value)> {
 
 /// Returns the API server's result for each: the object that it would store, without what differs from run to
 /// run, or the refusal.
-async fn outcomes(bed: &Bed) -> Result<Vec<Result<Value, String>>> {
+async fn outcomes(cluster: &TestCluster) -> Result<Vec<Result<Value, String>>> {
     let mut clients = BTreeMap::new();
     for user in USERS {
-        clients.insert(user, bed.as_user(user, &["people"])?);
+        clients.insert(user, cluster.as_user(user, &["people"])?);
     }
     let mut outcomes = Vec::new();
     for (user, object) in cases() {
@@ -76,9 +76,9 @@ async fn outcomes(bed: &Bed) -> Result<Vec<Result<Value, String>>> {
 }
 
 /// Checks that alice's Deployment rolls out once: nobody writes its template again and again.
-async fn rolls_out_once(bed: &Bed, name: &str) -> Result<()> {
-    create(bed, "alice", &controller("Deployment", name, &json!({}))).await?;
-    pods_say(bed, name, NAMESPACE, "alice").await?;
+async fn rolls_out_once(cluster: &TestCluster, name: &str) -> Result<()> {
+    create(cluster, "alice", &controller("Deployment", name, &json!({}))).await?;
+    pods_say(cluster, name, NAMESPACE, "alice").await?;
     eventually("the Deployment to be looked at", PATIENCE, || async {
         let seen = [
             "get",
@@ -89,10 +89,10 @@ async fn rolls_out_once(bed: &Bed, name: &str) -> Result<()> {
             "-o",
             "jsonpath={.metadata.generation} {.status.observedGeneration} {.status.replicas}",
         ];
-        Ok((bed.kubectl(&seen).await? == "1 1 1").then_some(()))
+        Ok((cluster.kubectl(&seen).await? == "1 1 1").then_some(()))
     })
     .await?;
-    let sets: Api<ReplicaSet> = Api::namespaced(bed.client()?, NAMESPACE);
+    let sets: Api<ReplicaSet> = Api::namespaced(cluster.client()?, NAMESPACE);
     let sets = sets.list(&ListParams::default().labels(&format!("run={name}"))).await?;
     ensure!(sets.items.len() == 1, "{} ReplicaSets of one Deployment", sets.items.len());
     Ok(())
@@ -103,9 +103,9 @@ fn policy() -> Value {
 }
 
 /// Waits until both have read whom the policy trusts.
-async fn airflow_is_trusted(bed: &Bed) -> Result<()> {
+async fn airflow_is_trusted(cluster: &TestCluster) -> Result<()> {
     eventually("airflow to be trusted", PATIENCE, || async {
-        kubectl(bed, AIRFLOW, &["create", "--dry-run=server"], &pod("asked", NAMESPACE, &claim("boss")))
+        kubectl(cluster, AIRFLOW, &["create", "--dry-run=server"], &pod("asked", NAMESPACE, &claim("boss")))
             .await
             .map(Some)
     })
@@ -115,23 +115,23 @@ async fn airflow_is_trusted(bed: &Bed) -> Result<()> {
 
 #[tokio::test]
 async fn whichever_comes_first_the_same_comes_out() -> Result<()> {
-    Bed::with(async |bed| {
-        if !nobody_asked(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !nobody_asked(cluster).await? {
             return Ok(());
         }
-        bed.start_controller_manager().await?;
-        let (_operator, doors) = guard(bed, &policy()).await?;
-        ask(bed, "user-info", &doors).await?;
-        bed.start_admission_controller().await?;
-        airflow_is_trusted(bed).await?;
-        let guard_first = outcomes(bed).await?;
-        rolls_out_once(bed, "guard-first").await?;
+        cluster.start_controller_manager().await?;
+        let (_operator, endpoints) = guard(cluster, &policy()).await?;
+        ask(cluster, "user-info", &endpoints).await?;
+        cluster.start_admission_controller().await?;
+        airflow_is_trusted(cluster).await?;
+        let guard_first = outcomes(cluster).await?;
+        rolls_out_once(cluster, "guard-first").await?;
 
         // The user-info webhook is removed, and comes back after YuniKorn's.
-        bed.remove_webhooks().await?;
-        ask(bed, "user-info", &doors).await?;
-        let yunikorn_first = outcomes(bed).await?;
-        rolls_out_once(bed, "yunikorn-first").await?;
+        cluster.remove_webhooks().await?;
+        ask(cluster, "user-info", &endpoints).await?;
+        let yunikorn_first = outcomes(cluster).await?;
+        rolls_out_once(cluster, "yunikorn-first").await?;
 
         for (((user, object), one), other) in cases().iter().zip(&guard_first).zip(&yunikorn_first) {
             ensure!(one == other, "{user}: {object}\n guard first: {one:?}\n YuniKorn first: {other:?}");
@@ -154,22 +154,23 @@ async fn whichever_comes_first_the_same_comes_out() -> Result<()> {
 /// API servers call webhooks in the order of their names, which explains the name of ours.
 #[tokio::test]
 async fn under_a_name_before_yunikorns_the_guard_would_get_alice_refused() -> Result<()> {
-    Bed::with(async |bed| {
-        if !nobody_asked(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !nobody_asked(cluster).await? {
             return Ok(());
         }
-        bed.start_admission_controller().await?;
-        let (_operator, doors) = guard(bed, &policy()).await?;
-        ask(bed, "user-info", &doors).await?;
-        create(bed, "alice", &pod("asked", NAMESPACE, &json!({}))).await?;
-        bed.remove_webhooks().await?;
-        bed.install_webhooks("user-info", &doors, |configuration| {
-            configuration["metadata"]["name"] = "a-queuewarden-user-info".into();
-        })
-        .await?;
+        cluster.start_admission_controller().await?;
+        let (_operator, endpoints) = guard(cluster, &policy()).await?;
+        ask(cluster, "user-info", &endpoints).await?;
+        create(cluster, "alice", &pod("asked", NAMESPACE, &json!({}))).await?;
+        cluster.remove_webhooks().await?;
+        cluster
+            .install_webhooks("user-info", &endpoints, |configuration| {
+                configuration["metadata"]["name"] = "a-queuewarden-user-info".into();
+            })
+            .await?;
         eventually("YuniKorn to refuse what the guard has added", PATIENCE, || async {
             let plain = pod("refused", NAMESPACE, &json!({}));
-            let answer = kubectl(bed, "alice", &["create", "--dry-run=server"], &plain).await;
+            let answer = kubectl(cluster, "alice", &["create", "--dry-run=server"], &plain).await;
             refused(answer, &["user alice with groups", "is not allowed to set user annotation"])?;
             Ok(Some(()))
         })

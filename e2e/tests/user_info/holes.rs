@@ -5,9 +5,9 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::Api;
-use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, eventually, yunikorn};
+use queuewarden_e2e::{TestCluster, eventually, yunikorn};
 use serde_json::{Value, json};
 
 use super::{
@@ -19,11 +19,11 @@ use super::{
 const REFUSED: &[&str] = &["user-info.queuewarden.dev", "mallory", "externalUsers", "AdmissionPolicy"];
 
 /// Runs `kubectl patch` as this user.
-async fn patch(bed: &Bed, user: &str, what: &str, name: &str, patch: &Value) -> Result<String> {
+async fn patch(cluster: &TestCluster, user: &str, what: &str, name: &str, patch: &Value) -> Result<String> {
     let text = patch.to_string();
     let who = format!("--as={user}");
     let args = ["patch", what, name, "-n", NAMESPACE, "--type=merge", "-p", text.as_str(), who.as_str()];
-    bed.kubectl(&[&args[..], &["--as-group=people", "--as-group=system:authenticated"]].concat()).await
+    cluster.kubectl(&[&args[..], &["--as-group=people", "--as-group=system:authenticated"]].concat()).await
 }
 
 /// Returns a patch that gives a template the name of boss, and its pods another application.
@@ -40,13 +40,13 @@ fn person(user: &str) -> Submitter {
 
 /// Returns the name at a location in an object; `kubectl get RESOURCE NAME`.
 async fn says(
-    bed: &Bed,
+    cluster: &TestCluster,
     resource: &str,
     name: &str,
     namespace: &str,
     annotations: &str,
 ) -> Result<Option<Submitter>> {
-    let text = bed.kubectl(&["get", resource, name, "-n", namespace, "-o", "json"]).await?;
+    let text = cluster.kubectl(&["get", resource, name, "-n", namespace, "-o", "json"]).await?;
     let object: Value = serde_json::from_str(&text)?;
     let annotations = object.pointer(annotations).cloned().unwrap_or_else(|| json!({}));
     said(&serde_json::from_value(annotations)?)
@@ -54,24 +54,24 @@ async fn says(
 
 #[tokio::test]
 async fn an_update_of_a_deployment() -> Result<()> {
-    Bed::with(async |bed| {
-        if !yunikorn_alone(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !yunikorn_alone(cluster).await? {
             return Ok(());
         }
-        create(bed, "mallory", &controller("Deployment", "web", &json!({}))).await?;
-        ensure!(pods_say(bed, "web", NAMESPACE, "mallory").await? == person("mallory"));
-        patch(bed, "mallory", "deployment", "web", &become_boss("bosses-web")).await?;
-        ensure!(pods_say(bed, "web", NAMESPACE, "boss").await?.groups == ["bosses"]);
-        ensure!(application(bed, "bosses-web").await?.user == "boss");
+        create(cluster, "mallory", &controller("Deployment", "web", &json!({}))).await?;
+        ensure!(pods_say(cluster, "web", NAMESPACE, "mallory").await? == person("mallory"));
+        patch(cluster, "mallory", "deployment", "web", &become_boss("bosses-web")).await?;
+        ensure!(pods_say(cluster, "web", NAMESPACE, "boss").await?.groups == ["bosses"]);
+        ensure!(application(cluster, "bosses-web").await?.user == "boss");
 
-        let (_operator, doors) = guard(bed, &strict()).await?;
-        ask(bed, "user-info", &doors).await?;
-        create(bed, "mallory", &controller("Deployment", "shop", &json!({}))).await?;
-        refused(patch(bed, "mallory", "deployment", "shop", &become_boss("bosses-shop")).await, REFUSED)?;
-        ensure!(pods_say(bed, "shop", NAMESPACE, "mallory").await? == person("mallory"));
+        let (_operator, endpoints) = guard(cluster, &strict()).await?;
+        ask(cluster, "user-info", &endpoints).await?;
+        create(cluster, "mallory", &controller("Deployment", "shop", &json!({}))).await?;
+        refused(patch(cluster, "mallory", "deployment", "shop", &become_boss("bosses-shop")).await, REFUSED)?;
+        ensure!(pods_say(cluster, "shop", NAMESPACE, "mallory").await? == person("mallory"));
         // A change that leaves the name alone is allowed, even if the name was stolen before.
         for (user, name) in [("mallory", "shop"), ("carol", "shop"), ("carol", "web")] {
-            patch(bed, user, "deployment", name, &json!({"spec": {"replicas": 2}})).await?;
+            patch(cluster, user, "deployment", name, &json!({"spec": {"replicas": 2}})).await?;
         }
         Ok(())
     })
@@ -80,25 +80,25 @@ async fn an_update_of_a_deployment() -> Result<()> {
 
 #[tokio::test]
 async fn a_replication_controller() -> Result<()> {
-    Bed::with(async |bed| {
-        if !yunikorn_alone(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !yunikorn_alone(cluster).await? {
             return Ok(());
         }
-        create(bed, "mallory", &controller("ReplicationController", "rc", &claim("boss"))).await?;
-        ensure!(pods_say(bed, "rc", NAMESPACE, "boss").await?.groups == ["bosses"]);
-        ensure!(application(bed, "rc").await?.user == "boss");
+        create(cluster, "mallory", &controller("ReplicationController", "rc", &claim("boss"))).await?;
+        ensure!(pods_say(cluster, "rc", NAMESPACE, "boss").await?.groups == ["bosses"]);
+        ensure!(application(cluster, "rc").await?.user == "boss");
         // And an honest person's pods are created by Kubernetes.
-        create(bed, "alice", &controller("ReplicationController", "honest", &json!({}))).await?;
+        create(cluster, "alice", &controller("ReplicationController", "honest", &json!({}))).await?;
         let kubernetes = "system:serviceaccount:kube-system:replication-controller";
-        pods_say(bed, "honest", NAMESPACE, kubernetes).await?;
+        pods_say(cluster, "honest", NAMESPACE, kubernetes).await?;
 
-        let (_operator, doors) = guard(bed, &strict()).await?;
-        ask(bed, "user-info", &doors).await?;
+        let (_operator, endpoints) = guard(cluster, &strict()).await?;
+        ask(cluster, "user-info", &endpoints).await?;
         let stolen = controller("ReplicationController", "stolen", &claim("boss"));
-        refused(create(bed, "mallory", &stolen).await, REFUSED)?;
-        create(bed, "alice", &controller("ReplicationController", "hers", &json!({}))).await?;
-        ensure!(pods_say(bed, "hers", NAMESPACE, "alice").await? == person("alice"));
-        ensure!(application(bed, "hers").await? == person("alice"));
+        refused(create(cluster, "mallory", &stolen).await, REFUSED)?;
+        create(cluster, "alice", &controller("ReplicationController", "hers", &json!({}))).await?;
+        ensure!(pods_say(cluster, "hers", NAMESPACE, "alice").await? == person("alice"));
+        ensure!(application(cluster, "hers").await? == person("alice"));
         Ok(())
     })
     .await
@@ -115,24 +115,24 @@ fn spark_application(name: &str, annotations: &Value) -> Value {
 
 /// Does what the operator of `SparkApplication`s does with one: creates a driver with the annotations of
 /// `spec.driver`.
-async fn drive(bed: &Bed, name: &str) -> Result<()> {
-    let text = bed.kubectl(&["get", "sparkapplication", name, "-n", NAMESPACE, "-o", "json"]).await?;
+async fn drive(cluster: &TestCluster, name: &str) -> Result<()> {
+    let text = cluster.kubectl(&["get", "sparkapplication", name, "-n", NAMESPACE, "-o", "json"]).await?;
     let found: Value = serde_json::from_str(&text)?;
     let annotations = found.pointer("/spec/driver/annotations").cloned().unwrap_or_else(|| json!({}));
-    create(bed, SPARK, &pod(name, NAMESPACE, &annotations)).await.map(drop)
+    create(cluster, SPARK, &pod(name, NAMESPACE, &annotations)).await.map(drop)
 }
 
 /// Lets the operator name the users of its pods, and waits until `YuniKorn` has read that.
-async fn trust_spark(bed: &Bed) -> Result<()> {
+async fn trust_spark(cluster: &TestCluster) -> Result<()> {
     let key = "admissionController.accessControl.externalUsers".to_owned();
-    bed.write_config_map(yunikorn::CONFIGS, [(key, format!("^{SPARK}$"))].into()).await?;
-    spark_is_trusted(bed).await
+    cluster.write_config_map(yunikorn::CONFIGS, [(key, format!("^{SPARK}$"))].into()).await?;
+    spark_is_trusted(cluster).await
 }
 
-async fn spark_is_trusted(bed: &Bed) -> Result<()> {
+async fn spark_is_trusted(cluster: &TestCluster) -> Result<()> {
     eventually("the operator to be trusted", PATIENCE, || async {
         let probe = pod("probe", NAMESPACE, &claim("boss"));
-        kubectl(bed, SPARK, &["create", "--dry-run=server"], &probe).await.map(Some)
+        kubectl(cluster, SPARK, &["create", "--dry-run=server"], &probe).await.map(Some)
     })
     .await
     .map(drop)
@@ -140,31 +140,31 @@ async fn spark_is_trusted(bed: &Bed) -> Result<()> {
 
 #[tokio::test]
 async fn a_custom_workload() -> Result<()> {
-    Bed::with(async |bed| {
-        if !nobody_asked(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !nobody_asked(cluster).await? {
             return Ok(());
         }
-        bed.start_admission_controller().await?;
-        trust_spark(bed).await?;
-        create(bed, "mallory", &spark_application("pi", &claim("boss"))).await?;
-        drive(bed, "pi").await?;
-        ensure!(pods_say(bed, "pi", NAMESPACE, "boss").await?.groups == ["bosses"]);
-        ensure!(application(bed, "pi").await?.user == "boss");
+        cluster.start_admission_controller().await?;
+        trust_spark(cluster).await?;
+        create(cluster, "mallory", &spark_application("pi", &claim("boss"))).await?;
+        drive(cluster, "pi").await?;
+        ensure!(pods_say(cluster, "pi", NAMESPACE, "boss").await?.groups == ["bosses"]);
+        ensure!(application(cluster, "pi").await?.user == "boss");
         // And an honest person's driver is created by the operator.
-        create(bed, "alice", &spark_application("honest", &json!({}))).await?;
-        drive(bed, "honest").await?;
-        ensure!(application(bed, "honest").await?.user == SPARK);
+        create(cluster, "alice", &spark_application("honest", &json!({}))).await?;
+        drive(cluster, "honest").await?;
+        ensure!(application(cluster, "honest").await?.user == SPARK);
 
-        bed.delete_config_map(yunikorn::CONFIGS).await?;
+        cluster.delete_config_map(yunikorn::CONFIGS).await?;
         let policy = merged(strict(), &json!({"externalUsers": [format!("^{SPARK}$")]}));
-        let (_operator, doors) = guard(bed, &policy).await?;
-        ask(bed, "user-info", &doors).await?;
-        spark_is_trusted(bed).await?;
-        refused(create(bed, "mallory", &spark_application("stolen", &claim("boss"))).await, REFUSED)?;
-        create(bed, "alice", &spark_application("hers", &json!({"note": "kept"}))).await?;
-        drive(bed, "hers").await?;
-        ensure!(application(bed, "hers").await? == person("alice"));
-        bed.kubectl(&["delete", "sparkapplications", "--all", "-n", NAMESPACE]).await?;
+        let (_operator, endpoints) = guard(cluster, &policy).await?;
+        ask(cluster, "user-info", &endpoints).await?;
+        spark_is_trusted(cluster).await?;
+        refused(create(cluster, "mallory", &spark_application("stolen", &claim("boss"))).await, REFUSED)?;
+        create(cluster, "alice", &spark_application("hers", &json!({"note": "kept"}))).await?;
+        drive(cluster, "hers").await?;
+        ensure!(application(cluster, "hers").await? == person("alice"));
+        cluster.kubectl(&["delete", "sparkapplications", "--all", "-n", NAMESPACE]).await?;
         Ok(())
     })
     .await
@@ -173,12 +173,12 @@ async fn a_custom_workload() -> Result<()> {
 /// Tests kinds whose templates are in a map, and in a list.
 #[tokio::test]
 async fn templates_of_other_kinds() -> Result<()> {
-    Bed::with(async |bed| {
-        if !nobody_asked(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !nobody_asked(cluster).await? {
             return Ok(());
         }
-        let (_operator, doors) = guard(bed, &strict()).await?;
-        ask(bed, "user-info", &doors).await?;
+        let (_operator, endpoints) = guard(cluster, &strict()).await?;
+        ask(cluster, "user-info", &endpoints).await?;
         let torch = |name: &str, worker: &Value| {
             let bare = json!({"spec": {"containers": []}});
             json!({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name, "namespace": NAMESPACE},
@@ -190,10 +190,10 @@ async fn templates_of_other_kinds() -> Result<()> {
             json!({"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": name, "namespace": NAMESPACE},
                 "spec": {"headGroupSpec": {"template": {}}, "workerGroupSpecs": [first, second]}})
         };
-        refused(create(bed, "mallory", &torch("stolen", &claim("boss"))).await, REFUSED)?;
-        refused(create(bed, "mallory", &ray("stolen", &claim("boss"))).await, REFUSED)?;
-        create(bed, "alice", &torch("hers", &json!({"note": "kept"}))).await?;
-        create(bed, "alice", &ray("hers", &json!({"note": "kept"}))).await?;
+        refused(create(cluster, "mallory", &torch("stolen", &claim("boss"))).await, REFUSED)?;
+        refused(create(cluster, "mallory", &ray("stolen", &claim("boss"))).await, REFUSED)?;
+        create(cluster, "alice", &torch("hers", &json!({"note": "kept"}))).await?;
+        create(cluster, "alice", &ray("hers", &json!({"note": "kept"}))).await?;
         for (resource, place) in [
             ("pytorchjob", "/spec/pytorchReplicaSpecs/Master/template/metadata/annotations"),
             ("pytorchjob", "/spec/pytorchReplicaSpecs/Worker/template/metadata/annotations"),
@@ -201,36 +201,36 @@ async fn templates_of_other_kinds() -> Result<()> {
             ("raycluster", "/spec/workerGroupSpecs/0/template/metadata/annotations"),
             ("raycluster", "/spec/workerGroupSpecs/1/template/metadata/annotations"),
         ] {
-            let found = says(bed, resource, "hers", NAMESPACE, place).await?;
+            let found = says(cluster, resource, "hers", NAMESPACE, place).await?;
             ensure!(found == Some(person("alice")), "{resource} {place}: {found:?}");
         }
-        bed.kubectl(&["delete", "pytorchjobs,rayclusters", "--all", "-n", NAMESPACE]).await?;
+        cluster.kubectl(&["delete", "pytorchjobs,rayclusters", "--all", "-n", NAMESPACE]).await?;
         Ok(())
     })
     .await
 }
 
 /// Returns the stored pod's annotation.
-async fn stored(bed: &Bed, name: &str, namespace: &str) -> Result<Option<Submitter>> {
-    let pods: Api<Pod> = Api::namespaced(bed.client()?, namespace);
+async fn stored(cluster: &TestCluster, name: &str, namespace: &str) -> Result<Option<Submitter>> {
+    let pods: Api<Pod> = Api::namespaced(cluster.client()?, namespace);
     said(pods.get(name).await?.annotations())
 }
 
 #[tokio::test]
 async fn a_namespace_without_labels() -> Result<()> {
-    Bed::with(async |bed| {
-        if !nobody_asked(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !nobody_asked(cluster).await? {
             return Ok(());
         }
-        bed.start_admission_controller().await?;
-        create(bed, "alice", &pod("lost", UNLABELLED, &json!({}))).await?;
-        ensure!(stored(bed, "lost", UNLABELLED).await?.is_none());
+        cluster.start_admission_controller().await?;
+        create(cluster, "alice", &pod("lost", UNLABELLED, &json!({}))).await?;
+        ensure!(stored(cluster, "lost", UNLABELLED).await?.is_none());
 
-        let (_operator, doors) = guard(bed, &strict()).await?;
-        ask(bed, "user-info", &doors).await?;
-        create(bed, "alice", &pod("kept", UNLABELLED, &json!({"note": "kept"}))).await?;
-        ensure!(stored(bed, "kept", UNLABELLED).await? == Some(person("alice")));
-        let pods: Api<Pod> = Api::namespaced(bed.client()?, UNLABELLED);
+        let (_operator, endpoints) = guard(cluster, &strict()).await?;
+        ask(cluster, "user-info", &endpoints).await?;
+        create(cluster, "alice", &pod("kept", UNLABELLED, &json!({"note": "kept"}))).await?;
+        ensure!(stored(cluster, "kept", UNLABELLED).await? == Some(person("alice")));
+        let pods: Api<Pod> = Api::namespaced(cluster.client()?, UNLABELLED);
         let kept = pods.get("kept").await?;
         // The changes of YuniKorn's controller are there as well.
         for (key, value) in [("note", "kept"), ("yunikorn.apache.org/ignore-application", "true")] {
@@ -244,8 +244,8 @@ async fn a_namespace_without_labels() -> Result<()> {
 
 #[tokio::test]
 async fn a_workload_where_yunikorn_does_not_look() -> Result<()> {
-    Bed::with(async |bed| {
-        if !yunikorn_alone(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !yunikorn_alone(cluster).await? {
             return Ok(());
         }
         let unseen = |name: &str, namespace: &str, annotations: &Value| {
@@ -255,16 +255,16 @@ async fn a_workload_where_yunikorn_does_not_look() -> Result<()> {
             merged(controller("Deployment", name, annotations), &fields)
         };
         for namespace in [UNLABELLED, BYPASSED] {
-            create(bed, "mallory", &unseen("web", namespace, &claim("boss"))).await?;
-            ensure!(pods_say(bed, "web", namespace, "boss").await?.groups == ["bosses"]);
+            create(cluster, "mallory", &unseen("web", namespace, &claim("boss"))).await?;
+            ensure!(pods_say(cluster, "web", namespace, "boss").await?.groups == ["bosses"]);
         }
 
-        let (_operator, doors) = guard(bed, &strict()).await?;
-        ask(bed, "user-info", &doors).await?;
+        let (_operator, endpoints) = guard(cluster, &strict()).await?;
+        ask(cluster, "user-info", &endpoints).await?;
         for namespace in [UNLABELLED, BYPASSED] {
-            refused(create(bed, "mallory", &unseen("stolen", namespace, &claim("boss"))).await, REFUSED)?;
-            create(bed, "alice", &unseen("hers", namespace, &json!({}))).await?;
-            ensure!(pods_say(bed, "hers", namespace, "alice").await? == person("alice"));
+            refused(create(cluster, "mallory", &unseen("stolen", namespace, &claim("boss"))).await, REFUSED)?;
+            create(cluster, "alice", &unseen("hers", namespace, &json!({}))).await?;
+            ensure!(pods_say(cluster, "hers", namespace, "alice").await? == person("alice"));
         }
         Ok(())
     })

@@ -14,10 +14,10 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
-use queuewarden_e2e::bed::NAMESPACE;
 use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Doors, Kind, Operator, eventually};
+use queuewarden_e2e::{Capability, Endpoints, Kind, Operator, TestCluster, eventually};
 use serde_json::{Value, json};
 use yunikorn::admission::request::USER_INFO;
 
@@ -32,29 +32,29 @@ const UNLABELLED: &str = "queuewarden-e2e-no-label";
 const BYPASSED: &str = "queuewarden-e2e-bypassed";
 
 /// Additional rights of users, and the namespaces in which they have them.
-pub(crate) const FURNITURE: &str = include_str!("furniture.yaml");
+pub(crate) const FIXTURES: &str = include_str!("fixtures.yaml");
 
 /// Installs `YuniKorn` as its Helm chart does, with Kubernetes' controllers; everybody may submit. `false` if
 /// the cluster cannot do that.
-async fn yunikorn_alone(bed: &Bed) -> Result<bool> {
-    if !nobody_asked(bed).await? {
+async fn yunikorn_alone(cluster: &TestCluster) -> Result<bool> {
+    if !nobody_asked(cluster).await? {
         return Ok(false);
     }
-    bed.start_admission_controller().await?;
-    bed.start_controller_manager().await?;
+    cluster.start_admission_controller().await?;
+    cluster.start_controller_manager().await?;
     Ok(true)
 }
 
 /// Prepares the scheduler, and an API server without webhooks; everybody may submit. `false` if the cluster
 /// cannot do that.
-async fn nobody_asked(bed: &Bed) -> Result<bool> {
+async fn nobody_asked(cluster: &TestCluster) -> Result<bool> {
     let needed = [Capability::OperatorProcess, Capability::AdmissionProcess, Capability::ControllerManager];
-    if !bed.can_run(&needed)? {
+    if !cluster.can_run(&needed)? {
         return Ok(false);
     }
-    bed.apply_text(FURNITURE, "queuewarden-e2e").await?;
-    bed.set_base(OPEN).await?;
-    bed.yunikorn()?.wait_for_text(OPEN, PATIENCE).await?;
+    cluster.apply_text(FIXTURES, "queuewarden-e2e").await?;
+    cluster.set_base(OPEN).await?;
+    cluster.yunikorn()?.wait_for_text(OPEN, PATIENCE).await?;
     Ok(true)
 }
 
@@ -75,34 +75,41 @@ pub(crate) fn strict() -> Value {
 }
 
 /// Starts queuewarden with this policy beside the scheduler; nobody calls it yet.
-async fn guard<'bed>(bed: &'bed Bed, policy: &Value) -> Result<(Operator<'bed>, Doors)> {
-    guard_with(bed, policy, &[]).await
+async fn guard<'cluster>(
+    cluster: &'cluster TestCluster,
+    policy: &Value,
+) -> Result<(Operator<'cluster>, Endpoints)> {
+    guard_with(cluster, policy, &[]).await
 }
 
 /// Starts queuewarden the same way with more flags.
-async fn guard_with<'bed>(bed: &'bed Bed, policy: &Value, flags: &[&str]) -> Result<(Operator<'bed>, Doors)> {
-    bed.install().await?;
-    bed.apply_file("manifests/user-info/rbac.yaml").await?;
+async fn guard_with<'cluster>(
+    cluster: &'cluster TestCluster,
+    policy: &Value,
+    flags: &[&str],
+) -> Result<(Operator<'cluster>, Endpoints)> {
+    cluster.install().await?;
+    cluster.apply_file("manifests/user-info/rbac.yaml").await?;
     let object = |kind: &str, spec: &Value| {
         json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": kind, "metadata": {"name": "default"}, "spec": spec})
             .to_string()
     };
-    let config = json!({"schedulerUrl": bed.scheduler_url(), "acceptOpenRoot": true});
-    bed.apply_text(&object("YuniKornConfig", &config), "e2e").await?;
-    bed.apply_text(&object("AdmissionPolicy", policy), "e2e").await?;
-    let (operator, doors) = Operator::start_serving(bed, flags).await?;
-    bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
-    bed.wait_for(Kind::AdmissionPolicy, "default", is_true("Accepted"), PATIENCE).await?;
-    Ok((operator, doors))
+    let config = json!({"schedulerUrl": cluster.scheduler_url(), "acceptOpenRoot": true});
+    cluster.apply_text(&object("YuniKornConfig", &config), "e2e").await?;
+    cluster.apply_text(&object("AdmissionPolicy", policy), "e2e").await?;
+    let (operator, endpoints) = Operator::start_serving(cluster, flags).await?;
+    cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+    cluster.wait_for(Kind::AdmissionPolicy, "default", is_true("Accepted"), PATIENCE).await?;
+    Ok((operator, endpoints))
 }
 
 /// Makes the API server call the webhooks of the manifests in this folder, and waits until it does: until
 /// requests that they must refuse are refused.
-pub(crate) async fn ask(bed: &Bed, folder: &str, doors: &Doors) -> Result<()> {
-    bed.install_webhooks(folder, doors, add_templates).await?;
+pub(crate) async fn ask(cluster: &TestCluster, folder: &str, endpoints: &Endpoints) -> Result<()> {
+    cluster.install_webhooks(folder, endpoints, add_templates).await?;
     eventually("the API server to ask queuewarden", PATIENCE, || async {
         let probe = controller("ReplicationController", "probe", &claim("boss"));
-        let answer = kubectl(bed, "mallory", &["create", "--dry-run=server"], &probe).await;
+        let answer = kubectl(cluster, "mallory", &["create", "--dry-run=server"], &probe).await;
         refused(answer, &["user-info.queuewarden.dev"])?;
         Ok(Some(()))
     })
@@ -127,15 +134,15 @@ fn add_templates(configuration: &mut Value) {
 }
 
 /// Runs `kubectl ARGS -f -` as this user, who is one of the people.
-async fn kubectl(bed: &Bed, user: &str, args: &[&str], object: &Value) -> Result<String> {
+async fn kubectl(cluster: &TestCluster, user: &str, args: &[&str], object: &Value) -> Result<String> {
     let who = format!("--as={user}");
     let who = [who.as_str(), "--as-group=people", "--as-group=system:authenticated"];
-    bed.kubectl_with_input(&[args, &["-f", "-"], &who].concat(), &object.to_string()).await
+    cluster.kubectl_with_input(&[args, &["-f", "-"], &who].concat(), &object.to_string()).await
 }
 
 /// Runs `kubectl create` of an object as this user.
-async fn create(bed: &Bed, user: &str, object: &Value) -> Result<String> {
-    kubectl(bed, user, &["create"], object).await
+async fn create(cluster: &TestCluster, user: &str, object: &Value) -> Result<String> {
+    kubectl(cluster, user, &["create"], object).await
 }
 
 /// Returns the annotation by which a workload claims this user.
@@ -205,8 +212,13 @@ fn said(annotations: &std::collections::BTreeMap<String, String>) -> Result<Opti
 }
 
 /// Returns the submitter of the pods of the workload of this name, once one of them is this user's.
-async fn pods_say(bed: &Bed, application: &str, namespace: &str, user: &str) -> Result<Submitter> {
-    let pods: Api<Pod> = Api::namespaced(bed.client()?, namespace);
+async fn pods_say(
+    cluster: &TestCluster,
+    application: &str,
+    namespace: &str,
+    user: &str,
+) -> Result<Submitter> {
+    let pods: Api<Pod> = Api::namespaced(cluster.client()?, namespace);
     let of_it = ListParams::default().labels(&format!("run={application}"));
     eventually(&format!("a pod of {application} by {user}"), PATIENCE, || async {
         let pods = pods.list(&of_it).await?;
@@ -223,8 +235,8 @@ async fn pods_say(bed: &Bed, application: &str, namespace: &str, user: &str) -> 
 }
 
 /// Returns the user of this application to the scheduler.
-async fn application(bed: &Bed, id: &str) -> Result<Submitter> {
-    let rest = bed.yunikorn()?;
+async fn application(cluster: &TestCluster, id: &str) -> Result<Submitter> {
+    let rest = cluster.yunikorn()?;
     eventually(&format!("the scheduler to have {id}"), PATIENCE, || async {
         let active = rest.get("/ws/v1/partition/default/applications/active").await?;
         let mut all = active.as_array().into_iter().flatten();

@@ -4,38 +4,38 @@
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, PostParams};
-use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, eventually};
+use queuewarden_e2e::{Capability, TestCluster, eventually};
 use serde_json::{Value, json};
 
-use super::{FURNITURE, claim, controller, create, kubectl, merged, pod, refused, strict};
+use super::{FIXTURES, claim, controller, create, kubectl, merged, pod, refused, strict};
 
 const REFUSED: &[&str] = &["queuewarden-own-names", "user mallory may not set yunikorn.apache.org/user.info"];
 
 /// Installs the policy with this `AdmissionPolicy`, without a webhook server; `false` if the cluster cannot
 /// do that.
-async fn policy(bed: &Bed, spec: &Value) -> Result<bool> {
-    if !bed.can_run(&[Capability::OperatorProcess])? {
+async fn policy(cluster: &TestCluster, spec: &Value) -> Result<bool> {
+    if !cluster.can_run(&[Capability::OperatorProcess])? {
         return Ok(false);
     }
-    bed.install().await?;
-    bed.apply_text(FURNITURE, "queuewarden-e2e").await?;
-    bed.apply_file("manifests/user-info/policy.yaml").await?;
-    set(bed, spec).await?;
+    cluster.install().await?;
+    cluster.apply_text(FIXTURES, "queuewarden-e2e").await?;
+    cluster.apply_file("manifests/user-info/policy.yaml").await?;
+    set(cluster, spec).await?;
     Ok(true)
 }
 
-async fn set(bed: &Bed, spec: &Value) -> Result<()> {
+async fn set(cluster: &TestCluster, spec: &Value) -> Result<()> {
     let policy = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "AdmissionPolicy", "metadata": {"name": "default"}, "spec": spec});
-    bed.apply_text(&policy.to_string(), "e2e").await
+    cluster.apply_text(&policy.to_string(), "e2e").await
 }
 
 /// Waits until the API server refuses mallory the name of the boss.
-async fn enforced(bed: &Bed) -> Result<()> {
+async fn enforced(cluster: &TestCluster) -> Result<()> {
     eventually("the API server to judge by the policy", PATIENCE, || async {
         let answer = kubectl(
-            bed,
+            cluster,
             "mallory",
             &["create", "--dry-run=server"],
             &pod("probe", NAMESPACE, &claim("boss")),
@@ -67,11 +67,11 @@ fn revision(name: &str, annotations: &Value) -> Value {
 
 #[tokio::test]
 async fn nobody_takes_another_name_while_queuewarden_is_down() -> Result<()> {
-    Bed::with(async |bed| {
-        if !policy(bed, &strict()).await? {
+    TestCluster::with(async |cluster| {
+        if !policy(cluster, &strict()).await? {
             return Ok(());
         }
-        enforced(bed).await?;
+        enforced(cluster).await?;
         let dry = ["create", "--dry-run=server"];
         let kinds = |annotations: &Value| {
             [
@@ -85,20 +85,21 @@ async fn nobody_takes_another_name_while_queuewarden_is_down() -> Result<()> {
             ]
         };
         for object in kinds(&claim("boss")) {
-            refused(kubectl(bed, "mallory", &dry, &object).await, REFUSED)?;
+            refused(kubectl(cluster, "mallory", &dry, &object).await, REFUSED)?;
         }
         // Her own name, as the webhook writes it, and none at all.
         for object in kinds(&own("mallory")).into_iter().chain(kinds(&json!({}))) {
-            kubectl(bed, "mallory", &dry, &object).await?;
+            kubectl(cluster, "mallory", &dry, &object).await?;
         }
-        refused(kubectl(bed, "mallory", &dry, &pod("p", NAMESPACE, &own("alice"))).await, REFUSED)?;
+        refused(kubectl(cluster, "mallory", &dry, &pod("p", NAMESPACE, &own("alice"))).await, REFUSED)?;
 
         // Existing names stay, when anybody changes the rest.
-        create(bed, "alice", &controller("Deployment", "web", &own("alice"))).await?;
+        create(cluster, "alice", &controller("Deployment", "web", &own("alice"))).await?;
         let patch = async |user: &str, patch: &Value| {
             let (who, text) = (format!("--as={user}"), patch.to_string());
             let args = ["patch", "deployment", "web", "-n", NAMESPACE, "--type=merge", "-p", &text, &who];
-            bed.kubectl(&[&args[..], &["--as-group=people", "--as-group=system:authenticated"]].concat())
+            cluster
+                .kubectl(&[&args[..], &["--as-group=people", "--as-group=system:authenticated"]].concat())
                 .await
         };
         let named =
@@ -113,7 +114,7 @@ async fn nobody_takes_another_name_while_queuewarden_is_down() -> Result<()> {
 
         // Controllers set the names that they are given.
         let system = "system:serviceaccount:kube-system:replicaset-controller";
-        kubectl(bed, system, &dry, &pod("p", NAMESPACE, &claim("boss"))).await?;
+        kubectl(cluster, system, &dry, &pod("p", NAMESPACE, &claim("boss"))).await?;
         Ok(())
     })
     .await
@@ -121,13 +122,13 @@ async fn nobody_takes_another_name_while_queuewarden_is_down() -> Result<()> {
 
 #[tokio::test]
 async fn a_binding_carries_no_name() -> Result<()> {
-    Bed::with(async |bed| {
-        if !policy(bed, &strict()).await? {
+    TestCluster::with(async |cluster| {
+        if !policy(cluster, &strict()).await? {
             return Ok(());
         }
-        enforced(bed).await?;
-        create(bed, "alice", &pod("bound", NAMESPACE, &own("alice"))).await?;
-        let pods: Api<Pod> = Api::namespaced(bed.client()?, NAMESPACE);
+        enforced(cluster).await?;
+        create(cluster, "alice", &pod("bound", NAMESPACE, &own("alice"))).await?;
+        let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
         let bind = async |annotations: Value| {
             let binding =
                 json!({"target": {"kind": "Node", "name": "node"}, "metadata": {"name": "bound", "annotations": annotations}});
@@ -143,13 +144,14 @@ async fn a_binding_carries_no_name() -> Result<()> {
 
 #[tokio::test]
 async fn lists_and_modes_hold_as_in_the_webhook() -> Result<()> {
-    Bed::with(async |bed| {
-        if !policy(bed, &strict()).await? {
+    TestCluster::with(async |cluster| {
+        if !policy(cluster, &strict()).await? {
             return Ok(());
         }
-        enforced(bed).await?;
+        enforced(cluster).await?;
         let pod = pod("p", NAMESPACE, &claim("boss"));
-        let passes = async || kubectl(bed, "mallory", &["create", "--dry-run=server"], &pod).await.is_ok();
+        let passes =
+            async || kubectl(cluster, "mallory", &["create", "--dry-run=server"], &pod).await.is_ok();
         for (more, expected) in [
             (json!({"externalUsers": ["^mallory$"]}), true),
             (json!({"externalUsers": ["^mal$"]}), false),
@@ -161,13 +163,13 @@ async fn lists_and_modes_hold_as_in_the_webhook() -> Result<()> {
             (json!({"userInfo": {"mode": "Enforce", "profile": "yunikorn"}}), true),
             (json!({}), false),
         ] {
-            set(bed, &merged(strict(), &more)).await?;
+            set(cluster, &merged(strict(), &more)).await?;
             eventually(&format!("{more} to hold"), PATIENCE, || async {
                 Ok((passes().await == expected).then_some(()))
             })
             .await?;
         }
-        bed.kubectl(&["delete", "admissionpolicy", "default"]).await?;
+        cluster.kubectl(&["delete", "admissionpolicy", "default"]).await?;
         eventually("nothing to be enforced", PATIENCE, || async { Ok(passes().await.then_some(())) }).await?;
         ensure!(passes().await);
         Ok(())

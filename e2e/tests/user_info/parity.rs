@@ -13,7 +13,7 @@ use kube::api::{Api, DeleteParams};
 use proptest::strategy::{Strategy, ValueTree as _};
 use queuewarden_e2e::oracle::{MutateQuestion, PodFacts, Subject, without_wording};
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Doors, eventually, yunikorn};
+use queuewarden_e2e::{Endpoints, TestCluster, eventually, yunikorn};
 use serde_json::{Value, json};
 
 use super::{OPEN, guard, nobody_asked};
@@ -38,7 +38,7 @@ const LEFT_ALONE: [&str; 1] = ["kube-system"];
 struct Both {
     client: reqwest::Client,
     theirs: String,
-    door: reqwest::Client,
+    endpoint: reqwest::Client,
     ours: String,
 }
 
@@ -51,8 +51,8 @@ struct Answer {
 }
 
 impl Both {
-    async fn of(bed: &Bed, doors: &Doors) -> Result<Self> {
-        let hooks: Api<MutatingWebhookConfiguration> = Api::all(bed.client()?);
+    async fn of(cluster: &TestCluster, endpoints: &Endpoints) -> Result<Self> {
+        let hooks: Api<MutatingWebhookConfiguration> = Api::all(cluster.client()?);
         let hook = hooks.get(CONFIGURATION).await?.webhooks.unwrap_or_default();
         let bundle = hook.into_iter().next().and_then(|hook| hook.client_config.ca_bundle);
         let authorities = reqwest::Certificate::from_pem_bundle(&bundle.context("no caBundle")?.0)?;
@@ -67,15 +67,15 @@ impl Both {
         Ok(Self {
             client: client.build()?,
             theirs: format!("https://{SERVICE}:9089/mutate"),
-            door: doors.client()?,
-            ours: doors.url("/user-info"),
+            endpoint: endpoints.client()?,
+            ours: endpoints.url("/user-info"),
         })
     }
 
     /// Returns the answers of `YuniKorn` and of queuewarden.
     async fn ask(&self, review: &Value) -> Result<(Answer, Answer)> {
         let theirs = ask(&self.client, &self.theirs, review);
-        let ours = ask(&self.door, &self.ours, review);
+        let ours = ask(&self.endpoint, &self.ours, review);
         futures::try_join!(theirs, ours)
     }
 
@@ -184,7 +184,7 @@ fn namespace(enable: usize, generate: usize) -> String {
     format!("ns-{enable}-{generate}")
 }
 
-fn furniture() -> Value {
+fn fixtures() -> Value {
     let mut items = Vec::new();
     for (enable, enabled) in FLAGS.iter().enumerate() {
         for (generate, generated) in FLAGS.iter().enumerate() {
@@ -205,36 +205,36 @@ fn furniture() -> Value {
 
 /// Puts these keys in force, with one more external user if that distinguishes them from others. First come
 /// keys that let only one user pass, which shows when the others are read.
-async fn put_in_force(bed: &Bed, both: &Both, keys: &Texts, round: usize) -> Result<()> {
+async fn put_in_force(cluster: &TestCluster, both: &Both, keys: &Texts, round: usize) -> Result<()> {
     let (before, after) = (format!("before-{round}"), format!("after-{round}"));
-    write(bed, texts(&[(EXTERNAL_USERS, &format!("^{before}$"))])).await?;
+    write(cluster, texts(&[(EXTERNAL_USERS, &format!("^{before}$"))])).await?;
     both.read(&before, true).await?;
     both.read("nobody", false).await?;
     let mut keys = keys.clone();
     let list = keys.get(EXTERNAL_USERS).filter(|list| !list.contains('[')).cloned().unwrap_or_default();
     keys.insert(EXTERNAL_USERS.to_owned(), format!("{list},^{after}$"));
-    write(bed, keys).await?;
+    write(cluster, keys).await?;
     both.read(&after, true).await
 }
 
 /// Writes the keys into the `ConfigMap` that queuewarden does not write.
-async fn write(bed: &Bed, mut keys: Texts) -> Result<()> {
-    keys.extend(bed.needed_defaults());
+async fn write(cluster: &TestCluster, mut keys: Texts) -> Result<()> {
+    keys.extend(cluster.needed_defaults());
     keys.insert("queues.yaml".to_owned(), OPEN.to_owned());
-    bed.write_config_map(yunikorn::DEFAULTS, keys).await
+    cluster.write_config_map(yunikorn::DEFAULTS, keys).await
 }
 
 #[tokio::test]
-async fn the_door_answers_as_yunikorns_controller_does() -> Result<()> {
-    Bed::with(async |bed| {
-        if !nobody_asked(bed).await? {
+async fn the_endpoint_answers_as_yunikorns_controller_does() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !nobody_asked(cluster).await? {
             return Ok(());
         }
-        bed.start_admission_controller().await?;
-        bed.apply_text(&furniture().to_string(), "queuewarden-e2e").await?;
-        let (_operator, doors) =
-            guard(bed, &json!({"userInfo": {"mode": "Enforce", "profile": "yunikorn"}})).await?;
-        let both = Both::of(bed, &doors).await?;
+        cluster.start_admission_controller().await?;
+        cluster.apply_text(&fixtures().to_string(), "queuewarden-e2e").await?;
+        let (_operator, endpoints) =
+            guard(cluster, &json!({"userInfo": {"mode": "Enforce", "profile": "yunikorn"}})).await?;
+        let both = Both::of(cluster, &endpoints).await?;
         let Draw { cases, seed, mut runner } = Draw::of(600)?;
         let drawn = questions();
         let (mut done, mut round) = (0, 0);
@@ -248,7 +248,7 @@ async fn the_door_answers_as_yunikorns_controller_does() -> Result<()> {
             let asked = (0..count).map(|_| draw()).collect::<Result<Vec<_>>>()?;
             let keys = asked.iter().find_map(|question| question.maps.configs.clone());
             let keys = keys.map(|map| map.data).unwrap_or_default();
-            put_in_force(bed, &both, &keys, round).await?;
+            put_in_force(cluster, &both, &keys, round).await?;
             let answers: Vec<(Answer, Answer)> = stream::iter(&asked)
                 .map(|question| ask_both(&both, question))
                 .buffered(AT_ONCE)

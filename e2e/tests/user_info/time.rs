@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, PostParams};
-use queuewarden_e2e::Bed;
-use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::TestCluster;
+use queuewarden_e2e::test_cluster::NAMESPACE;
 use serde_json::json;
 
 use super::{ask, create, guard, nobody_asked, pod, said, strict};
@@ -40,15 +40,15 @@ fn at(latencies: &mut [Duration], percent: usize) -> Duration {
 }
 
 /// Creates pods in both ways; `named` says whether they must name their user.
-async fn measure(bed: &Bed, name: &'static str, named: bool) -> Result<Row> {
+async fn measure(cluster: &TestCluster, name: &'static str, named: bool) -> Result<Row> {
     let mut row = Row { name, kubectl: Vec::new(), client: Vec::new() };
     for count in 0..BY_KUBECTL {
         let pod = pod(&format!("{name}-kubectl-{count}"), NAMESPACE, &json!({}));
         let begin = Instant::now();
-        create(bed, "alice", &pod).await?;
+        create(cluster, "alice", &pod).await?;
         row.kubectl.push(begin.elapsed());
     }
-    let pods: Api<Pod> = Api::namespaced(bed.as_user("alice", &["people"])?, NAMESPACE);
+    let pods: Api<Pod> = Api::namespaced(cluster.as_user("alice", &["people"])?, NAMESPACE);
     for count in 0..BY_CLIENT {
         let pod = serde_json::from_value(pod(&format!("{name}-client-{count}"), NAMESPACE, &json!({})))?;
         let begin = Instant::now();
@@ -63,20 +63,20 @@ async fn measure(bed: &Bed, name: &'static str, named: bool) -> Result<Row> {
 #[tokio::test]
 #[ignore = "a measurement of a minute, for a release build"]
 async fn a_pod_with_and_without_the_guard() -> Result<()> {
-    Bed::with(async |bed| {
-        if !nobody_asked(bed).await? {
+    TestCluster::with(async |cluster| {
+        if !nobody_asked(cluster).await? {
             return Ok(());
         }
-        let mut rows = vec![measure(bed, "neither", false).await?];
-        let (_operator, doors) = guard(bed, &strict()).await?;
-        ask(bed, "user-info", &doors).await?;
-        rows.push(measure(bed, "guard", true).await?);
-        bed.start_admission_controller().await?;
-        rows.push(measure(bed, "both", true).await?);
-        bed.remove_webhooks().await?;
-        rows.push(measure(bed, "yunikorn", true).await?);
-        bed.stop_admission_controller().await?;
-        rows.push(measure(bed, "neither-again", false).await?);
+        let mut rows = vec![measure(cluster, "neither", false).await?];
+        let (_operator, endpoints) = guard(cluster, &strict()).await?;
+        ask(cluster, "user-info", &endpoints).await?;
+        rows.push(measure(cluster, "guard", true).await?);
+        cluster.start_admission_controller().await?;
+        rows.push(measure(cluster, "both", true).await?);
+        cluster.remove_webhooks().await?;
+        rows.push(measure(cluster, "yunikorn", true).await?);
+        cluster.stop_admission_controller().await?;
+        rows.push(measure(cluster, "neither-again", false).await?);
         println!("{:<14} {:>12} {:>12} {:>12} {:>12}", "asked", "kubectl p50", "p90", "client p50", "p99");
         for Row { name, mut kubectl, mut client } in rows {
             let figures =

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::conditions::{is_false, is_true};
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Kind, eventually};
+use queuewarden_e2e::{Capability, Kind, TestCluster, eventually};
 use serde_json::{Value, json};
 
 use super::{ACLS, Answer, acl, create, delete, judged, merge, send};
@@ -35,16 +35,16 @@ fn test(enforcement: &str) -> Value {
 
 #[tokio::test]
 async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let (operator, _) = judged(bed, BASE, &json!({})).await?;
-        let admin = bed.client()?;
+        let (operator, _) = judged(cluster, BASE, &json!({})).await?;
+        let admin = cluster.client()?;
         let made = create(&admin, TESTS, &test("Block")).await?;
         ensure!(made.code == 201 && made.warnings.is_empty(), "{made:?}");
-        bed.wait_for(Kind::QueueAccessTest, "closed", is_true("Passing"), PATIENCE).await?;
-        bed.wait_for(Kind::QueueAccessTest, "closed", is_true("Ready"), PATIENCE).await?;
+        cluster.wait_for(Kind::QueueAccessTest, "closed", is_true("Passing"), PATIENCE).await?;
+        cluster.wait_for(Kind::QueueAccessTest, "closed", is_true("Ready"), PATIENCE).await?;
 
         let opens = acl("opens", &json!({"queue": "root.prod", "submit": {"everyone": true}}));
         let refused = |answer: &Answer| {
@@ -58,17 +58,17 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
         .await?;
         let why = "case 2 (strangers stay out): expected: user eve in group guests may not submit to root.prod; but everyone may submit";
         ensure!(answer.message.contains(why), "{answer:?}");
-        let kubectl = bed.kubectl_with_input(&["create", "-f", "-"], &opens.to_string()).await;
+        let kubectl = cluster.kubectl_with_input(&["create", "-f", "-"], &opens.to_string()).await;
         let words = kubectl.err().context("kubectl creates what a test forbids")?.to_string();
         ensure!(words.contains("QueueAccessTest/closed"), "{words}");
-        ensure!(bed.objects(Kind::QueueAcl)?.get_opt("opens").await?.is_none(), "it was stored all the same");
+        ensure!(cluster.objects(Kind::QueueAcl)?.get_opt("opens").await?.is_none(), "it was stored all the same");
         // Locking somebody out breaks the test as well, whether by a change or by a deletion.
         let locks = acl("locks", &json!({"queue": "root.prod", "submit": {"users": ["bob"]}}));
         ensure!(refused(&create(&admin, ACLS, &locks).await?));
         let keeps = acl("keeps", &json!({"queue": "root.prod", "submit": {"users": ["pat", "bob"]}}));
         let answer = create(&admin, ACLS, &keeps).await?;
         ensure!(answer.code == 201, "{answer:?}");
-        bed.wait_for(Kind::QueueAcl, "keeps", is_true("Ready"), PATIENCE).await?;
+        cluster.wait_for(Kind::QueueAcl, "keeps", is_true("Ready"), PATIENCE).await?;
         let narrows = json!({"spec": {"submit": {"users": ["bob"]}}});
         let answer = merge(&admin, "keeps", &narrows).await?;
         ensure!(refused(&answer) && answer.message.contains("user pat"), "{answer:?}");
@@ -84,8 +84,8 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
         })
         .await?;
         ensure!(answer.warns("breaks QueueAccessTest/closed, case 1 (pat runs)"), "{answer:?}");
-        bed.wait_for(Kind::QueueAccessTest, "closed", is_false("Passing", "Failing"), PATIENCE).await?;
-        let object = bed.objects(Kind::QueueAccessTest)?.get("closed").await?;
+        cluster.wait_for(Kind::QueueAccessTest, "closed", is_false("Passing", "Failing"), PATIENCE).await?;
+        let object = cluster.objects(Kind::QueueAccessTest)?.get("closed").await?;
         let status = object.data.get("status").context("no status")?;
         ensure!(status["checks"] == 4 && status["passed"] == 2 && status["failed"] == 2, "{status}");
         let failures = status["failures"].to_string();
@@ -96,7 +96,7 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
         // It recovers as it broke: nobody has to touch the test.
         let answer = delete(&admin, "keeps").await?;
         ensure!(answer.code == 200, "{answer:?}");
-        bed.wait_for(Kind::QueueAccessTest, "closed", is_true("Passing"), PATIENCE).await?;
+        cluster.wait_for(Kind::QueueAccessTest, "closed", is_true("Passing"), PATIENCE).await?;
         Ok(())
     })
     .await
@@ -105,19 +105,19 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
 /// The base is not ours to refuse, but the tests that it breaks are reported.
 #[tokio::test]
 async fn a_test_follows_the_configuration_in_force() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let (_operator, _) = judged(bed, BASE, &json!({})).await?;
-        let admin = bed.client()?;
+        let (_operator, _) = judged(cluster, BASE, &json!({})).await?;
+        let admin = cluster.client()?;
         let made = create(&admin, TESTS, &test("Block")).await?;
         ensure!(made.code == 201, "{made:?}");
-        bed.wait_for(Kind::QueueAccessTest, "closed", is_true("Passing"), PATIENCE).await?;
-        bed.set_base(&BASE.replace("'pat'", "'*'")).await?;
-        bed.wait_for(Kind::QueueAccessTest, "closed", is_false("Passing", "Failing"), PATIENCE).await?;
-        bed.set_base(BASE).await?;
-        bed.wait_for(Kind::QueueAccessTest, "closed", is_true("Passing"), PATIENCE).await?;
+        cluster.wait_for(Kind::QueueAccessTest, "closed", is_true("Passing"), PATIENCE).await?;
+        cluster.set_base(&BASE.replace("'pat'", "'*'")).await?;
+        cluster.wait_for(Kind::QueueAccessTest, "closed", is_false("Passing", "Failing"), PATIENCE).await?;
+        cluster.set_base(BASE).await?;
+        cluster.wait_for(Kind::QueueAccessTest, "closed", is_true("Passing"), PATIENCE).await?;
         // An impossible test is refused, by whichever check comes first.
         let mut nothing = test("Block");
         nothing["metadata"]["name"] = "nothing".into();

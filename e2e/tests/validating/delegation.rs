@@ -10,7 +10,7 @@ use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject};
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Kind, eventually, yunikorn};
+use queuewarden_e2e::{Capability, Kind, TestCluster, eventually, yunikorn};
 use serde_json::{Value, json};
 
 use super::{ACLS, Answer, acl, create, judged, send};
@@ -238,8 +238,8 @@ async fn try_way(client: &Client, way: &Way) -> Result<Answer> {
 }
 
 /// Returns `spec` and labels of all `QueueAcl`s.
-async fn stored(bed: &Bed) -> Result<Vec<(String, Value)>> {
-    let objects = bed.objects(Kind::QueueAcl)?.list(&kube::api::ListParams::default()).await?;
+async fn stored(cluster: &TestCluster) -> Result<Vec<(String, Value)>> {
+    let objects = cluster.objects(Kind::QueueAcl)?.list(&kube::api::ListParams::default()).await?;
     let spec = |object: &DynamicObject| object.data.get("spec").cloned().unwrap_or_default();
     Ok(objects
         .iter()
@@ -247,19 +247,19 @@ async fn stored(bed: &Bed) -> Result<Vec<(String, Value)>> {
         .collect())
 }
 
-async fn live(bed: &Bed) -> Result<String> {
-    bed.config_value(yunikorn::CONFIGS, "queues.yaml").await?.context("no queue tree in the output")
+async fn live(cluster: &TestCluster) -> Result<String> {
+    cluster.config_value(yunikorn::CONFIGS, "queues.yaml").await?.context("no queue tree in the output")
 }
 
 #[tokio::test]
 async fn a_queue_administrator_changes_their_subtree_and_nothing_else() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let (_operator, _) = judged(bed, BASE, &json!({"delegation": "Enabled"})).await?;
-        let sue = prepared(bed).await?;
-        let before = (stored(bed).await?, live(bed).await?);
+        let (_operator, _) = judged(cluster, BASE, &json!({"delegation": "Enabled"})).await?;
+        let sue = prepared(cluster).await?;
+        let before = (stored(cluster).await?, live(cluster).await?);
         let ways = ways();
         ensure!(ways.len() >= 20, "{}", ways.len());
         let mut accepted = Vec::new();
@@ -270,25 +270,25 @@ async fn a_queue_administrator_changes_their_subtree_and_nothing_else() -> Resul
             }
         }
         ensure!(accepted.is_empty(), "{}", accepted.join("\n"));
-        ensure!(before == (stored(bed).await?, live(bed).await?));
-        what_they_may(bed, &sue).await?;
-        while_it_is_off(bed, &sue).await?;
-        without_the_webhook(bed, &sue, &ways).await
+        ensure!(before == (stored(cluster).await?, live(cluster).await?));
+        what_they_may(cluster, &sue).await?;
+        while_it_is_off(cluster, &sue).await?;
+        without_the_webhook(cluster, &sue, &ways).await
     })
     .await
 }
 
 /// Prepares roles, the policy, and objects of others. Returns sue's client.
-async fn prepared(bed: &Bed) -> Result<Client> {
+async fn prepared(cluster: &TestCluster) -> Result<Client> {
     for file in ["role", "policy"] {
-        bed.apply_file(&format!("manifests/delegation/{file}.yaml")).await?;
+        cluster.apply_file(&format!("manifests/delegation/{file}.yaml")).await?;
     }
     let binding = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: queuewarden-e2e-delegates}, \
         roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: queuewarden-delegate}, \
         subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: queue-admins}]}";
-    bed.apply_text(binding, "e2e").await?;
-    let (admin, sue) = (bed.client()?, bed.as_user("sue", &["queue-admins"])?);
-    let bob = bed.as_user("bob", &["queue-admins", "qa"])?;
+    cluster.apply_text(binding, "e2e").await?;
+    let (admin, sue) = (cluster.client()?, cluster.as_user("sue", &["queue-admins"])?);
+    let bob = cluster.as_user("bob", &["queue-admins", "qa"])?;
     let unmarked = acl("x", &json!({"queue": "root.prod", "submit": {"users": ["mallory"]}}));
     eventually("the policy to be in force", PATIENCE, || async {
         let answer = create(&sue, &format!("{ACLS}?dryRun=All"), &unmarked).await?;
@@ -301,7 +301,7 @@ async fn prepared(bed: &Bed) -> Result<Client> {
         &json!({"queue": "root.test", "baseAcl": "Extend", "submit": {"users": ["tom"]},
                                          "delegatedBy": {"user": "bob", "groups": ["qa"]}}),
     );
-    let boss = bed.as_user("boss", &["queue-admins"])?;
+    let boss = cluster.as_user("boss", &["queue-admins"])?;
     let higher = own(
         "higher",
         "root.prod.etl",
@@ -313,20 +313,20 @@ async fn prepared(bed: &Bed) -> Result<Client> {
         ensure!(answer.code == 201, "{answer:?}");
     }
     for name in ["trusted", "foreign", "higher", "mine"] {
-        bed.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
+        cluster.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
     }
     Ok(sue)
 }
 
 /// Checks what delegation allows.
-async fn what_they_may(bed: &Bed, sue: &Client) -> Result<()> {
+async fn what_they_may(cluster: &TestCluster, sue: &Client) -> Result<()> {
     let grant =
         own("theirs", "root.prod", &json!({"submit": {"groups": ["devs"]}, "admin": {"users": ["kim"]}}));
     let answer = create(sue, ACLS, &grant).await?;
     ensure!(answer.code == 201 && answer.warns("to group devs"), "{answer:?}");
-    bed.wait_for(Kind::QueueAcl, "theirs", is_true("Ready"), PATIENCE).await?;
+    cluster.wait_for(Kind::QueueAcl, "theirs", is_true("Ready"), PATIENCE).await?;
     // kim administers root.prod now, and deletes an object in its subtree.
-    let kim = bed.as_user("kim", &["queue-admins"])?;
+    let kim = cluster.as_user("kim", &["queue-admins"])?;
     let below = own("below", "root.prod.bi", &json!({"delegatedBy": {"user": "kim"}}));
     let answer = eventually("kim to be known as administrator", PATIENCE, || async {
         let answer = create(&kim, ACLS, &below).await?;
@@ -334,19 +334,19 @@ async fn what_they_may(bed: &Bed, sue: &Client) -> Result<()> {
     })
     .await?;
     ensure!(answer.warns("root.prod.bi to user mallory"), "{answer:?}");
-    bed.wait_for(Kind::QueueAcl, "below", is_true("Ready"), PATIENCE).await?;
+    cluster.wait_for(Kind::QueueAcl, "below", is_true("Ready"), PATIENCE).await?;
     // When sue withdraws kim's right, everything that depends on it ends, whatever finalizer a cluster
     // administrator has set.
     let finalizers = json!({"metadata": {"finalizers": ["example.com/stay"]}});
-    let answer = super::merge(&bed.client()?, "theirs", &finalizers).await?;
+    let answer = super::merge(&cluster.client()?, "theirs", &finalizers).await?;
     ensure!(answer.code == 200, "{answer:?}");
     let answer = super::delete(sue, "theirs").await?;
     ensure!(answer.code == 200, "{answer:?}");
     eventually("kim's grant to end", PATIENCE, || async {
-        Ok((!live(bed).await?.contains("mallory")).then_some(()))
+        Ok((!live(cluster).await?.contains("mallory")).then_some(()))
     })
     .await?;
-    let objects = bed.objects(Kind::QueueAcl)?;
+    let objects = cluster.objects(Kind::QueueAcl)?;
     let there = async |name: &str| anyhow::Ok(objects.get_opt(name).await?.is_some());
     ensure!(there("theirs").await?, "the finalizer holds it");
     let none = json!({"metadata": {"finalizers": null}});
@@ -356,7 +356,7 @@ async fn what_they_may(bed: &Bed, sue: &Client) -> Result<()> {
     let foreground = format!("{ACLS}/below?propagationPolicy=Foreground");
     let answer = send(sue, "DELETE", &foreground, JSON, &Value::Null).await?;
     ensure!(answer.code == 200 && there("below").await?, "{answer:?}");
-    let collector = bed.as_user("system:serviceaccount:kube-system:generic-garbage-collector", &[])?;
+    let collector = cluster.as_user("system:serviceaccount:kube-system:generic-garbage-collector", &[])?;
     let answer = super::merge(&collector, "below", &none).await?;
     ensure!(answer.code == 200 && !there("below").await?, "{answer:?}");
     Ok(())
@@ -364,8 +364,8 @@ async fn what_they_may(bed: &Bed, sue: &Client) -> Result<()> {
 
 /// Checks a time with delegation off: RBAC lets sue write, and the webhook lets her delete objects in her
 /// name.
-async fn while_it_is_off(bed: &Bed, sue: &Client) -> Result<()> {
-    let admin = bed.client()?;
+async fn while_it_is_off(cluster: &TestCluster, sue: &Client) -> Result<()> {
+    let admin = cluster.client()?;
     let config = format!("{GROUP}/yunikornconfigs/default");
     let switch = async |delegation: &str| -> Result<()> {
         let answer =
@@ -394,10 +394,10 @@ async fn while_it_is_off(bed: &Bed, sue: &Client) -> Result<()> {
 
 /// Checks a cluster without the webhook: the API server's policy refuses most, and what it lets through
 /// grants nothing.
-async fn without_the_webhook(bed: &Bed, sue: &Client, ways: &[Way]) -> Result<()> {
-    let hooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
+async fn without_the_webhook(cluster: &TestCluster, sue: &Client, ways: &[Way]) -> Result<()> {
+    let hooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client()?);
     hooks.delete("queuewarden", &DeleteParams::default()).await?;
-    let admin = bed.client()?;
+    let admin = cluster.client()?;
     let probe = acl("probe", &json!({"queue": "root.nowhere", "submit": {"users": ["x"]}}));
     eventually("the API server to ask no more", PATIENCE, || async {
         let answer = create(&admin, &format!("{ACLS}?dryRun=All"), &probe).await?;
@@ -411,15 +411,15 @@ async fn without_the_webhook(bed: &Bed, sue: &Client, ways: &[Way]) -> Result<()
             continue;
         }
         stored_ways += 1;
-        grants_nothing(bed, way).await?;
+        grants_nothing(cluster, way).await?;
     }
     ensure!(stored_ways > 0, "the policy stood against all of them, so that nothing was judged again");
     Ok(())
 }
 
 /// Checks that the stored object is not in force, and removes it.
-async fn grants_nothing(bed: &Bed, way: &Way) -> Result<()> {
-    let objects = bed.objects(Kind::QueueAcl)?;
+async fn grants_nothing(cluster: &TestCluster, way: &Way) -> Result<()> {
+    let objects = cluster.objects(Kind::QueueAcl)?;
     let all = objects.list(&kube::api::ListParams::default()).await?;
     let touched = all.iter().filter_map(|object| object.metadata.name.as_deref());
     let name = touched
@@ -441,7 +441,7 @@ async fn grants_nothing(bed: &Bed, way: &Way) -> Result<()> {
         Ok((seen == object.metadata.generation && refused).then_some(()))
     })
     .await?;
-    ensure!(!live(bed).await?.contains("mallory"), "{}: it grants", way.name);
+    ensure!(!live(cluster).await?.contains("mallory"), "{}: it grants", way.name);
     if name.starts_with('x') {
         objects.delete(&name, &DeleteParams::default()).await?;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, ensure};
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Kind, eventually, yunikorn};
+use queuewarden_e2e::{Capability, Kind, TestCluster, eventually, yunikorn};
 use serde_json::json;
 
 use super::{ACLS, acl, create, judged, send};
@@ -19,13 +19,13 @@ partitions:
 
 #[tokio::test]
 async fn what_would_hang_or_hide_is_refused_and_nothing_else() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let (operator, doors) = judged(bed, BASE, &json!({})).await?;
-        let admin = bed.client()?;
-        bed.register(&doors, "guard").await?;
+        let (operator, endpoints) = judged(cluster, BASE, &json!({})).await?;
+        let admin = cluster.client()?;
+        cluster.register(&endpoints, "configmaps").await?;
         let path = format!("/api/v1/namespaces/{}/configmaps/{}", yunikorn::NAMESPACE, yunikorn::CONFIGS);
         let change = |patch| {
             let (admin, path) = (&admin, &path);
@@ -56,14 +56,14 @@ async fn what_would_hang_or_hide_is_refused_and_nothing_else() -> Result<()> {
         ensure!(answer.code == 200 && answer.warnings.is_empty(), "{answer:?}");
         let grant = acl("grant", &json!({"queue": "root.prod", "submit": {"users": ["sue"]}}));
         ensure!(create(&admin, ACLS, &grant).await?.code == 201);
-        bed.wait_for(Kind::QueueAcl, "grant", is_true("Ready"), PATIENCE).await?;
+        cluster.wait_for(Kind::QueueAcl, "grant", is_true("Ready"), PATIENCE).await?;
         let answer = change(json!({"data": {"queues.yaml": BASE}})).await?;
         ensure!(answer.code == 200 && answer.warns("puts it back"), "{answer:?}");
         // A webhook that is down blocks nobody.
         operator.kill().await?;
         let text = BTreeMap::from([("queues.yaml".to_owned(), BASE.to_owned())]);
-        bed.write_config_map(yunikorn::CONFIGS, text).await?;
-        bed.delete_config_map(yunikorn::CONFIGS).await
+        cluster.write_config_map(yunikorn::CONFIGS, text).await?;
+        cluster.delete_config_map(yunikorn::CONFIGS).await
     })
     .await
 }

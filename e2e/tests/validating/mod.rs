@@ -12,7 +12,7 @@ use kube::Client;
 use kube::client::Body;
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Doors, Kind, Operator, eventually};
+use queuewarden_e2e::{Endpoints, Kind, Operator, TestCluster, eventually};
 use serde_json::{Value, json};
 
 /// The path of our own kinds.
@@ -81,21 +81,25 @@ fn config(more: &Value) -> Value {
 
 /// Starts the operator with its endpoints, this base and this configuration; the API server calls it about
 /// our own kinds.
-async fn judged<'bed>(bed: &'bed Bed, base: &str, spec: &Value) -> Result<(Operator<'bed>, Doors)> {
-    bed.install().await?;
-    bed.set_base(base).await?;
-    bed.apply_file("manifests/validating/rbac.yaml").await?;
-    let admin = bed.client()?;
+async fn judged<'cluster>(
+    cluster: &'cluster TestCluster,
+    base: &str,
+    spec: &Value,
+) -> Result<(Operator<'cluster>, Endpoints)> {
+    cluster.install().await?;
+    cluster.set_base(base).await?;
+    cluster.apply_file("manifests/validating/rbac.yaml").await?;
+    let admin = cluster.client()?;
     let made = create(&admin, "/apis/queuewarden.dev/v1alpha1/yunikornconfigs", &config(spec)).await?;
     ensure!(made.code == 201, "{made:?}");
-    let (operator, doors) = Operator::start_serving(bed, &[]).await?;
-    bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
-    bed.register(&doors, "validating").await?;
+    let (operator, endpoints) = Operator::start_serving(cluster, &[]).await?;
+    cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+    cluster.register(&endpoints, "validating").await?;
     let probe = acl("probe", &json!({"queue": "root.nowhere", "submit": {"users": ["x"]}}));
     eventually("the API server to ask", PATIENCE, || async {
         let answer = create(&admin, &format!("{ACLS}?dryRun=All"), &probe).await?;
         Ok(answer.warns("QueueNotFound").then_some(()))
     })
     .await?;
-    Ok((operator, doors))
+    Ok((operator, endpoints))
 }

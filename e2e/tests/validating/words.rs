@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Kind, eventually};
+use queuewarden_e2e::{Capability, Kind, TestCluster, eventually};
 use serde_json::json;
 
 use super::{ACLS, acl, create, delete, judged, merge};
@@ -23,19 +23,19 @@ partitions:
 
 #[tokio::test]
 async fn each_change_is_told_what_it_does_and_what_is_wrong() -> Result<()> {
-    Bed::with(async |bed| {
-        if !bed.can_run(&[Capability::OperatorProcess])? {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let (operator, _) = judged(bed, BASE, &json!({})).await?;
-        let admin = bed.client()?;
+        let (operator, _) = judged(cluster, BASE, &json!({})).await?;
+        let admin = cluster.client()?;
         let good =
             acl("good", &json!({"queue": "root.prod", "baseAcl": "Extend", "submit": {"groups": ["devs"]}}));
         let answer = create(&admin, ACLS, &good).await?;
         let impact = "grants submit on root.prod and 2 queues below to group devs; nobody loses access";
         ensure!(answer.code == 201 && answer.warnings == [impact], "{answer:?}");
         // kubectl prints it.
-        bed.wait_for(Kind::QueueAcl, "good", is_true("Ready"), PATIENCE).await?;
+        cluster.wait_for(Kind::QueueAcl, "good", is_true("Ready"), PATIENCE).await?;
         let answer = merge(&admin, "good", &json!({"spec": {"baseAcl": "Replace"}})).await?;
         ensure!(
             answer.code == 200 && answer.warns("takes submit on root.prod and 2 queues below from user pat"),
@@ -58,7 +58,7 @@ async fn each_change_is_told_what_it_does_and_what_is_wrong() -> Result<()> {
         );
         // Its status can be written, and it can be deleted, whatever it is.
         eventually("its status", PATIENCE, || async {
-            let objects = bed.objects(Kind::QueueAcl)?.get("dropped").await?;
+            let objects = cluster.objects(Kind::QueueAcl)?.get("dropped").await?;
             Ok(objects.data.get("status").is_some().then_some(()))
         })
         .await?;
@@ -70,7 +70,7 @@ async fn each_change_is_told_what_it_does_and_what_is_wrong() -> Result<()> {
         let answer = create(&admin, ACLS, &unnamed).await?;
         ensure!(answer.code == 201 && answer.warns("write `nobody: true` to say so"), "{answer:?}");
         policies(&admin).await?;
-        a_webhook_that_is_down_blocks_our_kinds_alone(bed, operator).await
+        a_webhook_that_is_down_blocks_our_kinds_alone(cluster, operator).await
     })
     .await
 }
@@ -89,16 +89,16 @@ async fn policies(admin: &kube::Client) -> Result<()> {
 }
 
 async fn a_webhook_that_is_down_blocks_our_kinds_alone(
-    bed: &Bed,
+    cluster: &TestCluster,
     operator: queuewarden_e2e::Operator<'_>,
 ) -> Result<()> {
     operator.kill().await?;
-    let admin = bed.client()?;
+    let admin = cluster.client()?;
     let object = acl("later", &json!({"queue": "root.test", "submit": {"nobody": true}}));
     let answer = create(&admin, ACLS, &object).await?;
     ensure!(answer.code == 500 && answer.message.contains("validate.queuewarden.dev"), "{answer:?}");
-    bed.set_base(BASE).await?;
-    bed.kubectl(&["create", "configmap", "anything", "-n", "yunikorn"]).await?;
-    bed.kubectl(&["delete", "configmap", "anything", "-n", "yunikorn"]).await?;
+    cluster.set_base(BASE).await?;
+    cluster.kubectl(&["create", "configmap", "anything", "-n", "yunikorn"]).await?;
+    cluster.kubectl(&["delete", "configmap", "anything", "-n", "yunikorn"]).await?;
     Ok(())
 }

@@ -102,8 +102,8 @@ fn of_binary(inputs: &Inputs, object: &Object, known: bool) -> Vec<Diagnostic> {
         let outweighed = || is_outweighed(inputs, object, target(key), Within::BinaryData);
         of_key.extend(setting.filter(|_| known && !outweighed()));
         if let Some(text) = given(&state, key).filter(|_| known && is_read(target(key))) {
-            let (rival, before) = *first.entry(target(key)).or_insert((key.as_str(), text));
-            of_key.extend((before != text).then(|| contradicts(key, rival)));
+            let (other, before) = *first.entry(target(key)).or_insert((key.as_str(), text));
+            of_key.extend((before != text).then(|| contradicts(key, other)));
         }
         if !of_key.is_empty() {
             let at = document.place_of_key(&path(&["binaryData", key]));
@@ -178,10 +178,10 @@ fn hides(key: &str) -> Diagnostic {
     Diagnostic::warning(HIDES, message).help(help)
 }
 
-fn contradicts(key: &str, rival: &str) -> Diagnostic {
+fn contradicts(key: &str, other: &str) -> Diagnostic {
     let sets = target(key);
     let message = format!(
-        "`{rival}` and `{key}` in `binaryData` give `{sets}` different values, of which YuniKorn takes one \
+        "`{other}` and `{key}` in `binaryData` give `{sets}` different values, of which YuniKorn takes one \
         at random"
     );
     Diagnostic::warning(HIDES, message).help("leave one of them")

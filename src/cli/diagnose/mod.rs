@@ -7,11 +7,11 @@
 //! * [`api`]: the API server and the definitions of our kinds.
 //! * [`rights`]: the rights of the operator's `ServiceAccount`.
 //! * [`running`]: the Deployment and the Lease.
-//! * [`doors`]: webhooks, the served API, and the certificates that the API server trusts for them.
+//! * [`https`]: webhooks, the served API, and the certificates that the API server trusts for them.
 //! * [`written`]: the `YuniKornConfig`, the ConfigMaps, their owners, and whether the scheduler runs them.
 
 pub mod api;
-pub mod doors;
+pub mod https;
 pub mod rights;
 pub mod running;
 pub mod written;
@@ -125,21 +125,21 @@ pub fn diagnose(installed: &Installed, reach: &ReachArgs) -> CheckAnswer {
         let snapshot = installed.cluster.snapshot(installed.spec.clone(), &mut notes).await;
         let output = snapshot.as_ref().ok().and_then(|snapshot| written::output(&installed.spec, snapshot));
         let url = reach.scheduler_url.as_deref();
-        let (api, state, (doors, open), written) = tokio::join!(
+        let (api, state, (endpoints, https), written) = tokio::join!(
             api::check(client, installed.cluster.server()),
             operator::look(client, &reach.namespace, clock()),
-            doors::check(client, clock()),
+            https::check(client, clock()),
             written::check(client, url, &installed.spec, snapshot),
         );
         let setting = rights::Setting {
             namespace: &reach.namespace,
             spec: &installed.spec,
-            doors: open,
+            https,
             output,
             mounted: state.mounted_certificate,
         };
         let rights = rights::check(client, &setting).await;
-        [api, rights, running::judge(&state), doors, written].concat()
+        [api, rights, running::judge(&state), endpoints, written].concat()
     });
     CheckAnswer {
         version: VERSION,

@@ -1,5 +1,5 @@
 //! Checks that the operator's `ServiceAccount` has the rights it needs. These are in `manifests/rbac.yaml`
-//! and, for the webhooks, in `manifests/doors/rbac.yaml`, with reasons; a test compares them with the table
+//! and, for the webhooks, in `manifests/https/rbac.yaml`, with reasons; a test compares them with the table
 //! in [`needed`]. Not every installation needs all of them, and an installation that grants fewer is not
 //! advised to grant more.
 
@@ -31,7 +31,7 @@ pub(super) struct Setting<'s> {
     /// Settings of its `YuniKornConfig`.
     pub(super) spec: &'s ConfigSpec,
     /// True if any webhook or the served API is used.
-    pub(super) doors: bool,
+    pub(super) https: bool,
     /// True if the output ConfigMap exists; `None` if unknown.
     pub(super) output: Option<bool>,
     /// True if its certificate is mounted, and managed by somebody else; `None` if unknown.
@@ -48,7 +48,7 @@ impl Setting<'_> {
     /// Returns whether the installation needs a right; `None` if unknown.
     fn needs(&self, right: &Needed) -> Option<bool> {
         match right.purpose {
-            _ if right.doors && !self.doors => Some(false),
+            _ if right.https && !self.https => Some(false),
             Purpose::Work => Some(true),
             // Import creates a base, and Force a copy of the text it replaces.
             Purpose::Creation if self.spec.adoption != Adoption::IfUnowned => Some(true),
@@ -128,8 +128,8 @@ impl Setting<'_> {
     /// Returns the remedy for missing rights. The files may hold more than is needed, so it does not say to
     /// apply them as they are.
     fn remedy(&self, missing: &[&Question]) -> String {
-        let file = if self.doors {
-            "manifests/rbac.yaml and manifests/doors/rbac.yaml"
+        let file = if self.https {
+            "manifests/rbac.yaml and manifests/https/rbac.yaml"
         } else {
             "manifests/rbac.yaml"
         };
@@ -241,7 +241,7 @@ mod tests {
 
     /// Creates an installation with webhooks, a certificate of its own, and a missing output.
     fn setting(spec: &ConfigSpec) -> Setting<'_> {
-        Setting { namespace: "ops", spec, doors: true, output: Some(false), mounted: Some(false) }
+        Setting { namespace: "ops", spec, https: true, output: Some(false), mounted: Some(false) }
     }
 
     fn asked(setting: &Setting<'_>) -> Vec<String> {
@@ -271,11 +271,11 @@ mod tests {
             "create configmaps in yk",
             "update leases ops/queuewarden",
             "create events in default",
-            "update secrets ops/queuewarden-doors",
+            "update secrets ops/queuewarden-tls",
         ] {
             assert!(all.iter().any(|found| found == right), "{right}: {all:?}");
         }
-        let closed = asked(&Setting { doors: false, ..setting(&spec) });
+        let closed = asked(&Setting { https: false, ..setting(&spec) });
         assert!(
             !closed.iter().any(|found| found.contains("secrets") || found.contains("yunikorn-queues")),
             "{closed:?}"
@@ -336,7 +336,7 @@ mod tests {
         let first = "system:serviceaccount:ops:queuewarden may not: get queueacls, list queueacls";
         assert!(line.found.starts_with(first), "{line:?}");
         assert!(!line.remedy.unwrap().contains("spec.adoption"));
-        let file = |doors| without(&Setting { doors, ..setting(&spec) }, "leases").remedy.unwrap();
-        assert!(file(true).contains("manifests/doors/rbac.yaml") && !file(false).contains("doors"));
+        let file = |https| without(&Setting { https, ..setting(&spec) }, "leases").remedy.unwrap();
+        assert!(file(true).contains("manifests/https/rbac.yaml") && !file(false).contains("https"));
     }
 }

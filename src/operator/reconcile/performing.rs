@@ -156,7 +156,7 @@ impl Reconciler {
                     failure.get_or_insert_with(|| why.clone());
                     "error"
                 }
-                Answer::Outrun(..) => {
+                Answer::Stale(..) => {
                     conflict = true;
                     "conflict"
                 }

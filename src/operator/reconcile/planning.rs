@@ -10,13 +10,13 @@ use jiff::Timestamp;
 
 use super::{NoPlan, Reconciler};
 use crate::operator::clock;
-use crate::server::knowledge::Knowledge;
+use crate::server::published::Published;
 use queuewarden_plan::machine::{Action, Event, State, step};
 use queuewarden_plan::snapshot::Snapshot;
-use queuewarden_plan::{Plan, Readings};
+use queuewarden_plan::{ParseCache, Plan};
 
 /// The type of [`step`].
-pub type Step = fn(State, Timestamp, Event, &mut Readings) -> (State, Vec<Action>);
+pub type Step = fn(State, Timestamp, Event, &mut ParseCache) -> (State, Vec<Action>);
 
 /// The functions that compute. Tests put one with an internal error in their place.
 #[derive(Debug, Clone, Copy)]
@@ -24,12 +24,12 @@ pub struct Functions {
     /// The machine.
     pub step: Step,
     /// Makes what the endpoints answer by, with what the plan has read, and what they have answered by so far.
-    pub know: fn(Arc<Snapshot>, &Plan, &mut Readings, Option<&Knowledge>) -> Knowledge,
+    pub know: fn(Arc<Snapshot>, &Plan, &mut ParseCache, Option<&Published>) -> Published,
 }
 
 impl Default for Functions {
     fn default() -> Self {
-        Self { step, know: Knowledge::of }
+        Self { step, know: Published::of }
     }
 }
 
@@ -89,9 +89,9 @@ impl Reconciler {
         let made =
             tokio::task::spawn_blocking(move || know(snapshot, &plan, &mut known, before.as_deref())).await;
         match made {
-            Ok(knowledge) => {
-                self.health.metrics.doors.knows(&knowledge);
-                self.publisher.publish(knowledge);
+            Ok(published) => {
+                self.health.metrics.endpoints.knows(&published);
+                self.publisher.publish(published);
                 true
             }
             Err(error) => {
@@ -118,7 +118,7 @@ mod tests {
     use crate::operator::read_back::Scheduler;
     use crate::operator::reconcile::Left;
     use crate::operator::world::World;
-    use crate::server::knowledge::Publisher;
+    use crate::server::published::Publisher;
     use crate::server::testing::{client, reply};
     use crate::telemetry::Logging;
 
@@ -132,7 +132,7 @@ mod tests {
         });
         let (changed, health, publisher) =
             (Arc::new(Notify::new()), Arc::new(Health::default()), Publisher::new(None));
-        let _doors = publisher.subscribe();
+        let _endpoints = publisher.subscribe();
         let mut leader = Reconciler {
             world: World::start(client.clone(), Arc::clone(&changed)),
             last_base: last_base::Store::new(client.clone(), None),
@@ -147,7 +147,7 @@ mod tests {
             state: State::new(7),
             functions,
             left: Left::default(),
-            known: Readings::default(),
+            known: ParseCache::default(),
             failure: None,
             created: false,
         };

@@ -76,7 +76,7 @@ impl Reconciler {
                 self.world.learn(kind, *object);
                 ("patched", None)
             }
-            Answer::Outrun(object) => {
+            Answer::Stale(object) => {
                 self.world.learn(kind, *object);
                 self.changed.notify_one();
                 ("stale", None)

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::refused;
-use crate::server::Doors;
+use crate::server::ServerState;
 use crate::server::audit::{Audit, Decision, OTHER};
 use crate::server::caller::Caller;
-use crate::server::knowledge::{Knowledge, Queues};
+use crate::server::published::{Published, Queues};
 use crate::server::refusal::Refusal;
 use crate::server::scope::{self, Denied, Scope, scope};
 use go_compat::diag::{Diagnostic, quoted};
@@ -76,29 +76,30 @@ impl Asked<'_> {
 /// # Errors
 /// When the review cannot be read, or the caller may not ask about this user.
 pub(super) async fn answer(
-    doors: &Doors,
+    state: &ServerState,
     audit: &Audit,
     kind: Kind,
     caller: &Arc<Caller>,
     sent: Result<Sent, Diagnostic>,
 ) -> Result<Answer, Refusal> {
-    let curious = caller.identity();
-    let review = sent.and_then(|sent| sent.review(kind, Some(&curious))).map_err(|wrong| refused(&wrong))?;
-    let pod = pods::read(&review).filter(|_| doors.applications.answers_pods());
+    let caller_identity = caller.identity();
+    let review =
+        sent.and_then(|sent| sent.review(kind, Some(&caller_identity))).map_err(|wrong| refused(&wrong))?;
+    let pod = pods::read(&review).filter(|_| state.applications.answers_pods());
     let asked = match (review::read(&review), pod) {
         (Ok(question), _) => Asked::Ours(question),
         (Err(_), Some(pod)) => Asked::Pod(pod),
         // A review that is not for queuewarden needs no permission, and no line in the log.
         (Err(none), None) => {
             let answer = Answer::from(none);
-            doors.health.metrics.doors.decided(OTHER, answer.decision(), answer.clause);
+            state.health.metrics.endpoints.decided(OTHER, answer.decision(), answer.clause);
             return Ok(answer);
         }
     };
-    let knowledge = doors.knowledge();
-    let queues = queues(knowledge.as_deref());
+    let published = state.published();
+    let queues = queues(published.as_deref());
     let found = match &queues {
-        Ok((queues, tree)) => find(doors, asked, scheduler(queues, tree)).await,
+        Ok((queues, tree)) => find(state, asked, scheduler(queues, tree)).await,
         Err(_) => None,
     };
     let queue = place(asked, found.as_ref()).to_owned();
@@ -107,11 +108,11 @@ pub(super) async fn answer(
         partition: PARTITION,
         tree: queues.as_ref().ok().map(|(_, tree)| *tree),
         queue: &queue,
-        asker: &curious,
+        asker: &caller_identity,
         about: &about,
         own_review: Kind::Own.as_str(),
     };
-    let scope = scope(&doors.lookups, caller, question).await;
+    let scope = scope(&state.lookups, caller, question).await;
     let answer = match (&scope, queues) {
         (Err(Denied::Forbidden(refusal)), _) => Err(refusal.clone()),
         (Err(Denied::Unknown(why)), _) => Ok(unknown_asker(&why.message)),
@@ -133,7 +134,7 @@ pub(super) async fn answer(
         object: &asked.object(),
         reason,
     };
-    audit.note(&doors.health, &decided);
+    audit.note(&state.health, &decided);
     match scope {
         Ok(Scope::Own) => answer.map(|answer| answer.brief(&asked.wish(), &review.user)),
         _ => answer,
@@ -141,9 +142,9 @@ pub(super) async fn answer(
 }
 
 /// Returns the queues that the scheduler runs.
-fn queues(knowledge: Option<&Knowledge>) -> Result<(&Queues, &Tree), String> {
-    let knowledge = knowledge.ok_or("queuewarden has not read everything yet")?;
-    let queues = knowledge.queues.as_deref().map_err(Clone::clone)?;
+fn queues(published: Option<&Published>) -> Result<(&Queues, &Tree), String> {
+    let published = published.ok_or("queuewarden has not read everything yet")?;
+    let queues = published.queues.as_deref().map_err(Clone::clone)?;
     let tree = queues.tree(PARTITION);
     tree.map(|tree| (queues, tree)).ok_or_else(|| format!("there is no partition {}", quoted(PARTITION)))
 }
@@ -153,13 +154,13 @@ fn scheduler<'a>(queues: &Queues, tree: &'a Tree) -> Scheduler<'a> {
 }
 
 /// Looks up the application of a request; `None` where it has none.
-async fn find(doors: &Doors, asked: Asked<'_>, scheduler: Scheduler<'_>) -> Option<Found> {
+async fn find(state: &ServerState, asked: Asked<'_>, scheduler: Scheduler<'_>) -> Option<Found> {
     // Boxed, because requests about queues would have their size, too.
     match asked {
         Asked::Ours(Question::Application { namespace, id, .. }) => {
-            Some(Box::pin(doors.applications.find(namespace, id, scheduler)).await)
+            Some(Box::pin(state.applications.find(namespace, id, scheduler)).await)
         }
-        Asked::Pod(pod) => Some(Box::pin(doors.applications.of_pod(pod, scheduler)).await),
+        Asked::Pod(pod) => Some(Box::pin(state.applications.of_pod(pod, scheduler)).await),
         Asked::Ours(Question::Queue { .. } | Question::AllQueues { .. }) => None,
     }
 }

@@ -33,7 +33,7 @@ use axum::routing::post;
 use axum::{Extension, Json, Router};
 use serde_json::Value;
 
-use super::Doors;
+use super::ServerState;
 use super::audit::{Audit, OTHER};
 use super::caller::{Shown, Unauthenticated};
 use super::fault::contained;
@@ -59,7 +59,7 @@ struct Asked {
 }
 
 /// Returns the routes.
-pub fn router() -> Router<Arc<Doors>> {
+pub fn router() -> Router<Arc<ServerState>> {
     let reviews = Router::new()
         .route("/subjectaccessreviews", post(subject))
         .route("/selfsubjectaccessreviews", post(own))
@@ -75,41 +75,41 @@ pub fn router() -> Router<Arc<Doors>> {
 /// `POST /authorize`, from the API server; it takes 200 and 201 alike, and reads the status alone of what
 /// comes back (`k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go`).
 async fn authorize(
-    State(doors): State<Arc<Doors>>,
+    State(state): State<Arc<ServerState>>,
     Extension(audit): Extension<Audit>,
     shown: Shown,
     body: Body,
 ) -> Result<Response, Refusal> {
     let asked = asked(Kind::Subject, &body?)?;
     let version = asked.version.clone();
-    let answer = answered(&doors, &audit, asked, &shown).await?;
+    let answer = answered(&state, &audit, asked, &shown).await?;
     Ok(Json(access::only_status(&version, Kind::Subject, &answer)).into_response())
 }
 
 async fn subject(
-    State(doors): State<Arc<Doors>>,
+    State(state): State<Arc<ServerState>>,
     Extension(audit): Extension<Audit>,
     shown: Shown,
     body: Body,
 ) -> Result<Response, Refusal> {
     let body = body?;
-    let answer = answered(&doors, &audit, asked(Kind::Subject, &body)?, &shown).await?;
+    let answer = answered(&state, &audit, asked(Kind::Subject, &body)?, &shown).await?;
     Ok(created(&body, &answer))
 }
 
 async fn own(
-    State(doors): State<Arc<Doors>>,
+    State(state): State<Arc<ServerState>>,
     Extension(audit): Extension<Audit>,
     shown: Shown,
     body: Body,
 ) -> Result<Response, Refusal> {
     let body = body?;
-    let answer = answered(&doors, &audit, asked(Kind::Own, &body)?, &shown).await?;
+    let answer = answered(&state, &audit, asked(Kind::Own, &body)?, &shown).await?;
     Ok(created(&body, &answer))
 }
 
 async fn local(
-    State(doors): State<Arc<Doors>>,
+    State(state): State<Arc<ServerState>>,
     Extension(audit): Extension<Audit>,
     Path(namespace): Path<String>,
     shown: Shown,
@@ -126,7 +126,7 @@ async fn local(
         );
         return Err(Refusal::bad_request(message));
     }
-    let answer = answered(&doors, &audit, asked, &shown).await?;
+    let answer = answered(&state, &audit, asked, &shown).await?;
     Ok(created(&body, &answer))
 }
 
@@ -164,19 +164,29 @@ fn asked(kind: Kind, body: &[u8]) -> Result<Asked, Refusal> {
 
 /// Answers a review. An internal error is no opinion, like every other reason that leaves a review
 /// undecided.
-async fn answered(doors: &Doors, audit: &Audit, asked: Asked, shown: &Shown) -> Result<Answer, Refusal> {
-    let found = contained(asked_by(doors, audit, asked, shown)).await;
+async fn answered(
+    state: &ServerState,
+    audit: &Audit,
+    asked: Asked,
+    shown: &Shown,
+) -> Result<Answer, Refusal> {
+    let found = contained(asked_by(state, audit, asked, shown)).await;
     found.unwrap_or_else(|fault| {
-        doors.health.metrics.doors.decided(OTHER, "undecided", "fault");
+        state.health.metrics.endpoints.decided(OTHER, "undecided", "fault");
         Ok(Answer::undecided("fault", &fault.to_string()))
     })
 }
 
-async fn asked_by(doors: &Doors, audit: &Audit, asked: Asked, shown: &Shown) -> Result<Answer, Refusal> {
-    match doors.callers.know(shown).await {
-        Ok(caller) => judge::answer(doors, audit, asked.kind, &caller, asked.sent).await,
+async fn asked_by(
+    state: &ServerState,
+    audit: &Audit,
+    asked: Asked,
+    shown: &Shown,
+) -> Result<Answer, Refusal> {
+    match state.callers.know(shown).await {
+        Ok(caller) => judge::answer(state, audit, asked.kind, &caller, asked.sent).await,
         Err(Unauthenticated::Unchecked(why)) => {
-            doors.health.metrics.doors.decided(OTHER, "undecided", "asker");
+            state.health.metrics.endpoints.decided(OTHER, "undecided", "asker");
             Ok(judge::unknown_asker(&why))
         }
         Err(stranger) => Err(stranger.into()),

@@ -14,8 +14,8 @@ use queuewarden_plan::snapshot::Snapshot;
 
 const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, queues: [{name: prod, submitacl: 'sue devs', adminacl: ann}]}]}]\n";
 
-struct Door {
-    fixture: testing::Door,
+struct TestService {
+    fixture: testing::TestService,
     /// Counts the requests to the API server about the permission to create `subjectaccessreviews`.
     asked: Arc<AtomicUsize>,
 }
@@ -49,19 +49,20 @@ async fn answer(request: Request<kube::client::Body>, asked: Arc<AtomicUsize>) -
     reply(201, &filled)
 }
 
-impl Door {
+impl TestService {
     fn closed() -> Self {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
         let client = client(move |request| answer(request, Arc::clone(&count)));
-        Self { fixture: testing::Door::closed(router(), client), asked }
+        Self { fixture: testing::TestService::closed(router(), client), asked }
     }
 
     fn open() -> Self {
-        let door = Self::closed();
-        door.fixture
+        let service = Self::closed();
+        service
+            .fixture
             .learn(Snapshot { defaults: Some(defaults("queues.yaml", QUEUES)), ..testing::snapshot() });
-        door
+        service
     }
 
     async fn post(&self, path: &str, token: &str, body: impl Into<Body>) -> (StatusCode, Value) {
@@ -92,30 +93,30 @@ fn about(user: &str) -> Value {
 
 #[tokio::test]
 async fn the_api_server_may_ask_about_everybody_and_is_trusted_for_a_while() {
-    let door = Door::open();
-    let (code, answer) = door.ask(HOOK, "apiserver", &about("sue")).await;
+    let service = TestService::open();
+    let (code, answer) = service.ask(HOOK, "apiserver", &about("sue")).await;
     assert_eq!((code, &answer["status"]["allowed"]), (StatusCode::OK, &json!(true)), "{answer}");
     assert_eq!((&answer["kind"], answer.get("spec")), (&json!("SubjectAccessReview"), None), "{answer}");
-    let (_, answer) = door.ask(HOOK, "apiserver", &about("bob")).await;
+    let (_, answer) = service.ask(HOOK, "apiserver", &about("bob")).await;
     assert_eq!(answer["status"]["denied"], true, "{answer}");
     assert!(answer["status"]["reason"].as_str().unwrap().contains("bob"), "{answer}");
-    assert_eq!(door.asked.load(Ordering::Relaxed), 1, "a yes is remembered");
+    assert_eq!(service.asked.load(Ordering::Relaxed), 1, "a yes is remembered");
 }
 
 #[tokio::test]
 async fn both_versions_are_answered_in_their_own() {
-    let door = Door::open();
+    let service = TestService::open();
     let mut old = about("eve");
     old["apiVersion"] = "authorization.k8s.io/v1beta1".into();
     old["spec"]["group"] = json!(["devs"]);
-    let (code, answer) = door.ask(HOOK, "apiserver", &old).await;
+    let (code, answer) = service.ask(HOOK, "apiserver", &old).await;
     assert_eq!((code, &answer["status"]["allowed"]), (StatusCode::OK, &json!(true)), "{answer}");
     assert_eq!(answer["apiVersion"], "authorization.k8s.io/v1beta1");
 }
 
 #[tokio::test]
 async fn others_ask_about_themselves_and_administrators_about_their_queue() {
-    let door = Door::open();
+    let service = TestService::open();
     let cases = [
         ("sue", about("sue"), StatusCode::CREATED),
         ("sue", about("bob"), StatusCode::FORBIDDEN),
@@ -128,44 +129,44 @@ async fn others_ask_about_themselves_and_administrators_about_their_queue() {
         ("nobody", about("nobody"), StatusCode::UNAUTHORIZED),
     ];
     for (token, review, expected) in cases {
-        let (code, answer) = door.ask(REVIEWS, token, &review).await;
+        let (code, answer) = service.ask(REVIEWS, token, &review).await;
         assert_eq!(code, expected, "{token} {review} {answer}");
         assert_eq!(answer["status"].is_object(), expected == StatusCode::CREATED, "{answer}");
     }
     // With a group that is not theirs they would ask about its members.
     let mut more = about("eve");
     more["spec"]["groups"] = json!(["devs"]);
-    assert_eq!(door.ask(REVIEWS, "eve", &more).await.0, StatusCode::FORBIDDEN);
+    assert_eq!(service.ask(REVIEWS, "eve", &more).await.0, StatusCode::FORBIDDEN);
 }
 
 #[tokio::test]
 async fn oneself_is_who_asks() {
-    let door = Door::open();
+    let service = TestService::open();
     let mut own = about("bob");
     own["kind"] = "SelfSubjectAccessReview".into();
-    let (code, answer) = door.ask(OWN, "sue", &own).await;
+    let (code, answer) = service.ask(OWN, "sue", &own).await;
     assert_eq!((code, &answer["status"]["allowed"]), (StatusCode::CREATED, &json!(true)), "{answer}");
     let mut local = about("sue");
     local["kind"] = "LocalSubjectAccessReview".into();
     local["metadata"]["namespace"] = "default".into();
     let path =
         |namespace| format!("/apis/authorization.k8s.io/v1/namespaces/{namespace}/localsubjectaccessreviews");
-    assert_eq!(door.ask(&path("default"), "sue", &local).await.0, StatusCode::CREATED);
-    assert_eq!(door.ask(&path("other"), "sue", &local).await.0, StatusCode::BAD_REQUEST);
+    assert_eq!(service.ask(&path("default"), "sue", &local).await.0, StatusCode::CREATED);
+    assert_eq!(service.ask(&path("other"), "sue", &local).await.0, StatusCode::BAD_REQUEST);
 }
 
 /// `reader` may read queues, `ann` administers the queue, `apiserver` may ask about every user; all others
 /// get only what concerns themselves.
 #[tokio::test]
 async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others() {
-    let door = Door::open();
+    let service = TestService::open();
     let own = |user: &str, verb: &str, resource: &str, name: &str| {
         let mut own = review(user, verb, resource, name);
         own["kind"] = "SelfSubjectAccessReview".into();
         own
     };
     let told = async |path: &str, token: &str, review: &Value| {
-        let (code, answer) = door.ask(path, token, review).await;
+        let (code, answer) = service.ask(path, token, review).await;
         assert!(code.is_success(), "{code} {answer}");
         answer["status"].clone()
     };
@@ -199,7 +200,7 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
         assert!(!status.contains("no such queue") && !status.contains("`root.prod`"), "{token}: {status}");
     }
     // If the ACLs are unknown, only users who may read them learn the reason.
-    door.fixture.learn(Snapshot {
+    service.fixture.learn(Snapshot {
         defaults: Some(defaults("queues.yaml", &QUEUES.replace("sue devs", "sue  devs"))),
         ..testing::snapshot()
     });
@@ -217,19 +218,19 @@ async fn what_is_not_known_is_no_opinion() {
             && answer["status"].get("denied").is_none()
             && answer["status"]["evaluationError"].is_string()
     };
-    let door = Door::closed();
+    let service = TestService::closed();
     for path in [HOOK, REVIEWS] {
-        let (code, answer) = door.ask(path, "apiserver", &about("sue")).await;
+        let (code, answer) = service.ask(path, "apiserver", &about("sue")).await;
         assert!(code.is_success() && undecided(&answer), "{code} {answer}");
     }
-    let door = Door::open();
-    let (code, answer) = door.ask(HOOK, "lost", &about("sue")).await;
+    let service = TestService::open();
+    let (code, answer) = service.ask(HOOK, "lost", &about("sue")).await;
     assert!(code.is_success() && undecided(&answer), "{code} {answer}");
 }
 
 #[tokio::test]
 async fn what_is_no_review_is_refused_in_words() {
-    let door = Door::open();
+    let service = TestService::open();
     let mut pod = about("sue");
     pod["kind"] = "Pod".into();
     let mut rules = about("sue");
@@ -244,17 +245,17 @@ async fn what_is_no_review_is_refused_in_words() {
         rules.to_string(),
         broken.to_string(),
     ] {
-        let (code, answer) = door.post(HOOK, "apiserver", body.clone()).await;
+        let (code, answer) = service.post(HOOK, "apiserver", body.clone()).await;
         assert_eq!(code, StatusCode::BAD_REQUEST, "{body} {answer}");
         assert!(answer["message"].as_str().is_some_and(|message| !message.is_empty()), "{body} {answer}");
     }
-    let (code, _) = door.post(HOOK, "apiserver", vec![b' '; MAX_BODY + 1]).await;
+    let (code, _) = service.post(HOOK, "apiserver", vec![b' '; MAX_BODY + 1]).await;
     assert_eq!(code, StatusCode::PAYLOAD_TOO_LARGE);
 }
 
 #[tokio::test]
 async fn what_is_decided_is_counted_by_words_of_ours() {
-    let door = Door::open();
+    let service = TestService::open();
     let unnamed = review("sue", "submit", "queues", "");
     for (token, review, counted) in [
         ("apiserver", about("sue"), ("submit", "allowed", "submitacl")),
@@ -269,11 +270,11 @@ async fn what_is_decided_is_counted_by_words_of_ours() {
         ("lost", about("bob"), ("other", "undecided", "asker")),
     ] {
         let (verb, decision, clause) = counted;
-        let before = door.fixture.counted(verb, decision, clause);
-        let (_, answer) = door.ask(REVIEWS, token, &review).await;
-        assert_eq!(door.fixture.counted(verb, decision, clause), before + 1, "{counted:?} {answer}");
+        let before = service.fixture.counted(verb, decision, clause);
+        let (_, answer) = service.ask(REVIEWS, token, &review).await;
+        assert_eq!(service.fixture.counted(verb, decision, clause), before + 1, "{counted:?} {answer}");
     }
-    let names = door.fixture.health.metrics.text(&[]);
+    let names = service.fixture.health.metrics.text(&[]);
     assert!(!names.contains("Frobnicate") && !names.contains("frogs"), "{names}");
 }
 
@@ -281,10 +282,10 @@ async fn what_is_decided_is_counted_by_words_of_ours() {
 /// waits.
 #[tokio::test]
 async fn a_fault_is_no_opinion() {
-    let door = Door::open();
+    let service = TestService::open();
     for (token, user) in [("fault", "sue"), ("zed", "bob")] {
         for (path, expected) in [(HOOK, StatusCode::OK), (REVIEWS, StatusCode::CREATED)] {
-            let (code, answer) = door.ask(path, token, &about(user)).await;
+            let (code, answer) = service.ask(path, token, &about(user)).await;
             assert_eq!(code, expected, "{token} {answer}");
             assert_eq!(answer["status"]["allowed"], false, "{answer}");
             assert_eq!(answer["status"].get("denied"), None, "{answer}");
@@ -292,7 +293,7 @@ async fn a_fault_is_no_opinion() {
             assert!(why.contains("fault in queuewarden"), "{why}");
         }
     }
-    assert_eq!(door.fixture.counted("other", "undecided", "fault"), 4);
+    assert_eq!(service.fixture.counted("other", "undecided", "fault"), 4);
     // Others are served as before.
-    assert_eq!(door.ask(HOOK, "apiserver", &about("sue")).await.1["status"]["allowed"], true);
+    assert_eq!(service.ask(HOOK, "apiserver", &about("sue")).await.1["status"]["allowed"], true);
 }

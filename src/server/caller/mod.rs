@@ -19,7 +19,7 @@ use tokio::sync::watch;
 pub use certificate::{Authorities, Subject};
 use token::Reviews;
 
-use super::Doors;
+use super::ServerState;
 use super::listener::Peer;
 use super::refusal::Refusal;
 use go_compat::diag::quoted;
@@ -122,16 +122,16 @@ impl<S: Sync> FromRequestParts<S> for Shown {
 /// accept; where no name is set, any client.
 /// API servers show one that is given to them in a file (`--admission-control-config-file`).
 pub(super) async fn only_webhook_clients(
-    State(doors): State<Arc<Doors>>,
+    State(state): State<Arc<ServerState>>,
     request: Request,
     next: Next,
 ) -> Response {
-    if doors.webhook_clients.is_empty() {
+    if state.webhook_clients.is_empty() {
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
-    match doors.callers.by_certificate(&Shown::from(&parts)) {
-        Some(Ok(caller)) if doors.webhook_clients.contains(&caller.user) => {
+    match state.callers.by_certificate(&Shown::from(&parts)) {
+        Some(Ok(caller)) if state.webhook_clients.contains(&caller.user) => {
             next.run(Request::from_parts(parts, body)).await
         }
         Some(Ok(caller)) => {

@@ -112,7 +112,7 @@ impl Files {
         let chain = String::from_utf8_lossy(&found.0).into_owned();
         if let Ok(certificate) = Certificate::read(chain, String::new()) {
             let until = certificate.validity.until;
-            self.health.metrics.doors.certified(until, None);
+            self.health.metrics.endpoints.certified(until, None);
             tracing::info!(file = %pair.certificate.display(), %until, "Showing a new certificate");
         }
         self.seen_pair = Some(found);

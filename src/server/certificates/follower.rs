@@ -88,7 +88,7 @@ impl Follower {
             self.shown = Some((certificate.chain.clone(), lifetime));
         }
         let authorities = material.authorities.iter().map(|authority| authority.validity.until).max();
-        self.health.metrics.doors.certified(validity.until, authorities);
+        self.health.metrics.endpoints.certified(validity.until, authorities);
         Ok(())
     }
 }
@@ -120,10 +120,10 @@ mod tests {
         });
         let identity = Identity::default();
         let mut follower =
-            Follower::new(&client, ("guards", "doors"), identity.clone(), Arc::new(Health::default()));
+            Follower::new(&client, ("guards", "endpoints"), identity.clone(), Arc::new(Health::default()));
         let mut shown = None;
         for (material, problem) in [
-            (Secret::default(), "no valid certificate in Secret doors"),
+            (Secret::default(), "no valid certificate in Secret endpoints"),
             (secret(&Material::sample()), ""),
             (secret(&Material::sample()), ""),
             (Secret::default(), "no valid certificate"),

@@ -14,7 +14,7 @@ use queuewarden_plan::snapshot::FIELD_MANAGER;
 
 /// The `ValidatingWebhookConfiguration`s.
 pub const VALIDATING: [&str; 4] =
-    ["queuewarden", "queuewarden-guard", "queuewarden-submission", "queuewarden-user-info"];
+    ["queuewarden", "queuewarden-configmaps", "queuewarden-submission", "queuewarden-user-info"];
 /// The `MutatingWebhookConfiguration`s.
 pub const MUTATING: [&str; 1] = ["zz-queuewarden-user-info"];
 /// The `APIService`.

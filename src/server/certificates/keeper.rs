@@ -129,7 +129,7 @@ impl Keeper {
                 Due::Authority => wanted.add_authority(now, &self.terms)?,
                 Due::Certificate(by) => wanted.sign(now, &self.terms, by)?,
             }
-            tracing::info!(?step, secret = self.name, "Renewing the certificate of the doors");
+            tracing::info!(?step, secret = self.name, "Renewing the certificate of the HTTPS endpoints");
         }
         let data = secret::data(&wanted);
         if found.as_ref().and_then(|found| found.data.as_ref()) != Some(&data) {
@@ -187,7 +187,7 @@ mod tests {
     impl Replica {
         /// The keeper of a cluster with such a Secret, or with none.
         fn keeping(data: Option<BTreeMap<String, ByteString>>) -> Self {
-            let metadata = ObjectMeta { name: Some("doors".to_owned()), ..ObjectMeta::default() };
+            let metadata = ObjectMeta { name: Some("endpoints".to_owned()), ..ObjectMeta::default() };
             let kept = data.map(|data| Secret { metadata, data: Some(data), ..Secret::default() });
             let (written, listens) = (Arc::default(), Arc::new(AtomicBool::new(true)));
             let (writes, open) = (Arc::clone(&written), Arc::clone(&listens));
@@ -215,7 +215,7 @@ mod tests {
                     }
                 }
             });
-            Self { keeper: Keeper::new(&client, ("guards", "doors"), Terms::sample()), written, listens }
+            Self { keeper: Keeper::new(&client, ("guards", "endpoints"), Terms::sample()), written, listens }
         }
 
         /// Runs a round; returns its problem and the Secrets that were written so far. Without a problem it

@@ -1,4 +1,4 @@
-//! The certificate of the endpoints: made and renewed here, or mounted from elsewhere.
+//! The certificate of the HTTPS endpoints: made and renewed here, or mounted from elsewhere.
 //!
 //! Without a mounted certificate, queuewarden is its own authority. One Secret, shared by all replicas, has
 //! the authorities that callers should trust and the server certificate. A process that does not listen

@@ -12,7 +12,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::accept::{Shape, shape};
-use crate::server::Doors;
+use crate::server::ServerState;
 use crate::server::refusal::Refusal;
 use queuewarden_api::served::{GROUP, ROOT, discovery, openapi};
 
@@ -72,7 +72,7 @@ static OPENAPI_V2: LazyLock<Document> = LazyLock::new(|| Document::json(&openapi
 static OPENAPI_V3: LazyLock<Document> = LazyLock::new(|| Document::json(&openapi::v3()));
 static OPENAPI_ROOT: LazyLock<Document> = LazyLock::new(|| Document::json(&openapi::root(&OPENAPI_V3.hash)));
 
-pub(super) fn router() -> Router<Arc<Doors>> {
+pub(super) fn router() -> Router<Arc<ServerState>> {
     let at = |path: &str, document: &'static LazyLock<Document>| {
         Router::new().route(path, get(async move |headers: HeaderMap| document.answer(&headers)))
     };

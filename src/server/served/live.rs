@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::operator::read_back::{Scheduler, beside};
-use crate::server::knowledge::Knowledge;
+use crate::server::published::Published;
 use yunikorn_access::placement::Live;
 
 /// The time for which an answer, or its failure, is cached.
@@ -33,8 +33,8 @@ impl LiveQueues {
     ///
     /// # Errors
     /// The reason why they are unknown: there is no address, or the scheduler did not answer.
-    pub(super) async fn of(&self, knowledge: &Knowledge, partition: &str) -> Result<Arc<Live>, String> {
-        let spec = knowledge.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
+    pub(super) async fn of(&self, published: &Published, partition: &str) -> Result<Arc<Live>, String> {
+        let spec = published.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
         let Some(url) = spec.and_then(|spec| spec.scheduler_url.clone()) else {
             return Err("the YuniKornConfig has no schedulerUrl".to_owned());
         };

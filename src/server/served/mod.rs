@@ -34,7 +34,7 @@ use axum::response::Response;
 use axum::routing::{any, get, post};
 use tokio::sync::Semaphore;
 
-use super::Doors;
+use super::ServerState;
 use super::audit::Audit;
 use super::caller::{Caller, Unauthenticated};
 use super::listener::Peer;
@@ -63,7 +63,7 @@ struct Memory {
 }
 
 /// Returns the routes.
-pub fn router() -> Router<Arc<Doors>> {
+pub fn router() -> Router<Arc<ServerState>> {
     let memory = Memory {
         trust: Trust::default(),
         live: LiveQueues::default(),
@@ -96,13 +96,13 @@ fn wrong_method() -> Refusal {
 
 /// Returns the user that a request is for. A certificate that is not the API server's may still be a user's
 /// own.
-async fn caller(doors: &Doors, memory: &Memory, parts: &Parts) -> Result<Arc<Caller>, Unauthenticated> {
+async fn caller(state: &ServerState, memory: &Memory, parts: &Parts) -> Result<Arc<Caller>, Unauthenticated> {
     let shown = parts.extensions.get::<Peer>().is_some_and(|peer| !peer.certificates.is_empty());
     if !shown {
-        return doors.callers.know(&parts.into()).await;
+        return state.callers.know(&parts.into()).await;
     }
-    match memory.trust.caller(&doors.lookups.client, parts).await {
-        Err(refused @ Unauthenticated::Refused(_)) => match doors.callers.know(&parts.into()).await {
+    match memory.trust.caller(&state.lookups.client, parts).await {
+        Err(refused @ Unauthenticated::Refused(_)) => match state.callers.know(&parts.into()).await {
             Err(Unauthenticated::Missing) => Err(refused),
             known => known,
         },

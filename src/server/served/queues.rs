@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::accept::{Shape, shape};
 use super::{Memory, caller, warn};
-use crate::server::Doors;
-use crate::server::knowledge::{Knowledge, Queues};
+use crate::server::ServerState;
 use crate::server::permission::{Wish, demand};
+use crate::server::published::{Published, Queues};
 use crate::server::refusal::Refusal;
 use crate::server::source::InForce;
 use go_compat::diag::quoted;
@@ -40,15 +40,15 @@ pub(super) struct Parameters {
 
 /// `GET …/queues`
 pub(super) async fn list(
-    State(doors): State<Arc<Doors>>,
+    State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Arc<Memory>>,
     Query(parameters): Query<Parameters>,
     parts: Parts,
 ) -> Result<Response, Refusal> {
-    permitted(&doors, &memory, &parts, "list", "").await?;
+    permitted(&state, &memory, &parts, "list", "").await?;
     let shape = shape(&parts.headers, &SHAPES)?;
     let (selector, include) = parameters.read()?;
-    let view = View::of(&doors, &memory, selector.partition().unwrap_or(DEFAULT_PARTITION)).await?;
+    let view = View::of(&state, &memory, selector.partition().unwrap_or(DEFAULT_PARTITION)).await?;
     let warnings = view.warnings();
     // Thousands of queues with hundreds of names each take a while, for which other requests need not wait.
     let place = Arc::clone(&memory.lists).acquire_owned().await;
@@ -66,16 +66,16 @@ pub(super) async fn list(
 
 /// `GET …/queues/NAME`
 pub(super) async fn get(
-    State(doors): State<Arc<Doors>>,
+    State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Arc<Memory>>,
     Path(name): Path<String>,
     Query(parameters): Query<Parameters>,
     parts: Parts,
 ) -> Result<Response, Refusal> {
-    permitted(&doors, &memory, &parts, "get", &name).await?;
+    permitted(&state, &memory, &parts, "get", &name).await?;
     let shape = shape(&parts.headers, &SHAPES)?;
     let (_, include) = parameters.read()?;
-    let view = View::of(&doors, &memory, DEFAULT_PARTITION).await?;
+    let view = View::of(&state, &memory, DEFAULT_PARTITION).await?;
     let Some(queue) = view.queues(|queue| queue.path == name).pop() else {
         return Err(Refusal::not_found(format!("queues.{GROUP} {name:?} not found{}", view.perhaps(&name))));
     };
@@ -87,15 +87,15 @@ pub(super) async fn get(
 }
 
 async fn permitted(
-    doors: &Doors,
+    state: &ServerState,
     memory: &Memory,
     parts: &Parts,
     verb: &'static str,
     name: &str,
 ) -> Result<(), Refusal> {
-    let caller = caller(doors, memory, parts).await.map_err(Refusal::from)?;
+    let caller = caller(state, memory, parts).await.map_err(Refusal::from)?;
     let wish = Wish { verb, group: GROUP, version: VERSION, resource: "queues", name };
-    demand(&doors.lookups, &caller, wish).await
+    demand(&state.lookups, &caller, wish).await
 }
 
 fn shaped(queues: Vec<Queue>, shape: Shape, include: Include) -> Value {
@@ -141,23 +141,23 @@ struct View {
 }
 
 impl View {
-    async fn of(doors: &Doors, memory: &Memory, partition: &str) -> Result<Self, Refusal> {
-        let Some(knowledge) = doors.knowledge() else {
+    async fn of(state: &ServerState, memory: &Memory, partition: &str) -> Result<Self, Refusal> {
+        let Some(published) = state.published() else {
             return Err(Refusal::unavailable("not everything was read yet; try again"));
         };
-        let known = known(&knowledge)?;
+        let known = known(&published)?;
         if known.tree(partition).is_none() {
             let message = format!("there is no partition {}", quoted(partition));
             return Err(Refusal::bad_request(message));
         }
-        let (live, blind) = match memory.live.of(&knowledge, partition).await {
+        let (live, blind) = match memory.live.of(&published, partition).await {
             Ok(live) => (live, None),
             Err(why) => (Arc::default(), Some(why)),
         };
         Ok(Self {
             known,
             partition: partition.to_owned(),
-            texts: InForce::of(&knowledge.snapshot),
+            texts: InForce::of(&published.snapshot),
             live,
             blind,
         })
@@ -189,6 +189,6 @@ impl View {
 }
 
 /// Returns the queues, if they are known.
-fn known(knowledge: &Knowledge) -> Result<Arc<Queues>, Refusal> {
-    knowledge.queues.clone().map_err(Refusal::unavailable)
+fn known(published: &Published) -> Result<Arc<Queues>, Refusal> {
+    published.queues.clone().map_err(Refusal::unavailable)
 }

@@ -13,11 +13,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Memory, caller, warn};
-use crate::server::Doors;
+use crate::server::ServerState;
 use crate::server::audit::Decision;
 use crate::server::caller::Caller;
-use crate::server::knowledge::Knowledge;
 use crate::server::permission::{Wish, demand};
+use crate::server::published::Published;
 use crate::server::refusal::Refusal;
 use crate::server::scope::{self, Scope};
 use crate::server::source::InForce;
@@ -41,48 +41,48 @@ type Body = Result<Bytes, BytesRejection>;
 
 /// `POST …/queueaccessreviews`
 pub(super) async fn create_named(
-    State(doors): State<Arc<Doors>>,
+    State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Arc<Memory>>,
     Query(parameters): Query<Parameters>,
     parts: Parts,
     body: Body,
 ) -> Result<Response, Refusal> {
-    create(Kind::Named, &doors, &memory, &parameters, &parts, body).await
+    create(Kind::Named, &state, &memory, &parameters, &parts, body).await
 }
 
 /// `POST …/selfqueueaccessreviews`
 pub(super) async fn create_own(
-    State(doors): State<Arc<Doors>>,
+    State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Arc<Memory>>,
     Query(parameters): Query<Parameters>,
     parts: Parts,
     body: Body,
 ) -> Result<Response, Refusal> {
-    create(Kind::Own, &doors, &memory, &parameters, &parts, body).await
+    create(Kind::Own, &state, &memory, &parameters, &parts, body).await
 }
 
 async fn create(
     kind: Kind,
-    doors: &Doors,
+    state: &ServerState,
     memory: &Memory,
     parameters: &Parameters,
     parts: &Parts,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let caller = caller(doors, memory, parts).await.map_err(Refusal::from)?;
+    let caller = caller(state, memory, parts).await.map_err(Refusal::from)?;
     let wish = Wish { verb: "create", group: GROUP, version: VERSION, resource: kind.plural(), name: "" };
-    demand(&doors.lookups, &caller, wish).await?;
+    demand(&state.lookups, &caller, wish).await?;
     let document = document(parts, body)?;
     let asked = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
     let warnings = parameters.unknown(&asked)?;
-    let knowledge = doors.knowledge();
+    let published = state.published();
     let (user, groups) = match kind {
         Kind::Own => (&caller.user, &caller.groups),
         Kind::Named => (&asked.user, &asked.groups),
     };
     let about = Identity { user: user.clone(), groups: groups.clone() };
-    let scope = scope(doors, knowledge.as_deref(), &caller, &asked, &about).await;
-    let answered_with = scope.map(|scope| (scope, answer(knowledge.as_deref(), &asked, user, groups)));
+    let scope = scope(state, published.as_deref(), &caller, &asked, &about).await;
+    let answered_with = scope.map(|scope| (scope, answer(published.as_deref(), &asked, user, groups)));
     let (said, clause, reason) = match &answered_with {
         Ok((_, found)) => (found.status.word(), found.clause, found.status.reason()),
         Err(refusal) => ("forbidden", "asker", refusal.message.as_str()),
@@ -98,7 +98,7 @@ async fn create(
         object: "",
         reason,
     };
-    memory.audit.note(&doors.health, &decision);
+    memory.audit.note(&state.health, &decision);
     let status = match answered_with? {
         // The name alone decides, not the configuration.
         (Scope::Whole, Answer { status, .. }) | (Scope::Own, Answer { status, clause: IDENTITY }) => status,
@@ -160,13 +160,13 @@ impl Parameters {
 
 /// Decides how much of the answer a caller gets.
 async fn scope(
-    doors: &Doors,
-    knowledge: Option<&Knowledge>,
+    state: &ServerState,
+    published: Option<&Published>,
     caller: &Arc<Caller>,
     asked: &Asked,
     about: &Identity,
 ) -> Result<Scope, Refusal> {
-    let queues = knowledge.and_then(|knowledge| knowledge.queues.as_ref().ok());
+    let queues = published.and_then(|published| published.queues.as_ref().ok());
     let asked = scope::Asked {
         partition: &asked.partition,
         tree: queues.and_then(|queues| queues.tree(&asked.partition)),
@@ -175,7 +175,7 @@ async fn scope(
         about,
         own_review: Kind::Own.name(),
     };
-    Ok(scope::scope(&doors.lookups, caller, asked).await?)
+    Ok(scope::scope(&state.lookups, caller, asked).await?)
 }
 
 /// The clause of an answer that follows from the name of the user alone.
@@ -188,13 +188,13 @@ struct Answer {
     clause: &'static str,
 }
 
-fn answer(knowledge: Option<&Knowledge>, asked: &Asked, user: &str, groups: &[String]) -> Answer {
+fn answer(published: Option<&Published>, asked: &Asked, user: &str, groups: &[String]) -> Answer {
     let undecided = |clause, why: &str| Answer { status: Status::undecided(why), clause };
     let refused = |clause, why| Answer { status: Status::refused(why), clause };
-    let Some(knowledge) = knowledge else {
+    let Some(published) = published else {
         return undecided("configuration", "not everything was read yet; ask again");
     };
-    let queues = match &knowledge.queues {
+    let queues = match &published.queues {
         Ok(queues) => queues,
         Err(why) => return undecided("configuration", why),
     };
@@ -206,7 +206,7 @@ fn answer(knowledge: Option<&Knowledge>, asked: &Asked, user: &str, groups: &[St
     let Some(tree) = queues.tree(&asked.partition) else {
         return refused("no_queue", format!("there is no partition {}", quoted(&asked.partition)));
     };
-    let texts = InForce::of(&knowledge.snapshot);
+    let texts = InForce::of(&published.snapshot);
     match path_of(tree, &asked.queue) {
         Ok(path) => {
             let decision = explain(tree, asked.right, &path, &identity);

@@ -52,13 +52,13 @@ impl ApiServer {
     }
 }
 
-struct Door {
-    fixture: testing::Door,
+struct TestService {
+    fixture: testing::TestService,
     server: Arc<ApiServer>,
     certificate: Vec<CertificateDer<'static>>,
 }
 
-impl Door {
+impl TestService {
     fn closed() -> Self {
         let server = Arc::new(ApiServer::default());
         let issuer = authority();
@@ -69,13 +69,13 @@ impl Door {
             let server = Arc::clone(&behind);
             async move { server.answer(request).await }
         });
-        Self { fixture: testing::Door::closed(router(), client), server, certificate }
+        Self { fixture: testing::TestService::closed(router(), client), server, certificate }
     }
 
     fn open() -> Self {
-        let door = Self::closed();
-        door.knows(QUEUES);
-        door
+        let service = Self::closed();
+        service.knows(QUEUES);
+        service
     }
 
     fn knows(&self, queues: &str) {
@@ -107,8 +107,8 @@ fn submit(user: &str) -> Value {
 
 #[tokio::test]
 async fn queues_are_for_those_who_may_read_them() {
-    let door = Door::open();
-    let got = door.get("reader", ALL).await;
+    let service = TestService::open();
+    let got = service.get("reader", ALL).await;
     assert_eq!(
         got.warnings(),
         [
@@ -117,60 +117,71 @@ async fn queues_are_for_those_who_may_read_them() {
     );
     let list = got.expect(200, "QueueList");
     assert_eq!(list["items"][1]["status"]["submit"]["subjects"][0]["name"], "sue");
-    door.get("reader", &format!("{ALL}/root.prod")).await.expect(200, "\"leaf\":true");
-    door.get("reader", &format!("{ALL}/root.none")).await.expect(404, "NotFound");
-    door.get("reader", &format!("{ALL}/root.a/b%2Fc")).await.expect(404, r#"\"root.a/b/c\" not found"#);
-    door.get("reader", &format!("{ALL}/root.PROD")).await.expect(404, "names of queues are in lower case");
-    door.get("sue", ALL).await.expect(403, r#"User \"sue\" cannot list resource \"queues\""#);
-    door.get("sue", &format!("{ALL}/root.prod")).await.expect(403, "cannot get");
-    door.get("reader", &format!("{ALL}?fieldSelector=status.partition%3Dgpu"))
+    service.get("reader", &format!("{ALL}/root.prod")).await.expect(200, "\"leaf\":true");
+    service.get("reader", &format!("{ALL}/root.none")).await.expect(404, "NotFound");
+    service.get("reader", &format!("{ALL}/root.a/b%2Fc")).await.expect(404, r#"\"root.a/b/c\" not found"#);
+    service.get("reader", &format!("{ALL}/root.PROD")).await.expect(404, "names of queues are in lower case");
+    service.get("sue", ALL).await.expect(403, r#"User \"sue\" cannot list resource \"queues\""#);
+    service.get("sue", &format!("{ALL}/root.prod")).await.expect(403, "cannot get");
+    service
+        .get("reader", &format!("{ALL}?fieldSelector=status.partition%3Dgpu"))
         .await
         .expect(400, "no partition `gpu`");
-    door.send("reader", Request::delete(ALL), Body::empty()).await.expect(405, "MethodNotAllowed");
-    door.send("reader", Request::patch(format!("{OWN}/x")), Body::empty())
+    service.send("reader", Request::delete(ALL), Body::empty()).await.expect(405, "MethodNotAllowed");
+    service
+        .send("reader", Request::patch(format!("{OWN}/x")), Body::empty())
         .await
         .expect(405, "MethodNotAllowed");
-    door.get("reader", "/apis/access.queuewarden.dev/v1alpha1/pods").await.expect(404, "requested resource");
+    service
+        .get("reader", "/apis/access.queuewarden.dev/v1alpha1/pods")
+        .await
+        .expect(404, "requested resource");
 }
 
 /// A connection keeps its certificate for all its requests.
 #[tokio::test]
 async fn the_certificate_alone_is_nobodys() {
-    let mut door = Door::open();
-    door.get("", ALL).await.expect(401, "does not say for whom it asks");
-    door.certificate = Vec::new();
-    door.get("reader", ALL).await.expect(401, "show who you are");
+    let mut service = TestService::open();
+    service.get("", ALL).await.expect(401, "does not say for whom it asks");
+    service.certificate = Vec::new();
+    service.get("reader", ALL).await.expect(401, "show who you are");
 }
 
 #[tokio::test]
 async fn reviews_are_answered_to_those_whom_they_concern() {
-    let door = Door::open();
+    let service = TestService::open();
     let own = json!({"verb": "submit", "queue": "root.prod"});
-    let answer = door.create("sue", OWN, own.clone()).await.expect(201, "\"allowed\":true");
+    let answer = service.create("sue", OWN, own.clone()).await.expect(201, "\"allowed\":true");
     assert_eq!(answer["status"]["user"], "sue");
-    door.create("bob", OWN, own).await.expect(201, "\"allowed\":false");
-    door.create("ann", NAMED, submit("sue")).await.expect(201, "\"allowed\":true");
-    door.create("sue", NAMED, submit("bob")).await.expect(403, "only an administrator of the queue may ask");
+    service.create("bob", OWN, own).await.expect(201, "\"allowed\":false");
+    service.create("ann", NAMED, submit("sue")).await.expect(201, "\"allowed\":true");
+    service
+        .create("sue", NAMED, submit("bob"))
+        .await
+        .expect(403, "only an administrator of the queue may ask");
     let invented = json!({"user": "sue", "groups": ["devs"], "verb": "submit", "queue": "root.prod"});
-    door.create("sue", NAMED, invented).await.expect(403, "about other users");
+    service.create("sue", NAMED, invented).await.expect(403, "about other users");
     let mut slip = submit("ann");
     slip["quue"] = "x".into();
-    let warned = door.create("ann", NAMED, slip).await;
+    let warned = service.create("ann", NAMED, slip).await;
     assert_eq!(warned.warnings(), [r#"299 - "unknown field \"spec.quue\"""#]);
     warned.expect(201, "status");
-    door.create("ann", NAMED, json!({"verb": "submit", "queue": "root"})).await.expect(422, "spec.user");
-    door.create("ann", NAMED, json!("x")).await.expect(422, "spec");
-    door.send("ann", Request::post(NAMED), "x").await.expect(400, "no JSON");
-    door.send("ann", Request::post(NAMED).header("content-type", "application/yaml"), "{}")
+    service.create("ann", NAMED, json!({"verb": "submit", "queue": "root"})).await.expect(422, "spec.user");
+    service.create("ann", NAMED, json!("x")).await.expect(422, "spec");
+    service.send("ann", Request::post(NAMED), "x").await.expect(400, "no JSON");
+    service
+        .send("ann", Request::post(NAMED).header("content-type", "application/yaml"), "{}")
         .await
         .expect(415, "application/json");
-    door.send("ann", Request::post(NAMED), vec![b' '; MAX_BODY + 1])
+    service
+        .send("ann", Request::post(NAMED), vec![b' '; MAX_BODY + 1])
         .await
         .expect(413, "length limit exceeded");
     let odd = json!({"verb": "submit", "queue": "root.a b"});
-    door.create("reader", OWN, odd.clone()).await.expect(201, "is no queue");
-    door.create("sue", OWN, odd).await.expect(201, "or there is no such queue");
-    door.create("a b", OWN, json!({"verb": "submit", "queue": "root"}))
+    service.create("reader", OWN, odd.clone()).await.expect(201, "is no queue");
+    service.create("sue", OWN, odd).await.expect(201, "or there is no such queue");
+    service
+        .create("a b", OWN, json!({"verb": "submit", "queue": "root"}))
         .await
         .expect(201, "YuniKorn takes nothing from user `a b`");
     for (decision, clause, times) in [
@@ -180,18 +191,19 @@ async fn reviews_are_answered_to_those_whom_they_concern() {
         ("denied", "no_queue", 2),
         ("denied", "identity", 1),
     ] {
-        assert_eq!(door.fixture.counted("submit", decision, clause), times, "{decision} {clause}");
+        assert_eq!(service.fixture.counted("submit", decision, clause), times, "{decision} {clause}");
     }
 }
 
 /// `reader` may read queues, `ann` administers the queue, all others get only what concerns themselves.
 #[tokio::test]
 async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others() {
-    let door = Door::open();
+    let service = TestService::open();
     let own = |queue: &str| json!({"verb": "submit", "queue": queue});
     let about_eve = json!({"user": "eve", "verb": "submit", "queue": "root.prod"});
     for (path, spec) in [(OWN, own("root.prod")), (NAMED, about_eve)] {
-        let answer = door.create("eve", path, spec).await.expect(201, "ask an administrator of the cluster");
+        let answer =
+            service.create("eve", path, spec).await.expect(201, "ask an administrator of the cluster");
         let status = answer["status"].to_string();
         for name in ["sue", "devs", "ann", "adminacl", "trace", "remedies"] {
             assert!(!status.contains(name), "{path} {name}: {status}");
@@ -199,73 +211,74 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
     }
     let status = async |queue: &str, partition: &str| {
         let spec = json!({"verb": "submit", "queue": queue, "partition": partition});
-        let answer = door.create("eve", OWN, spec).await.expect(201, "\"allowed\":false");
+        let answer = service.create("eve", OWN, spec).await.expect(201, "\"allowed\":false");
         answer["status"].to_string().replace(queue, "QUEUE").replace(partition, "PARTITION")
     };
     let there = status("root.prod", "default").await;
     assert_eq!(status("root.none", "default").await, there);
     assert_eq!(status("root.a b", "default").await, there);
     assert_eq!(status("root.prod", "gpu").await, there);
-    let answer = door.create("sue", OWN, own("root.Prod")).await.expect(201, "\"allowed\":true");
+    let answer = service.create("sue", OWN, own("root.Prod")).await.expect(201, "\"allowed\":true");
     assert_eq!(answer["status"]["entry"], json!({"kind": "User", "name": "sue"}));
     for who in ["reader", "ann"] {
-        door.create(who, OWN, own("root.prod")).await.expect(201, "\"text\":\"sue devs\"");
+        service.create(who, OWN, own("root.prod")).await.expect(201, "\"text\":\"sue devs\"");
     }
 }
 
 #[tokio::test]
 async fn nothing_is_answered_by_guess() {
-    let door = Door::closed();
-    door.get("reader", ALL).await.expect(503, "not everything was read yet");
+    let service = TestService::closed();
+    service.get("reader", ALL).await.expect(503, "not everything was read yet");
     let own = json!({"verb": "submit", "queue": "root.prod"});
-    door.create("sue", OWN, own.clone())
+    service
+        .create("sue", OWN, own.clone())
         .await
         .expect(201, "\"evaluationError\":\"the ACLs are not known now");
-    door.knows("partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]\n");
-    door.get("reader", ALL).await.expect(503, "what it runs is not known");
-    door.create("sue", OWN, own.clone()).await.expect(201, "evaluationError");
-    door.knows(QUEUES);
-    door.get("reader", ALL).await.expect(200, "root.prod");
+    service.knows("partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]\n");
+    service.get("reader", ALL).await.expect(503, "what it runs is not known");
+    service.create("sue", OWN, own.clone()).await.expect(201, "evaluationError");
+    service.knows(QUEUES);
+    service.get("reader", ALL).await.expect(200, "root.prod");
     // Cached answers stay valid for seconds; others need a request.
-    door.server.mute.store(true, Ordering::Relaxed);
-    door.get("another", ALL).await.expect(503, "cannot ask Kubernetes whether you may");
-    door.create("bob", OWN, own).await.expect(503, "cannot ask Kubernetes");
+    service.server.mute.store(true, Ordering::Relaxed);
+    service.get("another", ALL).await.expect(503, "cannot ask Kubernetes whether you may");
+    service.create("bob", OWN, own).await.expect(503, "cannot ask Kubernetes");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_authority_may_be_replaced_and_strangers_do_not_make_it_read_again_and_again() {
-    let mut door = Door::open();
-    door.get("reader", ALL).await.expect(200, "root");
+    let mut service = TestService::open();
+    service.get("reader", ALL).await.expect(200, "root");
     let other = authority();
     let stranger = certificate(&authority(), "front");
-    door.certificate = certificate(&other, "front");
-    *door.server.published.lock().unwrap() = Some(other);
-    door.get("reader", ALL).await.expect(401, "Unauthorized");
+    service.certificate = certificate(&other, "front");
+    *service.server.published.lock().unwrap() = Some(other);
+    service.get("reader", ALL).await.expect(401, "Unauthorized");
     tokio::time::advance(std::time::Duration::from_secs(6)).await;
-    door.get("reader", ALL).await.expect(200, "root");
-    assert_eq!(door.server.reads.load(Ordering::Relaxed), 2);
-    let known = std::mem::replace(&mut door.certificate, stranger);
+    service.get("reader", ALL).await.expect(200, "root");
+    assert_eq!(service.server.reads.load(Ordering::Relaxed), 2);
+    let known = std::mem::replace(&mut service.certificate, stranger);
     for _ in 0..20 {
-        door.get("reader", ALL).await.expect(401, "the client certificate does not count here");
+        service.get("reader", ALL).await.expect(401, "the client certificate does not count here");
     }
-    assert_eq!(door.server.reads.load(Ordering::Relaxed), 2);
+    assert_eq!(service.server.reads.load(Ordering::Relaxed), 2);
     // The last read data stays valid where it cannot be read again.
-    door.certificate = known;
-    door.server.mute.store(true, Ordering::Relaxed);
+    service.certificate = known;
+    service.server.mute.store(true, Ordering::Relaxed);
     tokio::time::advance(std::time::Duration::from_secs(100)).await;
-    door.get("another", ALL).await.expect(503, "cannot ask Kubernetes whether you may");
-    door.server.mute.store(false, Ordering::Relaxed);
+    service.get("another", ALL).await.expect(503, "cannot ask Kubernetes whether you may");
+    service.server.mute.store(false, Ordering::Relaxed);
     // Withdrawn data does not.
-    *door.server.published.lock().unwrap() = None;
+    *service.server.published.lock().unwrap() = None;
     tokio::time::advance(std::time::Duration::from_secs(100)).await;
-    door.get("reader", ALL).await.expect(503, "extension-apiserver-authentication");
-    assert_eq!(door.server.reads.load(Ordering::Relaxed), 3);
+    service.get("reader", ALL).await.expect(503, "extension-apiserver-authentication");
+    assert_eq!(service.server.reads.load(Ordering::Relaxed), 3);
 }
 
 #[tokio::test]
 async fn what_there_is_is_told_to_everyone_and_only_once() {
-    let door = Door::closed();
-    *door.server.published.lock().unwrap() = None;
+    let service = TestService::closed();
+    *service.server.published.lock().unwrap() = None;
     for path in [
         "/apis",
         "/apis/access.queuewarden.dev",
@@ -274,21 +287,21 @@ async fn what_there_is_is_told_to_everyone_and_only_once() {
         "/openapi/v3",
         "/openapi/v3/apis/access.queuewarden.dev/v1alpha1",
     ] {
-        let got = door.get("", path).await;
+        let got = service.get("", path).await;
         let tag = got.headers.get("etag").unwrap().clone();
         got.expect(200, "access.queuewarden.dev");
-        let again = door.send("", Request::get(path).header("if-none-match", tag), Body::empty()).await;
+        let again = service.send("", Request::get(path).header("if-none-match", tag), Body::empty()).await;
         assert_eq!(again.code, StatusCode::NOT_MODIFIED, "{path}");
     }
     let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
-    let got = door.send("", Request::get("/apis").header("accept", accept), Body::empty()).await;
+    let got = service.send("", Request::get("/apis").header("accept", accept), Body::empty()).await;
     assert_eq!(
         got.headers["content-type"],
         "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
     );
     got.expect(200, "APIGroupDiscoveryList");
-    let root = door.get("", "/openapi/v3").await.expect(200, "serverRelativeURL");
+    let root = service.get("", "/openapi/v3").await.expect(200, "serverRelativeURL");
     let hash = root["paths"]["apis/access.queuewarden.dev/v1alpha1"]["serverRelativeURL"].as_str().unwrap();
-    door.get("", hash).await.expect(200, "SelfQueueAccessReview");
-    door.get("reader", ALL).await.expect(503, "extension-apiserver-authentication");
+    service.get("", hash).await.expect(200, "SelfQueueAccessReview");
+    service.get("reader", ALL).await.expect(503, "extension-apiserver-authentication");
 }

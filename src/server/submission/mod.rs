@@ -19,29 +19,33 @@ use serde_json::Value;
 
 use super::audit::{Audit, Decision};
 use super::fault::contained;
-use super::knowledge::Knowledge;
+use super::published::Published;
 use super::review::Review;
-use super::{Doors, surroundings};
+use super::{ServerState, surroundings};
 use queuewarden_api::review::envelope::{self, Request, Unreadable};
 use queuewarden_api::review::submission::{Asked, read, response};
 use yunikorn::admission::{Kind, Surroundings};
 use yunikorn_access::submission::{self, Applied, Judgement, Mode, PARTITION, Verdict, World};
 
 /// Returns the route.
-pub fn router() -> Router<Arc<Doors>> {
+pub fn router() -> Router<Arc<ServerState>> {
     Router::new().route("/submission", post(submit)).layer(Extension(Audit::of("submission")))
 }
 
-async fn submit(State(doors): State<Arc<Doors>>, audit: Extension<Audit>, review: Review) -> Json<Value> {
+async fn submit(
+    State(state): State<Arc<ServerState>>,
+    audit: Extension<Audit>,
+    review: Review,
+) -> Json<Value> {
     let silent = |request: &Request| Json(envelope::response(&request.uid, None, &[]));
-    let Some(known) = doors.knowledge() else { return silent(review.request()) };
+    let Some(known) = state.published() else { return silent(review.request()) };
     let mode = queuewarden_plan::submission(&known.snapshot);
     if mode == Mode::Off || !is_looked_at(&known, review.request()) {
         return silent(review.request());
     }
     let (request, judgement) = match review.and_read(read) {
         Ok((request, asked)) => {
-            let judgement = contained(judged(&doors, &known, &request, &asked)).await;
+            let judgement = contained(judged(&state, &known, &request, &asked)).await;
             let judgement =
                 judgement.unwrap_or_else(|fault| Judgement::undecided("fault", &fault.to_string()));
             (request, judgement)
@@ -52,15 +56,15 @@ async fn submit(State(doors): State<Arc<Doors>>, audit: Extension<Audit>, review
             (request, judgement)
         }
     };
-    note(&audit, &doors, &request, &judgement, mode);
+    note(&audit, &state, &request, &judgement, mode);
     Json(response(&request.uid, &judgement, mode))
 }
 
 /// Logs and counts the decision; a request that needs no evaluation is only counted.
-fn note(audit: &Audit, doors: &Doors, request: &Request, judgement: &Judgement, mode: Mode) {
+fn note(audit: &Audit, state: &ServerState, request: &Request, judgement: &Judgement, mode: Mode) {
     let Judgement { verdict, clause, reason, user, queue } = judgement;
     if *verdict == Verdict::NotAsked {
-        doors.health.metrics.doors.decided("submit", verdict.as_str(), clause);
+        state.health.metrics.endpoints.decided("submit", verdict.as_str(), clause);
         return;
     }
     let decision = Decision {
@@ -74,15 +78,15 @@ fn note(audit: &Audit, doors: &Doors, request: &Request, judgement: &Judgement, 
         object: &format!("{} {}/{}", request.kind, request.namespace, request.name),
         reason,
     };
-    audit.note(&doors.health, &decision);
+    audit.note(&state.health, &decision);
 }
 
-fn is_looked_at(known: &Knowledge, request: &Request) -> bool {
+fn is_looked_at(known: &Published, request: &Request) -> bool {
     let kind = Kind::of(&request.group, &request.kind);
     !known.leaves_alone(&request.namespace) && !matches!(kind, Kind::Other(_))
 }
 
-async fn judged(doors: &Doors, known: &Knowledge, request: &Request, asked: &Asked) -> Judgement {
+async fn judged(state: &ServerState, known: &Published, request: &Request, asked: &Asked) -> Judgement {
     let queues = match &known.queues {
         Ok(queues) => queues,
         Err(why) => return Judgement::undecided("configuration", why),
@@ -91,7 +95,7 @@ async fn judged(doors: &Doors, known: &Knowledge, request: &Request, asked: &Ask
         return Judgement::undecided("configuration", "the configuration has no partition `default`");
     };
     let namespace = asked.request.namespace();
-    let namespace_annotations = match surroundings::of_namespace(&doors.lookups, namespace).await {
+    let namespace_annotations = match surroundings::of_namespace(&state.lookups, namespace).await {
         Ok(Some(annotations)) => annotations,
         Ok(None) => {
             return Judgement::undecided("namespace", &format!("namespace {namespace} is not there"));
@@ -108,7 +112,7 @@ async fn judged(doors: &Doors, known: &Knowledge, request: &Request, asked: &Ask
     };
     let id = submission::application(&applied);
     let ids = Some(&*id).filter(|id| !id.is_empty()).into_iter().collect();
-    let running = match doors.applications.running(&ids, request.creator()) {
+    let running = match state.applications.running(&ids, request.creator()) {
         Ok(running) => running,
         Err(why) => return Judgement::undecided("application", &why),
     };

@@ -36,11 +36,11 @@ async fn answer(request: Request<kube::client::Body>) -> http::Response<Body> {
     )
 }
 
-struct Door(testing::Door);
+struct TestService(testing::TestService);
 
-impl Door {
+impl TestService {
     fn closed() -> Self {
-        Self(testing::Door::closed(router(), client(answer)))
+        Self(testing::TestService::closed(router(), client(answer)))
     }
 
     fn new(snapshot: Snapshot) -> Self {
@@ -68,32 +68,32 @@ async fn the_policy_says_how_loudly() {
         (Some(Mode::Warn), true, 1),
         (Some(Mode::Deny), false, 0),
     ] {
-        let door = Door::new(snapshot(mode));
-        let answer = door.ask(&review("bob", "jobs")).await;
+        let service = TestService::new(snapshot(mode));
+        let answer = service.ask(&review("bob", "jobs")).await;
         assert_eq!(
             (&answer["uid"], &answer["allowed"]),
             (&json!("u1"), &json!(allowed)),
             "{mode:?}: {answer}"
         );
         assert_eq!(answer["warnings"].as_array().map_or(0, Vec::len), warnings, "{mode:?}: {answer}");
-        let own = door.ask(&review("sue", "jobs")).await;
+        let own = service.ask(&review("sue", "jobs")).await;
         assert_eq!((&own["allowed"], &own["warnings"]), (&json!(true), &Value::Null), "{mode:?}: {own}");
     }
 }
 
 #[tokio::test]
 async fn a_refusal_has_the_reason_and_is_counted() {
-    let door = Door::new(snapshot(Some(Mode::Deny)));
-    let answer = door.ask(&review("bob", "jobs")).await;
+    let service = TestService::new(snapshot(Some(Mode::Deny)));
+    let answer = service.ask(&review("bob", "jobs")).await;
     let message = answer["status"]["message"].as_str().unwrap();
     assert!(message.contains("no ACL on the way from root.prod up to root names user bob"), "{message}");
     assert_eq!(answer["auditAnnotations"]["decision"], "refused");
-    assert_eq!(door.0.counted("submit", "refused", "acl"), 1);
+    assert_eq!(service.0.counted("submit", "refused", "acl"), 1);
 }
 
 #[tokio::test]
 async fn whatever_is_not_known_lets_pass() {
-    let deny = || Door::new(snapshot(Some(Mode::Deny)));
+    let deny = || TestService::new(snapshot(Some(Mode::Deny)));
     for namespace in ["kube-system", testing::OWN_NAMESPACE, "not-there", "fault"] {
         let answer = deny().ask(&review("bob", namespace)).await;
         assert_eq!(
@@ -102,17 +102,17 @@ async fn whatever_is_not_known_lets_pass() {
             "{namespace}: {answer}"
         );
     }
-    assert_eq!(Door::closed().ask(&review("bob", "jobs")).await["allowed"], true);
+    assert_eq!(TestService::closed().ask(&review("bob", "jobs")).await["allowed"], true);
     let other = json!({"request": {"uid": "u", "object": {"spec": 1}}});
     assert_eq!(deny().ask(&other).await["allowed"], true);
-    let door = deny();
-    door.ask(&review("bob", "fault")).await;
-    assert_eq!(door.0.counted("submit", "undecided", "fault"), 1);
+    let service = deny();
+    service.ask(&review("bob", "fault")).await;
+    assert_eq!(service.0.counted("submit", "undecided", "fault"), 1);
     let mut unreadable = snapshot(Some(Mode::Deny));
     Arc::make_mut(unreadable.defaults.as_mut().unwrap())
         .data
         .insert("queues.yaml".to_owned(), "{".to_owned());
-    let answer = Door::new(unreadable).ask(&review("bob", "jobs")).await;
+    let answer = TestService::new(unreadable).ask(&review("bob", "jobs")).await;
     assert_eq!(
         (&answer["allowed"], &answer["auditAnnotations"]["decision"]),
         (&json!(true), &json!("undecided"))
@@ -126,13 +126,13 @@ async fn a_workload_that_cannot_be_read_is_refused_as_one_that_is_rejected() {
     for (mode, allowed, warned) in
         [(Mode::Deny, false, false), (Mode::Warn, true, true), (Mode::Audit, true, false)]
     {
-        let door = Door::new(snapshot(Some(mode)));
-        let answer = door.ask(&odd).await;
+        let service = TestService::new(snapshot(Some(mode)));
+        let answer = service.ask(&odd).await;
         assert_eq!(
             (answer["allowed"] == true, answer["warnings"].is_array()),
             (allowed, warned),
             "{mode:?}: {answer}"
         );
-        assert_eq!(door.0.counted("submit", "refused", "unreadable"), 1);
+        assert_eq!(service.0.counted("submit", "refused", "unreadable"), 1);
     }
 }

@@ -1,12 +1,12 @@
 //! The log lines of decisions about `user.info`.
 
-use crate::server::Doors;
+use crate::server::ServerState;
 use crate::server::audit::{Audit, Decision};
 use queuewarden_api::review::envelope::Request;
-use yunikorn_access::guard::{Judgement, Mode, Verdict};
+use yunikorn_access::user_info::{Judgement, Mode, Verdict};
 
 /// Logs the decision, unless it changes nothing and has no warnings.
-pub(super) fn note(audit: &Audit, doors: &Doors, request: &Request, judgement: &Judgement, mode: Mode) {
+pub(super) fn note(audit: &Audit, state: &ServerState, request: &Request, judgement: &Judgement, mode: Mode) {
     if judgement.verdict <= Verdict::Unchanged && judgement.warnings.is_empty() {
         return;
     }
@@ -22,5 +22,5 @@ pub(super) fn note(audit: &Audit, doors: &Doors, request: &Request, judgement: &
         object: &format!("{} {}/{}", request.kind, request.namespace, request.name),
         reason: if judgement.reason.is_empty() { &warnings } else { &judgement.reason },
     };
-    audit.note(&doors.health, &decision);
+    audit.note(&state.health, &decision);
 }

@@ -11,7 +11,7 @@ use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use kube::Api;
 use tokio::time::{Instant, timeout};
 
-use crate::server::Doors;
+use crate::server::ServerState;
 
 /// The name of its registration (k8shim `pkg/admission/webhook_manager.go:47`).
 const NAME: &str = "yunikorn-admission-controller-mutations";
@@ -38,7 +38,7 @@ impl Beside {
     ///
     /// # Errors
     /// When that cannot be read in time.
-    pub(super) async fn is_registered(&self, doors: &Doors) -> Result<bool, String> {
+    pub(super) async fn is_registered(&self, state: &ServerState) -> Result<bool, String> {
         let now = Instant::now();
         let last = self.seen().last;
         if let Some((at, is)) = last
@@ -46,7 +46,7 @@ impl Beside {
         {
             return Ok(is);
         }
-        let hooks: Api<MutatingWebhookConfiguration> = Api::all(doors.lookups.client.clone());
+        let hooks: Api<MutatingWebhookConfiguration> = Api::all(state.lookups.client.clone());
         let why = match timeout(PATIENCE, hooks.get_metadata_opt(NAME)).await {
             Ok(Ok(found)) => {
                 let is = found.is_some();

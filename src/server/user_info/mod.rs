@@ -2,7 +2,7 @@
 //! missing and refuses it where the requester may not set it; `/user-info/check` evaluates the same after
 //! all mutating webhooks, and changes nothing.
 //!
-//! [`guard::judge`] decides the answer, or [`yunikorn::admission::evaluate`] in profile yunikorn; the
+//! [`user_info::judge`] decides the answer, or [`yunikorn::admission::evaluate`] in profile yunikorn; the
 //! `AdmissionPolicy` in force decides whether it counts. Unreadable requests are refused. Missing state is
 //! an error, so that `failurePolicy` decides.
 
@@ -19,19 +19,19 @@ use axum::routing::post;
 use axum::{Extension, Json, Router};
 use serde_json::Value;
 
-use super::Doors;
+use super::ServerState;
 use super::audit::Audit;
-use super::knowledge::Knowledge;
+use super::published::Published;
 use super::refusal::Refusal;
 use super::review::Review;
 use audit::note;
 use beside::Beside;
 use queuewarden_api::review::envelope::{self, Request, Unreadable};
 use queuewarden_api::review::user_info::{Asked, read, response};
-use yunikorn_access::guard::{self, Judgement, Mode, Moment, Profile, Verdict};
+use yunikorn_access::user_info::{self, Judgement, Mode, Moment, Profile, Verdict};
 
 /// Returns the routes.
-pub fn router() -> Router<Arc<Doors>> {
+pub fn router() -> Router<Arc<ServerState>> {
     Router::new()
         .route("/user-info", post(add))
         .route("/user-info/check", post(check))
@@ -42,70 +42,70 @@ pub fn router() -> Router<Arc<Doors>> {
 type Answer = Result<Json<Value>, Refusal>;
 
 async fn add(
-    State(doors): State<Arc<Doors>>,
+    State(state): State<Arc<ServerState>>,
     audit: Extension<Audit>,
     beside: Extension<Beside>,
     review: Review,
 ) -> Answer {
-    let Some(known) = looked_at(&doors, review.request())? else { return Ok(silent(review.request())) };
+    let Some(known) = looked_at(&state, review.request())? else { return Ok(silent(review.request())) };
     let settings = &known.user_info;
     let (request, asked) = match review.and_read(|request| read(request, &settings.templates)) {
         Ok(read) => read,
-        Err(unreadable) => return Ok(refused(&audit, &doors, &unreadable, settings.mode)),
+        Err(unreadable) => return Ok(refused(&audit, &state, &unreadable, settings.mode)),
     };
     if settings.profile == Profile::YuniKorn {
-        return parity::answer(&doors, &known, &beside, &audit, request).await.map(Json);
+        return parity::answer(&state, &known, &beside, &audit, request).await.map(Json);
     }
-    let judgement = judged(&doors, &known, &request, &asked, Moment::Mutating)?;
-    note(&audit, &doors, &request, &judgement, settings.mode);
+    let judgement = judged(&state, &known, &request, &asked, Moment::Mutating)?;
+    note(&audit, &state, &request, &judgement, settings.mode);
     Ok(Json(response(&request.uid, &asked, &judgement, settings.mode)))
 }
 
 /// Evaluates again. In mode Audit nothing was added, and the refusal is already in the log; `YuniKorn` has
 /// no second check.
-async fn check(State(doors): State<Arc<Doors>>, audit: Extension<Audit>, review: Review) -> Answer {
-    let known = looked_at(&doors, review.request())?;
+async fn check(State(state): State<Arc<ServerState>>, audit: Extension<Audit>, review: Review) -> Answer {
+    let known = looked_at(&state, review.request())?;
     let known = known
         .filter(|known| known.user_info.mode == Mode::Enforce && known.user_info.profile == Profile::Strict);
     let Some(known) = known else { return Ok(silent(review.request())) };
     let settings = &known.user_info;
     let (request, asked) = match review.and_read(|request| read(request, &settings.templates)) {
         Ok(read) => read,
-        Err(unreadable) => return Ok(refused(&audit, &doors, &unreadable, settings.mode)),
+        Err(unreadable) => return Ok(refused(&audit, &state, &unreadable, settings.mode)),
     };
-    let mut judgement = judged(&doors, &known, &request, &asked, Moment::Final)?;
+    let mut judgement = judged(&state, &known, &request, &asked, Moment::Final)?;
     // These were reported before.
     judgement.warnings.clear();
     if judgement.verdict == Verdict::Refused {
-        note(&audit, &doors, &request, &judgement, settings.mode);
+        note(&audit, &state, &request, &judgement, settings.mode);
     }
     Ok(Json(response(&request.uid, &asked, &judgement, settings.mode)))
 }
 
 /// Returns the state for a request; `None` where it is not evaluated.
-fn looked_at(doors: &Doors, request: &Request) -> Result<Option<Arc<Knowledge>>, Refusal> {
-    let known = doors.knowledge().ok_or_else(|| Refusal::unavailable("not everything was read yet"))?;
+fn looked_at(state: &ServerState, request: &Request) -> Result<Option<Arc<Published>>, Refusal> {
+    let known = state.published().ok_or_else(|| Refusal::unavailable("not everything was read yet"))?;
     let is_looked_at = known.user_info.mode != Mode::Off && !known.leaves_alone(&request.namespace);
     Ok(is_looked_at.then_some(known))
 }
 
 fn judged(
-    doors: &Doors,
-    known: &Knowledge,
+    state: &ServerState,
+    known: &Published,
     request: &Request,
     asked: &Asked,
     moment: Moment,
 ) -> Result<Judgement, Refusal> {
-    let running = doors.applications.running(&asked.applications(), request.creator());
+    let running = state.applications.running(&asked.applications(), request.creator());
     let running = running.map_err(Refusal::unavailable)?;
-    Ok(guard::judge(&asked.at(request, &running, moment), &known.conf.access))
+    Ok(user_info::judge(&asked.at(request, &running, moment), &known.conf.access))
 }
 
 /// Refuses a request that cannot be read.
-fn refused(audit: &Audit, doors: &Doors, unreadable: &Unreadable, mode: Mode) -> Json<Value> {
+fn refused(audit: &Audit, state: &ServerState, unreadable: &Unreadable, mode: Mode) -> Json<Value> {
     let Unreadable { request, why } = unreadable;
     let judgement = Judgement::unreadable(&why.to_string(), &request.by.user);
-    note(audit, doors, request, &judgement, mode);
+    note(audit, state, request, &judgement, mode);
     Json(response(&request.uid, &Asked::default(), &judgement, mode))
 }
 

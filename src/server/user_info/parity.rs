@@ -6,19 +6,19 @@ use serde_json::{Value, json};
 use super::audit::note;
 use super::beside::Beside;
 use crate::server::audit::Audit;
-use crate::server::knowledge::Knowledge;
+use crate::server::published::Published;
 use crate::server::refusal::Refusal;
-use crate::server::{Doors, surroundings};
+use crate::server::{ServerState, surroundings};
 use queuewarden_api::review::user_info::notes;
 use queuewarden_api::review::{admission, envelope};
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
-use yunikorn_access::guard::{Judgement, Mode};
+use yunikorn_access::user_info::{Judgement, Mode};
 
 /// Returns the response.
 pub(super) async fn answer(
-    doors: &Doors,
-    known: &Knowledge,
+    state: &ServerState,
+    known: &Published,
     beside: &Beside,
     audit: &Audit,
     asked: envelope::Request,
@@ -26,14 +26,14 @@ pub(super) async fn answer(
     let mode = known.user_info.mode;
     let request = match admission::read(&asked) {
         Ok(request) => request,
-        Err(why) => return Ok(super::refused(audit, doors, &asked.unreadable(why), mode).0),
+        Err(why) => return Ok(super::refused(audit, state, &asked.unreadable(why), mode).0),
     };
     let registered = async {
         // No other annotation can be its work.
-        if is_own(&request) { beside.is_registered(doors).await } else { Ok(false) }
+        if is_own(&request) { beside.is_registered(state).await } else { Ok(false) }
     };
     // One after the other they could take all the time that the API server waits for the answer.
-    let (evaluation, registered) = tokio::join!(evaluated(doors, known, &request), registered);
+    let (evaluation, registered) = tokio::join!(evaluated(state, known, &request), registered);
     let evaluation = evaluation.map_err(Refusal::unavailable)?;
     let user = evaluation.submitter.as_ref().map_or(&*request.user, |submitter| &*submitter.user);
     let judgement = match &evaluation.outcome {
@@ -51,7 +51,7 @@ pub(super) async fn answer(
             return Err(Refusal::unavailable(why));
         }
     };
-    note(audit, doors, &asked, &judgement, mode);
+    note(audit, state, &asked, &judgement, mode);
     let refusal = judgement.refusal(mode).and(refusal_of(&evaluation));
     let mut response =
         json!({"uid": asked.uid, "allowed": refusal.is_none(), "auditAnnotations": notes(&judgement)});
@@ -77,10 +77,10 @@ fn refusal_of(evaluation: &Evaluation) -> Option<&str> {
     }
 }
 
-async fn evaluated(doors: &Doors, known: &Knowledge, request: &Request) -> Result<Evaluation, String> {
+async fn evaluated(state: &ServerState, known: &Published, request: &Request) -> Result<Evaluation, String> {
     let (namespace, priority_class_annotations) = tokio::try_join!(
-        surroundings::of_namespace(&doors.lookups, request.namespace()),
-        surroundings::of_priority_class(&doors.lookups, &request.pod.priority_class),
+        surroundings::of_namespace(&state.lookups, request.namespace()),
+        surroundings::of_priority_class(&state.lookups, &request.pod.priority_class),
     )?;
     let surroundings = Surroundings {
         // YuniKorn does the same where its cache lacks the namespace.

@@ -9,11 +9,11 @@ use k8s_openapi::ByteString;
 use serde_json::json;
 
 use super::*;
-use crate::server::testing::{self, Door, client, defaults, not_found, reply};
+use crate::server::testing::{self, TestService, client, defaults, not_found, reply};
 use queuewarden_plan::snapshot::{AdmissionPolicySpec, Entry, Meta, Snapshot};
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::testing::is_same_refusal;
-use yunikorn_access::guard::Settings;
+use yunikorn_access::user_info::Settings;
 
 const STRICT: Settings = Settings { mode: Mode::Enforce, profile: Profile::Strict, templates: Vec::new() };
 const PARITY: Settings = Settings { mode: Mode::Enforce, profile: Profile::YuniKorn, templates: Vec::new() };
@@ -30,7 +30,7 @@ fn snapshot(user_info: Option<Settings>) -> Snapshot {
 }
 
 /// Returns endpoints whose API server has objects at paths with these ends, with these annotations.
-fn closed(known: Vec<(String, Value)>) -> Door {
+fn closed(known: Vec<(String, Value)>) -> TestService {
     let answer = move |request: Request<kube::client::Body>| {
         let found = known.iter().find(|(path, _)| request.uri().path().ends_with(path));
         std::future::ready(found.map_or_else(not_found, |(_, annotations)| {
@@ -38,7 +38,7 @@ fn closed(known: Vec<(String, Value)>) -> Door {
             reply(200, &json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata}))
         }))
     };
-    Door::closed(router(), client(answer))
+    TestService::closed(router(), client(answer))
 }
 
 /// Returns the namespaces `jobs` and `quiet`, and optionally `YuniKorn`'s own webhook.
@@ -48,7 +48,7 @@ fn namespaces(yunikorn: bool) -> Vec<(String, Value)> {
     known.map(|path| (path.to_owned(), Value::Null)).collect()
 }
 
-fn door(settings: Settings) -> Door {
+fn service(settings: Settings) -> TestService {
     closed(namespaces(false)).knowing(snapshot(Some(settings)))
 }
 
@@ -83,12 +83,12 @@ async fn the_policy_says_how_much_is_done() {
         (Some(Settings { mode: Mode::Audit, ..STRICT }), false, false),
         (Some(STRICT), true, true),
     ] {
-        let door = closed(namespaces(false)).knowing(snapshot(settings.clone()));
-        let own = door.ask("/user-info", &created("Deployment", "jobs", &json!({}))).await;
+        let service = closed(namespaces(false)).knowing(snapshot(settings.clone()));
+        let own = service.ask("/user-info", &created("Deployment", "jobs", &json!({}))).await;
         assert_eq!((&own["allowed"], &own["uid"]), (&json!(true), &json!("u1")));
         assert_eq!(own["patch"].is_string(), patched, "{settings:?}: {own}");
         for path in ["/user-info", "/user-info/check"] {
-            let other = door.ask(path, &created("Deployment", "jobs", &json!({USER_INFO: BOB}))).await;
+            let other = service.ask(path, &created("Deployment", "jobs", &json!({USER_INFO: BOB}))).await;
             assert_eq!(other["allowed"], !refused, "{settings:?} {path}: {other}");
         }
     }
@@ -96,21 +96,21 @@ async fn the_policy_says_how_much_is_done() {
 
 #[tokio::test]
 async fn what_would_be_refused_is_counted_once() {
-    let door = door(Settings { mode: Mode::Audit, ..STRICT });
+    let service = service(Settings { mode: Mode::Audit, ..STRICT });
     let review = created("Deployment", "jobs", &json!({USER_INFO: BOB}));
-    let answer = door.ask("/user-info", &review).await;
+    let answer = service.ask("/user-info", &review).await;
     assert_eq!(answer["auditAnnotations"]["clause"], "not_allowed");
-    door.ask("/user-info/check", &review).await;
-    assert_eq!(door.counted("user_info", "refused", "not_allowed"), 1);
+    service.ask("/user-info/check", &review).await;
+    assert_eq!(service.counted("user_info", "refused", "not_allowed"), 1);
 }
 
 #[tokio::test]
 async fn at_the_end_nothing_is_changed_and_what_is_missing_is_refused() {
-    let door = door(STRICT);
-    let missing = door.ask("/user-info/check", &created("Pod", "jobs", &json!({}))).await;
+    let service = service(STRICT);
+    let missing = service.ask("/user-info/check", &created("Pod", "jobs", &json!({}))).await;
     assert_eq!((&missing["allowed"], &missing["patch"]), (&json!(false), &Value::Null), "{missing}");
     assert!(missing["status"]["message"].as_str().unwrap().contains("missing at the end"), "{missing}");
-    let own = door.ask("/user-info/check", &created("Pod", "jobs", &json!({USER_INFO: OWN}))).await;
+    let own = service.ask("/user-info/check", &created("Pod", "jobs", &json!({USER_INFO: OWN}))).await;
     assert_eq!(own["allowed"], true, "{own}");
 }
 
@@ -120,18 +120,18 @@ async fn the_holes_are_closed_in_profile_strict_alone() {
     let controller = created("ReplicationController", "jobs", &json!({USER_INFO: BOB}));
     for (settings, allowed) in [(PARITY, true), (STRICT, false)] {
         for review in [&update, &controller] {
-            let answer = door(settings.clone()).ask("/user-info", review).await;
+            let answer = service(settings.clone()).ask("/user-info", review).await;
             assert_eq!(answer["allowed"], allowed, "{settings:?}: {answer}");
         }
     }
     // Annotations that are written twice, the second time without the name.
     let quiet = created("Pod", "quiet", &json!({}));
-    let lost = patch(&door(PARITY).ask("/user-info", &quiet).await);
+    let lost = patch(&service(PARITY).ask("/user-info", &quiet).await);
     assert_eq!(
         lost.as_array().unwrap().last().unwrap()["value"],
         json!({"yunikorn.apache.org/ignore-application": "true"})
     );
-    let kept = patch(&door(STRICT).ask("/user-info", &quiet).await);
+    let kept = patch(&service(STRICT).ask("/user-info", &quiet).await);
     assert_eq!(
         kept,
         json!([{"op": "add", "path": "/metadata/annotations/yunikorn.apache.org~1user.info", "value": OWN}])
@@ -140,13 +140,14 @@ async fn the_holes_are_closed_in_profile_strict_alone() {
 
 #[tokio::test]
 async fn parity_is_byte_for_byte() {
-    let answer = door(PARITY).ask("/user-info", &created("Deployment", "jobs", &json!({"a": "<b>"}))).await;
+    let answer =
+        service(PARITY).ask("/user-info", &created("Deployment", "jobs", &json!({"a": "<b>"}))).await;
     let bytes: ByteString = serde_json::from_value(answer["patch"].clone()).unwrap();
     assert_eq!(
         String::from_utf8(bytes.0).unwrap(),
         r#"[{"op":"add","path":"/spec/template/metadata/annotations","value":{"a":"\u003cb\u003e","yunikorn.apache.org/user.info":"{\"user\":\"alice\",\"groups\":[\"devs\"]}"}}]"#
     );
-    let refused = door(PARITY).ask("/user-info", &created("Pod", "jobs", &json!({USER_INFO: BOB}))).await;
+    let refused = service(PARITY).ask("/user-info", &created("Pod", "jobs", &json!({USER_INFO: BOB}))).await;
     let message = "user alice with groups [devs] is not allowed to set user annotation";
     assert_eq!((&refused["allowed"], &refused["status"]["message"]), (&json!(false), &json!(message)));
     assert_eq!(refused.get("warnings"), None);
@@ -225,7 +226,7 @@ async fn recorded_requests_are_answered_as_by_yunikorns_controller() {
 async fn parity_repeats_names_as_they_are() {
     let mut review = created("Pod", "jobs", &json!({USER_INFO: BOB}));
     review["request"]["userInfo"]["username"] = "a\u{1}\\\u{2028}b".into();
-    let refused = door(PARITY).ask("/user-info", &review).await;
+    let refused = service(PARITY).ask("/user-info", &review).await;
     let message = "user a\u{1}\\\u{2028}b with groups [devs] is not allowed to set user annotation";
     assert_eq!(refused["status"]["message"], message);
     let reason = refused["auditAnnotations"]["reason"].as_str().unwrap();
@@ -238,13 +239,13 @@ async fn parity_repeats_names_as_they_are() {
 async fn beside_yunikorns_controller_its_own_work_passes() {
     let review = created("Pod", "jobs", &json!({USER_INFO: OWN}));
     for (yunikorn, allowed) in [(false, false), (true, true)] {
-        let door = closed(namespaces(yunikorn)).knowing(snapshot(Some(PARITY)));
-        let answer = door.ask("/user-info", &review).await;
+        let service = closed(namespaces(yunikorn)).knowing(snapshot(Some(PARITY)));
+        let answer = service.ask("/user-info", &review).await;
         assert_eq!((&answer["allowed"], &answer["patch"]), (&json!(allowed), &Value::Null), "{answer}");
     }
-    let door = closed(namespaces(true)).knowing(snapshot(Some(PARITY)));
+    let service = closed(namespaces(true)).knowing(snapshot(Some(PARITY)));
     assert_eq!(
-        door.ask("/user-info", &created("Pod", "jobs", &json!({USER_INFO: BOB}))).await["allowed"],
+        service.ask("/user-info", &created("Pod", "jobs", &json!({USER_INFO: BOB}))).await["allowed"],
         false
     );
 }
@@ -273,25 +274,26 @@ async fn beside_nobody_knows_whom_is_an_error() {
             }
         }
     };
-    let door = Door::closed(router(), client(answer)).knowing(snapshot(Some(PARITY)));
+    let service = TestService::closed(router(), client(answer)).knowing(snapshot(Some(PARITY)));
     let review = created("Pod", "jobs", &json!({USER_INFO: OWN}));
-    door.reviewed("/user-info", &review).await.expect(503, "was not told in time");
+    service.reviewed("/user-info", &review).await.expect(503, "was not told in time");
     code.store(403, Ordering::SeqCst);
-    door.reviewed("/user-info", &review).await.expect(503, "not yours");
+    service.reviewed("/user-info", &review).await.expect(503, "not yours");
     let other = created("Pod", "jobs", &json!({USER_INFO: BOB}));
-    assert_eq!(door.ask("/user-info", &other).await["allowed"], false);
+    assert_eq!(service.ask("/user-info", &other).await["allowed"], false);
     code.store(200, Ordering::SeqCst);
-    assert_eq!(door.ask("/user-info", &review).await["allowed"], true);
+    assert_eq!(service.ask("/user-info", &review).await["allowed"], true);
     // The answer is cached for a while.
     code.store(403, Ordering::SeqCst);
-    assert_eq!(door.ask("/user-info", &review).await["allowed"], true);
+    assert_eq!(service.ask("/user-info", &review).await["allowed"], true);
 }
 
 #[tokio::test]
 async fn namespaces_of_the_cluster_are_left_alone() {
     for namespace in ["kube-system", testing::OWN_NAMESPACE] {
         for path in ["/user-info", "/user-info/check"] {
-            let answer = door(STRICT).ask(path, &created("Pod", namespace, &json!({USER_INFO: BOB}))).await;
+            let answer =
+                service(STRICT).ask(path, &created("Pod", namespace, &json!({USER_INFO: BOB}))).await;
             assert_eq!(answer, json!({"uid": "u1", "allowed": true}), "{namespace}");
         }
     }
@@ -315,13 +317,13 @@ async fn a_request_that_cannot_be_read_is_refused_where_names_are_enforced() {
         (Settings { mode: Mode::Audit, ..STRICT }, "/user-info", true, 1),
         (Settings { mode: Mode::Off, ..STRICT }, "/user-info", true, 0),
     ] {
-        let door = door(settings.clone());
-        let answer = door.ask(path, &odd).await;
+        let service = service(settings.clone());
+        let answer = service.ask(path, &odd).await;
         assert_eq!(
             (&answer["allowed"], &answer["uid"]),
             (&json!(allowed), &json!("u1")),
             "{settings:?}: {answer}"
         );
-        assert_eq!(door.counted("user_info", "refused", "unreadable"), counted, "{settings:?}");
+        assert_eq!(service.counted("user_info", "refused", "unreadable"), counted, "{settings:?}");
     }
 }

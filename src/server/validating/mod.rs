@@ -1,4 +1,4 @@
-//! The validating webhooks: `/validate` for our own kinds, `/guard` for `YuniKorn`'s ConfigMaps.
+//! The validating webhooks: `/validate` for our own kinds, `/configmaps` for `YuniKorn`'s ConfigMaps.
 //!
 //! [`plan::admit`] decides the answers. On queuewarden's own kinds a doubt is a no (`failurePolicy: Fail`):
 //! no cluster needs writes of them to run. On ConfigMaps a doubt is a yes: a webhook that is down or in
@@ -21,10 +21,10 @@ use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use super::Doors;
+use super::ServerState;
 use super::audit::{Audit, Decision, OTHER};
 use super::fault::{Fault, contained};
-use super::knowledge::Knowledge;
+use super::published::Published;
 use super::review::Review;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::envelope::{Request, Unreadable, response};
@@ -48,43 +48,43 @@ struct Memory {
 }
 
 /// Returns the route for queuewarden's own kinds.
-pub fn router() -> Router<Arc<Doors>> {
+pub fn router() -> Router<Arc<ServerState>> {
     Router::new().route("/validate", post(validate).layer(memory("validate", PLANS)))
 }
 
 /// Returns the route for ConfigMaps.
-pub fn guard_router() -> Router<Arc<Doors>> {
-    Router::new().route("/guard", post(guard).layer(memory("guard", CONFIG_MAPS)))
+pub fn config_map_router() -> Router<Arc<ServerState>> {
+    Router::new().route("/configmaps", post(config_map).layer(memory("configmaps", CONFIG_MAPS)))
 }
 
-fn memory(door: &'static str, at_once: usize) -> Extension<Memory> {
-    Extension(Memory { places: Arc::new(Semaphore::new(at_once)), audit: Audit::of(door) })
+fn memory(endpoint: &'static str, at_once: usize) -> Extension<Memory> {
+    Extension(Memory { places: Arc::new(Semaphore::new(at_once)), audit: Audit::of(endpoint) })
 }
 
 async fn validate(
-    State(doors): State<Arc<Doors>>,
+    State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Memory>,
     Review(review): Review,
 ) -> Json<Value> {
     let (request, answer) = match review {
         Ok(request) => {
-            let found = contained(own(&doors, &memory.places, &request)).await;
+            let found = contained(own(&state, &memory.places, &request)).await;
             let answer = found.unwrap_or_else(|fault| Err(fault.to_string())).map_err(|why| refused(&why));
             (request, answer)
         }
         Err(unreadable) => (unreadable.request, Ok(self::unreadable(&unreadable.why))),
     };
-    answered(&memory, &doors, &request, answer)
+    answered(&memory, &state, &request, answer)
 }
 
-async fn guard(
-    State(doors): State<Arc<Doors>>,
+async fn config_map(
+    State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Memory>,
     Review(review): Review,
 ) -> Json<Value> {
     let (request, answer) = match review {
         Ok(request) => {
-            let found = contained(guarded(&doors, &memory.places, &request)).await;
+            let found = contained(guarded(&state, &memory.places, &request)).await;
             let answer = found.unwrap_or_else(|fault| Err(fault.to_string())).map_err(|why| Answer {
                 clause: DOUBT,
                 refusal: None,
@@ -94,16 +94,16 @@ async fn guard(
         }
         Err(unreadable) => {
             let Unreadable { request, why } = *unreadable;
-            let counts = doors.knowledge().is_some_and(|known| counts(&known, &request));
+            let counts = state.published().is_some_and(|known| counts(&known, &request));
             let answer = if counts { self::unreadable(&why) } else { Answer::default() };
             (request, Ok(answer))
         }
     };
-    answered(&memory, &doors, &request, answer)
+    answered(&memory, &state, &request, answer)
 }
 
 /// Returns whether `YuniKorn` or queuewarden reads a `ConfigMap`.
-fn counts(known: &Knowledge, request: &Request) -> bool {
+fn counts(known: &Published, request: &Request) -> bool {
     (request.group.as_str(), request.kind.as_str()) == ("", "ConfigMap")
         && admit::config_map::counts(&known.snapshot, &request.namespace, &request.name)
 }
@@ -111,11 +111,11 @@ fn counts(known: &Knowledge, request: &Request) -> bool {
 /// Logs the answer and returns the response; an error is the answer in doubt.
 fn answered(
     memory: &Memory,
-    doors: &Doors,
+    state: &ServerState,
     request: &Request,
     answer: Result<Answer, Answer>,
 ) -> Json<Value> {
-    note(&memory.audit, doors, request, answer.as_ref());
+    note(&memory.audit, state, request, answer.as_ref());
     let answer = answer.unwrap_or_else(|doubt| doubt);
     Json(response(&request.uid, answer.refusal.as_deref(), &answer.warnings))
 }
@@ -130,7 +130,7 @@ fn refused(why: &str) -> Answer {
 }
 
 /// Logs the answer to a change; an error is the answer in doubt.
-fn note(audit: &Audit, doors: &Doors, request: &Request, answer: Result<&Answer, &Answer>) {
+fn note(audit: &Audit, state: &ServerState, request: &Request, answer: Result<&Answer, &Answer>) {
     let said = match answer {
         Ok(Answer { refusal: None, .. }) => "accepted",
         Ok(_) => "refused",
@@ -150,7 +150,7 @@ fn note(audit: &Audit, doors: &Doors, request: &Request, answer: Result<&Answer,
         object: &format!("{} {namespace}{}", request.kind, request.name),
         reason: answer.refusal.as_ref().or(answer.warnings.first()).map_or("", String::as_str),
     };
-    audit.note(&doors.health, &decision);
+    audit.note(&state.health, &decision);
 }
 
 /// Returns the operation as Kubernetes' authorizers call it.
@@ -164,18 +164,18 @@ fn verb(operation: &str) -> &'static str {
 }
 
 /// Answers a change of one of queuewarden's kinds; an error is a doubt.
-async fn own(doors: &Doors, places: &Arc<Semaphore>, asked: &Request) -> Result<Answer, String> {
+async fn own(state: &ServerState, places: &Arc<Semaphore>, asked: &Request) -> Result<Answer, String> {
     let change = match change(asked)? {
         Ok(change) => change,
         Err(why) => return Ok(unreadable(&why)),
     };
-    let known = doors.knowledge();
+    let known = state.published();
     // A user who may do everything passes while there is no state, so that a new installation can be set
     // up.
     let depends = known.is_none() || admit::depends_on_who(&change);
     let may_escalate = !depends
         || authority::is_housekeeping(asked)
-        || authority::may_escalate(&doors.lookups, asked).await.map_err(|refusal| refusal.message)?;
+        || authority::may_escalate(&state.lookups, asked).await.map_err(|refusal| refusal.message)?;
     let Some(known) = known else {
         return if may_escalate {
             let warning =
@@ -190,8 +190,8 @@ async fn own(doors: &Doors, places: &Arc<Semaphore>, asked: &Request) -> Result<
 }
 
 /// Answers a change of a `ConfigMap`; an error is a doubt.
-async fn guarded(doors: &Doors, places: &Arc<Semaphore>, asked: &Request) -> Result<Answer, String> {
-    let known = doors.knowledge().ok_or("it has not read the cluster yet")?;
+async fn guarded(state: &ServerState, places: &Arc<Semaphore>, asked: &Request) -> Result<Answer, String> {
+    let known = state.published().ok_or("it has not read the cluster yet")?;
     if !counts(&known, asked) {
         return Ok(Answer::default());
     }
@@ -209,8 +209,8 @@ async fn guarded(doors: &Doors, places: &Arc<Semaphore>, asked: &Request) -> Res
 /// Runs work on a thread where it blocks no other request.
 async fn planned(
     places: &Arc<Semaphore>,
-    known: Arc<Knowledge>,
-    work: impl FnOnce(&Knowledge) -> Answer + Send + 'static,
+    known: Arc<Published>,
+    work: impl FnOnce(&Published) -> Answer + Send + 'static,
 ) -> Result<Answer, String> {
     let place = Arc::clone(places).acquire_owned().await.map_err(|error| error.to_string())?;
     let judged = spawn_blocking(move || {

@@ -3,15 +3,18 @@
 use serde_json::json;
 
 use super::*;
-use crate::server::testing::{self, Door, client};
+use crate::server::testing::{self, TestService, client};
 use queuewarden_plan::snapshot::{ConfigSpec, Delegation, Entry, Meta, Snapshot};
 
-fn closed() -> Door {
-    Door::closed(router().merge(guard_router()), client(async |_| panic!("a fault, as if it were ours")))
+fn closed() -> TestService {
+    TestService::closed(
+        router().merge(config_map_router()),
+        client(async |_| panic!("a fault, as if it were ours")),
+    )
 }
 
 /// Endpoints with a complete state, in which administrators of queues may write.
-fn open() -> Door {
+fn open() -> TestService {
     let spec = ConfigSpec { delegation: Delegation::Enabled, ..ConfigSpec::default() };
     let config = Some(Entry { meta: Meta::default(), spec: Ok(spec), in_force: None });
     closed().knowing(Snapshot { config, ..testing::snapshot() })
@@ -28,18 +31,18 @@ fn review(kind: &str, operation: &str) -> Value {
 
 #[tokio::test]
 async fn in_doubt_our_own_kinds_are_refused_and_config_maps_are_not() {
-    let door = open();
-    let answer = door.ask("/validate", &review("QueueAcl", "CREATE")).await;
+    let service = open();
+    let answer = service.ask("/validate", &review("QueueAcl", "CREATE")).await;
     assert_eq!((&answer["uid"], &answer["allowed"]), (&json!("u1"), &json!(false)), "{answer}");
     let why = answer["status"]["message"].as_str().unwrap();
     assert!(why.contains("fault in queuewarden"), "{why}");
-    assert_eq!(door.counted("create", "undecided", "unknown"), 1);
+    assert_eq!(service.counted("create", "undecided", "unknown"), 1);
 
-    let door = closed();
-    let answer = door.ask("/guard", &review("ConfigMap", "UPDATE")).await;
+    let service = closed();
+    let answer = service.ask("/configmaps", &review("ConfigMap", "UPDATE")).await;
     assert_eq!((&answer["uid"], &answer["allowed"]), (&json!("u1"), &json!(true)), "{answer}");
     assert!(answer["warnings"][0].as_str().unwrap().contains("cannot judge this"), "{answer}");
-    assert_eq!(door.counted("update", "undecided", "unknown"), 1);
+    assert_eq!(service.counted("update", "undecided", "unknown"), 1);
 }
 
 #[tokio::test]
@@ -48,17 +51,17 @@ async fn kubernetes_is_asked_who_writes_a_queue_acl_also_without_delegation() {
     for snapshot in [testing::snapshot(), Snapshot { config, ..testing::snapshot() }] {
         let no =
             async |_| testing::reply(201, &json!({"metadata": {}, "spec": {}, "status": {"allowed": false}}));
-        let door = Door::closed(router().merge(guard_router()), client(no)).knowing(snapshot);
-        let answer = door.ask("/validate", &review("QueueAcl", "CREATE")).await;
+        let service = TestService::closed(router().merge(config_map_router()), client(no)).knowing(snapshot);
+        let answer = service.ask("/validate", &review("QueueAcl", "CREATE")).await;
         assert_eq!(answer["allowed"], json!(false), "{answer}");
-        assert_eq!(door.counted("create", "refused", "delegation"), 1);
+        assert_eq!(service.counted("create", "refused", "delegation"), 1);
     }
 }
 
 #[tokio::test]
 async fn a_fault_in_judging_is_a_doubt() {
-    let door = open();
-    let known = door.publisher.last().unwrap();
+    let service = open();
+    let known = service.publisher.last().unwrap();
     let judged = planned(&Arc::new(Semaphore::new(1)), known, |_| panic!("a fault")).await;
     assert_eq!(judged, Err(Fault.to_string()));
 }
@@ -81,17 +84,17 @@ async fn work_that_nobody_waits_for_keeps_its_place() {
 
 #[tokio::test]
 async fn what_is_said_is_counted_by_words_of_ours() {
-    let door = open();
-    door.ask("/guard", &review("ConfigMap", "FROBNICATE")).await;
-    assert_eq!(door.counted("other", "accepted", "none"), 1);
+    let service = open();
+    service.ask("/configmaps", &review("ConfigMap", "FROBNICATE")).await;
+    assert_eq!(service.counted("other", "accepted", "none"), 1);
     let policy = review("AdmissionPolicy", "DELETE");
     let mut deleted = policy.clone();
     deleted["request"]["oldObject"] = deleted["request"]["object"].take();
-    door.ask("/validate", &deleted).await;
-    assert_eq!(door.counted("delete", "accepted", "none"), 1);
+    service.ask("/validate", &deleted).await;
+    assert_eq!(service.counted("delete", "accepted", "none"), 1);
     let mut wrong = policy;
     wrong["request"]["operation"] = "UPDATE".into();
     wrong["request"]["object"]["spec"] = json!({"submission": "Loud"});
-    door.ask("/validate", &wrong).await;
-    assert_eq!(door.counted("update", "refused", "invalid"), 1);
+    service.ask("/validate", &wrong).await;
+    assert_eq!(service.counted("update", "refused", "invalid"), 1);
 }

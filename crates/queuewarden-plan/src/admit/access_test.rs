@@ -2,7 +2,7 @@
 
 use super::{Answer, Versions, decided, queues};
 use crate::access_tests::{AccessTest, Broken, broken, trouble};
-use crate::readings::Readings;
+use crate::parse_cache::ParseCache;
 use crate::snapshot::Snapshot;
 use yunikorn::config::Config;
 
@@ -13,7 +13,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<AccessTest>) -> Ans
         Some(Err(faults)) => return Answer::wrong(faults),
         Some(Ok(spec)) => spec,
     };
-    let is = decided(snapshot, &mut Readings::default());
+    let is = decided(snapshot, &mut ParseCache::default());
     let Some(config) = is.as_ref().and_then(queues) else { return Answer::default() };
     let trouble = trouble(&spec.expectations, config);
     Answer::warned(&trouble.into_iter().collect::<Vec<_>>())

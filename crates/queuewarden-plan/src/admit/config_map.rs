@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{ACTIVATION, Answer, config, one_line};
 use crate::base;
 use crate::environment::{Environment, merged, text_in, text_in_force};
-use crate::readings::Readings;
+use crate::parse_cache::ParseCache;
 use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use yunikorn::config::flatten::{Flattened, Source};
 use yunikorn::config::{settings, verdict};
@@ -37,7 +37,7 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
             *place = new.cloned().map(Arc::new);
         }
     }
-    let known = &mut Readings::default();
+    let known = &mut ParseCache::default();
     let env = Environment::of(snapshot, known);
     let active = env.active_partitions();
     let mut before = in_force(snapshot, &active);
@@ -169,7 +169,7 @@ fn opened(before: &Environment, after: &Environment) -> Option<String> {
 fn base_lost(
     before: (&Snapshot, &Environment),
     after: (&Snapshot, &Environment),
-    known: &mut Readings,
+    known: &mut ParseCache,
 ) -> Option<String> {
     let (_, spec) = config(after.0)?;
     let memory = |snapshot: &Snapshot| snapshot.config.as_ref().and_then(|config| config.in_force.clone());

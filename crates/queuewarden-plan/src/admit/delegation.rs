@@ -6,7 +6,7 @@
 
 use super::{QueueAcl, Versions, config, decided};
 use crate::delegation::{Administrators, content, granted, not_administered, shown};
-use crate::readings::Readings;
+use crate::parse_cache::ParseCache;
 use crate::resolve;
 use crate::snapshot::{Delegation, QueueAclSpec, Snapshot};
 use go_compat::diag::quoted;
@@ -36,7 +36,7 @@ pub(super) fn permit(
     let name = new.as_ref().or(old.as_ref()).map(|entry| entry.meta.name.as_str()).unwrap_or_default();
     let mut without = snapshot.clone();
     without.queue_acls.retain(|entry| entry.meta.name != name);
-    let Some(decided) = decided(&without, &mut Readings::default()) else {
+    let Some(decided) = decided(&without, &mut ParseCache::default()) else {
         return Err("there is no YuniKornConfig that says who administers what".to_owned());
     };
     let base = decided.base_tree.as_ref().ok_or_else(|| {

@@ -15,14 +15,14 @@ use std::sync::Arc;
 use super::access_tests::AccessTest;
 use super::conditions::{Finding, Reason, Status};
 use super::decide::{self, Decided};
+use super::parse_cache::ParseCache;
 use super::policy::{self, Keys};
-use super::readings::Readings;
 use super::snapshot::{AdmissionPolicySpec, ConfigMemory, ConfigSpec, Entry, QueueAclEntry, Snapshot};
 use go_compat::diag::{Diagnostic, cut};
 use yunikorn::config::Config;
 use yunikorn::identity::Identity;
 use yunikorn_access::diff::{between, impact};
-use yunikorn_access::{Tree, guard};
+use yunikorn_access::{Tree, user_info};
 
 /// Most warnings of one answer.
 const MAX_WARNINGS: usize = 8;
@@ -155,7 +155,7 @@ fn config(snapshot: &Snapshot) -> Option<(&YuniKornConfig, &ConfigSpec)> {
     Some((config, config.spec.as_ref().ok()?))
 }
 
-fn decided<'s>(snapshot: &'s Snapshot, known: &mut Readings) -> Option<Decided<'s>> {
+fn decided<'s>(snapshot: &'s Snapshot, known: &mut ParseCache) -> Option<Decided<'s>> {
     config(snapshot).map(|(config, spec)| decide::decided(snapshot, config, spec, known))
 }
 
@@ -215,7 +215,7 @@ fn policies_changed(snapshot: &Snapshot, after: &Snapshot) -> Vec<String> {
     }
     warnings.extend(keys_changed(&was.keys.unwrap_or_default(), &is.keys.unwrap_or_default()));
     let said = |snapshot| policy::in_force(snapshot).cloned().unwrap_or_default();
-    warnings.extend(doors_changed(&said(snapshot), &said(after)));
+    warnings.extend(endpoints_changed(&said(snapshot), &said(after)));
     warnings
 }
 
@@ -233,7 +233,7 @@ fn keys_changed(was: &Keys, is: &Keys) -> Vec<String> {
 }
 
 /// What changes of what queuewarden itself does about workloads and `user.info`.
-fn doors_changed(was: &AdmissionPolicySpec, is: &AdmissionPolicySpec) -> Vec<String> {
+fn endpoints_changed(was: &AdmissionPolicySpec, is: &AdmissionPolicySpec) -> Vec<String> {
     let submission = |spec: &AdmissionPolicySpec| spec.submission.unwrap_or_default();
     let user_info = |spec: &AdmissionPolicySpec| spec.user_info.clone().unwrap_or_default();
     let mut told = Vec::new();
@@ -241,7 +241,7 @@ fn doors_changed(was: &AdmissionPolicySpec, is: &AdmissionPolicySpec) -> Vec<Str
         told.push(format!("changes submission from {:?} to {:?}", submission(was), submission(is)));
     }
     if user_info(was) != user_info(is) {
-        let guard::Settings { mode, profile, templates } = user_info(is);
+        let user_info::Settings { mode, profile, templates } = user_info(is);
         let count = templates.len();
         told.push(format!("changes userInfo to mode {mode:?}, profile {profile:?}, templates: {count}"));
     }
@@ -268,7 +268,7 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> 
     if !same_maps {
         return Answer::default();
     }
-    let known = &mut Readings::default();
+    let known = &mut ParseCache::default();
     let (Some(was), Some(is)) = (decided(snapshot, known), decided(&after, known)) else {
         return Answer::default();
     };

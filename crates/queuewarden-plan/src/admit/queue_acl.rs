@@ -7,7 +7,7 @@ use super::{
 };
 use crate::conditions::Reason;
 use crate::decide::Decided;
-use crate::readings::Readings;
+use crate::parse_cache::ParseCache;
 use crate::report::people;
 use crate::report::queue_acl::without_effect;
 use crate::resolve::{self, Resolved};
@@ -32,7 +32,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
         new
     });
     put(&mut after.queue_acls, old.as_ref(), new.as_ref());
-    let known = &mut Readings::default();
+    let known = &mut ParseCache::default();
     let Some(is) = decided(&after, known) else {
         return Answer::warned(&[
             "there is no YuniKornConfig named `default` that can be read, so nothing is written".to_owned(),

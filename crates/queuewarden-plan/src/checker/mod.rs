@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use stateright::{Checker, Model, Property};
 
-use super::Readings;
+use super::ParseCache;
 use super::planted::{Fault, plant};
 use ghost::names;
 use world::{
@@ -35,7 +35,7 @@ struct Cluster {
 impl Cluster {
     /// A cluster in which the operator has run before.
     fn installed(&self) -> World {
-        let mut cache = Readings::default();
+        let mut cache = ParseCache::default();
         let mut world =
             rest(World::new(self.replicas, self.budget, self.has), &mut cache).expect("a new cluster");
         world.take(Step::Crash(0), &mut cache);
@@ -45,7 +45,7 @@ impl Cluster {
 }
 
 thread_local! {
-    static CACHE: std::cell::RefCell<Readings> = std::cell::RefCell::default();
+    static CACHE: std::cell::RefCell<ParseCache> = std::cell::RefCell::default();
 }
 
 impl Model for Cluster {
@@ -74,7 +74,7 @@ impl Model for Cluster {
 }
 
 /// Lets everything come to rest while nothing fails any more, and tells what does not hold then.
-fn rest(mut world: World, cache: &mut Readings) -> Result<World, &'static str> {
+fn rest(mut world: World, cache: &mut ParseCache) -> Result<World, &'static str> {
     let mut writes = 0;
     let mut asleep = 0;
     world.budget = Budget { changes: 0, faults: 0, ticks: 0 };
@@ -129,7 +129,7 @@ fn schedule(cluster: &Cluster, number: u64, length: usize) -> Result<(), (Vec<St
     let mut world = cluster.installed();
     world.has &= random.u8(..);
     let (mut taken, mut steps) = (Vec::new(), Vec::new());
-    let mut cache = Readings::default();
+    let mut cache = ParseCache::default();
     plant(cluster.planted);
     let found = 'found: {
         for _ in 0..length {
@@ -240,7 +240,7 @@ fn planted_faults_are_found() {
 fn replay(steps: impl IntoIterator<Item = Step>) {
     let mut world = small(2, 2, 1, 0).installed();
     for step in steps {
-        world.take(step, &mut Readings::default());
+        world.take(step, &mut ParseCache::default());
     }
     assert_eq!(world.ghost.wrong, None);
 }

@@ -13,7 +13,7 @@ use crate::machine::{Action, Event, Outcome, State, step};
 use crate::ownership::{Claim, claim};
 use crate::simulate::memory;
 use crate::snapshot::*;
-use crate::{NewConfigMap, Plan, Readings, Write, merged, text_in_force};
+use crate::{NewConfigMap, ParseCache, Plan, Write, merged, text_in_force};
 use yunikorn::config::{BUILT_IN, checksum};
 use yunikorn::identity::Identity;
 
@@ -419,7 +419,7 @@ impl World {
     }
 
     /// Ends all faults that last.
-    pub(super) fn heal(&mut self, cache: &mut Readings) {
+    pub(super) fn heal(&mut self, cache: &mut ParseCache) {
         let steps = [Step::Base(BaseIs::Good), Step::PolicyGroup(Group::Queues), Step::OtherShadows(false)];
         let scheduler = [Step::Refuses(false), Step::HotReload(true), Step::SchedulerRestarts];
         for step in steps.into_iter().chain(scheduler) {
@@ -448,7 +448,7 @@ impl World {
     }
 
     /// Makes something happen.
-    pub(super) fn take(&mut self, step: Step, cache: &mut Readings) {
+    pub(super) fn take(&mut self, step: Step, cache: &mut ParseCache) {
         self.spend(step);
         match step {
             Step::Set(index, spec) => self.set(index, spec),
@@ -663,14 +663,14 @@ impl World {
         if text.is_empty() { BUILT_IN.into() } else { text.into() }
     }
 
-    fn answer(&mut self, index: usize, cache: &mut Readings) {
+    fn answer(&mut self, index: usize, cache: &mut ParseCache) {
         self.replicas[index].answered = Some(Arc::clone(&self.runs));
         let answer = checksum(&self.runs);
         self.feed(index, Event::Answered(Ok(answer)), cache);
     }
 
     /// The clock moves on.
-    fn pass(&mut self, to: Timestamp, cache: &mut Readings) {
+    fn pass(&mut self, to: Timestamp, cache: &mut ParseCache) {
         self.clock = self.clock.max(to);
         if !self.ticked && self.clock >= end() {
             self.ticked = true;
@@ -680,7 +680,7 @@ impl World {
     }
 
     /// Everyone whose time has come goes on.
-    fn wake(&mut self, cache: &mut Readings) {
+    fn wake(&mut self, cache: &mut ParseCache) {
         for index in 0..self.replicas.len() {
             if matches!(self.replicas[index].request, Request::Until(at) if at <= self.clock) {
                 self.feed(index, Event::Due, cache);
@@ -689,7 +689,7 @@ impl World {
     }
 
     /// Moves the clock to when somebody waits for it next; whether anybody does within an hour.
-    pub(super) fn sleep(&mut self, cache: &mut Readings) -> bool {
+    pub(super) fn sleep(&mut self, cache: &mut ParseCache) -> bool {
         let waits = self.replicas.iter().filter_map(|replica| match replica.request {
             Request::Until(at) if replica.leads => Some(at),
             _ => None,
@@ -700,7 +700,7 @@ impl World {
     }
 
     /// Feeds an event, and all that is answered at once.
-    fn feed(&mut self, index: usize, event: Event, cache: &mut Readings) {
+    fn feed(&mut self, index: usize, event: Event, cache: &mut ParseCache) {
         let mut events = vec![event];
         while let Some(event) = events.pop() {
             let replica = &mut self.replicas[index];

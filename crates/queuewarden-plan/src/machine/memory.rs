@@ -195,11 +195,11 @@ impl Memory {
         true
     }
 
-    /// A write succeeded; `rival` names the other writers of what it replaced.
-    pub(super) fn written(&mut self, now: Timestamp, write: &Write, rival: Option<String>) {
+    /// A write succeeded; `other_writer` names the other writers of what it replaced.
+    pub(super) fn written(&mut self, now: Timestamp, write: &Write, other_writer: Option<String>) {
         self.observed.write_failure = None;
         if write.repair {
-            self.observed.rival = rival;
+            self.observed.other_writer = other_writer;
             remember(&mut self.observed.repairs, now);
         }
         let Some(text) = self.sent(now, write) else { return };
@@ -264,7 +264,7 @@ pub(super) fn tree(write: &Write) -> Option<(&String, &String)> {
 }
 
 /// The managers that own what is written beside us.
-pub(super) fn rival(map: Option<&ConfigMapState>, write: &Write) -> Option<String> {
+pub(super) fn other_writer(map: Option<&ConfigMapState>, write: &Write) -> Option<String> {
     let map = map?;
     let owners = write.data.keys().filter_map(|key| map.owners.get(key)).flatten();
     let names: BTreeSet<_> =
@@ -355,15 +355,15 @@ mod tests {
         let mut memory = Memory::default();
         let repair = Write { repair: true, widens: true, ..write("a") };
         for second in 0..72 {
-            memory.written(at(second), &repair, rival(Some(&foreign), &repair));
+            memory.written(at(second), &repair, other_writer(Some(&foreign), &repair));
         }
         for times in [&memory.observed.repairs, &memory.observed.widened] {
             assert_eq!(times.len(), MAX_TIMES);
             assert_eq!((times.first(), times.last()), (Some(&at(8)), Some(&at(71))));
         }
-        assert_eq!(memory.observed.rival.as_deref(), Some("helm"));
-        memory.written(at(73), &repair, rival(None, &repair));
-        assert_eq!(memory.observed.rival, None, "a deletion has no owner");
+        assert_eq!(memory.observed.other_writer.as_deref(), Some("helm"));
+        memory.written(at(73), &repair, other_writer(None, &repair));
+        assert_eq!(memory.observed.other_writer, None, "a deletion has no owner");
         memory.lost(at(74), &Write { widens: true, ..write("b") });
         assert_eq!(memory.observed.widened.last(), Some(&at(74)), "it may have been written");
         assert_eq!(memory.observed.repairs.last(), Some(&at(73)));

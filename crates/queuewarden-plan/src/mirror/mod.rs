@@ -23,7 +23,7 @@ mod tests;
 
 use super::conditions::{Finding, Type};
 use super::environment::Environment;
-use super::readings::Readings;
+use super::parse_cache::ParseCache;
 use super::running::UNSEEN;
 use super::snapshot::{ConfigMemory, ConfigSpec, Entry, ReadBack, Snapshot};
 use desired::Desired;
@@ -51,7 +51,7 @@ pub(super) fn plan(
     config: &Entry<ConfigSpec, ConfigMemory>,
     spec: &ConfigSpec,
     env: &Environment,
-    known: &mut Readings,
+    known: &mut ParseCache,
 ) -> (Changes, Option<Finding>) {
     let Some(mirror) = &snapshot.mirror else {
         return (Changes::default(), None);
@@ -75,7 +75,7 @@ pub(super) fn plan(
 }
 
 /// What should be there; an error when nobody knows which ACLs are in force, so that what is there has to stay.
-fn desired(snapshot: &Snapshot, env: &Environment, known: &mut Readings) -> Result<Desired, String> {
+fn desired(snapshot: &Snapshot, env: &Environment, known: &mut ParseCache) -> Result<Desired, String> {
     if let Err(why) = &env.runs {
         return Err(why.clone());
     }
@@ -107,7 +107,7 @@ fn desired(snapshot: &Snapshot, env: &Environment, known: &mut Readings) -> Resu
 ///
 /// # Errors
 /// When a scheduler does not take the text over.
-fn queues(text: &str, known: &mut Readings) -> Result<Option<Tree>, String> {
+fn queues(text: &str, known: &mut ParseCache) -> Result<Option<Tree>, String> {
     let config = known.taken(text)?;
     let partition = config.partitions.iter().find(|partition| partition.name.eq_ignore_ascii_case(PARTITION));
     partition.map(Tree::of).transpose().map_err(|error| error.to_string())

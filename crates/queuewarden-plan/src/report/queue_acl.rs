@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Target, people, push, push_people, with_warnings};
 use crate::QueueAclStatus;
 use crate::conditions::{Finding, Reason, Status, Type, standing};
-use crate::effect::moot;
+use crate::effect::redundant;
 use crate::environment::{Environment, Source};
 use crate::grants::{Decided, Grants, acl_of, text_of};
 use crate::planted::{Fault, is_planted};
@@ -444,7 +444,7 @@ fn runs(
             (*reported || was_ready(entry, Reason::Ready))
                 && holds(Some(tree), contribution, decided, facts)
                 && !exceeds(tree, contribution, facts)
-                && !is_moot(tree, contribution)
+                && !is_redundant(tree, contribution)
         }
     }
 }
@@ -461,9 +461,9 @@ fn exceeds(tree: &Config, contribution: &Contribution, facts: &Facts<'_>) -> boo
 }
 
 /// Returns whether none of the contribution's rights changes anything in `tree`.
-fn is_moot(tree: &Config, contribution: &Contribution) -> bool {
+fn is_redundant(tree: &Config, contribution: &Contribution) -> bool {
     let mut set = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some());
-    set.all(|right| moot(tree, contribution, right).is_some())
+    set.all(|right| redundant(tree, contribution, right).is_some())
 }
 
 fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'_>) -> Finding {
@@ -496,14 +496,16 @@ fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'
 /// For each right of the contribution that changes nothing in `tree`, why.
 pub(crate) fn without_effect(tree: &Config, contribution: &Contribution) -> Vec<String> {
     let set = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some());
-    let moot = set.filter_map(|right| moot(tree, contribution, right).map(|moot| (right, moot)));
-    moot.map(|(right, moot)| {
-        format!(
-            "{} changes nothing, because {} of queue `{}` lets everyone in",
-            right.field(),
-            moot.through.key(),
-            moot.by
-        )
-    })
-    .collect()
+    let redundant =
+        set.filter_map(|right| redundant(tree, contribution, right).map(|redundant| (right, redundant)));
+    redundant
+        .map(|(right, redundant)| {
+            format!(
+                "{} changes nothing, because {} of queue `{}` lets everyone in",
+                right.field(),
+                redundant.through.key(),
+                redundant.by
+            )
+        })
+        .collect()
 }

@@ -7,7 +7,7 @@ use crate::access_tests::AccessTest;
 use crate::admit::{AdmissionPolicy, Answer, Asked, Change, Versions, YuniKornConfig, admit};
 use go_compat::diag::{Code, Diagnostic};
 use yunikorn::right::Right;
-use yunikorn_access::{guard, submission};
+use yunikorn_access::{submission, user_info};
 
 fn by_root(snapshot: &Snapshot, change: Change) -> Answer {
     admit(snapshot, &Asked { by: who("root", &[]), may_escalate: true, change })
@@ -76,7 +76,7 @@ fn keys_that_a_policy_leaves_as_they_were_are_not_said() {
 }
 
 #[test]
-fn what_a_policy_does_at_the_doors_is_told() {
+fn what_a_policy_does_at_the_endpoints_is_told() {
     let mut snapshot = cluster(BASE);
     quiet(&mut snapshot);
     let policy = |submission, user_info| {
@@ -91,9 +91,9 @@ fn what_a_policy_does_at_the_doors_is_told() {
             },
         )
     };
-    let settings = |mode| Some(guard::Settings { mode, ..guard::Settings::default() });
+    let settings = |mode| Some(user_info::Settings { mode, ..user_info::Settings::default() });
     let submission = Some(submission::Mode::Deny);
-    let full = policy(submission, settings(guard::Mode::Enforce));
+    let full = policy(submission, settings(user_info::Mode::Enforce));
     snapshot.policies = vec![full.clone()];
     let warnings = |new: Option<AdmissionPolicy>| {
         let versions = Versions { old: Some(full.clone()), new };
@@ -102,12 +102,12 @@ fn what_a_policy_does_at_the_doors_is_told() {
     let shared = "QW4116: the pods of a namespace that name no application share one, with the user and the queue of the first of them; help: \
                   set admissionController.filtering.generateUniqueAppId to \"true\" in ConfigMap yunikorn-defaults";
     assert_eq!(
-        warnings(Some(policy(None, settings(guard::Mode::Enforce)))),
+        warnings(Some(policy(None, settings(user_info::Mode::Enforce)))),
         [shared, "changes submission from Deny to Off"]
     );
     let user_info = "changes userInfo to mode Audit, profile Strict, templates: 0";
-    assert_eq!(warnings(Some(policy(submission, settings(guard::Mode::Audit)))), [shared, user_info]);
-    let nothing_judged = warnings(Some(policy(None, settings(guard::Mode::Audit))));
+    assert_eq!(warnings(Some(policy(submission, settings(user_info::Mode::Audit)))), [shared, user_info]);
+    let nothing_judged = warnings(Some(policy(None, settings(user_info::Mode::Audit))));
     assert_eq!(nothing_judged, ["changes submission from Deny to Off", user_info]);
     let gone = warnings(None);
     assert_eq!(gone.len(), 3, "{gone:?}");

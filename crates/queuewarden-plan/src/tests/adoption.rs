@@ -236,7 +236,7 @@ fn a_hand_edit_is_put_back_under_a_new_revision() {
 fn a_writer_that_does_not_give_up_is_told_and_rationed() {
     let mut snapshot = settled(&cluster(BASE)).snapshot;
     snapshot.observed.last_written = Some(config::checksum(text(&snapshot)));
-    snapshot.observed.rival = Some("stubborn".into());
+    snapshot.observed.other_writer = Some("stubborn".into());
     let clean = snapshot.clone();
     Arc::make_mut(snapshot.output.as_mut().unwrap()).data.insert(KEY.into(), BASE.into());
     snapshot.observed.repairs = vec![now(); budget::BURST];

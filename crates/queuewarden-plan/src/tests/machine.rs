@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 use super::*;
 use crate::machine::{Action, Event, FailingWatch, Outcome, State, step};
-use crate::{Readings, Write};
+use crate::{ParseCache, Write};
 use yunikorn::config::checksum;
 
 const URL: &str = "http://yunikorn:9080";
@@ -60,7 +60,7 @@ impl Process {
     }
 
     fn step(&mut self, event: Event) -> Vec<Action> {
-        let (state, actions) = step(self.state.clone(), self.now, event, &mut Readings::default());
+        let (state, actions) = step(self.state.clone(), self.now, event, &mut ParseCache::default());
         self.state = state;
         actions
     }

@@ -310,13 +310,13 @@ fn a_queue_behind_an_anchor_is_not_changed() {
 }
 
 #[test]
-fn an_ancestor_that_allows_everyone_makes_a_grant_moot() {
+fn an_ancestor_that_allows_everyone_makes_a_grant_redundant() {
     let mut snapshot = cluster(&BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n"));
     let both = with(submit("both", "root.test", "bob"), |spec| spec.admin = Some(Grant::Raw(" ops".into())));
-    snapshot.queue_acls = vec![submit("moot", "root.prod.etl", "ann"), both];
+    snapshot.queue_acls = vec![submit("redundant", "root.prod.etl", "ann"), both];
     let open = settled(&snapshot);
-    assert_eq!(acl_condition(&open.plan, "moot", "Effective"), "False/AncestorAllowsEveryone");
-    assert_eq!(acl_condition(&open.plan, "moot", "Ready"), "False/AncestorAllowsEveryone");
+    assert_eq!(acl_condition(&open.plan, "redundant", "Effective"), "False/AncestorAllowsEveryone");
+    assert_eq!(acl_condition(&open.plan, "redundant", "Ready"), "False/AncestorAllowsEveryone");
     assert_eq!(acl_condition(&open.plan, "both", "Ready"), "True/NotVerified");
     assert!(acl_message(&open.plan, "both", "Effective").contains("submit changes nothing"));
     assert_eq!(config_condition(&open.plan, "FailOpen"), "True/RootAllowsEveryone");
@@ -327,7 +327,7 @@ fn an_ancestor_that_allows_everyone_makes_a_grant_moot() {
     let closed = settled(&closing);
     assert_eq!(submit_of(&closed.snapshot, "root"), " platform");
     assert_eq!(config_condition(&closed.plan, "FailOpen"), "False/Closed");
-    assert_eq!(acl_condition(&closed.plan, "moot", "Ready"), "True/NotVerified");
+    assert_eq!(acl_condition(&closed.plan, "redundant", "Ready"), "True/NotVerified");
     assert_at_rest(&closed);
     let first = plan(&Snapshot { output: closed.snapshot.output.clone(), ..closing });
     assert!(
@@ -348,7 +348,7 @@ fn an_asterisk_among_names_is_no_wildcard() {
 }
 
 #[test]
-fn a_wildcard_beside_a_name_on_the_same_queue_makes_the_name_moot_but_not_itself() {
+fn a_wildcard_beside_a_name_on_the_same_queue_makes_the_name_redundant_but_not_itself() {
     let mut snapshot = cluster(BASE);
     snapshot.queue_acls = vec![
         with(submit("all", "root.test", ""), |spec| spec.submit = Some(Grant::Everyone)),

@@ -4,7 +4,7 @@ use super::*;
 use crate::{shared_application, snapshot, submission, trusts, user_info};
 use yunikorn::admission::keys::GENERATE_UNIQUE_APP_ID;
 use yunikorn::admission::{BYPASS_AUTH, EXTERNAL_USERS, TRUST_CONTROLLERS};
-use yunikorn_access::guard::{self, Settings};
+use yunikorn_access::user_info::{self, Settings};
 
 fn policy(
     name: &str,
@@ -266,7 +266,7 @@ fn the_policy_that_counts_says_what_is_done_about_submissions() {
 
 #[test]
 fn the_policy_that_counts_says_what_is_done_about_user_info() {
-    let enforce = Settings { mode: guard::Mode::Enforce, ..Settings::default() };
+    let enforce = Settings { mode: user_info::Mode::Enforce, ..Settings::default() };
     let saying = |settings: &Settings, users: &[&str]| AdmissionPolicySpec {
         user_info: Some(settings.clone()),
         ..external(users)
@@ -295,10 +295,11 @@ fn the_policy_that_counts_says_what_is_done_about_user_info() {
 #[test]
 fn accounts_that_are_trusted_with_what_others_write_are_said() {
     let spark = "^system:serviceaccount:spark-operator:controller$";
-    let path = guard::Path::read("spec.driver.annotations").unwrap();
+    let path = user_info::Path::read("spec.driver.annotations").unwrap();
     let template =
-        guard::Template { group: "g".into(), version: None, resource: "sparkapplications".into(), path };
-    let strict = Settings { mode: guard::Mode::Enforce, templates: vec![template], ..Settings::default() };
+        user_info::Template { group: "g".into(), version: None, resource: "sparkapplications".into(), path };
+    let strict =
+        Settings { mode: user_info::Mode::Enforce, templates: vec![template], ..Settings::default() };
     let spec = |change: &dyn Fn(&mut AdmissionPolicySpec)| {
         let mut spec = external(&["^airflow$", spark]);
         spec.system_users = Some(vec!["^system:serviceaccount:kube-system:".into()]);
@@ -312,8 +313,8 @@ fn accounts_that_are_trusted_with_what_others_write_are_said() {
         (spec(&|spec| spec.trust_controllers = Some(false)), &all[1..]),
         (spec(&|spec| spec.bypass_auth = Some(true)), &[]),
         (guarded_by(strict.clone()), &all[..1]),
-        (guarded_by(Settings { mode: guard::Mode::Audit, ..strict.clone() }), &all[..]),
-        (guarded_by(Settings { profile: guard::Profile::YuniKorn, ..strict.clone() }), &all[..]),
+        (guarded_by(Settings { mode: user_info::Mode::Audit, ..strict.clone() }), &all[..]),
+        (guarded_by(Settings { profile: user_info::Profile::YuniKorn, ..strict.clone() }), &all[..]),
         (guarded_by(Settings { templates: Vec::new(), ..strict.clone() }), &all[..]),
     ] {
         let found = trusts(&spec);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::grants::acl_of;
-use crate::{Readings, plan_again};
+use crate::{ParseCache, plan_again};
 use yunikorn::acl::{self, Acl};
 use yunikorn::right::Right;
 
@@ -96,7 +96,7 @@ proptest! {
 
     #[test]
     fn what_was_read_for_other_plans_changes_none(snapshots in prop::collection::vec((random_cluster(), any::<bool>()), 1..6)) {
-        let mut known = Readings::default();
+        let mut known = ParseCache::default();
         for (mut snapshot, open) in snapshots {
             if open {
                 let open = BASE.replace("'sue dev'", "'*'");

@@ -29,13 +29,13 @@ pub(super) fn find(tree: &Tree, findings: &mut Findings) {
 /// Reports a `*` at the root, the widest grant there is.
 fn root_everyone(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
     // Administrators may submit, but the right to submit does not let anyone administer.
-    let moot = |other: &Place<'_>| {
+    let redundant = |other: &Place<'_>| {
         other.id != place.id
             && implied_by(other.right).contains(&place.right)
             && granted_on(tree, other.right, place.id).contains(other.id.number())
             && !other.grants().acl.is_nobody()
     };
-    let others = Place::each(tree).filter(moot).count();
+    let others = Place::each(tree).filter(redundant).count();
     let verb = place.right.verb();
     let message = match others {
         0 => format!("everyone may {verb} everywhere, by the `*` of the root"),

@@ -30,7 +30,7 @@ fn finds(queues: &[Queue<'_>], expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn a_wildcard_above_makes_an_acl_moot() {
+fn a_wildcard_above_makes_an_acl_redundant() {
     finds(
         &[("root", "*", ""), ("root.a", "sue", " devs"), ("root.a.x", " ", "")],
         &[

@@ -4,7 +4,7 @@
 //! * [`question`]: finds our question in a review, in all the spellings that `kubectl auth can-i` sends.
 //! * [`answer`](mod@answer): the answer of the evaluator.
 //! * [`brief`]: the short answer for users who may not read the queue.
-//! * [`curious`]: decides who may ask about whose access.
+//! * [`permission`]: decides who may ask about whose access.
 //!
 //! | resource | verbs | answered by |
 //! |---|---|---|
@@ -21,7 +21,7 @@
 
 pub mod answer;
 pub mod brief;
-pub mod curious;
+pub mod permission;
 pub mod question;
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 
 pub use answer::{Answer, Application, Applications, Found, NoApplications, Opinion, World, answer, path_of};
 pub use brief::Wish;
-pub use curious::{administers, is_self};
+pub use permission::{administers, is_self};
 pub use question::{NotAsked, Question, read};
 
 /// The API group of the questions.

@@ -95,10 +95,11 @@ impl Flattened {
             self.corrupt.push(origin);
             return;
         };
-        let rival =
+        let conflicting =
             self.values.get(&key).filter(|value| value.origin.binary && value.origin.source == origin.source);
         // Of three keys two may agree.
-        let contested = rival.is_some_and(|rival| rival.text != text || self.is_ambiguous(&key));
+        let contested =
+            conflicting.is_some_and(|conflicting| conflicting.text != text || self.is_ambiguous(&key));
         self.put(&key, text, origin);
         if contested {
             self.ambiguous.insert(key);

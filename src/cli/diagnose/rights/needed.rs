@@ -44,7 +44,7 @@ pub struct Needed {
     /// Verbs.
     pub verbs: &'static [&'static str],
     /// True if only webhooks and the served API need it.
-    pub doors: bool,
+    pub https: bool,
     /// Purpose.
     pub purpose: Purpose,
 }
@@ -56,23 +56,23 @@ const fn needed(
     names: &'static [&'static str],
     verbs: &'static [&'static str],
 ) -> Needed {
-    Needed { place, group, resources, names, verbs, doors: false, purpose: Purpose::Work }
+    Needed { place, group, resources, names, verbs, https: false, purpose: Purpose::Work }
 }
 
 const fn for_creation(right: Needed) -> Needed {
     Needed { purpose: Purpose::Creation, ..right }
 }
 
-const fn for_doors(right: Needed) -> Needed {
-    Needed { doors: true, ..right }
+const fn for_endpoints(right: Needed) -> Needed {
+    Needed { https: true, ..right }
 }
 
 const fn for_certificate(right: Needed) -> Needed {
-    Needed { purpose: Purpose::Certificate, ..for_doors(right) }
+    Needed { purpose: Purpose::Certificate, ..for_endpoints(right) }
 }
 
 const fn for_keeping(right: Needed) -> Needed {
-    Needed { purpose: Purpose::Keeping, ..for_doors(right) }
+    Needed { purpose: Purpose::Keeping, ..for_endpoints(right) }
 }
 
 const KINDS: &[&str] = &["queueacls", "admissionpolicies", "yunikornconfigs", "queueaccesstests"];
@@ -97,13 +97,13 @@ pub const NEEDED: &[Needed] = &[
     needed(Place::Own, "", &["configmaps"], &[last_base::NAME], &["get", "patch"]),
     needed(Place::Own, "", &["configmaps"], &[], &["create"]),
     needed(Place::Default, "events.k8s.io", &["events"], &[], &["create", "patch"]),
-    for_certificate(needed(Place::Own, "", &["secrets"], &["queuewarden-doors"], &["get"])),
-    for_keeping(needed(Place::Own, "", &["secrets"], &["queuewarden-doors"], &["get", "update"])),
+    for_certificate(needed(Place::Own, "", &["secrets"], &["queuewarden-tls"], &["get"])),
+    for_keeping(needed(Place::Own, "", &["secrets"], &["queuewarden-tls"], &["get", "update"])),
     for_keeping(needed(
         Place::Cluster,
         "admissionregistration.k8s.io",
         &["validatingwebhookconfigurations"],
-        &["queuewarden", "queuewarden-guard", "queuewarden-submission", "queuewarden-user-info"],
+        &["queuewarden", "queuewarden-configmaps", "queuewarden-submission", "queuewarden-user-info"],
         &["get", "patch"],
     )),
     for_keeping(needed(
@@ -120,5 +120,5 @@ pub const NEEDED: &[Needed] = &[
         &["v1alpha1.access.queuewarden.dev"],
         &["get", "patch"],
     )),
-    for_doors(needed(Place::Cluster, "authentication.k8s.io", &["tokenreviews"], &[], &["create"])),
+    for_endpoints(needed(Place::Cluster, "authentication.k8s.io", &["tokenreviews"], &[], &["create"])),
 ];

@@ -18,8 +18,8 @@ use super::{codes, malformed};
 use go_compat::diag::{Diagnostic, quoted};
 use places::{Found, Place, places, sites};
 use yunikorn::admission::Operation;
-use yunikorn_access::guard::{self, Judgement, Mode, Moment, Path, Site, Template};
 use yunikorn_access::running::joins::Running;
+use yunikorn_access::user_info::{self, Judgement, Mode, Moment, Path, Site, Template};
 
 /// Kubernetes' own kinds: API group, kind, and where the template is; a pod is its own.
 const OWN: [(&str, &str, &str); 8] = [
@@ -51,8 +51,13 @@ impl Asked {
     }
 
     /// Returns the same in the form that the evaluator reads.
-    pub fn at<'a>(&'a self, request: &'a Request, running: &'a Running, moment: Moment) -> guard::Asked<'a> {
-        guard::Asked {
+    pub fn at<'a>(
+        &'a self,
+        request: &'a Request,
+        running: &'a Running,
+        moment: Moment,
+    ) -> user_info::Asked<'a> {
+        user_info::Asked {
             operation: Operation::of(&request.operation),
             kind: &request.kind,
             is_replica_set: (&*request.group, &*request.kind) == ("apps", "ReplicaSet"),
@@ -70,7 +75,7 @@ impl Asked {
 /// Reads the names that an object states.
 ///
 /// # Errors
-/// [`codes::MALFORMED_REVIEW`], also when an object has more than [`guard::MAX_SITES`] locations, or when
+/// [`codes::MALFORMED_REVIEW`], also when an object has more than [`user_info::MAX_SITES`] locations, or when
 /// templates are known of its kind and none of its version.
 pub fn read(request: &Request, templates: &[Template]) -> Result<Asked, Diagnostic> {
     let paths = paths(request, templates)?;
@@ -88,7 +93,7 @@ fn found<'o>(
 ) -> Result<Vec<Found<'o>>, Diagnostic> {
     let found = object.map_or(Ok(Some(Vec::new())), |object| places(&request.namespace, object, paths))?;
     found.ok_or_else(|| {
-        let message = format!("the {} has more than {} pod templates", request.kind, guard::MAX_SITES);
+        let message = format!("the {} has more than {} pod templates", request.kind, user_info::MAX_SITES);
         malformed(codes::MALFORMED_REVIEW, message)
     })
 }

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::super::part::{member, some_entries, text, text_at, type_of};
 use go_compat::diag::Diagnostic;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
-use yunikorn_access::guard::{Given, LeadsTo, MAX_SITES, Path, Segment, Site};
 use yunikorn_access::placement::Workload;
 use yunikorn_access::placement::workload::labels;
+use yunikorn_access::user_info::{Given, LeadsTo, MAX_SITES, Path, Segment, Site};
 
 /// One location.
 #[derive(Debug, Clone, PartialEq, Eq)]

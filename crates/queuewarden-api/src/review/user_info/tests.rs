@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::*;
 use yunikorn::admission::AccessControl;
 use yunikorn::admission::request::USER_INFO;
-use yunikorn_access::guard::{Given, Verdict, judge};
+use yunikorn_access::user_info::{Given, Verdict, judge};
 
 fn template(resource: (&str, &str), path: &str) -> Template {
     let (group, resource) = (resource.0.to_owned(), resource.1.to_owned());
@@ -186,7 +186,7 @@ fn elements_of_a_list_are_known_again() {
 
 #[test]
 fn an_object_of_too_many_templates_is_not_read() {
-    let groups: Vec<Value> = (0..=guard::MAX_SITES).map(|_| json!({"template": {}})).collect();
+    let groups: Vec<Value> = (0..=user_info::MAX_SITES).map(|_| json!({"template": {}})).collect();
     let cluster = json!({"spec": {"workerGroupSpecs": groups}});
     let of = ("ray.io", "RayCluster", "rayclusters");
     let why = read(&request(of, &cluster, &Value::Null), &templates()).unwrap_err();

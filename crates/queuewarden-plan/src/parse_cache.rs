@@ -1,0 +1,170 @@
+//! What was read of the texts of one plan, kept for the next one.
+//!
+//! Reading ten thousand queues is most of what a plan costs, and nearly always the base and the live text are those of the plan
+//! before. A plan does not depend on what is kept here: a text always reads the same, and a test compares.
+
+use std::sync::Arc;
+
+use super::grants::Grants;
+use super::header;
+use go_compat::diag::Diagnostic;
+use go_compat::yaml::NodeIn;
+use yunikorn::config::{Config, Verdict, verdict, verdict_of};
+
+/// What `YuniKorn` makes of one text.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// The text.
+    pub text: String,
+    /// Its queues, if it can be read.
+    pub tree: Option<Arc<Config>>,
+    /// Why a scheduler would not take it over.
+    pub refusal: Option<String>,
+    /// All that is to be said of it.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The base with the decided ACLs in it.
+#[derive(Debug, Clone)]
+struct Rendering {
+    base: Arc<Reading>,
+    grants: Arc<Grants>,
+    /// What came of it.
+    body: Arc<Reading>,
+}
+
+/// The texts of the last plan; none to begin with.
+#[derive(Debug, Clone, Default)]
+pub struct ParseCache {
+    /// Each with whether the plan that is being made has asked for it.
+    texts: Vec<(Arc<Reading>, bool)>,
+    rendering: Option<Rendering>,
+}
+
+impl ParseCache {
+    /// Reads a text, or remembers what it read.
+    pub(super) fn of(&mut self, text: &str) -> Arc<Reading> {
+        self.known_or(text, || verdict(text, &[]))
+    }
+
+    /// The same of a text that may be of ours: our header says nothing, and without it the text is the one that was rendered.
+    pub(super) fn of_live(&mut self, text: &str) -> Arc<Reading> {
+        self.of(Some(header::strip(text)).filter(|body| !body.is_empty()).unwrap_or(text))
+    }
+
+    /// The queues of a text that may be of ours.
+    ///
+    /// # Errors
+    /// When a running scheduler does not take it over.
+    pub fn taken(&mut self, text: &str) -> Result<Arc<Config>, String> {
+        let reading = self.of_live(text);
+        match reading.refusal {
+            None => Ok(reading.tree.clone().unwrap_or_default()),
+            // YuniKorn's words name lines, and it counts those of our header as well.
+            Some(_) => Err(verdict(text, &[]).refusal().unwrap_or_default()),
+        }
+    }
+
+    /// The same of a text whose document was read already.
+    pub(super) fn of_document(&mut self, text: &str, document: NodeIn<'_>) -> Arc<Reading> {
+        self.known_or(text, || verdict_of(text, document, &[]))
+    }
+
+    /// What came of rendering these ACLs into this base, if that was the last thing rendered.
+    pub(super) fn rendered(&mut self, base: &Arc<Reading>, grants: &Grants) -> Option<Arc<Reading>> {
+        let last = self.rendering.as_ref().filter(|last| Arc::ptr_eq(&last.base, base))?;
+        if *last.grants != *grants {
+            return None;
+        }
+        // It may be the live text of the next plan.
+        let kept = self.texts.iter_mut().filter(|(known, _)| Arc::ptr_eq(known, &last.body));
+        kept.for_each(|(_, used)| *used = true);
+        Some(Arc::clone(&last.body))
+    }
+
+    /// Remembers what came of rendering these ACLs into this base.
+    pub(super) fn remember(&mut self, base: &Arc<Reading>, grants: &Arc<Grants>, body: &Arc<Reading>) {
+        let (base, grants, body) = (Arc::clone(base), Arc::clone(grants), Arc::clone(body));
+        self.rendering = Some(Rendering { base, grants, body });
+    }
+
+    /// Forgets what the plan that was just made did not ask for.
+    pub(super) fn forget_unused(&mut self) {
+        self.texts.retain(|(_, used)| *used);
+        self.texts.iter_mut().for_each(|(_, used)| *used = false);
+    }
+
+    fn known_or(&mut self, text: &str, read: impl FnOnce() -> Verdict) -> Arc<Reading> {
+        if let Some((known, used)) = self.texts.iter_mut().find(|(known, _)| known.text == text) {
+            *used = true;
+            return Arc::clone(known);
+        }
+        let reading = Arc::new(Reading::of(text.to_owned(), read()));
+        self.texts.push((Arc::clone(&reading), true));
+        reading
+    }
+}
+
+impl Reading {
+    fn of(text: String, verdict: Verdict) -> Self {
+        let refusal = verdict.refusal();
+        Self { text, refusal, tree: verdict.config.map(Arc::new), diagnostics: verdict.diagnostics }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use go_compat::yaml::parse::parse_in;
+
+    const TEXT: &str = "partitions: [{name: default, queues: [{name: root}]}]";
+
+    #[test]
+    fn a_text_is_read_once_and_kept_while_plans_ask_for_it() {
+        let mut known = ParseCache::default();
+        let first = known.of(TEXT);
+        known.forget_unused();
+        assert!(Arc::ptr_eq(&first, &known.of(TEXT)));
+        known.forget_unused();
+        assert!(Arc::ptr_eq(&first, &known.of(TEXT)));
+        known.forget_unused();
+        known.forget_unused();
+        assert!(!Arc::ptr_eq(&first, &known.of(TEXT)), "nobody had asked for it");
+    }
+
+    #[test]
+    fn what_is_not_taken_is_told_in_yunikorns_words() {
+        let live = |body: &str| header::join(&header::origin("x"), 7, body);
+        let mut known = ParseCache::default();
+        assert!(Arc::ptr_eq(&known.taken(&live(TEXT)).unwrap(), &known.taken(TEXT).unwrap()));
+        let why =
+            known.taken(&live("partitions: [{name: default, queues: [{name: root, max: 1}]}]")).unwrap_err();
+        assert!(why.contains("line 3"), "{why}");
+    }
+
+    #[test]
+    fn a_rendered_text_that_is_live_already_is_held_once() {
+        let mut known = ParseCache::default();
+        let live = known.of_live(&header::join(&header::origin("x"), 7, TEXT));
+        let document = parse_in(TEXT).unwrap().unwrap();
+        assert!(Arc::ptr_eq(&live, &known.of_document(TEXT, document)));
+    }
+
+    #[test]
+    fn what_was_rendered_is_kept_with_its_base_and_is_known_when_it_is_live() {
+        let mut known = ParseCache::default();
+        let (base, body) = (known.of(TEXT), known.of(&format!("{TEXT}\n")));
+        let grants = Arc::new(Grants::default());
+        assert!(known.rendered(&base, &grants).is_none());
+        known.remember(&base, &grants, &body);
+        known.forget_unused();
+        assert!(known.rendered(&base, &grants).is_some_and(|found| Arc::ptr_eq(&found, &body)));
+        known.forget_unused();
+        assert!(Arc::ptr_eq(&known.of(&body.text), &body));
+        let again = known.of(TEXT);
+        assert!(
+            known.rendered(&again, &grants).is_none(),
+            "the base was read anew, since nobody had asked for it"
+        );
+    }
+}

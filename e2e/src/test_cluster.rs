@@ -1,0 +1,237 @@
+//! The test cluster: one per test process, given to one test at a time, fresh at the beginning of each.
+
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use futures::FutureExt as _;
+use kube::Config;
+use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
+
+use crate::assets::Servers;
+use crate::control_plane::ControlPlane;
+use crate::existing::Existing;
+use crate::kubeconfig::Access;
+use crate::process::Process;
+use crate::session::{Session, announce};
+use crate::yunikorn;
+
+/// `existing`: use the cluster of `KUBECONFIG` instead of starting one.
+pub const MODE: &str = "QUEUEWARDEN_E2E";
+/// When set, a test that needs an ability the cluster lacks fails instead of being reported as not run.
+pub const STRICT: &str = "QUEUEWARDEN_E2E_STRICT";
+/// The namespace of test pods.
+pub const NAMESPACE: &str = "queuewarden-e2e";
+/// The base with which every test begins: a closed root and a few queues, placement as requested. Without
+/// ACLs nobody may submit.
+pub const BASE: &str = include_str!("base.yaml");
+
+/// An ability that only a cluster of our own has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capability {
+    /// Stop and start the scheduler.
+    SchedulerProcess,
+    /// Stop and start the API server.
+    ApiServerProcess,
+    /// Start and stop `YuniKorn`'s admission controller.
+    AdmissionProcess,
+    /// Start the operator with arguments, signal it, run two.
+    OperatorProcess,
+    /// Start kube-controller-manager.
+    ControllerManager,
+    /// Count writes.
+    Audit,
+}
+
+/// A running cluster with `YuniKorn`.
+#[derive(Debug)]
+pub struct TestCluster {
+    pub(crate) admin: Config,
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) access: Access,
+    pub(crate) kubectl: PathBuf,
+    pub(crate) rest: String,
+    pub(crate) cluster: Cluster,
+    since_reset: std::sync::Mutex<SinceReset>,
+}
+
+/// The changes that the running test has made to the test cluster.
+#[derive(Debug, Default)]
+pub(crate) struct SinceReset {
+    installed: bool,
+    logs: Vec<PathBuf>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Cluster {
+    Local(Box<Local>),
+    Existing(Box<Existing>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Local {
+    pub(crate) scheduler: Process,
+    pub(crate) admission: Process,
+    pub(crate) plane: ControlPlane,
+}
+
+/// The test cluster, for as long as one test has it. It also proves that nobody else uses it.
+pub type TestClusterGuard = MappedMutexGuard<'static, TestCluster>;
+
+static CLUSTER: Mutex<Option<TestCluster>> = Mutex::const_new(None);
+
+impl TestCluster {
+    /// Runs a test on the test cluster: alone, from the initial state. On failure, by error or by panic,
+    /// prints the cluster's state.
+    ///
+    /// # Errors
+    /// Those of `test`, and when there is no test cluster.
+    pub async fn with(test: impl AsyncFnOnce(&Self) -> Result<()>) -> Result<()> {
+        let cluster = Self::lend().await?;
+        let outcome = AssertUnwindSafe(test(&cluster)).catch_unwind().await;
+        if !matches!(outcome, Ok(Ok(()))) {
+            eprintln!("{}", cluster.diagnose().await);
+        }
+        outcome.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Returns the test cluster of this process, started at the first call, in its initial state: see
+    /// [`Self::reset`].
+    ///
+    /// # Errors
+    /// When the cluster cannot be started or reset.
+    pub async fn lend() -> Result<TestClusterGuard> {
+        let mut slot = CLUSTER.lock().await;
+        if slot.is_none() {
+            *slot = Some(Self::start().await?);
+        }
+        let cluster = MutexGuard::try_map(slot, Option::as_mut).ok().context("the cluster is gone")?;
+        cluster.reset().await.context("cannot reset the cluster")?;
+        Ok(cluster)
+    }
+
+    async fn start() -> Result<Self> {
+        match std::env::var(MODE) {
+            Err(_) => Self::start_local().await,
+            Ok(mode) if mode.is_empty() || mode == "cluster" => Self::start_local().await,
+            Ok(mode) if mode == "existing" => Self::connect().await,
+            Ok(mode) => bail!("{MODE}={mode}: neither `cluster` nor `existing`"),
+        }
+    }
+
+    async fn start_local() -> Result<Self> {
+        let servers = tokio::task::spawn_blocking(Servers::get).await??;
+        let session = tokio::task::spawn_blocking(Session::get).await??;
+        yunikorn::check_ports()?;
+        let directory = session.directory();
+        let plane = ControlPlane::start(&servers, directory).await?;
+        let cluster = Self {
+            admin: plane.admin.clone(),
+            kubeconfig: plane.admin_kubeconfig.clone(),
+            access: plane.access.clone(),
+            kubectl: servers.kubectl(),
+            rest: format!("http://{}", yunikorn::REST),
+            cluster: Cluster::Local(Box::new(Local {
+                scheduler: yunikorn::scheduler(&servers, directory, &plane.admin_kubeconfig),
+                admission: yunikorn::admission_controller(&servers, directory, &plane.admin_kubeconfig),
+                plane,
+            })),
+            since_reset: std::sync::Mutex::default(),
+        };
+        cluster.create_fixtures().await.context("cannot set up the cluster")?;
+        Ok(cluster)
+    }
+
+    async fn connect() -> Result<Self> {
+        let existing = Existing::connect().await?;
+        let cluster = Self {
+            admin: existing.admin.clone(),
+            kubeconfig: existing.kubeconfig.clone(),
+            access: existing.access.clone(),
+            kubectl: "kubectl".into(),
+            rest: existing.rest.clone(),
+            cluster: Cluster::Existing(Box::new(existing)),
+            since_reset: std::sync::Mutex::default(),
+        };
+        cluster.create_namespace(NAMESPACE).await?;
+        cluster.let_everyone_submit().await?;
+        Ok(cluster)
+    }
+
+    /// Returns whether this cluster has the ability.
+    pub fn has(&self, capability: Capability) -> bool {
+        match (&self.cluster, capability) {
+            (Cluster::Local(_), _) => true,
+            (Cluster::Existing(existing), Capability::AdmissionProcess) => existing.admission_controller,
+            (Cluster::Existing(existing), Capability::OperatorProcess) => !existing.operator,
+            (Cluster::Existing(_), _) => false,
+        }
+    }
+
+    /// Returns whether this cluster has all these abilities; otherwise prints, past libtest's capture, that
+    /// the running test was not run. A test returns when the answer is `false`.
+    ///
+    /// # Errors
+    /// Instead of `false`, when [`STRICT`] is set.
+    pub fn can_run(&self, needed: &[Capability]) -> Result<bool> {
+        let missing: Vec<Capability> =
+            needed.iter().copied().filter(|&capability| !self.has(capability)).collect();
+        if missing.is_empty() {
+            return Ok(true);
+        }
+        let thread = std::thread::current();
+        let test = thread.name().unwrap_or("a test");
+        ensure!(std::env::var_os(STRICT).is_none(), "{test} needs {missing:?}, which this cluster cannot do");
+        announce(&format!("NOT RUN: {test} needs {missing:?}"));
+        Ok(false)
+    }
+
+    /// Returns the processes of this test cluster, in the order in which they were started.
+    pub(crate) fn processes(&self) -> Vec<&Process> {
+        match &self.cluster {
+            Cluster::Local(local) => {
+                let plane = &local.plane;
+                vec![
+                    &plane.etcd,
+                    &plane.apiserver,
+                    &plane.controller_manager,
+                    &local.scheduler,
+                    &local.admission,
+                ]
+            }
+            Cluster::Existing(_) => Vec::new(),
+        }
+    }
+
+    pub(crate) fn operator_is_deployed(&self) -> bool {
+        matches!(&self.cluster, Cluster::Existing(existing) if existing.operator)
+    }
+
+    pub(crate) fn installed(&self) -> bool {
+        self.since_reset().installed
+    }
+
+    pub(crate) fn set_installed(&self, installed: bool) {
+        self.since_reset().installed = installed;
+    }
+
+    /// Registers a log for [`Self::diagnose`], which runs after the test and its processes have ended.
+    pub(crate) fn note_log(&self, path: &Path) {
+        self.since_reset().logs.push(path.to_owned());
+    }
+
+    pub(crate) fn noted_logs(&self) -> Vec<PathBuf> {
+        self.since_reset().logs.clone()
+    }
+
+    pub(crate) fn since_reset(&self) -> std::sync::MutexGuard<'_, SinceReset> {
+        self.since_reset.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    pub(crate) fn local(&self) -> Result<&Local> {
+        match &self.cluster {
+            Cluster::Local(local) => Ok(local),
+            Cluster::Existing(_) => bail!("this cluster's processes are not ours"),
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! Checks the way from the API server to queuewarden's endpoints: the installed webhooks and the served API,
+//! their certificate authorities, ready pods for the Services, and a request as a test.
+
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig,
+};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
+use kube::api::{DynamicObject, ListParams, PostParams};
+use kube::{Api, Client};
+use serde_json::json;
+
+use super::Line;
+use crate::operator::call::{self, call};
+use crate::operator::world::Kind;
+use crate::server::certificates::inject::{API_SERVICE, MUTATING, VALIDATING};
+
+const WEBHOOKS: &str = "webhooks";
+const SERVED: &str = "served-api";
+const AUTHORITIES: &str = "authorities";
+const BEHIND: &str = "endpoints";
+const ANSWERS: &str = "webhook-answers";
+/// Remaining time of an authority, in seconds, below which the next one should be in place.
+const SOON: i64 = 7 * 24 * 3600;
+/// The webhook that checks changes of our own kinds; the others answer in the same way.
+const VALIDATES: &str = "validate.queuewarden.dev";
+/// Name of the object in the test request; it is not written.
+const PROBE: &str = "queuewarden-check";
+
+/// An endpoint of queuewarden as the API server knows it.
+struct Target {
+    /// Kind and name of the object that configures it.
+    by: String,
+    /// Certificate authorities that the API server trusts.
+    bundle: Option<ByteString>,
+    /// True if the API server trusts any certificate and takes no bundle (`insecureSkipTLSVerify`).
+    blind: bool,
+    /// Namespace and name of its Service; `None` if it is a URL.
+    service: Option<(String, String)>,
+    /// True if requests fail when it does not answer.
+    strict: bool,
+}
+
+/// Returns the lines, and whether any endpoint is used.
+pub(super) async fn check(client: &Client, now: Timestamp) -> (Vec<Line>, bool) {
+    let (targets, validates) = match webhooks(client).await {
+        Ok(found) => found,
+        Err(error) => return (vec![Line::unknown(WEBHOOKS, "what webhooks are installed", &error)], false),
+    };
+    let (api, served) = served(client).await;
+    let mut lines = Vec::new();
+    if targets.is_empty() {
+        lines.push(Line::ok(
+            WEBHOOKS,
+            "none of queuewarden's is installed: objects are checked after they were written",
+        ));
+    } else {
+        let names: Vec<&str> = targets.iter().map(|target| target.by.as_str()).collect();
+        lines.push(Line::ok(WEBHOOKS, format!("installed: {}", names.join(", "))));
+    }
+    lines.extend(api);
+    let targets: Vec<Target> = targets.into_iter().chain(served).collect();
+    if !targets.is_empty() {
+        if targets.iter().any(|target| !target.blind) {
+            lines.push(authorities(&targets, now));
+        }
+        lines.push(behind(client, &targets).await);
+    }
+    if validates {
+        lines.push(answers(client).await);
+    }
+    (lines, !targets.is_empty())
+}
+
+/// Returns the endpoints of all our webhooks, and whether one of them checks changes of our own kinds.
+async fn webhooks(client: &Client) -> Result<(Vec<Target>, bool), call::Error> {
+    let (mut targets, mut validates) = (Vec::new(), false);
+    let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+    for name in VALIDATING {
+        let Some(found) = call(validating.get_opt(name)).await? else { continue };
+        validates |= name == crate::cli::installed::NAME;
+        for webhook in found.webhooks.into_iter().flatten() {
+            targets.push(target(
+                format!("ValidatingWebhookConfiguration {name}"),
+                webhook.client_config,
+                webhook.failure_policy,
+            ));
+        }
+    }
+    let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
+    for name in MUTATING {
+        let Some(found) = call(mutating.get_opt(name)).await? else { continue };
+        for webhook in found.webhooks.into_iter().flatten() {
+            targets.push(target(
+                format!("MutatingWebhookConfiguration {name}"),
+                webhook.client_config,
+                webhook.failure_policy,
+            ));
+        }
+    }
+    Ok((targets, validates))
+}
+
+fn target(by: String, config: WebhookClientConfig, policy: Option<String>) -> Target {
+    Target {
+        by,
+        bundle: config.ca_bundle,
+        blind: false,
+        service: config.service.map(|service| (service.namespace, service.name)),
+        // The default is Fail.
+        strict: policy.is_none_or(|policy| policy == "Fail"),
+    }
+}
+
+/// Checks the served API by its conditions in the API server.
+async fn served(client: &Client) -> (Vec<Line>, Option<Target>) {
+    let services: Api<APIService> = Api::all(client.clone());
+    let found = match call(services.get_opt(API_SERVICE)).await {
+        Ok(Some(found)) => found,
+        Ok(None) => return (Vec::new(), None),
+        Err(error) => {
+            return (vec![Line::unknown(SERVED, &format!("APIService {API_SERVICE}"), &error)], None);
+        }
+    };
+    let conditions = found.status.and_then(|status| status.conditions).unwrap_or_default();
+    let line = match conditions.iter().find(|condition| condition.type_ == "Available") {
+        Some(available) if available.status == "True" => {
+            Line::ok(SERVED, format!("{API_SERVICE} is available"))
+        }
+        other => {
+            let why = other
+                .and_then(|condition| condition.message.clone())
+                .unwrap_or_else(|| "the API server has not looked yet".to_owned());
+            Line::fail(
+                SERVED,
+                format!("{API_SERVICE} is not available: {why}"),
+                "is the operator running with --https, and does a network policy let the API server in?",
+            )
+        }
+    };
+    let spec = found.spec.unwrap_or_default();
+    let target = spec.service.map(|service| Target {
+        by: format!("APIService {API_SERVICE}"),
+        bundle: spec.ca_bundle,
+        blind: spec.insecure_skip_tls_verify == Some(true),
+        service: service.namespace.zip(service.name),
+        strict: false,
+    });
+    (vec![line], target)
+}
+
+/// Checks that every bundle has a valid authority, and that all bundles are the same.
+fn authorities(targets: &[Target], now: Timestamp) -> Line {
+    let targets: Vec<&Target> = targets.iter().filter(|target| !target.blind).collect();
+    let restart = "Deployment queuewarden-certificates writes it as soon as it runs and may patch that \
+        object (manifests/https); with --tls-cert-file it is yours to write, or cert-manager's";
+    let mut ends: Vec<Timestamp> = Vec::new();
+    for target in &targets {
+        let pem = target.bundle.as_ref().map(|bundle| bundle.0.as_slice()).unwrap_or_default();
+        if pem.is_empty() {
+            return Line::fail(AUTHORITIES, format!("{} has no caBundle", target.by), restart);
+        }
+        match valid_until(pem) {
+            Some(until) if until > now => ends.push(until),
+            Some(until) => {
+                return Line::fail(
+                    AUTHORITIES,
+                    format!("the authorities of {} ended at {until}", target.by),
+                    restart,
+                );
+            }
+            None => {
+                return Line::fail(
+                    AUTHORITIES,
+                    format!("the caBundle of {} holds no certificate", target.by),
+                    restart,
+                );
+            }
+        }
+    }
+    let bundles: std::collections::BTreeSet<&[u8]> =
+        targets.iter().filter_map(|target| Some(target.bundle.as_ref()?.0.as_slice())).collect();
+    let first = ends.iter().min().copied().unwrap_or(now);
+    let found = format!("valid until {first}");
+    if bundles.len() > 1 {
+        return Line::warn(AUTHORITIES, format!("{found}, and not the same everywhere"), restart);
+    }
+    if first.duration_since(now).as_secs() < SOON {
+        return Line::warn(AUTHORITIES, found, restart);
+    }
+    Line::ok(AUTHORITIES, found)
+}
+
+/// Returns the end of the certificate in a PEM text that ends last; `None` if there is none.
+fn valid_until(pem: &[u8]) -> Option<Timestamp> {
+    let found = pem::parse_many(pem).ok()?;
+    let ends = found.iter().filter_map(|block| {
+        let (_, certificate) = x509_parser::parse_x509_certificate(block.contents()).ok()?;
+        Timestamp::from_second(certificate.validity().not_after.timestamp()).ok()
+    });
+    ends.max()
+}
+
+/// Checks that each Service has a ready endpoint.
+async fn behind(client: &Client, targets: &[Target]) -> Line {
+    let mut services: Vec<&(String, String)> =
+        targets.iter().filter_map(|target| target.service.as_ref()).collect();
+    services.sort();
+    services.dedup();
+    if services.is_empty() {
+        return Line::ok(BEHIND, "the targets are known by URLs, without a Service");
+    }
+    let mut worst = Line::ok(BEHIND, "a ready replica stands behind each Service");
+    for service in services {
+        let (namespace, name) = service;
+        let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), namespace);
+        let of = ListParams::default().labels(&format!("kubernetes.io/service-name={name}"));
+        let line = match call(slices.list(&of)).await {
+            Ok(slices) if slices.items.iter().any(has_ready) => continue,
+            Ok(_) => nobody(service, targets),
+            Err(error) => {
+                Line::unknown(BEHIND, &format!("who stands behind Service {namespace}/{name}"), &error)
+            }
+        };
+        if line.level > worst.level {
+            worst = line;
+        }
+    }
+    worst
+}
+
+/// Reports a Service without a ready endpoint: requests to its strict webhooks are rejected.
+fn nobody(service: &(String, String), targets: &[Target]) -> Line {
+    let (namespace, name) = service;
+    let found = format!("nobody stands behind Service {namespace}/{name}");
+    let remedy = format!("kubectl -n {namespace} get pods, and whether the operator runs with --https");
+    let strict = targets.iter().filter(|target| target.strict && target.service.as_ref() == Some(service));
+    let mut names: Vec<&str> = strict.map(|target| target.by.as_str()).collect();
+    names.dedup();
+    if names.is_empty() {
+        return Line::warn(BEHIND, found, remedy);
+    }
+    Line::fail(
+        BEHIND,
+        format!("{found}: what {} is asked about is refused meanwhile", names.join(", ")),
+        remedy,
+    )
+}
+
+fn has_ready(slice: &EndpointSlice) -> bool {
+    // Kubernetes treats an unknown state as ready.
+    slice
+        .endpoints
+        .iter()
+        .any(|endpoint| endpoint.conditions.as_ref().is_none_or(|conditions| conditions.ready != Some(false)))
+}
+
+/// Creates an object in a dry run, which goes through the webhook.
+async fn answers(client: &Client) -> Line {
+    let kind = Kind::QueueAcl;
+    let object = json!({
+        "apiVersion": format!("{}/{}", queuewarden_api::GROUP, queuewarden_api::VERSION), "kind": kind.name(),
+        "metadata": {"name": PROBE}, "spec": {"queue": "root", "submit": {"nobody": true}},
+    });
+    let object: Result<DynamicObject, _> = serde_json::from_value(object);
+    let Ok(object) = object else {
+        return Line::unknown(ANSWERS, "whether the webhook answers", &"there is no object to ask about");
+    };
+    let dry = PostParams { dry_run: true, ..PostParams::default() };
+    judge(call(kind.api(client.clone()).create(&dry, &object)).await.map(drop))
+}
+
+/// Evaluates the result of the dry run. A rejection by the webhook itself is an answer, too.
+fn judge(asked: Result<(), call::Error>) -> Line {
+    let fine = Line::ok(ANSWERS, "a QueueAcl that was only tried went through the webhook");
+    let silent = format!("failed calling webhook \"{VALIDATES}\"");
+    let denied = format!("webhook \"{VALIDATES}\" denied the request");
+    match asked {
+        Ok(()) => fine,
+        Err(call::Error::Refused { message, .. }) if message.contains(&silent) => Line::fail(
+            ANSWERS,
+            message,
+            "look at the lines above: the authorities, who stands behind the Service; then at network \
+            policies between the API server and the operator's port",
+        ),
+        Err(call::Error::Refused { message, .. }) if message.contains(&denied) => fine,
+        // The API server itself, or somebody else's webhook, rejected the request before ours was called.
+        Err(error) => Line::unknown(ANSWERS, "whether the webhook answers", &error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::diagnose::Level;
+
+    fn authority(days: i64) -> Vec<u8> {
+        let mut params = rcgen::CertificateParams::default();
+        let until = time::OffsetDateTime::UNIX_EPOCH + time::Duration::days(days);
+        (params.not_before, params.not_after) = (time::OffsetDateTime::UNIX_EPOCH, until);
+        let key = rcgen::KeyPair::generate().unwrap();
+        params.self_signed(&key).unwrap().pem().into_bytes()
+    }
+
+    fn trusting(bundle: &[u8]) -> Target {
+        Target {
+            by: "X".into(),
+            bundle: Some(ByteString(bundle.to_vec())),
+            blind: false,
+            service: None,
+            strict: true,
+        }
+    }
+
+    #[test]
+    fn authorities_are_judged_by_the_last_that_ends() {
+        let at = |day: i64| Timestamp::from_second(day * 24 * 3600).unwrap();
+        let (old, new) = (authority(10), authority(30));
+        let both = [old.as_slice(), new.as_slice()].concat();
+        let level = |targets: &[Target], day| authorities(targets, at(day)).level;
+        assert_eq!(level(&[trusting(&both)], 1), Level::Ok);
+        assert_eq!(level(&[trusting(&both)], 20), Level::Ok, "the newer one holds");
+        assert_eq!(level(&[trusting(&both)], 25), Level::Warn);
+        assert_eq!(level(&[trusting(&both)], 31), Level::Fail);
+        assert_eq!(level(&[trusting(&both), trusting(&new)], 1), Level::Warn, "they differ");
+        for broken in
+            [&b""[..], b"nothing", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
+        {
+            assert_eq!(level(&[trusting(&both), trusting(broken)], 1), Level::Fail, "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn a_endpoint_that_takes_any_certificate_needs_no_authority() {
+        let now = Timestamp::from_second(24 * 3600).unwrap();
+        let blind = Target { bundle: None, blind: true, ..trusting(b"") };
+        assert_eq!(authorities(&[trusting(&authority(30)), blind], now).level, Level::Ok);
+    }
+
+    #[test]
+    fn who_refuses_while_nobody_is_there_is_named() {
+        let service = ("ns".to_owned(), "a".to_owned());
+        let target = |by: &str, name: &str, strict| Target {
+            by: by.into(),
+            service: Some(("ns".into(), name.into())),
+            strict,
+            ..trusting(b"")
+        };
+        let targets =
+            [target("X", "a", true), target("X", "a", true), target("Y", "a", false), target("Z", "b", true)];
+        let line = nobody(&service, &targets);
+        assert_eq!(line.level, Level::Fail);
+        assert_eq!(
+            line.found,
+            "nobody stands behind Service ns/a: what X is asked about is refused meanwhile"
+        );
+        assert_eq!(nobody(&service, &[target("Y", "a", false), target("Z", "b", true)]).level, Level::Warn);
+    }
+
+    #[test]
+    fn only_silence_of_the_webhook_is_a_failure() {
+        let refused = |message: &str| {
+            Err(call::Error::Refused { code: 500, reason: String::new(), message: message.into() })
+        };
+        assert_eq!(judge(Ok(())).level, Level::Ok);
+        let silent = r#"Internal error occurred: failed calling webhook "validate.queuewarden.dev": connection refused"#;
+        assert_eq!(judge(refused(silent)).level, Level::Fail);
+        assert_eq!(
+            judge(refused(r#"admission webhook "validate.queuewarden.dev" denied the request: no"#)).level,
+            Level::Ok
+        );
+        assert_eq!(judge(refused(r#"queueacls is forbidden: User "x" cannot create"#)).level, Level::Warn);
+        for theirs in [
+            r#"Internal error occurred: failed calling webhook "validate.kyverno.svc": connection refused"#,
+            r#"admission webhook "validation.gatekeeper.sh" denied the request: no"#,
+        ] {
+            assert_eq!(judge(refused(theirs)).level, Level::Warn, "{theirs}");
+        }
+        assert_eq!(judge(Err(call::Error::Timeout(std::time::Duration::from_secs(10)))).level, Level::Warn);
+    }
+}

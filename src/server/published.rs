@@ -1,0 +1,273 @@
+//! The state that all endpoints answer from: the cluster as the reconciler observed it in its last round.
+//! Each replica has its own, leader or not; two that were made from the same input have the same hash.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+
+use queuewarden_plan::attribution::{self, Attribution};
+use queuewarden_plan::snapshot::Snapshot;
+use queuewarden_plan::{ParseCache, Plan, Running, merged, user_info};
+use yunikorn::admission::Conf;
+use yunikorn::config::Config;
+use yunikorn::identity::ResolverKind;
+use yunikorn_access::{Tree, user_info};
+
+/// The state at one moment.
+#[derive(Debug)]
+pub struct Published {
+    /// The time at which it was made.
+    pub made: Timestamp,
+    /// SHA-256 of everything that access answers depend on, in hexadecimal digits.
+    pub hash: String,
+    /// The objects that were observed.
+    pub snapshot: Arc<Snapshot>,
+    /// The queues that the scheduler runs, or the reason why they are unknown.
+    pub queues: Result<Arc<Queues>, String>,
+    /// The configuration of `YuniKorn`'s admission controller.
+    pub conf: Conf,
+    /// The settings for `user.info`.
+    pub user_info: user_info::Settings,
+    /// The namespace that queuewarden itself runs in, if it runs in one.
+    own_namespace: Option<String>,
+}
+
+/// The namespace that is always left alone, whatever the selectors of webhooks let through: a cluster
+/// repairs itself there, and by default `YuniKorn` leaves it alone, too.
+const LEFT_ALONE: &str = "kube-system";
+
+/// The queues that the scheduler runs.
+#[derive(Debug)]
+pub struct Queues {
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// The queues of each partition, with the objects that grant.
+    pub trees: Vec<Tree>,
+}
+
+impl Queues {
+    /// Returns the queues of a configuration, and the objects that wrote the ACLs in it.
+    ///
+    /// # Errors
+    /// When an ACL does not activate.
+    fn of(config: Arc<Config>, attributions: &[Attribution]) -> Result<Self, String> {
+        let trees = config.partitions.iter().map(Tree::of).collect::<Result<Vec<_>, _>>();
+        let mut trees = trees.map_err(|error| error.to_string())?;
+        for tree in &mut trees {
+            attribution::mark(tree, attributions);
+            tree.make_ready();
+        }
+        Ok(Self { config, trees })
+    }
+
+    /// Returns the queues of one partition; its name is matched without case.
+    pub fn tree(&self, partition: &str) -> Option<&Tree> {
+        self.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition))
+    }
+
+    /// Returns the resolver in which the scheduler looks up groups.
+    pub fn resolver(&self) -> ResolverKind {
+        ResolverKind::in_force(&self.config)
+    }
+}
+
+impl Published {
+    /// Returns the state that follows from a round. Unchanged parts are taken from `before`, and what the
+    /// plan has parsed is not parsed again.
+    pub fn of(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut ParseCache, before: Option<&Self>) -> Self {
+        let flat = merged(&snapshot);
+        let running = Running::of(&flat, &snapshot);
+        let attributions = attributions(&running, &snapshot, plan);
+        let keys = flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
+        let hash = hash(&running, &attributions, &keys);
+        let same = before.filter(|before| before.hash == hash);
+        let queues = same.map(|before| before.queues.clone());
+        let queues = queues.unwrap_or_else(|| queues_of(&running, &attributions, known).map(Arc::new));
+        let conf = same.map_or_else(|| Conf::from_keys(&keys).0, |before| before.conf.clone());
+        let user_info = user_info(&snapshot);
+        Self { made: snapshot.now, hash, snapshot, queues, conf, user_info, own_namespace: None }
+    }
+
+    /// Returns whether requests in this namespace are left alone: `YuniKorn`'s own namespace,
+    /// queuewarden's, and those of the cluster.
+    pub fn leaves_alone(&self, namespace: &str) -> bool {
+        let config = self.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
+        config.is_some_and(|config| config.namespace == namespace)
+            || self.own_namespace.as_deref() == Some(namespace)
+            || LEFT_ALONE == namespace
+    }
+}
+
+/// Returns the objects that wrote each ACL of the text: for the plan's own text the plan knows them, for
+/// any other the statuses name them.
+fn attributions(running: &Running<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<[Attribution]> {
+    match &plan.rendered {
+        Some(rendered) if running.text == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
+        _ => attribution::in_force(&snapshot.queue_acls),
+    }
+}
+
+fn queues_of(
+    running: &Running<'_>,
+    attributions: &[Attribution],
+    known: &mut ParseCache,
+) -> Result<Queues, String> {
+    running.read(|text| Queues::of(known.taken(text)?, attributions))
+}
+
+fn hash(running: &Running<'_>, attributions: &[Attribution], keys: &BTreeMap<String, String>) -> String {
+    let mut hasher = Sha256::new();
+    // The length in front keeps two lists of parts from being the same bytes.
+    let mut add = |part: &str| {
+        hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+        hasher.update(part.as_bytes());
+    };
+    match running.text {
+        Ok(text) => add(text),
+        Err(why) => ["unknown", why].into_iter().for_each(&mut add),
+    }
+    add(running.proven.unwrap_or_default());
+    for (key, value) in keys {
+        add(key);
+        add(value);
+    }
+    for part in attributions {
+        add(&part.partition);
+        add(part.queue.as_str());
+        add(part.right.verb());
+        for (object, acl) in &part.objects {
+            add(object);
+            add(&acl.canonical());
+        }
+    }
+    hasher.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
+        // Writing into a String does not fail.
+        _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+/// Publishes the state to the endpoints.
+pub struct Publisher {
+    sender: watch::Sender<Option<Arc<Published>>>,
+    own_namespace: Option<String>,
+}
+
+impl fmt::Debug for Publisher {
+    /// Leaves out the state, because it is large.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publisher").field("endpoints", &self.sender.receiver_count()).finish_non_exhaustive()
+    }
+}
+
+impl Publisher {
+    /// Returns a publisher for a queuewarden that runs in this namespace, or in none.
+    pub fn new(own_namespace: Option<String>) -> Self {
+        Self { sender: watch::Sender::new(None), own_namespace }
+    }
+
+    /// Returns a reader of the published state.
+    pub fn subscribe(&self) -> Knows {
+        Knows { receiver: self.sender.subscribe() }
+    }
+
+    /// Returns whether the state has readers.
+    pub fn is_read(&self) -> bool {
+        self.sender.receiver_count() > 0
+    }
+
+    /// Returns the state that was published last.
+    pub fn last(&self) -> Option<Arc<Published>> {
+        self.sender.borrow().clone()
+    }
+
+    /// Publishes a new state.
+    pub fn publish(&self, published: Published) {
+        let own_namespace = self.own_namespace.clone();
+        self.sender.send_replace(Some(Arc::new(Published { own_namespace, ..published })));
+    }
+}
+
+/// Reads the current state.
+#[derive(Clone)]
+pub struct Knows {
+    receiver: watch::Receiver<Option<Arc<Published>>>,
+}
+
+impl fmt::Debug for Knows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Knows").finish_non_exhaustive()
+    }
+}
+
+impl Knows {
+    /// Returns the current state; `None` until everything was read once.
+    pub fn now(&self) -> Option<Arc<Published>> {
+        self.receiver.borrow().clone()
+    }
+
+    /// Waits until the state changes, or the publisher is gone.
+    pub async fn changed(&mut self) {
+        // An error means that the publisher is gone.
+        let _ = self.receiver.changed().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(acl: &str) -> String {
+        format!("partitions: [{{name: default, queues: [{{name: root, submitacl: '{acl}'}}]}}]\n")
+    }
+
+    fn submit(queues: &Result<Queues, String>) -> String {
+        let tree = queues.as_ref().unwrap().tree("DEFAULT").unwrap();
+        let (_, root) = tree.queues().next().unwrap();
+        root.submit.acl.canonical()
+    }
+
+    #[test]
+    fn what_was_seen_to_run_counts_where_the_text_is_refused() {
+        let queues_of = |text: &str, proven: Option<&str>| {
+            let running = Running { text: Ok(text), proven };
+            super::queues_of(&running, &[], &mut ParseCache::default())
+        };
+        assert_eq!(submit(&queues_of(&text("sue"), None)), "sue");
+        let bob = text("bob");
+        assert_eq!(submit(&queues_of(&text("a  b"), Some(&bob))), "bob");
+        for running in [None, Some("nothing"), Some(&*text("c  d"))] {
+            let why = queues_of(&text("a  b"), running).unwrap_err();
+            assert!(why.contains("multiple spaces found"), "{why}");
+        }
+    }
+
+    #[test]
+    fn the_hash_tells_everything_apart_that_answers_depend_on() {
+        let keys = |pairs: &[(&str, &str)]| {
+            pairs
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let hash =
+            |text: Result<&'static str, &'static str>,
+             keys: &BTreeMap<_, _>,
+             proven: Option<&'static str>| { hash(&Running { text, proven }, &[], keys) };
+        let hashes = [
+            hash(Ok("a"), &keys(&[]), None),
+            hash(Ok("b"), &keys(&[]), None),
+            hash(Err("a"), &keys(&[]), None),
+            hash(Ok("a"), &keys(&[]), Some("b")),
+            hash(Ok("a"), &keys(&[("k", "v")]), None),
+            hash(Ok("a"), &keys(&[("kv", "")]), None),
+        ];
+        let different: std::collections::BTreeSet<_> = hashes.iter().collect();
+        assert_eq!(different.len(), hashes.len());
+        assert_eq!(hash(Ok("a"), &keys(&[]), None), hashes[0]);
+    }
+}
