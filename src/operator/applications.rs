@@ -1,8 +1,8 @@
-//! The applications that run, for questions about them: a watch of the pods that `YuniKorn` schedules, kept as far as they say something
-//! about their application, and on demand the configuration of a Spark driver.
+//! Knows the running applications, for queries about them: it watches the pods that `YuniKorn` schedules,
+//! stores what they reveal about their application, and reads the configuration of a Spark driver on demand.
 //!
-//! It is off unless asked for: it needs the right to list and watch pods in all namespaces. Nothing else waits for it; until the pods
-//! were read once, questions about applications are undecided.
+//! It is off by default, because it needs the right to list and watch pods in all namespaces. Nothing else
+//! waits for it. Until the pods were read once, queries about applications are undecided.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,26 +27,27 @@ use yunikorn_access::running::{self, Pod, Scheduler, first, speaker};
 
 /// The key of a Spark driver's `ConfigMap` (spark-kubernetes 3.5 `Constants.SPARK_CONF_FILE_NAME`).
 const SPARK_CONF: &str = "spark.properties";
-/// Longer configurations are not read, in bytes.
+/// The largest configuration that is read, in bytes.
 const MAX_CONF: usize = 1 << 20;
-/// How long a driver's configuration is remembered. It does not change while the driver lives; that it could not be read, may.
+/// The time for which a driver's configuration is cached. It does not change while the driver lives, but a
+/// failure to read it may pass.
 const REMEMBERED_FOR: Duration = Duration::from_mins(1);
-/// Drivers whose configuration is remembered.
+/// The number of drivers whose configuration is cached.
 const REMEMBERED: u64 = 1024;
 
-/// Which questions about applications are answered.
+/// The queries about applications that are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// None: pods are not watched.
     #[default]
     Off,
-    /// Those about `applications`.
+    /// Queries about `applications`.
     On,
-    /// These, and `get pods/log` and `delete pods` for the pods of applications.
+    /// Those of `On`, and `get pods/log` and `delete pods` for the pods of applications.
     Pods,
 }
 
-/// What is known of them; clones are the same. By default nothing is.
+/// The running applications; clones share the same data. The default knows none.
 #[derive(Clone, Default)]
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Applications {
@@ -57,18 +58,18 @@ pub struct Applications {
 struct Inner {
     pods: Watch<Pod>,
     client: Client,
-    /// By the driver's UID.
+    /// The configurations by the driver's UID.
     confs: Cache<String, Settings>,
 }
 
 type Settings = Arc<Vec<(String, String)>>;
 
 impl Applications {
-    /// Begins to watch, if that is wanted.
+    /// Starts to watch, unless `mode` is off.
     pub fn start(client: &Client, mode: Mode) -> Self {
         let inner = (mode != Mode::Off).then(|| {
             let config = watcher::Config::default().fields(&format!("spec.schedulerName={SCHEDULER}"));
-            // What changes here changes nothing that is planned.
+            // No plan depends on pods, so nobody waits for this.
             let changed = Arc::new(Notify::new());
             let pods =
                 Watch::start(client, Api::<core::Pod>::all, config, keep, Progress::new("pods"), changed);
@@ -78,17 +79,17 @@ impl Applications {
         Self { inner, mode }
     }
 
-    /// Whether questions about pods are answered.
+    /// Returns whether queries about pods are answered.
     pub fn answers_pods(&self) -> bool {
         self.mode == Mode::Pods
     }
 
-    /// The signs of life of the watch.
+    /// Returns the progress of the watch.
     pub fn progress(&self) -> Option<Arc<Progress>> {
         self.inner.as_ref().map(|inner| Arc::clone(inner.pods.progress()))
     }
 
-    /// The application with this ID; in this namespace, if that is not empty.
+    /// Finds the application with this ID; only in this namespace, if that is not empty.
     pub async fn find(&self, namespace: &str, id: &str, scheduler: Scheduler<'_>) -> Found {
         let Some(inner) = &self.inner else {
             return Found::Undecided(
@@ -107,10 +108,11 @@ impl Applications {
         }
     }
 
-    /// The applications with these IDs, as far as they run, and this pod. Where pods are not watched there is nothing.
+    /// Returns the running applications with these IDs, and this pod. The result is empty when pods are not
+    /// watched.
     ///
     /// # Errors
-    /// Why they are not known yet.
+    /// The reason why the pods are not known yet.
     pub fn running(&self, ids: &BTreeSet<&str>, creator: Option<BoundPod<'_>>) -> Result<Running, String> {
         let Some(inner) = self.inner.as_ref().filter(|_| !ids.is_empty() || creator.is_some()) else {
             return Ok(Running::default());
@@ -126,7 +128,7 @@ impl Applications {
         Ok(Running::new(cache.objects().map(|kept| &kept.value), ids, creator))
     }
 
-    /// The application of a pod; unknown where `YuniKorn` does not schedule it.
+    /// Finds the application of a pod; unknown if `YuniKorn` does not schedule it.
     pub async fn of_pod(&self, question: PodQuestion<'_>, scheduler: Scheduler<'_>) -> Found {
         let Some(inner) = self.inner.as_ref().filter(|_| self.answers_pods()) else { return Found::Unknown };
         if let Some(why) = inner.unready() {
@@ -145,7 +147,7 @@ impl Applications {
 }
 
 impl Inner {
-    /// Why nothing is known of the pods.
+    /// Returns why the pods are not known; `None` when they are.
     fn unready(&self) -> Option<String> {
         if self.pods.cache().synced() {
             return None;
@@ -162,7 +164,8 @@ impl Inner {
         running::application(pod, &settings, scheduler)
     }
 
-    /// What a driver's configuration says. What cannot be read lets nobody in.
+    /// Returns the ACL settings in a driver's configuration. A configuration that cannot be read gives nobody
+    /// access.
     async fn conf(&self, pod: &Pod, map: &str) -> Settings {
         let namespace = &pod.workload.namespace;
         let read = async {
@@ -182,7 +185,7 @@ impl Inner {
 fn settings(mut data: BTreeMap<String, String>) -> Settings {
     let text = data.remove(SPARK_CONF).filter(|text| text.len() <= MAX_CONF).unwrap_or_default();
     let mut settings = properties::parse(&text);
-    // Only those that rules are read from: the others may be secrets.
+    // Only settings that rules are read from are stored: others may be secrets.
     settings.retain(|(key, _)| key.starts_with("spark.") && key.contains("acls"));
     Arc::new(settings)
 }
@@ -197,7 +200,7 @@ fn keep(object: core::Pod) -> Kept<Pod> {
     let version = object.metadata.resource_version.clone().unwrap_or_default();
     Kept {
         name: key(&pod.workload.namespace, &pod.name),
-        // Pods change all the time, and nobody waits for it.
+        // Pods change all the time, and no plan waits for them.
         stamp: String::new(),
         resource_version: version,
         value: Arc::new(pod),

@@ -1,4 +1,4 @@
-//! The writes of ConfigMaps, and what a refusal means.
+//! Writes ConfigMaps, and interprets refusals.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
@@ -11,13 +11,14 @@ use queuewarden_plan::machine::Outcome;
 use queuewarden_plan::snapshot::{FIELD_MANAGER, MANAGED_BY, WriteFailure};
 use queuewarden_plan::{NewConfigMap, Write};
 
-/// Creates a ConfigMap. One that exists already is left alone: `None`.
+/// Creates a ConfigMap. Returns `None` if it exists already, and leaves it alone.
 ///
-/// It has a label even when it is empty otherwise: an object whose creator owns no field gets no `managedFields` by later updates, either
-/// (apimachinery `pkg/util/managedfields/internal/skipnonapplied.go`), and nobody could tell whose its keys are.
+/// It has a label even when it is otherwise empty. If the creator of an object owns no field, later updates
+/// add no `managedFields` either (apimachinery `pkg/util/managedfields/internal/skipnonapplied.go`), and the
+/// owner of its keys could not be determined.
 ///
 /// # Errors
-/// When it is neither there nor made.
+/// When it does not exist and was not created.
 pub async fn create(
     client: &Client,
     namespace: &str,
@@ -42,12 +43,12 @@ pub async fn create(
     }
 }
 
-/// Changes the output ConfigMap, if it is still the one that the plan saw.
+/// Changes the output ConfigMap, if it is still the version that the plan saw.
 ///
 /// # Errors
 /// When it was not changed.
 pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<ConfigMap, Outcome> {
-    // Without a version nothing was there: it is created before it is written.
+    // Without a version it did not exist: it must be created before it is written.
     let Some(version) = &write.resource_version else { return Err(Outcome::Conflict) };
     let mut metadata = json!({"resourceVersion": version});
     let annotations = annotations(write);
@@ -58,17 +59,17 @@ pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<Co
     let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
     let done = call_within(WRITE, maps(client, namespace).patch(&write.name, &params, &patch)).await;
     done.map_err(|error| match error {
-        // Deleted since, or changed since.
+        // Deleted or changed since.
         error if error.is_conflict() || error.is_not_found() => Outcome::Conflict,
         error if error.is_definite() => Outcome::Refused(failure(&error)),
         error => Outcome::Unknown(error.to_string()),
     })
 }
 
-/// A ConfigMap as it stands, past every cache.
+/// Reads a ConfigMap from the API server, not from a cache.
 ///
 /// # Errors
-/// When the API server does not say.
+/// When the API server does not answer.
 pub async fn read(client: &Client, namespace: &str, name: &str) -> Result<Option<ConfigMap>, Error> {
     call(maps(client, namespace).get_opt(name)).await
 }
@@ -83,8 +84,9 @@ fn no_namespace(namespace: &str) -> WriteFailure {
     ))
 }
 
-/// Tells what passes by itself from what stays refused. The answer of an admission webhook, or of a policy, is known by its words: its status
-/// code is its own choice, 400 and 403 are usual (apiserver `plugin/webhook/errors/statuserror.go`, `plugin/policy/validating/dispatcher.go`).
+/// Separates failures that pass by themselves from lasting ones. The refusal of an admission webhook, or of a
+/// policy, is recognized by its text, because it chooses its status code freely; 400 and 403 are usual
+/// (apiserver `plugin/webhook/errors/statuserror.go`, `plugin/policy/validating/dispatcher.go`).
 pub(super) fn failure(error: &Error) -> WriteFailure {
     let message = error.to_string();
     let webhook = message.contains("admission webhook") && message.contains("denied the request");

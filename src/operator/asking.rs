@@ -1,4 +1,4 @@
-//! The requests to the scheduler. The machine says when: [`queuewarden_plan::machine`].
+//! Sends the requests to the scheduler. The machine decides when: [`queuewarden_plan::machine`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,12 +11,13 @@ use super::read_back::{Error, Scheduler};
 
 /// Longest wait for the scheduler after a write ...
 const AFTER_WRITE: Duration = Duration::from_secs(3);
-/// ... and where something has changed meanwhile: the text may be another one by now, and a withdrawal does not wait for its proof.
+/// ... and after another change meanwhile: the text may be outdated by now, and a withdrawal must not wait
+/// for its confirmation.
 const AFTER_CHANGE: Duration = Duration::from_millis(300);
 /// First and longest wait between two requests after a write.
 const WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(300));
 
-/// Asks the scheduler, and counts the answers.
+/// Sends requests to the scheduler, and counts the responses.
 #[derive(Debug)]
 pub struct Asking {
     scheduler: Scheduler,
@@ -24,25 +25,26 @@ pub struct Asking {
 }
 
 impl Asking {
-    /// Has not asked anything yet.
+    /// Creates a sender that has sent nothing yet.
     pub fn new(scheduler: Scheduler, health: Arc<Health>) -> Self {
         Self { scheduler, health }
     }
 
-    /// The checksum of what the scheduler runs.
+    /// Returns the checksum of the configuration that the scheduler runs.
     ///
     /// # Errors
-    /// When there is no such answer.
+    /// When there is no usable response.
     #[tracing::instrument(name = "ask_scheduler", skip_all)]
     pub async fn checksum(&self, url: &str) -> Result<String, String> {
         let answer = self.counted("config", self.scheduler.checksum(url)).await;
         answer.map_err(|error| error.to_string())
     }
 
-    /// The same, asked until it is `expected`, or there is no answer, or it takes too long. It may take less time once something `changed`.
+    /// Repeats [`Asking::checksum`] until it is `expected`, the request fails, or it takes too long. The
+    /// limit is shorter once something `changed`.
     ///
     /// # Errors
-    /// When the last request got no such answer.
+    /// When the last request got no usable response.
     pub async fn until_loaded(
         &self,
         url: &str,
@@ -63,8 +65,8 @@ impl Asking {
         }
     }
 
-    /// The queues of these partitions, and whether they come from the configuration. Without an answer there are none: the hint is left out,
-    /// and the queue is not found either way.
+    /// Returns the queues of these partitions, each with whether it comes from the configuration. A failed
+    /// request gives no queues: the hint is omitted, and the queue is not found either way.
     pub async fn queues(
         &self,
         url: &str,

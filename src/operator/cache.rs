@@ -1,9 +1,10 @@
-//! The objects of one watch.
+//! Caches the objects of one watch.
 //!
-//! This takes the place of kube's `reflector::Store`. A plan has to see what our own writes returned although the watch lags behind, and
-//! nothing may go back to an older version, or before a deletion. A store's writer takes any event at any time and tells nothing about what it
-//! holds, so whoever feeds it would have to hold name and version of each object once more, of the running list as well, and decide everything
-//! that is decided here. It would also have to tell apart what matters to the plan, and sort: a store has no order.
+//! This replaces kube's `reflector::Store`. A plan must see what our own writes returned although the watch
+//! lags behind, and nothing may go back to an older version, or to before a deletion. The writer of a store
+//! accepts any event at any time and does not show its content. Its user would have to store name and version
+//! of each object a second time, also of the running list, and decide all that is decided here. It would also
+//! have to detect what matters to the plan, and sort, because a store has no order.
 
 use std::{cmp::Ordering, collections::BTreeMap, mem, sync::Arc};
 
@@ -16,7 +17,7 @@ pub struct Kept<T> {
     pub name: String,
     /// `metadata.resourceVersion`
     pub resource_version: String,
-    /// What has to differ for the change to matter to the plan; our own status patches, for one, do not.
+    /// A value that changes when a change matters to the plan; our own status patches do not change it.
     pub stamp: String,
     /// The object.
     pub value: Arc<T>,
@@ -37,20 +38,21 @@ impl<T> Clone for Kept<T> {
 #[derive(Debug)]
 pub struct Cache<T> {
     objects: BTreeMap<String, Kept<T>>,
-    /// What the running list has brought so far, if one is running.
+    /// The objects that the running list has returned so far, if one is running.
     listing: Option<BTreeMap<String, Kept<T>>>,
-    /// Written by us since that list began: it may be older than they are.
+    /// Objects that we wrote since that list began: the list may be older than they are.
     written: BTreeMap<String, Kept<T>>,
-    /// The highest resource version that the watch, which keeps their order, has shown: what a write made before it is known, or gone.
+    /// The highest resource version that the watch has shown. The watch keeps the order, so every earlier
+    /// write is known or was deleted.
     shown: String,
-    /// The same of the running list.
+    /// The highest resource version in the running list.
     listed: String,
     synced: bool,
-    /// Lists that were complete.
+    /// The number of lists that were completed.
     lists: u64,
 }
 
-/// The moment before a request of ours, in lists.
+/// The moment before one of our requests, as a number of completed lists.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment(u64);
 
@@ -69,22 +71,22 @@ impl<T> Default for Cache<T> {
 }
 
 impl<T> Cache<T> {
-    /// Whether a first list was complete.
+    /// Returns whether a first list was completed.
     pub fn synced(&self) -> bool {
         self.synced
     }
 
-    /// All objects, by name.
+    /// Returns all objects, by name.
     pub fn objects(&self) -> impl Iterator<Item = &Kept<T>> {
         self.objects.values()
     }
 
-    /// One object.
+    /// Returns one object.
     pub fn get(&self, name: &str) -> Option<&Kept<T>> {
         self.objects.get(name)
     }
 
-    /// Takes in an event of the watch; whether the plan may change by it.
+    /// Applies an event of the watch; returns whether the plan may change because of it.
     pub fn observe(&mut self, event: watcher::Event<Kept<T>>) -> bool {
         match event {
             watcher::Event::Apply(object) => {
@@ -110,13 +112,13 @@ impl<T> Cache<T> {
         }
     }
 
-    /// Now, before a request whose answer is to be learned.
+    /// Returns the current moment. Call it before a request whose response will be learned.
     pub fn moment(&self) -> Moment {
         Moment(self.lists)
     }
 
-    /// Takes in an object that a request of ours, made after `moment`, returned, unless the watch was faster. What is not in a list that was
-    /// read meanwhile was deleted, or comes by the watch.
+    /// Stores an object that our request, made after `moment`, returned, unless the watch was faster. An
+    /// object that is not in a list read meanwhile was deleted, or will arrive by the watch.
     pub fn learn(&mut self, object: Kept<T>, moment: Moment) {
         if moment.0 != self.lists && !self.objects.contains_key(&object.name) {
             return;
@@ -134,15 +136,15 @@ impl<T> Cache<T> {
         self.put(object);
     }
 
-    /// The same of an object that no write of ours makes. One that is not held was deleted, which a list does not say when, or comes by the
-    /// watch.
+    /// Stores a newer version of an object that is already cached. An object that is not cached was deleted
+    /// (a list does not show when), or will arrive by the watch.
     pub fn learn_if_held(&mut self, object: Kept<T>) {
         if self.objects.contains_key(&object.name) {
             self.take_in(object);
         }
     }
 
-    /// Takes in that a request of ours found the object gone, or removed it.
+    /// Removes an object that our request did not find, or deleted.
     pub fn forget(&mut self, name: &str) {
         self.written.remove(name);
         self.objects.remove(name);
@@ -150,7 +152,7 @@ impl<T> Cache<T> {
 
     fn put(&mut self, object: Kept<T>) -> bool {
         let known = self.objects.get(&object.name);
-        // What a write of ours returned comes by again; it is not held twice.
+        // The watch delivers our own writes again; they are not stored twice.
         if known
             .is_some_and(|known| known.resource_version == object.resource_version || older(&object, known))
         {
@@ -173,7 +175,7 @@ impl<T> Cache<T> {
         let before = mem::replace(&mut self.objects, self.listing.take().unwrap_or_default());
         self.shown = mem::take(&mut self.listed);
         for (name, written) in mem::take(&mut self.written) {
-            // What the list has not was deleted, or comes by the watch.
+            // An object that is not in the list was deleted, or will arrive by the watch.
             if self.objects.contains_key(&name) {
                 self.put(written);
             }
@@ -189,13 +191,13 @@ impl<T> Cache<T> {
     }
 }
 
-/// Whether `this` is certainly older than `that`: Kubernetes' rule for comparing resource versions of one resource (KEP-5504) is
-/// that of decimal numbers of any length; anything else cannot be compared.
+/// Returns whether `this` is certainly older than `that`. By Kubernetes' rule (KEP-5504) the resource
+/// versions of one resource compare as decimal numbers of any length; anything else cannot be compared.
 fn older<T>(this: &Kept<T>, that: &Kept<T>) -> bool {
     compare(&this.resource_version, &that.resource_version) == Some(Ordering::Less)
 }
 
-/// Makes `highest` what is higher.
+/// Sets `highest` to `version` if that is higher.
 fn raise(highest: &mut String, version: &str) {
     if highest.is_empty() || compare(highest, version) == Some(Ordering::Less) {
         version.clone_into(highest);

@@ -2,13 +2,14 @@
 
 use jiff::Timestamp;
 
-/// Now, in whole seconds: that is what Kubernetes keeps of a time, and a plan must not depend on what is lost.
+/// Returns the current time in whole seconds. Kubernetes stores times like that, and a plan must not depend
+/// on the fraction that is lost.
 pub fn now() -> Timestamp {
     let now = precise();
     Timestamp::from_second(now.as_second()).unwrap_or(now)
 }
 
-/// Now.
+/// Returns the current time in full precision.
 #[expect(clippy::disallowed_methods, reason = "the one place where the operator reads the clock")]
 pub fn precise() -> Timestamp {
     Timestamp::now()

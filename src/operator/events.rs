@@ -1,4 +1,5 @@
-//! Events: published beside the loop, so that a slow API server delays no write. One that cannot be published is only logged.
+//! Publishes Kubernetes events in a separate task, so that a slow API server delays no write. An event that
+//! cannot be published is only logged.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,16 +14,17 @@ use super::status::target;
 use queuewarden_api::API_VERSION;
 use queuewarden_plan::snapshot::FIELD_MANAGER;
 
-/// Events that may wait to be published.
+/// The number of events that may wait to be published.
 const CAPACITY: usize = 1024;
-/// What the operator was doing; events.k8s.io wants a word for it.
+/// The action in each event, which events.k8s.io requires.
 const ACTION: &str = "Reconcile";
 
-/// Where events go. Dropping it lets the task end once the last one is published.
+/// The queue of events to publish. The task ends when this is dropped and the last event is published.
 #[derive(Debug)]
 pub struct Events {
     queue: mpsc::Sender<(Event, ObjectReference)>,
-    /// Dropped since there was room last: thousands of objects that all become ready at once are told of in two lines, not in thousands.
+    /// The number of events dropped since there was space last. When thousands of objects become ready at
+    /// once, two log lines report it, not thousands.
     dropped: AtomicUsize,
 }
 
@@ -42,7 +44,7 @@ impl Events {
         (Self { queue, dropped: AtomicUsize::new(0) }, task)
     }
 
-    /// Hands an event about the object with this uid over.
+    /// Queues an event about the object with this uid.
     pub fn publish(&self, event: &queuewarden_plan::Event, uid: &str) {
         let (kind, name) = target(&event.subject);
         let reference = ObjectReference {

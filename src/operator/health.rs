@@ -1,7 +1,8 @@
-//! `/livez`, `/readyz` and `/metrics`.
+//! Serves `/livez`, `/readyz` and `/metrics`.
 //!
-//! Alive: every watch heard from the API server, and the loop came round, within 15 minutes. Ready: everything was read once and a
-//! first plan was made; also on replicas that do not lead. Neither depends on the scheduler, nor on what it thinks of the configuration.
+//! Alive: within 15 minutes the API server answered every watch, and the loop ran. Ready: everything was read
+//! once and a first plan was made; this includes replicas that do not lead. Neither depends on the scheduler,
+//! or on whether it accepts the configuration.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -21,10 +22,11 @@ use crate::server::bounds::{Limits, bound};
 use crate::server::listener;
 use crate::server::tls::Identity;
 
-/// Silence after which a watch or the loop is taken for dead. Watches are answered every minute, the loop comes round every 10.
+/// Longest silence of a watch or the loop before it counts as dead. Watches are answered every minute; the
+/// loop runs every 10 minutes.
 const PATIENCE: Duration = Duration::from_mins(15);
 
-/// What the endpoints tell.
+/// The data behind `/livez`, `/readyz` and `/metrics`.
 #[derive(Debug)]
 pub struct Health {
     /// The metrics.
@@ -32,7 +34,7 @@ pub struct Health {
     planned: AtomicBool,
     stopping: AtomicBool,
     rounds: Mutex<Rounds>,
-    /// What the endpoints show, where they are open.
+    /// The certificate of the HTTPS endpoints, if they are served.
     identity: OnceLock<Identity>,
 }
 
@@ -40,7 +42,7 @@ pub struct Health {
 struct Rounds {
     last: Instant,
     watches: Vec<Arc<Progress>>,
-    /// Those that the endpoints keep for themselves.
+    /// The watches that belong to the HTTPS endpoints.
     endpoints: Vec<Arc<Progress>>,
 }
 
@@ -63,37 +65,37 @@ impl Default for Health {
 }
 
 impl Health {
-    /// The loop came round, and these watches are running.
+    /// Notes that the loop ran, and that these watches are running.
     pub fn round(&self, watches: Vec<Arc<Progress>>) {
         let mut rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
         rounds.last = Instant::now();
         rounds.watches = watches;
     }
 
-    /// This watch runs too, of which the loop knows nothing.
+    /// Adds a watch that the loop does not know.
     pub fn watches(&self, watch: Arc<Progress>) {
         self.rounds.lock().unwrap_or_else(PoisonError::into_inner).endpoints.push(watch);
     }
 
-    /// A plan was made.
+    /// Notes that a plan was made.
     pub fn planned(&self) {
         if !self.planned.swap(true, Ordering::Relaxed) {
             tracing::info!("Everything was read; ready");
         }
     }
 
-    /// The endpoints are open; nobody should be sent there before there is a certificate to show.
+    /// Notes that the HTTPS endpoints are served. The process is not ready before there is a certificate.
     pub fn serves(&self, identity: Identity) {
-        // It is said once.
+        // It is set once.
         let _ = self.identity.set(identity);
     }
 
-    /// The process is about to end.
+    /// Notes that the process is about to end.
     pub fn stopping(&self) {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
-    /// Why the process should be started again.
+    /// Returns why the process should be restarted; `None` when it is alive.
     fn dead(&self) -> Option<String> {
         let rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
         if rounds.last.elapsed() > PATIENCE {
@@ -103,7 +105,7 @@ impl Health {
         Some(format!("the API server has not answered the watch of {}", silent.resource))
     }
 
-    /// Why the process is not ready.
+    /// Returns why the process is not ready; `None` when it is.
     fn unready(&self) -> Option<&'static str> {
         if self.stopping.load(Ordering::Relaxed) {
             Some("stopping")
@@ -116,7 +118,7 @@ impl Health {
         }
     }
 
-    /// What `/metrics` tells.
+    /// Returns the text of `/metrics`.
     pub fn text(&self) -> String {
         let rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
         let watches: Vec<_> = rounds.watches().cloned().collect();
@@ -125,7 +127,7 @@ impl Health {
     }
 }
 
-/// Limits of connections: who asks here is one of a few, and anybody in the cluster may try.
+/// Limits of connections: there are only a few regular clients, but anybody in the cluster can connect.
 const CONNECTIONS: listener::Limits = listener::Limits {
     connections: 64,
     streams: 8,
@@ -136,9 +138,9 @@ const CONNECTIONS: listener::Limits = listener::Limits {
     idle: Duration::from_secs(30),
     ..listener::Limits::DEFAULT
 };
-/// Serves the endpoints, without end.
+/// Serves the endpoints and never returns.
 pub(super) async fn serve(listener: TcpListener, health: Arc<Health>) {
-    // Counted are the connections and requests of the HTTPS endpoints.
+    // Only connections and requests of the HTTPS endpoints are counted.
     let uncounted = Arc::new(Health::default());
     let router = bound(router(health), Limits::NO_BODIES, &uncounted);
     listener::serve(listener, None, router, CONNECTIONS, uncounted, std::future::pending()).await;

@@ -1,7 +1,8 @@
-//! The last good base, kept in a ConfigMap in the operator's own namespace.
+//! Stores the last good base in a ConfigMap in the operator's own namespace.
 //!
-//! While the base is missing or invalid, what ends has to be taken from the text all the same; a process that has just started knows the base
-//! only from here. Where the ConfigMap may not be read or written, that is logged once, and the memory of the process has to do.
+//! Grants that end must be withdrawn even while the base is missing or invalid. A process that has just
+//! started knows the base only from this ConfigMap. If the ConfigMap may not be read or written, that is
+//! logged once, and only the process remembers the base.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,7 @@ use serde_json::json;
 use super::call::{Error, WRITE, call, call_within};
 use queuewarden_plan::snapshot::{FIELD_MANAGER, LastBase};
 
-/// Name of the ConfigMap.
+/// The name of the ConfigMap.
 pub const NAME: &str = "queuewarden-last-base";
 /// The key with the text.
 const KEY: &str = "queues.yaml";
@@ -23,25 +24,25 @@ const LOADED: &str = "loaded.yaml";
 /// The annotation with the name of the base.
 const SOURCE: &str = "queuewarden.dev/source";
 
-/// The ConfigMap.
+/// The store of the last good base.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Store {
     api: Api<ConfigMap>,
-    /// True if it was logged that there is no right to it.
+    /// True once it was logged that the operator has no right to the ConfigMap.
     logged: AtomicBool,
 }
 
 impl Store {
-    /// Keeps it in `namespace`; `None`: the client's own.
+    /// Creates a store in `namespace`; `None` is the client's own.
     pub fn new(client: Client, namespace: Option<&str>) -> Self {
         let namespace = namespace.unwrap_or(client.default_namespace()).to_owned();
         Self { api: Api::namespaced(client, &namespace), logged: AtomicBool::new(false) }
     }
 
-    /// What is kept; nothing where it may not be read.
+    /// Returns the stored base; `None` when there is none or it may not be read.
     ///
     /// # Errors
-    /// When the API server does not say.
+    /// When the API server does not answer.
     pub async fn read(&self) -> Result<Option<LastBase>, Error> {
         match call(self.api.get_opt(NAME)).await {
             Ok(map) => Ok(map.and_then(base)),
@@ -49,10 +50,10 @@ impl Store {
         }
     }
 
-    /// Keeps `base`, where that is allowed.
+    /// Stores `base` if that is allowed.
     ///
     /// # Errors
-    /// When it is not kept, and may be when it is tried again.
+    /// When it was not stored; another attempt may succeed.
     pub async fn write(&self, base: &LastBase) -> Result<(), Error> {
         let done = match self.patch(base).await {
             Err(error) if error.is_not_found() => match self.create(base).await {
@@ -90,7 +91,7 @@ impl Store {
         call_within(WRITE, self.api.create(&params, &map)).await.map(drop)
     }
 
-    /// Goes on without the right to it.
+    /// Logs that the right is missing, once, and continues without it; returns every other error.
     fn allowed(&self, error: Error) -> Result<(), Error> {
         if !error.is_forbidden() {
             return Err(error);

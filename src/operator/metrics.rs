@@ -1,4 +1,4 @@
-//! Metrics. Labels are words of ours, never names of objects, so that their number is bounded.
+//! Metrics. Label values are fixed words, never names of objects, so that their number is limited.
 //!
 //! * [`series`]: gauges that are replaced all at once.
 
@@ -52,7 +52,7 @@ pub struct Metrics {
     last_in_sync: Gauge,
     fail_open: Gauge,
     scheduler_requests: Durations,
-    /// Those of the endpoints.
+    /// The metrics of the HTTPS endpoints.
     pub endpoints: crate::server::metrics::Metrics,
 }
 
@@ -148,42 +148,43 @@ impl Metrics {
         self.endpoints.register(r);
     }
 
-    /// A run of the loop ended.
+    /// Records a run of the loop.
     pub fn reconciled(&self, took: Duration, failed: bool) {
         let result = if failed { "error" } else { "ok" };
         self.reconciles.get_or_create(&label("result", result)).inc();
         self.reconcile_duration.observe(took.as_secs_f64());
     }
 
-    /// A write of the RBAC mirror ended: `written`, `conflict` or `error`.
+    /// Counts a write of the RBAC mirror: `written`, `conflict` or `error`.
     pub fn mirrored(&self, result: &'static str) {
         self.mirror.get_or_create(&label("result", result)).inc();
     }
 
-    /// A write of the output ConfigMap ended: `applied`, `conflict`, `forbidden`, `rejected` or `error`; or there was nothing to write:
-    /// `unchanged`.
+    /// Counts a write of the output ConfigMap: `applied`, `conflict`, `forbidden`, `rejected` or `error`; or
+    /// `unchanged` when there was nothing to write.
     pub fn applied(&self, result: &'static str) {
         self.applies.get_or_create(&label("result", result)).inc();
     }
 
-    /// A write put back what someone else changed (`external_edit`) or removed (`deleted`), or a key of someone else hides it (`shadowed`).
+    /// Counts a drift: a write restored what someone else changed (`external_edit`) or removed (`deleted`),
+    /// or someone else's key hides it (`shadowed`).
     pub fn drifted(&self, kind: &'static str) {
         self.drifts.get_or_create(&label("kind", kind)).inc();
     }
 
-    /// A status patch ended: `patched`, `stale` or `error`.
+    /// Counts a status patch: `patched`, `stale` or `error`.
     pub fn patched(&self, kind: Kind, result: &'static str) {
         let labels = vec![("kind", kind.name().to_owned()), ("result", result.to_owned())];
         self.status_patches.get_or_create(&labels).inc();
     }
 
-    /// The scheduler was asked.
+    /// Records a request to the scheduler.
     pub fn asked(&self, endpoint: &'static str, code: String, took: Duration) {
         let labels = vec![("endpoint", endpoint.to_owned()), ("code", code)];
         self.scheduler_requests.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    /// A plan was made.
+    /// Records a plan.
     pub fn planned(&self, snapshot: &Snapshot, plan: &Plan) {
         let config = plan.config.as_ref().map(|config| &*config.conditions).unwrap_or_default();
         self.objects.show(objects(plan, config));
@@ -203,12 +204,12 @@ impl Metrics {
         self.output_bytes.set(gauge(output_bytes(snapshot, plan)));
     }
 
-    /// No plan can be made, so nobody knows whether access is as it is meant to be.
+    /// Records that no plan can be made, so it is unknown whether access is as intended.
     pub fn unplanned(&self) {
         self.in_sync.set(0);
     }
 
-    /// The conditions of the `YuniKornConfig`, and whether its key has come to be shadowed.
+    /// Records the conditions of the `YuniKornConfig`, and counts a drift when its key becomes shadowed.
     fn tell_conditions(&self, config: &[Condition]) {
         let series = config.iter().filter(|condition| ours(condition)).map(|condition| {
             let labels = [
@@ -227,7 +228,7 @@ impl Metrics {
         self.shadowed.store(shadowed, Ordering::Relaxed);
     }
 
-    /// The text of `/metrics`. Watches that are not named are no more, and nothing is told of them.
+    /// Returns the text of `/metrics`. Only the given watches are in it.
     pub fn text(&self, watches: &[Arc<Progress>]) -> String {
         let told = |watch: &Arc<Progress>| Some((label("resource", watch.resource), watch.told()?));
         self.watch_progress.show(watches.iter().filter_map(told).collect());
@@ -238,7 +239,7 @@ impl Metrics {
     }
 }
 
-/// How many objects of each kind have which condition with which status.
+/// Counts the objects of each kind by condition and its status.
 fn objects(plan: &Plan, config: &[Condition]) -> BTreeMap<Labels, i64> {
     let queue_acls = plan.queue_acls.values().map(|status| (Kind::QueueAcl, &*status.conditions));
     let policies = plan.policies.values().map(|status| (Kind::AdmissionPolicy, &*status.conditions));
@@ -247,8 +248,8 @@ fn objects(plan: &Plan, config: &[Condition]) -> BTreeMap<Labels, i64> {
     let mut counts = BTreeMap::<_, i64>::new();
     for (kind, conditions) in all {
         for condition in conditions.iter().filter(|condition| ours(condition)) {
-            // Owned words only once for each series: there are thousands of objects.
-            let key = (kind.name(), &*condition.type_, condition.status.as_str());
+            // Strings are allocated only once for each series, because there are thousands of objects.
+            let key = (kind.name(), condition.type_.as_str(), condition.status.as_str());
             let count = counts.entry(key).or_default();
             *count = count.saturating_add(1);
         }
@@ -260,8 +261,8 @@ fn objects(plan: &Plan, config: &[Condition]) -> BTreeMap<Labels, i64> {
     counts.into_iter().map(labelled).collect()
 }
 
-/// Bytes of all values of the output ConfigMap when what the plan wants is in it. A tree that is too large, or must not be written now, is not
-/// among the changes of the plan.
+/// Returns the bytes of all values of the output ConfigMap once the plan is carried out. A tree that is too
+/// large, or must not be written now, is not among the changes of the plan, so it is added here.
 fn output_bytes(snapshot: &Snapshot, plan: &Plan) -> usize {
     let (output, nothing) = (snapshot.output.as_deref(), BTreeMap::new());
     let changes = plan.write.as_ref().map_or(&nothing, |write| &write.data);
@@ -279,7 +280,8 @@ fn gauge(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Foreign conditions are left out: their types are not ours to bound.
+/// Returns whether a condition is one of ours. Foreign conditions are left out, because the number of their
+/// types is unknown.
 fn ours(condition: &Condition) -> bool {
     Type::ALL.iter().any(|type_| type_.as_str() == condition.type_)
 }

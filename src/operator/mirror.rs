@@ -1,4 +1,4 @@
-//! The RBAC mirror: what is watched of it, and the steps that the plan wants, carried out.
+//! The RBAC mirror: watches its objects, and carries out the steps of the plan.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,38 +21,39 @@ use queuewarden_api::mirror;
 use queuewarden_plan::mirror::{Action, Changes, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Standing, Step};
 use queuewarden_plan::snapshot::{FIELD_MANAGER, WriteFailure};
 
-/// Writes on the way at once.
+/// The number of writes that run at the same time.
 const CONCURRENCY: usize = 8;
 
-/// The watches of the mirror; only where there is to be one, or was: the rights to it are given with it.
+/// The watches of the mirror. They exist only where the mirror is or was enabled, because the rights to them
+/// are granted with it.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Watches {
     roles: Watch<Standing>,
     bindings: Watch<Standing>,
 }
 
-/// The moment before steps are taken.
+/// The moment before steps are taken, for each kind.
 #[derive(Debug, Clone, Copy)]
 pub struct Moments {
     roles: Moment,
     bindings: Moment,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Debug)]
 pub enum Answer {
-    /// The object as it stands now.
+    /// The object was written; this is its current version.
     Stands(Kind, Standing),
-    /// Somebody else was faster; the object as it stands now.
+    /// Someone else changed the object first; this is its current version.
     Stale(Kind, Standing),
-    /// There is no such object any more.
+    /// The object does not exist any more.
     Gone(Kind, String),
-    /// The step was not done.
+    /// The step failed.
     Failed(WriteFailure),
 }
 
 impl Watches {
-    /// Begins to watch.
+    /// Starts to watch.
     pub fn start(client: &Client, changed: &Arc<Notify>) -> Self {
         let config = || watcher::Config::default().labels(&format!("{MIRROR_LABEL}={MIRROR_VALUE}"));
         let role = Watch::start(
@@ -74,7 +75,7 @@ impl Watches {
         Self { roles: role, bindings: binding }
     }
 
-    /// What is known now.
+    /// Returns the known objects of the mirror.
     pub fn seen(&self) -> Mirror {
         let forbidden = |watch: &Watch<Standing>| {
             let problem = watch.progress().problem().filter(|problem| problem.code == Some(403))?;
@@ -85,24 +86,25 @@ impl Watches {
         Mirror { roles, bindings, synced: roles_synced && bindings_synced, problem }
     }
 
-    /// Whether it is too early to say what is there. Where reading fails it is not waited for: the queues are more important.
+    /// Returns whether the objects are still being read. A watch that fails does not count, because the
+    /// queues are more important.
     pub fn reading(&self) -> bool {
         let reading =
             |watch: &Watch<Standing>| !watch.cache().synced() && watch.progress().problem().is_none();
         reading(&self.roles) || reading(&self.bindings)
     }
 
-    /// The signs of life.
+    /// Returns the progress of the watches.
     pub fn progress(&self) -> [&Arc<Progress>; 2] {
         [self.roles.progress(), self.bindings.progress()]
     }
 
-    /// Now, before steps are taken.
+    /// Returns the current moments. Call it before steps are taken.
     pub fn moments(&self) -> Moments {
         Moments { roles: self.roles.cache().moment(), bindings: self.bindings.cache().moment() }
     }
 
-    /// Takes in what came of a step that was taken after `moments`: the watch may lag behind.
+    /// Stores the result of a step that was taken after `moments`, because the watch may lag behind.
     pub fn learn(&self, answer: Answer, moments: Moments) {
         match answer {
             Answer::Stands(kind, standing) | Answer::Stale(kind, standing) => {
@@ -125,14 +127,14 @@ impl Watches {
     }
 }
 
-/// All objects of a watch, and whether they are all. Locks once.
+/// Returns all objects of a watch, and whether the list is complete. Locks once.
 fn all(watch: &Watch<Standing>) -> (BTreeMap<String, Arc<Standing>>, bool) {
     let cache = watch.cache();
     let objects = cache.objects().map(|kept| (kept.name.clone(), Arc::clone(&kept.value)));
     (objects.collect(), cache.synced())
 }
 
-/// Every change matters: nobody else is to write here.
+/// Converts an object for the cache. Every change matters, because nobody else should write here.
 fn keep(standing: Standing) -> Kept<Standing> {
     Kept {
         name: standing.name.clone(),
@@ -142,7 +144,8 @@ fn keep(standing: Standing) -> Kept<Standing> {
     }
 }
 
-/// Carries the steps out in their order, some at a time, for as long as `may_write` holds; what came of each that was begun.
+/// Carries the steps out in order, several at a time, while `may_write` holds; returns the result of each
+/// step that was begun.
 pub async fn carry_out(client: &Client, changes: Changes, may_write: impl Fn() -> bool) -> Vec<Answer> {
     let Changes { owner, steps } = changes;
     let owner: Arc<str> = owner.into();
@@ -175,17 +178,18 @@ async fn one(client: &Client, step: &Step, owner: &str) -> Answer {
     }
 }
 
-/// What became of an object.
+/// The result of a request for one object.
 enum Done<K> {
-    /// As it was to be.
+    /// The object is as planned.
     Stands(K),
-    /// As somebody else has made it since.
+    /// Someone else changed the object since; this is its current version.
     Stale(K),
-    /// It is not there.
+    /// The object does not exist.
     Gone,
 }
 
-/// Makes the object, or puts it in place of the one that was seen. What somebody else has changed since is read, for the next plan.
+/// Creates the object, or replaces the version that was observed. If someone else has changed it since, reads
+/// it for the next plan.
 async fn put<K>(api: Api<K>, step: &Step, object: K) -> Result<Done<K>, WriteFailure>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + fmt::Debug,
@@ -203,7 +207,7 @@ where
     }
 }
 
-/// Deletes the object that was seen.
+/// Deletes the version of the object that was observed.
 async fn delete<K>(api: Api<K>, step: &Step) -> Result<Done<K>, WriteFailure>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
@@ -221,7 +225,7 @@ where
     }
 }
 
-/// The object as it stands, past every cache.
+/// Reads the object from the API server, not from a cache.
 async fn read<K>(api: &Api<K>, step: &Step) -> Result<Done<K>, WriteFailure>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,

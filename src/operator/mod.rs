@@ -1,13 +1,15 @@
-//! The operator: the thin shell around [`queuewarden_plan`] that gathers a snapshot and carries a plan out.
+//! The operator: a thin layer around [`queuewarden_plan`] that gathers a snapshot and carries a plan out.
 //!
-//! * [`reconcile`]: the controller, on `kube::runtime`, around the state machine [`queuewarden_plan::machine`].
-//! * [`world`], [`watch`], [`cache`], [`standing`]: what the API server holds.
-//! * [`served`], [`apply`], [`last_base`], [`status`], [`events`]: whether to write, and the writes, bounded by [`call`].
+//! * [`reconcile`]: the controller, on `kube::runtime`, around the state machine
+//!   [`queuewarden_plan::machine`].
+//! * [`world`], [`watch`], [`cache`], [`standing`]: the objects in the API server.
+//! * [`served`], [`apply`], [`last_base`], [`status`], [`events`]: the writes, and the check before them,
+//!   with time limits from [`call`].
 //! * [`mirror`]: the RBAC mirror, watched and written.
-//! * [`read_back`], [`asking`]: what the scheduler runs.
-//! * [`applications`]: which run, for questions about them.
-//! * [`leader`]: which replica writes.
-//! * [`health`], [`metrics`]: what is told about it; [`clock`]: when.
+//! * [`read_back`], [`asking`]: the configuration that the scheduler runs.
+//! * [`applications`]: the running applications, for queries about them.
+//! * [`leader`]: the election of the replica that writes.
+//! * [`health`], [`metrics`]: the state of the operator; [`clock`]: the time.
 
 pub mod applications;
 pub mod apply;
@@ -59,55 +61,55 @@ use crate::telemetry::Logging;
 use queuewarden_plan::ParseCache;
 use queuewarden_plan::machine::State;
 
-/// Name of the Lease.
+/// The name of the Lease.
 const LEASE: &str = "queuewarden";
-/// How long what comes after the last run may take: the last events, and the Lease.
+/// Longest time after the last run for publishing the last events and releasing the Lease.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
-/// How to run.
+/// The options of the operator.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Address of `/livez`, `/readyz` and `/metrics`.
+    /// The address of `/livez`, `/readyz` and `/metrics`.
     pub listen: SocketAddr,
-    /// Whether a Lease decides which replica writes.
+    /// True if a Lease decides which replica writes.
     pub leader_elect: bool,
-    /// Name of this replica, which differs from that of every other.
+    /// The name of this replica, which differs from that of every other.
     pub identity: String,
-    /// Namespace of the Lease; `None`: the client's own.
+    /// The namespace of the Lease; `None`: the client's own.
     pub namespace: Option<String>,
-    /// The endpoints, if they are open.
+    /// The HTTPS endpoints, if they are enabled.
     pub https: Option<Https>,
-    /// How much is logged.
+    /// The logging settings.
     pub logging: Logging,
 }
 
-/// Why the operator cannot run.
+/// The reasons why the operator cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Neither a kubeconfig nor a service account.
+    /// No client for the API server could be created.
     #[error("no way to the API server: {0}")]
     Client(#[source] Box<kube::Error>),
-    /// As above.
+    /// Neither a kubeconfig nor a service account.
     #[error("no way to the API server: {0}")]
     Config(#[from] kube::config::InferConfigError),
-    /// The address is taken.
+    /// The address cannot be used.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, #[source] io::Error),
-    /// No HTTP client for the scheduler.
+    /// No HTTP client for the scheduler could be created.
     #[error("cannot make an HTTP client: {0}")]
     Http(#[from] reqwest::Error),
-    /// The endpoints cannot be opened.
+    /// The HTTPS endpoints cannot be served.
     #[error(transparent)]
     Https(#[from] server::open::Error),
-    /// No signals.
+    /// The signals of the process cannot be received.
     #[error("cannot wait for signals: {0}")]
     Signal(#[source] io::Error),
 }
 
-/// Runs until the process is told to end.
+/// Runs until the process receives a signal to end.
 ///
 /// # Errors
-/// When it cannot begin; later problems are logged and tried again.
+/// When it cannot start; later problems are logged and tried again.
 pub async fn run(options: Options) -> Result<(), Error> {
     let config = config().await?;
     let lookups = made(lookups::client(config.clone()))?;
@@ -118,7 +120,7 @@ pub async fn run(options: Options) -> Result<(), Error> {
     Box::pin(serve(client, lookups, listener, options, stop)).await
 }
 
-/// Returns a client of the API server that the environment names.
+/// Returns a client for the API server that the environment names.
 ///
 /// # Errors
 /// When it names none.
@@ -131,20 +133,22 @@ fn made(client: Result<Client, kube::Error>) -> Result<Client, Error> {
 }
 
 async fn config() -> Result<kube::Config, Error> {
-    // Two crates bring rustls; one of them must say with which cryptography. It was said already when this fails.
+    // Two crates use rustls, so the cryptography provider must be chosen. This fails if it was chosen
+    // already.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let mut config = kube::Config::infer().await?;
-    // An answer that begins and does not go on; the longest that nothing is said by one that is well is a watch of nothing.
+    // Limits a response that begins and does not continue. The longest silence of a healthy response is that
+    // of a watch without changes.
     config.read_timeout = Some(watch::SILENCE);
-    // Counted from the request: the connection may have been idle before.
+    // The time counts from the request, because the connection may have been idle before.
     config.reset_reader_on_write = true;
     Ok(config)
 }
 
-/// Returns what completes when the process is told to end.
+/// Returns a future that completes when the process receives a signal to end.
 ///
 /// # Errors
-/// When there are no signals.
+/// When signals cannot be received.
 pub fn terminated() -> io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -156,10 +160,10 @@ pub fn terminated() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Runs until `stop` completes. What callers of the endpoints cause to be looked up goes by the client `lookups`.
+/// Runs until `stop` completes. Requests that callers of the endpoints cause use the client `lookups`.
 ///
 /// # Errors
-/// When no HTTP client can be made.
+/// When no HTTP client can be created.
 pub async fn serve(
     client: Client,
     lookups: Client,
@@ -205,7 +209,7 @@ pub async fn serve(
         }
         let _ = publishing.await;
     };
-    // The endpoints take as long as what was asked there.
+    // The HTTPS endpoints close when their running requests are answered.
     let closing = async {
         if let Some(server) = server {
             server.close().await;
@@ -219,14 +223,14 @@ pub async fn serve(
     Ok(())
 }
 
-/// A task that runs until it is told to end.
+/// A task that runs until [`Running::end`].
 struct Running {
     end: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
 impl Running {
-    /// Ends it, and waits for what it does last: it gives the Lease up.
+    /// Ends the task, and waits for its last step: it releases the Lease.
     async fn end(self) {
         drop(self.end);
         // A task that panicked holds nothing any more.
@@ -234,7 +238,7 @@ impl Running {
     }
 }
 
-/// Begins to compete for the Lease, where that decides who writes.
+/// Starts to compete for the Lease, if a Lease decides which replica writes.
 fn elect(client: &Client, options: &Options) -> (Leadership, Option<Running>) {
     if !options.leader_elect {
         return (Leadership::unconditional(), None);

@@ -1,8 +1,9 @@
-//! What the scheduler says it runs: `YuniKorn`'s REST service, read with bounds on time and size.
+//! Reads what the scheduler runs from `YuniKorn`'s REST service, with limits on time and size.
 //!
-//! `GET /ws/v1/config` gives the configuration with the checksum of the text it came from (yunikorn-core
-//! `pkg/webservice/handlers.go` `getClusterConfig`), as JSON only when the `Accept` header is exactly `application/json`. That is
-//! the proof that a text is in force. The list of queues tells which of them exist only at run time.
+//! `GET /ws/v1/config` returns the configuration and the checksum of the text it came from (yunikorn-core
+//! `pkg/webservice/handlers.go` `getClusterConfig`). It is JSON only when the `Accept` header is exactly
+//! `application/json`. The checksum proves that a text is in force. The list of queues shows which queues
+//! exist only at run time.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,29 +13,31 @@ use serde_json::Value;
 
 use yunikorn_access::placement::{Live, LiveQueue};
 
-/// Longest wait for a whole answer.
+/// Longest wait for a whole response.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Largest answer: a configuration is at most 1 MiB of YAML and some times that as JSON; 10,000 queues are about 10 MB.
+/// Largest response. A configuration is at most 1 MiB of YAML and a few times that as JSON; 10,000 queues are
+/// about 10 MB.
 pub const MAX_BODY: usize = 32 << 20;
-/// Most queues taken from one answer, and how deep below the root.
+/// Most queues taken from one response.
 const MAX_QUEUES: usize = 100_000;
 
-/// Why there is no answer. The texts go into conditions: they are the same for the same situation.
+/// The reasons why there is no usable response. The texts go into conditions, so the same situation always
+/// gives the same text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// No connection.
     #[error("no connection to {0}")]
     Unreachable(String),
-    /// No answer in time.
+    /// No response in time.
     #[error("no answer from {0} within {seconds} s", seconds = TIMEOUT.as_secs())]
     Timeout(String),
-    /// An answer that is not success.
+    /// A response with a status other than 200.
     #[error("{0} answered {1}")]
     Status(String, StatusCode),
-    /// An answer larger than we read.
+    /// A response larger than [`MAX_BODY`].
     #[error("the answer of {0} is larger than {max} MiB", max = MAX_BODY >> 20)]
     TooLarge(String),
-    /// An answer that is not what `YuniKorn` says.
+    /// A response that is not the JSON that `YuniKorn` gives.
     #[error("the answer of {0} is not the JSON that YuniKorn gives")]
     Malformed(String),
     /// `YuniKorn` runs, but has no configuration yet.
@@ -43,7 +46,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The label of this outcome in metrics: an HTTP status, or a word.
+    /// Returns the label of this error in metrics: an HTTP status, or a word.
     pub fn code(&self) -> String {
         match self {
             Self::Unreachable(_) => "unreachable".into(),
@@ -61,10 +64,10 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// A client that uses no proxy, follows no redirect and keeps no connection for long.
+    /// Creates a client that uses no proxy, follows no redirect and closes idle connections soon.
     ///
     /// # Errors
-    /// When the system lets no HTTP client be made.
+    /// When the HTTP client cannot be created.
     pub fn new() -> Result<Self, reqwest::Error> {
         let http = Client::builder()
             .no_proxy()
@@ -75,37 +78,38 @@ impl Scheduler {
         Ok(Self { http })
     }
 
-    /// The checksum of the text that is in force: 64 hexadecimal digits.
+    /// Returns the checksum of the text that is in force: 64 hexadecimal digits.
     ///
     /// # Errors
-    /// When there is no such answer.
+    /// When there is no usable response.
     pub async fn checksum(&self, base: &str) -> Result<String, Error> {
         let url = join(base, "ws/v1/config");
         let config: Config = self.get(&url).await?;
         config.checksum.filter(|sum| !sum.is_empty()).ok_or(Error::NoConfiguration(url))
     }
 
-    /// The whole configuration that is in force, as `YuniKorn` gives it.
+    /// Returns the whole configuration that is in force, as `YuniKorn` gives it.
     ///
     /// # Errors
-    /// When there is no such answer.
+    /// When there is no usable response.
     pub async fn config(&self, base: &str) -> Result<Value, Error> {
         self.get(&join(base, "ws/v1/config")).await
     }
 
-    /// The queues of a partition as they are now: path, and whether the configuration (not a placement rule) made it.
+    /// Returns the current queues of a partition: each path, and whether the configuration (not a placement
+    /// rule) created it.
     ///
     /// # Errors
-    /// When there is no such answer.
+    /// When there is no usable response.
     pub async fn queues(&self, base: &str, partition: &str) -> Result<BTreeMap<String, bool>, Error> {
         let root: Queue = self.get(&join(base, &queues_path(partition))).await?;
         Ok(flatten(root))
     }
 
-    /// The same with all that `YuniKorn` tells about each queue.
+    /// Returns the current queues of a partition with all that `YuniKorn` reports about each.
     ///
     /// # Errors
-    /// When there is no such answer.
+    /// When there is no usable response.
     pub async fn queue_details(&self, base: &str, partition: &str) -> Result<Value, Error> {
         self.get(&join(base, &queues_path(partition))).await
     }
@@ -130,7 +134,7 @@ impl Scheduler {
     }
 }
 
-/// The queues that the configuration has not, or has no longer (`dao.PartitionQueueDAOInfo`).
+/// Returns the queues that the configuration does not have, or no longer has (`dao.PartitionQueueDAOInfo`).
 pub fn beside(root: &Value) -> Live {
     let mut live = Live::default();
     let mut waiting = vec![root];
@@ -146,19 +150,19 @@ pub fn beside(root: &Value) -> Live {
     live
 }
 
-/// Where the queues of a partition are.
+/// Returns the path of the endpoint that lists the queues of a partition.
 pub fn queues_path(partition: &str) -> String {
     format!("ws/v1/partition/{}/queues", percent_encode(partition))
 }
 
-/// The part of `dao.ConfigDAOInfo` that is looked at.
+/// The part of `dao.ConfigDAOInfo` that is read.
 #[derive(Deserialize)]
 struct Config {
     #[serde(rename = "Checksum")]
     checksum: Option<String>,
 }
 
-/// The part of `dao.PartitionQueueDAOInfo` that is looked at.
+/// The part of `dao.PartitionQueueDAOInfo` that is read.
 #[derive(Deserialize)]
 struct Queue {
     queuename: String,
@@ -185,7 +189,7 @@ fn join(base: &str, path: &str) -> String {
     format!("{}/{path}", base.trim_end_matches('/'))
 }
 
-/// Everything but unreserved characters (RFC 3986 §2.3).
+/// Encodes everything but unreserved characters (RFC 3986 §2.3).
 fn percent_encode(text: &str) -> String {
     use std::fmt::Write as _;
 
@@ -207,7 +211,7 @@ mod tests {
 
     use super::*;
 
-    /// Serves `router` on a free port; its base URL.
+    /// Serves `router` on a free port; returns its base URL.
     async fn serve(router: Router) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -284,7 +288,7 @@ mod tests {
         assert_eq!(queues, expected.map(|(path, managed)| (path.to_owned(), managed)).into());
     }
 
-    /// Of what `YuniKorn` 1.8.0 prints, the part that is read.
+    /// Uses the part of `YuniKorn` 1.8.0's output that is read.
     #[test]
     fn queues_beside_the_configuration_are_found() {
         let queue = |name: &str, status: &str, managed: bool, leaf: bool, children: Vec<Value>| json!({"queuename": name, "status": status, "isManaged": managed, "isLeaf": leaf, "children": children});

@@ -1,20 +1,25 @@
 //! The controller: `kube::runtime`'s [`applier`] runs [`Reconciler::reconcile`] for the one installation.
 //!
-//! Everything is decided by [`queuewarden_plan::machine`]; here its actions are performed, one at a time, and what came of them is fed back. All
-//! replicas plan, so that their metrics are right and they can take over at once; the one that leads writes.
+//! [`queuewarden_plan::machine`] decides everything. This module performs its actions, one at a time, and
+//! feeds the results back. All replicas plan, so that their metrics are right and they can take over at once;
+//! the leader writes.
 //!
-//! The object that is reconciled is the `YuniKornConfig` named `default`, whether there is one or not: without one, the other objects are told
-//! why nothing happens. That is why this is an `applier` over a store with that one name, and no `Controller`, which runs for objects that exist.
-//! `YuniKornConfig` is one of many inputs of one plan; there is nothing to reconcile object by object.
+//! The reconciled object is the `YuniKornConfig` named `default`, whether it exists or not: without it, the
+//! statuses of the other objects explain why nothing happens. That is why this is an `applier` over a store
+//! with that one name, and not a `Controller`, which runs for objects that exist. `YuniKornConfig` is one of
+//! many inputs of one plan; there is nothing to reconcile object by object.
 //!
-//! By hand, since `kube::runtime` has no such thing:
-//! * the debounce ([`Reconciler::settle`]): that of `controller::Config` starts anew with each change, so that changes that go on and on would put
-//!   a run off for ever;
-//! * watches with a sign of life, and a backoff of their own each ([`super::watch`]): a `Controller` has one backoff for all its streams;
-//! * caches that are told of own writes ([`super::cache`]);
+//! The following is implemented here, because `kube::runtime` does not provide it:
+//! * the debounce ([`Reconciler::settle`]): that of `controller::Config` restarts with each change, so that
+//!   continuous changes would delay a run for ever;
+//! * watches that show whether they are alive, each with its own backoff ([`super::watch`]): a `Controller`
+//!   has one backoff for all its streams;
+//! * caches that learn our own writes ([`super::cache`]);
 //! * the election ([`super::leader`]).
 //!
-//! * [`performing`]: the actions; [`planning`], [`reporting`]: those that compute, and that write the statuses.
+//! The submodules:
+//! * [`performing`] performs the actions;
+//! * [`planning`] computes, and [`reporting`] writes the statuses.
 
 mod performing;
 mod planning;
@@ -56,42 +61,42 @@ use queuewarden_plan::snapshot::WriteFailure;
 const QUIET: Duration = Duration::from_millis(100);
 /// ... and at the latest this long after a change.
 const LATEST: Duration = Duration::from_secs(1);
-/// How long a run may go on after the signal to stop.
+/// Longest time that a run may continue after the signal to stop.
 const GRACE: Duration = Duration::from_secs(4);
 
-/// What is reconciled: all that `YuniKornConfig` `default` stands for.
+/// The reconciled object: it represents the whole installation.
 type Installation = PartialObjectMeta<YuniKornConfig>;
 
-/// What a run needs.
+/// The state of the controller, and its connections.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Reconciler {
-    /// Speaks to the API server.
+    /// The client for the API server.
     pub client: Client,
-    /// What is watched.
+    /// The watched objects.
     pub world: World,
-    /// Whether this replica writes.
+    /// The view of whether this replica writes.
     pub leadership: Leadership,
-    /// Asks the scheduler.
+    /// The requests to the scheduler.
     pub asking: Asking,
-    /// Keeps the last good base.
+    /// The store of the last good base.
     pub last_base: last_base::Store,
-    /// Where events go.
+    /// The queue of events to publish.
     pub events: Events,
-    /// What the endpoints tell.
+    /// The data behind `/livez`, `/readyz` and `/metrics`.
     pub health: Arc<Health>,
-    /// Tells the endpoints that answer questions about access.
+    /// The publisher for the endpoints that answer queries about access.
     pub publisher: Publisher,
-    /// How much is logged.
+    /// The logging settings.
     pub logging: Logging,
-    /// Told of changes of what is watched.
+    /// Notified when watched objects change.
     pub changed: Arc<Notify>,
-    /// What is remembered.
+    /// The state of the machine.
     pub state: State,
     /// The functions that compute.
     pub functions: Functions,
-    /// What a run leaves for the next one.
+    /// The data that a run leaves for the next one.
     pub left: Left,
-    /// What the last plan has read.
+    /// The parse cache of the last plan.
     pub known: ParseCache,
     /// The failure that was logged last.
     pub failure: Option<WriteFailure>,
@@ -99,39 +104,39 @@ pub struct Reconciler {
     pub created: bool,
 }
 
-/// What a run leaves for the next one.
+/// The data that a run leaves for the next one.
 #[derive(Debug, Default)]
 pub struct Left {
     /// True if something has changed since the last run began.
     changed: Arc<AtomicBool>,
-    /// The term of leading that the machine was told of.
+    /// The last term of leading that was reported to the machine.
     term: Option<u64>,
-    /// The failing watch that the machine was told of.
+    /// The last failing watch that was reported to the machine.
     failing: Option<FailingWatch>,
     /// The `QueueAcl` whose status was written last.
     reported: String,
-    /// Why the last run had no plan.
+    /// The reason why the last run had no plan.
     unplanned: Option<NoPlan>,
 }
 
-/// Why there is no plan.
+/// The reasons why there is no plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NoPlan {
     /// Not everything was read yet.
     Unready,
-    /// It could not be made, because of an internal error.
+    /// The plan could not be made, because of an internal error.
     Failed,
 }
 
-/// A plan could not be made, because of an internal error.
+/// The plan could not be made, because of an internal error.
 #[derive(Debug, thiserror::Error)]
 #[error("the plan could not be made; the log says why")]
 struct PlanFailed {
-    /// When the next one is due.
+    /// The time when the next run is due.
     due: Timestamp,
 }
 
-/// Runs the controller until `stop` completes; a run that is under way then may go on for a short while.
+/// Runs the controller until `stop` completes; a run in progress may then continue for a short time.
 pub async fn run(reconciler: Reconciler, stop: impl Future<Output = ()>) {
     let health = Arc::clone(&reconciler.health);
     let (stopping, stopped) = tokio::sync::watch::channel(false);
@@ -165,17 +170,17 @@ pub async fn run(reconciler: Reconciler, stop: impl Future<Output = ()>) {
     }
 }
 
-/// Says when to try again after a failed run.
+/// Decides when to try again after a failed run.
 fn error_policy(_: Arc<Installation>, error: &PlanFailed, _: Arc<Mutex<Reconciler>>) -> Action {
     requeue(error.due)
 }
 
-/// Asks for a run at `due`.
+/// Requests a run at `due`.
 fn requeue(due: Timestamp) -> Action {
     Action::requeue(Duration::try_from(due.duration_since(clock::precise())).unwrap_or_default())
 }
 
-/// The one object that is reconciled.
+/// Returns a store with the one object that is reconciled.
 fn installations() -> reflector::Store<Installation> {
     let (installations, mut writer) = reflector::store();
     let metadata = ObjectMeta { name: Some(SINGLETON.to_owned()), ..ObjectMeta::default() };
@@ -184,7 +189,7 @@ fn installations() -> reflector::Store<Installation> {
     installations
 }
 
-/// What causes a run: the start, a change of what is watched, and another leader.
+/// Returns the causes of runs: the start, a change of a watched object, and a change of leadership.
 fn causes(
     reconciler: &Reconciler,
 ) -> impl Stream<Item = Result<ReconcileRequest<Installation>, Infallible>> + Send + 'static {
@@ -207,12 +212,12 @@ fn causes(
 }
 
 async fn ended(mut stopped: tokio::sync::watch::Receiver<bool>) {
-    // Without the sender there is nobody left who could stop it in another way.
+    // An error means that the sender is dropped, which stops it as well.
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
 impl Reconciler {
-    /// One run.
+    /// Performs one run.
     async fn reconcile(
         &mut self,
         stopped: &tokio::sync::watch::Receiver<bool>,
@@ -254,7 +259,7 @@ impl Reconciler {
         if planned {
             self.health.metrics.reconciled(begin.elapsed(), self.state.is_backing_off());
         }
-        // Other objects may be named than before, and so other watches be needed.
+        // The objects may now name others, which need other watches.
         self.world.follow_mirror();
         self.health.round(self.world.progress());
         match self.left.unplanned {
@@ -263,7 +268,7 @@ impl Reconciler {
         }
     }
 
-    /// Waits until what has changed is followed by quiet. However restless it is, a run is due.
+    /// Waits until nothing has changed for [`QUIET`], but at most [`LATEST`].
     async fn settle(&self) {
         let latest = Instant::now() + LATEST;
         while self.left.changed.swap(false, Ordering::Relaxed) && Instant::now() < latest {
@@ -272,7 +277,7 @@ impl Reconciler {
         self.left.changed.store(false, Ordering::Relaxed);
     }
 
-    /// Tells the machine what has happened since the last run, and that one begins.
+    /// Reports to the machine what has happened since the last run, and that one begins.
     async fn news(&mut self, changed: bool) -> VecDeque<machine::Action> {
         let mut news = Vec::new();
         let term = self.leadership.term().map(|term| term.number);
@@ -292,14 +297,14 @@ impl Reconciler {
         news.push(if changed { Event::Changed } else { Event::Due });
         let mut actions = VecDeque::new();
         for event in news {
-            // It is not over yet.
+            // A wait does not end the run while there are more events.
             actions.retain(|action| !matches!(action, machine::Action::Wait(_)));
             actions.extend(self.feed(event).await);
         }
         actions
     }
 
-    /// Returns whether this replica has lost the Lease since the machine was told that it leads.
+    /// Returns whether this replica has lost the Lease since the machine was notified that it leads.
     fn has_lost(&self) -> bool {
         self.left.term.is_some() && self.leadership.term().map(|term| term.number) != self.left.term
     }

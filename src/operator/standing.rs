@@ -1,7 +1,8 @@
-//! What is held of an object of ours: what the plan takes, and the status as it stands.
+//! Caches our own objects: the entry that the plan uses, and the current status.
 //!
-//! Of ten thousand objects this is most of what the operator holds, so nothing is held twice. The conditions are in the plan's entry already; the
-//! rest of the status is a text, which is smaller than its tree, and which is only read again when it is to be changed.
+//! With ten thousand objects this is most of the operator's memory, so nothing is stored twice. The
+//! conditions are already in the plan's entry. The rest of the status is a text, which is smaller than its
+//! tree, and which is parsed only when the status has to change.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -17,26 +18,26 @@ use queuewarden_api::status::{self, CONDITIONS};
 use queuewarden_plan::conditions::Condition;
 use queuewarden_plan::snapshot::Entry;
 
-/// An object of ours.
+/// A cached object of one of our kinds.
 #[derive(Debug)]
 pub struct Object<E> {
-    /// For the plan.
+    /// The entry that the plan uses.
     pub entry: Arc<E>,
-    /// What an annotation of it says about logs; only that of the `YuniKornConfig` counts.
+    /// The log level that an annotation of the object sets; only that of the `YuniKornConfig` counts.
     pub log_level: Option<String>,
     status: Held,
 }
 
-/// `status`, as far as the entry does not hold it.
+/// The `status`, without what the entry already contains.
 #[derive(Debug, Clone, PartialEq)]
 struct Held {
-    /// As JSON, as our own type for it is written, if it can be; `null` when there is none.
+    /// The status as JSON, serialized by our own type if that loses nothing; `null` when there is none.
     text: Arc<str>,
-    /// Whether the conditions are not in the text, because they are those of the entry.
+    /// True if the conditions are not in the text, because they equal those of the entry.
     apart: bool,
 }
 
-/// An object as it stands, for a patch of its status.
+/// The current version of an object, for a patch of its status.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
     /// `metadata.uid`
@@ -48,7 +49,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Of an object that is kept.
+    /// Returns the current version of a cached object.
     pub fn of<S, M>(kept: &Kept<Object<Entry<S, M>>>) -> Self {
         let meta = &kept.value.entry.meta;
         Self {
@@ -59,21 +60,23 @@ impl Standing {
         }
     }
 
-    /// Whether the status says this, as far as that is told without reading it: `rest` is what one of our types says without conditions.
+    /// Returns whether the status certainly equals this, without parsing it: `rest` is the status of one of
+    /// our types without conditions, as JSON.
     pub fn says(&self, rest: &str, conditions: &Arc<[Condition]>) -> bool {
         let same = || Arc::ptr_eq(conditions, &self.conditions) || *conditions == self.conditions;
         self.status.apart && *self.status.text == *rest && same()
     }
 
-    /// The whole status; `None` would be a text of ours that cannot be read.
+    /// Returns the whole status; `None` if our own text cannot be parsed, which should not happen.
     pub fn status(&self) -> Option<Value> {
         let rest = serde_json::from_str(&self.status.text).ok()?;
         Some(if self.status.apart { status::whole(rest, &self.conditions) } else { rest })
     }
 }
 
-/// What is kept of an object whose status is an `S`. It matters to the plan when it is another one, or its spec or what it says about logs
-/// changed; its status is written by us.
+/// Converts an object whose status is an `S` for the cache. A change matters to the plan when the object is a
+/// new one, or its spec or annotations changed. A change of the status does not, because the operator writes
+/// it.
 pub fn keep<E, M, S: Serialize + DeserializeOwned>(
     object: DynamicObject,
     entry: fn(&DynamicObject) -> Entry<E, M>,
@@ -81,7 +84,7 @@ pub fn keep<E, M, S: Serialize + DeserializeOwned>(
     let entry = entry(&object);
     let DynamicObject { metadata, mut data, .. } = object;
     let status = data.get_mut("status").map(Value::take).unwrap_or_default();
-    // A confirmation, a level, what `kubectl apply` was given: all of them come without a new generation.
+    // Confirmations, log levels and the record of `kubectl apply` change without a new generation.
     let mut annotations = DefaultHasher::new();
     metadata.annotations.hash(&mut annotations);
     let log_level = metadata.annotations.and_then(|mut annotations| annotations.remove(level::ANNOTATION));
@@ -98,7 +101,8 @@ pub fn keep<E, M, S: Serialize + DeserializeOwned>(
     }
 }
 
-/// The conditions are apart where they read as they stand.
+/// Makes the cached status. The conditions are left out of the text if the entry's would be written the same
+/// way.
 fn held<S: Serialize + DeserializeOwned>(mut status: Value, conditions: &[Condition]) -> Held {
     let apart = status.get(CONDITIONS) == status::conditions(conditions).as_ref();
     if apart && let Some(fields) = status.as_object_mut() {
@@ -107,7 +111,8 @@ fn held<S: Serialize + DeserializeOwned>(mut status: Value, conditions: &[Condit
     Held { text: text::<S>(&status), apart }
 }
 
-/// The text that can be compared with what would be written now; of a status that our type does not hold wholly, the text as it is.
+/// Returns a text that can be compared with what would be written now. If our type cannot represent the
+/// status completely, it is the text as it is.
 fn text<S: Serialize + DeserializeOwned>(value: &Value) -> Arc<str> {
     let typed = S::deserialize(value)
         .ok()
@@ -156,7 +161,7 @@ mod tests {
         assert!(!standing.says(r#"{"observedGeneration":2,"submit":"sue"}"#, &standing.conditions));
     }
 
-    /// What a patch starts from is what stands there, whatever that is.
+    /// A patch must start from the current status, whatever that is.
     #[test]
     fn the_whole_status_comes_back() {
         let odd = json!({"type": "Ready", "status": "Perhaps"});

@@ -1,7 +1,9 @@
-//! Status patches: only where what the plan says differs from what stands there, and never on a namesake.
+//! Patches statuses: only where the plan differs from the current status, and never on a new object of the
+//! same name.
 //!
-//! The precondition is the resource version. A uid in the patch would be ignored: for a status the API server takes `metadata` from the
-//! object as it stands (apiextensions-apiserver `pkg/registry/customresource/status_strategy.go` `PrepareForUpdate`).
+//! The precondition is the resource version. A uid in the patch would be ignored, because for a status the
+//! API server takes `metadata` from the stored object (apiextensions-apiserver
+//! `pkg/registry/customresource/status_strategy.go` `PrepareForUpdate`).
 
 use futures::{Stream, StreamExt as _};
 use kube::Client;
@@ -15,28 +17,28 @@ use queuewarden_api::status;
 use queuewarden_plan::snapshot::{FIELD_MANAGER, Snapshot};
 use queuewarden_plan::{ObjectStatus, Plan, Subject};
 
-/// Patches under way at one time.
+/// The number of patches that run at the same time.
 const CONCURRENCY: usize = 8;
 
 /// One patch to send.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatusPatch {
-    /// Of which object.
+    /// The object to patch.
     pub subject: Subject,
     /// Its `metadata.uid`.
     pub uid: String,
-    /// The body.
+    /// The body of the patch.
     pub body: Value,
 }
 
 impl StatusPatch {
-    /// The kind and the name of the object.
+    /// Returns the kind and the name of the object.
     pub fn target(&self) -> (Kind, &str) {
         target(&self.subject)
     }
 }
 
-/// The kind and the name of an object.
+/// Returns the kind and the name of an object.
 pub fn target(subject: &Subject) -> (Kind, &str) {
     match subject {
         Subject::Config(name) => (Kind::YuniKornConfig, name),
@@ -46,8 +48,9 @@ pub fn target(subject: &Subject) -> (Kind, &str) {
     }
 }
 
-/// The patches that make the statuses in `world` what `plan`, made from `snapshot`, says, each made when it is asked for. Those of
-/// `QueueAcl`s come last, and begin behind the name `after`: whoever cannot send all of them at once begins there the next time.
+/// Returns the patches that make the statuses in `world` equal to `plan`, made from `snapshot`. Each is
+/// created when the iterator reaches it. Those of `QueueAcl`s come last, and start after the name `after`: a
+/// caller that cannot send all of them at once continues there the next time.
 pub fn patches<'a>(
     snapshot: &'a Snapshot,
     plan: &'a Plan,
@@ -79,7 +82,8 @@ pub fn patches<'a>(
     config.chain(policies).chain(tests).chain(acls)
 }
 
-/// The patch that makes the status say what `planned` does; `rest` is that without conditions, as the API has it.
+/// Returns the patch that makes the status equal to `planned`; `rest` is that status without conditions, as
+/// in the API.
 fn patch<P, S: Serialize>(
     world: &World,
     subject: Subject,
@@ -87,9 +91,9 @@ fn patch<P, S: Serialize>(
     rest: &S,
 ) -> Option<StatusPatch> {
     let (kind, name) = target(&subject);
-    // A namesake that was made since the plan gets its status from the next one.
+    // A new object of the same name, created since the plan, gets its status from the next plan.
     let standing = world.standing(kind, name).filter(|standing| standing.uid == planned.uid)?;
-    // Nearly always: the values need not be looked at.
+    // Nearly always equal, so the values need not be compared.
     if standing.says(&serde_json::to_string(rest).ok()?, &planned.conditions) {
         return None;
     }
@@ -99,7 +103,7 @@ fn patch<P, S: Serialize>(
     Some(StatusPatch { subject, uid: standing.uid, body })
 }
 
-/// The JSON merge patch (RFC 7396) that turns `old` into `new`; `None` when they are equal.
+/// Returns the JSON merge patch (RFC 7396) that turns `old` into `new`; `None` when they are equal.
 fn difference(old: &Value, new: &Value) -> Option<Value> {
     if old == new {
         return None;
@@ -115,20 +119,21 @@ fn difference(old: &Value, new: &Value) -> Option<Value> {
     Some(Value::Object(gone.chain(changed).collect::<Map<_, _>>()))
 }
 
-/// What came of a patch.
+/// The result of a patch.
 #[derive(Debug)]
 pub enum Answer {
     /// The object with its new status.
     Patched(Box<DynamicObject>),
-    /// Someone changed the object since; as it is now.
+    /// Someone else changed the object since; this is its current version.
     Stale(Box<DynamicObject>),
-    /// There is no such object any more.
+    /// The object does not exist any more.
     Gone,
-    /// Neither.
+    /// The request failed.
     Failed(Error),
 }
 
-/// Sends the patches for as long as `may_send` holds; what came of each that was sent, as it comes: of thousands, not all are held at once.
+/// Sends the patches while `may_send` holds. Returns each result as it arrives, so that thousands are not in
+/// memory at once.
 pub fn send(
     client: &Client,
     patches: impl Iterator<Item = StatusPatch> + Send,
@@ -151,7 +156,7 @@ async fn send_one(client: Client, patch: &StatusPatch) -> Answer {
     match call(api.patch_status(name, &params, &Patch::Merge(&patch.body))).await {
         Ok(object) => Answer::Patched(Box::new(object)),
         Err(error) if error.is_not_found() => Answer::Gone,
-        // Not left to the watch: a change of a label, say, wakes nobody.
+        // The watch is not enough here: a change of a label, for example, triggers no run.
         Err(error) if error.is_conflict() => match call(api.get(name)).await {
             Ok(object) => Answer::Stale(Box::new(object)),
             Err(error) if error.is_not_found() => Answer::Gone,
@@ -165,7 +170,7 @@ async fn send_one(client: Client, patch: &StatusPatch) -> Answer {
 mod tests {
     use super::*;
 
-    /// RFC 7396 §2, as the API server applies it.
+    /// Applies a patch as the API server does (RFC 7396 §2).
     fn apply(target: &Value, patch: &Value) -> Value {
         let Value::Object(patch) = patch else {
             return patch.clone();

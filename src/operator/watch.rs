@@ -1,8 +1,10 @@
-//! One watch: a task that keeps a [`Cache`] equal to what the API server holds, and says when that matters.
+//! One watch: a task that keeps a [`Cache`] equal to the objects in the API server, and signals changes that
+//! matter.
 //!
-//! kube's watcher lists, watches, starts again when the server forgets it or falls silent, and backs off. What it does not show is
-//! whether it is alive while nothing changes. Every one of its requests passes through a client of ours that notes the answer: the server
-//! ends a watch after [`LENGTH`], so a watch that works has a new answer at least every minute.
+//! kube's watcher lists, watches, starts again when the server forgets it or becomes silent, and backs off.
+//! It does not show whether it is alive while nothing changes. So each of its requests goes through a client
+//! of ours that notes the response. The server ends a watch after [`LENGTH`], so a working watch gets a new
+//! response at least every minute.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,46 +25,50 @@ use tower::BoxError;
 use super::cache::{Cache, Kept};
 use super::clock;
 
-/// Longest wait for the beginning of an answer; a list of everything is among them.
+/// Longest wait for the beginning of a response, including that of a full list.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// After so many seconds the server is asked to end a watch; one from which nothing comes for five seconds longer is begun anew. A connection
-/// that a network lost without a word is not told apart otherwise, and until then nothing that is revoked is seen.
+/// The number of seconds after which the server is requested to end a watch. A watch that is silent for five
+/// seconds longer is started again. Otherwise a connection that a network dropped silently goes unnoticed,
+/// and until then no revocation is seen.
 const LENGTH: u32 = 60;
-/// How long an answer may say nothing: five seconds more than [`LENGTH`], after which a watch that works is ended.
+/// Longest silence within a response: five seconds more than [`LENGTH`], after which the server ends a
+/// working watch.
 pub(super) const SILENCE: Duration = Duration::from_secs(65);
 
-/// When a watch last gave a sign of life.
+/// The state of a watch: when it last got a response, and why it fails.
 #[derive(Debug)]
 pub struct Progress {
-    /// The resource, as metrics name it.
+    /// The resource, as in metrics.
     pub resource: &'static str,
-    /// Whether all goes on without it where the API server does not know the kind, or keeps it from us.
+    /// True if the operator continues without this watch when the API server does not know the kind or denies
+    /// it.
     optional: bool,
-    /// When the API server last answered, with whatever.
+    /// The time when the API server last responded, with any status.
     answered: Mutex<Instant>,
-    /// When it last answered with success, in seconds since the epoch; 0: never.
+    /// The time when it last responded with success, in seconds since the epoch; 0: never.
     succeeded: AtomicI64,
-    /// Why the watch does not work now, and since when.
+    /// The reason why the watch does not work now, and since when.
     problem: Mutex<Option<(Problem, Timestamp)>>,
 }
 
-/// Why a watch does not work.
+/// The reason why a watch does not work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The HTTP status, if the API server gave one.
     pub code: Option<u16>,
-    /// In words.
+    /// The reason in words.
     pub message: String,
 }
 
 impl Progress {
-    /// Of a watch that begins now.
+    /// Creates the state of a watch that starts now.
     pub fn new(resource: &'static str) -> Arc<Self> {
         Self::of(resource, false)
     }
 
-    /// The same, where all goes on without the objects as long as the API server does not know the kind, or keeps it from us.
+    /// Creates the state of a watch that the operator can do without when the API server does not know the
+    /// kind or denies it.
     pub fn optional(resource: &'static str) -> Arc<Self> {
         Self::of(resource, true)
     }
@@ -77,33 +83,35 @@ impl Progress {
         })
     }
 
-    /// How long ago the API server last answered.
+    /// Returns the time since the API server last responded.
     pub fn silence(&self) -> Duration {
         lock(&self.answered).elapsed()
     }
 
-    /// When the API server last answered with success, in seconds since the epoch; 0: never.
+    /// Returns the time when the API server last responded with success, in seconds since the epoch; 0:
+    /// never.
     pub fn succeeded(&self) -> i64 {
         self.succeeded.load(Ordering::Relaxed)
     }
 
-    /// Why the watch does not work now.
+    /// Returns why the watch does not work now.
     pub fn problem(&self) -> Option<Problem> {
         self.failing().map(|(problem, _)| problem)
     }
 
-    /// Why the watch does not work now, and since when it has not worked, whatever the reason was at first.
+    /// Returns why the watch does not work now, and since when it has not worked, even if the reason was
+    /// another one at first.
     pub fn failing(&self) -> Option<(Problem, Timestamp)> {
         lock(&self.problem).clone()
     }
 
-    /// Whether the API server does not know the kind, or keeps it from us.
+    /// Returns whether the API server does not know the kind, or denies it.
     pub fn is_refused(&self) -> bool {
         self.problem().is_some_and(|problem| matches!(problem.code, Some(403 | 404)))
     }
 
-    /// What metrics tell of it: when the API server last answered with success, 0: never. Nothing where all goes on without it and it has never
-    /// worked: whoever looks for watches that stand still would find it for ever.
+    /// Returns the value for metrics: the time of the last response with success, 0: never. `None` for an
+    /// optional watch that has never worked, because alerts on stalled watches would report it for ever.
     pub fn told(&self) -> Option<i64> {
         let succeeded = self.succeeded();
         let needless = self.optional && self.is_refused() && succeeded == 0;
@@ -117,7 +125,7 @@ impl Progress {
         }
     }
 
-    /// Whether this is news. Each problem is logged once, not with each attempt.
+    /// Notes a problem; returns whether it is a new one. Each problem is logged once, not with each attempt.
     fn note_problem(&self, error: &watcher::Error) -> bool {
         let found = Problem::of(error);
         if matches!(error, watcher::Error::WatchError(status) if status.code == 410) {
@@ -141,7 +149,7 @@ impl Progress {
         news
     }
 
-    /// Whether there was a problem.
+    /// Notes that the watch works; returns whether there was a problem.
     fn note_recovery(&self) -> bool {
         let recovered = lock(&self.problem).take().is_some();
         if recovered {
@@ -183,7 +191,8 @@ impl<T> Drop for Watch<T> {
 }
 
 impl<T: Send + Sync + 'static> Watch<T> {
-    /// Begins to watch what `api` makes of a client and `config` selects. `changed` is told of every change that matters.
+    /// Starts to watch the objects of `api` that `config` selects. `changed` is notified of every change that
+    /// matters.
     pub fn start<K>(
         client: &Client,
         api: impl FnOnce(Client) -> Api<K>,
@@ -202,12 +211,12 @@ impl<T: Send + Sync + 'static> Watch<T> {
         Self { cache, progress, task }
     }
 
-    /// What is known now.
+    /// Locks and returns the cache.
     pub fn cache(&self) -> MutexGuard<'_, Cache<T>> {
         lock(&self.cache)
     }
 
-    /// Whether it lives.
+    /// Returns the progress of the watch.
     pub fn progress(&self) -> &Arc<Progress> {
         &self.progress
     }
@@ -245,8 +254,8 @@ fn convert<K, T>(event: watcher::Event<K>, keep: fn(K) -> Kept<T>) -> watcher::E
     }
 }
 
-/// `client`, with each answer noted and the wait for it bounded. A problem is over when a watch begins: a list may succeed where a watch
-/// is refused.
+/// Returns `client` with each response noted and the wait for it limited. A problem is over when a watch
+/// starts: a list may succeed where a watch is refused.
 fn noting(client: &Client, progress: Arc<Progress>, changed: Arc<Notify>) -> Client {
     let namespace = client.default_namespace().to_owned();
     let client = client.clone();
@@ -267,7 +276,8 @@ fn noting(client: &Client, progress: Arc<Progress>, changed: Arc<Notify>) -> Cli
     Client::new(service, namespace)
 }
 
-/// A lock whose holder panicked protects plain data that is replaced as a whole; it is still good.
+/// Locks a mutex. The data is plain and always replaced as a whole, so it is valid even if a holder of the
+/// lock panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
-//! Everything that is watched, and the [`Snapshot`] of it.
+//! Watches everything that a plan depends on, and makes the [`Snapshot`] of it.
 //!
-//! Our own kinds are watched in the whole cluster as [`DynamicObject`], so that one that cannot be decoded is still seen. ConfigMaps are
-//! watched one by one, by name: that is all the shipped Role allows. Which ones is said by the `YuniKornConfig`; when it
-//! names others, their watches are made anew.
+//! Our own kinds are watched in the whole cluster as [`DynamicObject`], so that an object that cannot be
+//! decoded is still seen. ConfigMaps are watched one by one, by name, because the shipped Role allows no
+//! more. The `YuniKornConfig` names them; when it names others, their watches are started again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,13 +34,13 @@ pub const CONFIG_MAP_FORBIDDEN: Code = Code::new(5201, "config-map-forbidden");
 /// All codes of the operator.
 pub const CODES: &[Code] = &[CONFIG_MAP_FORBIDDEN];
 
-/// How long the API server refuses a ConfigMap that was never read before that is reported.
+/// The time for which the API server must refuse a ConfigMap that was never read before that is reported.
 const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
 
-/// Name of the one `YuniKornConfig`.
+/// The name of the one `YuniKornConfig`.
 const SINGLETON: &str = "default";
 
-/// A kind of ours.
+/// One of our kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `QueueAcl`
@@ -54,11 +54,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] =
         [Self::QueueAcl, Self::AdmissionPolicy, Self::YuniKornConfig, Self::QueueAccessTest];
 
-    /// As in `kind:`.
+    /// Returns the name as in `kind:`.
     pub fn name(self) -> &'static str {
         match self {
             Self::QueueAcl => "QueueAcl",
@@ -68,7 +68,7 @@ impl Kind {
         }
     }
 
-    /// As in paths and in RBAC.
+    /// Returns the plural name as in URLs and in RBAC.
     pub fn plural(self) -> &'static str {
         match self {
             Self::QueueAcl => "queueacls",
@@ -78,7 +78,7 @@ impl Kind {
         }
     }
 
-    /// All objects of the kind.
+    /// Returns the API of all objects of the kind.
     pub fn api(self, client: Client) -> Api<DynamicObject> {
         let resource = ApiResource {
             group: GROUP.into(),
@@ -93,23 +93,24 @@ impl Kind {
 
 type Objects<S, M> = Watch<Object<Entry<S, M>>>;
 
-/// Everything that is watched.
+/// All watches, and those that are about to replace them.
 ///
-/// kube's stores have no way to be read anew. Whoever has just won the Lease needs that ([`World::relist`]): the watches are begun a second time
-/// beside those that run, and take their place once all of them have listed. Until then the endpoints go by what there is.
+/// kube's stores cannot be read again from scratch. A replica that has just won the Lease needs that
+/// ([`World::relist`]): the watches are started a second time, and replace the running ones once all of them
+/// have listed. Until then the endpoints use the current data.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct World {
     client: Client,
     changed: Arc<Notify>,
     current: Watches,
-    /// When the current watches were begun.
+    /// The time when the current watches were started.
     begun: Instant,
-    /// True if it is to be told that everything was read anew.
+    /// True while a relist that was requested is not reported as done.
     relisting: bool,
     next: Option<(Watches, Instant)>,
 }
 
-/// All watches.
+/// All watches, started together.
 struct Watches {
     client: Client,
     changed: Arc<Notify>,
@@ -128,7 +129,7 @@ struct Maps {
     watches: BTreeMap<String, Watch<ConfigMapState>>,
 }
 
-/// Which ConfigMaps.
+/// The names of the watched ConfigMaps, and their namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     namespace: String,
@@ -137,13 +138,14 @@ struct Place {
 }
 
 impl World {
-    /// Begins to watch.
+    /// Starts all watches.
     pub fn start(client: Client, changed: Arc<Notify>) -> Self {
         let current = Watches::start(&client, &changed);
         Self { client, changed, current, begun: Instant::now(), relisting: false, next: None }
     }
 
-    /// Reads everything anew by lists begun after `since`; [`World::relisted`] tells when that is done.
+    /// Reads everything again with lists started after `since`; [`World::relisted`] reports when that is
+    /// done.
     pub fn relist(&mut self, since: Instant) {
         self.relisting = true;
         self.next =
@@ -152,7 +154,8 @@ impl World {
         self.changed.notify_one();
     }
 
-    /// Returns whether everything was read anew since [`World::relist`]; tells it once. From then on nothing older is observed.
+    /// Returns true once when everything was read again since [`World::relist`]. From then on nothing older
+    /// is observed.
     pub fn relisted(&mut self) -> bool {
         if !self.relisting {
             return false;
@@ -172,23 +175,24 @@ impl World {
         true
     }
 
-    /// Everything that is watched, at `now`, and nothing observed; `None` until all of it was read once.
+    /// Returns all watched objects at `now`, without data from the scheduler; `None` until all of it was read
+    /// once.
     pub fn snapshot(&mut self, now: Timestamp) -> Option<Snapshot> {
         self.current.snapshot(now)
     }
 
-    /// The watch that has failed for longest, of those without which a plan may be wrong.
+    /// Returns the watch that has failed for longest, of those without which a plan may be wrong.
     pub fn failing(&self) -> Option<FailingWatch> {
         let newest = self.next.as_ref().map_or(&self.current, |(next, _)| next);
         newest.failing()
     }
 
-    /// What the `YuniKornConfig` says about logs.
+    /// Returns the log level that an annotation of the `YuniKornConfig` sets.
     pub fn log_level(&self) -> Option<String> {
         self.current.configs.cache().get(SINGLETON)?.value.log_level.clone()
     }
 
-    /// An object as it is, if it is known.
+    /// Returns the current version of an object, if it is known.
     pub fn standing(&self, kind: Kind, name: &str) -> Option<Standing> {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
@@ -199,7 +203,7 @@ impl World {
         }
     }
 
-    /// Takes in what a patch of ours returned: the watch may lag behind.
+    /// Stores the object that our patch returned, because the watch may lag behind.
     pub fn learn(&self, kind: Kind, object: DynamicObject) {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
@@ -210,12 +214,12 @@ impl World {
         }
     }
 
-    /// Now, before a request about the ConfigMap `name`; `None` when it is not watched.
+    /// Returns the moment before a request about the ConfigMap `name`; `None` when it is not watched.
     pub fn moment(&self, name: &str) -> Option<Moment> {
         Some(self.map(name)?.cache().moment())
     }
 
-    /// Takes in a ConfigMap as a request of ours, made after `moment`, returned it.
+    /// Stores a ConfigMap that our request, made after `moment`, returned.
     pub fn learn_config_map(&self, map: ConfigMap, moment: Option<Moment>) {
         let kept = keep_config_map(map);
         if let Some((watch, moment)) = self.map(&kept.name).zip(moment) {
@@ -223,7 +227,7 @@ impl World {
         }
     }
 
-    /// Takes in that a request of ours found no ConfigMap `name`.
+    /// Notes that our request found no ConfigMap `name`.
     pub fn forget_config_map(&self, name: &str) {
         if let Some(watch) = self.map(name) {
             watch.cache().forget(name);
@@ -234,17 +238,18 @@ impl World {
         self.current.maps.as_ref()?.watches.get(name)
     }
 
-    /// The watches of the RBAC mirror, while there are any.
+    /// Returns the watches of the RBAC mirror, while there are any.
     pub fn mirror(&self) -> Option<&mirror::Watches> {
         self.current.mirror.as_ref()
     }
 
-    /// Ends the watches of the RBAC mirror once nothing tells of it: after the last status was written nothing else may happen for long.
+    /// Ends the watches of the RBAC mirror once they are not needed. After the last status was written
+    /// nothing else may trigger that for a long time.
     pub fn follow_mirror(&mut self) {
         self.current.follow_mirror();
     }
 
-    /// The signs of life of all watches.
+    /// Returns the progress of all watches.
     pub fn progress(&self) -> Vec<Arc<Progress>> {
         let mirror = self.current.mirror.iter().flat_map(mirror::Watches::progress);
         let tests = self.current.access_tests.progress();
@@ -309,7 +314,8 @@ impl Watches {
         })
     }
 
-    /// Whether the tests were read, or there are none because the kind is not installed, or not meant for us: access is managed without them.
+    /// Returns whether the tests were read, or cannot be read because the kind is not installed or the
+    /// operator has no right to it. Access is managed without them.
     fn knows_access_tests(&self) -> bool {
         self.access_tests.cache().synced() || self.access_tests.progress().is_refused()
     }
@@ -331,7 +337,7 @@ impl Watches {
         }
     }
 
-    /// Watches the RBAC mirror while there is to be one, and until the last one is gone.
+    /// Watches the RBAC mirror while it is enabled, and until its last object is removed.
     fn follow_mirror(&mut self) {
         let wanted = self.configs.cache().get(SINGLETON).is_some_and(|kept| {
             let entry = &kept.value.entry;
@@ -346,7 +352,7 @@ impl Watches {
         }
     }
 
-    /// The watches without which a plan may be wrong.
+    /// Returns the watches without which a plan may be wrong.
     fn needed(&self) -> impl Iterator<Item = &Arc<Progress>> {
         let own = [self.queue_acls.progress(), self.policies.progress(), self.configs.progress()];
         let maps = self.maps.iter().flat_map(|maps| maps.watches.values().map(Watch::progress));
@@ -391,7 +397,8 @@ impl Maps {
         Some(Arc::clone(&cache.get(name)?.value))
     }
 
-    /// Says so when a ConfigMap may not be read: a plan without it would take it for missing. One refusal is no reason yet.
+    /// Returns a problem if a ConfigMap may not be read: a plan without it would treat it as missing. A
+    /// single refusal does not count.
     fn forbidden(&self, now: Timestamp) -> Option<Diagnostic> {
         self.watches.iter().find_map(|(name, watch)| {
             let (problem, _) = watch.progress().failing().filter(|(problem, since)| {
@@ -459,7 +466,7 @@ fn keep_access_test(object: DynamicObject) -> Kept<Object<Entry<AccessTestSpec, 
     keep::<_, _, api::QueueAccessTestStatus>(object, access_test::access_test)
 }
 
-/// Every change of a ConfigMap matters, also that of an owner.
+/// Converts a ConfigMap. Every change matters, including a change of an owner.
 #[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
 fn keep_config_map(map: ConfigMap) -> Kept<ConfigMapState> {
     let state = config_map::state(&map);

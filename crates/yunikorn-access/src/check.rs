@@ -1,8 +1,9 @@
-//! May this user submit to, or administer, this queue?
+//! Decides whether a user may submit to, or administer, a queue.
 //!
-//! The order of the steps is `YuniKorn`'s: at each queue the submit ACL, then the admin ACL, then the same at the queue above
-//! (`CheckSubmitAccess` and `CheckAdminAccess`, yunikorn-core `pkg/scheduler/objects/queue.go:798-822`). Grants only add up: no
-//! queue can take away what one above it grants.
+//! The order of the steps is `YuniKorn`'s: at each queue the submit ACL, then the admin ACL, then the same at
+//! the queue above (`CheckSubmitAccess` and `CheckAdminAccess`, yunikorn-core
+//! `pkg/scheduler/objects/queue.go:798-822`). Grants only add up: no queue can remove what one above it
+//! grants.
 
 use std::fmt;
 
@@ -13,49 +14,50 @@ use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
-/// The answer to one question, with the way to it.
+/// The answer to one query, with the steps that led to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// What was asked for.
+    /// The requested right.
     pub right: Right,
-    /// The queue as asked.
+    /// The queue as requested.
     pub asked: String,
-    /// Who asked.
+    /// The identity that requests access.
     pub identity: Identity,
-    /// What the path leads to.
+    /// The queue that the path leads to, if any.
     pub located: Located,
-    /// Yes, or why not.
+    /// The result: allowed, or the reason for the denial.
     pub outcome: Outcome,
-    /// Each ACL that was looked at, in order; the last one grants access if any does.
+    /// Each ACL that was checked, in order; the last one grants access if any does.
     pub steps: Vec<Step>,
 }
 
-/// Yes, or why not.
+/// The result of a query: allowed, or the reason for the denial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The last step grants it.
+    /// The last step grants the right.
     Allowed,
-    /// Nothing grants it.
+    /// Nothing grants the right.
     Denied(Denial),
 }
 
-/// Why not.
+/// The reasons for a denial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denial {
     /// No ACL on the way to the root names the user or a group.
     NotGranted,
-    /// The question came to the recovery queue: nobody may submit to it, whatever its ACLs and those above say (`queue.go:800`).
+    /// The check came to the recovery queue: nobody may submit to it, whatever its ACLs and those above grant
+    /// (`queue.go:800`).
     Recovery,
     /// The path does not begin with the root, so it is no queue.
     NoQueue,
 }
 
-/// One ACL that was looked at.
+/// One ACL that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// The queue.
+    /// The queue of the ACL.
     pub queue: QueuePath,
-    /// Which of its ACLs.
+    /// The right that the ACL is for.
     pub right: Right,
     /// The ACL as written; empty for none.
     pub acl: String,
@@ -66,13 +68,13 @@ pub struct Step {
 /// The entry of an ACL that grants access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Whom it names.
+    /// The subject that the entry names.
     pub subject: Subject,
-    /// Where it is written: several objects may grant the same.
+    /// The origins of the entry: several objects may grant the same.
     pub origins: Vec<Origin>,
 }
 
-/// Whom an entry of an ACL names.
+/// The subject that an entry of an ACL names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
     /// `*`
@@ -94,17 +96,18 @@ impl fmt::Display for Subject {
 }
 
 impl Decision {
-    /// Returns whether it is a yes.
+    /// Returns whether access is allowed.
     pub fn allowed(&self) -> bool {
         self.outcome == Outcome::Allowed
     }
 
-    /// The entry that grants it.
+    /// Returns the step that grants access.
     pub fn granted_by(&self) -> Option<&Step> {
         self.steps.last().filter(|step| step.entry.is_some())
     }
 
-    /// What decided, in one word of a few: the ACL that grants it, or why nothing does. A label of metrics.
+    /// Returns a short label for the deciding rule, for metrics: the ACL that grants access, or why nothing
+    /// does.
     pub fn clause(&self) -> &'static str {
         match self.outcome {
             Outcome::Allowed => self.granted_by().map_or("acl", |step| step.right.key()),
@@ -123,23 +126,23 @@ impl Denial {
     }
 }
 
-/// The answer to one question, without the way to it.
+/// The answer to one query, without the steps that led to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict<'t> {
     /// The queue that the path leads to.
     pub located: Located,
-    /// The entry that grants it, or why nothing does.
+    /// The entry that grants access, or why nothing does.
     pub way: Result<Way<'t>, Denial>,
 }
 
 impl Verdict<'_> {
-    /// Returns whether it is a yes.
+    /// Returns whether access is allowed.
     pub fn allowed(&self) -> bool {
         self.way.is_ok()
     }
 }
 
-/// Decides, without allocation where the queue is spelled as it is stored.
+/// Decides, without allocation if the queue is spelled as it is stored.
 #[inline]
 pub fn decide<'t>(tree: &'t Tree, right: Right, queue: &str, identity: &Identity) -> Verdict<'t> {
     let located = tree.locate(queue);
@@ -155,7 +158,7 @@ fn denial(tree: &Tree, right: Right, id: QueueId) -> Denial {
     if is_recovery { Denial::Recovery } else { Denial::NotGranted }
 }
 
-/// Decides, and says how.
+/// Decides, and returns the steps.
 pub fn explain(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Decision {
     let Verdict { located, way } = decide(tree, right, queue, identity);
     Decision {
@@ -168,7 +171,7 @@ pub fn explain(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> D
     }
 }
 
-/// Each ACL that is asked, up to the one that grants it.
+/// Returns each ACL that is checked, up to the one that grants the right.
 fn steps(tree: &Tree, right: Right, id: QueueId, way: Option<Way<'_>>) -> Vec<Step> {
     let mut steps = Vec::new();
     for (id, node) in asked(tree, right, id) {
@@ -188,7 +191,8 @@ fn steps(tree: &Tree, right: Right, id: QueueId, way: Option<Way<'_>>) -> Vec<St
     steps
 }
 
-/// The ACLs that grant a right, in the order they are asked: an administrator may submit, too.
+/// Returns the ACLs that grant a right, in the order in which they are checked: an administrator may submit,
+/// too.
 pub fn implied_by(right: Right) -> &'static [Right] {
     match right {
         Right::Submit => &Right::ALL,
@@ -197,7 +201,7 @@ pub fn implied_by(right: Right) -> &'static [Right] {
 }
 
 impl Grants {
-    /// Who wrote the entry for a subject.
+    /// Returns the origins of the entry for a subject.
     pub fn origins(&self, subject: &Subject) -> Vec<Origin> {
         let names = |acl: &Acl| match subject {
             Subject::Everyone => acl.is_everyone(),

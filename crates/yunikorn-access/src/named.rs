@@ -1,7 +1,8 @@
-//! Whom the ACLs of a tree name, and the queues at which a right of each of them begins.
+//! The names in the ACLs of a tree, and the queues at which each name's rights begin.
 //!
-//! A right that begins at a queue holds for a range of numbers, as queues are numbered in pre-order. So the nearest entry that grants a
-//! right is found by one look-up for each name of a person, at any depth, and without allocation.
+//! A right that begins at a queue holds for a range of numbers, because queues are numbered in pre-order. So
+//! one look-up for each name of a person finds the nearest entry that grants a right, at any depth, and
+//! without allocation.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -51,7 +52,7 @@ struct Start {
 impl Named {
     pub(super) fn of(tree: &Tree) -> Self {
         let mut everyone = Holder::default();
-        // A name is in many ACLs, and copied once.
+        // A name can be in many ACLs, and is copied once.
         let (mut users, mut groups) = (Names::<&str>::default(), Names::<&str>::default());
         for (id, node) in tree.queues() {
             let queues = tree.subtree(id);
@@ -73,8 +74,8 @@ impl Named {
         Self { everyone, users: owned(users), groups: owned(groups), recovery: tree.recovery() }
     }
 
-    /// Finds the nearest entry that grants a right. Of several at one queue it is the one whose ACL `YuniKorn`
-    /// reads first ([`Way`]).
+    /// Finds the nearest entry that grants a right. Of several at one queue it is the one whose ACL
+    /// `YuniKorn` reads first ([`Way`]).
     pub(super) fn way<G: AsRef<str>>(
         &self,
         right: Right,
@@ -98,7 +99,8 @@ impl Named {
         nearest.known.map(|(entry, start)| Way { queue: QueueId::new(start.queue), acl: start.acl, entry })
     }
 
-    /// The first queue whose ACLs count for a right on this one: nothing goes through the recovery queue.
+    /// Returns the first queue whose ACLs count for a right on this one: to submit below the recovery queue,
+    /// no grant at or above that queue counts.
     fn first(&self, right: Right, queue: u32) -> u32 {
         match self.recovery.as_ref().filter(|_| right == Right::Submit) {
             Some(recovery) if recovery.contains(&queue) => recovery.start.saturating_add(1),
@@ -106,7 +108,7 @@ impl Named {
         }
     }
 
-    /// The queues on which an entry of an ACL grants a right, alone.
+    /// Returns the queues on which an entry of an ACL alone grants a right.
     pub(super) fn reach(&self, right: Right, entry: Match<'_>) -> QueueSet {
         let holder = match entry {
             Match::Everyone => Some(&self.everyone),
@@ -140,7 +142,7 @@ impl<'t> Nearest<'t> {
         }
     }
 
-    /// Nearer queues count more, and on one queue the ACL that is read first.
+    /// Ranks a start: nearer queues first, and on one queue the ACL that is read first.
     fn rank(&self, start: &Start) -> (u32, bool) {
         (start.queue, start.acl == self.right)
     }
@@ -167,7 +169,7 @@ impl Holder {
 }
 
 impl Starts {
-    /// Adds a start behind all others, unless an ACL of the same queue that is asked before has the entry.
+    /// Adds a start after all others, unless an ACL of the same queue that is read before has the entry.
     fn push(&mut self, queue: u32, end: u32, acl: Right) {
         let mut above = self.0.len().checked_sub(1).and_then(|last| u32::try_from(last).ok());
         while let Some(start) = self.at(above) {
@@ -182,7 +184,7 @@ impl Starts {
         self.0.push(Start { queue, end, acl, above });
     }
 
-    /// The start that is at a queue or the nearest above it.
+    /// Returns the start at a queue, or the nearest above it.
     fn nearest(&self, queue: u32) -> Option<&Start> {
         let behind = self.0.partition_point(|start| start.queue <= queue);
         let mut start = self.0.get(behind.checked_sub(1)?)?;
@@ -207,7 +209,7 @@ mod tests {
     use crate::tree::Located;
     use yunikorn::identity::Identity;
 
-    /// Decides as `YuniKorn` does: it asks ACL after ACL, from the queue up.
+    /// Decides as `YuniKorn` does: it reads ACL after ACL, from the queue up.
     fn walk<'t>(tree: &'t Tree, right: Right, id: QueueId, who: &Identity) -> Option<Way<'t>> {
         asked(tree, right, id).find_map(|(queue, node)| {
             implied_by(right).iter().find_map(|acl| {

@@ -1,7 +1,8 @@
-//! How far a grant reaches: the queue it is written at and all below it.
+//! The reach of a grant: the queue it is written at and all below it.
 //!
-//! The one exception is the recovery queue. Asked whether someone may submit, it says no without asking the queue above, and so do the
-//! queues below it that come up to it (yunikorn-core `queue.go:798-810`): nothing that is written above reaches it or goes through it.
+//! The one exception is the recovery queue. It denies submission without checking the queue above, and so do
+//! the queues below it when the check comes up to it (yunikorn-core `queue.go:798-810`): no submit right from
+//! above reaches it or its descendants.
 
 use std::ops::Range;
 
@@ -16,7 +17,7 @@ use yunikorn::right::Right;
 pub struct QueueSet(Vec<Range<u32>>);
 
 impl QueueSet {
-    /// The union of ranges in any order; empty ones count for nothing.
+    /// Returns the union of ranges in any order; empty ones are ignored.
     pub fn of(mut ranges: Vec<Range<u32>>) -> Self {
         ranges.retain(|range| !range.is_empty());
         ranges.sort_unstable_by_key(|range| range.start);
@@ -30,32 +31,32 @@ impl QueueSet {
         Self(joined)
     }
 
-    /// The ranges in order, none of them empty.
+    /// Returns the ranges in order, none of them empty.
     pub fn ranges(&self) -> &[Range<u32>] {
         &self.0
     }
 
-    /// The numbers in order.
+    /// Returns the numbers in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         self.0.iter().flat_map(Clone::clone)
     }
 
-    /// How many queues.
+    /// Returns the number of queues.
     pub fn len(&self) -> usize {
         self.0.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// Whether there is none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The first queue that is not before this one.
+    /// Returns the first queue of the set that is not before this one.
     pub fn first_from(&self, queue: u32) -> Option<u32> {
         self.at_or_behind(queue).first().map(|range| range.start.max(queue))
     }
 
-    /// Whether this queue is among them.
+    /// Returns whether the set contains this queue.
     #[inline]
     pub fn contains(&self, queue: u32) -> bool {
         match self.0.as_slice() {
@@ -65,7 +66,7 @@ impl QueueSet {
         }
     }
 
-    /// What only `self` has.
+    /// Returns the queues that only `self` has.
     #[must_use]
     pub fn minus(&self, other: &Self) -> Self {
         let mut kept = Vec::new();
@@ -80,7 +81,7 @@ impl QueueSet {
         Self::of(kept)
     }
 
-    /// What both have.
+    /// Returns the queues that both sets have.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let mut both = Vec::new();
@@ -95,13 +96,13 @@ impl QueueSet {
         Self::of(both)
     }
 
-    /// What either has.
+    /// Returns the queues that at least one of the sets has.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         Self::of([self.0.as_slice(), other.0.as_slice()].concat())
     }
 
-    /// The ranges that do not end before this queue.
+    /// Returns the ranges that do not end before this queue.
     fn at_or_behind(&self, queue: u32) -> &[Range<u32>] {
         self.0.get(self.0.partition_point(|range| range.end <= queue)..).unwrap_or_default()
     }
@@ -113,8 +114,8 @@ impl From<Range<u32>> for QueueSet {
     }
 }
 
-/// The queues that a grant on `subtree` reaches, when `recovery` is the recovery queue with what is below it: two ranges, of which one
-/// may be empty.
+/// Returns the queues that a grant on `subtree` reaches, when `recovery` is the recovery queue with what is
+/// below it: two ranges, of which one may be empty.
 pub(super) fn reach(right: Right, subtree: Range<u32>, recovery: Option<&Range<u32>>) -> [Range<u32>; 2] {
     match recovery.filter(|_| right == Right::Submit) {
         Some(inner) if subtree.start <= inner.start && inner.end <= subtree.end => {
@@ -124,39 +125,42 @@ pub(super) fn reach(right: Right, subtree: Range<u32>, recovery: Option<&Range<u
     }
 }
 
-/// The queues on which whom an ACL of this queue names holds a right, if that ACL grants it.
+/// Returns the queues on which a subject in an ACL of this queue holds a right, if that ACL grants it.
 pub fn granted_on(tree: &Tree, right: Right, id: QueueId) -> QueueSet {
     QueueSet::of(reach(right, tree.subtree(id), tree.recovery().as_ref()).to_vec())
 }
 
-/// The queues on which an entry of an ACL grants a right, alone.
+/// Returns the queues on which an entry of an ACL alone grants a right.
 pub fn reached_by(tree: &Tree, right: Right, entry: Match<'_>) -> QueueSet {
     tree.named().reach(right, entry)
 }
 
-/// The queues whose ACLs are asked about a right on one of them, in order: itself, and those above it as far as the question goes up.
+/// Returns the queues whose ACLs are checked for a right on one of them, in order: the queue itself, and
+/// those above it as far as the check goes up.
 pub fn asked(tree: &Tree, right: Right, id: QueueId) -> impl Iterator<Item = (QueueId, &Node)> {
     tree.lineage(id).take_while(move |(_, node)| !stops(right, node))
 }
 
-/// Whether the question ends at this queue with a no.
+/// Returns whether the check ends at this queue with a denial.
 pub(super) fn stops(right: Right, node: &Node) -> bool {
     right == Right::Submit && node.path.is_recovery()
 }
 
-/// The entry that grants a right, the nearest in the order `YuniKorn` asks: where, in which ACL, and whom it names.
+/// The nearest entry that grants a right, in the order in which `YuniKorn` checks: its queue, its ACL, and
+/// the subject it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Way<'t> {
     /// The queue whose ACL it is.
     pub queue: QueueId,
-    /// Which of its ACLs.
+    /// The ACL of that queue.
     pub acl: Right,
     /// The entry.
     pub entry: Match<'t>,
 }
 
 impl<'t> Way<'t> {
-    /// Finds the entry by which a user with these groups has a right on a queue; `None` when nothing grants it. Decides all questions.
+    /// Finds the entry by which a user with these groups has a right on a queue; `None` when nothing grants
+    /// it. Every access decision uses it.
     pub fn find<G: AsRef<str>>(
         tree: &'t Tree,
         right: Right,
@@ -167,12 +171,12 @@ impl<'t> Way<'t> {
         tree.named().way(right, id, user, groups)
     }
 
-    /// As [`Way::find`], for somebody who is known.
+    /// Calls [`Way::find`] for a known identity.
     pub fn of(tree: &'t Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Self> {
         Self::find(tree, right, id, &identity.user, &identity.groups)
     }
 
-    /// As [`Way::find`] for one of whom nothing is known but a name ([`Subject::identity`]).
+    /// Calls [`Way::find`] for a subject of which only the name is known ([`Subject::identity`]).
     pub fn of_name(tree: &'t Tree, right: Right, id: QueueId, name: Match<'_>) -> Option<Self> {
         match name {
             Match::Everyone => Self::find::<&str>(tree, right, id, "", &[]),
@@ -181,7 +185,7 @@ impl<'t> Way<'t> {
         }
     }
 
-    /// The entry with where it is written.
+    /// Returns the entry with its origins.
     pub fn written(&self, tree: &Tree) -> Entry {
         let subject = Subject::from(self.entry);
         let origins =
@@ -201,7 +205,7 @@ impl From<Match<'_>> for Subject {
 }
 
 impl Subject {
-    /// As an entry of an ACL.
+    /// Returns the subject as an entry of an ACL.
     pub fn entry(&self) -> Match<'_> {
         match self {
             Self::Everyone => Match::Everyone,
@@ -210,8 +214,9 @@ impl Subject {
         }
     }
 
-    /// Somebody of whom nothing else is known: a user in no group; a member of a group, whoever it is; anybody at all. What they may
-    /// do they may do by this name or by the wildcard, for no ACL can name an empty user.
+    /// Returns an identity about which only the subject is known: a user in no group, an unnamed member of a
+    /// group, or anybody. Such an identity has access only by this name or by the wildcard, because no ACL
+    /// can name an empty user.
     pub fn identity(&self) -> Identity {
         match self {
             Self::Everyone => Identity::default(),

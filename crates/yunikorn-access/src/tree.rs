@@ -1,6 +1,7 @@
-//! The queues of one partition as access questions see them: their ACLs as activation reads them, and where each entry came from.
+//! The queues of one partition as access checks see them: their ACLs as activation reads them, and the origin
+//! of each entry.
 //!
-//! Queues are numbered in pre-order, each before its children: a subtree is a range of numbers.
+//! Queues are numbered in pre-order, each before its children, so a subtree is a range of numbers.
 
 use std::fmt;
 use std::ops::Range;
@@ -24,17 +25,17 @@ pub struct QueueId(u32);
 pub struct Tree {
     partition: String,
     rules: Vec<PlacementRule>,
-    /// In the order of the partition's, which is pre-order.
+    /// The queues in the order of the partition, which is pre-order.
     queues: Vec<Node>,
     by_path: Arc<ByPath>,
     named: Lazy,
 }
 
-/// Made when the first question is asked: many trees are only compared or printed.
+/// An index that the first query builds, because many trees are only compared or printed.
 #[derive(Debug, Clone, Default)]
 struct Lazy(OnceLock<Named>);
 
-/// Follows from the queues.
+/// Always equal, because the index follows from the queues.
 impl PartialEq for Lazy {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -48,28 +49,29 @@ pub struct Node {
     pub path: QueuePath,
     /// The queue above; `None` for the root.
     pub parent: Option<QueueId>,
-    /// Whether applications run in it.
+    /// True if applications run in the queue.
     pub is_leaf: bool,
-    /// Who may submit, by this queue alone.
+    /// The ACL for submitting to this queue, without those above it.
     pub submit: Grants,
-    /// Who administers, by this queue alone.
+    /// The ACL for administering this queue, without those above it.
     pub admin: Grants,
-    /// How many queues this one and all below it are.
+    /// The number of queues in the subtree: this one and all below it.
     size: u32,
 }
 
 /// One ACL of one queue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Grants {
-    /// As written; empty when nothing is.
+    /// The ACL as written; empty when nothing is.
     pub text: String,
-    /// As activation reads it.
+    /// The ACL as activation reads it.
     pub acl: Acl,
-    /// Who wrote which part of it. Every entry of `acl` is in at least one part; an entry may be in several.
+    /// The parts of the ACL by origin. Every entry of `acl` is in at least one part; an entry may be in
+    /// several.
     pub parts: Vec<(Origin, Acl)>,
 }
 
-/// Where a grant is written.
+/// The source in which a grant is written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Origin {
     /// An object of ours: `QueueAcl/name`.
@@ -79,23 +81,23 @@ pub enum Origin {
         /// `metadata.name`
         name: String,
     },
-    /// The text of a queues.yaml: its own ACL of the queue, at this place if it is known.
+    /// The text of a queues.yaml: its own ACL of the queue, at this span if it is known.
     Text(Option<Span>),
 }
 
-/// The tree has an ACL that the scheduler would not activate, so that there is nothing it could be asked about.
+/// An error: the tree has an ACL that the scheduler would not activate, so no query can be answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the {} of queue `{queue}` cannot be activated: {error}", right.key())]
 pub struct NotActive {
     /// The queue.
     pub queue: QueuePath,
-    /// Which ACL.
+    /// The right that the ACL is for.
     pub right: Right,
-    /// Why.
+    /// The problem with the ACL.
     pub error: AclError,
 }
 
-/// What a queue path leads to.
+/// The target of a queue path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Located {
     /// This queue.
@@ -116,7 +118,7 @@ impl fmt::Display for Origin {
 }
 
 impl Located {
-    /// The queue whose ACLs decide.
+    /// Returns the queue whose ACLs decide.
     pub fn decides(self) -> Option<QueueId> {
         match self {
             Self::Queue(id) | Self::Below(id) => Some(id),
@@ -126,10 +128,10 @@ impl Located {
 }
 
 impl Tree {
-    /// The queues of a partition, each ACL written in its text.
+    /// Returns the queues of a partition, with the text as the origin of each ACL.
     ///
     /// # Errors
-    /// When an ACL does not activate: then the scheduler runs with none of this.
+    /// When an ACL cannot be activated: then the scheduler does not load the configuration.
     pub fn of(partition: &Partition) -> Result<Self, NotActive> {
         let mut tree = Self {
             partition: partition.name.clone(),
@@ -145,7 +147,8 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Children come after their parents, so going backwards each size is whole when it is added to the one above.
+    /// Computes the sizes of the subtrees. Children come after their parents, so when going backwards each
+    /// size is complete before it is added to the parent's.
     fn measure(&mut self) {
         for index in (1..self.queues.len()).rev() {
             let Some((parent, size)) = self.queues.get(index).map(|node| (node.parent, node.size)) else {
@@ -157,7 +160,7 @@ impl Tree {
         }
     }
 
-    /// The same partition as if it were not there: no queue at all.
+    /// Returns the same partition without any queue.
     pub(super) fn without_queues(&self) -> Self {
         Self {
             partition: self.partition.clone(),
@@ -168,17 +171,17 @@ impl Tree {
         }
     }
 
-    /// The partition's name.
+    /// Returns the name of the partition.
     pub fn partition(&self) -> &str {
         &self.partition
     }
 
-    /// Its placement rules as written.
+    /// Returns the placement rules as written.
     pub fn placement_rules(&self) -> &[PlacementRule] {
         &self.rules
     }
 
-    /// All queues in pre-order.
+    /// Returns all queues in pre-order.
     pub fn queues(&self) -> impl ExactSizeIterator<Item = (QueueId, &Node)> + DoubleEndedIterator {
         self.queues
             .iter()
@@ -186,12 +189,12 @@ impl Tree {
             .map(|(index, node)| (QueueId(u32::try_from(index).unwrap_or(u32::MAX)), node))
     }
 
-    /// One queue.
+    /// Returns one queue.
     pub fn node(&self, id: QueueId) -> Option<&Node> {
         self.queues.get(id.index())
     }
 
-    /// The queue with this path.
+    /// Returns the queue with this path.
     pub fn find(&self, path: &QueuePath) -> Option<QueueId> {
         self.by_path.find(path.as_str()).map(QueueId)
     }
@@ -201,10 +204,10 @@ impl Tree {
         self.by_path.find(path).is_some()
     }
 
-    /// What a path leads to, whatever its case (`getQueueInternal`, yunikorn-core `partition.go:488-504`). Parts below the nearest queue
-    /// may be anything, also empty.
+    /// Returns the target of a path in any case (`getQueueInternal`, yunikorn-core `partition.go:488-504`).
+    /// Parts below the nearest queue may be anything, even empty.
     pub fn locate(&self, path: &str) -> Located {
-        // Exactly as it is stored, as most are.
+        // Most paths are spelled exactly as they are stored.
         if let Some(number) = self.by_path.find(path) {
             return Located::Queue(QueueId(number));
         }
@@ -224,43 +227,44 @@ impl Tree {
         known
     }
 
-    /// Prepares for questions: else the first one has to.
+    /// Builds the index now, so that the first query does not have to.
     pub fn make_ready(&self) {
         self.named();
     }
 
-    /// Whom its ACLs name.
+    /// Returns the names in the ACLs, and builds that index if needed.
     pub(super) fn named(&self) -> &Named {
         self.named.0.get_or_init(|| Named::of(self))
     }
 
-    /// The queue and those above it, up to the root.
+    /// Returns the queue and those above it, up to the root.
     pub fn lineage(&self, id: QueueId) -> impl Iterator<Item = (QueueId, &Node)> {
         std::iter::successors(self.node(id).map(|node| (id, node)), |(_, node)| {
             node.parent.and_then(|id| self.node(id).map(|node| (id, node)))
         })
     }
 
-    /// The queue and all below it.
+    /// Returns the numbers of the queue and all below it.
     pub fn subtree(&self, id: QueueId) -> Range<u32> {
         let size = self.node(id).map_or(0, |node| node.size);
         id.0..id.0.saturating_add(size)
     }
 
-    /// The recovery queue and all below it, if the text has one.
+    /// Returns the recovery queue and all below it, if the text has one.
     pub fn recovery(&self) -> Option<Range<u32>> {
         let path = QueuePath::parse(queue::RECOVERY).ok()?;
         self.find(&path).map(|id| self.subtree(id))
     }
 
-    /// Says that an object grants this at a queue. What the object names is then no longer told as the text's.
+    /// Records that an object grants this at a queue. These entries are then no longer attributed to the
+    /// text.
     pub fn attribute(&mut self, path: &QueuePath, right: Right, object: Origin, granted: &Acl) {
         if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
             node.grants_mut(right).attribute(object, granted);
         }
     }
 
-    /// Takes an ACL away.
+    /// Removes an ACL.
     #[cfg(test)]
     pub(super) fn clear(&mut self, path: &QueuePath, right: Right) {
         if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
@@ -274,24 +278,24 @@ impl QueueId {
     /// The root queue.
     pub const ROOT: Self = Self(0);
 
-    /// The queue with this number, if there are so many.
+    /// Returns the queue with this number, without checking that it exists.
     pub fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// Its number, the root's being 0.
+    /// Returns the number; that of the root is 0.
     pub fn number(self) -> u32 {
         self.0
     }
 
-    /// As an index into what is stored in the order of [`Tree::queues`].
+    /// Returns the number as an index into data that is stored in the order of [`Tree::queues`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl Node {
-    /// A queue without those below it.
+    /// Makes the node of a queue, without those below it.
     fn of(queue: &Queue) -> Result<Self, NotActive> {
         Ok(Self {
             path: queue.path.clone(),
@@ -303,7 +307,7 @@ impl Node {
         })
     }
 
-    /// The ACL for one right.
+    /// Returns the ACL for one right.
     pub fn grants(&self, right: Right) -> &Grants {
         match right {
             Right::Submit => &self.submit,
@@ -337,7 +341,8 @@ impl Grants {
         Ok(Self { text: written.value.clone(), acl, parts })
     }
 
-    /// Moves what `object` grants from the text to the object. What the ACL in force does not grant is not attributed.
+    /// Moves the entries that `object` grants from the text to the object. Entries that the current ACL does
+    /// not grant are not attributed.
     fn attribute(&mut self, object: Origin, granted: &Acl) {
         let lost = granted.lost(&self.acl);
         let kept = if granted.is_everyone() && !self.acl.is_everyone() {
@@ -358,7 +363,7 @@ impl Grants {
     }
 }
 
-/// `granted` without what is lost of it.
+/// Returns `granted` without the entries in `lost`.
 fn lost_of(granted: &Acl, lost: &Acl) -> Acl {
     if lost.is_nobody() { granted.clone() } else { granted.lost(lost) }
 }

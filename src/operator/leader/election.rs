@@ -1,8 +1,10 @@
-//! Who leads, decided without I/O: what to do about a Lease, given what was seen of it and when.
+//! Decides which replica leads, without I/O: the next step for a Lease, given its observed versions and
+//! times.
 //!
-//! The rules are client-go's (`tools/leaderelection`): a lease expires `lease` after this process *saw* it change last, measured
-//! by a monotonic clock, so that wall clocks that disagree do no harm; the times written into the Lease are for people. Whoever
-//! leads stops at `deadline` after it *sent* its last successful renewal, which is before anyone else may see the lease expire.
+//! The rules are client-go's (`tools/leaderelection`). A lease expires `lease` after this process *saw* it
+//! change last, measured by a monotonic clock, so that wall clocks that disagree do no harm; the times in the
+//! Lease are for people. A leader stops at `deadline` after it *sent* its last successful renewal, which is
+//! before anyone else may see the lease expire.
 
 use std::time::Duration;
 
@@ -11,11 +13,11 @@ use jiff::Timestamp;
 /// The three durations of an election; `retry < deadline < lease`.
 #[derive(Debug, Clone, Copy)]
 pub struct Timing {
-    /// How long others wait after the last change they saw.
+    /// The time that others wait after the last change they saw.
     pub lease: Duration,
-    /// How long a leader goes on after the last renewal that succeeded.
+    /// The time that a leader continues after the last renewal that succeeded.
     pub deadline: Duration,
-    /// Pause between two attempts.
+    /// The wait between two attempts.
     pub retry: Duration,
 }
 
@@ -45,7 +47,7 @@ pub struct Record {
     pub transitions: i32,
 }
 
-/// A Lease as it stands.
+/// A Lease as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// Its content.
@@ -54,7 +56,7 @@ pub struct Seen {
     pub version: String,
 }
 
-/// What to do now.
+/// The next step of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Write this record, with the Lease's resource version (or its absence) as precondition.
@@ -66,24 +68,24 @@ pub enum Step {
 /// Monotonic time since an origin of the caller's choice.
 pub type Instant = Duration;
 
-/// The memory of one candidate.
+/// The state of one candidate.
 #[derive(Debug)]
 pub struct Election {
     identity: String,
     timing: Timing,
-    /// The Lease as last seen, and when it was first seen like that.
+    /// The Lease as last seen, and the time when this version was first seen.
     seen: Option<(Seen, Instant)>,
-    /// When the last successful write of ours was sent.
+    /// The time when our last successful write was sent.
     renewed: Option<Instant>,
 }
 
 impl Election {
-    /// A candidate that has seen nothing. `identity` must be unique among candidates.
+    /// Creates a candidate that has seen nothing. `identity` must be unique among candidates.
     pub fn new(identity: String, timing: Timing) -> Self {
         Self { identity, timing, seen: None, renewed: None }
     }
 
-    /// What to do about the Lease as it stands (`None`: there is none). `wall` goes into the record.
+    /// Returns the next step for the current Lease (`None`: there is none). `wall` goes into the record.
     pub fn step(&mut self, now: Instant, wall: Timestamp, lease: Option<&Seen>) -> Step {
         let Some(lease) = lease else {
             return Step::Write(self.claim(wall, 0));
@@ -100,24 +102,24 @@ impl Election {
         Step::Wait
     }
 
-    /// Our write, sent at `sent`, succeeded and made `lease` of it.
+    /// Notes that our write, sent at `sent`, succeeded and resulted in `lease`.
     pub fn written(&mut self, sent: Instant, lease: Seen) {
         self.renewed = Some(sent);
         self.seen = Some((lease, sent));
     }
 
-    /// Until when this candidate leads; `None` when it does not lead at `now`.
+    /// Returns the time until which this candidate leads; `None` when it does not lead at `now`.
     pub fn leads_until(&self, now: Instant) -> Option<Instant> {
         let until = self.renewed?.saturating_add(self.timing.deadline);
         (now < until).then_some(until)
     }
 
-    /// Whether the Lease names this candidate.
+    /// Returns whether the Lease names this candidate.
     pub fn is_ours(&self, lease: &Record) -> bool {
         lease.holder == self.identity
     }
 
-    /// The record that gives the Lease up, if we hold it: client-go's release.
+    /// Returns the record that releases the Lease, if this candidate holds it, as client-go does.
     pub fn release(&mut self, wall: Timestamp) -> Option<Record> {
         self.renewed.take()?;
         let (held, _) = self.seen.take()?;
@@ -146,7 +148,7 @@ impl Election {
         }
     }
 
-    /// By the duration the holder asked for, as client-go has it.
+    /// Returns whether the duration that the holder wrote has passed, as in client-go.
     fn expired(&self, now: Instant) -> bool {
         self.seen.as_ref().is_some_and(|(lease, since)| {
             let asked = u64::try_from(lease.record.seconds).unwrap_or(0);
@@ -167,7 +169,7 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// A Lease that candidates write one after the other, as an API server with preconditions makes them.
+    /// A Lease that candidates write one after the other, as an API server with preconditions handles it.
     #[derive(Default)]
     struct Server {
         lease: Option<Seen>,
@@ -182,7 +184,8 @@ mod tests {
             lease
         }
 
-        /// One attempt at `now`, with the candidate's wall clock off by `skew` seconds; whether it leads afterwards.
+        /// Makes one attempt at `now`, with the candidate's wall clock off by `skew` seconds; returns whether
+        /// it leads afterwards.
         fn attempt(&mut self, candidate: &mut Election, now: Instant, skew: i64) -> bool {
             let wall =
                 Timestamp::from_second(1_000_000 + i64::try_from(now.as_secs()).unwrap() + skew).unwrap();

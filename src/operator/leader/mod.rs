@@ -1,10 +1,12 @@
-//! Which replica writes: a `coordination.k8s.io` Lease, and the task that holds it.
+//! Decides which replica writes: a `coordination.k8s.io` Lease, and the task that renews it.
 //!
-//! All replicas watch and plan; only the leader writes, so that two do not do the same work twice. Every write carries a resource version, so a
-//! second leader could only lose a race for the text; what it reads may be old, though. Whoever wins the Lease therefore reads everything
-//! anew before its first write, and makes sure that no write of a former leader is accepted later (see [`queuewarden_plan::machine`]).
+//! All replicas watch and plan; only the leader writes, so that two do not do the same work twice. Every
+//! write carries a resource version, so a second leader could only lose a race for the text; but its data may
+//! be old. A replica that wins the Lease therefore reads everything again before its first write, and makes
+//! sure that no write of a former leader is accepted later (see [`queuewarden_plan::machine`]).
 //!
-//! `kube` has no election, and what there is beside it judges by the times that other replicas have written. This one judges by its own clock.
+//! `kube` has no election, and other crates rely on the times that other replicas have written. This one
+//! relies on its own clock.
 
 pub mod election;
 
@@ -29,24 +31,25 @@ use election::{Election, Record, Seen, Step, Timing};
 use super::clock::precise;
 use queuewarden_plan::snapshot::FIELD_MANAGER;
 
-/// Longest wait for one answer, shorter when the deadline is nearer. An attempt of who does not lead has two: it reads, then writes.
+/// Longest wait for one response, shorter when the deadline is nearer. A replica that does not lead waits
+/// twice per attempt: it reads, then writes.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whether this replica may write, now.
+/// A view of whether this replica may write now.
 #[derive(Debug, Clone)]
 pub struct Leadership {
     term: watch::Receiver<Option<Term>>,
 }
 
-/// One time of leading, from winning the Lease to losing it.
+/// One period of leading, from winning the Lease to losing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Term {
     /// The number of the term, in this process.
     pub number: u64,
-    /// When the Lease was won.
+    /// The time when the Lease was won.
     pub since: Instant,
     until: Instant,
-    /// The same by the wall clock: a monotonic one stands still while a virtual machine is suspended.
+    /// The end by the wall clock: a monotonic clock stops while a virtual machine is suspended.
     wall_until: Timestamp,
 }
 
@@ -57,7 +60,7 @@ impl Term {
 }
 
 impl Leadership {
-    /// Leadership that does not depend on a Lease (`--leader-elect=false`).
+    /// Returns leadership that does not depend on a Lease (`--leader-elect=false`).
     pub fn unconditional() -> Self {
         let since = Instant::now();
         let until = since + Duration::from_hours(24 * 365 * 30);
@@ -66,17 +69,19 @@ impl Leadership {
         Self { term }
     }
 
-    /// The term, if this replica leads.
+    /// Returns the term, if this replica leads.
     pub fn term(&self) -> Option<Term> {
         self.term.borrow().filter(|term| term.holds(Instant::now(), precise()))
     }
 
-    /// Compares with both clocks each time: a process that was suspended finds out before the lease task runs again.
+    /// Returns whether this replica leads. Reads both clocks each time, so that a process that was suspended
+    /// notices before the lease task runs again.
     pub fn holds(&self) -> bool {
         self.term().is_some()
     }
 
-    /// Returns when leadership was won or lost since the last call; never when it cannot change any more.
+    /// Returns when leadership was won or lost since the last call; never returns when it cannot change any
+    /// more.
     pub async fn changed(&mut self) {
         let number = |term: &Option<Term>| term.map(|term| term.number);
         let before = number(&self.term.borrow_and_update());
@@ -99,7 +104,7 @@ pub struct Candidate {
     /// The Lease as our last write returned it: renewing it needs no other request.
     held: Option<Lease>,
     origin: Instant,
-    /// When the last renewal ends, by the wall clock.
+    /// The end of the last renewal by the wall clock.
     wall_until: Timestamp,
     /// The number of the last term.
     terms: u64,
@@ -107,7 +112,8 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// A candidate and the view of its luck. `identity` must differ between replicas and between runs.
+    /// Creates a candidate and the view of its leadership. `identity` must differ between replicas and
+    /// between runs.
     pub fn new(api: Api<Lease>, name: &str, identity: &str, timing: Timing) -> (Self, Leadership) {
         let (term, view) = watch::channel(None);
         let candidate = Self {
@@ -124,7 +130,7 @@ impl Candidate {
         (candidate, Leadership { term: view })
     }
 
-    /// Takes part in the election until `stop` completes, then gives the Lease up.
+    /// Takes part in the election until `stop` completes, then releases the Lease.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         tokio::pin!(stop);
         loop {
@@ -136,7 +142,7 @@ impl Candidate {
         self.release().await;
     }
 
-    /// One attempt, and the pause after it.
+    /// Makes one attempt, then waits until the next.
     async fn round(&mut self) {
         let begin = self.origin.elapsed();
         let outcome = timeout(self.patience(), self.attempt()).await;
@@ -158,7 +164,7 @@ impl Candidate {
         self.publish();
     }
 
-    /// Reads the Lease, unless we know it, and writes it if the election says so.
+    /// Reads the Lease, unless it is known, and writes it if the election decides so.
     async fn attempt(&mut self) -> Result<(), kube::Error> {
         let lease = match self.held.take() {
             Some(held) => Some(held),
@@ -186,15 +192,17 @@ impl Candidate {
         }
     }
 
-    /// How long an attempt may take: never past the moment we have to stop leading.
+    /// Returns the longest duration of an attempt: it never goes past the moment at which we have to stop
+    /// leading.
     fn patience(&self) -> Duration {
         let now = self.origin.elapsed();
         let left = self.election.leads_until(now).map(|until| until.saturating_sub(now));
         left.map_or(2 * CALL_TIMEOUT, |left| left.min(CALL_TIMEOUT))
     }
 
-    /// `retry` with up to a fifth of jitter since the attempt began, or less when we have to stop leading before. The time that the
-    /// API server took is part of it: who leads and waits for slow answers has none to lose.
+    /// Returns the wait until the next attempt: `retry` with up to a fifth of jitter since this attempt
+    /// began, or less when we have to stop leading before. The response time of the API server is part of it,
+    /// because a leader that waits for slow responses has no time to lose.
     fn pause(&self, begin: Duration) -> Duration {
         let retry = self.timing.retry.mul_f64(1.0 + 0.2 * fastrand::f64());
         let now = self.origin.elapsed();
@@ -223,7 +231,7 @@ impl Candidate {
         }
     }
 
-    /// Stops leading, then tells the others, if the API server listens.
+    /// Stops leading, then releases the Lease so that others need not wait, if the API server answers.
     async fn release(&mut self) {
         self.term.send_replace(None);
         let Some(record) = self.election.release(precise()) else {
@@ -249,7 +257,7 @@ impl Candidate {
     }
 }
 
-/// Someone else was faster; the next round reads what they wrote.
+/// Returns whether someone else was faster; the next round reads what they wrote.
 fn is_race(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists())
 }

@@ -1,4 +1,4 @@
-//! Gauges with labels of which all are known at one moment.
+//! Gauges with labels whose values are all known at one moment.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,20 +9,21 @@ use prometheus_client::metrics::MetricType;
 
 use super::Labels;
 
-/// Gauges by their labels; clones are the same ones.
+/// Gauges by their labels; clones share the same gauges.
 ///
-/// All are replaced in one step. A family of the client would have to be cleared and filled again, and a scrape in between would see a part of
-/// it: wrong counts, and gaps that set the `for:` of alerts back.
+/// All are replaced in one step. A family of the metrics library would have to be cleared and filled again. A
+/// scrape in between would see a part of it: wrong counts, and gaps that restart the `for:` of alerts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Series(Arc<Mutex<BTreeMap<Labels, i64>>>);
 
 impl Series {
-    /// From now on there are these, and no others.
+    /// Replaces all gauges by these.
     pub(crate) fn show(&self, all: BTreeMap<Labels, i64>) {
         *self.lock() = all;
     }
 
-    /// What is in there is replaced as a whole, so that it is good even where a holder of the lock panicked.
+    /// Locks the gauges. They are always replaced as a whole, so they are valid even if a holder of the lock
+    /// panicked.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Labels, i64>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

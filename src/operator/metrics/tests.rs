@@ -1,4 +1,4 @@
-//! What is counted and measured of plans.
+//! Tests of what is counted and measured of plans.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -17,7 +17,7 @@ fn map(name: &str, data: &[(&str, &str)]) -> ConfigMapState {
     ConfigMapState { name: name.into(), data, ..ConfigMapState::default() }
 }
 
-/// A base, a `YuniKornConfig` and so many `QueueAcl`s.
+/// A base, a `YuniKornConfig` and this number of `QueueAcl`s.
 fn cluster(acls: usize) -> Snapshot {
     let meta = |name: String| Meta { name, ..Meta::default() };
     let spec = QueueAclSpec {

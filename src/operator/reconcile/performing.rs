@@ -1,4 +1,4 @@
-//! The actions of the machine, performed: each gives the event that answers it, if it has an answer.
+//! Performs the actions of the machine: each returns the event with its result, if it has one.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use queuewarden_plan::snapshot::WriteFailure;
 use queuewarden_plan::{NewConfigMap, Write};
 
 impl Reconciler {
-    /// Performs an action; the event that answers it, if it has an answer.
+    /// Performs an action; returns the event with its result, if it has one.
     pub(super) async fn perform(&mut self, action: Action) -> Option<Event> {
         Some(match action {
             Action::Relist => {
@@ -120,7 +120,7 @@ impl Reconciler {
         }
     }
 
-    /// Each failure is logged once, not with each attempt.
+    /// Logs a failure once, not with each attempt.
     fn log_failure(&mut self, namespace: &str, failure: &WriteFailure) {
         let (result, message) = match failure {
             WriteFailure::Forbidden(message) => ("forbidden", message),
@@ -134,7 +134,7 @@ impl Reconciler {
         }
     }
 
-    /// Another writer was faster, and the watch has not shown it yet.
+    /// Reads the ConfigMap again: another writer was faster, and the watch has not shown it yet.
     async fn reread(&self, namespace: &str, name: &str) -> Result<(), String> {
         let moment = self.world.moment(name);
         match apply::read(&self.client, namespace, name).await {

@@ -1,7 +1,8 @@
-//! The parts of a run that compute: the plan, and what the endpoints answer by. Off the runtime's threads: with large configurations it takes long.
+//! Computes the plan, and the data that the endpoints answer from. This runs outside the runtime's threads,
+//! because with large configurations it takes long.
 //!
-//! An internal error in there ends neither the process nor the controller. It must not look like health either: such a run has failed, and the
-//! next one is after a backoff.
+//! An internal error here ends neither the process nor the controller. It must not look healthy either: the
+//! run has failed, and the next one comes after a backoff.
 
 use std::mem;
 use std::sync::Arc;
@@ -18,12 +19,13 @@ use queuewarden_plan::{ParseCache, Plan};
 /// The type of [`step`].
 pub type Step = fn(State, Timestamp, Event, &mut ParseCache) -> (State, Vec<Action>);
 
-/// The functions that compute. Tests put one with an internal error in their place.
+/// The functions that compute. Tests replace one with a function that has an internal error.
 #[derive(Debug, Clone, Copy)]
 pub struct Functions {
     /// The machine.
     pub step: Step,
-    /// Makes what the endpoints answer by, with what the plan has read, and what they have answered by so far.
+    /// Makes the data that the endpoints answer from, with the parse cache of the plan, and the endpoints'
+    /// previous data.
     pub know: fn(Arc<Snapshot>, &Plan, &mut ParseCache, Option<&Published>) -> Published,
 }
 
@@ -34,7 +36,7 @@ impl Default for Functions {
 }
 
 impl Reconciler {
-    /// Feeds an event to the machine; what it wants done.
+    /// Feeds an event to the machine; returns the actions that it requests.
     pub(super) async fn feed(&mut self, event: Event) -> Vec<Action> {
         let (now, step) = (clock::precise(), self.functions.step);
         let (state, mut known) = (self.state.clone(), mem::take(&mut self.known));
@@ -62,7 +64,7 @@ impl Reconciler {
         }
     }
 
-    /// From now on metrics and endpoints go by this plan; whether the endpoints do.
+    /// Switches metrics and endpoints to this plan; returns whether the endpoints switched.
     pub(super) async fn publish(&self, snapshot: &Arc<Snapshot>, plan: &Arc<Plan>) -> bool {
         tracing::debug!(
             queue_acls = snapshot.queue_acls.len(),
@@ -122,7 +124,8 @@ mod tests {
     use crate::server::testing::{client, reply};
     use crate::telemetry::Logging;
 
-    /// Returns whether the first run of a leader in an empty cluster ends with an error, and whether it is counted as one.
+    /// Returns whether the first run of a leader in an empty cluster ends with an error, and whether it is
+    /// counted as one.
     async fn fails(functions: Functions) -> (bool, bool) {
         let client = client(|request| async move {
             if request.uri().query().is_some_and(|query| query.contains("watch=true")) {

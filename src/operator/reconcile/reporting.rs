@@ -1,8 +1,8 @@
-//! The part of a run that writes the statuses, and publishes the events of what has changed in them.
+//! Writes the statuses, and publishes the events for those that changed.
 //!
-//! Statuses are the last that is done, and with thousands of objects they take long. So a run writes them for a while only; what is left, the
-//! next run, which begins at once unless none could be written, writes from what holds then. A grant that is withdrawn or ends does not wait
-//! for the statuses of others.
+//! Statuses are written last, and with thousands of objects that takes long. So a run writes them only for a
+//! limited time. The next run begins at once, unless none could be written, and writes the rest from the
+//! state at that time. A grant that is withdrawn or ends does not wait for the statuses of others.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -17,7 +17,7 @@ use crate::operator::status::{self, Answer, StatusPatch};
 use queuewarden_plan::snapshot::Snapshot;
 use queuewarden_plan::{Event, Plan, Subject, machine};
 
-/// How long statuses are written in one run; those that were begun are finished.
+/// Longest time for which one run starts status patches; those that were begun are finished.
 const SLICE: Duration = Duration::from_secs(2);
 
 impl Reconciler {
@@ -64,7 +64,7 @@ impl Reconciler {
         machine::Event::Reported { written, failed: problem.is_some(), unfinished }
     }
 
-    /// Takes in what came of a patch; a word for it, and the error if it is one.
+    /// Stores the result of a patch; returns its label for metrics, and the error if there is one.
     fn take_in(
         &self,
         patch: &StatusPatch,
