@@ -249,7 +249,7 @@ fn objects(plan: &Plan, config: &[Condition]) -> BTreeMap<Labels, i64> {
     for (kind, conditions) in all {
         for condition in conditions.iter().filter(|condition| ours(condition)) {
             // Strings are allocated only once for each series, because there are thousands of objects.
-            let key = (kind.name(), condition.type_.as_str(), condition.status.as_str());
+            let key = (kind.name(), &*condition.type_, condition.status.as_str());
             let count = counts.entry(key).or_default();
             *count = count.saturating_add(1);
         }

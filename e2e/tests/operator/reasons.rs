@@ -496,7 +496,8 @@ async fn other_owners(seen: &mut Seen<'_>) -> Result<()> {
         yunikorn::NAMESPACE
     );
     let contend = async || -> Result<()> {
-        let args = ["apply", "--server-side", "--force-conflicts", "--field-manager", "other-writer", "-f", "-"];
+        let args =
+            ["apply", "--server-side", "--force-conflicts", "--field-manager", "other-writer", "-f", "-"];
         let other_writer = tokio::time::timeout(Duration::from_mins(1), async {
             loop {
                 cluster.kubectl_with_input(&args, &theirs).await?;
