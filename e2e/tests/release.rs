@@ -86,7 +86,7 @@ async fn a_release_is_the_same_whenever_it_is_made() -> Result<()> {
         "--kube-version",
         "1.34.0",
         "--set",
-        "endpoints.enabled=true,webhooks.configMaps=true",
+        "webhooks.enabled=true,webhooks.configMaps=true",
     ];
     let unpinned = packed.to_string_lossy().into_owned();
     let [packed, unpacked] = [packed.to_string_lossy().into_owned(), CHART.to_owned()];

@@ -14,7 +14,7 @@ async fn pods_are_taken_where_pod_security_is_restricted() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let helm = Helm::get(Version::Three).await?;
-        for case in ["default", "endpoints", "cert-manager", "collector", "elsewhere"] {
+        for case in ["default", "https", "cert-manager", "collector", "elsewhere"] {
             let text = helm.template(&["--namespace", NAMESPACE, "--values", &values(case)]).await?;
             for pod in pods(&text)? {
                 try_out(cluster, &pod).await.with_context(|| case.to_owned())?;
@@ -76,7 +76,7 @@ async fn the_api_server_takes_every_object() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let helm = Helm::get(Version::Three).await?;
-        for case in ["default", "endpoints", "collector", "strict"] {
+        for case in ["default", "https", "collector", "strict"] {
             let text = helm.template(&["--namespace", NAMESPACE, "--values", &values(case)]).await?;
             let names = objects(&text)?.iter().map(identity).collect::<Result<Vec<_>>>()?;
             let args = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-"];
@@ -146,7 +146,7 @@ async fn takes_over_upgrades_and_leaves(cluster: &TestCluster, version: Version,
     ensure!(cluster.kubectl(&deployment).await?.contains("\"app.kubernetes.io/managed-by\":\"Helm\""));
 
     // The endpoints are switched on; queuewarden then writes its Secret and caBundle.
-    let endpoints = values("endpoints");
+    let endpoints = values("https");
     let upgrade =
         [&["upgrade", RELEASE, CHART, "--take-ownership", "--values", &endpoints], &into[..]].concat();
     // kubectl still owns what it has written, together with Helm: server-side apply has to insist on fields
@@ -201,7 +201,7 @@ const PAGE: &str = include_str!("../../../docs/install.md");
 const SECTIONS: [&str; 8] = [
     "By Helm",
     "Switching on",
-    "The endpoints",
+    "Webhooks and other HTTPS endpoints",
     "Upgrading",
     "Uninstalling",
     "By kubectl",

@@ -112,7 +112,7 @@ async fn chart_and_manifests_install_the_same() -> Result<()> {
     let more_strict = ["--endpoints=user-info,validate"];
     for (case, folders, more) in [
         ("default", &["manifests"][..], &[][..]),
-        ("endpoints", &endpoints, &more),
+        ("https", &endpoints, &more),
         ("strict", &strict, &more_strict),
     ] {
         let mut expected = Objects::new();
@@ -260,8 +260,8 @@ async fn what_cannot_be_meant_is_refused() -> Result<()> {
         ("yunikorn.namespace=Yunikorn", "namespace"),
         ("yunikorn.reads=null", "reads"),
         ("log.format=xml", "format"),
-        ("endpoints.userInfo=maybe", "userInfo"),
-        ("endpoints.certificate=letsencrypt", "certificate"),
+        ("webhooks.userInfo=maybe", "userInfo"),
+        ("webhooks.certificate=letsencrypt", "certificate"),
         ("webhooks.certManager.issuerRef.kind=ClusterIssuer", "issuerRef"),
         ("env[0].value=name", "env"),
         ("env[0].name=POD_NAME", "env"),
@@ -270,8 +270,8 @@ async fn what_cannot_be_meant_is_refused() -> Result<()> {
         ("networkPolicy.schedulerPort=0", "schedulerPort"),
         ("networkPolicy.egress[0].port=4318", "egress"),
         ("submissionPolicy=deny", "needs rbacMirror: true"),
-        ("webhooks.configMaps=true", "webhooks.configMaps needs endpoints.enabled: true"),
-        ("endpoints.userInfo=strict", "endpoints.userInfo needs endpoints.enabled: true"),
+        ("webhooks.configMaps=true", "webhooks.configMaps needs webhooks.enabled: true"),
+        ("webhooks.userInfo=strict", "webhooks.userInfo needs webhooks.enabled: true"),
     ] {
         let said = match helm.template(&["--set", set]).await {
             Ok(_) => anyhow::bail!("--set {set} was taken"),

@@ -45,8 +45,8 @@ async fn by_default_it_may_do_this_and_nothing_else() -> Result<()> {
 
 #[tokio::test]
 async fn with_all_endpoints_open_it_may_do_this_and_nothing_else() -> Result<()> {
-    with_release("endpoints", async |cluster, account| {
-        listed(cluster, account, "endpoints").await?;
+    with_release("https", async |cluster, account| {
+        listed(cluster, account, "https").await?;
         listed(cluster, &cluster.sa_kubeconfig(NAMESPACE, own_tls::KEEPER).await?, "certificates").await?;
         // API servers learn of a policy a moment after it is stored.
         let guarded = ["delete", "clusterrole", "cluster-admin", "--dry-run=server"];
