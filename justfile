@@ -28,11 +28,15 @@ fmt:
 lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --locked -- -D warnings
-    shellcheck .ci/run e2e/*.sh release/*.sh
+    shellcheck .ci/run .ci/size e2e/*.sh release/*.sh
 
 # The pure core without Kubernetes and without a runtime.
 pure:
     cargo build --package yunikorn --package yunikorn-access --target wasm32-unknown-unknown --locked
+
+# Lines of code in each crate and folder: the table in docs/architecture.md.
+size:
+    .ci/size
 
 # Licences, sources and banned crates (needs cargo-deny).
 deny:
@@ -81,11 +85,11 @@ compare *rounds:
 e2e *args:
     cargo test --package queuewarden-e2e --locked -- {{ args }}
 
-# All faults, as long and as often as they are meant: API server, network, operator, scheduler, rivals. Above half an hour.
+# All faults, as long and as often as they are meant: API server, network, operator, scheduler, other writers. Above half an hour.
 chaos *filter:
     QUEUEWARDEN_E2E_CHAOS=full cargo test --workspace --locked --test e2e -- chaos::{{ filter }} --include-ignored
 
-# How many decisions a second the authorizer makes: the table in docs/kubectl.md. The program that asks is a release build, too (ten minutes to compile).
+# How many decisions a second the authorizer makes: the table in docs/kubectl.md. The client is a release build, too (ten minutes to compile).
 load:
     cargo build --release --locked --package queuewarden
     QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" cargo test --release --workspace --locked --test e2e -- load:: --ignored --nocapture

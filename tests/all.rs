@@ -16,3 +16,5 @@ mod import;
 mod manifests;
 #[cfg(test)]
 mod monitoring;
+#[cfg(test)]
+mod words;
