@@ -109,7 +109,7 @@ async fn kubectl_reads_queues() -> Result<()> {
             ("get queues.access.queuewarden.dev -o wide --field-selector metadata.name=root.prod", "QueueAcl/prod, QueueAcl/root"),
             ("get queues.v1alpha1.access.queuewarden.dev root.team -o jsonpath={.status.submit.subjects[0].grants[0].origins[0].name}", "team"),
             ("explain queues.access.queuewarden.dev.status.submit", "The queue's own ACL as written"),
-            ("explain queues.access.queuewarden.dev.status.admin --output plaintext-openapiv2", "Everyone who has it"),
+            ("explain queues.access.queuewarden.dev.status.admin --output plaintext-openapiv2", "Everyone who has the right"),
             ("explain queueaccessreviews.spec", "The user's groups. Without any, YuniKorn resolves them."),
             ("api-resources --api-group=access.queuewarden.dev --no-headers -o name", "queueaccessreviews.access.queuewarden.dev\nqueues.access.queuewarden.dev\nselfqueueaccessreviews.access.queuewarden.dev\n"),
         ] {
