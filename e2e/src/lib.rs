@@ -1,8 +1,8 @@
 //! Provides the test cluster, a real cluster of local processes, and the oracle, the real `YuniKorn` as a
 //! library that answers questions.
 //!
-//! Unit tests check the code by itself; this crate checks it against a real cluster. [`TestCluster`] runs etcd,
-//! kube-apiserver and `YuniKorn`'s scheduler (on request also its admission controller and
+//! Unit tests check the code by itself; this crate checks it against a real cluster. [`TestCluster`] runs
+//! etcd, kube-apiserver and `YuniKorn`'s scheduler (on request also its admission controller and
 //! kube-controller-manager) as child processes on loopback and answers in the terms of a user: a pod by
 //! *this* user into *that* queue is allowed or rejected. With `QUEUEWARDEN_E2E=existing` the same calls go to
 //! the cluster that `KUBECONFIG` names. [`oracle::Oracle`] is a Go program around yunikorn-core that gives

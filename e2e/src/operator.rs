@@ -225,8 +225,8 @@ impl<'cluster> Operator<'cluster> {
 
 impl TestCluster {
     /// Installs CRDs and `manifests/` as shipped, and waits until the `ServiceAccount`'s rights are in force.
-    /// [`Operator::start`] does it; it is done again after [`TestCluster::reset`], so that a test may take rights
-    /// away.
+    /// [`Operator::start`] does it; it is done again after [`TestCluster::reset`], so that a test may take
+    /// rights away.
     ///
     /// # Errors
     /// When the API server refuses.

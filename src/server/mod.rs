@@ -37,8 +37,8 @@
 //!   queues, users and groups of ACLs.
 //! * `/user-info` reveals whether the lists of the `AdmissionPolicy` let a made-up user set names, and what
 //!   would let them.
-//! * `/configmaps` reveals whether `YuniKorn` would accept a made-up text, and quotes the keys and errors of the
-//!   present one.
+//! * `/configmaps` reveals whether `YuniKorn` would accept a made-up text, and quotes the keys and errors of
+//!   the present one.
 //!
 //! Except for `escalate`, the scheduler's own REST service reveals as much to every client that reaches it
 //! (`GET /ws/v1/config` is the whole configuration). Requests are bounded in number and size ([`bounds`],

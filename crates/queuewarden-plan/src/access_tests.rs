@@ -1,4 +1,5 @@
-//! `QueueAccessTest`s: judged by the configuration in force, and asked before a change of a `QueueAcl` is stored.
+//! `QueueAccessTest`s: judged by the configuration in force, and asked before a change of a `QueueAcl` is
+//! stored.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! What happens to keys that someone else wrote: left to them, imported into the base, or taken over after a copy.
+//! Decides about keys that someone else wrote: they are left to their owner, imported into the base, or taken
+//! over after a copy.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +11,29 @@ use super::ownership::{Claim, claim, names};
 use super::snapshot::{Adoption, IMPORTED_FROM, Mode, Owner};
 use yunikorn::config::verdict;
 
-/// What may be written.
+/// The keys that may be written, and the conflicts about the others.
 #[derive(Default)]
 pub(super) struct Adopted {
-    /// The wanted keys that are free, ours, or may be taken over.
+    /// The desired keys that are free, ours, or may be taken over.
     pub wants: BTreeMap<String, String>,
-    /// What is replaced of other people's, to be copied away first.
+    /// Other people's values that are replaced, to be copied to a backup first.
     pub replaced: BTreeMap<String, String>,
     /// Condition `Applied`, when the queue tree's key is left to its owner.
     pub tree_conflict: Option<Finding>,
-    /// The same of the first of the other keys.
+    /// The same for the first of the other keys.
     pub conflict: Option<Finding>,
     /// The base to create first.
     pub import: Option<NewConfigMap>,
 }
 
-/// What is decided about one foreign key.
+/// The decision about one foreign key.
 enum Verdict {
     Replace,
     Leave(Finding),
     Import(NewConfigMap, Finding),
 }
 
-/// Sorts the wanted keys by whether they may be written.
+/// Sorts the desired keys by whether they may be written.
 pub(super) fn adopt(question: &Question<'_>, wants: BTreeMap<String, String>) -> Adopted {
     let output = question.snapshot.output.as_deref();
     let mut adopted = Adopted::default();
@@ -89,7 +90,7 @@ fn conflict(question: &Question<'_>, key: &str, owners: &[Owner], why: &str) -> 
     Finding::no(Type::Applied, Reason::FieldConflict, message)
 }
 
-/// Whether the base was made from this output by an earlier import.
+/// Returns whether the base was made from this output by an earlier import.
 fn imported(question: &Question<'_>) -> bool {
     question.snapshot.base.as_deref().and_then(|base| base.annotations.get(IMPORTED_FROM))
         == Some(&origin(question))
@@ -99,7 +100,8 @@ fn origin(question: &Question<'_>) -> String {
     format!("{}/{}", question.spec.namespace, question.spec.output_config_map)
 }
 
-/// The import that is due while there is no base to render: the live text of someone else is to become it.
+/// Returns the import that is due while there is no base to render: someone else's live text becomes the
+/// base.
 pub(super) fn first_import(question: &Question<'_>) -> Option<(Option<NewConfigMap>, Finding)> {
     let key = &question.env.key;
     let due = question.spec.adoption == Adoption::Import && question.snapshot.base.is_none();
@@ -113,7 +115,7 @@ pub(super) fn first_import(question: &Question<'_>) -> Option<(Option<NewConfigM
     })?
 }
 
-/// Makes the live text the base if there is no base yet; the error says why that cannot be.
+/// Makes the live text the base if there is no base yet; the error explains why that cannot be.
 fn import(question: &Question<'_>) -> Result<Verdict, String> {
     let spec = question.spec;
     let map = config_map(spec, &spec.base_config_map);
@@ -144,10 +146,10 @@ fn import(question: &Question<'_>) -> Result<Verdict, String> {
     Ok(Verdict::Import(base, not_written(question, &map).unwrap_or_else(copying)))
 }
 
-/// The configured queues that the scheduler runs and the base does not have, as a list for a message.
+/// Returns the configured queues that the scheduler runs and the base does not have, as a list for a message.
 ///
 /// # Errors
-/// Says why it is not known what the scheduler runs.
+/// Returns why it is not known what the scheduler runs.
 fn lacking<'q>(question: &Question<'q>) -> Result<Option<String>, &'q str> {
     const SHOWN: usize = 10;
     let live = question.env.runs.as_deref().map_err(String::as_str)?;

@@ -1,7 +1,7 @@
 //! Who writes which ACL: what the objects put into the text, for those who ask where a grant comes from.
 //!
-//! Two moments can be asked about: the text a plan wants ([`wanted`]), and the text that stands in the output now, of which the
-//! statuses remember what each object contributed ([`in_force`]).
+//! Two moments can be asked about: the text a plan wants ([`wanted`]), and the text that stands in the output
+//! now, of which the statuses remember what each object contributed ([`in_force`]).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -29,7 +29,8 @@ pub struct Attribution {
     pub base_stays: bool,
 }
 
-/// What the resolved objects put into the text of a plan: `grants`, in which each takes part as `by_object` says.
+/// What the resolved objects put into the text of a plan: `grants`, in which each takes part as `by_object`
+/// says.
 pub(super) fn wanted(objects: &[Resolved], grants: &Grants, by_object: &ByObject) -> Arc<[Attribution]> {
     let attribution = |((partition, queue, right), _): &(Place, Decided)| Attribution {
         partition: partition.clone(),
@@ -55,7 +56,8 @@ pub(super) fn wanted(objects: &[Resolved], grants: &Grants, by_object: &ByObject
     found.into()
 }
 
-/// What the objects had put into the output when their statuses were written. Texts that cannot be read contribute nothing.
+/// What the objects had put into the output when their statuses were written. Texts that cannot be read
+/// contribute nothing.
 pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
     let remembered = entries.iter().filter_map(|entry| Some((&entry.meta.name, entry.in_force.as_ref()?)));
     collect(remembered.flat_map(|(name, memory)| {

@@ -67,8 +67,8 @@ pub(super) fn last(snapshot: &Snapshot, known: &mut ParseCache) -> Option<Base> 
     read(text, source.clone(), None, known).ok()
 }
 
-/// Returns whether anything was ever written from a base that somebody wrote, as far as anything tells. The built-in default must not take the
-/// place of such a base: it has no queues and lets everyone in.
+/// Returns whether anything was ever written from a base that somebody wrote, as far as anything tells. The
+/// built-in default must not take the place of such a base: it has no queues and lets everyone in.
 fn had_another(snapshot: &Snapshot, memory: Option<&ConfigMemory>) -> bool {
     if is_planted(Fault::BuiltInDefault) {
         return false;
@@ -87,7 +87,8 @@ fn had_another(snapshot: &Snapshot, memory: Option<&ConfigMemory>) -> bool {
 }
 
 impl Base {
-    /// Returns whether it is the one that is kept. Asked by each plan, so the text is compared and not copied.
+    /// Returns whether it is the one that is kept. Asked by each plan, so the text is compared and not
+    /// copied.
     pub(super) fn is(&self, kept: Option<&LastBase>) -> bool {
         kept.is_some_and(|kept| kept.source == self.source && kept.text == self.read.text)
     }

@@ -1,7 +1,8 @@
 //! How often someone else's edit is put back.
 //!
-//! Two controllers that each insist on their own text can rewrite a ConfigMap in a hot loop, and every rewrite is a reload of the
-//! scheduler. The first repairs come at once, so that a slip is healed before anyone notices; then they slow down.
+//! Two controllers that each insist on their own text can rewrite a ConfigMap in a hot loop, and every
+//! rewrite is a reload of the scheduler. The first repairs come at once, so that a slip is healed before
+//! anyone notices; then they slow down.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -32,8 +33,9 @@ fn recent(repairs: &[Timestamp], now: Timestamp) -> impl DoubleEndedIterator<Ite
     repairs.iter().copied().filter(move |at| now.duration_since(*at) < WINDOW)
 }
 
-/// Returns whether one more repair may be made at `now`, given the earlier ones. A text that is missing or grants too much (`open`) is put right
-/// at least every second: a reload costs milliseconds, an open cluster does not.
+/// Returns whether one more repair may be made at `now`, given the earlier ones. A text that is missing or
+/// grants too much (`open`) is put right at least every second: a reload costs milliseconds, an open cluster
+/// does not.
 pub(super) fn permit(repairs: &[Timestamp], open: bool, now: Timestamp) -> Permit {
     let count = recent(repairs, now).count();
     let (Some(beyond), Some(last)) = (count.checked_sub(BURST), recent(repairs, now).max()) else {
@@ -51,8 +53,8 @@ pub(super) const WIDENINGS: usize = 60;
 /// Time after which one more such write may be made.
 const WIDENING_EVERY: SignedDuration = SignedDuration::from_secs(5);
 
-/// Returns whether access may be widened once more at `now`, given when it was: a bucket of [`WIDENINGS`] tokens to which one comes every
-/// [`WIDENING_EVERY`].
+/// Returns whether access may be widened once more at `now`, given when it was: a bucket of [`WIDENINGS`]
+/// tokens to which one comes every [`WIDENING_EVERY`].
 pub(super) fn widening(widened: &[Timestamp], now: Timestamp) -> Permit {
     let take = |full: Option<Timestamp>, at: &Timestamp| {
         full.map_or(*at, |full| full.max(*at)).checked_add(WIDENING_EVERY).ok()

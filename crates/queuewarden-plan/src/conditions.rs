@@ -1,7 +1,8 @@
-//! Condition types and reasons: the vocabulary of `status`, and how a new condition meets an old one.
+//! Condition types and reasons: the vocabulary of `status`, and the merge of new conditions into old ones.
 //!
-//! Shapes are `metav1.Condition`'s. Messages are stable: the same situation gives the same bytes (lists sorted, no counters, no
-//! clock), or every run would write a status. `lastTransitionTime` moves only when `status` flips.
+//! Shapes are `metav1.Condition`'s. Messages are stable: the same situation gives the same bytes (lists
+//! sorted, no counters, no clock), or every run would write a status. `lastTransitionTime` moves only when
+//! `status` flips.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +10,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-/// Longer messages are cut: the schema allows 32 KiB, but nobody reads that, and every status write carries it.
+/// Longer messages are cut: the schema allows 32 KiB, but nobody reads that, and every status write carries
+/// it.
 pub const MAX_MESSAGE: usize = 2048;
 
 /// `status` of a condition.
@@ -19,12 +21,12 @@ pub enum Status {
     True,
     /// It does not hold.
     False,
-    /// It cannot be told now.
+    /// It is unknown now.
     Unknown,
 }
 
 impl Status {
-    /// As Kubernetes spells it.
+    /// Returns the status as Kubernetes spells it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -59,7 +61,7 @@ macro_rules! vocabulary {
                 known.map_or(Cow::Owned(word), Cow::Borrowed)
             }
 
-            /// The word as it stands in a condition.
+            /// Returns the word as a condition spells it.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($variant),)* }
             }
@@ -78,7 +80,7 @@ vocabulary! {
     Type {
         /// The object is valid and in its time window.
         Accepted,
-        /// What the object grants is in the ConfigMap.
+        /// The grants of the object are in the ConfigMap.
         Programmed,
         /// It changes a decision.
         Effective,
@@ -86,21 +88,22 @@ vocabulary! {
         BaseResolved,
         /// The output ConfigMap holds what was rendered.
         Applied,
-        /// The scheduler runs what the ConfigMaps say.
+        /// The scheduler runs the text of the ConfigMaps.
         Loaded,
         /// Access is open to everyone.
         FailOpen,
-        /// Kubernetes' RBAC says what the ACLs say; present only while it is to, or did.
+        /// Kubernetes' RBAC mirrors the ACLs; present only while it is to, or did.
         Mirrored,
         /// Every check of a `QueueAccessTest` holds.
         Passing,
-        /// Summary.
+        /// The summary of all other conditions.
         Ready,
     }
 }
 
 vocabulary! {
-    /// `reason` of a condition. A positive condition's reason is its type's name unless something is worth saying.
+    /// `reason` of a condition. A positive condition's reason is its type's name unless there is more to
+    /// report.
     Reason {
         /// `Accepted=True`
         Accepted,
@@ -112,7 +115,7 @@ vocabulary! {
         Effective,
         /// `BaseResolved=True`
         BaseResolved,
-        /// `BaseResolved=True`: there is no base, `YuniKorn`'s built-in default stands in.
+        /// `BaseResolved=True`: there is no base, `YuniKorn`'s built-in default is used.
         BuiltInDefault,
         /// `Applied=True`
         Applied,
@@ -134,9 +137,10 @@ vocabulary! {
         NotYetValid,
         /// `expiresAt` has passed.
         Expired,
-        /// What the object no longer grants is still written, or the scheduler may still run it.
+        /// A grant that the object no longer makes is still written, or the scheduler may still run it.
         WithdrawalPending,
-        /// It is in the name of someone who may not write it: delegation is off, or they do not administer the queue.
+        /// It is in the name of someone who may not write it: delegation is off, or they do not administer
+        /// the queue.
         NotDelegated,
         /// Another `AdmissionPolicy` counts, or none while there are several.
         Conflicted,
@@ -168,13 +172,13 @@ vocabulary! {
         Rejected,
         /// `service.policyGroup` names another key than the one the scheduler is proven to read.
         PolicyGroupPending,
-        /// Most of the objects went at once, and nobody has confirmed it.
+        /// Most of the objects were removed at once, without a confirmation.
         RemovalUnconfirmed,
         /// A `binaryData` key hides the output key.
         ShadowedByBinaryData,
         /// The text lacks a partition that is active: the scheduler would hang.
         PartitionMissing,
-        /// There is no `schedulerUrl`, so nobody knows what the scheduler runs.
+        /// There is no `schedulerUrl`, so it is unknown what the scheduler runs.
         NotVerified,
         /// `YuniKorn` takes nothing of what is written.
         NotRead,
@@ -198,7 +202,7 @@ vocabulary! {
         RootAllowsEveryone,
         /// The output key is missing and what `YuniKorn` falls back to allows everyone.
         OutputMissing,
-        /// A watch fails, so nobody knows whether the objects are still as they were seen.
+        /// A watch fails, so changes of the objects may have been missed.
         WatchFailing,
     }
 }
@@ -220,7 +224,7 @@ pub struct Condition {
     pub last_transition: Timestamp,
 }
 
-/// What a condition should say now; time and generation are added by [`merge`].
+/// The desired content of a condition; [`merge`] adds time and generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// `type`
@@ -244,7 +248,7 @@ impl Finding {
         Self { status: Status::False, ..Self::yes(type_, reason, message) }
     }
 
-    /// A condition that cannot be told.
+    /// A condition that is unknown.
     pub fn unknown(type_: Type, reason: Reason, message: impl Into<String>) -> Self {
         Self { status: Status::Unknown, ..Self::yes(type_, reason, message) }
     }
@@ -264,8 +268,9 @@ impl Finding {
     }
 }
 
-/// The conditions an object should carry: `findings` with the transition times of `old` where `status` did not flip. Foreign
-/// condition types in `old` are kept; types of ours that are not found any more go. Where nothing has changed, it is `old` itself.
+/// The conditions an object should carry: `findings` with the transition times of `old` where `status` did
+/// not flip. Foreign condition types in `old` are kept; types of ours without a finding are removed. Where
+/// nothing has changed, it is `old` itself.
 pub fn merge(
     old: &Arc<[Condition]>,
     findings: &[Finding],
@@ -294,7 +299,7 @@ pub fn find(conditions: &[Condition], type_: Type) -> Option<&Condition> {
     conditions.iter().find(|condition| condition.type_ == type_.as_str())
 }
 
-/// What a condition says as it stands, for who knows nothing newer.
+/// Returns the current condition of a type as a finding, for use when nothing newer is known.
 pub(super) fn standing(conditions: &[Condition], type_: Type) -> Option<Finding> {
     let condition = find(conditions, type_)?;
     let reason = *Reason::ALL.iter().find(|reason| reason.as_str() == condition.reason)?;
@@ -305,7 +310,7 @@ fn ours(condition: &Condition) -> bool {
     Type::ALL.iter().any(|known| known.as_str() == condition.type_)
 }
 
-/// Whether this is what the conditions say, foreign ones first.
+/// Returns whether the conditions match the findings already, with foreign ones first.
 fn stand(conditions: &[Condition], findings: &[Finding], generation: i64) -> bool {
     let foreign = conditions.iter().take_while(|condition| !ours(condition)).count();
     let own = conditions.get(foreign..).unwrap_or_default();

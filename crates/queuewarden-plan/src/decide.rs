@@ -1,4 +1,5 @@
-//! The plan itself, step by step: what `YuniKorn` sees, the base, the objects, the text, the write, the statuses.
+//! Makes the plan itself, step by step: the text that `YuniKorn` reads, the base, the objects, the new text,
+//! the write, the statuses.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -35,10 +36,11 @@ use yunikorn::config::{Config, checksum};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
-/// How often objects are refused because they cannot be written, before the base is: without them others may come to be written.
+/// The most rounds in which objects are refused because their ACLs cannot be written, before the base is
+/// refused. Without the refused objects, others may become writable.
 const MAX_ROUNDS: usize = 4;
 
-/// Everything that was decided before anything is said.
+/// Everything that was decided, before any status is made of it.
 pub(super) struct Decided<'a> {
     snapshot: &'a Snapshot,
     config: &'a Entry<ConfigSpec, ConfigMemory>,
@@ -48,23 +50,23 @@ pub(super) struct Decided<'a> {
     /// The base's queues, if it is in order.
     pub(super) base_tree: Option<Arc<Config>>,
     pub(super) objects: Vec<Resolved>,
-    /// The notes of the output on them.
+    /// The notes in the output about these objects.
     notes: Vec<Option<Note<'a>>>,
     pub(super) policies: Policies,
     grants: Arc<Grants>,
     by_object: ByObject,
-    /// True if the ACLs were decided by a base, and not by what is live in its stead.
+    /// True if the ACLs were decided by a base, and not by the live text in its stead.
     by_base: bool,
     pub(super) wanted: Option<Arc<Config>>,
     pub(super) output: Decision,
-    /// The base to keep for later, in place of the one that is kept.
+    /// The base to store as the last good one, in place of the stored one.
     last_base: Option<LastBase>,
     loaded: loaded::Answer,
     /// Condition `Loaded` as objects see it, where it differs.
     uncertain: Option<Finding>,
     /// The text that the scheduler runs.
     runs: Runs,
-    /// When the text that the scheduler does not take is to be written again, where that is ours to do.
+    /// The time to write the text again because the scheduler does not load it, where that is our task.
     reassert_at: Option<Timestamp>,
     mirror: (mirror::Changes, Option<Finding>),
 }
@@ -79,7 +81,7 @@ pub(super) fn plan(
     decided(snapshot, config, spec, known).into_plan(known)
 }
 
-/// Decides everything, and says nothing yet.
+/// Decides everything, without making statuses yet.
 pub(super) fn decided<'a>(
     snapshot: &'a Snapshot,
     config: &'a Entry<ConfigSpec, ConfigMemory>,
@@ -198,7 +200,7 @@ fn runs(
         return Runs::InForce;
     }
     let observed = &snapshot.observed;
-    // A scheduler that cannot be asked is taken to run what it was last seen to run.
+    // A scheduler that cannot be queried is assumed to run the text that it was last observed to run.
     let unasked =
         loaded.status == Status::Unknown && report::config::loaded_hash(config) == Some(&env.checksum);
     let (text, reported) = if unasked {
@@ -214,14 +216,14 @@ fn runs(
     tree.map_or(Runs::Unknown, |tree| Runs::Other { tree, reported })
 }
 
-/// Returns whether the scheduler reports the text that it was last seen to run.
+/// Returns whether the scheduler reports the text that it was last observed to run.
 fn reports_loaded_text(observed: &Observed) -> bool {
     let reported = observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
     let loaded = observed.loaded_text.as_ref().filter(|_| reported.is_some());
     loaded.is_some_and(|text| Some(&checksum(text)) == reported)
 }
 
-/// What all objects come to.
+/// The joint result of all objects.
 #[derive(Default)]
 struct Agreed {
     grants: Arc<Grants>,
@@ -230,8 +232,8 @@ struct Agreed {
     body: Option<Result<Arc<Reading>, Finding>>,
 }
 
-/// Joins the objects, and refuses those that do not count, or whose ACLs cannot be written where they belong: the others must not wait
-/// for those. `used` is what is taken of the ConfigMap before any object.
+/// Joins the objects, and refuses those that do not count, or whose ACLs cannot be written into the base, so
+/// that they do not delay the others. `used` is the size of the ConfigMap before any object.
 fn agree(
     objects: &mut [Resolved],
     entries: &[Arc<QueueAclEntry>],
@@ -261,7 +263,8 @@ fn agree(
     agreed
 }
 
-/// The queues to judge by: the base's, or what is live where no base is known. `YuniKorn`'s built-in default is neither.
+/// Returns the queues that objects are resolved against: the base's, or the live ones where no base is known.
+/// `YuniKorn`'s built-in default is neither.
 fn queues<'a>(
     from: Option<&'a Base>,
     base: Result<&'a Base, &'a Finding>,
@@ -272,7 +275,7 @@ fn queues<'a>(
     tree.ok_or_else(|| base.err().map_or("", |finding| finding.message.as_str()))
 }
 
-/// Resolves all objects, as far as there is something to judge them by.
+/// Resolves all objects, as far as there are queues to resolve them against.
 fn objects(snapshot: &Snapshot, queues: Result<&Config, &str>, record: &Record<'_>) -> Vec<Resolved> {
     let dynamic = |partition: &str, queue: &QueuePath| {
         let live = &snapshot.observed.live_queues;
@@ -298,7 +301,7 @@ fn rendered(
     }))
 }
 
-/// Returns whether all that kept an object from being ready was that the scheduler was not known to run it.
+/// Returns whether the object was not ready only because the scheduler was not known to run it.
 fn is_unconfirmed(meta: &Meta) -> bool {
     let was = |type_| conditions::find(&meta.conditions, type_);
     let written = was(Type::Programmed).is_some_and(|was| was.status == Status::True);
@@ -315,7 +318,8 @@ fn is_unconfirmed(meta: &Meta) -> bool {
 }
 
 impl Decided<'_> {
-    /// Whom the base's own ACLs let in and the named object keeps out, which they do not do in `after`: queue, right and ACL.
+    /// Returns, as queue, right and ACL, the access that the base's own ACLs grant, that the named object
+    /// takes away now, and that it no longer takes away in `after`.
     pub(super) fn returning(&self, object: &str, after: &Self) -> Vec<(&QueuePath, Right, Acl)> {
         let index = self.objects.iter().position(|resolved| resolved.name == object);
         let found = index.and_then(|index| Some((index, self.objects.get(index)?.contribution()?)));
@@ -375,7 +379,7 @@ impl Decided<'_> {
         events: &mut Vec<Event>,
     ) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
         let name = config_map(self.spec, &self.spec.output_config_map);
-        // What the objects alone grant counts only where nothing can be rendered.
+        // The grants of the objects alone count only where nothing can be rendered.
         let granted = match self.wanted {
             Some(_) => Grants::default(),
             None => grants::decide(&self.objects, &Config::default()),
@@ -470,7 +474,7 @@ impl Decided<'_> {
             .collect()
     }
 
-    /// The keys of ours in the output that no policy sets any more.
+    /// Our keys in the output that no policy sets any more.
     fn unset_keys(&self) -> Vec<&'static str> {
         let (output, memory) = (self.snapshot.output.as_deref(), self.config.in_force.as_ref());
         let set = self.policies.keys.as_ref();
@@ -493,7 +497,7 @@ impl Decided<'_> {
         Cow::Owned(Environment { tree, source: Source::Output, shadow: None, ..self.env.clone() })
     }
 
-    /// Condition `Applied`, which also tells that the policy that is named is missing.
+    /// Condition `Applied`, which also reports that the named policy is missing.
     fn applied(&self) -> Finding {
         let applied = &self.output.applied;
         let missing = self.policies.not_found();
@@ -541,7 +545,8 @@ impl Decided<'_> {
         self.status(meta, &findings, rest)
     }
 
-    /// Returns whether the text in force may let everyone in at the root: it is the one that should be, and somebody wrote that `*`.
+    /// Returns whether the text in force may let everyone in at the root: it is the desired text, and
+    /// somebody wrote that `*`.
     fn accepts_open(&self) -> bool {
         let root = |right| self.by_object_at_root(right);
         self.spec.accept_open_root
@@ -569,7 +574,7 @@ impl Decided<'_> {
             .filter(|_| self.loaded.reassert_at.is_some())
             .and_then(|since| since.checked_add(loaded::PATIENCE).ok());
         let observed = &self.snapshot.observed;
-        // Then a text that nobody has seen is what the scheduler runs, and no longer one that it is loading.
+        // From then on the scheduler counts as running an unknown text, and no longer as loading one.
         let unseen = observed.loaded_text.is_some()
             && self.loaded.finding.reason == Reason::LoadPending
             && !reports_loaded_text(observed);

@@ -1,9 +1,10 @@
-//! Delegation: which objects in the name of a queue's administrator count.
+//! Decides which objects that are written in the name of a queue's administrator count (delegation).
 //!
-//! Such an object counts while ACLs that do not rest on it make its writer administrator of its queue, or of one above. It is
-//! judged anew in each round, whatever a webhook has said: rights end, and a webhook can be missing. It only adds (`baseAcl: Extend`),
-//! so that nobody can take away what cluster administrators grant; so what counts does not depend on an order, and an
-//! administrator made by a delegated object may delegate in turn, as long as the chain begins with a cluster administrator's word.
+//! Such an object counts while ACLs that do not depend on it make its writer administrator of its queue, or
+//! of one above. It is evaluated again in each round, regardless of any webhook: rights end, and a webhook
+//! can be missing. It only adds (`baseAcl: Extend`), so that nobody can take away what cluster administrators
+//! grant. Therefore the result does not depend on an order. An administrator made by a delegated object may
+//! delegate in turn, as long as the chain begins with a cluster administrator's grant.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,37 +22,39 @@ use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
-/// How long a chain of administrators may be, each made by an object of the one before.
+/// The longest chain of administrators, each made by an object of the one before.
 pub(super) const MAX_CHAIN: usize = 16;
-/// Bytes of ACLs that one writer's objects may add: all of it goes into one ConfigMap of 1 MiB, which others need as well.
+/// Bytes of ACLs that one writer's objects may add: all of it goes into one ConfigMap of 1 MiB, which others
+/// need as well.
 pub(super) const MAX_BYTES_OF_ONE: usize = 32 * 1024;
-/// Bytes of ACLs that all delegated objects may add, at most: what the base, other keys and the cluster administrators' objects leave of the
-/// ConfigMap may be less.
+/// Bytes of ACLs that all delegated objects may add, at most. The limit is lower if the base, other keys and
+/// the cluster administrators' objects leave less of the ConfigMap.
 pub(super) const MAX_BYTES: usize = 256 * 1024;
 
-/// Most objects of one writer, also of those that grant nothing now: each takes memory of the operator.
+/// Most objects of one writer, including those that grant nothing now: each takes memory of the operator.
 pub(super) const MAX_OBJECTS_OF_ONE: usize = 200;
 /// Most delegated objects whose writers administer their queue.
 pub(super) const MAX_OBJECTS: usize = 2000;
 
-/// Who administers what, by the objects that count.
+/// The administrators of all queues, by the objects that count.
 pub(super) struct Administrators<'a> {
     grants: Grants,
     tree: &'a Config,
 }
 
 impl<'a> Administrators<'a> {
-    /// By these objects and the base.
+    /// Takes the administrators from these objects and the base.
     pub(super) fn of<'o>(objects: impl IntoIterator<Item = &'o Resolved>, tree: &'a Config) -> Self {
         Self { grants: grants::decide(objects, tree), tree }
     }
 
-    /// Whether `identity` administers a queue that exists, or what would be above it, by ACLs of the queue and those above.
+    /// Returns whether `identity` administers a queue, by the ACLs of the queue and of those above. The queue
+    /// need not exist.
     pub(super) fn contain(&self, identity: &Identity, partition: &str, queue: &QueuePath) -> bool {
         self.queues(identity, partition, queue).next().is_some()
     }
 
-    /// The highest queue whose ACL makes `identity` administrator of `queue`.
+    /// Returns the highest queue whose ACL makes `identity` administrator of `queue`.
     pub(super) fn highest(
         &self,
         identity: &Identity,
@@ -61,7 +64,7 @@ impl<'a> Administrators<'a> {
         self.queues(identity, partition, queue).last()
     }
 
-    /// The queue and those above whose ACL names `identity`, from below.
+    /// Returns the queue and those above whose ACL names `identity`, from below.
     fn queues(
         &self,
         identity: &Identity,
@@ -143,7 +146,8 @@ pub(super) fn recheck(
     }
 }
 
-/// The objects in the name of an administrator, oldest first, so that what is new finds no room rather than what is there.
+/// Returns the objects in the name of an administrator, oldest first, so that new objects are refused for
+/// lack of space rather than old ones.
 fn delegated(objects: &[Resolved], entries: &[Arc<QueueAclEntry>]) -> Vec<usize> {
     let mut found: Vec<usize> =
         (0..objects.len()).filter(|index| claim(objects, entries, *index).is_some()).collect();
@@ -153,8 +157,8 @@ fn delegated(objects: &[Resolved], entries: &[Arc<QueueAclEntry>]) -> Vec<usize>
     found
 }
 
-/// The administrator in whose name an object is, its partition and its queue; also of an object that grants nothing now, because it is stored
-/// like the others.
+/// Returns the administrator in whose name an object is, its partition and its queue. This includes objects
+/// that grant nothing now, because they are stored like the others.
 fn claim<'o>(
     objects: &'o [Resolved],
     entries: &'o [Arc<QueueAclEntry>],
@@ -171,7 +175,7 @@ fn contribution(objects: &[Resolved], index: usize) -> Option<&Contribution> {
     objects.get(index).and_then(Resolved::contribution)
 }
 
-/// Why an object does not count, whoever administers what.
+/// Returns why an object does not count, regardless of who administers what.
 fn never(contribution: &Contribution, delegation: Delegation, deleting: bool) -> Option<String> {
     if delegation == Delegation::Disabled {
         return Some(
@@ -184,7 +188,7 @@ fn never(contribution: &Contribution, delegation: Delegation, deleting: bool) ->
     content(queue, *base_acl).or_else(granted).map(str::to_owned)
 }
 
-/// What is never delegated.
+/// Returns why a grant on this queue with this `baseAcl` is never delegated; `None` if it may be.
 pub(super) fn content(queue: &QueuePath, base_acl: BaseAcl) -> Option<&'static str> {
     if queue.is_root() {
         return Some("queue `root` is not delegated: only cluster administrators grant on it");
@@ -195,7 +199,7 @@ pub(super) fn content(queue: &QueuePath, base_acl: BaseAcl) -> Option<&'static s
     )
 }
 
-/// Says why a grant is never delegated.
+/// Returns why these ACLs are never delegated; `None` if they may be.
 pub(super) fn granted(submit: Option<&Acl>, admin: Option<&Acl>) -> Option<&'static str> {
     if admin.is_some_and(Acl::is_everyone) {
         return Some(
@@ -207,18 +211,18 @@ pub(super) fn granted(submit: Option<&Acl>, admin: Option<&Acl>) -> Option<&'sta
     )
 }
 
-/// Nobody lets them.
+/// Returns the message that the contribution's writer does not administer its queue.
 pub(super) fn no_administrator(contribution: &Contribution) -> String {
     let who = contribution.delegated_by.as_ref().map(shown).unwrap_or_default();
     not_administered(&who, &contribution.queue)
 }
 
-/// The same for anyone.
+/// Returns the message that `who` does not administer the queue.
 pub(super) fn not_administered(who: &str, queue: &QueuePath) -> String {
     format!("{who} does not administer queue `{queue}` or one above it, by ACLs other than this object's")
 }
 
-/// `user "sue" (groups "ops")`
+/// Formats an identity for a message: `user "sue" (groups "ops")`.
 pub(super) fn shown(by: &Identity) -> String {
     let groups: Vec<_> = by.groups.iter().take(8).map(|group| quoted(group)).collect();
     if groups.is_empty() {
@@ -235,20 +239,20 @@ fn refuse(objects: &mut [Resolved], index: usize, reason: Reason, message: Strin
     }
 }
 
-/// Refuses an object that there is no room for, whatever else there is to say about it.
+/// Refuses an object that there is no space for, even if it was refused for another reason.
 fn exclude(objects: &mut [Resolved], index: usize, message: String) {
     let Some(object) = objects.get_mut(index) else { return };
     object.kept = None;
     object.outcome = Err(Refusal { reason: Reason::TooLarge, message });
 }
 
-/// Bytes of the ACLs of an object.
+/// Returns the bytes of the ACLs of an object.
 fn bytes(contribution: &Contribution) -> usize {
     let acls = Right::ALL.into_iter().filter_map(|right| contribution.grant(right));
     acls.map(|acl| acl.canonical().len()).sum()
 }
 
-/// The part of the ConfigMap that delegated objects have taken, and their number.
+/// The part of the ConfigMap that delegated objects take, and their number.
 #[derive(Debug, Default)]
 struct Room {
     most: usize,
@@ -263,7 +267,7 @@ impl Room {
         Self { most, ..Self::default() }
     }
 
-    /// Counts an object of a writer, or says why there is no room for it.
+    /// Counts an object of a writer, or returns why there is no space for it.
     fn count(&mut self, user: &str) -> Option<String> {
         let of_one = self.objects_of_one.entry(user.to_owned()).or_default();
         if *of_one >= MAX_OBJECTS_OF_ONE {
@@ -280,7 +284,7 @@ impl Room {
         None
     }
 
-    /// Takes what an object needs, or says why there is too little.
+    /// Reserves the bytes that an object needs, or returns why there are too few.
     fn take(&mut self, contribution: &Contribution) -> Option<String> {
         let needs = bytes(contribution);
         let user = contribution.delegated_by.as_ref().map(|by| by.user.clone()).unwrap_or_default();
@@ -306,7 +310,8 @@ mod tests {
     use super::*;
     use yunikorn::acl::Acl;
 
-    /// An object of `writer` that adds so many names of 63 bytes, each with its comma but the last, or one of a single byte.
+    /// Returns an object of `writer` that adds so many names of 63 bytes, each with its comma but the last,
+    /// or one of a single byte.
     fn adds(writer: usize, names: usize) -> Contribution {
         let name = |number| if names == 1 { "a".to_owned() } else { format!("u{number:062}") };
         let users: Vec<_> = (0..names).map(name).collect();

@@ -1,4 +1,5 @@
-//! Whether an ACL changes any decision: access only adds up towards the root, so a wildcard above makes the rest redundant.
+//! Whether an ACL changes any decision: access only adds up towards the root, so a wildcard above makes the
+//! rest redundant.
 
 use std::iter;
 
@@ -17,8 +18,9 @@ pub(super) struct Redundant {
     pub through: Right,
 }
 
-/// Whether `right` on the contribution's queue changes nothing in `tree`, because an ACL above, or another part of the queue's own,
-/// admits everyone. `adminacl` grants submit as well (yunikorn-core `queue.go:798-822`).
+/// Whether `right` on the contribution's queue changes nothing in `tree`, because an ACL above, or another
+/// part of the queue's own, admits everyone. `adminacl` grants submit as well (yunikorn-core
+/// `queue.go:798-822`).
 pub(super) fn redundant(tree: &Config, contribution: &Contribution, right: Right) -> Option<Redundant> {
     let partition = tree.partition(&contribution.partition)?;
     let through: &[Right] = match right {

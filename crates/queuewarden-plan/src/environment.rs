@@ -1,4 +1,5 @@
-//! What `YuniKorn` sees now: both of its ConfigMaps merged as the shim merges them, and where the queue tree in force comes from.
+//! The configuration as `YuniKorn` reads it now: both of its ConfigMaps merged as the shim merges them, and
+//! the source of the queue tree in force.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use yunikorn::admission;
 use yunikorn::config::flatten::{self, ConfigMapData, Flattened, flatten};
 use yunikorn::config::{BUILT_IN, Config, checksum};
 
-/// Where the queue tree in force comes from.
+/// The source of the queue tree in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     /// `data` of the output ConfigMap.
@@ -22,20 +23,20 @@ pub(super) enum Source {
     OutputBinary,
     /// `yunikorn-defaults`.
     Defaults,
-    /// Nowhere: the built-in default.
+    /// No ConfigMap: the built-in default.
     BuiltIn,
 }
 
-/// What `YuniKorn` sees.
+/// The configuration as `YuniKorn` reads it.
 #[derive(Debug, Clone)]
 pub(super) struct Environment {
     /// The key with the queue tree.
     pub key: String,
     /// The key that `service.policyGroup` names by now, where the scheduler is not proven to read it yet.
     pub next_key: Option<String>,
-    /// Whether a new text is taken without a restart.
+    /// True if the scheduler takes a new text without a restart.
     pub hot_refresh: bool,
-    /// Where the tree in force comes from.
+    /// The source of the tree in force.
     pub source: Source,
     /// A `binaryData` key of the output that hides or blanks `key`.
     pub shadow: Option<String>,
@@ -45,7 +46,7 @@ pub(super) struct Environment {
     pub checksum: String,
     /// Its queues, if it can be read.
     pub tree: Option<Arc<Config>>,
-    /// The queues by which the scheduler decides now, or why nobody knows them.
+    /// The queues by which the scheduler decides now, or why they are unknown.
     pub runs: Result<Arc<Config>, String>,
     /// The refusal of the text in force, where a scheduler does not take it over.
     pub refusal: Option<String>,
@@ -106,13 +107,13 @@ impl Environment {
         }
     }
 
-    /// The checksum of a text, which nearly always is the one in force.
+    /// Returns the checksum of a text, which nearly always is the one in force.
     pub(super) fn checksum_of(&self, text: &str) -> String {
         if text == self.text { self.checksum.clone() } else { checksum(text) }
     }
 
-    /// The partitions that the scheduler has now: a text without one of them hangs it (yunikorn-core `partition_manager.go:168`). A text
-    /// that it refuses may lack one that it still has.
+    /// Returns the partitions that the scheduler has now: a text without one of them hangs it (yunikorn-core
+    /// `partition_manager.go:168`). A text that it refuses may lack one that it still has.
     pub(super) fn active_partitions(&self) -> Vec<String> {
         let trees = self.tree.iter().chain(&self.runs);
         let names: BTreeSet<&String> = trees.flat_map(|tree| &tree.partitions).map(|p| &p.name).collect();
@@ -120,7 +121,7 @@ impl Environment {
     }
 }
 
-/// Both ConfigMaps of `YuniKorn` as it merges them.
+/// Merges both ConfigMaps of `YuniKorn` as it does.
 pub fn merged(snapshot: &Snapshot) -> Flattened {
     flatten(&data(snapshot.defaults.as_deref()), &data(snapshot.output.as_deref()))
 }
@@ -130,7 +131,8 @@ pub fn merged_alone(map: &ConfigMapState) -> Flattened {
     flatten(&ConfigMapData::default(), &data(Some(map)))
 }
 
-/// The queue tree that `YuniKorn` should run now, whoever wrote it; [`Running`](super::Running) tells what it does run.
+/// The queue tree that `YuniKorn` should run now, no matter who wrote it; [`Running`](super::Running) is what
+/// it does run.
 pub fn text_in_force(snapshot: &Snapshot) -> String {
     let flat = merged(snapshot);
     or_built_in(flat.queues(&queues_key(snapshot, &flat).key).text).to_owned()
@@ -145,8 +147,9 @@ pub struct QueuesKey {
     pub next: Option<String>,
 }
 
-/// The key that the scheduler reads its queues from. It takes over a change of `service.policyGroup` only when it starts (k8shim
-/// `schedulerconf.go`), so a change is followed once the scheduler reports the checksum of what the new key holds.
+/// The key that the scheduler reads its queues from. It takes over a change of `service.policyGroup` only
+/// when it starts (k8shim `schedulerconf.go`), so a change is followed once the scheduler reports the
+/// checksum of what the new key holds.
 pub fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> QueuesKey {
     let named = flat.queues_key();
     let sum = |key: &str| checksum(or_built_in(flat.queues(key).text));
@@ -154,7 +157,8 @@ pub fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> QueuesKey {
     match managed_key(snapshot, &named) {
         Some(key) if key != named && !is_planted(Fault::GroupAtOnce) => {
             let (now, then) = (sum(&key), sum(&named));
-            // It runs the built-in default also where the key that it reads was missing for a moment, until it loads what is there again.
+            // It runs the built-in default also where the key that it reads was missing for a moment, until
+            // it loads what is there again.
             let restarted =
                 then != checksum(BUILT_IN) || has_run(snapshot, &now) || snapshot.observed.reasserts > 0;
             if now != then && reported == Some(&then) && restarted {
@@ -167,13 +171,14 @@ pub fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> QueuesKey {
     }
 }
 
-/// Returns whether the scheduler was seen to run the text with this checksum.
+/// Returns whether the scheduler is known to have run the text with this checksum.
 fn has_run(snapshot: &Snapshot, sum: &str) -> bool {
     snapshot.config.as_ref().and_then(loaded_hash).is_some_and(|seen| seen == sum)
         || snapshot.observed.loaded_text.as_ref().is_some_and(|text| checksum(text) == sum)
 }
 
-/// The key with the queue tree that was written last, if one was; of several, the one that the output names, or else `named`.
+/// The key with the queue tree that was written last, if one was; of several, the one that the output names,
+/// or else `named`.
 fn managed_key(snapshot: &Snapshot, named: &str) -> Option<String> {
     let output = snapshot.output.as_deref();
     let memory = snapshot.config.as_ref().and_then(|config| config.in_force.as_ref());
@@ -194,7 +199,7 @@ pub(super) fn is_queues_key(key: &str) -> bool {
     key.ends_with(".yaml")
 }
 
-/// An empty text is the built-in default.
+/// Returns the text, or the built-in default for an empty one.
 pub(super) fn or_built_in(text: &str) -> &str {
     if text.is_empty() { BUILT_IN } else { text }
 }

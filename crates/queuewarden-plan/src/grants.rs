@@ -1,7 +1,8 @@
-//! The ACLs a plan wants: per queue and right, the union of what the objects grant.
+//! Computes the desired ACLs of a plan: per queue and right, the union of what the objects grant.
 //!
-//! A right that any object of a queue sets is the union over those objects; the base's own value gives way, unless all of them say
-//! `Extend`. A right that none of them sets keeps the base's text. So the order of the objects never matters.
+//! A right that any object of a queue sets is the union over those objects. The base's own value is replaced,
+//! unless all of them set `Extend`. A right that none of them sets keeps the base's text. So the order of the
+//! objects never matters.
 
 use super::resolve::{Contribution, Resolved};
 use super::snapshot::BaseAcl;
@@ -10,26 +11,26 @@ use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
-/// Which ACL: partition name, queue, right.
+/// The key of an ACL: partition name, queue, right.
 pub(super) type Place = (String, QueuePath, Right);
 
 /// One ACL that objects decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Decided {
-    /// What is to be in force.
+    /// The desired ACL.
     pub acl: Acl,
-    /// What the base's own ACL grants and this one does not.
+    /// The part of the base's own ACL that the desired one does not grant.
     pub taken: Acl,
     /// The position of the queue in the base.
     pub position: u32,
 }
 
-/// All ACLs that objects decide, sorted by place.
+/// All ACLs that objects decide, sorted by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Grants(Vec<(Place, Decided)>);
 
 impl Grants {
-    /// What is decided about one ACL; `None` where no object sets it.
+    /// Returns the decision about one ACL; `None` where no object sets it.
     pub(super) fn get(&self, partition: &str, queue: &QueuePath, right: Right) -> Option<&Decided> {
         let compare = |((p, q, r), _): &(Place, Decided)| {
             p.as_str().cmp(partition).then_with(|| q.cmp(queue)).then(r.cmp(&right))
@@ -38,24 +39,25 @@ impl Grants {
         self.0.get(index).map(|(_, decided)| decided)
     }
 
-    /// All of them.
+    /// Iterates over all decisions.
     pub(super) fn iter(&self) -> impl Iterator<Item = &(Place, Decided)> {
         self.0.iter()
     }
 }
 
-/// Where in the grants each object takes part, in the order of the objects: at most at one place for each right.
+/// The indexes in the grants at which each object takes part, in the order of the objects: at most one for
+/// each right.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ByObject(Vec<[Option<usize>; Right::ALL.len()]>);
 
 impl ByObject {
-    /// What is decided by an object, and others, about its queue: right by right.
+    /// Returns the decisions, by right, that an object makes about its queue together with others.
     pub(super) fn decided<'g>(&self, grants: &'g Grants, object: usize) -> Vec<(Right, &'g Decided)> {
         let decided = self.places(object).filter_map(|place| grants.0.get(place));
         decided.map(|((.., right), decided)| (*right, decided)).collect()
     }
 
-    /// The indexes in the grants at which an object takes part.
+    /// Returns the indexes in the grants at which an object takes part.
     pub(super) fn places(&self, object: usize) -> impl Iterator<Item = usize> {
         self.0.get(object).into_iter().flatten().flatten().copied()
     }
@@ -69,7 +71,7 @@ impl<const N: usize> From<[(Place, Decided); N]> for Grants {
     }
 }
 
-/// What an object says about one place.
+/// The part of an object in one ACL.
 struct Part<'a> {
     /// The beginning of the path below the root, as a number: quick to compare, and in the same order.
     start: u64,
@@ -79,12 +81,12 @@ struct Part<'a> {
     acl: &'a Acl,
 }
 
-/// Joins what the objects contribute.
+/// Joins the contributions of the objects.
 pub(super) fn decide<'a>(objects: impl IntoIterator<Item = &'a Resolved>, tree: &Config) -> Grants {
     decide_by_object(objects, tree).0
 }
 
-/// The same, with what is decided by each of the objects.
+/// Does the same, and returns which decisions each object takes part in.
 pub(super) fn decide_by_object<'a>(
     objects: impl IntoIterator<Item = &'a Resolved>,
     tree: &Config,
@@ -126,13 +128,13 @@ pub(super) fn decide_by_object<'a>(
     (Grants(grants), by_object)
 }
 
-/// The first bytes of a path below the root.
+/// Returns the first bytes of a path below the root.
 fn start(queue: &QueuePath) -> u64 {
     let mut bytes = queue.as_str().bytes().skip("root.".len());
     u64::from_be_bytes(std::array::from_fn(|_| bytes.next().unwrap_or_default()))
 }
 
-/// Joins the parts of one place: what is to be in force, and what that takes.
+/// Joins the parts of one ACL: returns the desired ACL, and what it takes away from the base's.
 fn join(base: &Acl, parts: &[Part<'_>]) -> (Acl, Acl) {
     let extend = parts.iter().all(|part| part.contribution.base_acl == BaseAcl::Extend);
     let start = if extend { base.clone() } else { Acl::nobody() };
@@ -141,12 +143,12 @@ fn join(base: &Acl, parts: &[Part<'_>]) -> (Acl, Acl) {
     (acl, taken)
 }
 
-/// A queue's own ACL as activation reads it; a text that does not activate grants nothing.
+/// Returns a queue's own ACL as activation reads it; a text that does not activate grants nothing.
 pub(super) fn acl_of(queue: &Queue, right: Right) -> Acl {
     text_of(queue, right).and_then(|text| acl::parse(text).ok()).unwrap_or_default()
 }
 
-/// A queue's own ACL as written.
+/// Returns a queue's own ACL as written.
 pub(super) fn text_of(queue: &Queue, right: Right) -> Option<&str> {
     let written = match right {
         Right::Submit => &queue.submit_acl,

@@ -28,8 +28,8 @@ impl Hold {
     }
 }
 
-/// The first reason that holds. None does while the output has no text of its own: whatever the scheduler falls back to is wider than what
-/// is rendered from the last good base.
+/// The first reason that holds. None does while the output has no text of its own: whatever the scheduler
+/// falls back to is wider than what is rendered from the last good base.
 pub(super) fn find(question: &Question<'_>) -> Option<Hold> {
     if question.desired.is_none() || live_text(question).is_none() {
         return None;
@@ -51,8 +51,8 @@ fn base(question: &Question<'_>) -> Option<Finding> {
     }
 }
 
-/// The full text was refused, by the API server or by the scheduler: withdrawals come first, and what the scheduler runs stays in its place
-/// until the full text is tried again, later and later.
+/// The full text was refused, by the API server or by the scheduler: withdrawals come first, and what the
+/// scheduler runs stays in its place until the full text is tried again, later and later.
 fn refused(question: &Question<'_>) -> Option<Hold> {
     let snapshot = question.snapshot;
     let refused = snapshot.observed.refused.as_ref()?;
@@ -75,7 +75,8 @@ fn refused(question: &Question<'_>) -> Option<Hold> {
     })
 }
 
-/// More than half of the objects went at once, and access would widen: a definition that was made anew, or a list that is empty by accident.
+/// More than half of the objects went at once, and access would widen: a definition that was made anew, or a
+/// list that is empty by accident.
 fn removal(question: &Question<'_>) -> Option<Finding> {
     let output = question.snapshot.output.as_deref()?;
     let before: usize = output.annotations.get(OBJECTS)?.parse().ok()?;

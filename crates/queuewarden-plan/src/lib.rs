@@ -1,7 +1,8 @@
-//! `plan(&Snapshot) -> Plan`: what is written, and what every status says, decided in one place.
+//! Computes, in one function, everything that is written and what every status reports:
+//! `plan(&Snapshot) -> Plan`.
 //!
-//! Total and deterministic: the same snapshot gives the same plan, and the plan made from a snapshot to which a plan was
-//! applied writes nothing.
+//! The function is total and deterministic: the same snapshot gives the same plan. A plan made after its
+//! predecessor was applied writes nothing.
 
 pub mod access_tests;
 pub mod admit;
@@ -71,7 +72,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
     plan_again(snapshot, &mut ParseCache::default())
 }
 
-/// The same plan for who plans again and again: what was `known` from the last time is not read again.
+/// Makes the same plan for a caller that plans repeatedly: texts in the cache `known` are not parsed again.
 pub fn plan_again(snapshot: &Snapshot, known: &mut ParseCache) -> Plan {
     let plan = made(snapshot, known);
     known.forget_unused();
@@ -91,18 +92,18 @@ fn made(snapshot: &Snapshot, known: &mut ParseCache) -> Plan {
     }
 }
 
-/// What is to be done, and what is to be said. Apply the steps in the order of the fields.
+/// The writes to make and the statuses and events to publish. Apply the steps in the order of the fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// A ConfigMap to create first (`adoption: Import`): the base, with the text that stands in the output now.
+    /// A ConfigMap to create first (`adoption: Import`): the base, with the current text of the output.
     pub import: Option<NewConfigMap>,
     /// A ConfigMap to create first (`adoption: Force`): a copy of what is about to be replaced.
     pub backup: Option<NewConfigMap>,
     /// The change of the output ConfigMap; `None` when nothing is to be written.
     pub write: Option<Write>,
-    /// The base to keep for later, in place of the one that is kept; `None` when that stays.
+    /// The base to store as the last good one; `None` when the stored one stays.
     pub last_base: Option<LastBase>,
-    /// What to do about the RBAC mirror of what is in force now.
+    /// The changes of the RBAC mirror, which follows the ACLs now in force.
     pub mirror: mirror::Changes,
     /// The text that should be in force, whether it may be written or not; `None` when the base gives none.
     pub rendered: Option<Rendered>,
@@ -116,9 +117,10 @@ pub struct Plan {
     pub access_tests: BTreeMap<String, ObjectStatus<AccessTestStatus>>,
     /// Status of the `YuniKornConfig`, if there is one.
     pub config: Option<ObjectStatus<ConfigStatus>>,
-    /// Events to publish once the statuses are written, in a stable order. Only transitions: none when nothing changed.
+    /// Events to publish once the statuses are written, in a stable order. Only transitions: none when
+    /// nothing changed.
     pub events: Vec<Event>,
-    /// When to plan again although nothing changed: a window opens or closes, or a retry is due.
+    /// The time to plan again although nothing changed: a window opens or closes, or a retry is due.
     pub wake_at: Option<Timestamp>,
 }
 
@@ -147,11 +149,11 @@ pub struct Write {
     pub annotations: BTreeMap<String, String>,
     /// The annotation [`snapshot::IN_FORCE`] to set; `None` leaves it.
     pub in_force: Option<BTreeMap<String, Option<QueueAclInForce>>>,
-    /// Whether it puts back what someone else changed: such writes are rationed.
+    /// True if it puts back a key that someone else changed: such writes are limited in rate.
     pub repair: bool,
-    /// Whether it writes the same again with a new revision, because the scheduler did not take it.
+    /// True if it writes the same text again with a new revision, because the scheduler did not load it.
     pub reassert: bool,
-    /// True if it grants somebody more than the current text does: such writes are rationed.
+    /// True if it grants somebody more than the current text does: such writes are limited in rate.
     pub widens: bool,
     /// True if its text is the current one with nothing but withdrawals applied, and not the full text.
     pub partial: bool,
@@ -164,7 +166,7 @@ pub struct Rendered {
     pub key: String,
     /// The whole text, header included.
     pub text: String,
-    /// As the scheduler computes it.
+    /// The text's checksum, as the scheduler computes it.
     pub checksum: String,
     /// The revision in the header.
     pub revision: u64,
@@ -173,7 +175,7 @@ pub struct Rendered {
 /// The status an object should have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectStatus<S> {
-    /// `metadata.uid`, so that a status never lands on a namesake.
+    /// `metadata.uid`, so that a status is never written to another object of the same name.
     pub uid: String,
     /// All conditions, foreign ones included.
     pub conditions: Arc<[Condition]>,
@@ -184,18 +186,18 @@ pub struct ObjectStatus<S> {
 /// The rest of a `QueueAcl`'s status.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueueAclStatus {
-    /// What the object grants for submit, for people: `sue dev`, `*`, `nobody`, or `-` when it does not set it.
+    /// The object's submit grant, for people: `sue dev`, `*`, `nobody`, or `-` when it does not set it.
     pub submit: String,
-    /// The same for admin.
+    /// The object's admin grant, in the same form.
     pub admin: String,
-    /// What is in force of it; shared with the snapshot while it stays the same.
+    /// The version of the object that is in force; shared with the snapshot while it stays the same.
     pub in_force: Option<Arc<QueueAclInForce>>,
 }
 
 /// The rest of a `QueueAccessTest`'s status.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccessTestStatus {
-    /// How many checks ended how; `None` when it was not judged.
+    /// The number of checks by result; `None` when the test was not evaluated.
     pub tally: Option<Tally>,
     /// The first checks that do not hold, with reasons.
     pub failures: Vec<String>,
@@ -210,13 +212,13 @@ pub struct ConfigStatus {
     pub config_hash: Option<String>,
     /// Checksum that the scheduler runs.
     pub loaded_hash: Option<String>,
-    /// Where our keys are.
+    /// The output ConfigMap and our keys in it.
     pub output: Option<OutputRef>,
     /// Name of the `AdmissionPolicy` that counts.
     pub admission_policy: Option<String>,
 }
 
-/// Where our keys are.
+/// The output ConfigMap and the keys in it that we own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OutputRef {
     /// `metadata.namespace`
@@ -229,7 +231,7 @@ pub struct OutputRef {
     pub keys: Vec<String>,
 }
 
-/// Which object an event is about.
+/// The object that an event is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// The `YuniKornConfig` of this name.
@@ -245,11 +247,12 @@ pub enum Subject {
 /// An event to publish.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {
-    /// About which object.
+    /// The object that the event is about.
     pub subject: Subject,
     /// `Warning` instead of `Normal`.
     pub warning: bool,
-    /// `reason`, a word of [`conditions::Reason`], `AccessRemoved`, `AdmissionPolicyChanged` or `FailOpenEnded`.
+    /// `reason`, a word of [`conditions::Reason`], `AccessRemoved`, `AdmissionPolicyChanged` or
+    /// `FailOpenEnded`.
     pub reason: String,
     /// `note`, at most 1000 bytes.
     pub note: String,

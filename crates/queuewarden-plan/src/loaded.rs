@@ -1,4 +1,5 @@
-//! Does the scheduler run what the ConfigMaps say? Told by the checksum it reports, never assumed.
+//! Compares the text that the scheduler runs with the ConfigMaps, by the checksum that the scheduler reports;
+//! it is never assumed.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -7,36 +8,36 @@ use super::conditions::{Finding, Reason, Type};
 use super::environment::Environment;
 use super::snapshot::{ConfigSpec, Observed, ReadBack, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
-/// How long a reload may take before something is wrong.
+/// The longest time that a reload may take before it counts as failed.
 pub(super) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
-/// Unreadable settings that a message names.
+/// Most unreadable settings that a message names.
 const SHOWN: usize = 3;
 /// The longest time between two attempts to make the scheduler take the text.
 const LONGEST: SignedDuration = SignedDuration::from_mins(10);
 
-/// Said where nobody asks the scheduler.
+/// The message where no scheduler is queried.
 const NOT_VERIFIED: &str = "whether the scheduler runs it is not verified: spec.schedulerUrl of YuniKornConfig `default` lets \
                             queuewarden compare";
 
-/// What to compare.
+/// The checksums to compare, and the circumstances.
 pub(super) struct Question<'a> {
-    /// True if there is an address at which the scheduler is asked.
+    /// True if there is an address at which the scheduler is queried.
     pub asked: bool,
     /// Checksum of the text the scheduler should run.
     pub expected: &'a str,
-    /// Why a running scheduler takes no text from the ConfigMaps, where that is known.
+    /// The reason why a running scheduler loads no text from the ConfigMaps, where that is known.
     pub ignored: Option<(Reason, String)>,
-    /// What was seen.
+    /// The state that was observed.
     pub observed: &'a Observed,
-    /// Now.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// The answer.
+/// The result of the comparison.
 pub(super) struct Answer {
     /// Condition `Loaded`.
     pub finding: Finding,
-    /// When to write the text again under a new revision, if it is not taken until then.
+    /// The time to write the text again under a new revision, if it is not loaded until then.
     pub reassert_at: Option<Timestamp>,
 }
 
@@ -74,8 +75,8 @@ pub(super) fn answer(question: Question<'_>) -> Answer {
     }
 }
 
-/// Returns why a scheduler that runs takes over no text of the output, whatever is written there. One that is asked reads the key that it is seen to
-/// read, whichever `service.policyGroup` names.
+/// Returns why a running scheduler loads no text of the output, whatever is written there. A scheduler that
+/// is queried reads the key that it is observed to read, whichever `service.policyGroup` names.
 pub(super) fn ignored(env: &Environment, spec: &ConfigSpec) -> Option<(Reason, String)> {
     if !env.hot_refresh {
         let why = "`service.enableConfigHotRefresh` is off; set it to \"true\" and restart the scheduler";
@@ -101,7 +102,7 @@ pub(super) fn ignored(env: &Environment, spec: &ConfigSpec) -> Option<(Reason, S
     Some((Reason::NotRead, why))
 }
 
-/// The scheduler runs something else although it should have loaded the text.
+/// Returns the result for a scheduler that runs another text although it should have loaded the new one.
 fn not_taken(observed: &Observed, now: Timestamp) -> Answer {
     let since = observed.pending_since.unwrap_or(now);
     let times = usize::try_from(observed.reasserts).unwrap_or(usize::MAX);

@@ -1,27 +1,31 @@
 //! The operator between two observations: everything it remembers, and what it does next.
 //!
-//! [`step`] takes the state and an event and gives the next state and actions. It is total and has neither clock nor client: the operator
-//! performs the actions and feeds back what came of them; a model checker does the same with a made-up cluster.
+//! [`step`] takes the state and an event and gives the next state and actions. It is total and has neither
+//! clock nor client: the operator performs the actions and feeds back their results; a model checker does the
+//! same with a simulated cluster.
 //!
 //! The rules of the protocol:
-//! * Of the actions of one step at most the last has an answer; [`Action::Wait`] ends a run and has none. An action is performed once, and
-//!   its answer is fed before the next action with an answer is asked for.
+//! * Of the actions of one step at most the last has an answer; [`Action::Wait`] ends a run and has none. An
+//!   action is performed once, and its answer is fed before the next action with an answer is issued.
 //! * [`Event::LeadershipLost`] may take the place of an answer. The answer must not be fed afterwards.
 //! * Other events come at any time.
 //!
-//! What is decided here, in this order, is what a run does:
-//! 1. read the last good base, once and after each takeover; ask the scheduler when that is due;
+//! The steps of a run, in this order:
+//! 1. read the last good base, once and after each takeover; query the scheduler when that is due;
 //! 2. observe, and plan;
-//! 3. create the ConfigMaps that come first, write, and ask the scheduler until it has loaded the text; plan again;
-//! 4. store the base, take the next steps of the RBAC mirror, ask for the queues that exist only at run time; plan again after each;
+//! 3. create the ConfigMaps that come first, write, and query the scheduler until it has loaded the text;
+//!    plan again;
+//! 4. store the base, take the next steps of the RBAC mirror, query the queues that exist only at run time;
+//!    plan again after each;
 //! 5. publish the plan to the endpoints, and report it in the statuses.
 //!
-//! No write is made before everything was read anew after the Lease was won: see [`Event::Relisted`] and [`Observed::fence`].
+//! No write is made before everything was read anew after the Lease was won: see [`Event::Relisted`] and
+//! [`Observed::fence`].
 //!
 //! [`Observed::fence`]: super::snapshot::Observed::fence
 //!
-//! * [`memory`]: what each experience changes in what the plan is told.
-//! * [`backoff`]: how long to leave alone what failed.
+//! * [`memory`]: the effect of each event on the input of the plan.
+//! * [`backoff`]: the wait before a failed action is tried again.
 
 mod backoff;
 mod memory;
@@ -40,9 +44,10 @@ use backoff::{Backoff, Data};
 use memory::Memory;
 use yunikorn::config::checksum;
 
-/// Without any cause, a plan is made this often.
+/// The interval between plans without any cause.
 const RESYNC: SignedDuration = SignedDuration::from_mins(10);
-/// The wait where not everything was read yet. What is missing is a cause when it comes; that it may not be read is none after a while.
+/// The wait where not everything was read yet. An object that arrives causes a plan by itself; one that stays
+/// unreadable for long does not.
 const UNREADY: SignedDuration = SignedDuration::from_secs(5);
 /// The wait where a plan has more to do than one run does, so that what changes meanwhile is written with it.
 const AGAIN: SignedDuration = SignedDuration::from_millis(100);
@@ -52,32 +57,33 @@ const SHORTEST: SignedDuration = SignedDuration::from_millis(50);
 const MAX_TRIES: u8 = 3;
 /// Rounds of steps of the RBAC mirror in one run.
 const MIRROR_ROUNDS: u8 = 4;
-/// Plans of one observation: a plan is made again where it shows that the scheduler refused, or proved, a text.
+/// Plans of one observation: a plan is made again where it shows that the scheduler refused, or proved, a
+/// text.
 const MAX_PLANS: usize = 4;
 /// Between two requests to the scheduler when nothing is expected to change.
 const CALM: SignedDuration = SignedDuration::from_secs(10);
 /// Between two requests while the scheduler is behind.
 const EAGER: SignedDuration = SignedDuration::from_secs(1);
-/// From here on a scheduler that is behind is not expected to catch up by itself.
+/// The time after which a scheduler that is behind is not expected to catch up by itself.
 const EAGER_FOR: SignedDuration = SignedDuration::from_secs(30);
-/// How long a list of queues is good.
+/// The time for which a list of queues is valid.
 const QUEUES: SignedDuration = SignedDuration::from_secs(30);
-/// Most partitions whose queues are asked for at one time.
+/// The maximal number of partitions whose queues are queried at one time.
 const MAX_PARTITIONS: usize = 16;
-/// How long a watch may fail before that is reported.
+/// The time for which a watch may fail before that is reported.
 const WATCH_PATIENCE: SignedDuration = SignedDuration::from_mins(2);
-/// Said where each attempt to write ended in a conflict.
+/// The message if each attempt to write ended in a conflict.
 const OUTPACED: &str = "other writers were faster each time";
 
-/// An experience.
+/// An event that the state machine takes in.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// This replica won the Lease, or writes without one.
     LeadershipWon,
     /// This replica does not lead any more.
     LeadershipLost,
-    /// All own kinds and the ConfigMaps were read from the API server by requests sent after [`Action::Relist`], and what is observed from
-    /// now on is not older.
+    /// All own kinds and the ConfigMaps were read from the API server by requests sent after
+    /// [`Action::Relist`], and what is observed from now on is not older.
     Relisted,
     /// Something that is watched has changed.
     Changed,
@@ -87,9 +93,11 @@ pub enum Event {
     Watches(Option<FailingWatch>),
     /// Answers [`Action::ReadBase`]; an error is worth another try.
     BaseRead(Result<Option<LastBase>, String>),
-    /// Answers [`Action::AskScheduler`] and [`Action::AskUntilLoaded`]: the checksum of what the scheduler runs.
+    /// Answers [`Action::AskScheduler`] and [`Action::AskUntilLoaded`]: the checksum of what the scheduler
+    /// runs.
     Answered(Result<String, String>),
-    /// Answers [`Action::Observe`]: everything that is watched. What was observed since the start is added here.
+    /// Answers [`Action::Observe`]: everything that is watched. What was observed since the start is added
+    /// here.
     Observed(Box<Snapshot>),
     /// Answers [`Action::Observe`]: not everything was read yet.
     Unready,
@@ -112,7 +120,8 @@ pub enum Event {
     },
     /// Answers [`Action::AskQueues`]: queues by partition, and whether they come from the configuration.
     Queues(BTreeMap<String, BTreeMap<String, bool>>),
-    /// Answers [`Action::Publish`]: whether the endpoints answer by the plan now. Comes before the answer to [`Action::Report`].
+    /// Answers [`Action::Publish`]: whether the endpoints answer by the plan now. Comes before the answer to
+    /// [`Action::Report`].
     Published(bool),
     /// Answers [`Action::Report`].
     Reported {
@@ -125,38 +134,39 @@ pub enum Event {
     },
 }
 
-/// The end of a write.
+/// The outcome of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// It was made.
     Done,
-    /// It was not made: the ConfigMap is not what the precondition says.
+    /// It was not made: the ConfigMap does not meet the precondition.
     Conflict,
     /// It was not made, for this reason.
     Refused(WriteFailure),
-    /// It may have been made, or may be made later: there was no answer, or one that does not say.
+    /// It may have been made, or may be made later: there was no answer, or an unclear one.
     Unknown(String),
 }
 
 /// A watch that fails.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FailingWatch {
-    /// Since when.
+    /// The time since which it fails.
     pub since: Timestamp,
-    /// What is watched, and why it fails.
+    /// The watched objects, and why the watch fails.
     pub message: String,
 }
 
-/// Something to do.
+/// An action for the operator to perform.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// Read all own kinds and the ConfigMaps anew; [`Event::Relisted`] tells when that is done, and it is no answer.
+    /// Read all own kinds and the ConfigMaps anew; [`Event::Relisted`] reports when that is done, and is no
+    /// answer.
     Relist,
     /// Read the last good base.
     ReadBase,
     /// Store the last good base.
     StoreBase(LastBase),
-    /// Ask the scheduler at this URL for its checksum.
+    /// Request the checksum from the scheduler at this URL.
     AskScheduler(String),
     /// Take a snapshot.
     Observe,
@@ -181,8 +191,8 @@ pub enum Action {
         /// `metadata.name`
         name: String,
     },
-    /// Ask the scheduler until it runs the text with this checksum, or does not answer, or takes too long. A change of what is watched
-    /// shortens the wait.
+    /// Query the scheduler until it runs the text with this checksum, or does not answer, or takes too long.
+    /// A change of what is watched shortens the wait.
     AskUntilLoaded {
         /// The scheduler's URL.
         url: String,
@@ -191,7 +201,7 @@ pub enum Action {
     },
     /// Take the next steps of the RBAC mirror.
     Mirror(mirror::Changes),
-    /// Ask the scheduler for the queues of these partitions.
+    /// Request the queues of these partitions from the scheduler.
     AskQueues {
         /// The scheduler's URL.
         url: String,
@@ -206,7 +216,7 @@ pub enum Action {
     Wait(Timestamp),
 }
 
-/// Everything that is remembered.
+/// Everything that the machine remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct State {
     /// Makes the backoffs of replicas differ.
@@ -215,26 +225,26 @@ pub struct State {
     doing: Doing,
     memory: Memory,
     run: Run,
-    /// What is being written.
+    /// The write in progress.
     pending: Option<Pending>,
     backoffs: Backoffs,
-    /// True if a plan is wanted.
+    /// True if a plan is needed.
     wanted: bool,
-    /// When the next plan is due without a cause.
+    /// The time when the next plan is due without a cause.
     plan_at: Timestamp,
     queues_at: Option<Timestamp>,
     failing: Option<FailingWatch>,
     base: Base,
 }
 
-/// What this replica may do.
+/// The role of this replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Role {
-    /// Nothing but observe.
+    /// It only observes.
     Follower,
-    /// The same, until everything was read anew.
+    /// It only observes, until everything was read anew.
     Relisting,
-    /// The same, until what is under way has ended: it may go back to what was observed before.
+    /// It only observes until the current action has ended, which may be based on earlier observations.
     Relisted,
     /// Write.
     Leader,
@@ -258,7 +268,7 @@ enum Doing {
     Reporting,
 }
 
-/// What this run has done so far.
+/// The progress of this run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 struct Run {
     write: Stage,
@@ -274,19 +284,19 @@ struct Run {
     more: bool,
 }
 
-/// How far a part of a run is.
+/// The progress of one part of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 enum Stage {
     #[default]
     Open,
-    /// Something was written; the plan that follows tells whether there is more.
+    /// Something was written; the plan that follows shows whether there is more.
     Written,
-    /// Something failed; the plan that follows tells what is left.
+    /// Something failed; the plan that follows shows what is left.
     Failed,
     Over,
 }
 
-/// What is being written.
+/// The write in progress.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Pending {
     namespace: String,
@@ -296,28 +306,28 @@ struct Pending {
     other_writer: Option<String>,
 }
 
-/// How long to leave alone what failed.
+/// The backoffs of everything that can fail.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 struct Backoffs {
     /// The keys that could not be written; `None` where a ConfigMap that comes first could not be created.
     write: Backoff<Option<Data>>,
     /// The steps of the RBAC mirror that were not taken.
     mirror: Backoff<Vec<Wish>>,
-    /// Of the plan, and of what the endpoints make of it.
+    /// The backoff of the plan and its publication to the endpoints.
     plan: Backoff<()>,
-    /// Of the statuses.
+    /// The backoff of the statuses.
     statuses: Backoff<()>,
-    /// Of the ConfigMap with the last good base.
+    /// The backoff of the ConfigMap with the last good base.
     base: Backoff<()>,
 }
 
-/// What is known of the last good base.
+/// The knowledge of the last good base.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 struct Base {
     /// True if it was read since the start, and since the last takeover.
     read: bool,
     kept: Option<LastBase>,
-    /// True if what is kept is not stored.
+    /// True if `kept` is not stored.
     unsaved: bool,
 }
 
@@ -340,7 +350,7 @@ impl State {
         }
     }
 
-    /// Returns whether it was told that this replica leads, whether it may write by now or not.
+    /// Returns whether this replica holds the Lease, even if it may not write yet.
     pub fn leads(&self) -> bool {
         self.role != Role::Follower
     }
@@ -415,7 +425,7 @@ impl State {
         }
     }
 
-    /// Takes in the answer to what is being done. Another one changes nothing.
+    /// Takes in the answer to the current action. Any other answer changes nothing.
     fn take_answer(&mut self, now: Timestamp, answer: Event, known: &mut ParseCache) -> Vec<Action> {
         match (self.doing, answer) {
             (Doing::ReadingBase, Event::BaseRead(result)) => {
@@ -430,7 +440,7 @@ impl State {
             (Doing::Observing, Event::Unready) => self.finish(now, after(now, UNREADY)),
             (Doing::Observing, Event::PlanFailed) => {
                 self.backoffs.plan.fail(now, (), self.seed);
-                // Whatever else is due: nothing is tried without a plan.
+                // Nothing else is tried without a plan, even if it is due.
                 let due = self.backoffs.plan.until().unwrap_or(now);
                 self.wanted = false;
                 self.finish(now, due)
@@ -483,7 +493,7 @@ impl State {
         }
     }
 
-    /// Begins to write, where everything was read anew.
+    /// Begins to write if everything was read anew.
     fn leads_by_now(&mut self) {
         if self.role == Role::Relisted {
             self.role = Role::Leader;
@@ -539,7 +549,7 @@ impl State {
         vec![Action::Wait(until.max(now))]
     }
 
-    /// The next request to the scheduler, if there is one to ask.
+    /// Returns the next request to the scheduler, if there is a scheduler URL.
     fn next_request(&self) -> Option<(String, Timestamp)> {
         let url = self.memory.url.clone()?;
         let Some(last) = &self.memory.observed.read_back else {
@@ -567,7 +577,7 @@ impl State {
     }
 }
 
-/// The plan, and what is done about it.
+/// Planning, and the actions that follow from a plan.
 impl State {
     fn observed(&mut self, now: Timestamp, mut snapshot: Snapshot, known: &mut ParseCache) -> Vec<Action> {
         snapshot.now = whole_second(now);
@@ -579,7 +589,7 @@ impl State {
         }
         let url = spec(&snapshot).and_then(|spec| spec.scheduler_url.as_deref());
         if self.memory.asks(url) && url.is_some() {
-            // A plan without an answer would report that nobody has asked yet.
+            // A plan without an answer would report that the scheduler was not queried yet.
             self.wanted = true;
             return self.proceed(now);
         }
@@ -614,7 +624,7 @@ impl State {
                 return actions;
             }
         } else {
-            // Another replica writes; what is due here would be due for ever.
+            // Another replica writes; what is due here would stay due.
             self.backoffs.write.end();
             self.backoffs.mirror.end();
         }
@@ -622,7 +632,8 @@ impl State {
             return actions;
         }
         let (snapshot, plan) = (Arc::new(snapshot), Arc::new(plan));
-        // First the endpoints, then the statuses: a client that waits for `Ready` and then asks gets the answer that it waited for.
+        // The endpoints come before the statuses, so that a client that waits for `Ready` and then sends a
+        // request gets the new answer.
         let publish = Action::Publish(Arc::clone(&snapshot), Arc::clone(&plan));
         if self.role != Role::Leader {
             return self.begin(Doing::Publishing, publish);
@@ -631,13 +642,15 @@ impl State {
         vec![publish, Action::Report(snapshot, plan)]
     }
 
-    /// When the next plan is due: after the shortest backoff where something failed, and not later than the plan wishes.
+    /// Returns the time when the next plan is due: after the shortest backoff if something failed, and not
+    /// later than the plan requests.
     fn due(&self, now: Timestamp) -> Timestamp {
-        // What failed waits; what is due by the clock, such as the end of a grant, does not.
+        // Failed actions wait; what is due by the clock, such as the end of a grant, does not.
         self.backoffs.until().map_or(self.plan_at, |until| until.max(now).min(self.plan_at))
     }
 
-    /// Stops trying to write where other writers were faster each time; whether that changes the plan.
+    /// Stops trying to write where other writers were faster each time; returns whether that changes the
+    /// plan.
     fn gives_up(&mut self, now: Timestamp, plan: &Plan) -> bool {
         let Some(write) = plan.write.as_ref().filter(|_| self.run.tries >= MAX_TRIES) else {
             return false;
@@ -647,12 +660,13 @@ impl State {
         }
         self.run.write = Stage::Over;
         self.memory.observed.write_failure = Some(WriteFailure::Transient(OUTPACED.into()));
-        // Not what was tried: by another writer's revision the next text is always another one.
+        // The keys, not the texts that were tried: by another writer's revision the next text is always
+        // another one.
         self.backoffs.write.fail(now, Some(write.data.clone()), self.seed);
         true
     }
 
-    /// Creates what comes first, and writes. What else has changed by then is written in the next run.
+    /// Creates the ConfigMaps that come first, and writes. Later changes are written in the next run.
     fn write(&mut self, now: Timestamp, snapshot: &Snapshot, plan: &Plan) -> Option<Vec<Action>> {
         match self.run.write {
             Stage::Open => {}
@@ -692,7 +706,7 @@ impl State {
         Some(self.send())
     }
 
-    /// The next request of what is being written.
+    /// Returns the next request of the write in progress.
     fn send(&mut self) -> Vec<Action> {
         let Some(pending) = &mut self.pending else { return self.observe() };
         let namespace = pending.namespace.clone();
@@ -744,7 +758,7 @@ impl State {
         }
     }
 
-    /// What was to be written could not be.
+    /// Takes in a failed write or creation.
     fn failed(&mut self, now: Timestamp, failure: WriteFailure) -> Vec<Action> {
         let tried = self.pending.take().and_then(|pending| pending.write).map(|write| write.data);
         self.memory.observed.write_failure = Some(failure);
@@ -753,7 +767,8 @@ impl State {
         self.observe()
     }
 
-    /// Stores the base that the plan wants to be kept, and what the scheduler runs while it refuses what is written.
+    /// Stores the base that the plan returns, and the text that the scheduler runs while it refuses the
+    /// written one.
     fn store_base(&mut self, now: Timestamp, plan: &Plan) -> Option<Vec<Action>> {
         if plan.last_base.is_some() && plan.last_base != self.base.kept {
             self.base.kept.clone_from(&plan.last_base);
@@ -771,7 +786,7 @@ impl State {
         Some(self.begin(Doing::StoringBase, Action::StoreBase(base)))
     }
 
-    /// Brings the RBAC mirror after what is in force, a bounded way.
+    /// Takes the next steps of the RBAC mirror towards the ACLs in force, a bounded number per run.
     fn mirror(&mut self, now: Timestamp, plan: &Plan) -> Option<Vec<Action>> {
         let left = wishes(&plan.mirror);
         let tried = std::mem::take(&mut self.run.tried);
@@ -808,7 +823,7 @@ impl State {
             self.backoffs.mirror.fail(now, undone, self.seed);
             return Some(self.observe());
         } else {
-            // The rest is not left to the next cause.
+            // The rest does not wait for the next cause.
             self.run.more = true;
         }
         self.run.mirror = Stage::Over;
@@ -816,7 +831,7 @@ impl State {
         None
     }
 
-    /// Asks for the queues of the partitions where the plan did not find one.
+    /// Requests the queues of those partitions in which the plan did not find a queue.
     fn ask_queues(&mut self, snapshot: &Snapshot, plan: &Plan) -> Option<Vec<Action>> {
         let url = spec(snapshot)?.scheduler_url.clone()?;
         let partitions = partitions(snapshot, plan);
@@ -833,7 +848,7 @@ impl State {
 }
 
 impl Backoffs {
-    /// When something that failed may be tried again; `None` when nothing failed.
+    /// Returns the earliest time when something that failed may be tried again; `None` if nothing failed.
     fn until(&self) -> Option<Timestamp> {
         let all = [self.write.until(), self.mirror.until(), self.plan.until(), self.statuses.until()];
         all.into_iter().flatten().chain(self.base.until()).min()
@@ -848,12 +863,13 @@ impl Backoffs {
     }
 }
 
-/// The output before the first write. A creation names no version, so one that is accepted late must not bring anything back.
+/// Returns the empty output for the creation before the first write. A creation names no version, so one that
+/// is accepted late must not bring anything back.
 fn empty(write: &Write) -> NewConfigMap {
     NewConfigMap { name: write.name.clone(), annotations: BTreeMap::new(), data: BTreeMap::new() }
 }
 
-/// When the plan wishes to be made again.
+/// Returns the time when the plan is to be made again.
 fn wish(now: Timestamp, plan: &Plan) -> Timestamp {
     let wish = plan.wake_at.map(|at| at.max(after(now, SHORTEST)));
     wish.unwrap_or(Timestamp::MAX).min(after(now, RESYNC))
@@ -863,7 +879,7 @@ fn spec(snapshot: &Snapshot) -> Option<&ConfigSpec> {
     snapshot.config.as_ref()?.spec.as_ref().ok()
 }
 
-/// Partitions, as objects name them, of queues that were not found.
+/// Returns the partitions, as objects name them, of queues that were not found.
 fn partitions(snapshot: &Snapshot, plan: &Plan) -> BTreeSet<String> {
     let missing = |name: &str| {
         let status = plan.queue_acls.get(name);
@@ -880,7 +896,7 @@ fn after(at: Timestamp, span: SignedDuration) -> Timestamp {
     at.checked_add(span).unwrap_or(Timestamp::MAX)
 }
 
-/// Kubernetes keeps of a time no more than this, and a plan must not depend on what is lost.
+/// Rounds down to a second, because Kubernetes stores no more and a plan must not depend on what is lost.
 fn whole_second(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }

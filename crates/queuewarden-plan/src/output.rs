@@ -1,4 +1,5 @@
-//! What is written to the output ConfigMap, and whether it may be: ownership, guards, size, mode and the ration of repairs.
+//! Decides what is written to the output ConfigMap, and whether it may be written: ownership, reasons to hold
+//! it back, size, mode and the rate limit of repairs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,10 +27,10 @@ use yunikorn::config::{Config, checksum};
 
 /// Kubernetes' limit for the values of a ConfigMap together, in bytes.
 pub const MAX_BYTES: usize = 1024 * 1024;
-/// From here on the condition warns, in bytes.
+/// The size from which on the condition warns, in bytes.
 pub const WARN_BYTES: usize = 900 * 1024;
 
-/// What the decision depends on.
+/// The inputs of the decision.
 pub(super) struct Question<'a> {
     pub snapshot: &'a Snapshot,
     pub spec: &'a ConfigSpec,
@@ -37,13 +38,13 @@ pub(super) struct Question<'a> {
     pub env: &'a Environment,
     /// The base, or condition `BaseResolved` when there is none.
     pub base: Result<&'a Base, &'a Finding>,
-    /// The base that the body was rendered from: the last good one where the base is not in order.
+    /// The base that the body was rendered from: the last good one where the current base is invalid.
     pub from: Option<&'a Base>,
     /// The rendered body; `None` when it cannot be rendered.
     pub body: Option<&'a Arc<Reading>>,
-    /// Its queues, known also where no text can be made of them.
+    /// Its queues, which are known even if they cannot be written as text.
     pub desired: Option<&'a Config>,
-    /// The text in the output under the key; `None` when nothing is.
+    /// The text in the output under the key; `None` when there is none.
     pub current: Option<Arc<Reading>>,
     /// The text that this process wrote last under the key.
     pub written: Option<Arc<Reading>>,
@@ -51,13 +52,13 @@ pub(super) struct Question<'a> {
     pub proven: Option<Arc<Reading>>,
     /// The objects, in the order of the snapshot.
     pub objects: &'a [Resolved],
-    /// The notes of the output on them.
+    /// The notes in the output about these objects.
     pub notes: &'a [Option<Note<'a>>],
     /// The keys of the policy that decides.
     pub policy: Option<&'a Keys>,
     /// True if these keys were in the output before.
     pub programmed: bool,
-    /// Since when the scheduler should have taken the text, if it did not: write it again.
+    /// True if the scheduler should have loaded the text and did not: the text is written again.
     pub reassert: bool,
 }
 
@@ -68,7 +69,7 @@ impl Question<'_> {
     }
 }
 
-/// What is decided.
+/// The decision about the output ConfigMap.
 pub(super) struct Decision {
     pub import: Option<NewConfigMap>,
     pub backup: Option<NewConfigMap>,
@@ -78,7 +79,7 @@ pub(super) struct Decision {
     pub tree: Option<Arc<Config>>,
     /// Condition `Applied`.
     pub applied: Finding,
-    /// When to look again.
+    /// The time to plan again.
     pub wake_at: Option<Timestamp>,
     /// The keys in the output that are ours once the write is done.
     pub keys: BTreeSet<String>,
@@ -140,7 +141,8 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decisio
         _ => (None, None),
     };
     let full = hold.is_none() && candidate.is_some() && adopted.tree_conflict.is_none();
-    // What the text grants of each object is known where it is the wanted one, or nothing may be added to it.
+    // The text is known to grant what the objects contribute if it is the desired text, or if nothing may be
+    // added to it.
     let known = full || hold.is_some();
     let (wake_at, because) = hold.map_or((None, None), |hold| (hold.until, Some(hold.applied)));
     let partial = candidate.as_ref().is_some_and(|candidate| candidate.partial);
@@ -171,7 +173,7 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decisio
     } else {
         hand_out(question, changes, adopted.replaced, partial, &mut decision);
     }
-    // That a policy's key is another's must not hide why nothing else is written.
+    // A policy key that someone else owns must not hide the reason why nothing else is written.
     let written = matches!(decision.applied.reason, Reason::Applied | Reason::Pending);
     let conflict = adopted.conflict.filter(|_| written);
     let blocked = because.filter(|_| written).or(not_rendered);
@@ -200,14 +202,14 @@ fn attempt(question: &Question<'_>, candidate: Option<&Candidate>) -> Attempt {
     Attempt { adopted, changes, keys, oversized }
 }
 
-/// The full text: the rendered body under a header.
+/// Returns the full text: the rendered body under a header.
 fn full(question: &Question<'_>, body: &Reading) -> Option<Candidate> {
     let origin = header::origin(&question.from?.source);
     let rendered = revise(question, &body.text, &origin);
     Some(Candidate { rendered, tree: body.tree.clone(), partial: false })
 }
 
-/// The current text with nothing but the withdrawals applied; `None` when there is nothing to write.
+/// Returns the current text with nothing but the withdrawals applied; `None` when there is nothing to write.
 fn partial(question: &Question<'_>, cache: &mut ParseCache) -> Option<Candidate> {
     if is_planted(Fault::WithdrawalsWait) {
         return None;
@@ -219,9 +221,10 @@ fn partial(question: &Question<'_>, cache: &mut ParseCache) -> Option<Candidate>
     let desired = question.desired?;
     let source = narrowed(question)?;
     let withdrawn = withdraw::withdraw(source, desired, cache);
-    // Where nothing is withdrawn, somebody else's change of the text is put back all the same.
+    // If nothing is withdrawn, somebody else's change of the text is still put back.
     let restored = || question.written.as_ref().filter(|_| repairs(question));
-    // What the scheduler did not take is written again: it may have refused it, and withdrawals must not wait behind that.
+    // A text that the scheduler did not load is written again: the scheduler may have refused it, and
+    // withdrawals must not wait for that.
     let again = || question.current.as_ref().filter(|_| question.reassert);
     let body = withdrawn.as_ref().or_else(restored).or_else(again)?;
     if missing_partition(body.tree.as_deref()?, question.env).is_some() {
@@ -235,7 +238,8 @@ fn partial(question: &Question<'_>, cache: &mut ParseCache) -> Option<Candidate>
     Some(Candidate { rendered, tree: body.tree.clone(), partial: true })
 }
 
-/// The text that withdrawals are applied to: what is in the output, unless the scheduler refuses that, or somebody else wrote it.
+/// Returns the text that withdrawals are applied to: the text in the output, unless the scheduler refuses it
+/// or somebody else wrote it.
 pub(super) fn narrowed<'q>(question: &'q Question<'_>) -> Option<&'q Arc<Reading>> {
     let current = question.current.as_ref();
     if question.snapshot.observed.refused.is_some() && question.proven.is_some() {
@@ -244,7 +248,7 @@ pub(super) fn narrowed<'q>(question: &'q Question<'_>) -> Option<&'q Arc<Reading
     if repairs(question) { question.written.as_ref().or(current) } else { current }
 }
 
-/// The body under a header: with the live revision if that would change nothing, else with the next one.
+/// Puts the body under a header: with the live revision if that would change nothing, else with the next one.
 fn revise(question: &Question<'_>, body: &str, origin: &str) -> Rendered {
     let live = live_text(question).and_then(header::split);
     let wanted = header::join(origin, 0, body);
@@ -275,9 +279,11 @@ fn not_rendered(question: &Question<'_>) -> Finding {
     Finding::no(Type::Applied, Reason::ConfigNotReady, message)
 }
 
-/// Condition `Applied` while the base lacks a partition that is active: a text without it hangs the scheduler until it is restarted.
+/// Returns condition `Applied` if the base lacks an active partition: a text without it hangs the scheduler
+/// until it is restarted.
 pub(super) fn missing_partition(tree: &Config, env: &Environment) -> Option<Finding> {
-    // The scheduler tells names apart by case (`GetNormalizedPartitionName`, yunikorn-core `common/utils.go`); the validator does not.
+    // The scheduler distinguishes names by case (`GetNormalizedPartitionName`, yunikorn-core
+    // `common/utils.go`); the validator does not.
     let has = |name: &&String| tree.partitions.iter().any(|partition| partition.name == **name);
     let active = env.active_partitions();
     let missing: Vec<_> = active.iter().filter(|name| !has(name)).map(|n| format!("`{n}`")).collect();
@@ -292,14 +298,16 @@ pub(super) fn missing_partition(tree: &Config, env: &Environment) -> Option<Find
     Some(Finding::no(Type::Applied, Reason::PartitionMissing, message))
 }
 
-/// Returns whether an older write may still be accepted, or was and is not seen yet: then another text may be in force.
+/// Returns whether an older write may still be accepted, or was accepted and is not observed yet: then
+/// another text may be in force.
 pub(super) fn is_fenced(snapshot: &Snapshot) -> bool {
     let version = snapshot.output.as_deref().map(|output| &output.resource_version);
     version.is_some() && snapshot.observed.fence.as_ref() == version
 }
 
-/// A write that changes annotations alone: the number of objects, where the text is the wanted one (`full`); what is in force of each, where
-/// the text says it (`known`); and the resource version, while an older write may still be accepted.
+/// Returns a write that changes annotations alone: the number of objects, if the text is the desired one
+/// (`full`); the version of each object that is in force, if the text shows it (`known`); and the resource
+/// version, while an older write may still be accepted.
 fn touch(question: &Question<'_>, full: bool, known: bool) -> Option<Write> {
     let Question { snapshot, spec, .. } = question;
     let output = snapshot.output.as_deref().filter(|_| spec.mode == Mode::Enforce)?;
@@ -328,15 +336,16 @@ fn touch(question: &Question<'_>, full: bool, known: bool) -> Option<Write> {
     })
 }
 
-/// The keys that are ours and present now.
+/// Returns our keys that are present now.
 fn ours<'a>(question: &'a Question<'_>) -> impl Iterator<Item = &'a str> {
     let output = question.snapshot.output.as_deref();
     let keys = output.into_iter().flat_map(|output| output.data.keys());
     keys.map(String::as_str).filter(move |key| claim(output, question.memory, key) == Claim::Ours)
 }
 
-/// What has to change: wanted values that differ, and keys of ours that nobody wants any more. A key with a queue tree is never
-/// removed: without it the scheduler falls back to a default that lets everyone in.
+/// Returns the keys to change: desired values that differ, and keys of ours that are no longer desired. A key
+/// with a queue tree is never removed: without it the scheduler falls back to a default that lets everyone
+/// in.
 fn changes(question: &Question<'_>, wants: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
     let output = question.snapshot.output.as_deref();
     let current = |key: &str| output.and_then(|output| output.data.get(key));
@@ -350,7 +359,7 @@ fn changes(question: &Question<'_>, wants: &BTreeMap<String, String>) -> BTreeMa
     set.chain(unset).collect()
 }
 
-/// The keys that are ours when `changes` are made.
+/// Returns the keys that are ours once `changes` are made.
 fn owned_after(
     question: &Question<'_>,
     wants: &BTreeMap<String, String>,
@@ -360,7 +369,7 @@ fn owned_after(
     ours(question).filter(|key| changes.get(*key) != Some(&None)).chain(set).map(str::to_string).collect()
 }
 
-/// Refuses what the API server would refuse.
+/// Refuses a write that is too large for the API server.
 fn oversized(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>) -> Option<Finding> {
     let size = size_after(question.snapshot.output.as_deref(), changes);
     (size > MAX_BYTES).then(|| {
@@ -372,7 +381,8 @@ fn oversized(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>
     })
 }
 
-/// Bytes of all values of the output ConfigMap when `changes` are made: what [`MAX_BYTES`] limits.
+/// Returns the bytes of all values of the output ConfigMap once `changes` are made: [`MAX_BYTES`] limits
+/// them.
 pub fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Option<String>>) -> usize {
     let kept = output
         .into_iter()
@@ -384,7 +394,7 @@ pub fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Op
     kept.chain(binary).chain(new).sum()
 }
 
-/// Writes, if the ration allows it.
+/// Writes, if the rate limit allows it.
 fn hand_out(
     question: &Question<'_>,
     changes: BTreeMap<String, Option<String>>,
@@ -394,7 +404,8 @@ fn hand_out(
 ) {
     let Question { snapshot, spec, env, .. } = question;
     let queue_tree = changes.contains_key(&env.key);
-    // Keys that were there as they should be are others' changes now: they are never rationed, as they say who may be anyone.
+    // Keys that were present and correct have been changed by others: their repair does not wait for the rate
+    // limit of the queue tree, because they decide who may act as anyone.
     let identity = question.programmed && changes.keys().any(|key| admission::KEYS.contains(&key.as_str()));
     let repair = (queue_tree && repairs(question)) || identity;
     let current = question.current.as_ref().and_then(|current| current.tree.as_deref());
@@ -430,7 +441,7 @@ fn hand_out(
     });
 }
 
-/// The annotations beside the keys, as far as they change. `full`: the full text is written.
+/// Returns the annotations that change along with the keys. `full`: the full text is written.
 fn annotations(question: &Question<'_>, full: bool, keys: &BTreeSet<String>) -> BTreeMap<String, String> {
     let output = question.snapshot.output.as_deref();
     let current = |name: &str| output.and_then(|output| output.annotations.get(name));
@@ -448,7 +459,8 @@ fn annotations(question: &Question<'_>, full: bool, keys: &BTreeSet<String>) -> 
     annotations
 }
 
-/// Condition `Applied` while `service.policyGroup` names another key than the one that the scheduler is proven to read.
+/// Returns condition `Applied` while `service.policyGroup` names another key than the one that the scheduler
+/// is proven to read.
 fn unproven_key(question: &Question<'_>) -> Option<Finding> {
     let next = question.env.next_key.as_ref()?;
     let message = format!(
@@ -460,7 +472,7 @@ fn unproven_key(question: &Question<'_>) -> Option<Finding> {
     Some(Finding::no(Type::Applied, Reason::PolicyGroupPending, message))
 }
 
-/// Whether writing the queue tree puts back what someone else changed, rather than bringing something new.
+/// Returns whether writing the queue tree puts back someone else's change, rather than adding something new.
 pub(super) fn repairs(question: &Question<'_>) -> bool {
     let last = question
         .snapshot
@@ -499,7 +511,7 @@ fn pending(question: &Question<'_>) -> Finding {
         .unwrap_or_else(|| Finding::no(Type::Applied, Reason::Pending, format!("{map} is being written")))
 }
 
-/// Why the last write, which was to `map`, was not made.
+/// Returns the reason why the last write, which was to `map`, was not made.
 pub(super) fn not_written(question: &Question<'_>, map: &str) -> Option<Finding> {
     Some(match question.snapshot.observed.write_failure.as_ref()? {
         WriteFailure::Forbidden(message) => Finding::no(
@@ -527,8 +539,8 @@ pub(super) fn not_written(question: &Question<'_>, map: &str) -> Option<Finding>
     })
 }
 
-/// The reason of a refusal that lasts: an admission webhook is known by the words that the API server puts before its own (apiserver
-/// `plugin/webhook/errors/statuserror.go`).
+/// Returns the reason of a lasting refusal. A refusal by an admission webhook is recognised by the words that
+/// the API server puts before the webhook's own (apiserver `plugin/webhook/errors/statuserror.go`).
 pub(super) fn rejection(message: &str) -> Reason {
     let webhook = message.contains("admission webhook") && message.contains("denied the request");
     if webhook { Reason::RejectedByAdmission } else { Reason::Rejected }

@@ -1,7 +1,8 @@
 //! Whose is a key of the output ConfigMap, and may it be taken over?
 //!
-//! `managedFields` alone cannot answer: one `kubectl edit` moves a key to another manager. So what we wrote is remembered in an
-//! annotation next to it, and in the status of the `YuniKornConfig` together with the ConfigMap's uid.
+//! `managedFields` alone cannot answer: one `kubectl edit` moves a key to another manager. So what we wrote
+//! is remembered in an annotation next to it, and in the status of the `YuniKornConfig` together with the
+//! ConfigMap's uid.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +51,8 @@ pub(super) fn managed_keys_text<'a>(keys: impl IntoIterator<Item = &'a str>) -> 
     keys.into_iter().collect::<Vec<_>>().join(",")
 }
 
-/// Who owns a key, for a message: `"helm" (Apply), "kubectl-edit" (Update)`, or `another writer` when nothing tells.
+/// Who owns a key, for a message: `"helm" (Apply), "kubectl-edit" (Update)`, or `another writer` when nothing
+/// tells.
 pub(super) fn names(owners: &[Owner]) -> String {
     if owners.is_empty() {
         return "another writer".into();

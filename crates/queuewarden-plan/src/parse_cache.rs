@@ -1,7 +1,8 @@
 //! What was read of the texts of one plan, kept for the next one.
 //!
-//! Reading ten thousand queues is most of what a plan costs, and nearly always the base and the live text are those of the plan
-//! before. A plan does not depend on what is kept here: a text always reads the same, and a test compares.
+//! Reading ten thousand queues is most of what a plan costs, and nearly always the base and the live text are
+//! those of the plan before. A plan does not depend on what is kept here: a text always reads the same, and a
+//! test compares.
 
 use std::sync::Arc;
 
@@ -47,7 +48,8 @@ impl ParseCache {
         self.known_or(text, || verdict(text, &[]))
     }
 
-    /// The same of a text that may be of ours: our header says nothing, and without it the text is the one that was rendered.
+    /// The same of a text that may be of ours: our header says nothing, and without it the text is the one
+    /// that was rendered.
     pub(super) fn of_live(&mut self, text: &str) -> Arc<Reading> {
         self.of(Some(header::strip(text)).filter(|body| !body.is_empty()).unwrap_or(text))
     }

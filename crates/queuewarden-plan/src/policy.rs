@@ -1,8 +1,10 @@
-//! `AdmissionPolicy` objects: which one counts, and what it writes into `admissionController.accessControl.*`.
+//! `AdmissionPolicy` objects: which one counts, and what it writes into
+//! `admissionController.accessControl.*`.
 //!
-//! Single values cannot be joined as ACLs can, so one object counts: the one that the `YuniKornConfig` names, else the only one, else the
-//! one in force. When they were created does not matter: deleting an object and creating it again must not put another one in its
-//! place. Where it cannot be decided, what is written stays.
+//! Single values cannot be joined as ACLs can, so one object counts: the one that the `YuniKornConfig` names,
+//! else the only one, else the one in force. When they were created does not matter: deleting an object and
+//! creating it again must not put another one in its place. Where it cannot be decided, what is written
+//! stays.
 
 use std::collections::BTreeMap;
 
@@ -20,23 +22,23 @@ use yunikorn::admission::trusted::trusted;
 use yunikorn_access::submission::Mode;
 use yunikorn_access::user_info;
 
-/// The keys of one policy with their texts.
+/// The keys of one policy with their values.
 pub(super) type Keys = BTreeMap<&'static str, String>;
 
-/// What is done about workloads that `YuniKorn` would reject: what the policy that counts says, or its last valid version. While the
-/// `YuniKornConfig` only observes, nothing is enforced: nobody is refused, and who would be is told.
+/// Returns the treatment of workloads that `YuniKorn` would reject, by the policy that counts or its last
+/// valid version. While the `YuniKornConfig` only observes, workloads are not refused but only warned about.
 pub fn submission(snapshot: &Snapshot) -> Mode {
     let said = in_force(snapshot).and_then(|policy| policy.submission).unwrap_or_default();
     if observes(snapshot) { said.min(Mode::Warn) } else { said }
 }
 
-/// What is done about `user.info`, by the same policy; whether the `YuniKornConfig` only observes does not matter, since to look at a
-/// change of queues must not open the way into other people's names.
+/// Returns the treatment of `user.info` by the same policy. It applies even if the `YuniKornConfig` only
+/// observes, because a preview of queue changes must not let people submit in other people's names.
 pub fn user_info(snapshot: &Snapshot) -> user_info::Settings {
     in_force(snapshot).and_then(|policy| policy.user_info.clone()).unwrap_or_default()
 }
 
-/// What the policy that counts says, or its last valid version.
+/// Returns the spec of the policy that counts, or its last valid version.
 pub(super) fn in_force(snapshot: &Snapshot) -> Option<&AdmissionPolicySpec> {
     let name = resolve(snapshot).counting?;
     let entry = snapshot.policies.iter().find(|entry| entry.meta.name == name)?;
@@ -58,21 +60,21 @@ fn config_memory(snapshot: &Snapshot) -> Option<&ConfigMemory> {
     snapshot.config.as_ref()?.in_force.as_ref()
 }
 
-/// What became of all objects.
+/// The outcome for all objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policies {
     /// Each of them, in the order of the snapshot.
     pub objects: Vec<ResolvedPolicy>,
     /// Name of the one that counts.
     pub counting: Option<String>,
-    /// The keys to write; `None`: no key is to be ours.
+    /// The keys to write; `None`: queuewarden is to own no key.
     pub keys: Option<Keys>,
     /// The name in `spec.admissionPolicy` that no object has.
     pub missing: Option<String>,
 }
 
 impl Policies {
-    /// Condition `Applied` while the object that is to count is not there.
+    /// Condition `Applied` while the object that is to count does not exist.
     pub(super) fn not_found(&self) -> Option<Finding> {
         let name = self.missing.as_ref()?;
         let now = match &self.counting {
@@ -85,7 +87,8 @@ impl Policies {
         Some(Finding::no(Type::Applied, Reason::AdmissionPolicyMissing, message))
     }
 
-    /// What status remembers: the one that counts; where that cannot be decided, the one that counted.
+    /// Returns the name for the status to remember: the policy that counts or, if that cannot be decided, the
+    /// one that counted.
     pub(super) fn remembered(&self, before: Option<&ConfigMemory>) -> Option<String> {
         let undecided = self.missing.is_some() || !self.objects.is_empty();
         let before = before.filter(|_| undecided).and_then(|memory| memory.admission_policy.clone());
@@ -93,21 +96,21 @@ impl Policies {
     }
 }
 
-/// What became of one object.
+/// The outcome for one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ResolvedPolicy {
     /// `metadata.name`
     pub name: String,
-    /// The keys it wants, or why it is refused.
+    /// The keys it sets, or why it is refused.
     pub outcome: Result<Keys, Refusal>,
     /// The keys of its last valid version, which stay because the object is invalid now and counts.
     pub kept: Option<Keys>,
-    /// What there is to say about an accepted object.
+    /// The warnings about an accepted object.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl ResolvedPolicy {
-    /// What it puts into the plan.
+    /// Returns the keys that it adds to the plan.
     pub(super) fn keys(&self) -> Option<&Keys> {
         self.outcome.as_ref().ok().or(self.kept.as_ref())
     }
@@ -140,8 +143,9 @@ pub(super) fn resolve(snapshot: &Snapshot) -> Policies {
     Policies { objects, counting, keys, missing }
 }
 
-/// The policy in force: the one that the status of the `YuniKornConfig` remembers. Where that was lost, the only one whose own status
-/// says so, or the only one whose keys are those that are written.
+/// Returns the policy in force: the one that the status of the `YuniKornConfig` remembers. If that was lost,
+/// the only one whose own status shows that it is in force, or the only one whose keys are those that are
+/// written.
 fn last_counting(snapshot: &Snapshot, policies: &[ResolvedPolicy]) -> Option<String> {
     let remembered = config_memory(snapshot).and_then(|memory| memory.admission_policy.as_ref());
     if let Some(name) = remembered.filter(|name| policies.iter().any(|policy| policy.name == **name)) {
@@ -154,13 +158,13 @@ fn last_counting(snapshot: &Snapshot, policies: &[ResolvedPolicy]) -> Option<Str
     only.cloned()
 }
 
-/// The element, if there is one and no other.
+/// Returns the element, if there is exactly one.
 fn only<T>(mut elements: impl Iterator<Item = T>) -> Option<T> {
     let first = elements.next();
     first.filter(|_| elements.next().is_none())
 }
 
-/// The keys that are written and ours.
+/// Returns the keys in the output that queuewarden owns.
 fn written(snapshot: &Snapshot) -> Keys {
     let output = snapshot.output.as_deref();
     let ours = |key: &&str| claim(output, config_memory(snapshot), key) == Claim::Ours;
@@ -168,7 +172,7 @@ fn written(snapshot: &Snapshot) -> Keys {
     keys.filter_map(|key| Some((key, output?.data.get(key)?.clone()))).collect()
 }
 
-/// Why an object does not count.
+/// Returns the reason why an object does not count.
 fn conflict(counting: Option<&str>, named: Option<&str>, missing: Option<&str>, count: usize) -> String {
     const NAME: &str = "name the one that counts in YuniKornConfig spec.admissionPolicy";
     match (counting, named, missing) {
@@ -211,12 +215,12 @@ fn alone(entry: &Entry<AdmissionPolicySpec, AdmissionPolicySpec>) -> ResolvedPol
     ResolvedPolicy { name: entry.meta.name.clone(), outcome, kept, warnings }
 }
 
-/// The keys of the version that a status remembers.
+/// Returns the keys of the version that a status remembers.
 pub(super) fn former(before: Option<&AdmissionPolicySpec>) -> Option<Keys> {
     before.and_then(|old| keys(old).ok()).map(|(keys, _)| keys)
 }
 
-/// The keys that a spec sets, and the warnings about them; all errors when there is one.
+/// Returns the keys that a spec sets, and the warnings about them; all errors if there is one.
 fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut keys = Keys::new();
     let mut errors = Vec::new();
@@ -258,7 +262,7 @@ pub struct Trust {
     pub field: &'static str,
     /// The number of the element, from 0.
     pub index: usize,
-    /// The warning; its place is in the element.
+    /// The warning; its location is within the element.
     pub found: Diagnostic,
 }
 
@@ -282,15 +286,15 @@ pub fn trusts(spec: &AdmissionPolicySpec) -> Vec<Trust> {
     found
 }
 
-/// Returns whether objects of other people's kinds are judged.
+/// Returns whether the user-info webhook also checks the pod templates of other projects' kinds.
 fn guards_others(settings: &user_info::Settings) -> bool {
     settings.mode == user_info::Mode::Enforce
         && settings.profile == user_info::Profile::Strict
         && !settings.templates.is_empty()
 }
 
-/// Returns a warning where the user of each pod is judged and `YuniKorn` takes one for all pods of a namespace that name no application;
-/// and the field by which they are judged.
+/// Returns a warning if the user of each pod is checked but `YuniKorn` takes one user for all pods of a
+/// namespace that name no application; and the field that demands the check.
 pub fn shared_application(
     snapshot: &Snapshot,
     spec: &AdmissionPolicySpec,

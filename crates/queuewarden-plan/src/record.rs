@@ -1,8 +1,9 @@
-//! The record of what is in force of each object, beside the text that grants it.
+//! Records which version of each object is in force, next to the text that grants it.
 //!
-//! An object that becomes invalid keeps its last valid version. Its status remembers that version, but a status is written after the
-//! text, may be late for long, and may be lost. So a text that is written carries what it grants of the objects whose status does not
-//! say so yet, and nothing that is kept goes beyond the text that was written last: what was withdrawn does not come back.
+//! An object that becomes invalid keeps its last valid version. Its status records that version, but a status
+//! is written after the text, may be late for long, and may be lost. So a written text carries the grants of
+//! the objects whose status does not record them yet. Nothing that stays in force exceeds the text that was
+//! written last: withdrawn access does not come back.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,16 +16,16 @@ use super::resolve::{Contribution, Resolved};
 use super::snapshot::{ConfigMapState, QueueAclEntry, QueueAclInForce, Snapshot};
 use yunikorn::config::Config;
 
-/// Most bytes of ACLs and names that are noted: the annotations of an object have 256 KiB together. Of the other objects nothing is
-/// kept but what their status and the text both grant.
+/// Most bytes of ACLs and names that are noted: the annotations of an object have 256 KiB together. Of the
+/// other objects, only the access that their status and the text both grant stays in force.
 const MAX_BYTES: usize = 96 * 1024;
 
 /// The grants of a text, by the uids of the objects; `None` for an object that it grants nothing.
 type Notes = BTreeMap<String, Option<QueueAclInForce>>;
-/// One of them.
+/// The note about one object.
 pub(super) type Note<'a> = &'a Option<QueueAclInForce>;
 
-/// The text that was written last, and what is noted beside it.
+/// The text that was written last, and the notes beside it.
 #[derive(Debug, Default)]
 pub(super) struct Record<'a> {
     output: Option<&'a ConfigMapState>,
@@ -32,7 +33,8 @@ pub(super) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// The text under `key` that this process wrote last; of another process, the one that is there now.
+    /// Returns the text under `key` that this process wrote last; if another process wrote it, the one that
+    /// is there now.
     pub(super) fn of(snapshot: &'a Snapshot, key: &str, cache: &mut ParseCache) -> Self {
         let output = snapshot.output.as_deref();
         let memory = snapshot.config.as_ref().and_then(|config| config.in_force.as_ref());
@@ -49,19 +51,19 @@ impl<'a> Record<'a> {
         self.text.as_ref()?.tree.as_deref()
     }
 
-    /// Returns what is in force of an object.
+    /// Returns the version of an object that is in force.
     pub(super) fn in_force<'e>(&'e self, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
         in_force(self.output.and_then(|output| output.in_force.get(&entry.meta.uid)), entry)
     }
 }
 
-/// Returns what the output notes of each object, in their order.
+/// Returns what the output notes about each object, in their order.
 pub(super) fn notes(snapshot: &Snapshot) -> Vec<Option<Note<'_>>> {
     let noted = snapshot.output.as_deref().map(|output| &output.in_force);
     snapshot.queue_acls.iter().map(|entry| noted?.get(&entry.meta.uid)).collect()
 }
 
-/// Returns what is in force of an object, by the output or else by the object's status.
+/// Returns the version of an object that is in force, by the output or else by the object's status.
 pub(super) fn in_force<'e>(note: Option<Note<'e>>, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
     if is_planted(Fault::KeptByStatusAlone) {
         return entry.in_force.as_deref();
@@ -72,8 +74,8 @@ pub(super) fn in_force<'e>(note: Option<Note<'e>>, entry: &'e QueueAclEntry) -> 
     }
 }
 
-/// Returns what a text grants of the objects whose status does not say so; `None` where the output notes that already.
-/// A full text grants all of what they contribute, a `partial` one what its queues say.
+/// Returns what a text grants of the objects whose status does not record it; `None` where the output notes
+/// that already. A full text grants all that they contribute, a `partial` one what its queues contain.
 pub(super) fn changed(partial: Option<&Config>, objects: &[Resolved], snapshot: &Snapshot) -> Option<Notes> {
     let noted = snapshot.queue_acls.iter().zip(objects).filter_map(|(entry, object)| {
         let granted = granted(partial, object);
@@ -91,8 +93,8 @@ pub(super) fn changed(partial: Option<&Config>, objects: &[Resolved], snapshot: 
     (before.map_or(!noted.is_empty(), |before| *before != noted)).then_some(noted)
 }
 
-/// Returns the notes anew where one of them is no longer true although the text stays: an object gave up what another one, or the base, still
-/// grants. It must not come back by this object.
+/// Returns new notes if one of them is no longer true although the text stays: an object gave up access that
+/// another one, or the base, still grants. That access must not come back through this object.
 pub(super) fn corrected(
     partial: Option<&Config>,
     objects: &[Resolved],
@@ -115,7 +117,7 @@ fn granted<'o>(partial: Option<&Config>, object: &'o Resolved) -> Option<Cow<'o,
     })
 }
 
-/// Returns whether this is what is remembered.
+/// Returns whether `memory` records exactly this grant.
 fn remembers(memory: Option<&QueueAclInForce>, granted: Option<&Contribution>) -> bool {
     match (memory, granted) {
         (Some(memory), Some(granted)) => granted.is(memory),
@@ -123,7 +125,7 @@ fn remembers(memory: Option<&QueueAclInForce>, granted: Option<&Contribution>) -
     }
 }
 
-/// About the bytes that one object takes.
+/// Returns roughly the bytes that one object takes.
 fn size(granted: &QueueAclInForce) -> usize {
     let acls = [&granted.submit, &granted.admin].into_iter().flatten().map(String::len);
     let by = granted.delegated_by.iter().flat_map(|by| by.groups.iter().chain([&by.user]).map(String::len));

@@ -17,7 +17,8 @@ pub(super) const NOT_AS_MEANT: Code = Code::new(5401, "render-not-as-meant");
 /// Renders the ACLs into the base's text (without a header), and reads what came of it.
 ///
 /// # Errors
-/// When the text cannot be edited in those places alone, or when the result would not activate or not say what was decided.
+/// When the text cannot be edited in those places alone, or when the result would not activate or not say
+/// what was decided.
 pub(super) fn body(
     base: &Base,
     grants: &Arc<Grants>,
@@ -52,7 +53,8 @@ pub(super) fn tree(base: &Base, grants: &Grants) -> Config {
     tree
 }
 
-/// The ACLs that cannot be written into this base, because of how it is written in those places, each with why.
+/// The ACLs that cannot be written into this base, because of how it is written in those places, each with
+/// why.
 pub(super) fn refused<'g>(base: &Base, grants: &'g Grants) -> BTreeMap<&'g Place, Diagnostic> {
     let (places, edits): (Vec<_>, Vec<_>) = edits(base, grants).into_iter().unzip();
     // A text that cannot be read is refused as a whole.

@@ -1,7 +1,8 @@
-//! Each `QueueAcl` on its own: is it valid, in its time, does its queue exist, and what does it grant?
+//! Resolves each `QueueAcl` on its own: is it valid, is it within its time window, does its queue exist, and
+//! what does it grant?
 //!
-//! The schema's CEL rules ask much of this at admission, with less to say; here it is asked again, because objects also come from
-//! files, from older schemas, and from API servers that skipped validation.
+//! The schema's CEL rules check much of this at admission, with shorter messages. It is checked again here,
+//! because objects also come from files, from older schemas, and from API servers that skipped validation.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -32,7 +33,7 @@ pub(super) const REPLACES_FOR_A_TIME: Code = Code::new(5304, "replaces-for-a-tim
 /// A right has neither names nor `nobody: true`; it is granted to nobody.
 pub(super) const NO_NAMES: Code = Code::new(5305, "no-names");
 
-/// What one object adds to one queue.
+/// The ACLs that one object adds to one queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Contribution {
     /// Normalised partition name.
@@ -41,20 +42,20 @@ pub(super) struct Contribution {
     pub queue: QueuePath,
     /// Its position in the tree that the object was resolved against.
     pub position: u32,
-    /// Who may submit, if the object says.
+    /// The users and groups that may submit, if the object sets them.
     pub submit: Option<Acl>,
-    /// Who administers, if the object says.
+    /// The users and groups that administer, if the object sets them.
     pub admin: Option<Acl>,
-    /// Whether the base's own ACL stays.
+    /// The choice of keeping or replacing the base's own ACL.
     pub base_acl: BaseAcl,
-    /// When it ends.
+    /// The time from which on it grants nothing.
     pub expires_at: Option<Timestamp>,
     /// The queue's administrator in whose name it is written.
     pub delegated_by: Option<Identity>,
 }
 
 impl Contribution {
-    /// What it grants for `right`.
+    /// Returns the ACL that it sets for `right`.
     pub(super) fn grant(&self, right: Right) -> Option<&Acl> {
         match right {
             Right::Submit => self.submit.as_ref(),
@@ -62,18 +63,19 @@ impl Contribution {
         }
     }
 
-    /// The queue in a tree.
+    /// Finds the queue in a tree.
     pub(super) fn queue_in<'t>(&self, tree: &'t Config) -> Option<&'t Queue> {
         tree.partition(&self.partition)?.queue_near(self.position, &self.queue)
     }
 
-    /// The same without anybody in it: an object that is being deleted grants nothing, and closes what it closed until it is gone.
+    /// Returns the same with empty ACLs: an object that is being deleted grants nothing, and still replaces
+    /// the base's ACLs until it is gone.
     fn closing(self) -> Self {
         let nobody = |acl: Option<Acl>| acl.map(|_| Acl::nobody());
         Self { submit: nobody(self.submit), admin: nobody(self.admin), ..self }
     }
 
-    /// The same as far as `tree` grants it at the queue.
+    /// Returns the same, limited to what `tree` grants at the queue.
     pub(super) fn within(self, tree: Option<&Config>) -> Self {
         let queue = tree.and_then(|tree| self.queue_in(tree));
         let part =
@@ -85,14 +87,14 @@ impl Contribution {
         }
     }
 
-    /// Returns whether status remembers just this.
+    /// Returns whether the status records exactly this.
     pub(super) fn is(&self, memory: &QueueAclInForce) -> bool {
         self.grants(memory)
             && self.expires_at == memory.expires_at
             && self.delegated_by == memory.delegated_by
     }
 
-    /// Returns whether both grant the same at the same place.
+    /// Returns whether both grant the same on the same queue.
     pub(super) fn grants(&self, memory: &QueueAclInForce) -> bool {
         let same = |acl: &Option<Acl>, text: &Option<String>| match (acl, text) {
             (Some(acl), Some(text)) => acl.is_explicit(text),
@@ -105,7 +107,7 @@ impl Contribution {
             && self.base_acl == memory.base_acl
     }
 
-    /// The form in which status remembers it.
+    /// Returns the form in which the status records it.
     pub(super) fn in_force(&self) -> QueueAclInForce {
         QueueAclInForce {
             partition: self.partition.clone(),
@@ -119,40 +121,40 @@ impl Contribution {
     }
 }
 
-/// Why an object is not accepted.
+/// The reason why an object is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     /// The reason of `Accepted=False`.
     pub reason: Reason,
-    /// What to do about it.
+    /// The message, which explains the cause.
     pub message: String,
 }
 
-/// What became of one object.
+/// The result of resolving one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Resolved {
     /// `metadata.name`
     pub name: String,
-    /// What it wants, or why it is refused.
+    /// The object's contribution, or the reason why it is refused.
     pub outcome: Result<Contribution, Refusal>,
-    /// The last valid version, kept in force because the object is invalid now.
+    /// The last valid version, which stays in force because the object is invalid now.
     pub kept: Option<Box<Contribution>>,
-    /// What an object outside its time would grant within it.
+    /// The grants that an object outside its time window would make within it.
     pub lapsed: Option<Box<Contribution>>,
-    /// Things worth saying although the object is accepted.
+    /// Warnings about an object that is accepted all the same.
     pub warnings: Vec<Diagnostic>,
-    /// Whether there was a queue tree to judge by; without one the status keeps what it remembers.
+    /// True if there was a queue tree to resolve against; without one the status stays as it is.
     pub judged: bool,
 }
 
 impl Resolved {
-    /// What it puts into the plan.
+    /// Returns what it adds to the plan: its current version, or else the last valid one.
     pub(super) fn contribution(&self) -> Option<&Contribution> {
         self.outcome.as_ref().ok().or(self.kept.as_deref())
     }
 }
 
-/// What an object wants, as far as it can be told without the queue tree.
+/// The content of an object, as far as it is known without the queue tree.
 pub(super) struct Intent {
     queue: QueuePath,
     pub(super) submit: Option<Acl>,
@@ -160,8 +162,8 @@ pub(super) struct Intent {
     warnings: Vec<Diagnostic>,
 }
 
-/// Resolves one object against the base's queues. `record` tells what is in force of it, `dynamic` whether the scheduler has a queue that is
-/// not configured.
+/// Resolves one object against the base's queues. `record` returns the version in force, `dynamic` whether
+/// the scheduler has a queue that is not configured.
 pub(super) fn resolve(
     entry: &QueueAclEntry,
     tree: &Config,
@@ -196,7 +198,7 @@ pub(super) fn resolve(
     resolved
 }
 
-/// Refuses what would set an ACL that the base's text does not let be written there.
+/// Refuses objects that set an ACL which cannot be written into the base's text at that location.
 pub(super) fn withdraw(objects: &mut [Resolved], refused: &BTreeMap<&Place, Diagnostic>) {
     let why = |it: &Contribution| {
         let rights = Right::ALL.into_iter().filter(|right| it.grant(*right).is_some());
@@ -210,7 +212,7 @@ pub(super) fn withdraw(objects: &mut [Resolved], refused: &BTreeMap<&Place, Diag
     }
 }
 
-/// What can be said about one object while there is no queue tree, and `why` there is none.
+/// Resolves one object while there is no queue tree; `why` explains why there is none.
 pub(super) fn unjudged(entry: &QueueAclEntry, why: &str) -> Resolved {
     let waiting = || Refusal { reason: Reason::ConfigNotReady, message: why.to_string() };
     Resolved {
@@ -223,14 +225,15 @@ pub(super) fn unjudged(entry: &QueueAclEntry, why: &str) -> Resolved {
     }
 }
 
-/// What is wrong with an object's own content, whatever the queue tree.
+/// Returns the errors in the object's own content, which do not depend on the queue tree.
 pub(super) fn content(entry: &QueueAclEntry) -> Option<Refusal> {
     let faults = faults(entry);
     (!faults.is_empty()).then(|| invalid(&faults))
 }
 
-/// What an object grants by its own content at `now`, whether its queue exists or not: nothing outside its time. Where the content
-/// cannot be read, what its status remembers. `None` where it is nothing at all.
+/// Returns the ACLs that an object grants by its own content at `now`, even if its queue does not exist:
+/// nothing outside its time window. If the content cannot be read, returns what its status records. `None` if
+/// there is nothing at all.
 pub(super) fn granted(entry: &QueueAclEntry, now: Timestamp) -> Option<(Option<Acl>, Option<Acl>)> {
     let spec = entry.spec.as_ref().ok();
     if let Some((spec, intent)) = spec.and_then(|spec| Some((spec, read(spec).ok()?))) {
@@ -240,7 +243,7 @@ pub(super) fn granted(entry: &QueueAclEntry, now: Timestamp) -> Option<(Option<A
     entry.in_force.as_ref().map(|memory| (read(&memory.submit), read(&memory.admin)))
 }
 
-/// What is wrong with an object's own content, one by one: errors, and the names that `YuniKorn` would drop.
+/// Returns every error in the object's own content, and the names that `YuniKorn` would drop.
 pub(super) fn faults(entry: &QueueAclEntry) -> Vec<Diagnostic> {
     match &entry.spec {
         Err(diagnostics) => diagnostics.clone(),
@@ -248,8 +251,8 @@ pub(super) fn faults(entry: &QueueAclEntry) -> Vec<Diagnostic> {
     }
 }
 
-/// Whether an object that is refused for this reason keeps its last valid version in force: a slip must not lock people out,
-/// while an end that was asked for must come.
+/// Returns whether an object that is refused for this reason keeps its last valid version in force. A mistake
+/// must not lock people out, and a requested end must come.
 fn freezes(reason: Reason) -> bool {
     matches!(reason, Reason::Invalid | Reason::QueueNotFound | Reason::PartitionNotFound)
 }
@@ -259,7 +262,8 @@ fn invalid(diagnostics: &[Diagnostic]) -> Refusal {
     Refusal { reason: Reason::Invalid, message: texts.join("; ") }
 }
 
-/// The object's own content: everything that is wrong with it, not only the first thing.
+/// Reads the object's own content; the error lists everything that is wrong with it, not only the first
+/// problem.
 pub(super) fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut warnings = Vec::new();
@@ -298,19 +302,19 @@ pub(super) fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
     }
 }
 
-/// The diagnostic with the field it is about in front of its message.
+/// Puts the field that the diagnostic is about in front of its message.
 fn within(field: &str, mut diagnostic: Diagnostic) -> Diagnostic {
     diagnostic.message = format!("{field}: {}", diagnostic.message);
     diagnostic
 }
 
-/// What is merely odd in a raw ACL is told; what would be dropped or refused is not taken, because then the object would
-/// promise more than the scheduler does.
+/// Returns whether a diagnostic of a raw ACL refuses it. An oddity is only reported. Names that would be
+/// dropped are refused, because then the object would promise more than the scheduler grants.
 fn refuses(diagnostic: &Diagnostic) -> bool {
     diagnostic.is_error() || acl::codes::DROPS.contains(&diagnostic.code)
 }
 
-/// The ACL of a grant, and what there is to say about it.
+/// Returns the ACL of a grant, and the diagnostics about it.
 fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
     match grant {
         Grant::Everyone => (Some(Acl::everyone()), Vec::new()),
@@ -326,7 +330,7 @@ fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
     }
 }
 
-/// The warning about a grant that means nobody and does not say so.
+/// Warns about a grant that means nobody and does not state so.
 pub fn no_names(grant: &Grant) -> Option<Diagnostic> {
     let Grant::Lists { users, groups } = grant else { return None };
     let warning = || Diagnostic::warning(NO_NAMES, "without users and groups the right is given to nobody");
@@ -345,7 +349,7 @@ fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), Refusal> {
     }
 }
 
-/// Finds the queue, or says why there is none and which one may have been meant.
+/// Finds the queue, or explains why there is none and which one may have been meant.
 fn place(
     spec: &QueueAclSpec,
     intent: Intent,
@@ -373,7 +377,7 @@ fn place(
         }
         Some(queue) => Ok(Contribution {
             partition: partition.name.clone(),
-            // The tree's own: a clone shares the text.
+            // The tree's own path: a clone shares the text.
             queue: queue.path.clone(),
             position: queue.position,
             submit: intent.submit,
@@ -386,12 +390,13 @@ fn place(
     }
 }
 
-/// Whether the queue's text stands for more than this queue.
+/// Returns whether the queue's text defines other queues as well.
 fn is_shared(queue: &Queue) -> bool {
     queue.place.as_ref().is_some_and(|place| place.shared)
 }
 
-/// The root that `YuniKorn` adds above a tree without one cannot carry an ACL, because nothing in the text stands for it.
+/// Refuses the root that `YuniKorn` adds above a tree without one: it cannot carry an ACL, because the text
+/// does not contain it.
 fn not_written(queue: &QueuePath) -> Refusal {
     Refusal {
         reason: Reason::QueueNotFound,
@@ -421,8 +426,9 @@ fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> Refusal
     Refusal { reason: Reason::QueueNotFound, message }
 }
 
-/// The last valid version of an object that has become invalid, if its queue still exists and its time has not passed: at most what the text
-/// that was written last grants. An `end` that the invalid version asks for comes all the same.
+/// Returns the last valid version of an object that has become invalid, if its queue still exists and its
+/// time has not passed: at most what the last written text grants. An `end` that the invalid version requests
+/// takes effect all the same.
 fn keep(
     old: &QueueAclInForce,
     end: Option<Timestamp>,

@@ -1,5 +1,6 @@
-//! By which text the scheduler decides now. Mostly that is what the ConfigMaps say; but a scheduler that takes no new text, or refuses one,
-//! goes on with what it had, and whoever asks what it lets through must hear of that.
+//! Finds the text by which the scheduler decides now. Usually the ConfigMaps hold it. A scheduler that loads
+//! no new text, or refuses one, continues with the previous text, and reports about access must take that
+//! into account.
 
 use jiff::SignedDuration;
 
@@ -8,30 +9,33 @@ use super::snapshot::{ReadBack, Snapshot};
 use yunikorn::config::checksum;
 use yunikorn::config::flatten::Flattened;
 
-/// How long a scheduler that reports another text is taken to be loading the new one; it takes a moment when all is well.
+/// The time during which a scheduler that reports another text counts as loading the new one; normally it
+/// takes a moment.
 pub(super) const LOADING: SignedDuration = SignedDuration::from_secs(5);
 
-/// Said where the scheduler runs what nobody has seen.
+/// The message where the scheduler runs a text that nobody has observed.
 pub(super) const UNSEEN: &str =
     "YuniKorn runs another configuration than the ConfigMaps hold, and nobody has seen which";
 
-/// What is known of the text by which the scheduler decides.
+/// The text by which the scheduler decides, as far as it is known.
 #[derive(Debug, Clone, Copy)]
 pub struct Running<'s> {
-    /// The text: that of the ConfigMaps, unless the scheduler reports another; an error when it does and nobody knows which.
+    /// The text: that of the ConfigMaps, unless the scheduler reports another; an error when it does and
+    /// nobody knows which.
     pub text: Result<&'s str, &'static str>,
-    /// The text that it was last seen to run.
+    /// The text that it was last observed to run.
     pub proven: Option<&'s str>,
 }
 
 impl<'s> Running<'s> {
-    /// As it was seen; `flat` is [`super::merged`] of the snapshot. A scheduler that cannot be asked, or is not, is taken to follow the
-    /// ConfigMaps: it reads them when it starts.
+    /// Takes the text from the snapshot; `flat` is [`super::merged`] of it. A scheduler that cannot be
+    /// queried, or is not, is assumed to follow the ConfigMaps, because it reads them when it starts.
     pub fn of(flat: &'s Flattened, snapshot: &'s Snapshot) -> Self {
         Self { text: text(flat, snapshot), proven: snapshot.observed.loaded_text.as_deref() }
     }
 
-    /// What is read of it: of the text, or, where a running scheduler does not take that over, of the one it was last seen to run.
+    /// Reads the text, or, where a running scheduler does not load that text, the one that it was last
+    /// observed to run.
     ///
     /// # Errors
     /// When nobody knows the text, or when `read` takes neither.
@@ -58,11 +62,11 @@ fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<&'s str, &'st
     proven.ok_or(UNSEEN)
 }
 
-/// Returns whether a scheduler that reports another text than the one that was written may still be loading that.
+/// Returns whether a scheduler that reports another text than the written one may still be loading that one.
 pub(super) fn loading(snapshot: &Snapshot, hot_refresh: bool) -> bool {
     let observed = &snapshot.observed;
     let soon = observed.pending_since.is_none_or(|since| snapshot.now.duration_since(since) < LOADING);
-    // Written again means that it was not taken the first time.
+    // If the text was written again, it was not loaded the first time.
     hot_refresh && soon && observed.reasserts == 0
 }
 
@@ -76,7 +80,8 @@ mod tests {
     const OLD: &str = "partitions: [{name: default, queues: [{name: root, submitacl: '*'}]}]";
     const NEW: &str = "partitions: [{name: default, queues: [{name: root, submitacl: sue}]}]";
 
-    /// The ConfigMaps hold `NEW` and for so many seconds a scheduler has reported another checksum.
+    /// Returns a cluster whose ConfigMaps hold `NEW` while the scheduler has reported another checksum for so
+    /// many seconds.
     fn behind(seconds: i64, reported: Result<&str, &str>) -> Snapshot {
         let now = "2026-06-01T00:00:00Z".parse().unwrap();
         let mut snapshot = Snapshot::empty(now);

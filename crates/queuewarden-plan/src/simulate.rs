@@ -1,4 +1,5 @@
-//! Plans without a cluster: what the operator would do, done in memory until nothing is left to do, and what every status says then.
+//! Plans without a cluster: what the operator would do, done in memory until nothing is left to do, and what
+//! every status says then.
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use super::{
 };
 use yunikorn::config::checksum;
 
-/// The plan writes once, and once more where an import came first; more would be a plan that does not come to rest.
+/// The plan writes once, and once more where an import came first; more would be a plan that does not come to
+/// rest.
 const MAX_ROUNDS: usize = 4;
 
 /// The state in which everything has been done.

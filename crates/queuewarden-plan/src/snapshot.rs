@@ -1,7 +1,7 @@
-//! What `plan` looks at: everything, as plain data, gathered at one moment.
+//! The input of `plan`: everything it reads, as plain data, gathered at one moment.
 //!
-//! The operator fills a [`Snapshot`] from its watches, `queuewarden render` from files. Nothing in here is a Kubernetes type, and
-//! the clock is a field, so that the same snapshot always gives the same plan.
+//! The operator fills a [`Snapshot`] from its watches, `queuewarden render` from files. Nothing in here is a
+//! Kubernetes type, and the clock is a field, so that the same snapshot always gives the same plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,33 +15,39 @@ use yunikorn::identity::Identity;
 use yunikorn_access::expect::Expectations;
 use yunikorn_access::{submission, user_info};
 
-/// The field manager of every write, and the name in `managedFields` that tells our keys from other people's.
+/// The field manager of every write, and the name in `managedFields` that distinguishes our keys from other
+/// people's.
 pub const FIELD_MANAGER: &str = "queuewarden";
 /// The label of the objects that queuewarden creates. Its value is [`FIELD_MANAGER`].
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Annotation on the output ConfigMap: the keys that queuewarden wrote, separated by commas.
 pub const MANAGED_KEYS: &str = "queuewarden.dev/managed-keys";
-/// Annotation on the output ConfigMap: the key whose queue tree is kept up, where several keys of it are ours.
+/// Annotation on the output ConfigMap: the key whose queue tree is kept up to date, where several keys are
+/// ours.
 pub const QUEUES_KEY: &str = "queuewarden.dev/queues-key";
-/// Annotation on the output ConfigMap: how many objects its queue tree was rendered from.
+/// Annotation on the output ConfigMap: the number of objects that its queue tree was rendered from.
 pub const OBJECTS: &str = "queuewarden.dev/objects";
-/// Annotation on the output ConfigMap: a number that a write changes which changes nothing else.
+/// Annotation on the output ConfigMap: a number for writes that change nothing else.
 pub const EPOCH: &str = "queuewarden.dev/epoch";
-/// Annotation on the output ConfigMap: what its queue tree grants of the objects whose status does not say so yet.
+/// Annotation on the output ConfigMap: the grants of its queue tree that the statuses of the objects do not
+/// show yet.
 pub const IN_FORCE: &str = "queuewarden.dev/in-force";
-/// Annotation on the `YuniKornConfig`: the revision of the output in which so many objects may go at once.
+/// Annotation on the `YuniKornConfig`: the revision of the output that permits the removal of most objects at
+/// once.
 pub const CONFIRM_REMOVAL: &str = "queuewarden.dev/confirm-removal";
-/// Annotation on a base ConfigMap that `adoption: Import` created: `namespace/name` of where its text came from.
+/// Annotation on a base ConfigMap that `adoption: Import` created: `namespace/name` of the origin of its
+/// text.
 pub const IMPORTED_FROM: &str = "queuewarden.dev/imported-from";
 /// `YuniKorn`'s first ConfigMap (Helm's); k8shim `constants.go:67`.
 pub const YUNIKORN_DEFAULTS: &str = "yunikorn-defaults";
 /// `YuniKorn`'s second ConfigMap, whose keys win; k8shim `constants.go:68`.
 pub const YUNIKORN_CONFIGS: &str = "yunikorn-configs";
 
-/// Why an object with a window has to say `baseAcl: Extend`: the words of the schema and of the plan.
+/// The message for an object with a time window and without `baseAcl: Extend`, shared by the schema and the
+/// plan.
 pub const TEMPORARY_ONLY_ADDS: &str = "with notBefore or expiresAt write baseAcl: Extend: a temporary grant only adds. With Replace the \
     base's own ACL of the queue would give way when the time begins, and come back when it ends";
-/// Why a right that is `null` is refused: the words of the schema and of the conversion.
+/// The message for a right that is `null`, shared by the schema and the conversion.
 pub const LEFT_EMPTY: &str = "is left empty (null), which says neither nobody nor nothing: write {nobody: true} to give the right to \
     nobody, or users, groups or everyone: true; to keep the base's own ACL, remove the field";
 
@@ -52,7 +58,8 @@ pub struct Snapshot {
     pub now: Timestamp,
     /// The `YuniKornConfig` named `default`; `None` when there is none.
     pub config: Option<Entry<ConfigSpec, ConfigMemory>>,
-    /// All `QueueAcl` objects, in any order; shared, because there may be thousands, and most of them are the same in the next snapshot.
+    /// All `QueueAcl` objects, in any order; shared, because there may be thousands, and most of them are the
+    /// same in the next snapshot.
     pub queue_acls: Vec<Arc<QueueAclEntry>>,
     /// All `AdmissionPolicy` objects, in any order.
     pub policies: Vec<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>,
@@ -64,16 +71,17 @@ pub struct Snapshot {
     pub base: Option<Arc<ConfigMapState>>,
     /// The output ConfigMap (`yunikorn-configs`).
     pub output: Option<Arc<ConfigMapState>>,
-    /// The last base from which a full text was written, as the operator keeps it; `None` where nothing is kept.
+    /// The last base from which a full text was written, as the operator stored it; `None` if nothing is
+    /// stored.
     pub last_base: Option<LastBase>,
-    /// The RBAC mirror as it stands; `None` where nobody has looked at it.
+    /// The RBAC mirror in the cluster; `None` if it was not read.
     pub mirror: Option<Mirror>,
-    /// What the operator has seen of the outside world since it started.
+    /// The operator's observations of the outside world since it started.
     pub observed: Observed,
 }
 
 impl Snapshot {
-    /// A cluster in which nothing was found.
+    /// Returns the snapshot of a cluster without any objects.
     pub fn empty(now: Timestamp) -> Self {
         Self {
             now,
@@ -91,14 +99,14 @@ impl Snapshot {
     }
 }
 
-/// One object of ours: who it is, what it wants (or why that cannot be read), and what its status remembers.
+/// One object of ours: its metadata, its spec (or why that cannot be read), and what its status remembers.
 #[derive(Debug, Clone)]
 pub struct Entry<S, M> {
     /// Name and bookkeeping.
     pub meta: Meta,
     /// The spec; diagnostics when it cannot be decoded at all.
     pub spec: Result<S, Vec<Diagnostic>>,
-    /// What its status says was last in force.
+    /// The version that was last in force, by its status.
     pub in_force: Option<M>,
 }
 
@@ -116,40 +124,40 @@ pub struct Meta {
     pub generation: i64,
     /// `metadata.creationTimestamp`
     pub created: Option<Timestamp>,
-    /// True if `metadata.deletionTimestamp` is set: the object is deleted, and a finalizer holds it.
+    /// True if `metadata.deletionTimestamp` is set: the object is deleted, and a finalizer delays that.
     pub deleting: bool,
     /// `metadata.finalizers`
     pub finalizers: Vec<String>,
-    /// `status.conditions` as they stand; shared with plans that leave them so.
+    /// `status.conditions` now; shared with plans that do not change them.
     pub conditions: Arc<[Condition]>,
-    /// Who wrote what of it last. No plan depends on it: reports tell it.
+    /// The last writers of its fields. No plan depends on them; reports print them.
     pub touches: Vec<Touch>,
 }
 
-/// What one program wrote of an object last: one entry of `metadata.managedFields`.
+/// The fields of an object that one program wrote last: one entry of `metadata.managedFields`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Touch {
-    /// When; `None` when the API server does not say.
+    /// The time; `None` if the API server does not give it.
     pub time: Option<Timestamp>,
     /// The program, as it calls itself.
     pub manager: String,
     /// `Apply` or `Update`.
     pub operation: String,
-    /// What is its: `spec.submit`, `data.queues.yaml`. Sorted; a bounded number.
+    /// The fields that it owns: `spec.submit`, `data.queues.yaml`. Sorted; a bounded number.
     pub fields: Vec<String>,
 }
 
-/// What to do with the base's own ACL of a queue.
+/// The treatment of the base's own ACL of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum BaseAcl {
     /// The objects' grants take its place.
     #[default]
     Replace,
-    /// It joins the union, if every object of the queue and right says so.
+    /// The base's ACL joins the union, if every object of the queue and right has this value.
     Extend,
 }
 
-/// Who a right is granted to, as written.
+/// The people to whom a right is granted, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
     /// `everyone: true`
@@ -174,11 +182,11 @@ pub struct QueueAclSpec {
     pub partition: String,
     /// Full path from `root`, as written.
     pub queue: String,
-    /// Who may submit; `None` leaves the base's text.
+    /// The people who may submit; `None` leaves the base's text.
     pub submit: Option<Grant>,
-    /// Who administers; `None` leaves the base's text.
+    /// The people who administer; `None` leaves the base's text.
     pub admin: Option<Grant>,
-    /// Whether the base's own ACL stays.
+    /// The treatment of the base's own ACL.
     pub base_acl: BaseAcl,
     /// Not in force before this moment.
     pub not_before: Option<Timestamp>,
@@ -199,9 +207,9 @@ pub struct QueueAclInForce {
     pub submit: Option<String>,
     /// Canonical admin ACL; `None`: the object does not set the right.
     pub admin: Option<String>,
-    /// Whether the base's own ACL stayed.
+    /// The treatment of the base's own ACL.
     pub base_acl: BaseAcl,
-    /// When it ends.
+    /// The time when it ends.
     pub expires_at: Option<Timestamp>,
     /// The queue's administrator in whose name it was written.
     pub delegated_by: Option<Identity>,
@@ -220,16 +228,16 @@ pub struct AdmissionPolicySpec {
     pub external_users: Option<Vec<String>>,
     /// `admissionController.accessControl.externalGroups`
     pub external_groups: Option<Vec<String>>,
-    /// What is done about workloads that their users may not submit; no key of `YuniKorn`'s.
+    /// The treatment of workloads that their users may not submit; no key of `YuniKorn`'s.
     pub submission: Option<submission::Mode>,
-    /// What is done about `user.info`; no key of `YuniKorn`'s.
+    /// The treatment of `user.info`; no key of `YuniKorn`'s.
     pub user_info: Option<user_info::Settings>,
 }
 
-/// What a failing `QueueAccessTest` does.
+/// The consequence of a failing `QueueAccessTest`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Enforcement {
-    /// It is reported.
+    /// Only report the failure.
     #[default]
     Report,
     /// Changes of `QueueAcl`s that would break it are refused.
@@ -239,13 +247,13 @@ pub enum Enforcement {
 /// The spec of a `QueueAccessTest`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccessTestSpec {
-    /// What is expected.
+    /// The expectations to check.
     pub expectations: Expectations,
-    /// What it does when that is not so.
+    /// The consequence when they do not hold.
     pub enforcement: Enforcement,
 }
 
-/// Whether the operator writes.
+/// The mode of the operator: whether it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Write and repair.
@@ -255,10 +263,10 @@ pub enum Mode {
     Observe,
 }
 
-/// What to do when someone else wrote the output key.
+/// The treatment of an output key that someone else wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Adoption {
-    /// Leave it to them.
+    /// Leave the key to them.
     #[default]
     IfUnowned,
     /// Make their text the base, then own the key.
@@ -267,7 +275,7 @@ pub enum Adoption {
     Force,
 }
 
-/// Whether administrators of a queue may write objects of its subtree.
+/// The setting that lets administrators of a queue write objects of its subtree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Delegation {
     /// Cluster administrators only.
@@ -288,19 +296,20 @@ pub struct ConfigSpec {
     pub base_key: Option<String>,
     /// Name of the ConfigMap that is written.
     pub output_config_map: String,
-    /// Whether it is written.
+    /// The mode: whether the output is written.
     pub mode: Mode,
-    /// Whether a key that someone else wrote may be taken over.
+    /// The treatment of a key that someone else wrote.
     pub adoption: Adoption,
     /// Base URL of the scheduler's REST service; `None`: no read-back.
     pub scheduler_url: Option<String>,
-    /// Whether the ACLs are mirrored in Kubernetes' RBAC.
+    /// True if the ACLs are mirrored in Kubernetes' RBAC.
     pub rbac_mirror: bool,
-    /// Whether `QueueAcl`s in the name of a queue's administrator count.
+    /// The setting by which `QueueAcl`s in the name of a queue's administrator count.
     pub delegation: Delegation,
     /// True if a root queue that the base, or a `QueueAcl`, opens to everyone is meant to be open.
     pub accept_open_root: bool,
-    /// The revision of the output that may be followed by one without most of its objects ([`CONFIRM_REMOVAL`]).
+    /// The revision of the output that may be followed by one without most of its objects
+    /// ([`CONFIRM_REMOVAL`]).
     pub confirmed_removal: Option<u64>,
     /// Name of the `AdmissionPolicy` that counts; `None`: the only one, or the one in force.
     pub admission_policy: Option<String>,
@@ -325,20 +334,20 @@ impl Default for ConfigSpec {
     }
 }
 
-/// What `status` of the `YuniKornConfig` remembers.
+/// The part of the last `status` of the `YuniKornConfig` that plans depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct ConfigMemory {
     /// Revision of the text that was written last.
     pub revision: Option<u64>,
     /// Checksum of the text in the output ConfigMap.
     pub config_hash: Option<String>,
-    /// Checksum that the scheduler was last seen to run.
+    /// Checksum of the text that the scheduler was last known to run.
     pub loaded_hash: Option<String>,
-    /// Namespace of the ConfigMap that holds our keys.
+    /// Namespace of the ConfigMap with our keys.
     pub output_namespace: String,
-    /// `metadata.name` of the ConfigMap that holds our keys.
+    /// `metadata.name` of the ConfigMap with our keys.
     pub output_name: String,
-    /// `metadata.uid` of the ConfigMap that holds our keys.
+    /// `metadata.uid` of the ConfigMap with our keys.
     pub output_uid: Option<String>,
     /// The keys in it that are ours.
     pub output_keys: BTreeSet<String>,
@@ -346,7 +355,7 @@ pub struct ConfigMemory {
     pub admission_policy: Option<String>,
 }
 
-/// A ConfigMap as it stands.
+/// A ConfigMap as it is in the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ConfigMapState {
     /// `metadata.name`
@@ -363,9 +372,9 @@ pub struct ConfigMapState {
     pub binary: BTreeMap<String, BinaryValue>,
     /// Annotation [`IN_FORCE`] by the uid of the object; `None`: the queue tree grants nothing of it.
     pub in_force: BTreeMap<String, Option<QueueAclInForce>>,
-    /// Per key of `data` and `binaryData`: who owns it by `metadata.managedFields`.
+    /// Per key of `data` and `binaryData`: its owners by `metadata.managedFields`.
     pub owners: BTreeMap<String, Vec<Owner>>,
-    /// Who wrote what of it last. No plan depends on it: reports tell it.
+    /// The last writers of its fields. No plan depends on them; reports print them.
     pub touches: Vec<Touch>,
 }
 
@@ -374,7 +383,8 @@ pub struct ConfigMapState {
 pub struct BinaryValue {
     /// Length in bytes as stored.
     pub len: usize,
-    /// The text inside, if it is gzip and UTF-8 (invalid bytes replaced as Go prints them) and within bounds; `None` otherwise.
+    /// The text inside, if it is gzip and UTF-8 (invalid bytes replaced as Go prints them) and within bounds;
+    /// `None` otherwise.
     pub gunzipped: Option<String>,
 }
 
@@ -387,7 +397,7 @@ pub struct Owner {
     pub operation: String,
 }
 
-/// The base from which the last full text was rendered: it stands in while the base is missing or invalid.
+/// The base from which the last full text was rendered: it is used while the base is missing or invalid.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct LastBase {
     /// The base as the header of the output names it.
@@ -398,39 +408,43 @@ pub struct LastBase {
     pub loaded: Option<String>,
 }
 
-/// What the operator has seen since it started. All empty for `render`.
+/// The operator's observations since it started. All empty for `render`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Observed {
     /// The last read-back of the scheduler.
     pub read_back: Option<ReadBack>,
-    /// When the effective text was first seen that the scheduler does not run yet.
+    /// The time when the text in force was first observed, if the scheduler does not run it yet.
     pub pending_since: Option<Timestamp>,
     /// The text that was last proven to run.
     pub loaded_text: Option<String>,
-    /// How often the current text was written again, with a new revision, because the scheduler did not run it.
+    /// The number of times that the current text was written again, with a new revision, because the
+    /// scheduler did not run it.
     pub reasserts: u32,
-    /// How the last write ended, if it failed, for the text that is still wanted.
+    /// The failure of the last write, if it failed, for the text that is still desired.
     pub write_failure: Option<WriteFailure>,
-    /// How the last write of the RBAC mirror ended, if it failed.
+    /// The failure of the last write of the RBAC mirror, if it failed.
     pub mirror_failure: Option<WriteFailure>,
     /// Our repairs of other people's edits, oldest first; bounded.
     pub repairs: Vec<Timestamp>,
     /// The manager that made the edit we last repaired.
     pub other_writer: Option<String>,
-    /// Checksum of the text we wrote last, to tell a new intent from a repair.
+    /// Checksum of the text we wrote last, to distinguish a new intent from a repair.
     pub last_written: Option<String>,
     /// The text that this process wrote last, also where the outcome of that write is unknown.
     pub written: Option<Written>,
-    /// The resource version of the output that a late write may still name, a former leader's or one of unknown outcome. While the output has
-    /// it, that write may still be accepted: the version has to change first.
+    /// The resource version of the output that a late write may still name, a former leader's or one of
+    /// unknown outcome. While the output has it, that write may still be accepted: the version has to change
+    /// first.
     pub fence: Option<String>,
     /// The writes that widened access, oldest first; bounded.
     pub widened: Vec<Timestamp>,
-    /// The refusal of a full text by an admission webhook or by the scheduler, until another full text is proven to run.
+    /// The refusal of a full text by an admission webhook or by the scheduler, until another full text is
+    /// proven to run.
     pub refused: Option<Refused>,
     /// A watch of our own kinds or of the ConfigMaps that has failed for minutes, and why.
     pub watch_failure: Option<String>,
-    /// Queues that the scheduler has at run time, per partition: path and whether it comes from the configuration.
+    /// Queues that the scheduler has at run time, per partition: path and whether it comes from the
+    /// configuration.
     pub live_queues: BTreeMap<String, BTreeMap<String, bool>>,
 }
 
@@ -459,18 +473,19 @@ pub struct Refused {
 /// One answer of `GET /ws/v1/config`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ReadBack {
-    /// When it was asked.
+    /// The time of the request.
     pub at: Timestamp,
     /// The checksum, or why there is none (stable text).
     pub checksum: Result<String, String>,
 }
 
-/// Why a write failed.
+/// The reason why a write failed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum WriteFailure {
     /// 403 by RBAC; the message of the API server.
     Forbidden(String),
-    /// An admission webhook (`YuniKorn`'s own among them), a policy or a rule of the API server refused it, and will again.
+    /// An admission webhook (`YuniKorn`'s own among them), a policy or a rule of the API server refused it,
+    /// and will again.
     Rejected(String),
     /// Anything that passes by itself: a conflict, a time-out.
     Transient(String),

@@ -59,8 +59,8 @@ fn findings(refusal: Option<resolve::Refusal>, why: &str) -> Vec<Finding> {
     findings
 }
 
-/// What can be said about the configuration itself. That there is a mirror is not forgotten: it is to be removed some day. Nor is an open
-/// root, which nobody looks at now.
+/// What can be said about the configuration itself. That there is a mirror is not forgotten: it is to be
+/// removed some day. Nor is an open root, which nobody looks at now.
 fn config_findings(meta: &Meta, why: &str) -> Vec<Finding> {
     let unknown = |type_| Finding::unknown(type_, Reason::Invalid, why);
     let mirrored = conditions::find(&meta.conditions, Type::Mirrored)

@@ -1,9 +1,10 @@
 //! The withdrawals alone: the current text without the access that the desired text does not give.
 //!
-//! Written where the desired text cannot be: an end, a deletion or a narrowed grant must not wait for a base that is broken, for room
-//! in the ConfigMap or for a scheduler that refuses the desired text. An entry of an ACL stays if the desired text grants its
-//! subject the same right on that queue or on one above it: access only adds up towards the root. So the result grants nothing that
-//! the current text or the desired one does not grant. That an administrator may submit as well keeps no entry: statuses go by each right.
+//! Written where the desired text cannot be: an end, a deletion or a narrowed grant must not wait for a base
+//! that is broken, for room in the ConfigMap or for a scheduler that refuses the desired text. An entry of an
+//! ACL stays if the desired text grants its subject the same right on that queue or on one above it: access
+//! only adds up towards the root. So the result grants nothing that the current text or the desired one does
+//! not grant. That an administrator may submit as well keeps no entry: statuses go by each right.
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use yunikorn::config::{Config, Partition, Queue};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
-/// Applies the withdrawals to the current text (without a header); `None` when there are none, or when none can be written into it.
+/// Applies the withdrawals to the current text (without a header); `None` when there are none, or when none
+/// can be written into it.
 pub(super) fn withdraw(
     current: &Arc<Reading>,
     desired: &Config,

@@ -1,7 +1,8 @@
 //! A change of one of `YuniKorn`'s two ConfigMaps, or of the base.
 //!
-//! `YuniKorn`'s own webhook validates the text of the queues, and takes texts that no scheduler activates, or that hang it. Refused is a
-//! change that brings such a trouble; one that was there before is told, so that half a repair is not in the way.
+//! `YuniKorn`'s own webhook validates the text of the queues, and takes texts that no scheduler activates, or
+//! that hang it. Refused is a change that brings such a trouble; one that was there before is told, so that
+//! half a repair is not in the way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -70,7 +71,8 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
 
 /// Something that keeps the scheduler from running a text.
 struct Trouble {
-    /// What it is. Without its line, which is another one as soon as something above it goes: the same trouble is none that a change brings.
+    /// What it is. Without its line, which is another one as soon as something above it goes: the same
+    /// trouble is none that a change brings.
     what: String,
     /// The same with its line.
     told: String,

@@ -1,8 +1,8 @@
 //! May an administrator of a queue, who is no cluster administrator, write this object?
 //!
-//! By ACLs that do not rest on the object itself. What they write must say in whose name, because the plan judges it again in each round and
-//! sees no writer; that they write their own name is checked here, and by the `ValidatingAdmissionPolicy` of `manifests/delegation` in the
-//! API server itself.
+//! By ACLs that do not rest on the object itself. What they write must say in whose name, because the plan
+//! judges it again in each round and sees no writer; that they write their own name is checked here, and by
+//! the `ValidatingAdmissionPolicy` of `manifests/delegation` in the API server itself.
 
 use super::{QueueAcl, Versions, config, decided};
 use crate::delegation::{Administrators, content, granted, not_administered, shown};
@@ -101,7 +101,8 @@ fn is_own(entry: &QueueAcl, who: &Identity) -> bool {
     writer.is_some_and(|writer| writer.user == who.user)
 }
 
-/// A finalizer that was not there before. Those that are there may stay and go: the API server and controllers set them.
+/// A finalizer that was not there before. Those that are there may stay and go: the API server and
+/// controllers set them.
 fn added_finalizer<'e>(old: Option<&QueueAcl>, new: &'e QueueAcl) -> Option<&'e String> {
     let old = old.map(|old| old.meta.finalizers.as_slice()).unwrap_or_default();
     new.meta.finalizers.iter().find(|finalizer| !old.contains(finalizer))

@@ -1,8 +1,9 @@
-//! What is said to a change of one of our objects before it is stored: why it is refused, and what it will do.
+//! What is said to a change of one of our objects before it is stored: why it is refused, and what it will
+//! do.
 //!
-//! Refused is what is wrong whatever else is configured, and who may not write it. Everything else is accepted and told as a warning: an
-//! object may come before its queue, and a broken cluster must still be repairable. Nothing here is the only guard: the plan judges
-//! every object again in each round.
+//! Refused is what is wrong whatever else is configured, and who may not write it. Everything else is
+//! accepted and told as a warning: an object may come before its queue, and a broken cluster must still be
+//! repairable. Nothing here is the only guard: the plan judges every object again in each round.
 
 mod access_test;
 pub mod config_map;
@@ -26,8 +27,8 @@ use yunikorn_access::{Tree, user_info};
 
 /// Most warnings of one answer.
 const MAX_WARNINGS: usize = 8;
-/// Longest warning or refusal, in characters. The API server cuts warnings of more than 4096 bytes in all (apiserver
-/// `pkg/endpoints/filters/warning.go`).
+/// Longest warning or refusal, in characters. The API server cuts warnings of more than 4096 bytes in all
+/// (apiserver `pkg/endpoints/filters/warning.go`).
 const MAX_LENGTH: usize = 480;
 
 /// Nothing stands against it.

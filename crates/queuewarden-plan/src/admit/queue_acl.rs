@@ -14,11 +14,13 @@ use crate::resolve::{self, Resolved};
 use crate::snapshot::Snapshot;
 use yunikorn::acl::codes::DROPS;
 
-/// Answers. `delegated` is set when it is not a cluster administrator who writes, but one that [`super::delegation`] permits.
+/// Answers. `delegated` is set when it is not a cluster administrator who writes, but one that
+/// [`super::delegation`] permits.
 pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegated: bool) -> Answer {
     let Versions { old, new } = versions;
     let faults = new.as_deref().map(resolve::faults).unwrap_or_default();
-    // A dropped name makes the object Invalid, which its status will say. What cannot be read at all is refused.
+    // A dropped name makes the object Invalid, which its status will say. What cannot be read at all is
+    // refused.
     let wrong: Vec<_> = faults.iter().filter(|fault| !DROPS.contains(&fault.code)).collect();
     if !wrong.is_empty() {
         return Answer::wrong(wrong);

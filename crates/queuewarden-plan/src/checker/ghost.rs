@@ -1,4 +1,4 @@
-//! The laws, checked by a record beside the cluster that nothing in it can see.
+//! The properties that must hold, checked with a record beside the cluster that nothing in it can read.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -31,8 +31,8 @@ const BY_ANN: Names = 128;
 /// The states that were declared, and the texts made of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Ghost {
-    /// The names that may submit by each state of the objects, in order; and those that may stay because an object that granted it is invalid now: the operator
-    /// need not have seen the versions in between.
+    /// The names that may submit by each state of the objects, in order; and those that may stay because an
+    /// object that granted it is invalid now: the operator may have missed the versions in between.
     states: Vec<(Names, Names)>,
     /// The names in the text that the operator wrote last.
     text: Names,
@@ -40,7 +40,7 @@ pub(super) struct Ghost {
     valid: [Option<(u8, Names, Names)>; 2],
     /// The names that each object ever granted.
     granted: [Names; 2],
-    /// The names that objects granted which are deleted: no status tells of those.
+    /// The names that objects granted which are deleted: no status mentions those.
     gone: Names,
     /// The oldest state that explains all texts that were written so far.
     explained: usize,
@@ -75,7 +75,8 @@ impl Ghost {
         self.states.len() - 1
     }
 
-    /// The leader has nothing to write by this state of the objects: texts of older ones must not come any more.
+    /// The leader has nothing to write by this state of the objects: texts of older ones must not come any
+    /// more.
     pub(super) fn at_rest(&mut self, state: usize) {
         self.explained = self.explained.max(state);
     }
@@ -104,7 +105,7 @@ impl Ghost {
         self.text = names;
     }
 
-    /// The operator wrote a status; `answered` is what the scheduler ran when it was asked last.
+    /// The operator wrote a status; `answered` is what the scheduler ran when it was queried last.
     pub(super) fn reported(
         &mut self,
         slot: usize,
@@ -128,7 +129,7 @@ impl Ghost {
         let own = if lost { 0 } else { each(own) };
         let all = all | own;
         let ever = self.valid[slot].filter(|(uid, ..)| *uid == object.uid).map_or(0, |(.., ever)| ever);
-        // What another object granted once is that one's to tell.
+        // Former grants of another object are reported by that one.
         let of_others = self.granted.iter().enumerate().filter(|(index, _)| *index != slot);
         let of_others = of_others.fold(each(self.gone), |all, (_, ever)| all | each(*ever));
         let replaced = if object.spec == Spec::Replace { DEV } else { 0 };

@@ -1,7 +1,9 @@
-//! A model checker over the real [`step`](super::machine::step) and [`plan`](super::plan), in a small cluster.
+//! A model checker over the real [`step`](super::machine::step) and [`plan`](super::plan), in a small
+//! cluster.
 //!
-//! [`world`] is the cluster and what may happen in it, [`ghost`] what must hold. Small configurations are explored exhaustively, larger
-//! ones by random schedules, after each of which all faults but those of the base stop and everything has to come to rest.
+//! [`world`] is the cluster with its possible events, [`ghost`] holds the properties that must hold. Small
+//! configurations are explored exhaustively, larger ones by random schedules, after each of which all faults
+//! but those of the base stop and everything has to come to rest.
 
 mod ghost;
 mod world;
@@ -21,7 +23,7 @@ use world::{
 
 /// Steps within which all comes to rest once nothing happens any more.
 const PATIENCE: usize = 400;
-/// Writes of the output that may take.
+/// The maximal number of writes of the output until then.
 const MOST_WRITES: u16 = 12;
 
 /// A cluster, and a fault that is planted in the code.
@@ -73,7 +75,7 @@ impl Model for Cluster {
     }
 }
 
-/// Lets everything come to rest while nothing fails any more, and tells what does not hold then.
+/// Lets everything come to rest while nothing fails any more, and returns what does not hold then.
 fn rest(mut world: World, cache: &mut ParseCache) -> Result<World, &'static str> {
     let mut writes = 0;
     let mut asleep = 0;
@@ -86,7 +88,7 @@ fn rest(mut world: World, cache: &mut ParseCache) -> Result<World, &'static str>
     for _ in 0..PATIENCE {
         let mut steps = Vec::new();
         world.steps(&mut steps);
-        // A scheduler loads before it is asked.
+        // A scheduler loads before it is queried.
         steps.sort_by_key(|step| !matches!(step, Step::SchedulerLoads));
         let step = steps.into_iter().find(|step| !matches!(step, Step::Win(_)));
         match step {
@@ -191,8 +193,9 @@ fn small(changes: u8, faults: u8, ticks: u8, has: Parts) -> Cluster {
     Cluster { replicas: 1, budget: Budget { changes, faults, ticks }, has, planted: None }
 }
 
-/// Two replicas, and all parts but the empty policy group: where the queues' key is missing as well, the built-in default proves neither key, and here a
-/// scheduler may take longer to load a text than the operator waits for.
+/// Two replicas, and all parts but the empty policy group: where the queues' key is missing as well, the
+/// built-in default proves neither key, and here a scheduler may take longer to load a text than the operator
+/// waits for.
 fn random(planted: Option<Fault>) -> Cluster {
     Cluster { replicas: 2, budget: Budget { changes: 6, faults: 5, ticks: 2 }, has: !EMPTY_GROUP, planted }
 }

@@ -1,5 +1,5 @@
-//! A small cluster around the real [`step`]: an API server with resource versions, a scheduler, two replicas whose watches lag, users, and
-//! another writer.
+//! A small cluster around the real [`step`]: an API server with resource versions, a scheduler, two replicas
+//! whose watches lag, users, and another writer.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -32,7 +32,8 @@ const OTHER: &str = "partitions: [{name: default, queues: [{name: root, queues: 
 /// Shadows the key with the text of [`FOREIGN`].
 const SHADOW: &str = "queues.yaml.gz";
 
-/// Parts that a cluster may have beside the rest, one bit each. Small clusters leave most of it out, and each random schedule leaves out some.
+/// Parts that a cluster may have beside the rest, one bit each. Small clusters leave most of it out, and each
+/// random schedule leaves out some.
 pub(super) type Parts = u8;
 /// A scheduler that refuses some texts.
 pub(super) const REFUSALS: Parts = 1;
@@ -132,9 +133,9 @@ pub(super) struct Replica {
     pub(super) leads: bool,
     relisting: bool,
     pub(super) request: Request,
-    /// The text that the scheduler ran when it was asked last.
+    /// The text that the scheduler ran when it was queried last.
     pub(super) answered: Option<Arc<str>>,
-    /// The text that it has seen the scheduler run.
+    /// The last text that it knows the scheduler to have run.
     proven: Option<String>,
 }
 
@@ -206,7 +207,7 @@ pub(super) fn begin() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
-/// When temporary grants end.
+/// The time when temporary grants end.
 pub(super) fn end() -> Timestamp {
     begin() + SignedDuration::from_hours(1)
 }
@@ -401,15 +402,16 @@ impl World {
             && !(*cold || self.deaf || self.refuses || shadowed || self.is_foreign())
     }
 
-    /// Returns whether the scheduler reads a key that another writer made: the operator names it, and leaves it alone.
+    /// Returns whether the scheduler reads a key that another writer made: the operator names it, and leaves
+    /// it alone.
     fn is_foreign(&self) -> bool {
         let claim = claim(self.held.output.as_deref(), Some(&self.held.config.0), self.key);
         matches!(claim, Claim::Foreign(_))
     }
 
-    /// Returns whether the leader cannot make the scheduler take a withdrawal: that takes nothing, reads another writer's key, or one that it
-    /// had when it started and that nobody names any more, or refuses the text and runs one that the leader has never seen, or every text with
-    /// a name that stays.
+    /// Returns whether the leader cannot make the scheduler take a withdrawal: that takes nothing, reads
+    /// another writer's key, or one that it had when it started and that nobody names any more, or refuses
+    /// the text and runs one that the leader does not know, or every text with a name that stays.
     pub(super) fn is_out_of_reach(&self) -> bool {
         let written = |output: &Arc<ConfigMapState>| output.data.contains_key(self.key);
         let lost = self.key != self.named() && !self.held.output.as_ref().is_some_and(written);
@@ -679,7 +681,7 @@ impl World {
         self.wake(cache);
     }
 
-    /// Everyone whose time has come goes on.
+    /// Wakes every replica whose time has come.
     fn wake(&mut self, cache: &mut ParseCache) {
         for index in 0..self.replicas.len() {
             if matches!(self.replicas[index].request, Request::Until(at) if at <= self.clock) {
@@ -688,7 +690,7 @@ impl World {
         }
     }
 
-    /// Moves the clock to when somebody waits for it next; whether anybody does within an hour.
+    /// Moves the clock to the next time that a leading replica waits for; returns whether there is one.
     pub(super) fn sleep(&mut self, cache: &mut ParseCache) -> bool {
         let waits = self.replicas.iter().filter_map(|replica| match replica.request {
             Request::Until(at) if replica.leads => Some(at),
@@ -758,7 +760,7 @@ impl World {
         }
     }
 
-    /// Writes the statuses that differ, each on the version that the plan has seen.
+    /// Writes the statuses that differ, each on the version that the plan was made for.
     fn report(&mut self, index: usize, seen: &Snapshot, plan: &Plan) {
         let replica = self.replicas[index].clone();
         for slot in 0..self.held.objects.len() {
@@ -803,7 +805,7 @@ fn name(slot: usize) -> String {
     format!("o{slot}")
 }
 
-/// The snapshot of a replica that holds this.
+/// Returns the snapshot of a replica with these objects in its cache.
 fn snapshot(held: &Held, now: Timestamp) -> Snapshot {
     let base = match held.base {
         BaseIs::Good => Some((KEY, GOOD)),

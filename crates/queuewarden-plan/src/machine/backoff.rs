@@ -1,5 +1,6 @@
-//! How long to leave alone what failed. What has not failed does not wait for it. A change of what is desired is tried at once; other changes
-//! are not, or two writers that race would do so without end.
+//! The backoff after failures: the wait before a failed action is tried again. Other actions do not wait. A
+//! change of what is desired is tried at once; other changes wait, because otherwise two writers would
+//! overwrite each other without end.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +10,20 @@ use jiff::{SignedDuration, Timestamp};
 const FIRST: SignedDuration = SignedDuration::from_secs(1);
 const LONGEST: SignedDuration = SignedDuration::from_mins(1);
 
-/// What a write sets and removes.
+/// The keys that a write sets, and those that it removes.
 pub(super) type Data = BTreeMap<String, Option<String>>;
 
 /// The wait of one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct Backoff<T> {
-    /// Since the last success.
+    /// The number of failures since the last success.
     failures: u32,
     until: Option<Timestamp>,
     what: T,
 }
 
 impl<T: Default> Backoff<T> {
-    /// Begins after a failure, longer after each and, by `seed`, never in step with others.
+    /// Begins after a failure, longer after each and, by `seed`, not at the same time as other replicas.
     pub(super) fn fail(&mut self, now: Timestamp, what: T, seed: u64) {
         let factor = 1_i32.checked_shl(self.failures.min(16)).unwrap_or(i32::MAX);
         let length = FIRST.checked_mul(factor).unwrap_or(LONGEST).min(LONGEST);
@@ -44,7 +45,7 @@ impl<T: Default> Backoff<T> {
         }
     }
 
-    /// When it ends; `None` after a success.
+    /// Returns the time when it ends; `None` after a success.
     pub(super) fn until(&self) -> Option<Timestamp> {
         self.until
     }
@@ -58,7 +59,8 @@ impl<T: Default> Backoff<T> {
         self.lasts(now) && this(&self.what)
     }
 
-    /// Bounds what is left: a clock that was set back would otherwise make it last for as long as it was wrong.
+    /// Bounds what is left: a clock that was set back would otherwise make it last for as long as it was
+    /// wrong.
     pub(super) fn pass(&mut self, now: Timestamp) {
         let latest = LONGEST.checked_add(LONGEST / 5).and_then(|longest| now.checked_add(longest).ok());
         self.until = self.until.map(|until| latest.map_or(until, |latest| until.min(latest)));

@@ -1,4 +1,5 @@
-//! What was experienced since the start, as the plan is told it: how each experience changes [`Observed`].
+//! The memory of the machine since its start, which the plan receives as [`Observed`]: the effect of each
+//! event on it.
 
 use std::collections::BTreeSet;
 
@@ -12,19 +13,20 @@ use crate::snapshot::{
 use crate::{Plan, Write, header};
 use yunikorn::config::checksum;
 
-/// Times of repairs, and of widenings, that are remembered; the plan rations by no more.
+/// Times of repairs, and of widenings, that are remembered; the plan needs no more for its limits.
 pub(super) const MAX_TIMES: usize = 64;
 
-/// The memory, and what is needed to keep it.
+/// The observations for the plan, and the state that is needed to update them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct Memory {
-    /// For the plan.
+    /// The observations for the plan.
     pub(super) observed: Observed,
-    /// Checksum that `pending_since` is about.
+    /// The checksum of the text that `pending_since` is about.
     pending: Option<String>,
-    /// The scheduler that `read_back` is about.
+    /// The URL of the scheduler that `read_back` is about.
     pub(super) url: Option<String>,
-    /// The highest revision written so far. The status that remembers it is written later, and may fail to be.
+    /// The highest revision written so far. The status that remembers it is written later, and may fail to
+    /// be.
     revision: Option<u64>,
     /// The output that the rest is about.
     output: Option<Output>,
@@ -36,7 +38,7 @@ pub(super) struct Memory {
     partial: bool,
 }
 
-/// Which ConfigMap is written for which `YuniKornConfig`.
+/// The ConfigMap that is written, and the `YuniKornConfig` that it is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Output {
     /// `metadata.uid` of the `YuniKornConfig`.
@@ -46,7 +48,7 @@ struct Output {
 }
 
 impl Memory {
-    /// What was written by this process before is as good as another's.
+    /// Starts after a takeover: earlier writes of this process count like those of another.
     pub(super) fn takes_over(&mut self) {
         self.forget_writes();
         self.suspect = true;
@@ -66,7 +68,8 @@ impl Memory {
         self.partial = false;
     }
 
-    /// Follows the output: which ConfigMap it is, and what it holds. Says whether it is another one than before.
+    /// Follows the output: which ConfigMap it is, and its content. Returns whether it is another ConfigMap
+    /// than before.
     pub(super) fn follows(&mut self, snapshot: &Snapshot, leads: bool) -> bool {
         let Some((config, Ok(spec))) = snapshot.config.as_ref().map(|config| (config, &config.spec)) else {
             return false;
@@ -84,7 +87,7 @@ impl Memory {
         let output = snapshot.output.as_deref();
         let version = output.map(|output| output.resource_version.clone());
         if leads && std::mem::take(&mut self.suspect) {
-            // Where there is no output, only a late creation can be accepted. It is noticed as any other edit is.
+            // Without an output, only a late creation can be accepted, which is noticed like any other edit.
             self.observed.fence = version;
         } else if self.observed.fence != version {
             // A write that names the former version is refused from now on.
@@ -100,7 +103,8 @@ impl Memory {
         another
     }
 
-    /// The scheduler to ask is this one from now on; what another one said is void. Says whether it is another one.
+    /// Sets the scheduler to query, and discards the answers of another one. Returns whether it is another
+    /// one.
     pub(super) fn asks(&mut self, url: Option<&str>) -> bool {
         let another = self.url.as_deref() != url;
         if another {
@@ -113,14 +117,15 @@ impl Memory {
         another
     }
 
-    /// The scheduler was asked. Says whether its answer is another than before.
+    /// Takes in an answer of the scheduler. Returns whether it differs from the last one.
     pub(super) fn answered(&mut self, at: Timestamp, checksum: Result<String, String>) -> bool {
         let before = self.observed.read_back.replace(ReadBack { at, checksum });
         before.map(|before| before.checksum).as_ref()
             != self.observed.read_back.as_ref().map(|now| &now.checksum)
     }
 
-    /// Nothing that was observed is later than `now`: a clock that was set back would otherwise hold repairs up for as long as it was wrong.
+    /// Moves times after `now` back to `now`: after the clock was set back, they would otherwise delay
+    /// repairs for as long as it was wrong.
     pub(super) fn pass(&mut self, now: Timestamp) {
         let observed = &mut self.observed;
         let asked = observed.read_back.as_mut().map(|read_back| &mut read_back.at);
@@ -131,7 +136,7 @@ impl Memory {
         }
     }
 
-    /// Compares the last answer with the text in force. Says whether that is proven to run.
+    /// Compares the last answer with the text in force. Returns whether that text is proven to run.
     pub(super) fn compare(&mut self, text: &str, now: Timestamp) -> bool {
         let Some(ReadBack { checksum: Ok(actual), .. }) = &self.observed.read_back else {
             return false;
@@ -152,7 +157,8 @@ impl Memory {
         proven
     }
 
-    /// Takes a text that an earlier process has stored for the one that the scheduler runs, where the scheduler reports it.
+    /// Accepts a text that an earlier process stored as the one that the scheduler runs, if the scheduler
+    /// reports its checksum.
     pub(super) fn recall(&mut self, stored: &str) {
         let observed = &mut self.observed;
         let reported = observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
@@ -167,7 +173,8 @@ impl Memory {
         self.observed.loaded_text.as_ref().filter(|_| refused)
     }
 
-    /// Concludes from a plan whether the scheduler refused what was written, or proved the full text; whether that is news for the plan.
+    /// Concludes from a plan whether the scheduler refused what was written, or proved the full text; returns
+    /// whether that changes the input of the plan.
     pub(super) fn concludes(&mut self, text: &str, proven: bool, plan: &Plan, now: Timestamp) -> bool {
         let body = header::strip(text);
         let ours = self.observed.written.as_ref().is_some_and(|written| written.text == text);
@@ -195,7 +202,7 @@ impl Memory {
         true
     }
 
-    /// A write succeeded; `other_writer` names the other writers of what it replaced.
+    /// Takes in a successful write; `other_writer` names the other writers of the keys it replaced.
     pub(super) fn written(&mut self, now: Timestamp, write: &Write, other_writer: Option<String>) {
         self.observed.write_failure = None;
         if write.repair {
@@ -209,7 +216,7 @@ impl Memory {
         self.unsure = false;
     }
 
-    /// Nobody knows whether a write was made, or will be.
+    /// Takes in a write of unknown outcome: it may have been made, or may be made later.
     pub(super) fn lost(&mut self, now: Timestamp, write: &Write) {
         if let Some(version) = &write.resource_version {
             self.observed.fence = Some(version.clone());
@@ -217,7 +224,7 @@ impl Memory {
         self.unsure |= self.sent(now, write).is_some();
     }
 
-    /// What holds of every write that may have been made; the queue tree in it.
+    /// Takes in a write that may have been made, and returns the queue tree in it.
     fn sent<'w>(&mut self, now: Timestamp, write: &'w Write) -> Option<&'w String> {
         if write.widens {
             remember(&mut self.observed.widened, now);
@@ -229,7 +236,7 @@ impl Memory {
         Some(text)
     }
 
-    /// A write was refused.
+    /// Takes in a refused write.
     pub(super) fn refused(&mut self, now: Timestamp, write: &Write, failure: &WriteFailure) {
         let (Some((_, text)), WriteFailure::Rejected(_), false) = (tree(write), failure, write.partial)
         else {
@@ -241,7 +248,8 @@ impl Memory {
         self.observed.refused = Some(Refused { body, at: now, times, by_scheduler: false });
     }
 
-    /// Adds to a snapshot what was observed, and sees to it that no revision is used twice: the scheduler skips a text that it knows.
+    /// Adds the observations to a snapshot, and ensures that no revision is used twice, because the scheduler
+    /// skips a text that it knows.
     pub(super) fn fill(&self, snapshot: &mut Snapshot) {
         snapshot.observed = self.observed.clone();
         if let Some(memory) = snapshot.config.as_mut().and_then(|config| config.in_force.as_mut()) {
@@ -257,13 +265,13 @@ fn remember(times: &mut Vec<Timestamp>, now: Timestamp) {
     times.drain(..surplus);
 }
 
-/// The queue tree that a write sets, and its key.
+/// Returns the queue tree that a write sets, with its key.
 pub(super) fn tree(write: &Write) -> Option<(&String, &String)> {
     let mut set = write.data.iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
     set.find(|(key, _)| key.strip_suffix(".yaml").is_some())
 }
 
-/// The managers that own what is written beside us.
+/// Returns the other managers that own keys of a write.
 pub(super) fn other_writer(map: Option<&ConfigMapState>, write: &Write) -> Option<String> {
     let map = map?;
     let owners = write.data.keys().filter_map(|key| map.owners.get(key)).flatten();

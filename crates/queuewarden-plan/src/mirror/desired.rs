@@ -1,7 +1,9 @@
-//! What should be there: for each ACL a role with the queues it reaches, and a binding with whom it names.
+//! The desired mirror: for each ACL, a role with the queues it reaches and a binding with the people it
+//! names.
 //!
-//! Every object counts for every request of the cluster: Kubernetes' authorizer goes through all `ClusterRoleBinding`s each time. So there
-//! are at most [`MAX_PAIRS`] of them, and each fits into the 1.5 MiB that etcd takes.
+//! Every object counts for every request of the cluster: Kubernetes' authorizer goes through all
+//! `ClusterRoleBinding`s each time. So there are at most [`MAX_PAIRS`] of them, and each fits into the 1.5
+//! MiB that etcd takes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,45 +16,46 @@ use yunikorn_access::reach::{granted_on, reached_by};
 use yunikorn_access::review::{ACCESS_GROUP, GROUP};
 use yunikorn_access::{Node, QueueId, QueueSet, Tree};
 
-/// How the names of all objects of the mirror begin.
+/// The prefix of the names of all objects of the mirror.
 pub(super) const PREFIX: &str = "queuewarden:mirror:";
-/// Roles with their bindings.
+/// The maximal number of roles with their bindings.
 const MAX_PAIRS: usize = 1000;
 /// Names of queues and subjects in all of them, in bytes.
 const MAX_BYTES: usize = 8 << 20;
-/// Names of queues in one role, and of subjects in one binding, in bytes. The queues stand twice in a role.
+/// Names of queues in one role, and of subjects in one binding, in bytes. A role lists its queues twice.
 const PART_BYTES: usize = 200 << 10;
-/// What a name costs beside itself: quotes, commas and, for a subject, its kind.
+/// The bytes that a name needs beside itself: for quotes, commas and, for a subject, its kind.
 const NAME_BYTES: usize = 80;
-/// Paths that are longer are not shown in the name of an object, in bytes.
+/// The longest path that the name of an object shows, in bytes.
 const SHOWN_BYTES: usize = 180;
-/// Whom the wildcard of an ACL means to Kubernetes: it says nothing about requests without a user.
+/// The group for the wildcard of an ACL, which does not cover requests without a user.
 const EVERYONE: &str = "system:authenticated";
 
 /// The verbs of the right to submit: `use` is the same, and one that kubectl knows.
 const MAY_SUBMIT: &[&str] = &["submit", "use"];
-/// The verb of the other right.
+/// The verb of the right to administer.
 const ADMINISTERS: &[&str] = &["administer"];
 
-/// What should be there.
+/// The desired roles and bindings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Desired {
     /// Roles with their bindings, by name.
     pub pairs: BTreeMap<String, Pair>,
-    /// The first ACL that found no room, if there is one: it and what comes after it are not mirrored.
+    /// The first ACL that does not fit, if there is one: it and those after it are not mirrored.
     pub left_out: Option<String>,
 }
 
 /// A role and its binding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pair {
-    /// What the role allows.
+    /// The rules of the role.
     pub rules: Vec<Rule>,
-    /// Whom.
+    /// The subjects of the binding.
     pub subjects: BTreeSet<Subject>,
 }
 
-/// The mirror of a partition; only what `running` grants too, where the scheduler was not yet seen to run the first.
+/// Returns the mirror of a partition. While the scheduler is not yet known to run `tree`, it grants only what
+/// `running` grants too.
 pub(super) fn of(tree: &Tree, running: Option<&Tree>) -> Desired {
     let running = running.map(|running| Running::of(tree, running));
     let mut desired = Desired::default();
@@ -72,7 +75,7 @@ pub(super) fn of(tree: &Tree, running: Option<&Tree>) -> Desired {
     desired
 }
 
-/// An ACL in as many pairs as it takes: one, where it is not large and the scheduler runs it.
+/// Returns an ACL in as few pairs as possible: one if it is not large and the scheduler runs it.
 fn pairs(tree: &Tree, id: QueueId, node: &Node, acl: Right, running: Option<&Running<'_>>) -> Vec<Pair> {
     let mut found = Vec::new();
     for (reached, subjects) in shares(tree, id, node, acl, running) {
@@ -91,11 +94,11 @@ fn pairs(tree: &Tree, id: QueueId, node: &Node, acl: Right, running: Option<&Run
 
 /// The queues on which somebody may submit, and those that they administer.
 type Reached = [QueueSet; 2];
-/// The same, in an order.
+/// The ranges of both sets, as a sortable key.
 type Ranges = Vec<(u32, u32)>;
 
-/// Whom an ACL names, in parts that are not too large, with the queues on which each right is theirs. They are the same for all of them
-/// unless the scheduler runs something else.
+/// Returns the entries of an ACL in parts that are not too large, with the queues on which they hold each
+/// right. The queues are the same for all entries unless the scheduler runs something else.
 fn shares(
     tree: &Tree,
     id: QueueId,
@@ -117,7 +120,7 @@ fn shares(
         };
         let key = reached.iter().flat_map(|set| {
             let ranges = set.ranges().iter().map(|range| (range.start, range.end));
-            // Between the two sets stands what no range is.
+            // An impossible range separates the two sets.
             ranges.chain([(1, 0)])
         });
         let (_, subjects) = alike.entry(key.collect()).or_insert_with(|| (reached, Vec::new()));
@@ -127,7 +130,8 @@ fn shares(
     alike.into_values().map(|(reached, subjects)| (reached, in_parts(subjects))).collect()
 }
 
-/// Which verbs on which queues; on none nothing, for a rule without names would mean all.
+/// Returns the verbs with their queues, without empty sets, because a rule without names would mean all
+/// queues.
 fn verbs([submit, admin]: &Reached) -> Vec<(Vec<&'static str>, QueueSet)> {
     let mut found = if submit == admin {
         vec![([ADMINISTERS, MAY_SUBMIT].concat(), submit.clone())]
@@ -138,8 +142,8 @@ fn verbs([submit, admin]: &Reached) -> Vec<(Vec<&'static str>, QueueSet)> {
     found
 }
 
-/// The rules for these queues: as a resource that the API server knows, and as kubectl asks about one that it does not know, with what
-/// was typed as the resource of no group.
+/// The rules for these queues: for a resource that the API server knows, and for the request that kubectl
+/// sends about one that it does not know, with the typed name as a resource of the empty group.
 fn rules(queues: &[String], verbs: &[&str]) -> Vec<Rule> {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let typed = [ACCESS_GROUP, GROUP].map(|group| format!("queues.{group}"));
@@ -147,7 +151,7 @@ fn rules(queues: &[String], verbs: &[&str]) -> Vec<Rule> {
     vec![rule(owned(&[ACCESS_GROUP, GROUP]), owned(&["queues"])), rule(owned(&[""]), typed.to_vec())]
 }
 
-/// Whether a role allows nothing but what the mirror writes.
+/// Returns whether a role allows nothing but what the mirror writes.
 pub(super) fn wrote(role: &Content) -> bool {
     let all = [ADMINISTERS, MAY_SUBMIT].concat();
     let Content::Role(standing) = role else { return false };
@@ -158,7 +162,7 @@ pub(super) fn wrote(role: &Content) -> bool {
     })
 }
 
-/// The items in order, as few lists as it takes so that none is too large, and none empty.
+/// Splits the items, in order, into as few lists as possible, none of them too large or empty.
 fn parts<T>(items: impl Iterator<Item = T>, len: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     let mut parts: Vec<Vec<T>> = Vec::new();
     let mut room = 0_usize;
@@ -175,8 +179,9 @@ fn parts<T>(items: impl Iterator<Item = T>, len: impl Fn(&T) -> usize) -> Vec<Ve
     parts
 }
 
-/// `queuewarden:mirror:submit:root.prod`, and `…~2` where one object is not enough. RBAC takes any name that may stand in a path; of a queue
-/// whose name may not, or is too long, its hash stands there. `~` is in no queue's name.
+/// `queuewarden:mirror:submit:root.prod`, and `…~2` where one object is not enough. RBAC takes any name that
+/// is valid in a path; a queue path that is not, or is too long, is replaced by its hash. `~` is in no
+/// queue's name.
 fn name(node: &Node, acl: Right, number: u32) -> String {
     let path = node.path.as_str();
     let readable = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._@:-".contains(&byte);
@@ -214,10 +219,10 @@ impl Subject {
     }
 }
 
-/// What the scheduler was last seen to run.
+/// The text that the scheduler was last known to run.
 struct Running<'t> {
     tree: &'t Tree,
-    /// For each queue of the other tree the one here that decides about it.
+    /// For each queue of the other tree, the queue of this one that decides about it.
     queues: Vec<Option<QueueId>>,
 }
 
@@ -227,7 +232,8 @@ impl<'t> Running<'t> {
         Self { tree: running, queues: queues.collect() }
     }
 
-    /// Those of the queues on which an entry holds a right here as well, by itself or because everyone does.
+    /// Returns those of the queues on which an entry holds a right here as well, by itself or because
+    /// everyone does.
     fn too(&self, right: Right, entry: Match<'_>, queues: &QueueSet) -> QueueSet {
         let reach = [entry, Match::Everyone].map(|entry| reached_by(self.tree, right, entry));
         let here = |number: &u32| {

@@ -1,17 +1,22 @@
-//! The RBAC mirror: the ACLs in force once more, as `ClusterRole`s and their bindings, so that Kubernetes' own authorizer answers
-//! `kubectl auth can-i submit queues.queuewarden.dev/root.prod`, also where nobody may configure an authorization webhook.
+//! The RBAC mirror: a copy of the ACLs in force as `ClusterRole`s and their bindings, so that Kubernetes' own
+//! authorizer answers `kubectl auth can-i submit queues.queuewarden.dev/root.prod`, even where nobody may
+//! configure an authorization webhook.
 //!
-//! Each ACL becomes a role with the queues it reaches as `resourceNames`, and a binding of the same name with whom it names as subjects.
-//! The mirror is narrower than the ACLs where RBAC cannot say what they say, and never wider:
-//! * a queue that the configuration does not name (one that a placement rule will make) has no name to be listed;
-//! * the wildcard is `system:authenticated`, for a cluster does not know more than those;
-//! * names are compared with their case, and only the partition `default` is mirrored: a resource has no partition;
-//! * a text that the scheduler was not yet seen to run grants only what the text that it was last seen to run grants too. One that does not
-//!   answer, and was never seen to run any, is taken to follow the ConfigMaps, as [`Running`](super::Running) says.
+//! Each ACL becomes a role with the queues it reaches as `resourceNames`, and a binding of the same name with
+//! the people it names as subjects. The mirror is narrower than the ACLs where RBAC cannot express them, and
+//! never wider:
+//! * a queue that the configuration does not name (one that a placement rule will make) has no name to be
+//!   listed;
+//! * the wildcard is `system:authenticated`, because Kubernetes has no wider group of users;
+//! * names are compared with their case, and only the partition `default` is mirrored: a resource has no
+//!   partition;
+//! * a text that the scheduler is not yet known to run grants only what the text that it was last known to
+//!   run grants too. A scheduler that does not answer, and was never known to run any, is assumed to follow
+//!   the ConfigMaps, as [`Running`](super::Running) describes.
 //!
-//! * [`object`]: roles and bindings as plain data, as they stand and as they should be.
-//! * [`desired`]: what should be there.
-//! * [`steps`]: what to do next, so that at no moment more is granted than before or after.
+//! * [`object`]: roles and bindings as plain data, observed and desired.
+//! * [`desired`]: the desired objects.
+//! * [`steps`]: the next writes, chosen so that no moment grants more than before or after.
 //! * [`report`]: condition `Mirrored`.
 
 mod desired;
@@ -36,16 +41,16 @@ pub use steps::{Action, Step, Wish, wishes};
 /// The partition that is mirrored.
 const PARTITION: &str = "default";
 
-/// What becomes of the mirror.
+/// The next changes of the mirror.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
     /// `metadata.uid` of the `YuniKornConfig`, which owns all objects of the mirror: they go with it.
     pub owner: String,
-    /// What to do next, in this order; when it is done there may be more.
+    /// The next steps, in this order; after them there may be more.
     pub steps: Vec<Step>,
 }
 
-/// What is to be done about the mirror, and what is to be said about it; nothing where nobody has looked at it.
+/// Plans the changes of the mirror and its condition; nothing if the mirror was not read.
 pub(super) fn plan(
     snapshot: &Snapshot,
     config: &Entry<ConfigSpec, ConfigMemory>,
@@ -74,13 +79,14 @@ pub(super) fn plan(
     (Changes { owner, steps }, report::finding(&question))
 }
 
-/// What should be there; an error when nobody knows which ACLs are in force, so that what is there has to stay.
+/// Returns the desired mirror; an error if it is unknown which ACLs are in force, so that the mirror has to
+/// stay as it is.
 fn desired(snapshot: &Snapshot, env: &Environment, known: &mut ParseCache) -> Result<Desired, String> {
     if let Err(why) = &env.runs {
         return Err(why.clone());
     }
     let running = snapshot.observed.loaded_text.as_deref();
-    // Also while the text is being loaded it must not grant more than what runs meanwhile.
+    // While the scheduler loads the text, the mirror must not grant more than what runs meanwhile.
     if let Some(ReadBack { checksum: Ok(reported), .. }) = &snapshot.observed.read_back
         && *reported != env.checksum
         && running.is_none_or(|running| checksum(running) != *reported)
@@ -91,7 +97,7 @@ fn desired(snapshot: &Snapshot, env: &Environment, known: &mut ParseCache) -> Re
     let running = running.and_then(|text| queues(text, known).ok());
     let trees = match (queues(&env.text, known), running) {
         (Ok(tree), running) => (tree, running),
-        // What the ConfigMaps say does not come into force; what ran before goes on.
+        // The text of the ConfigMaps does not come into force, and the former one stays in use.
         (Err(_), Some(running)) => (running, None),
         (Err(why), None) => return Err(why),
     };
@@ -106,14 +112,15 @@ fn desired(snapshot: &Snapshot, env: &Environment, known: &mut ParseCache) -> Re
 /// The queues of the mirrored partition, if a text has that partition.
 ///
 /// # Errors
-/// When a scheduler does not take the text over.
+/// The message for a text that a scheduler does not take over.
 fn queues(text: &str, known: &mut ParseCache) -> Result<Option<Tree>, String> {
     let config = known.taken(text)?;
     let partition = config.partitions.iter().find(|partition| partition.name.eq_ignore_ascii_case(PARTITION));
     partition.map(Tree::of).transpose().map_err(|error| error.to_string())
 }
 
-/// Whether an object may be changed or removed: its name is one that only the mirror gives. A label can be put on anything.
+/// Returns whether an object may be changed or removed: only the mirror gives such names. A label can be put
+/// on anything.
 fn is_ours(standing: &Standing) -> bool {
     standing.name.starts_with(desired::PREFIX)
 }

@@ -1,11 +1,12 @@
-//! Roles and bindings as plain data. The mirror only ever writes these two kinds, each with these parts and no other.
+//! Roles and bindings as plain data. The mirror only ever writes these two kinds, each with these parts and
+//! no other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The label of every object of the mirror; only objects that have it are looked at.
+/// The label of every object of the mirror; the mirror ignores all other objects.
 pub const MIRROR_LABEL: &str = "queuewarden.dev/mirror";
-/// Its value.
+/// The value of [`MIRROR_LABEL`].
 pub const MIRROR_VALUE: &str = "rbac";
 
 /// A kind of object.
@@ -24,7 +25,7 @@ pub struct Rule {
     pub groups: Vec<String>,
     /// `resources`
     pub resources: Vec<String>,
-    /// `resourceNames`. None would mean every name, so the mirror writes no rule without.
+    /// `resourceNames`. An empty list would mean every name, so the mirror never writes one.
     pub names: Vec<String>,
     /// `verbs`
     pub verbs: Vec<String>,
@@ -39,12 +40,12 @@ pub enum Subject {
     Group(String),
 }
 
-/// What is in an object.
+/// The content of a role or a binding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// A role's rules.
     Role(Vec<Rule>),
-    /// Whom a binding gives the role of its own name.
+    /// The subjects to which a binding gives the role of the same name.
     Binding(BTreeSet<Subject>),
     /// Something that the mirror does not write, such as a service account, or an aggregated role.
     Other,
@@ -52,7 +53,7 @@ pub enum Content {
     OtherRole,
 }
 
-/// An object as it stands.
+/// An object of the mirror as it is in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     /// `metadata.name`
@@ -63,32 +64,32 @@ pub struct Standing {
     pub resource_version: String,
     /// `metadata.uid` of the `YuniKornConfig` that owns it.
     pub owner: Option<String>,
-    /// What is in it.
+    /// The rules or subjects in it.
     pub content: Content,
 }
 
-/// The objects with the label, as they stand.
+/// The objects with the label, as they are in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Mirror {
     /// The roles by name.
     pub roles: BTreeMap<String, Arc<Standing>>,
     /// The bindings by name.
     pub bindings: BTreeMap<String, Arc<Standing>>,
-    /// Whether all of them were read.
+    /// True if all of them were read.
     pub synced: bool,
-    /// Why they cannot be read now.
+    /// The reason why they cannot be read now.
     pub problem: Option<String>,
 }
 
 impl Mirror {
-    /// Whether one can say what is there, and what is not.
+    /// Returns whether the objects in the cluster are fully known.
     pub(super) fn is_known(&self) -> bool {
         self.synced && self.problem.is_none()
     }
 }
 
 impl Kind {
-    /// As in `kind:`.
+    /// Returns the name as in `kind:`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Role => "ClusterRole",

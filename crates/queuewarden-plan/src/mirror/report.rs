@@ -7,26 +7,26 @@ use crate::output::rejection;
 use crate::snapshot::WriteFailure;
 use go_compat::diag::plural;
 
-/// How to get rid of a mirror that queuewarden may not remove.
+/// Instructions for removing a mirror that queuewarden may not remove.
 const BY_HAND: &str = "apply manifests/rbac-mirror, or remove it by hand: kubectl delete clusterrolebindings,clusterroles -l queuewarden.dev/mirror=rbac";
 
-/// What the condition depends on.
+/// The input of the condition.
 pub(super) struct Question<'a> {
-    /// Whether there is to be a mirror.
+    /// True if there is to be a mirror.
     pub on: bool,
-    /// Whether there was a condition before.
+    /// True if there was a condition before.
     pub was: bool,
-    /// What is there.
+    /// The observed mirror.
     pub mirror: &'a Mirror,
-    /// What should be there, or why that is not known.
+    /// The desired mirror, or why it is unknown.
     pub desired: &'a Result<Desired, String>,
-    /// How many steps there are to it.
+    /// The number of steps from one to the other.
     pub steps: usize,
-    /// Why the last one was not done.
+    /// The reason why the last step failed.
     pub failure: Option<&'a WriteFailure>,
 }
 
-/// The condition; none once there is neither a mirror nor to be one.
+/// Returns the condition; none once there is neither a mirror nor to be one.
 pub(super) fn finding(question: &Question<'_>) -> Option<Finding> {
     let Question { on, was, mirror, desired, steps, failure } = question;
     let no = |reason, message: String| Some(Finding::no(Type::Mirrored, reason, message));

@@ -1,8 +1,9 @@
-//! What to do next, so that the mirror becomes what it should be without ever granting more than it did before or will afterwards.
+//! The next steps towards the desired mirror, which never grants more on the way than it did before or will
+//! afterwards.
 //!
-//! A role and its binding are two objects, and nothing changes both at once. So whoever leaves the binding leaves it before the role
-//! changes, and whoever joins it joins afterwards: at each moment the pair grants what it granted before, or less, or what it should
-//! grant, or less.
+//! A role and its binding are two objects, and nothing changes both at once. So subjects are removed from the
+//! binding before the role changes, and added afterwards: at each moment the pair grants at most what it
+//! granted before, or at most what it should grant.
 
 use std::collections::BTreeSet;
 
@@ -10,42 +11,44 @@ use super::desired::{self, Desired, Pair};
 use super::object::{Content, Kind, Mirror, Rule, Standing, Subject};
 use super::{Changes, is_ours};
 
-/// At most so many are done before everything is looked at again: a new ACL does not wait for a large mirror.
+/// The maximal number of steps before everything is read again, so that a new ACL does not wait for a large
+/// mirror.
 pub(super) const MAX_STEPS: usize = 64;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Of which kind.
+    /// The kind of the object.
     pub kind: Kind,
     /// `metadata.name`
     pub name: String,
-    /// `metadata.uid` and `metadata.resourceVersion` of the object that was seen: the precondition. `None`: there was none.
+    /// `metadata.uid` and `metadata.resourceVersion` of the observed object: the precondition. `None`: there
+    /// was no object.
     pub seen: Option<(String, String)>,
-    /// What to do with it.
+    /// The change to make.
     pub action: Action,
 }
 
-/// What a step is to bring about, whatever was seen before.
+/// The result that a step is to have, whatever was observed before.
 pub type Wish = (Kind, String, Action);
 
-/// What the steps are to bring about.
+/// Returns the results that the steps are to have.
 pub fn wishes(changes: &Changes) -> Vec<Wish> {
     changes.steps.iter().map(|step| (step.kind, step.name.clone(), step.action.clone())).collect()
 }
 
-/// What to do with an object.
+/// A change of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Make it, or put this in place of what is in it.
+    /// Creates the object, or replaces its content by this.
     Rules(Vec<Rule>),
-    /// Make it, or put this in place of what is in it.
+    /// Creates the object, or replaces its content by this.
     Subjects(BTreeSet<Subject>),
-    /// Remove it.
+    /// Removes the object.
     Delete,
 }
 
-/// When a step is done: what takes away comes before what gives.
+/// The order of the steps: those that take access away come before those that grant it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum When {
     Shrink,
@@ -54,7 +57,7 @@ enum When {
     Grow,
 }
 
-/// What to do next.
+/// Returns the next steps.
 pub(super) fn next(mirror: &Mirror, desired: &Desired, owner: &str) -> Vec<Step> {
     let names: BTreeSet<&String> =
         mirror.roles.keys().chain(mirror.bindings.keys()).chain(desired.pairs.keys()).collect();
@@ -71,7 +74,7 @@ pub(super) fn next(mirror: &Mirror, desired: &Desired, owner: &str) -> Vec<Step>
     steps.into_iter().take(MAX_STEPS).map(|(_, step)| step).collect()
 }
 
-/// The next step of one pair.
+/// Returns the next step of one pair.
 fn step(
     name: &str,
     role: Option<&Standing>,
@@ -92,11 +95,11 @@ fn step(
     };
     let bound = match binding.map(|binding| &binding.content) {
         Some(Content::Binding(subjects)) => Some(subjects),
-        // What it gives is not known to be right, and a binding to another role cannot be changed.
+        // The access it grants is not known to be right, and a binding to another role cannot be changed.
         Some(_) => return step(When::Shrink, Kind::Binding, binding, Action::Delete),
         None => None,
     };
-    // More than is to be.
+    // Subjects beyond the desired ones.
     let surplus = bound.filter(|bound| !bound.is_subset(&pair.subjects));
     let is = |standing: Option<&Standing>, content: &Content| {
         standing.is_some_and(|it| it.content == *content && it.owner.as_deref() == Some(owner))
@@ -112,7 +115,8 @@ fn step(
         None => step(When::Change, Kind::Role, role, Action::Rules(pair.rules.clone())),
         Some(bound) => {
             let stay: BTreeSet<_> = bound.intersection(&pair.subjects).cloned().collect();
-            // The API server lets nobody write a binding who does not hold all that its role allows; anybody's may be deleted.
+            // The API server lets only those write a binding who hold all that its role allows; deleting one
+            // needs no such rights.
             let held = role.is_some_and(|role| desired::wrote(&role.content));
             let action = if stay.is_empty() || !held { Action::Delete } else { Action::Subjects(stay) };
             step(When::Shrink, Kind::Binding, binding, action)

@@ -22,8 +22,8 @@ use yunikorn_access::tree::Located;
 
 const OWNER: &str = "uid-config";
 
-/// What RBAC says (kubernetes `pkg/apis/rbac/v1/evaluation_helpers.go`): some rule of a bound role matches each part of the request, and
-/// a rule without names matches any.
+/// Decides as RBAC does (kubernetes `pkg/apis/rbac/v1/evaluation_helpers.go`): some rule of a bound role
+/// matches each part of the request, and a rule without names matches any.
 fn rbac(bound: &[(&[Rule], &BTreeSet<Subject>)], who: &Identity, asked: [&str; 4]) -> bool {
     let [group, resource, name, verb] = asked;
     let has = |list: &[String], wanted: &str| list.iter().any(|item| item == wanted || item == "*");
@@ -56,7 +56,7 @@ fn bound_in(mirror: &Mirror) -> Vec<(&[Rule], &BTreeSet<Subject>)> {
         .collect()
 }
 
-/// A user that has no name is no user of Kubernetes'.
+/// A user without a name, whom Kubernetes does not have.
 fn everybody() -> Vec<Identity> {
     people().into_iter().filter(|who| !who.user.is_empty()).collect()
 }
@@ -75,7 +75,7 @@ const SPELLINGS: [(&str, &str); 4] = [
     ("", "queues.access.queuewarden.dev"),
 ];
 
-/// The whole mirror, as it stands when it is as it should be.
+/// The complete mirror, after all steps.
 fn standing(desired: &Desired) -> Mirror {
     let mut mirror = Mirror { synced: true, ..Mirror::default() };
     for _ in 0..10 {
@@ -87,7 +87,7 @@ fn standing(desired: &Desired) -> Mirror {
     mirror
 }
 
-/// What the API server makes of a step, or what it refuses: a binding may not name a role that is not there.
+/// Applies a step as the API server does, or refuses it: a binding may not name a role that is not there.
 fn apply(mirror: &mut Mirror, step: &Step) {
     let Mirror { roles, bindings, .. } = mirror;
     let objects = match step.kind {
@@ -353,7 +353,7 @@ fn who_loses_a_right_does_not_wait_for_those_who_get_one() {
         )
     };
     let mut mirror = standing(&with("u,v"));
-    // Their bindings have gone, and those who lost theirs would be put first by name.
+    // Their bindings were deleted, and the names whose bindings were deleted would come first by name.
     mirror.bindings.retain(|name, _| name.ends_with(":root.z"));
     let steps = next(&mirror, &with("u"), OWNER);
     let first = steps.first().unwrap();
@@ -380,7 +380,7 @@ fn as_much_as_fits_is_in_it_to_the_last_byte() {
         let rules = desired.pairs.values().flat_map(|pair| &pair.rules);
         let queues = rules.flat_map(|rule| &rule.names).map(String::len);
         let subjects = desired.pairs.values().flat_map(|pair| &pair.subjects).map(|of| of.name().len());
-        // Each name costs something beside itself.
+        // Each name needs some bytes beside itself.
         queues.chain(subjects).map(|len| len + 80).sum()
     };
     let room = (8 << 20) - size(&with("v"));
@@ -456,7 +456,7 @@ fn mirror(snapshot: &mut Snapshot) -> &mut Mirror {
     snapshot.mirror.as_mut().unwrap()
 }
 
-/// The status becomes what the object says of itself.
+/// Stores the planned status, so that the next plan reads it.
 fn remember(snapshot: &mut Snapshot, plan: &Plan) {
     snapshot.config.as_mut().unwrap().meta.conditions.clone_from(&plan.config.as_ref().unwrap().conditions);
 }
@@ -474,7 +474,7 @@ fn done(mut snapshot: Snapshot) -> Snapshot {
     snapshot
 }
 
-/// The users whom the binding of `root.prod` names.
+/// The users that the binding of `root.prod` names.
 fn users(snapshot: &Snapshot) -> Vec<&str> {
     let binding = snapshot.mirror.as_ref().unwrap().bindings.get("queuewarden:mirror:submit:root.prod");
     match binding.map(|binding| &binding.content) {
@@ -484,7 +484,7 @@ fn users(snapshot: &Snapshot) -> Vec<&str> {
     }
 }
 
-/// `status/reason` of condition `Mirrored`, and what it says.
+/// `status/reason` of condition `Mirrored`, and its message.
 fn told(plan: &Plan) -> (String, &str) {
     let conditions = &plan.config.as_ref().unwrap().conditions;
     let mirrored = conditions.iter().find(|condition| condition.type_ == "Mirrored");

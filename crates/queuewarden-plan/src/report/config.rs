@@ -9,7 +9,7 @@ use crate::{ConfigStatus, OutputRef, header, ownership};
 use yunikorn::config::Config;
 use yunikorn::right::Right;
 
-/// What the conditions are drawn from.
+/// The input of the conditions.
 pub(crate) struct Findings {
     /// Condition `BaseResolved`.
     pub base: Finding,
@@ -53,8 +53,8 @@ pub(crate) fn findings(found: Findings) -> Vec<Finding> {
     [base, applied, loaded].into_iter().chain(mirrored).chain([fail_open, ready]).collect()
 }
 
-/// Condition `FailOpen` by the text in force, while by that everyone may submit to, or administers, every queue of a partition.
-/// `accepted` tells whether that is meant.
+/// Returns condition `FailOpen` if the text in force lets everyone submit to, or administer, every queue of a
+/// partition. `accepted` is true if that is intended.
 pub(crate) fn fail_open(env: &Environment, key_written: bool, accepted: bool) -> Option<Finding> {
     let open = open(env.tree.as_ref()?)?;
     let (reason, why) = match (&env.source, &env.shadow) {
@@ -92,7 +92,8 @@ pub(crate) fn fail_open(env: &Environment, key_written: bool, accepted: bool) ->
     Some(Finding::yes(Type::FailOpen, reason, format!("{open}: {why}")))
 }
 
-/// The same while the text in force is closed, by what the scheduler runs; `was` is the condition before.
+/// Returns condition `FailOpen` by what the scheduler runs, while the text in force is closed; `was` is the
+/// former condition.
 pub(crate) fn runs_open(env: &Environment, runs: &Runs, was: Option<&Finding>, loaded: &Finding) -> Finding {
     let closed = "the root queue of no partition lets everyone in";
     match runs {
@@ -117,7 +118,7 @@ pub(crate) fn runs_open(env: &Environment, runs: &Runs, was: Option<&Finding>, l
                 "the text is closed, and it is not known whether the scheduler runs it: {}",
                 loaded.message
             );
-            // What was open is taken to be, until it is known to be closed.
+            // A root queue that was open counts as open until it is known to be closed.
             match was.filter(|was| was.status == Status::True) {
                 Some(was) => Finding { message, ..was.clone() },
                 None => Finding::unknown(Type::FailOpen, loaded.reason, message),
@@ -126,7 +127,7 @@ pub(crate) fn runs_open(env: &Environment, runs: &Runs, was: Option<&Finding>, l
     }
 }
 
-/// What everyone may, in words.
+/// Returns what everyone may do, in words; `None` if the root queue is closed.
 fn open(tree: &Config) -> Option<String> {
     let (partition, right) = open_root(tree)?;
     let what = match right {
@@ -136,7 +137,7 @@ fn open(tree: &Config) -> Option<String> {
     Some(format!("{what} of partition `{partition}`"))
 }
 
-/// The rest of the status.
+/// Returns the rest of the status.
 pub(crate) fn status(
     snapshot: &Snapshot,
     spec: &ConfigSpec,
@@ -167,7 +168,8 @@ pub(crate) fn status(
     }
 }
 
-/// The checksum that the scheduler was last seen to run, by the status. With another spec it may be another scheduler.
+/// Returns the checksum of the text that the scheduler was last known to run, by the status. With another
+/// spec it may be another scheduler.
 pub(crate) fn loaded_hash<S>(config: &Entry<S, ConfigMemory>) -> Option<&String> {
     let about = conditions::find(&config.meta.conditions, Type::Loaded)?;
     let same = about.observed_generation == config.meta.generation;

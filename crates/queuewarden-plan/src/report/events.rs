@@ -7,24 +7,25 @@ use crate::{Event, Subject};
 
 /// Longer notes are cut, in bytes: Kubernetes refuses those of more than 1024.
 const MAX_NOTE: usize = 1000;
-/// What ends a note that is cut.
+/// The end of a note that is cut.
 const CUT: &str = "…";
-/// Reason of the event that says who lost access.
+/// Reason of the event that lists who lost access.
 pub(crate) const ACCESS_REMOVED: &str = "AccessRemoved";
-/// Reason of the event that says that not everyone may submit any more.
+/// Reason of the event for the end of `FailOpen`: not everyone may submit any more.
 const FAIL_OPEN_ENDED: &str = "FailOpenEnded";
-/// Reason of the event that says that another `AdmissionPolicy` counts.
+/// Reason of the event that reports that another `AdmissionPolicy` counts.
 const ADMISSION_POLICY_CHANGED: &str = "AdmissionPolicyChanged";
-/// The conditions of which a `YuniKornConfig` has events: each by itself, as `Ready` would only repeat the first.
+/// The conditions of a `YuniKornConfig` that have events: each by itself, because `Ready` would only repeat
+/// the first.
 pub(crate) const OF_CONFIG: &[Type] =
     &[Type::BaseResolved, Type::Applied, Type::Loaded, Type::Mirrored, Type::FailOpen];
-/// The conditions of which all other objects have events.
+/// The conditions of all other objects that have events.
 pub(crate) const OF_OBJECTS: &[Type] = &[Type::Ready];
-/// What is not as it should be and asks nothing of anybody: it passes, or was chosen.
+/// The reasons that need no action: the state passes by itself, or was chosen.
 const CALM: [Reason; 3] = [Reason::Pending, Reason::LoadPending, Reason::ObserveMode];
 
-/// An event for each finding of the given types that differs from `old` in status or reason. Of `FailOpen` only that it is so is
-/// told here; [`closed`] tells that it is over.
+/// An event for each finding of the given types that differs from `old` in status or reason. `FailOpen` has
+/// an event here only when it becomes true; [`closed`] reports its end.
 pub(crate) fn transitions(
     subject: impl Fn() -> Subject,
     old: &[Condition],
@@ -51,7 +52,8 @@ pub(crate) fn transitions(
         .collect()
 }
 
-/// What a condition says, in words that stand alone: of what is in force, what that is.
+/// Returns the message of a condition so that it makes sense alone: with "in force", it adds what is in
+/// force.
 fn note<'a>(finding: &'a Finding, all: &[Finding]) -> Cow<'a, str> {
     let ready = finding.type_ == Type::Ready && finding.status == Status::True;
     let accepted = all.iter().find(|other| ready && other.type_ == Type::Accepted);
@@ -69,8 +71,8 @@ pub(crate) fn closed(subject: &Subject, old: &[Condition], findings: &[Finding])
         .then(|| event(subject, false, FAIL_OPEN_ENDED, "no root queue admits everyone any more"))
 }
 
-/// An event for another `AdmissionPolicy` than before: expected where `named` asks for it, a warning where nobody did. That the first one
-/// counts is no news.
+/// An event for another `AdmissionPolicy` than before: normal if `named` names it, otherwise a warning. The
+/// first one that counts has no event.
 pub(crate) fn policy_changed(
     subject: &Subject,
     before: Option<&str>,
@@ -150,7 +152,7 @@ mod tests {
         }
     }
 
-    /// The table of the page names the conditions that are told, and every reason that is no condition's.
+    /// The table of the page names the conditions with events, and every reason that belongs to no condition.
     #[test]
     fn the_page_has_all_events() {
         let rows: Vec<Vec<&str>> = PAGE

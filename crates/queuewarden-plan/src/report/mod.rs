@@ -1,4 +1,4 @@
-//! What every status says, drawn from what was decided.
+//! The conditions and statuses of all objects, derived from the decisions of the plan.
 
 pub(super) mod config;
 pub(super) mod events;
@@ -12,10 +12,10 @@ use crate::snapshot::Mode;
 use go_compat::diag::Diagnostic;
 use yunikorn::acl::{Acl, Names};
 
-/// Where objects are written, and how that stands.
+/// The output that objects are written to, and its conditions.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
-    /// Whether the operator writes.
+    /// The mode, which determines whether the operator writes.
     pub mode: Mode,
     /// Condition `Applied`.
     pub applied: &'a Finding,
@@ -41,7 +41,7 @@ impl Target<'_> {
         }
     }
 
-    /// Why what is to be written is not there.
+    /// Returns the reason why the desired text is not in the output.
     fn why(&self) -> String {
         let Self { mode, applied, output, .. } = self;
         match applied.reason {
@@ -62,8 +62,8 @@ impl Target<'_> {
     }
 }
 
-/// Condition `Programmed` of an object that is valid now, or lives on in its last valid version, where `source` holds what it
-/// contributes.
+/// Condition `Programmed` of an object that is valid now, or stays in its last valid version, where `source`
+/// holds what it contributes.
 pub(super) fn programmed(source: &str, valid: bool) -> Finding {
     if valid {
         return Finding::yes(Type::Programmed, Reason::Programmed, format!("in {source}"));
@@ -72,17 +72,18 @@ pub(super) fn programmed(source: &str, valid: bool) -> Finding {
     Finding::yes(Type::Programmed, Reason::LastValidKept, message)
 }
 
-/// How many names a message lists.
+/// The maximal number of names that a message lists.
 const SHOWN: usize = 10;
 
-/// An ACL for people: `users sue, bob and groups dev`, `everyone`, `nobody`.
+/// Returns an ACL in words: `users sue, bob and groups dev`, `everyone`, `nobody`.
 pub(super) fn people(acl: &Acl) -> String {
     let mut text = String::new();
     push_people(&mut text, acl);
     text
 }
 
-/// Writes an ACL for people behind a text. There may be ten thousand of them, and formatting takes several times as long.
+/// Appends an ACL for people to a text. There may be ten thousand ACLs, and formatting takes several times as
+/// long.
 fn push_people(text: &mut String, acl: &Acl) {
     if acl.is_everyone() || acl.is_nobody() {
         return text.push_str(if acl.is_everyone() { "everyone" } else { "nobody" });
@@ -114,7 +115,7 @@ fn push(text: &mut String, parts: &[&str]) {
     }
 }
 
-/// Warnings behind a message.
+/// Appends warnings to a message.
 fn with_warnings(mut message: String, warnings: &[Diagnostic]) -> String {
     for warning in warnings {
         message.push_str("; warning ");

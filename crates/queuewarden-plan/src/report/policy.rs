@@ -6,11 +6,11 @@ use crate::environment::Environment;
 use crate::policy::{Keys, ResolvedPolicy};
 use crate::snapshot::{AdmissionPolicySpec, ConfigSpec, YUNIKORN_CONFIGS};
 
-/// What the conditions depend on besides the object.
+/// The input of the conditions besides the object.
 pub(crate) struct Facts<'a> {
-    /// Where it is to be written.
+    /// The output to write to, and its conditions.
     pub target: Target<'a>,
-    /// What `YuniKorn` sees.
+    /// The configuration as `YuniKorn` reads it.
     pub env: &'a Environment,
     /// The settings of the installation.
     pub spec: &'a ConfigSpec,
@@ -18,8 +18,8 @@ pub(crate) struct Facts<'a> {
     pub unset: &'a [&'static str],
 }
 
-/// Reports one object, of which `former` are the keys of the version that its status remembers: its conditions, and what its status
-/// should remember.
+/// Reports one object, whose status remembers a version with the keys `former`. Returns its conditions and
+/// what its status should remember.
 pub(crate) fn report(
     object: &ResolvedPolicy,
     spec: Option<&AdmissionPolicySpec>,

@@ -17,14 +17,14 @@ use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
-/// Bytes that the message of most objects fits into.
+/// The number of bytes that most messages fit into.
 const MESSAGE: usize = 192;
 
-/// What the conditions depend on besides the object.
+/// The input of the conditions besides the object.
 pub(crate) struct Facts<'a> {
-    /// Where it is to be written.
+    /// The output to write to, and its conditions.
     pub target: Target<'a>,
-    /// What `YuniKorn` sees.
+    /// The configuration as `YuniKorn` reads it.
     pub env: &'a Environment,
     /// The text in force, as messages name it.
     pub source: &'a str,
@@ -34,33 +34,33 @@ pub(crate) struct Facts<'a> {
     pub ready: Finding,
     /// The queues of the output's own text, where `binaryData` hides it: it is in force once that is removed.
     pub hidden: Option<&'a Config>,
-    /// The queues of the text that should be in force.
+    /// The queues of the desired text.
     pub wanted: Option<&'a Config>,
-    /// What the objects grant without the base; it counts where there is no text that should be in force.
+    /// The grants of the objects without the base, which count where there is no desired text.
     pub granted: &'a Grants,
-    /// True if the ACLs were decided by the base, and not by what is live in its stead.
+    /// True if the ACLs were decided by the base, and not by the text in force instead.
     pub by_base: bool,
-    /// What the scheduler runs.
+    /// The text that the scheduler runs.
     pub runs: &'a Runs,
 }
 
 /// The text that the scheduler runs.
 #[derive(Debug, Clone)]
 pub(crate) enum Runs {
-    /// The text in force, or that is all one can say.
+    /// The text in force, as far as is known.
     InForce,
-    /// Another one.
+    /// Another text.
     Other {
         /// Its queues.
         tree: Arc<Config>,
         /// True if the scheduler reported it last, or may have taken over another one since.
         reported: bool,
     },
-    /// Nobody knows.
+    /// It is unknown.
     Unknown,
 }
 
-/// What is found about one object.
+/// The conditions and status of one object.
 pub(crate) struct Report {
     /// Its conditions.
     pub findings: [Finding; 4],
@@ -70,7 +70,8 @@ pub(crate) struct Report {
     pub takes: bool,
 }
 
-/// Reports one object; `decided` is what it takes part in, `noted` what the output says is in force of it.
+/// Reports one object; `decided` are the ACLs that it takes part in, `noted` its grants in force by the
+/// annotation of the output.
 pub(crate) fn report(
     entry: &QueueAclEntry,
     object: &Resolved,
@@ -113,7 +114,8 @@ pub(crate) fn report(
     let ready = match (&withdrawal, &object.outcome) {
         (Some(withdrawal), _) => withdrawal.finding(Type::Ready, &accepted, facts),
         (None, Err(refusal)) if object.judged && is_late(refusal) => ended(entry, object, refusal, facts),
-        // What the scheduler runs stands on the YuniKornConfig; but without it the object is not ready.
+        // Condition Loaded of the YuniKornConfig reports what the scheduler runs; but without it the object
+        // is not ready.
         _ => {
             let chain = [&accepted, &programmed, &effective].into_iter().chain(unconfirmed);
             Finding::summary(chain, || facts.ready.clone())
@@ -136,12 +138,12 @@ pub(crate) fn report(
     }
 }
 
-/// What an object grants, as the columns of its status show it: submit and admin.
+/// Returns the grants of an object as the columns of its status show them: submit and admin.
 pub(crate) fn columns(granted: Option<(Option<&Acl>, Option<&Acl>)>) -> (String, String) {
     granted.map_or_else(Default::default, |(submit, admin)| (column(submit), column(admin)))
 }
 
-/// A right as a column shows it.
+/// Returns a right as a column shows it.
 fn column(grant: Option<&Acl>) -> String {
     match grant {
         None => "-".into(),
@@ -160,9 +162,9 @@ fn is_late(refusal: &Refusal) -> bool {
     matches!(refusal.reason, Reason::Expired | Reason::NotYetValid)
 }
 
-/// Condition `Ready` of an object outside its time of which nothing is known to be left. The end is reported if it was before, or once the
-/// scheduler is seen to run the text in force, and that grants nothing on the queue that it should not: the grant of a version that no status
-/// remembers may be left.
+/// Condition `Ready` of an object outside its time of which nothing is known to be left. The end is reported
+/// if it was before, or once the scheduler is known to run the text in force and that text grants nothing
+/// more on the queue than it should: the grant of a version that no status remembers may be left.
 fn ended(entry: &QueueAclEntry, object: &Resolved, refusal: &Refusal, facts: &Facts<'_>) -> Finding {
     let target = &facts.target;
     let reported = was_ready(entry, refusal.reason) || is_planted(Fault::UnprovenEnd);
@@ -185,7 +187,7 @@ fn ended(entry: &QueueAclEntry, object: &Resolved, refusal: &Refusal, facts: &Fa
     Finding::yes(Type::Ready, refusal.reason, message)
 }
 
-/// Returns whether the status says of this generation that it is ready, for this reason.
+/// Returns whether the status has `Ready=True` for this generation, with this reason.
 fn was_ready(entry: &QueueAclEntry, reason: Reason) -> bool {
     let Meta { conditions, generation, .. } = &entry.meta;
     let ready = standing(conditions, Type::Ready);
@@ -193,7 +195,7 @@ fn was_ready(entry: &QueueAclEntry, reason: Reason) -> bool {
         && conditions.iter().all(|condition| condition.observed_generation == *generation)
 }
 
-/// `Programmed` or `Effective` of an object that grants nothing, and nothing of which is left.
+/// `Programmed` or `Effective` of an object that grants nothing, and has no former grants left.
 fn nothing(type_: Type, object: &Resolved, facts: &Facts<'_>) -> Finding {
     let message = format!("nothing of it is in {}", facts.source);
     match &object.outcome {
@@ -214,7 +216,8 @@ fn programmed(
     facts: &Facts<'_>,
 ) -> Finding {
     let holds = holds(facts.env.tree.as_deref(), contribution, decided, facts);
-    // Without a text that should be in force only the version that was written before is known to be there as it is.
+    // Without a text that should be in force only the version that was written before is known to be there as
+    // it is.
     let known = facts.wanted.is_some() || before.is_some_and(|before| contribution.grants(before));
     if holds && known {
         let valid = object.outcome.is_ok();
@@ -228,18 +231,18 @@ fn programmed(
     no
 }
 
-/// What an object granted once, does not grant any more, and nobody else grants.
+/// A former grant of an object that neither it nor anything else grants any more.
 struct Withdrawal<'a> {
     /// The text that grants it, as messages name it: that in force, or the one that `binaryData` hides.
     written: Option<&'a str>,
-    /// True if the scheduler runs a text that grants it; `None`: nobody knows.
+    /// True if the scheduler runs a text that grants it; `None`: unknown.
     run: Option<bool>,
-    /// Whom it is granted to.
+    /// The people who still have it, in words.
     left: String,
 }
 
 impl<'a> Withdrawal<'a> {
-    /// What is left of it somewhere, or may be.
+    /// Returns what is left of the former grants, or may be left; `None` if nothing is.
     fn of(object: &Resolved, former: &QueueAclInForce, was_written: bool, facts: &Facts<'a>) -> Option<Self> {
         let ends = object.contribution().is_none();
         if is_planted(Fault::UnprovenEnd) && ends || is_planted(Fault::UnwrittenNarrowing) && !ends {
@@ -308,17 +311,17 @@ impl<'a> Withdrawal<'a> {
     }
 }
 
-/// One right of what is withdrawn.
+/// One right of a withdrawal.
 struct Part {
     right: Right,
-    /// Whom it is withdrawn from.
+    /// The people who lose it.
     acl: Acl,
-    /// Whom the objects and the base grant it, on the queue or above.
+    /// The people to whom the objects and the base grant it, on the queue or above.
     granted: Acl,
 }
 
 impl Part {
-    /// Whom a text still grants it, in words.
+    /// Returns the people to whom a text still grants it, in words.
     fn left(&self, tree: Option<&Config>, former: &QueueAclInForce) -> Option<String> {
         let queue = queue_of(tree, &former.partition, &QueuePath::parse(&former.queue).ok()?)?;
         self.named(&acl_of(queue, self.right).lost(&self.granted).intersection(&self.acl), former)
@@ -330,7 +333,8 @@ impl Part {
     }
 }
 
-/// What a former version of an object granted, and neither the base nor any object grants now, right by right.
+/// Returns, right by right, the grants of a former version of an object that neither the base nor any object
+/// makes now.
 fn withdrawn(former: &QueueAclInForce, facts: &Facts<'_>) -> Vec<Part> {
     let Ok(queue) = QueuePath::parse(&former.queue) else { return Vec::new() };
     let rights = [(Right::Submit, &former.submit), (Right::Admin, &former.admin)];
@@ -343,7 +347,8 @@ fn withdrawn(former: &QueueAclInForce, facts: &Facts<'_>) -> Vec<Part> {
     .collect()
 }
 
-/// Whom a right is granted to on a queue or above it, by the text that should be in force, or else by the objects alone.
+/// Returns the people who hold a right on a queue or above it by the desired text, or without one by the
+/// objects alone.
 fn granted(partition: &str, queue: &QueuePath, right: Right, facts: &Facts<'_>) -> Acl {
     let own = |path: &QueuePath| match facts.wanted {
         Some(_) => queue_of(facts.wanted, partition, path).map(|queue| acl_of(queue, right)),
@@ -383,7 +388,7 @@ fn accepted(object: &Resolved, takes: &[(Right, &Decided)]) -> Finding {
     Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
 }
 
-/// Who has access by the base's own ACLs of the queue, and loses it.
+/// Returns the people who have access by the base's own ACLs of the queue and lose it.
 fn taken<'d>(decided: &[(Right, &'d Decided)]) -> impl Iterator<Item = (Right, &'d Acl)> {
     let taken = decided.iter().map(|(right, decided)| (*right, &decided.taken));
     taken.filter(|(_, taken)| !taken.is_nobody())
@@ -394,7 +399,7 @@ fn push_taken(text: &mut String, right: Right, acl: &Acl) {
     push_people(text, acl);
 }
 
-/// The same in words.
+/// Returns the people who lose access by [`taken`], in words.
 pub(crate) fn told_taken(decided: &[(Right, &Decided)]) -> String {
     let mut text = String::new();
     for (separator, (right, acl)) in iter::once("").chain(iter::repeat("; ")).zip(taken(decided)) {
@@ -404,8 +409,8 @@ pub(crate) fn told_taken(decided: &[(Right, &Decided)]) -> String {
     text
 }
 
-/// Whether `tree` says about the contribution's queue what was decided. When nothing could be rendered: whether it grants at least
-/// what the object grants.
+/// Returns whether `tree` holds what was decided about the contribution's queue. If nothing could be
+/// rendered, returns whether it grants at least what the object grants.
 fn holds(
     tree: Option<&Config>,
     contribution: &Contribution,
@@ -417,7 +422,7 @@ fn holds(
         let there = || acl_of(queue, *right);
         match (facts.wanted, contribution.grant(*right)) {
             (Some(_), Some(grant)) if is_planted(Fault::UnwrittenNarrowing) => there().contains(grant),
-            // We write it so, and then it need not be read.
+            // A text in the form that queuewarden writes need not be parsed.
             (Some(_), _) => {
                 text_of(queue, *right).is_some_and(|text| decided.acl.is_canonical(text))
                     || there() == decided.acl
@@ -428,8 +433,8 @@ fn holds(
     })
 }
 
-/// Returns whether the scheduler is known to run what the object grants. A text that it was seen to run and does not report now is good
-/// enough for an object to stay ready, and not for one to become so.
+/// Returns whether the scheduler is known to run what the object grants. An object stays ready by a text that
+/// the scheduler was known to run and does not report now, but does not become ready by it.
 fn runs(
     entry: &QueueAclEntry,
     contribution: &Contribution,
@@ -449,8 +454,8 @@ fn runs(
     }
 }
 
-/// Returns whether `tree` grants anything on the contribution's queue that should not be in force: an earlier version of the object may have set a
-/// right that this one leaves alone.
+/// Returns whether `tree` grants anything on the contribution's queue that should not be in force: an earlier
+/// version of the object may have set a right that this one leaves alone.
 fn exceeds(tree: &Config, contribution: &Contribution, facts: &Facts<'_>) -> bool {
     let Contribution { partition, queue: path, .. } = contribution;
     let queue = contribution.queue_in(tree).filter(|_| facts.wanted.is_some());

@@ -276,7 +276,8 @@ fn anything() -> impl Strategy<Value = (Identity, &'static str, bool, &'static s
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever is written by whom: nothing is taken away, nothing changes on root, and an outsider's object changes nothing.
+    /// Whatever is written by whom: nothing is taken away, nothing changes on root, and an outsider's object
+    /// changes nothing.
     #[test]
     fn delegates_stay_in_their_subtree(written in prop::collection::vec(anything(), 0..7)) {
         let objects: Vec<Object> = written.iter().enumerate().map(|(n, (writer, queue, admin, acl))| {
@@ -293,7 +294,8 @@ proptest! {
                 prop_assert!(!path.is_root());
             }
         }
-        // eve is in nobody's ACL at first: until somebody else names her, be it herself as a member of a group, her objects change nothing.
+        // eve is in nobody's ACL at first: until somebody else names her, be it herself as a member of a
+        // group, her objects change nothing.
         let alone = |writer: &Identity| writer.user == "eve" && writer.groups.is_empty();
         let named = written
             .iter()

@@ -188,7 +188,8 @@ fn a_base_that_the_output_hides_is_judged_by_itself() {
     let answer = changed(&cluster(BASE), YUNIKORN_DEFAULTS, Some(&base("partitions: [")));
     let why = answer.refusal.unwrap_or_default();
     assert!(why.starts_with("key queues.yaml, line 1: ") && !why.contains("of ConfigMap"), "{why}");
-    // What the text in force was is no new trouble when a good one hides it, nor when it was hidden all the time.
+    // What the text in force was is no new trouble when a good one hides it, nor when it was hidden all the
+    // time.
     let mut broken = cluster("partitions: [");
     let good = map(YUNIKORN_CONFIGS, &[(KEY, BASE)]);
     for _ in 0..2 {

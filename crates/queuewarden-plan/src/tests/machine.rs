@@ -556,7 +556,8 @@ fn the_base_is_read_at_the_start_and_with_each_takeover_and_an_error_is_tried_ag
     assert_eq!(process.done, ["relist", "read base"]);
 }
 
-/// Whatever comes in whichever order: nothing is written but by a leader that has read everything anew, and nothing panics.
+/// Whatever comes in whichever order: nothing is written but by a leader that has read everything anew, and
+/// nothing panics.
 #[test]
 fn events_in_any_order_give_no_write_before_everything_was_read_anew() {
     let mut random = 88_172_645_463_325_252_u64;

@@ -1,4 +1,5 @@
-//! Access that ends, whatever is broken, and does not come back: what is written where the full text cannot be.
+//! Access that ends, whatever is broken, and does not come back: what is written where the full text cannot
+//! be.
 
 use super::*;
 use crate::simulate;
@@ -186,7 +187,8 @@ fn a_typo_after_a_narrowing_brings_nobody_back() {
     assert_eq!(submit_of(&settled(&snapshot).snapshot, "root.prod"), "sue");
 }
 
-/// An object gives up what the base grants as well, so the text stays, and is invalid when another object closes the queue.
+/// An object gives up what the base grants as well, so the text stays, and is invalid when another object
+/// closes the queue.
 #[test]
 fn what_an_object_gave_up_does_not_come_back_when_the_base_gives_way() {
     let mut snapshot = cluster(BASE);

@@ -1,4 +1,5 @@
-//! What conditions say while something stays broken: no end is claimed that has not come, and nothing is in force that is not run.
+//! What conditions say while something stays broken: no end is claimed that has not come, and nothing is in
+//! force that is not run.
 
 use super::*;
 use yunikorn::admission::{BYPASS_AUTH, EXTERNAL_USERS};
