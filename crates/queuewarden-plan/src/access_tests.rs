@@ -1,5 +1,4 @@
-//! `QueueAccessTest`s: judged by the configuration in force, and asked before a change of a `QueueAcl` is
-//! stored.
+//! Evaluates `QueueAccessTest`s by the configuration in force, and before a change of a `QueueAcl` is stored.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +14,13 @@ use yunikorn_access::{Tree, sentence};
 
 /// Most failures that a status lists.
 const MAX_FAILURES: usize = 16;
-/// Longest of them, in characters.
+/// The longest of them, in characters.
 const MAX_FAILURE: usize = 512;
 
 /// A `QueueAccessTest` as the plan sees it.
 pub type AccessTest = Entry<AccessTestSpec, ()>;
 
-/// The queues that tests are judged by.
+/// The queues that tests are evaluated against.
 #[derive(Debug)]
 pub(super) struct Queues {
     trees: Vec<Tree>,
@@ -29,13 +28,13 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// The queues of a configuration; a partition that would not become active has none.
+    /// Takes the queues of a configuration; a partition that would not become active has none.
     pub(super) fn of(config: &Config) -> Self {
         let trees = config.partitions.iter().filter_map(|partition| Tree::of(partition).ok());
         Self { trees: trees.collect(), resolver: ResolverKind::in_force(config) }
     }
 
-    /// The checks of a test, each with what came of it.
+    /// Runs the checks of a test and returns each with its result.
     fn run<'e>(&self, expectations: &'e Expectations) -> Vec<Check<'e>> {
         let world = World { trees: &self.trees, resolver: self.resolver.here(), explain: &sentence };
         run(expectations, world)
@@ -44,7 +43,7 @@ impl Queues {
 
 type Statuses = BTreeMap<String, ObjectStatus<AccessTestStatus>>;
 
-/// What every test's status says, by the queues by which the scheduler decides now.
+/// Returns the status of every test, by the queues by which the scheduler decides now.
 pub(super) fn statuses(
     snapshot: &Snapshot,
     runs: Result<&Config, &str>,
@@ -57,7 +56,7 @@ pub(super) fn statuses(
     all(snapshot, queues.as_ref().map_err(|why| *why), events)
 }
 
-/// The same while there is nothing to judge by.
+/// Returns the statuses while there is nothing to evaluate tests against.
 pub(super) fn waiting(snapshot: &Snapshot, why: &str) -> Statuses {
     all(snapshot, Err(why), &mut Vec::new())
 }
@@ -128,7 +127,7 @@ fn status(checks: &[Check<'_>]) -> AccessTestStatus {
     }
 }
 
-/// Those that do not hold, then those that cannot be decided.
+/// Returns the checks that do not hold, then those that cannot be decided.
 fn failures<'c>(checks: &'c [Check<'_>]) -> impl Iterator<Item = String> + 'c {
     let failed = checks.iter().filter(|check| matches!(check.verdict, Verdict::Failed(_)));
     let undecided = checks.iter().filter(|check| matches!(check.verdict, Verdict::Undecided(_)));
@@ -142,15 +141,16 @@ fn failures<'c>(checks: &'c [Check<'_>]) -> impl Iterator<Item = String> + 'c {
 pub(super) struct Broken {
     /// The test's name.
     pub name: String,
-    /// Whether such a change is refused.
+    /// True if the test refuses such a change.
     pub blocks: bool,
-    /// How many checks.
+    /// The number of checks that the change breaks.
     pub checks: usize,
     /// The first of them, and why it would not hold.
     pub first: String,
 }
 
-/// The tests that a change breaks: check by check, so that one that fails already does not hide another.
+/// Returns the tests that a change breaks: check by check, so that one that fails already does not hide
+/// another.
 pub(super) fn broken(tests: &[AccessTest], was: &Config, is: &Config) -> Vec<Broken> {
     if tests.is_empty() {
         return Vec::new();
@@ -175,7 +175,7 @@ pub(super) fn broken(tests: &[AccessTest], was: &Config, is: &Config) -> Vec<Bro
     tests.iter().filter_map(breaks).collect()
 }
 
-/// What does not hold of a test by a configuration, in one line; `None` when all of it holds.
+/// Returns the failure of a test by a configuration, in one line; `None` when every check holds.
 pub(super) fn trouble(expectations: &Expectations, config: &Config) -> Option<String> {
     let queues = Queues::of(config);
     let finding = passing(&queues.run(expectations));

@@ -1,7 +1,7 @@
-//! Who writes which ACL: what the objects put into the text, for those who ask where a grant comes from.
+//! Attributes each ACL of the text to the objects that write it, to show where a grant comes from.
 //!
-//! Two moments can be asked about: the text a plan wants ([`wanted`]), and the text that stands in the output
-//! now, of which the statuses remember what each object contributed ([`in_force`]).
+//! Two texts can be queried: the desired text of a plan ([`wanted`]), and the current text in the output,
+//! whose contributions the objects' statuses record ([`in_force`]).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ pub struct Attribution {
     pub partition: String,
     /// The queue.
     pub queue: QueuePath,
-    /// Which of its ACLs.
+    /// The right that the ACL is about.
     pub right: Right,
-    /// What each `QueueAcl` grants in it, sorted by name.
+    /// The grants of each `QueueAcl` in it, sorted by name.
     pub objects: Vec<(String, Acl)>,
-    /// Whether the base's own ACL stays beside them: when all of them say `Extend`.
+    /// True if the base's own ACL stays beside them: when all of them set `Extend`.
     pub base_stays: bool,
 }
 
-/// What the resolved objects put into the text of a plan: `grants`, in which each takes part as `by_object`
-/// says.
+/// Returns the contributions of the resolved objects to the text of a plan: `grants`, in which each takes
+/// part as `by_object` records.
 pub(super) fn wanted(objects: &[Resolved], grants: &Grants, by_object: &ByObject) -> Arc<[Attribution]> {
     let attribution = |((partition, queue, right), _): &(Place, Decided)| Attribution {
         partition: partition.clone(),
@@ -56,8 +56,8 @@ pub(super) fn wanted(objects: &[Resolved], grants: &Grants, by_object: &ByObject
     found.into()
 }
 
-/// What the objects had put into the output when their statuses were written. Texts that cannot be read
-/// contribute nothing.
+/// Returns the contributions of the objects to the output when their statuses were written. Texts that cannot
+/// be read contribute nothing.
 pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
     let remembered = entries.iter().filter_map(|entry| Some((&entry.meta.name, entry.in_force.as_ref()?)));
     collect(remembered.flat_map(|(name, memory)| {
@@ -73,7 +73,7 @@ pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
     }))
 }
 
-/// Says at each entry of a partition's ACLs which objects wrote it.
+/// Marks each entry of a partition's ACLs with the objects that wrote it.
 pub fn mark(tree: &mut Tree, attributions: &[Attribution]) {
     let partition = tree.partition().to_owned();
     for part in attributions.iter().filter(|part| part.partition.eq_ignore_ascii_case(&partition)) {
@@ -84,12 +84,12 @@ pub fn mark(tree: &mut Tree, attributions: &[Attribution]) {
     }
 }
 
-/// Where, who, what, and whether the base's own stays.
+/// The ACL's key, the object's name, its grant, and whether the base's own ACL stays.
 type Part<'a> = ((&'a str, Cow<'a, QueuePath>, Right), &'a String, Cow<'a, Acl>, BaseAcl);
 
 fn collect<'a>(parts: impl Iterator<Item = Part<'a>>) -> Arc<[Attribution]> {
     let mut parts: Vec<_> = parts.collect();
-    // Not the ACLs: comparing them is dear, and an object has one at each place.
+    // The ACLs are not compared: that is expensive, and an object has one for each key.
     parts.sort_by(|left, right| (&left.0, left.1).cmp(&(&right.0, right.1)));
     let mut found: Vec<Attribution> = Vec::new();
     for ((partition, queue, right), name, acl, base) in parts {

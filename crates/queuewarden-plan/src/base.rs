@@ -13,7 +13,7 @@ use super::snapshot::{ConfigMemory, ConfigSpec, LastBase, Snapshot, YUNIKORN_DEF
 use go_compat::diag::Diagnostic;
 use yunikorn::config::{BUILT_IN, Config, contains_checksum_marker};
 
-/// How many diagnostics of a base a condition shows.
+/// The most diagnostics of a base that a condition shows.
 const SHOWN: usize = 3;
 /// The source of a base that nobody wrote.
 const BUILT_IN_SOURCE: &str = "YuniKorn's built-in default";
@@ -23,7 +23,7 @@ const BUILT_IN_SOURCE: &str = "YuniKorn's built-in default";
 pub(super) struct Base {
     /// Its text, without a header of ours, and its queues.
     pub read: Arc<Reading>,
-    /// Where it comes from, for the header: `ConfigMap yunikorn/yunikorn-defaults, key queues.yaml`.
+    /// Its source, for the header: `ConfigMap yunikorn/yunikorn-defaults, key queues.yaml`.
     pub source: String,
     /// Its queues.
     pub tree: Arc<Config>,
@@ -61,14 +61,14 @@ pub(super) fn resolve(
     read(BUILT_IN, BUILT_IN_SOURCE.into(), Some(&missing), known)
 }
 
-/// Reads the last base from which a full text was written, for while there is no other.
+/// Reads the last base from which a full text was written, for use while there is no other.
 pub(super) fn last(snapshot: &Snapshot, known: &mut ParseCache) -> Option<Base> {
     let LastBase { source, text, .. } = snapshot.last_base.as_ref()?;
     read(text, source.clone(), None, known).ok()
 }
 
-/// Returns whether anything was ever written from a base that somebody wrote, as far as anything tells. The
-/// built-in default must not take the place of such a base: it has no queues and lets everyone in.
+/// Returns whether anything was ever written from a base that somebody wrote, as far as is known. The
+/// built-in default must not replace such a base: it has no queues and lets everyone in.
 fn had_another(snapshot: &Snapshot, memory: Option<&ConfigMemory>) -> bool {
     if is_planted(Fault::BuiltInDefault) {
         return false;
@@ -87,19 +87,19 @@ fn had_another(snapshot: &Snapshot, memory: Option<&ConfigMemory>) -> bool {
 }
 
 impl Base {
-    /// Returns whether it is the one that is kept. Asked by each plan, so the text is compared and not
+    /// Returns whether it equals the stored one. Each plan calls this, so the text is compared and not
     /// copied.
     pub(super) fn is(&self, kept: Option<&LastBase>) -> bool {
         kept.is_some_and(|kept| kept.source == self.source && kept.text == self.read.text)
     }
 
-    /// The form in which it is kept for [`last`].
+    /// Returns the form in which it is stored for [`last`].
     pub(super) fn to_last(&self) -> LastBase {
         LastBase { source: self.source.clone(), text: self.read.text.clone(), loaded: None }
     }
 }
 
-/// Reads the text of the base, or what stands in for it because of what is `missing`.
+/// Reads the text of the base, or its substitute because of what is `missing`.
 fn read(text: &str, source: String, missing: Option<&str>, known: &mut ParseCache) -> Result<Base, Finding> {
     let invalid = |message: String| Finding::no(Type::BaseResolved, Reason::BaseInvalid, message);
     if contains_checksum_marker(text) {
@@ -133,7 +133,7 @@ fn read(text: &str, source: String, missing: Option<&str>, known: &mut ParseCach
     Ok(Base { read, source, tree, finding: Finding::yes(Type::BaseResolved, reason, message) })
 }
 
-/// The first few diagnostics in one line.
+/// Formats the first few diagnostics in one line.
 fn shown(diagnostics: &[&Diagnostic]) -> String {
     let mut text = diagnostics.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join("; ");
     if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {

@@ -1,7 +1,7 @@
-//! How often someone else's edit is put back.
+//! Limits how often someone else's edit is put back.
 //!
 //! Two controllers that each insist on their own text can rewrite a ConfigMap in a hot loop, and every
-//! rewrite is a reload of the scheduler. The first repairs come at once, so that a slip is healed before
+//! rewrite is a reload of the scheduler. The first repairs come at once, so that a mistake is repaired before
 //! anyone notices; then they slow down.
 
 use jiff::{SignedDuration, Timestamp};
@@ -16,10 +16,10 @@ const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(30);
 const OPEN_DELAY: SignedDuration = SignedDuration::from_secs(1);
 /// The longest delay.
 const LONGEST_DELAY: SignedDuration = SignedDuration::from_mins(10);
-/// A contention is over when nobody edited for this long after our last repair.
+/// The time without edits after our last repair that ends a contention.
 const QUIET: SignedDuration = SignedDuration::from_secs(30);
 
-/// Whether a repair may be made.
+/// The permission for a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Permit {
     /// Now.
@@ -34,8 +34,8 @@ fn recent(repairs: &[Timestamp], now: Timestamp) -> impl DoubleEndedIterator<Ite
 }
 
 /// Returns whether one more repair may be made at `now`, given the earlier ones. A text that is missing or
-/// grants too much (`open`) is put right at least every second: a reload costs milliseconds, an open cluster
-/// does not.
+/// grants too much (`open`) is repaired at least every second: a reload costs milliseconds, an open cluster
+/// is a risk.
 pub(super) fn permit(repairs: &[Timestamp], open: bool, now: Timestamp) -> Permit {
     let count = recent(repairs, now).count();
     let (Some(beyond), Some(last)) = (count.checked_sub(BURST), recent(repairs, now).max()) else {
@@ -48,18 +48,18 @@ pub(super) fn permit(repairs: &[Timestamp], open: bool, now: Timestamp) -> Permi
     }
 }
 
-/// Writes that widen access, at once.
+/// The number of writes that may widen access at once.
 pub(super) const WIDENINGS: usize = 60;
 /// Time after which one more such write may be made.
 const WIDENING_EVERY: SignedDuration = SignedDuration::from_secs(5);
 
-/// Returns whether access may be widened once more at `now`, given when it was: a bucket of [`WIDENINGS`]
-/// tokens to which one comes every [`WIDENING_EVERY`].
+/// Returns whether access may be widened once more at `now`, given the earlier times: a bucket of
+/// [`WIDENINGS`] tokens that gains one every [`WIDENING_EVERY`].
 pub(super) fn widening(widened: &[Timestamp], now: Timestamp) -> Permit {
     let take = |full: Option<Timestamp>, at: &Timestamp| {
         full.map_or(*at, |full| full.max(*at)).checked_add(WIDENING_EVERY).ok()
     };
-    // When the bucket is full again; it is empty where that takes all of its tokens.
+    // The time when the bucket is full again; it is empty where that takes all of its tokens.
     let full = widened.iter().fold(None, take);
     let depth =
         i32::try_from(WIDENINGS).ok().and_then(|tokens| WIDENING_EVERY.checked_mul(tokens.saturating_sub(1)));
@@ -69,13 +69,13 @@ pub(super) fn widening(widened: &[Timestamp], now: Timestamp) -> Permit {
     }
 }
 
-/// When to try again what was refused so many times, last at `at`.
+/// Returns the time to retry a write that was refused so many times, last at `at`.
 pub(super) fn retry_at(at: Timestamp, times: u32) -> Timestamp {
     let times = usize::try_from(times).unwrap_or(usize::MAX);
     at.checked_add(doubled(FIRST_DELAY, times, LONGEST_DELAY)).unwrap_or(at)
 }
 
-/// Until when the contention lasts, if there is one at `now` and nobody edits any more.
+/// Returns the end of the contention, if there is one at `now` and nobody edits any more.
 pub(super) fn contended_until(repairs: &[Timestamp], now: Timestamp) -> Option<Timestamp> {
     if recent(repairs, now).count() < BURST {
         return None;
@@ -84,7 +84,7 @@ pub(super) fn contended_until(repairs: &[Timestamp], now: Timestamp) -> Option<T
     (until > now).then_some(until)
 }
 
-/// `first` doubled `times` times, at most `longest`.
+/// Returns `first` doubled `times` times, at most `longest`.
 pub(super) fn doubled(first: SignedDuration, times: usize, longest: SignedDuration) -> SignedDuration {
     let factor = u32::try_from(times).ok().and_then(|times| 2_i32.checked_pow(times));
     factor.and_then(|factor| first.checked_mul(factor)).map_or(longest, |delay| delay.min(longest))

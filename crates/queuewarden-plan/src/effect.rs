@@ -1,5 +1,5 @@
-//! Whether an ACL changes any decision: access only adds up towards the root, so a wildcard above makes the
-//! rest redundant.
+//! Finds ACLs that change no decision: access only adds up towards the root, so a wildcard above makes the
+//! others redundant.
 
 use std::iter;
 
@@ -9,7 +9,7 @@ use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
-/// Why a right changes nothing.
+/// The reason why a right changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Redundant {
     /// The queue whose ACL admits everyone.
@@ -18,9 +18,8 @@ pub(super) struct Redundant {
     pub through: Right,
 }
 
-/// Whether `right` on the contribution's queue changes nothing in `tree`, because an ACL above, or another
-/// part of the queue's own, admits everyone. `adminacl` grants submit as well (yunikorn-core
-/// `queue.go:798-822`).
+/// Returns why `right` on the contribution's queue changes nothing in `tree`: an ACL above, or another one of
+/// the queue itself, admits everyone. `adminacl` grants submit as well (yunikorn-core `queue.go:798-822`).
 pub(super) fn redundant(tree: &Config, contribution: &Contribution, right: Right) -> Option<Redundant> {
     let partition = tree.partition(&contribution.partition)?;
     let through: &[Right] = match right {
@@ -42,11 +41,11 @@ pub(super) fn redundant(tree: &Config, contribution: &Contribution, right: Right
 }
 
 fn everyone(queue: &Queue, right: Right) -> bool {
-    // Nearly no ACL does, and to see that it need not be parsed.
+    // Nearly no ACL admits everyone, and this check avoids parsing the others.
     text_of(queue, right).is_some_and(|text| text.contains('*')) && acl_of(queue, right).is_everyone()
 }
 
-/// Whether the root of any partition admits everyone, and through which ACL.
+/// Returns the first partition whose root admits everyone, and through which ACL.
 pub(super) fn open_root(tree: &Config) -> Option<(&str, Right)> {
     tree.partitions.iter().find_map(|partition| {
         let right = Right::ALL.into_iter().find(|right| everyone(partition.root(), *right))?;

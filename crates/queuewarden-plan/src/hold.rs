@@ -1,4 +1,4 @@
-//! Reasons to hold the full text back. While one holds, nothing but withdrawals is written.
+//! Finds reasons to hold the full text back. While one applies, nothing but withdrawals is written.
 
 use jiff::Timestamp;
 
@@ -10,26 +10,26 @@ use super::snapshot::{CONFIRM_REMOVAL, OBJECTS};
 use super::withdraw;
 use yunikorn::config::checksum;
 
-/// The fewest objects that have to go at once before it is taken for an accident.
+/// The fewest objects that have to disappear at once to count as an accident.
 const FEWEST: usize = 3;
 
 /// A reason, and its end if that is known.
 pub(super) struct Hold {
     /// Condition `Applied`.
     pub applied: Finding,
-    /// When to try the full text.
+    /// The time to try the full text.
     pub until: Option<Timestamp>,
 }
 
 impl Hold {
-    /// A reason that ends with a change of what it is about.
+    /// Makes a reason that ends with a change of its cause.
     pub(super) fn of(applied: Finding) -> Self {
         Self { applied, until: None }
     }
 }
 
-/// The first reason that holds. None does while the output has no text of its own: whatever the scheduler
-/// falls back to is wider than what is rendered from the last good base.
+/// Returns the first reason that applies. None does while the output has no text of its own: then the
+/// scheduler falls back to a text that is wider than what is rendered from the last good base.
 pub(super) fn find(question: &Question<'_>) -> Option<Hold> {
     if question.desired.is_none() || live_text(question).is_none() {
         return None;
@@ -51,8 +51,9 @@ fn base(question: &Question<'_>) -> Option<Finding> {
     }
 }
 
-/// The full text was refused, by the API server or by the scheduler: withdrawals come first, and what the
-/// scheduler runs stays in its place until the full text is tried again, later and later.
+/// Returns a reason if the full text was refused, by the API server or by the scheduler. Withdrawals come
+/// first, and the text that the scheduler runs stays until the full text is tried again, at growing
+/// intervals.
 fn refused(question: &Question<'_>) -> Option<Hold> {
     let snapshot = question.snapshot;
     let refused = snapshot.observed.refused.as_ref()?;
@@ -75,8 +76,8 @@ fn refused(question: &Question<'_>) -> Option<Hold> {
     })
 }
 
-/// More than half of the objects went at once, and access would widen: a definition that was made anew, or a
-/// list that is empty by accident.
+/// Returns a reason if more than half of the objects disappeared at once and access would widen: a definition
+/// was made anew, or a list is empty by accident.
 fn removal(question: &Question<'_>) -> Option<Finding> {
     let output = question.snapshot.output.as_deref()?;
     let before: usize = output.annotations.get(OBJECTS)?.parse().ok()?;
@@ -94,7 +95,7 @@ fn removal(question: &Question<'_>) -> Option<Finding> {
     Some(Finding::no(Type::Applied, Reason::RemovalUnconfirmed, message))
 }
 
-/// Access was widened too often within a short time.
+/// Returns a reason if access was widened too often within a short time.
 fn pace(question: &Question<'_>) -> Option<Hold> {
     let snapshot = question.snapshot;
     let Permit::At(until) = budget::widening(&snapshot.observed.widened, snapshot.now) else { return None };

@@ -404,8 +404,8 @@ fn hand_out(
 ) {
     let Question { snapshot, spec, env, .. } = question;
     let queue_tree = changes.contains_key(&env.key);
-    // Keys that were present and correct have been changed by others: their repair does not wait for the rate
-    // limit of the queue tree, because they decide who may act as anyone.
+    // Keys that were present and correct have been changed by others. They decide who may act as anyone, so
+    // they are repaired at least every second, like a text that grants too much.
     let identity = question.programmed && changes.keys().any(|key| admission::KEYS.contains(&key.as_str()));
     let repair = (queue_tree && repairs(question)) || identity;
     let current = question.current.as_ref().and_then(|current| current.tree.as_deref());

@@ -1,17 +1,17 @@
-//! Whose is a key of the output ConfigMap, and may it be taken over?
+//! Decides who owns a key of the output ConfigMap, and so whether it may be taken over.
 //!
-//! `managedFields` alone cannot answer: one `kubectl edit` moves a key to another manager. So what we wrote
-//! is remembered in an annotation next to it, and in the status of the `YuniKornConfig` together with the
-//! ConfigMap's uid.
+//! `managedFields` alone cannot answer: one `kubectl edit` moves a key to another manager. So the keys that
+//! we wrote are recorded in an annotation next to them, and in the status of the `YuniKornConfig` together
+//! with the ConfigMap's uid.
 
 use std::collections::BTreeSet;
 
 use super::snapshot::{ConfigMapState, ConfigMemory, FIELD_MANAGER, MANAGED_KEYS, Owner};
 
-/// Whose a key is.
+/// The owner of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// It is not there: whoever writes it has it.
+    /// The key does not exist; its first writer owns it.
     Free,
     /// We wrote it, even if someone changed it since.
     Ours,
@@ -19,7 +19,7 @@ pub(super) enum Claim {
     Foreign(Vec<Owner>),
 }
 
-/// Whose `key` is.
+/// Returns who owns `key`.
 pub(super) fn claim(output: Option<&ConfigMapState>, memory: Option<&ConfigMemory>, key: &str) -> Claim {
     let Some(output) = output.filter(|output| output.data.contains_key(key)) else {
         return Claim::Free;
@@ -40,19 +40,19 @@ fn remembers(memory: &ConfigMemory, output: &ConfigMapState, key: &str) -> bool 
         && memory.output_keys.contains(key)
 }
 
-/// The keys that the output's annotation says are ours.
+/// Returns the keys that the output's annotation lists as ours.
 pub(super) fn managed_keys(output: &ConfigMapState) -> BTreeSet<&str> {
     let text = output.annotations.get(MANAGED_KEYS).map(String::as_str).unwrap_or_default();
     text.split(',').map(str::trim).filter(|key| !key.is_empty()).collect()
 }
 
-/// The annotation for these keys.
+/// Returns the annotation for these keys.
 pub(super) fn managed_keys_text<'a>(keys: impl IntoIterator<Item = &'a str>) -> String {
     keys.into_iter().collect::<Vec<_>>().join(",")
 }
 
-/// Who owns a key, for a message: `"helm" (Apply), "kubectl-edit" (Update)`, or `another writer` when nothing
-/// tells.
+/// Formats the owners of a key for a message: `"helm" (Apply), "kubectl-edit" (Update)`, or `another writer`
+/// when they are unknown.
 pub(super) fn names(owners: &[Owner]) -> String {
     if owners.is_empty() {
         return "another writer".into();

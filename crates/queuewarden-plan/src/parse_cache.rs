@@ -1,7 +1,7 @@
-//! What was read of the texts of one plan, kept for the next one.
+//! Caches the parsed texts of one plan for the next one.
 //!
-//! Reading ten thousand queues is most of what a plan costs, and nearly always the base and the live text are
-//! those of the plan before. A plan does not depend on what is kept here: a text always reads the same, and a
+//! Parsing ten thousand queues is most of what a plan costs, and nearly always the base and the live text are
+//! those of the previous plan. A plan does not depend on this cache: a text always parses the same, and a
 //! test compares.
 
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use go_compat::diag::Diagnostic;
 use go_compat::yaml::NodeIn;
 use yunikorn::config::{Config, Verdict, verdict, verdict_of};
 
-/// What `YuniKorn` makes of one text.
+/// The result of reading one text as `YuniKorn` does.
 #[derive(Debug)]
 pub(super) struct Reading {
     /// The text.
     pub text: String,
     /// Its queues, if it can be read.
     pub tree: Option<Arc<Config>>,
-    /// Why a scheduler would not take it over.
+    /// The reason why a scheduler would not load it.
     pub refusal: Option<String>,
-    /// All that is to be said of it.
+    /// All diagnostics about it.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -30,49 +30,49 @@ pub(super) struct Reading {
 struct Rendering {
     base: Arc<Reading>,
     grants: Arc<Grants>,
-    /// What came of it.
+    /// The rendered text.
     body: Arc<Reading>,
 }
 
-/// The texts of the last plan; none to begin with.
+/// A cache of the texts of the last plan; empty to begin with.
 #[derive(Debug, Clone, Default)]
 pub struct ParseCache {
-    /// Each with whether the plan that is being made has asked for it.
+    /// Each text, and whether the current plan has used it.
     texts: Vec<(Arc<Reading>, bool)>,
     rendering: Option<Rendering>,
 }
 
 impl ParseCache {
-    /// Reads a text, or remembers what it read.
+    /// Reads a text, or returns the cached reading.
     pub(super) fn of(&mut self, text: &str) -> Arc<Reading> {
         self.known_or(text, || verdict(text, &[]))
     }
 
-    /// The same of a text that may be of ours: our header says nothing, and without it the text is the one
-    /// that was rendered.
+    /// Reads a text that may be one of ours, without our header: without it, the text is the one that was
+    /// rendered.
     pub(super) fn of_live(&mut self, text: &str) -> Arc<Reading> {
         self.of(Some(header::strip(text)).filter(|body| !body.is_empty()).unwrap_or(text))
     }
 
-    /// The queues of a text that may be of ours.
+    /// Returns the queues of a text that may be one of ours.
     ///
     /// # Errors
-    /// When a running scheduler does not take it over.
+    /// Fails when a running scheduler does not load the text.
     pub fn taken(&mut self, text: &str) -> Result<Arc<Config>, String> {
         let reading = self.of_live(text);
         match reading.refusal {
             None => Ok(reading.tree.clone().unwrap_or_default()),
-            // YuniKorn's words name lines, and it counts those of our header as well.
+            // YuniKorn's messages name lines, and it counts those of our header as well.
             Some(_) => Err(verdict(text, &[]).refusal().unwrap_or_default()),
         }
     }
 
-    /// The same of a text whose document was read already.
+    /// Reads a text whose document was parsed already.
     pub(super) fn of_document(&mut self, text: &str, document: NodeIn<'_>) -> Arc<Reading> {
         self.known_or(text, || verdict_of(text, document, &[]))
     }
 
-    /// What came of rendering these ACLs into this base, if that was the last thing rendered.
+    /// Returns the text from rendering these ACLs into this base, if that was the last rendering.
     pub(super) fn rendered(&mut self, base: &Arc<Reading>, grants: &Grants) -> Option<Arc<Reading>> {
         let last = self.rendering.as_ref().filter(|last| Arc::ptr_eq(&last.base, base))?;
         if *last.grants != *grants {
@@ -84,13 +84,13 @@ impl ParseCache {
         Some(Arc::clone(&last.body))
     }
 
-    /// Remembers what came of rendering these ACLs into this base.
+    /// Caches the text from rendering these ACLs into this base.
     pub(super) fn remember(&mut self, base: &Arc<Reading>, grants: &Arc<Grants>, body: &Arc<Reading>) {
         let (base, grants, body) = (Arc::clone(base), Arc::clone(grants), Arc::clone(body));
         self.rendering = Some(Rendering { base, grants, body });
     }
 
-    /// Forgets what the plan that was just made did not ask for.
+    /// Removes the texts that the plan that was just made did not use.
     pub(super) fn forget_unused(&mut self) {
         self.texts.retain(|(_, used)| *used);
         self.texts.iter_mut().for_each(|(_, used)| *used = false);

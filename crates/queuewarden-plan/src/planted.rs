@@ -1,27 +1,27 @@
-//! Faults that were found once, to be planted again: the model checker has to find each of them.
+//! Plants faults that were found once: the model checker has to find each of them.
 //!
-//! In tests a thread can switch one on. Elsewhere none is, and the compiler removes the question.
+//! In tests a thread can switch one on. Elsewhere none is, and the compiler removes the check.
 
 /// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Fault {
     /// Withdrawals wait until the full text can be written.
     WithdrawalsWait,
-    /// An invalid object keeps what its status remembers, however old that is.
+    /// An invalid object keeps the version in its status, however old that is.
     KeptByStatusAlone,
-    /// YuniKorn's built-in default takes the place of a base that is missing.
+    /// YuniKorn's built-in default replaces a base that is missing.
     BuiltInDefault,
     /// A new leader writes by what it has observed, however old that is.
     NoRelist,
     /// A write of unknown outcome, or of a former leader, may be accepted later.
     NoFence,
-    /// What was written is not compared with what the scheduler runs before an object is Ready.
+    /// An object is Ready although the written text is not compared with the one that the scheduler runs.
     UnprovenReady,
     /// Statuses go by the ConfigMap's `data`, also where the scheduler reads another text.
     DataAlone,
     /// A narrowed object is Ready where the text grants at least what it grants.
     UnwrittenNarrowing,
-    /// An end is said without a look at the texts.
+    /// An end is reported without a check of the texts.
     UnprovenEnd,
     /// An object counts also when its writer administers nothing any more.
     DelegationLasts,

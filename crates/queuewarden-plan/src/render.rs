@@ -1,4 +1,4 @@
-//! The base text with the decided ACLs in it, and the proof that nothing else changed.
+//! Renders the decided ACLs into the base text, and proves that nothing else changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use go_compat::yaml::edit::{self, Edit};
 use yunikorn::acl;
 use yunikorn::config::{Config, Queue};
 
-/// The text that would be written is not what was meant. It is not written.
+/// The text that would be written does not grant what was decided. It is not written.
 pub(super) const NOT_AS_MEANT: Code = Code::new(5401, "render-not-as-meant");
 
-/// Renders the ACLs into the base's text (without a header), and reads what came of it.
+/// Renders the ACLs into the base's text (without a header), and reads the result.
 ///
 /// # Errors
-/// When the text cannot be edited in those places alone, or when the result would not activate or not say
-/// what was decided.
+/// Fails when the text cannot be edited in those locations alone, or when the result would not activate or
+/// not grant what was decided.
 pub(super) fn body(
     base: &Base,
     grants: &Arc<Grants>,
@@ -41,7 +41,7 @@ pub(super) fn body(
     Ok(body)
 }
 
-/// Returns the base's queues with the ACLs, for where no text can be made of them.
+/// Returns the base's queues with the ACLs, for use when they cannot be written as text.
 pub(super) fn tree(base: &Base, grants: &Grants) -> Config {
     let mut tree = Config::clone(&base.tree);
     for ((partition, path, right), decided) in grants.iter() {
@@ -53,8 +53,8 @@ pub(super) fn tree(base: &Base, grants: &Grants) -> Config {
     tree
 }
 
-/// The ACLs that cannot be written into this base, because of how it is written in those places, each with
-/// why.
+/// Returns the ACLs that cannot be written into this base, because of its notation at those locations, each
+/// with the reason.
 pub(super) fn refused<'g>(base: &Base, grants: &'g Grants) -> BTreeMap<&'g Place, Diagnostic> {
     let (places, edits): (Vec<_>, Vec<_>) = edits(base, grants).into_iter().unzip();
     // A text that cannot be read is refused as a whole.
@@ -62,7 +62,7 @@ pub(super) fn refused<'g>(base: &Base, grants: &'g Grants) -> BTreeMap<&'g Place
     refused.into_iter().filter_map(|(index, why)| Some((*places.get(index)?, why))).collect()
 }
 
-/// The edits: none where the base says the same already, so that its bytes stay.
+/// Returns the edits: none where the base grants the same already, so that its bytes stay.
 fn edits<'g>(base: &Base, grants: &'g Grants) -> Vec<(&'g Place, Edit)> {
     let mut edits = Vec::new();
     for (at, decided) in grants.iter() {
@@ -97,7 +97,7 @@ fn prove(read: &Reading, grants: &Grants) -> Result<(), Diagnostic> {
     };
     for ((partition, path, right), decided) in grants.iter() {
         let queue = tree.partition(partition).and_then(|p| p.queue_near(decided.position, path));
-        // We write it so, and then it need not be read.
+        // Our own notation need not be parsed.
         let is_decided = |queue: &Queue| {
             text_of(queue, *right).is_some_and(|text| decided.acl.is_explicit(text))
                 || acl_of(queue, *right) == decided.acl
@@ -116,7 +116,8 @@ mod tests {
     use yunikorn::queue::QueuePath;
     use yunikorn::right::Right;
 
-    /// The last look before a text is written: whatever made it, it must load and grant what was decided.
+    /// Checks the last step before a text is written: whatever made it, it must load and grant what was
+    /// decided.
     #[test]
     fn a_text_that_is_not_as_meant_is_refused() {
         let acl = acl::parse("sue").unwrap();

@@ -1,5 +1,5 @@
-//! Plans without a cluster: what the operator would do, done in memory until nothing is left to do, and what
-//! every status says then.
+//! Plans without a cluster: applies in memory what the operator would do, until nothing is left to do, and
+//! returns the resulting statuses.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use super::{
 };
 use yunikorn::config::checksum;
 
-/// The plan writes once, and once more where an import came first; more would be a plan that does not come to
-/// rest.
+/// The most rounds: the plan writes once, and once more after an import; more would mean that plans do not
+/// settle.
 const MAX_ROUNDS: usize = 4;
 
 /// The state in which everything has been done.
@@ -27,18 +27,18 @@ pub struct Settled {
     pub plan: Plan,
     /// ConfigMaps that were created on the way.
     pub created: Vec<NewConfigMap>,
-    /// Whether the output ConfigMap was written.
+    /// True if the output ConfigMap was written.
     pub written: bool,
 }
 
 impl Settled {
-    /// Whether the output holds what was rendered.
+    /// Returns whether the output holds the rendered text.
     pub fn applied(&self) -> bool {
         let config = self.plan.config.iter().flat_map(|status| status.conditions.iter());
         config.into_iter().any(|c| c.type_ == Type::Applied.as_str() && c.status == Status::True)
     }
 
-    /// Whether all that keeps the output from being written is `mode: Observe`.
+    /// Returns whether the output is not written only because of `mode: Observe`.
     pub fn only_observes(&self) -> bool {
         let config = self.plan.config.iter().flat_map(|status| status.conditions.iter());
         config
@@ -67,7 +67,7 @@ pub fn settle(mut snapshot: Snapshot) -> Settled {
     Settled { snapshot, plan: made, created, written }
 }
 
-/// The same once the scheduler has loaded the text, where there is one to ask.
+/// Continues after the scheduler has loaded the text, where there is one to query.
 pub fn loaded(mut settled: Settled) -> Settled {
     let config = settled.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
     if config.is_none_or(|spec| spec.scheduler_url.is_none()) {
@@ -82,7 +82,7 @@ pub fn loaded(mut settled: Settled) -> Settled {
     settled
 }
 
-/// The snapshot as if its mode were Enforce, to see what Observe only announces.
+/// Returns the snapshot as if its mode were Enforce, to show what Observe only announces.
 pub fn enforced(snapshot: &Snapshot) -> Snapshot {
     let mut snapshot = snapshot.clone();
     if let Some(Ok(spec)) = snapshot.config.as_mut().map(|config| config.spec.as_mut()) {
@@ -91,7 +91,7 @@ pub fn enforced(snapshot: &Snapshot) -> Snapshot {
     snapshot
 }
 
-/// Does to the snapshot what the operator does to the cluster.
+/// Changes the snapshot as the operator changes the cluster.
 pub(super) fn apply(snapshot: &mut Snapshot, plan: &Plan) {
     if let Some(new) = &plan.import {
         import(snapshot, new);
@@ -148,7 +148,7 @@ fn us() -> Owner {
     Owner { manager: FIELD_MANAGER.to_string(), operation: "Update".to_string() }
 }
 
-/// Statuses become what the objects remember.
+/// Stores the statuses of the plan in the objects.
 fn remember(snapshot: &mut Snapshot, plan: &Plan) {
     for entry in &mut snapshot.queue_acls {
         if let Some(status) = plan.queue_acls.get(&entry.meta.name) {
@@ -178,7 +178,7 @@ fn remember_config<S>(entry: &mut Entry<S, ConfigMemory>, status: &ObjectStatus<
     entry.in_force = Some(memory(&status.rest));
 }
 
-/// A status as it is remembered.
+/// Returns a status in the form in which the snapshot stores it.
 pub(super) fn memory(status: &ConfigStatus) -> ConfigMemory {
     let ConfigStatus { revision, config_hash, loaded_hash, output, admission_policy } = status.clone();
     let output = output.unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The plan while there is no usable `YuniKornConfig`: nothing is written, and every object is told why.
+//! Makes the plan while there is no usable `YuniKornConfig`: nothing is written, and every status reports
+//! why.
 
 use super::conditions::{self, Finding, Reason, Status, Type, merge, standing};
 use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Snapshot};
@@ -7,7 +8,7 @@ use super::{
     resolve,
 };
 
-/// Tells everyone that `why`.
+/// Reports `why` in every status.
 pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigSpec, ConfigMemory>>) -> Plan {
     let status =
         |meta: &Meta, findings: &[Finding]| merge(&meta.conditions, findings, meta.generation, snapshot.now);
@@ -46,7 +47,7 @@ pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigS
     }
 }
 
-/// What can be said about an object without a configuration.
+/// Returns the conditions of an object without a configuration.
 fn findings(refusal: Option<resolve::Refusal>, why: &str) -> Vec<Finding> {
     let mut findings = vec![match refusal {
         Some(refusal) => Finding::no(Type::Accepted, refusal.reason, refusal.message),
@@ -59,8 +60,8 @@ fn findings(refusal: Option<resolve::Refusal>, why: &str) -> Vec<Finding> {
     findings
 }
 
-/// What can be said about the configuration itself. That there is a mirror is not forgotten: it is to be
-/// removed some day. Nor is an open root, which nobody looks at now.
+/// Returns the conditions of the configuration itself. It keeps the condition that there is a mirror, because
+/// the mirror has to be removed some day, and that a root is open, because nothing checks that now.
 fn config_findings(meta: &Meta, why: &str) -> Vec<Finding> {
     let unknown = |type_| Finding::unknown(type_, Reason::Invalid, why);
     let mirrored = conditions::find(&meta.conditions, Type::Mirrored)
@@ -72,7 +73,7 @@ fn config_findings(meta: &Meta, why: &str) -> Vec<Finding> {
     chain.into_iter().chain(mirrored).chain([open, ready]).collect()
 }
 
-/// The status keeps what it knew.
+/// Returns the status with its previous content.
 fn remembered(entry: &Entry<ConfigSpec, ConfigMemory>) -> ConfigStatus {
     let Some(memory) = &entry.in_force else {
         return ConfigStatus::default();

@@ -1,10 +1,11 @@
-//! The withdrawals alone: the current text without the access that the desired text does not give.
+//! Applies the withdrawals alone: the current text without the access that the desired text does not grant.
 //!
-//! Written where the desired text cannot be: an end, a deletion or a narrowed grant must not wait for a base
-//! that is broken, for room in the ConfigMap or for a scheduler that refuses the desired text. An entry of an
-//! ACL stays if the desired text grants its subject the same right on that queue or on one above it: access
-//! only adds up towards the root. So the result grants nothing that the current text or the desired one does
-//! not grant. That an administrator may submit as well keeps no entry: statuses go by each right.
+//! This text is written where the desired text cannot be: an end, a deletion or a narrowed grant must not
+//! wait for a broken base, for space in the ConfigMap or for a scheduler that refuses the desired text. An
+//! entry of an ACL stays if the desired text grants its subject the same right on that queue or on one above
+//! it, because access only adds up towards the root. So the result grants nothing that the current text or
+//! the desired one does not grant. The rule that an administrator may submit as well preserves no entry,
+//! because statuses go by each right.
 
 use std::sync::Arc;
 
@@ -70,7 +71,7 @@ fn withdrawals(current: &Config, desired: &Config) -> impl Iterator<Item = Edit>
     })
 }
 
-/// All ACLs that grant anything.
+/// Iterates over all ACLs that grant anything.
 fn acls(tree: &Config) -> impl Iterator<Item = (&Partition, &Queue, Right)> {
     let queues = tree.partitions.iter().flat_map(|partition| partition.queues().map(move |q| (partition, q)));
     let all =
@@ -78,7 +79,8 @@ fn acls(tree: &Config) -> impl Iterator<Item = (&Partition, &Queue, Right)> {
     all.filter(|(_, queue, right)| text_of(queue, *right).is_some())
 }
 
-/// Returns whether the same ACL is written at the same queue: nearly always, and then nothing need be parsed.
+/// Returns whether the same ACL is written at the same queue: nearly always, and then nothing needs to be
+/// parsed.
 fn same_text(partition: &Partition, queue: &Queue, right: Right) -> bool {
     let other = partition.queue_near(queue.position, &queue.path);
     other.is_some_and(|other| text_of(other, right) == text_of(queue, right))

@@ -1,4 +1,4 @@
-//! Access tests as they meet changes: of themselves, and of the `QueueAcl`s that they are about.
+//! Applies access tests to changes: of themselves, and of the `QueueAcl`s that they are about.
 
 use super::{Answer, Versions, decided, queues};
 use crate::access_tests::{AccessTest, Broken, broken, trouble};
@@ -6,7 +6,7 @@ use crate::parse_cache::ParseCache;
 use crate::snapshot::Snapshot;
 use yunikorn::config::Config;
 
-/// Answers to a change of a test. One that fails may be written: that is how a change begins that is meant.
+/// Answers a change of a test. A failing test may be written, because an intended change begins that way.
 pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<AccessTest>) -> Answer {
     let spec = match versions.new.as_ref().map(|new| &new.spec) {
         None => return Answer::default(),
@@ -19,7 +19,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<AccessTest>) -> Ans
     Answer::warned(&trouble.into_iter().collect::<Vec<_>>())
 }
 
-/// What tests say to a change of the queues: why it is refused, or the warnings.
+/// Returns the warnings of the tests about a change of the queues, or the reason why they refuse it.
 pub(super) fn judge(
     tests: &[AccessTest],
     was: Option<&Config>,

@@ -1,8 +1,8 @@
-//! A change of one of `YuniKorn`'s two ConfigMaps, or of the base.
+//! Answers a change of one of `YuniKorn`'s two ConfigMaps, or of the base.
 //!
-//! `YuniKorn`'s own webhook validates the text of the queues, and takes texts that no scheduler activates, or
-//! that hang it. Refused is a change that brings such a trouble; one that was there before is told, so that
-//! half a repair is not in the way.
+//! `YuniKorn`'s own webhook validates the text of the queues, and accepts texts that no scheduler activates,
+//! or that hang it. A change that adds such a problem is refused. A problem that existed before is only
+//! reported, so that a partial repair is possible.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub fn counts(snapshot: &Snapshot, namespace: &str, name: &str) -> bool {
     })
 }
 
-/// Answers. `new` is `None` when the ConfigMap called `name` is deleted.
+/// Answers the change. `new` is `None` when the ConfigMap called `name` is deleted.
 pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&ConfigMapState>) -> Answer {
     let Some((_, spec)) = config(snapshot).filter(|_| counts(snapshot, namespace, name)) else {
         return Answer::default();
@@ -44,7 +44,7 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     let mut before = in_force(snapshot, &active);
     before.extend(of_base(snapshot, &active));
     let mut now = in_force(&after, &active);
-    // Where it is the text in force, all of it was said.
+    // If it is the text in force, its problems are listed already.
     if base_text(&after).is_some_and(|(_, text)| text != text_in_force(&after)) {
         now.extend(of_base(&after, &active));
     }
@@ -71,21 +71,21 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
 
 /// Something that keeps the scheduler from running a text.
 struct Trouble {
-    /// What it is. Without its line, which is another one as soon as something above it goes: the same
-    /// trouble is none that a change brings.
+    /// The problem without its line: the line moves as soon as something above it is removed, and the problem
+    /// is still the same.
     what: String,
-    /// The same with its line.
+    /// The problem with its line.
     told: String,
 }
 
 impl Trouble {
-    /// One without a line.
+    /// Makes one without a line.
     fn of(what: String) -> Self {
         Self { told: what.clone(), what }
     }
 }
 
-/// What keeps the scheduler from running what is written.
+/// Returns the problems that keep the scheduler from running the written configuration.
 fn in_force(snapshot: &Snapshot, active: &[String]) -> Vec<Trouble> {
     let flat = merged(snapshot);
     let key = flat.queues_key();
@@ -95,20 +95,20 @@ fn in_force(snapshot: &Snapshot, active: &[String]) -> Vec<Trouble> {
     let settings = settings.filter_map(|(key, value)| Some((key, settings::check(key, &value.text)?)));
     troubles.extend(settings.map(|(key, why)| Trouble::of(one_line(&format!("key {key}: {why}")))));
     let text = flat.queues(&key).text;
-    // No text at all is the built-in default, which activates.
+    // An absent text is the built-in default, which activates.
     if !text.is_empty() {
         troubles.extend(refused(text, &active, &format!("key {key}")));
     }
     troubles
 }
 
-/// What would keep it from running the base.
+/// Returns the problems that would keep it from running the base.
 fn of_base(snapshot: &Snapshot, active: &[String]) -> Vec<Trouble> {
     let active: Vec<&str> = active.iter().map(String::as_str).collect();
     base_text(snapshot).map(|(place, text)| refused(&text, &active, &place)).unwrap_or_default()
 }
 
-/// The base's own text, and where it stands; `None` where it has none.
+/// Returns the base's own text, and its location; `None` where it has none.
 fn base_text(snapshot: &Snapshot) -> Option<(String, String)> {
     let (_, spec) = config(snapshot)?;
     let base = snapshot.base.as_deref()?;
@@ -117,7 +117,7 @@ fn base_text(snapshot: &Snapshot) -> Option<(String, String)> {
 }
 
 fn shadows(flat: &Flattened, key: &str) -> BTreeSet<String> {
-    // That data of the second ConfigMap wins over the first is how it is meant to be.
+    // Data of the second ConfigMap overrides the first as intended.
     let hidden = flat.get(key).map(|value| &value.origin).filter(|origin| origin.binary);
     hidden
         .into_iter()
@@ -135,7 +135,8 @@ fn shadows(flat: &Flattened, key: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Each reason why the text is refused, hangs the scheduler, or is not what it runs after a restart.
+/// Returns each reason why the text is refused, hangs the scheduler, or differs from the text that runs after
+/// a restart.
 fn refused(text: &str, active: &[&str], place: &str) -> Vec<Trouble> {
     let verdict = verdict(text, active);
     let errors = verdict.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
@@ -156,7 +157,7 @@ fn refused(text: &str, active: &[&str], place: &str) -> Vec<Trouble> {
     found
 }
 
-/// Whether a closed tree becomes `YuniKorn`'s built-in default.
+/// Warns if `YuniKorn`'s built-in default replaces a closed tree.
 fn opened(before: &Environment, after: &Environment) -> Option<String> {
     use crate::environment::Source::BuiltIn;
     (before.source != BuiltIn && after.source == BuiltIn).then(|| {
@@ -167,7 +168,7 @@ fn opened(before: &Environment, after: &Environment) -> Option<String> {
     })
 }
 
-/// Whether nothing can be rendered any more: the base has gone, or cannot be one.
+/// Warns if nothing can be rendered any more, because the base is gone or invalid.
 fn base_lost(
     before: (&Snapshot, &Environment),
     after: (&Snapshot, &Environment),
@@ -183,7 +184,7 @@ fn base_lost(
     Some(format!("no new grants are written, only withdrawals: {}", lost.message))
 }
 
-/// Whether queuewarden will undo it.
+/// Warns if queuewarden will undo the change.
 fn put_back(
     snapshot: &Snapshot,
     env: &Environment,

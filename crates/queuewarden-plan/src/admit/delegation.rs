@@ -1,8 +1,9 @@
-//! May an administrator of a queue, who is no cluster administrator, write this object?
+//! Decides whether an administrator of a queue, who is no cluster administrator, may write an object.
 //!
-//! By ACLs that do not rest on the object itself. What they write must say in whose name, because the plan
-//! judges it again in each round and sees no writer; that they write their own name is checked here, and by
-//! the `ValidatingAdmissionPolicy` of `manifests/delegation` in the API server itself.
+//! The decision uses ACLs that do not depend on the object itself. The object must name its writer, because
+//! the plan evaluates it again in each round and does not know the writer. This module checks that writers
+//! use their own name; so does the `ValidatingAdmissionPolicy` of `manifests/delegation` in the API server
+//! itself.
 
 use super::{QueueAcl, Versions, config, decided};
 use crate::delegation::{Administrators, content, granted, not_administered, shown};
@@ -17,7 +18,7 @@ use yunikorn::queue::QueuePath;
 const ALONE: &str = "cluster administrators alone (who may `escalate` queueacls.queuewarden.dev) write QueueAcls, and everyone may delete what \
     is in their own name";
 
-/// Whether they may; else why not and what to write instead.
+/// Returns an error if they may not, which explains why and what to write instead.
 pub(super) fn permit(
     snapshot: &Snapshot,
     versions: &Versions<QueueAcl>,
@@ -101,7 +102,7 @@ fn is_own(entry: &QueueAcl, who: &Identity) -> bool {
     writer.is_some_and(|writer| writer.user == who.user)
 }
 
-/// A finalizer that was not there before. Those that are there may stay and go: the API server and
+/// Returns a finalizer that the change adds. Existing ones may stay or be removed: the API server and
 /// controllers set them.
 fn added_finalizer<'e>(old: Option<&QueueAcl>, new: &'e QueueAcl) -> Option<&'e String> {
     let old = old.map(|old| old.meta.finalizers.as_slice()).unwrap_or_default();
@@ -118,7 +119,7 @@ fn path(spec: &QueueAclSpec) -> Result<QueuePath, String> {
     QueuePath::parse(&spec.queue).map_err(|finding| finding.to_string())
 }
 
-/// In whose name it is, which must be their own.
+/// Returns the identity in whose name the object is, which must be the writer's own.
 fn claimed<'s>(spec: &'s QueueAclSpec, who: &Identity) -> Result<&'s Identity, String> {
     let own = format!("`delegatedBy: {{user: {:?}}}`", who.user);
     let Some(claim) = &spec.delegated_by else {

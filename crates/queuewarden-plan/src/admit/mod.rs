@@ -1,9 +1,9 @@
-//! What is said to a change of one of our objects before it is stored: why it is refused, and what it will
-//! do.
+//! Answers a change of one of our objects before it is stored: why it is refused, or what it will do.
 //!
-//! Refused is what is wrong whatever else is configured, and who may not write it. Everything else is
-//! accepted and told as a warning: an object may come before its queue, and a broken cluster must still be
-//! repairable. Nothing here is the only guard: the plan judges every object again in each round.
+//! A change is refused if it is wrong whatever else is configured, or if its writer may not make it.
+//! Everything else is accepted with warnings: an object may come before its queue, and a broken cluster must
+//! still be repairable. Nothing here is the only protection: the plan evaluates every object again in each
+//! round.
 
 mod access_test;
 pub mod config_map;
@@ -31,15 +31,15 @@ const MAX_WARNINGS: usize = 8;
 /// (apiserver `pkg/endpoints/filters/warning.go`).
 const MAX_LENGTH: usize = 480;
 
-/// Nothing stands against it.
+/// The clause of an accepted change.
 const ACCEPTED: &str = "none";
-/// It is wrong whoever writes it.
+/// The clause of a change that is wrong for every writer.
 const INVALID: &str = "invalid";
-/// Whoever writes it may not.
+/// The clause of a change that its writer may not make.
 const DELEGATION: &str = "delegation";
-/// A `QueueAccessTest` would not pass any more.
+/// The clause of a change that makes a blocking `QueueAccessTest` fail.
 const ACCESS_TEST: &str = "access_test";
-/// No scheduler would run it.
+/// The clause of a change that no scheduler would run.
 const ACTIVATION: &str = "activation";
 
 /// A `QueueAcl` as the plan sees it.
@@ -49,7 +49,7 @@ pub type AdmissionPolicy = Entry<AdmissionPolicySpec, AdmissionPolicySpec>;
 /// A `YuniKornConfig` as the plan sees it.
 pub type YuniKornConfig = Entry<ConfigSpec, ConfigMemory>;
 
-/// What is there and what will be; neither of them both is absent.
+/// The old and the new version of an object; at least one of them is present.
 #[derive(Debug, Clone)]
 pub struct Versions<T> {
     /// `oldObject`; absent when it is created.
@@ -58,7 +58,7 @@ pub struct Versions<T> {
     pub new: Option<T>,
 }
 
-/// What changes.
+/// A change of one object.
 #[derive(Debug, Clone)]
 pub enum Change {
     /// A `QueueAcl`.
@@ -87,29 +87,30 @@ fn keeps_spec<E: Borrow<Entry<S, M>>, S: PartialEq, M>(versions: &Versions<E>) -
     specs.is_some_and(|(old, new)| old.borrow().spec == new.borrow().spec)
 }
 
-/// A change, and whose.
+/// A change, and its writer.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// Who asks, as the API server knows them.
+    /// The writer, as the API server knows them.
     pub by: Identity,
-    /// Whether they may write what they do not administer: Kubernetes lets them `escalate` `queueacls`.
+    /// True if they may write objects of queues that they do not administer: Kubernetes lets them `escalate`
+    /// `queueacls`.
     pub may_escalate: bool,
-    /// What they change.
+    /// The change that they make.
     pub change: Change,
 }
 
-/// What is said to it.
+/// The answer to a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// What decided, in one word of a few: a label of metrics.
+    /// The rule that decided, as one of a few words: a label of metrics.
     pub clause: &'static str,
-    /// Why it is refused; `None`: it is accepted.
+    /// The reason why it is refused; `None` if it is accepted.
     pub refusal: Option<String>,
-    /// What there is to know; kubectl prints it.
+    /// Warnings, which kubectl prints.
     pub warnings: Vec<String>,
 }
 
-/// Accepted without a word.
+/// Accepts without warnings.
 impl Default for Answer {
     fn default() -> Self {
         Self { clause: ACCEPTED, refusal: None, warnings: Vec::new() }
@@ -121,13 +122,13 @@ impl Answer {
         Self { clause, refusal: Some(one_line(&why.into())), warnings: Vec::new() }
     }
 
-    /// Refused by all of these.
+    /// Refuses because of all these findings.
     fn wrong<'a>(findings: impl IntoIterator<Item = &'a Diagnostic>) -> Self {
         let texts: Vec<_> = findings.into_iter().map(ToString::to_string).collect();
         Self::refused(INVALID, texts.join("; "))
     }
 
-    /// The first warnings are those that are always told.
+    /// Accepts with these warnings; the first ones are always shown.
     fn warned(warnings: &[String]) -> Self {
         let mut warnings: Vec<_> = warnings.iter().map(|text| one_line(text)).collect();
         let more = warnings.len().saturating_sub(MAX_WARNINGS);
@@ -139,7 +140,7 @@ impl Answer {
     }
 }
 
-/// One line of bounded length: a warning travels in an HTTP header.
+/// Returns one line of bounded length: a warning is sent in an HTTP header.
 fn one_line(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     cut(&line, MAX_LENGTH).into_owned()
@@ -150,7 +151,7 @@ pub fn depends_on_who(change: &Change) -> bool {
     matches!(change, Change::QueueAcl(_))
 }
 
-/// The configuration, if there is one that can be read.
+/// Returns the configuration, if there is one that can be read.
 fn config(snapshot: &Snapshot) -> Option<(&YuniKornConfig, &ConfigSpec)> {
     let config = snapshot.config.as_ref()?;
     Some((config, config.spec.as_ref().ok()?))
@@ -160,7 +161,7 @@ fn decided<'s>(snapshot: &'s Snapshot, known: &mut ParseCache) -> Option<Decided
     config(snapshot).map(|(config, spec)| decide::decided(snapshot, config, spec, known))
 }
 
-/// Answers. `snapshot` is what is there now.
+/// Answers a change. `snapshot` is the current state.
 pub fn admit(snapshot: &Snapshot, asked: &Asked) -> Answer {
     if let (Change::QueueAcl(versions), false) = (&asked.change, asked.may_escalate)
         && let Err(why) = delegation::permit(snapshot, versions, &asked.by)
@@ -168,7 +169,7 @@ pub fn admit(snapshot: &Snapshot, asked: &Asked) -> Answer {
         return Answer::refused(DELEGATION, why);
     }
     if asked.change.keeps_spec() {
-        // Labels and the like: whatever is wrong was wrong before.
+        // Labels and the like changed: any error existed before.
         return Answer::default();
     }
     match &asked.change {
@@ -205,7 +206,7 @@ fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -
     Answer::warned(&warnings)
 }
 
-/// What changes of the policy that counts.
+/// Describes the changes of the policy that counts.
 fn policies_changed(snapshot: &Snapshot, after: &Snapshot) -> Vec<String> {
     let (was, is) = (policy::resolve(snapshot), policy::resolve(after));
     let mut warnings = Vec::new();
@@ -220,7 +221,7 @@ fn policies_changed(snapshot: &Snapshot, after: &Snapshot) -> Vec<String> {
     warnings
 }
 
-/// What changes of what is written.
+/// Describes the changes of the keys that are written.
 fn keys_changed(was: &Keys, is: &Keys) -> Vec<String> {
     let mut all: Vec<_> = was.keys().chain(is.keys()).copied().collect();
     all.sort_unstable();
@@ -233,7 +234,7 @@ fn keys_changed(was: &Keys, is: &Keys) -> Vec<String> {
     told.collect()
 }
 
-/// What changes of what queuewarden itself does about workloads and `user.info`.
+/// Describes the changes of the webhooks for workloads and `user.info`.
 fn endpoints_changed(was: &AdmissionPolicySpec, is: &AdmissionPolicySpec) -> Vec<String> {
     let submission = |spec: &AdmissionPolicySpec| spec.submission.unwrap_or_default();
     let user_info = |spec: &AdmissionPolicySpec| spec.user_info.clone().unwrap_or_default();
@@ -265,7 +266,7 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> 
         (&old.namespace, &old.base_config_map, &old.output_config_map)
             == (&new.namespace, &new.base_config_map, &new.output_config_map)
     });
-    // Other ConfigMaps have not been read yet: nothing is known of them here.
+    // Other ConfigMaps have not been read yet, so their content is unknown here.
     if !same_maps {
         return Answer::default();
     }
@@ -282,7 +283,7 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> 
     Answer::warned(&warnings)
 }
 
-/// What keeps anything at all from being written.
+/// Returns the conditions that keep anything at all from being written.
 fn standing(decided: &Decided<'_>) -> Vec<String> {
     let troubles = [&decided.base, &decided.output.applied].into_iter();
     let troubles =
@@ -292,12 +293,12 @@ fn standing(decided: &Decided<'_>) -> Vec<String> {
         .collect()
 }
 
-/// The queues that are wanted; where there are none, those in force.
+/// Returns the desired queues; where there are none, those in force.
 fn queues<'d>(decided: &'d Decided<'_>) -> Option<&'d Config> {
     decided.wanted.as_deref().or(decided.env.tree.as_deref())
 }
 
-/// What changes for whom, in one line.
+/// Describes in one line the changes of access.
 fn change(was: Option<&Config>, is: Option<&Config>) -> String {
     let trees = |config: Option<&Config>| -> Vec<Tree> {
         let partitions = config.into_iter().flat_map(|config| &config.partitions);
@@ -306,7 +307,7 @@ fn change(was: Option<&Config>, is: Option<&Config>) -> String {
     impact(&between(&trees(was), &trees(is)))
 }
 
-/// Puts the new version in the place of the old one.
+/// Replaces the old version with the new one.
 fn put<E: Borrow<Entry<S, M>> + Clone, S, M>(entries: &mut Vec<E>, old: Option<&E>, new: Option<&E>) {
     let name = new.or(old).map(|entry| entry.borrow().meta.name.clone()).unwrap_or_default();
     entries.retain(|entry| entry.borrow().meta.name != name);

@@ -1,4 +1,4 @@
-//! A change of a `QueueAcl`.
+//! Answers a change of a `QueueAcl`.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use crate::resolve::{self, Resolved};
 use crate::snapshot::Snapshot;
 use yunikorn::acl::codes::DROPS;
 
-/// Answers. `delegated` is set when it is not a cluster administrator who writes, but one that
+/// Answers the change. `delegated` is set when the writer is not a cluster administrator, but one that
 /// [`super::delegation`] permits.
 pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegated: bool) -> Answer {
     let Versions { old, new } = versions;
     let faults = new.as_deref().map(resolve::faults).unwrap_or_default();
-    // A dropped name makes the object Invalid, which its status will say. What cannot be read at all is
-    // refused.
+    // A dropped name makes the object Invalid, and its status will report that. Content that cannot be read
+    // at all is refused.
     let wrong: Vec<_> = faults.iter().filter(|fault| !DROPS.contains(&fault.code)).collect();
     if !wrong.is_empty() {
         return Answer::wrong(wrong);
     }
     let mut after = snapshot.clone();
     let new = new.clone().map(|mut new| {
-        // An object that its writer did not have before comes last: those that they have keep their room.
+        // An object that its writer did not have before comes last: their earlier objects keep their space.
         if old.as_ref().and_then(writer) != writer(&new) {
             Arc::make_mut(&mut new).meta.created = None;
         }
@@ -68,7 +68,7 @@ fn writer(entry: &QueueAcl) -> Option<&str> {
     Some(&entry.spec.as_ref().ok()?.delegated_by.as_ref()?.user)
 }
 
-/// Whom the base's own ACLs let in again, because the object does not keep them out any more.
+/// Describes the access that the base's own ACLs grant again, because the object no longer replaces them.
 fn opened(before: &Decided<'_>, is: &Decided<'_>, name: &str) -> Vec<String> {
     let opened = before.returning(name, is).into_iter().map(|(queue, right, acl)| {
         format!(
@@ -80,7 +80,7 @@ fn opened(before: &Decided<'_>, is: &Decided<'_>, name: &str) -> Vec<String> {
     opened.collect()
 }
 
-/// What there is to know about the object itself.
+/// Returns the warnings about the object itself.
 fn about(object: &Resolved, decided: &Decided<'_>) -> Vec<String> {
     let mut warnings: Vec<String> = object.warnings.iter().map(ToString::to_string).collect();
     match &object.outcome {

@@ -1,4 +1,4 @@
-//! What access tests say about the configuration in force, and to changes of it.
+//! Tests access tests against the configuration in force and against changes of it.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ fn a_test_is_judged_by_what_is_in_force() {
     assert!(message(&done.plan, "good", "Accepted").contains("refuses changes"));
     assert_at_rest(&done);
 
-    // What nobody has rendered yet does not count, and what was rendered does.
+    // A text that is not rendered yet does not count; a rendered one does.
     let mut changed = done.snapshot.clone();
     changed.queue_acls = vec![submit("a", "root.prod", "bob")];
     let pending = plan(&changed);
@@ -117,7 +117,7 @@ fn a_change_that_breaks_a_blocking_test_is_refused_and_names_it() {
     let opened = refused(created(&snapshot, submit("b", "root.test", "*")));
     assert!(opened.contains("user sue may not submit to root.test; but everyone may submit"), "{opened}");
 
-    // A deletion takes away as well as a change.
+    // A deletion takes access away as well as a change does.
     let mut granted = snapshot.clone();
     granted.access_tests = vec![test("bob", Enforcement::Block, &["root.test"], &[])];
     granted.queue_acls = vec![submit("a", "root.test", "sue")];
@@ -126,7 +126,7 @@ fn a_change_that_breaks_a_blocking_test_is_refused_and_names_it() {
     let answer = admit(&granted, &asked(&who("root", &[]), true, gone, None));
     assert!(refused(answer).starts_with("QueueAccessTest/bob does not"));
 
-    // What keeps every promise is let through, and what is only reported is told.
+    // A change that breaks no test is accepted, and failures of reporting tests are only warnings.
     assert_eq!(created(&snapshot, submit("b", "root.prod", "sue")).refusal, None);
     let etl = created(&snapshot, submit("b", "root.prod.etl", "ann"));
     assert_eq!((etl.refusal, etl.warnings.len()), (None, 1));
@@ -169,7 +169,7 @@ fn warnings_beyond_the_eighth_are_counted() {
         snapshot.access_tests =
             names.map(|name| test(&name, Enforcement::Report, &["root.prod"], &[])).collect();
         quiet(&mut snapshot);
-        // Each test that breaks, and what changes for whom.
+        // The warnings name each test that breaks, and the changes of access.
         let warnings = created(&snapshot, submit("b", "root.prod", "ann")).warnings;
         assert_eq!(warnings.get(8).map(String::as_str), more, "{warnings:?}");
         assert!(
@@ -210,7 +210,7 @@ fn a_test_is_written_whether_it_holds_or_not_unless_it_is_none() {
 
 #[test]
 fn what_cannot_be_decided_is_no_failure_and_comes_after_those() {
-    // Nobody here knows whom LDAP puts into which groups.
+    // The groups that LDAP assigns are unknown here.
     let ldap = BASE.replace("name: default\n", "name: default\n    usergroupresolver: {type: ldap}\n");
     let mut snapshot = cluster(&ldap);
     snapshot.access_tests = vec![

@@ -1,4 +1,4 @@
-//! What is said to a change before it is stored.
+//! Tests the answers to changes of `QueueAcl`s before they are stored.
 
 use std::sync::Arc;
 
@@ -246,7 +246,7 @@ fn object_beyond_the_number_of_its_writer_is_refused() {
     assert!(answer.refusal.is_some_and(|why| why.contains("200 objects")));
 }
 
-/// Twenty ways around delegation and more, as the webhook sees them. `None` in `new` deletes.
+/// Twenty and more attempts to get around delegation, as the webhook receives them. `None` in `new` deletes.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn an_administrator_changes_their_subtree_and_nothing_else() {
@@ -394,7 +394,7 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
             no("granting nobody", none.clone(), change(object, nobody), "grants nobody");
         }
     }
-    // What one's right rests on cannot be changed by it.
+    // Users cannot change the object that their own right depends on.
     let mut with_lift = snapshot.clone();
     with_lift.queue_acls.push(lifted.clone());
     quiet(&mut with_lift);
@@ -403,7 +403,7 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
         &asked(&sue, false, Some(lifted), Some(by(&claim, "lifted", "root.test", Right::Admin, "sue"))),
     );
     assert!(answer.refusal.is_some_and(|why| why.contains("other than this object's")));
-    // And what they may.
+    // These are the changes that they may make.
     let yes = |name: &str, old: Option<Object>, new: Option<Object>| {
         let answer = admit(&snapshot, &asked(&sue, false, old, new));
         assert_eq!(answer.refusal, None, "{name}");

@@ -1,4 +1,4 @@
-//! What is said to a change of the other kinds before it is stored.
+//! Tests the answers to changes of the other kinds before they are stored.
 
 use super::admit::quiet;
 use super::delegation::{by, teams, who};
@@ -140,7 +140,7 @@ fn a_configuration_that_changes_says_what_that_does() {
     assert_eq!(gone.refusal, None);
     assert!(gone.warnings[0].starts_with("nothing is managed any more"), "{gone:?}");
 
-    // Labels and the like say nothing, whatever stands against the configuration.
+    // Changes of labels and the like cause no warnings, whatever is wrong with the configuration.
     let labelled = |snapshot: &Snapshot| {
         let mut new = snapshot.config.clone().unwrap();
         new.meta.generation += 1;
@@ -173,7 +173,7 @@ fn a_configuration_that_names_another_policy_says_what_that_does() {
 
 #[test]
 fn a_configuration_says_nothing_of_queues_that_have_not_been_read() {
-    // Before there is one, nobody says which ConfigMaps to read.
+    // Before there is a configuration, it is not known which ConfigMaps to read.
     let queue_acls = vec![submit("a", "root.test", "bob")];
     let snapshot = Snapshot { queue_acls, ..Snapshot::empty(now()) };
     assert_eq!(configured(&snapshot, cluster(BASE).config), Answer::default());
@@ -187,7 +187,7 @@ fn a_configuration_says_nothing_of_queues_that_have_not_been_read() {
     ];
     for edit in elsewhere {
         assert_eq!(configured(&snapshot, edited(&snapshot, edit)), Answer::default());
-        // Nor while the one that is there cannot be read, or there is none.
+        // The same holds while the existing one cannot be read, or there is none.
         let new = edited(&snapshot, edit);
         let mut unreadable = Snapshot { defaults: None, base: None, output: None, ..snapshot.clone() };
         unreadable.config.as_mut().unwrap().spec = Err(Vec::new());
@@ -237,7 +237,7 @@ fn what_became_invalid_can_still_be_labelled() {
     ] {
         assert_eq!(by_root(&snapshot, change.clone()), Answer::default(), "{change:?}");
     }
-    // One that is decoded, and wrong by a rule.
+    // This one can be decoded, and breaks a rule.
     let wrong = AdmissionPolicySpec {
         external_users: Some(vec!["(airflow".into()]),
         ..AdmissionPolicySpec::default()

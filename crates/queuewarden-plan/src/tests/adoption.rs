@@ -1,4 +1,4 @@
-//! Keys that others own, hide, or keep changing.
+//! Tests keys that others own, hide, or keep changing.
 
 use std::sync::Arc;
 
@@ -162,7 +162,7 @@ fn force_takes_nothing_over_while_nobody_knows_what_is_live() {
     assert!(config_message(&unknown, "Applied").contains("nobody knows which queues are live"));
     assert_eq!((unknown.write, unknown.backup), (None, None));
 
-    // What ran before the slip goes on, with queues that the base lacks.
+    // The text from before the mistake stays in force, with queues that the base lacks.
     let more = BASE.replace("- name: test\n", "- name: batch\n          - name: test\n");
     snapshot.observed.loaded_text = Some(more);
     let lacking = plan(&snapshot);

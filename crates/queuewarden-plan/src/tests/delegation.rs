@@ -1,4 +1,4 @@
-//! Objects in the name of a queue's administrator: which of them count.
+//! Tests which objects in the name of a queue's administrator count.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ fn an_administrator_grants_on_their_queue_and_below() {
         (who("bob", &["QA"]), "root.test", NO),
         (who("bob", &[]), "root.test", NO),
         (who("qa", &[]), "root.test", NO),
-        // Who may only submit administers nothing.
+        // A user who may only submit administers nothing.
         (who("pat", &[]), "root.prod", NO),
     ] {
         let object = by(&writer, "d", queue, Right::Submit, "ann");
@@ -123,7 +123,7 @@ fn a_chain_of_administrators_holds_by_its_first_link() {
     for name in ["a", "b", "c"] {
         assert_eq!(accepted(&snapshot, name), YES, "{name}");
     }
-    // The first link is another's: all of the chain falls.
+    // The first object of the chain is another writer's: the whole chain stops counting.
     snapshot.queue_acls[2] = by(&who("eve", &[]), "a", "root.prod.etl", Right::Admin, "bob");
     for name in ["a", "b", "c"] {
         assert_eq!(accepted(&snapshot, name), NO, "{name}");
@@ -153,12 +153,12 @@ fn what_was_in_force_ends_with_the_right_it_rests_on() {
     after.queue_acls.remove(0);
     assert_eq!(accepted(&after, "second"), NO);
     assert!(!text(&settled(&after).snapshot).contains("ann"));
-    // Nor does a typo keep it: the last valid version is judged, too.
+    // A typo does not keep it in force either: the last valid version is evaluated, too.
     spec_of(&mut after.queue_acls[0]).queue = "root.tset".into();
     let kept = settled(&after);
     assert_eq!(acl_condition(&kept.plan, "second", "Accepted"), "False/QueueNotFound");
     assert!(!text(&kept.snapshot).contains("ann"));
-    // An object that cannot be read at all is judged by what status remembers.
+    // An object that cannot be read at all is evaluated by what its status records.
     Arc::make_mut(&mut after.queue_acls[0]).spec = Err(Vec::new());
     assert!(!text(&settled(&after).snapshot).contains("ann"));
 }
@@ -211,7 +211,7 @@ fn delegated_object_that_is_being_deleted_grants_nothing() {
     assert_eq!(submit_of(&settled(&snapshot).snapshot, "root.prod"), "pat");
 }
 
-/// As many objects of sue as she may have, of which one has expired and one waits for its queue.
+/// Returns as many objects of sue as she may have, of which one has expired and one waits for its queue.
 pub(super) fn all_of_one() -> Vec<Object> {
     let sue = who("sue", &[]);
     let mut objects: Vec<_> = (0..crate::delegation::MAX_OBJECTS_OF_ONE)
@@ -276,8 +276,8 @@ fn anything() -> impl Strategy<Value = (Identity, &'static str, bool, &'static s
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever is written by whom: nothing is taken away, nothing changes on root, and an outsider's object
-    /// changes nothing.
+    /// Checks that, whoever writes whatever, nothing is taken away, nothing changes on root, and an
+    /// outsider's object changes nothing.
     #[test]
     fn delegates_stay_in_their_subtree(written in prop::collection::vec(anything(), 0..7)) {
         let objects: Vec<Object> = written.iter().enumerate().map(|(n, (writer, queue, admin, acl))| {
@@ -294,8 +294,8 @@ proptest! {
                 prop_assert!(!path.is_root());
             }
         }
-        // eve is in nobody's ACL at first: until somebody else names her, be it herself as a member of a
-        // group, her objects change nothing.
+        // eve is in nobody's ACL at first: her objects change nothing until somebody else names her, even as
+        // a member of a group.
         let alone = |writer: &Identity| writer.user == "eve" && writer.groups.is_empty();
         let named = written
             .iter()

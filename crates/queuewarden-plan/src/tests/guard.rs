@@ -1,9 +1,9 @@
-//! What is said to changes of `YuniKorn`'s ConfigMaps.
+//! Tests the answers to changes of `YuniKorn`'s ConfigMaps.
 
 use super::*;
 use crate::admit::{Answer, config_map};
 
-/// A cluster where everything is in order.
+/// Returns a cluster where everything is in order.
 fn calm() -> Snapshot {
     let mut snapshot = cluster(BASE);
     snapshot.queue_acls = vec![submit("a", "root.prod", "bob")];
@@ -20,7 +20,7 @@ fn base(text: &str) -> Arc<ConfigMapState> {
 
 #[test]
 fn texts_that_only_the_validator_takes_are_refused() {
-    // Of the output, whose text is the one in force.
+    // The output's text is the one in force.
     for (text, words) in [
         ("partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]", "more than one blank"),
         ("partitions: [{name: gpu, queues: [{name: root}]}]", "default"),
@@ -120,7 +120,7 @@ fn our_own_writes_pass_without_a_word() {
     next = settled(&next).snapshot;
     assert_ne!(text(&next), text(&snapshot));
     assert_eq!(changed(&snapshot, YUNIKORN_CONFIGS, next.output.as_deref()), Answer::default());
-    // Someone else's are announced to be put back.
+    // A warning announces that someone else's changes are put back.
     let mut foreign = snapshot.output.take().unwrap();
     snapshot.output = Some(foreign.clone());
     Arc::make_mut(&mut foreign).data.insert(KEY.into(), BASE.into());
@@ -147,7 +147,7 @@ fn nothing_is_put_back_that_is_not_ours() {
     let snapshot = calm();
     let other = BASE.replace("sue dev", "ann");
     assert_eq!(changed(&snapshot, YUNIKORN_DEFAULTS, Some(&base(&other))), Answer::default());
-    // A key that somebody else wrote, while queuewarden only looks on.
+    // Somebody else wrote this key, while queuewarden only observes.
     let mut observed = cluster(BASE);
     spec(&mut observed).mode = Mode::Observe;
     observed.output = Some(map(YUNIKORN_CONFIGS, &[(KEY, BASE)]));
@@ -169,7 +169,7 @@ fn a_base_that_the_scheduler_does_not_read_is_judged_by_itself() {
     assert!(answer.refusal.as_ref().is_some_and(|why| why.starts_with(start)), "{answer:?}");
     let harmless = BASE.replace("sue dev", "ann");
     assert_eq!(changed(&snapshot, OWN, Some(&map(OWN, &[(KEY, &harmless)]))), Answer::default());
-    // Another key of it counts when it is named, and then no other does.
+    // Another key counts once it is named, and then no other does.
     let mut keyed = snapshot.clone();
     spec(&mut keyed).base_key = Some("acme.yaml".into());
     let answer = |key: &str| changed(&keyed, OWN, Some(&map(OWN, &[("acme.yaml", BASE), (key, &blanks)])));
@@ -184,11 +184,11 @@ fn a_base_that_the_output_hides_is_judged_by_itself() {
     let answer = changed(&snapshot, YUNIKORN_DEFAULTS, Some(&base("partitions: [")));
     let start = "key queues.yaml of ConfigMap yunikorn-defaults, line 1: ";
     assert!(answer.refusal.as_ref().is_some_and(|why| why.starts_with(start)), "{answer:?}");
-    // Where it is in force, it is said once.
+    // A problem of the text in force is reported once.
     let answer = changed(&cluster(BASE), YUNIKORN_DEFAULTS, Some(&base("partitions: [")));
     let why = answer.refusal.unwrap_or_default();
     assert!(why.starts_with("key queues.yaml, line 1: ") && !why.contains("of ConfigMap"), "{why}");
-    // What the text in force was is no new trouble when a good one hides it, nor when it was hidden all the
+    // A problem of the text in force is not new when a good text hides it, or when it was hidden all the
     // time.
     let mut broken = cluster("partitions: [");
     let good = map(YUNIKORN_CONFIGS, &[(KEY, BASE)]);
@@ -227,7 +227,7 @@ fn a_base_that_goes_away_is_told() {
         assert_eq!(answer.refusal, None);
         let expected = format!("no new grants are written, only withdrawals: {why}");
         assert!(answer.warnings.iter().any(|warning| warning.starts_with(&expected)), "{answer:?}");
-        // It is told once.
+        // Later changes do not repeat the warning.
         let mut gone = snapshot.clone();
         gone.base = new.clone();
         assert_eq!(changed(&gone, name, new.as_deref()).warnings, Vec::<String>::new());

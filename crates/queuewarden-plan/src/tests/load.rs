@@ -1,10 +1,10 @@
-//! What is said while the scheduler has not, or not yet, taken the text.
+//! Tests the reports while the scheduler has not, or not yet, loaded the text.
 
 use std::sync::Arc;
 
 use super::*;
 
-/// A settled cluster with one object and a scheduler that is asked.
+/// A settled cluster with one object and a scheduler that is queried.
 fn running() -> Snapshot {
     let mut snapshot = cluster(BASE);
     snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
@@ -95,7 +95,7 @@ fn hot_refresh_that_is_off_is_told_and_nothing_is_written_again() {
     assert_eq!(plan.write, None);
 }
 
-/// A cluster whose text is closed now, and whose status still says that it was open.
+/// A cluster whose text is closed now, while its status still reports that it was open.
 fn closed() -> Snapshot {
     let open = settled(&cluster(OPEN));
     assert_eq!(config_condition(&open.plan, "FailOpen"), "True/RootAllowsEveryone");

@@ -1,4 +1,4 @@
-//! The state machine over a small cluster: what it does in which order, and what it remembers.
+//! Tests the state machine with a small cluster: the order of its actions, and the state it keeps.
 
 use std::collections::VecDeque;
 
@@ -11,20 +11,20 @@ use yunikorn::config::checksum;
 
 const URL: &str = "http://yunikorn:9080";
 
-/// A cluster, a process in it, and what the process does.
+/// A cluster, a process in it, and the actions of that process.
 struct Process {
     cluster: Snapshot,
     state: State,
     now: Timestamp,
-    /// How the next writes end; the others succeed.
+    /// The outcomes of the next writes; later ones succeed.
     outcomes: VecDeque<Outcome>,
-    /// What the scheduler answers; `None`: the checksum of the output.
+    /// The answer of the scheduler; `None` stands for the checksum of the output.
     scheduler: Option<Result<String, String>>,
     base: Option<LastBase>,
     /// The actions, but for `Wait`.
     done: Vec<&'static str>,
     writes: Vec<Write>,
-    /// What the last plan was made from, and the plan.
+    /// The snapshot of the last plan, and the plan.
     published: Option<(Arc<Snapshot>, Arc<Plan>)>,
     until: Timestamp,
 }
@@ -45,7 +45,7 @@ impl Process {
         }
     }
 
-    /// A process that leads, has read everything, and written what there was to write.
+    /// Returns a process that leads, has read everything, and has written all that there was to write.
     fn leading(cluster: Snapshot) -> Self {
         let mut process = Self::new(cluster);
         process.feed(Event::LeadershipWon);
@@ -65,7 +65,7 @@ impl Process {
         actions
     }
 
-    /// Feeds an event, and performs what comes of it.
+    /// Feeds an event, and performs the resulting actions.
     fn feed(&mut self, event: Event) {
         let mut actions = VecDeque::from(self.step(event));
         while let Some(action) = actions.pop_front() {
@@ -122,7 +122,7 @@ impl Process {
         answer
     }
 
-    /// Does to the output what a write does.
+    /// Changes the output as a write does.
     fn land(&mut self, write: &Write) {
         let version =
             self.cluster.output.as_ref().map_or(0, |output| output.resource_version.parse().unwrap());
@@ -138,7 +138,7 @@ impl Process {
         }
     }
 
-    /// Another writer changes something of the output that is not ours.
+    /// Lets another writer change a part of the output that is not ours.
     fn touch(&mut self) {
         let output = Arc::make_mut(self.cluster.output.as_mut().unwrap());
         output.resource_version = (output.resource_version.parse::<u64>().unwrap() + 1).to_string();
@@ -556,8 +556,8 @@ fn the_base_is_read_at_the_start_and_with_each_takeover_and_an_error_is_tried_ag
     assert_eq!(process.done, ["relist", "read base"]);
 }
 
-/// Whatever comes in whichever order: nothing is written but by a leader that has read everything anew, and
-/// nothing panics.
+/// Checks that, for any events in any order, only a leader that has read everything anew writes, and nothing
+/// panics.
 #[test]
 fn events_in_any_order_give_no_write_before_everything_was_read_anew() {
     let mut random = 88_172_645_463_325_252_u64;

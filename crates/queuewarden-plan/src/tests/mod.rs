@@ -1,4 +1,4 @@
-//! Plans over small clusters: what is written, and what is said about it.
+//! Tests plans for small clusters: the writes, and the statuses.
 
 mod access_tests;
 mod admit;
@@ -59,7 +59,7 @@ fn map(name: &str, data: &[(&str, &str)]) -> Arc<ConfigMapState> {
     })
 }
 
-/// The map with every key owned by `manager`.
+/// Returns the map with every key owned by `manager`.
 fn owned_by(mut map: Arc<ConfigMapState>, manager: &str) -> Arc<ConfigMapState> {
     let owner = Owner { manager: manager.into(), operation: "Update".into() };
     let owners = map.data.keys().map(|key| (key.clone(), vec![owner.clone()])).collect();
@@ -159,7 +159,7 @@ fn shown(condition: Option<&Condition>) -> String {
     condition.map_or("-".into(), |c| format!("{}/{}", c.status.as_str(), c.reason))
 }
 
-/// Nothing is left to do, and nothing more to say.
+/// Asserts that nothing is left to write, and no status to change.
 fn assert_at_rest(settled: &Settled) {
     let again = plan(&settled.snapshot);
     assert_eq!((&again.write, &again.import, &again.backup), (&None, &None, &None));

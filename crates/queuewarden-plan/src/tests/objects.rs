@@ -1,4 +1,4 @@
-//! What `QueueAcl`s do to the text, and what their status says.
+//! Tests the changes that `QueueAcl`s make to the text, and their statuses.
 
 use super::*;
 
@@ -388,7 +388,7 @@ fn messages_are_bounded() {
     assert!(acl_message(&plan, "a", "Accepted").contains("and 1990 more"));
 }
 
-/// Neither an anchor's text nor a root that is in no text can be written.
+/// Neither the text of an anchor nor a root that is in no text can be written.
 #[test]
 fn a_last_valid_version_is_not_kept_where_it_could_not_be_written() {
     let shared = "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          - &q {name: prod}\n          - {<<: *q, name: b}\n";

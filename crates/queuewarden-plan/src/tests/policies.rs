@@ -1,4 +1,4 @@
-//! `AdmissionPolicy` objects.
+//! Tests `AdmissionPolicy` objects.
 
 use super::*;
 use crate::{shared_application, snapshot, submission, trusts, user_info};
@@ -29,7 +29,7 @@ fn condition(plan: &Plan, name: &str, type_: &str) -> String {
     shown(find(&plan.policies[name].conditions, type_))
 }
 
-/// What the object is accepted for.
+/// Returns the message of condition `Accepted`.
 fn said<'a>(plan: &'a Plan, name: &str) -> &'a str {
     &find(&plan.policies[name].conditions, "Accepted").unwrap().message
 }
@@ -74,13 +74,13 @@ fn accepted(plan: &Plan, names: &[&str]) -> Vec<String> {
     names.iter().map(|name| condition(plan, name, "Accepted")).collect()
 }
 
-/// Type and note of the events about another policy.
+/// Returns type and note of the events about another policy.
 fn changes(plan: &Plan) -> Vec<(bool, &str)> {
     let events = plan.events.iter().filter(|event| event.reason == "AdmissionPolicyChanged");
     events.map(|event| (event.warning, event.note.as_str())).collect()
 }
 
-/// A cluster in which `a` is in force and `b`, which is laxer and says it is older, came later.
+/// A cluster in which `a` is in force, and `b`, which is laxer and claims to be older, came later.
 fn contested() -> Snapshot {
     let mut snapshot = cluster(BASE);
     snapshot.output = Some(map(YUNIKORN_CONFIGS, &[]));

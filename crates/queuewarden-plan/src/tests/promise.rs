@@ -1,12 +1,12 @@
-//! Access that ends, whatever is broken, and does not come back: what is written where the full text cannot
-//! be.
+//! Tests that access ends, whatever is broken, and does not come back: what is written where the full text
+//! cannot be.
 
 use super::*;
 use crate::simulate;
 use crate::snapshot::{LastBase, ReadBack, Refused};
 use yunikorn::config::BUILT_IN;
 
-/// The cluster after everything was written.
+/// Returns the cluster after everything was written.
 fn after(snapshot: &Snapshot) -> Snapshot {
     settled(snapshot).snapshot
 }
@@ -30,7 +30,7 @@ fn output(snapshot: &mut Snapshot) -> &mut ConfigMapState {
     Arc::make_mut(snapshot.output.as_mut().unwrap())
 }
 
-/// A restart: nothing is remembered but what the cluster holds.
+/// Restarts the process: only the content of the cluster remains known.
 fn restart(snapshot: &mut Snapshot) {
     snapshot.observed = Observed::default();
 }
@@ -161,7 +161,7 @@ fn a_lost_delegation_ends_while_the_base_is_invalid() {
     assert_eq!(submit_of(&settled(&snapshot).snapshot, "root.prod.etl"), " ");
 }
 
-/// v1 grants bob, v2 does not and is written, and v3 is invalid before the status tells of v2.
+/// v1 grants bob, v2 does not and is written, and v3 is invalid before the status records v2.
 #[test]
 fn a_typo_after_a_narrowing_brings_nobody_back() {
     let mut snapshot = granted("sue,bob");
@@ -179,7 +179,7 @@ fn a_typo_after_a_narrowing_brings_nobody_back() {
         assert_eq!(submit_of(&done.snapshot, "root.prod"), "sue");
         assert_eq!(acl_condition(&done.plan, "a", "Programmed"), "True/LastValidKept");
     }
-    // Bob is granted by another object for a while: he does not stay by the one that is invalid.
+    // Another object grants bob for a while: he does not stay because of the invalid one.
     snapshot.queue_acls.push(submit("b", "root.prod", "bob"));
     let mut snapshot = settled(&snapshot).snapshot;
     assert_eq!(submit_of(&snapshot, "root.prod"), "bob,sue");
@@ -187,8 +187,8 @@ fn a_typo_after_a_narrowing_brings_nobody_back() {
     assert_eq!(submit_of(&settled(&snapshot).snapshot, "root.prod"), "sue");
 }
 
-/// An object gives up what the base grants as well, so the text stays, and is invalid when another object
-/// closes the queue.
+/// An object gives up access that the base grants as well, so the text stays. The object is invalid when
+/// another object closes the queue.
 #[test]
 fn what_an_object_gave_up_does_not_come_back_when_the_base_gives_way() {
     let mut snapshot = cluster(BASE);
@@ -273,7 +273,7 @@ fn a_changed_policy_group_is_followed_when_the_scheduler_is_proven_to_run_it() {
     let tree = config::verdict(&text, &[]).config.unwrap();
     let queue = tree.partition("default").unwrap().queue(&QueuePath::parse("root.prod").unwrap()).unwrap();
     assert_eq!(queue.submit_acl.value, "sue");
-    // It reports that text by now.
+    // The scheduler reports that text by now.
     let mut snapshot = done.snapshot;
     let checksum = Ok(config::checksum(&text));
     snapshot.observed.read_back = Some(ReadBack { at: now(), checksum });
@@ -293,7 +293,7 @@ fn the_built_in_default_proves_no_other_policy_group() {
     snapshot.observed.reasserts = 0;
     snapshot.observed.loaded_text = Some(text(&snapshot).to_owned());
     assert!(written(&snapshot), "it has left a text that is still there");
-    // An earlier process saw it run that text.
+    // An earlier process observed that the scheduler runs that text.
     snapshot.observed.loaded_text = None;
     let sum = config::checksum(text(&snapshot));
     let config = snapshot.config.as_mut().unwrap();

@@ -1,4 +1,4 @@
-//! Laws of the plan, on random clusters.
+//! Tests laws of the plan, on random clusters.
 
 use proptest::prelude::*;
 
@@ -64,7 +64,7 @@ fn acl_at(tree: &Config, queue: &str, right: Right) -> Acl {
     queue.map(|queue| acl_of(queue, right)).unwrap_or_default()
 }
 
-/// The most that an object can grant.
+/// Returns the most that an object can grant.
 fn most(grant: Option<&Grant>) -> Acl {
     match grant {
         None | Some(Grant::Nobody) => Acl::nobody(),
@@ -141,7 +141,7 @@ proptest! {
         }
     }
 
-    /// Nothing is written, so that whatever the objects gave up is still granted.
+    /// Checks statuses before the next write, while the text still grants all that the objects gave up.
     #[test]
     fn no_object_is_ready_while_the_text_grants_what_it_gave_up(
         snapshot in random_cluster(),

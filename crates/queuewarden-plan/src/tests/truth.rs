@@ -1,5 +1,5 @@
-//! What conditions say while something stays broken: no end is claimed that has not come, and nothing is in
-//! force that is not run.
+//! Tests the conditions while something stays broken: no end is reported before it happened, and nothing
+//! counts as in force that does not run.
 
 use super::*;
 use yunikorn::admission::{BYPASS_AUTH, EXTERNAL_USERS};
@@ -17,7 +17,7 @@ fn running(objects: Vec<Arc<QueueAclEntry>>) -> Snapshot {
     settled(&snapshot).snapshot
 }
 
-/// The same with a scheduler that was seen to run the text in the output.
+/// A settled cluster with a scheduler that was observed to run the text in the output.
 fn proven(objects: Vec<Arc<QueueAclEntry>>) -> Snapshot {
     let mut snapshot = cluster(BASE);
     spec(&mut snapshot).scheduler_url = Some("http://yunikorn-service.yunikorn:9080".into());
@@ -27,7 +27,7 @@ fn proven(objects: Vec<Arc<QueueAclEntry>>) -> Snapshot {
     settled(&snapshot).snapshot
 }
 
-/// The scheduler loads what is in the output.
+/// Lets the scheduler load the text in the output.
 fn runs_output(snapshot: &mut Snapshot) {
     let text = text(snapshot).to_owned();
     reports(snapshot, Ok(config::checksum(&text)));
@@ -44,7 +44,7 @@ fn rebase(snapshot: &mut Snapshot, base: &str) {
     snapshot.base.clone_from(&snapshot.defaults);
 }
 
-/// Sets a key of the output by another hand.
+/// Sets a key of the output as another writer.
 fn put(snapshot: &mut Snapshot, key: &str, value: &str) {
     Arc::make_mut(snapshot.output.as_mut().unwrap()).data.insert(key.into(), value.into());
 }
@@ -266,7 +266,7 @@ fn packed_text_that_hides_the_output_is_the_one_that_counts() {
     assert_eq!(acl_condition(&hidden, "a", "Programmed"), "False/ShadowedByBinaryData");
     assert_eq!(acl_condition(&hidden, "a", "Ready"), "False/ShadowedByBinaryData");
 
-    // What was withdrawn is written, and is still there in what hides it.
+    // The withdrawal is written, but the key that hides it still grants the access.
     let mut snapshot = proven(vec![until("a", "root.prod", "mallory")]);
     pack(&mut snapshot, "queues.yaml.gz", &theirs);
     reports(&mut snapshot, Ok(config::checksum(&theirs)));
@@ -294,7 +294,7 @@ fn end_is_not_told_while_the_text_that_is_hidden_grants_it() {
 #[test]
 fn end_is_not_told_while_more_is_written_at_its_queue_than_should_be() {
     let mut snapshot = proven(vec![submit("a", "root.prod", "bob")]);
-    // Nothing remembers that it granted bob: the status is lost, and it is not noted beside the text.
+    // Nothing records that it granted bob: the status is lost, and there is no note beside the text.
     snapshot.queue_acls = vec![until("a", "root.prod", "eve")];
     Arc::make_mut(snapshot.output.as_mut().unwrap()).in_force.clear();
     snapshot.now = end();
@@ -536,7 +536,7 @@ fn open_root_is_ready_only_where_it_is_accepted() {
     assert!(config_message(&accepted.plan, "FailOpen").contains("spec.acceptOpenRoot accepts"));
     assert_eq!(config_condition(&accepted.plan, "Ready"), "True/NotVerified");
 
-    // The built-in default is nobody's choice.
+    // Nobody chose the built-in default.
     let mut baseless = accepted.snapshot.clone();
     baseless.output = None;
     baseless.last_base = None;
@@ -545,7 +545,7 @@ fn open_root_is_ready_only_where_it_is_accepted() {
     baseless.base = None;
     assert_eq!(config_condition(&settled(&baseless).plan, "Ready"), "False/RootAllowsEveryone");
 
-    // Nor is what hides the text.
+    // The same holds for the key that hides the text.
     let mut hidden = settled(&cluster(BASE)).snapshot;
     spec(&mut hidden).accept_open_root = true;
     pack(&mut hidden, "queues.yaml.gz", OPEN);
