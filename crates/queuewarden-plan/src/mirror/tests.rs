@@ -353,7 +353,7 @@ fn who_loses_a_right_does_not_wait_for_those_who_get_one() {
         )
     };
     let mut mirror = standing(&with("u,v"));
-    // Their bindings were deleted, and the names whose bindings were deleted would come first by name.
+    // Bindings were deleted, which by name would come first when they are made again.
     mirror.bindings.retain(|name, _| name.ends_with(":root.z"));
     let steps = next(&mirror, &with("u"), OWNER);
     let first = steps.first().unwrap();
