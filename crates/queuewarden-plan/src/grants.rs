@@ -114,8 +114,10 @@ pub(super) fn decide_by_object<'a>(
             continue;
         };
         for part in parts {
-            let places = by_object.0.get_mut(part.index).into_iter().flatten();
-            places.filter(|place| place.is_none()).take(1).for_each(|place| *place = Some(grants.len()));
+            let mut places = by_object.0.get_mut(part.index).into_iter().flatten();
+            if let Some(free) = places.find(|place| place.is_none()) {
+                *free = Some(grants.len());
+            }
         }
         // The base's own ACL: nobody where there is none.
         let queue_in_base = contribution.queue_in(tree);
