@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::cli::docs::files;
+
 /// A word that the project does not use, and what it says instead.
 const REPLACED: [(&str, &str); 9] = [
     ("bed", "test cluster"),
@@ -57,18 +59,11 @@ fn root() -> &'static Path {
 
 /// Returns the files of the project's own text, with their content.
 fn texts() -> Vec<(PathBuf, String)> {
-    let mut found = Vec::new();
-    let mut open: Vec<PathBuf> = OWN.iter().map(|path| root().join(path)).collect();
-    while let Some(path) = open.pop() {
-        if FOREIGN.iter().any(|foreign| path.ends_with(foreign)) {
-            continue;
-        }
-        if path.is_dir() {
-            open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-        } else if let Ok(text) = std::fs::read_to_string(&path) {
-            found.push((path, text));
-        }
-    }
+    let is_foreign = |path: &PathBuf| FOREIGN.iter().any(|foreign| path.starts_with(root().join(foreign)));
+    let own = OWN.iter().flat_map(|path| files(&root().join(path))).filter(|path| !is_foreign(path));
+    // What is no text, such as a picture, has no words.
+    let found: Vec<_> =
+        own.filter_map(|path| Some((path.clone(), std::fs::read_to_string(path).ok()?))).collect();
     assert!(found.len() > 500, "{} files", found.len());
     found
 }

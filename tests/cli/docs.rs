@@ -30,22 +30,17 @@ const WIDEST: usize = 300;
 
 /// Returns the sources of the program, including those of its crates.
 pub(crate) fn sources() -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for folder in ["src", "crates"] {
-        collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut found);
-    }
-    found
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let all = ["src", "crates"].into_iter().flat_map(|folder| files(&root.join(folder)));
+    all.filter(|path| path.extension().is_some_and(|end| end == "rs")).collect()
 }
 
-fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(&path, found);
-        } else if path.extension().is_some_and(|ext| ext == "rs") {
-            found.push(path);
-        }
+/// Returns all files in a folder and the folders in it, or the file itself.
+pub(crate) fn files(path: &Path) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        return vec![path.to_owned()];
     }
+    std::fs::read_dir(path).unwrap().flat_map(|entry| files(&entry.unwrap().path())).collect()
 }
 
 /// Returns the comment above the declaration of each code, by its number.
