@@ -161,8 +161,7 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
 /// terminal would obey it.
 pub fn show(shown: &mut String, c: char) {
     match c {
-        // These would be escaped, and are plain to see.
-        '"' | '\'' | '\\' => shown.push(c),
+        ' '..='~' => shown.push(c),
         _ => shown.extend(c.escape_debug()),
     }
 }

@@ -11,14 +11,14 @@
 //! * keys of more than 1,024 bytes, and keys that are a list, a mapping, an alias or have an anchor;
 //! * control characters, U+FEFF but at the start, U+0085, U+2028, U+2029, and a CR without LF;
 //! * tabs in front of content, in an empty line and behind `-`;
-//! * a comment without a space in front of it;
 //! * `\'` in double quotes, and an escaped line break in front of an empty line;
 //! * empty lines at the start of a `|` or `>` block that have more spaces than its first line;
 //! * in brackets: `?`, `-` alone, a colon right in front of a comma or bracket, and in brackets and quotes a
 //!   line that begins with `---`;
 //! * an anchor or alias with other characters than ASCII letters, digits, `_` and `-`, an anchor with nothing
 //!   behind it in brackets, an alias within its own anchor;
-//! * text behind the end of the first document on the same line, and what is no YAML behind it;
+//! * text behind the end of the first document on the same line, but commas and closing brackets, and what is
+//!   no YAML behind it;
 //! * numbers that Go converts differently on different machines.
 
 pub mod decode;

@@ -88,9 +88,6 @@ fn what_libraries_read_differently_is_refused_as_unsure() {
         "a: 'b\n\tc'",
         "[a\n\tb]",
         "a: |\n\tb",
-        "'a'#b",
-        "[a,#b\n]",
-        "a: |#b\n  c",
         "a: \"\\'\"",
         "a: \"b\\\n\n c\"",
         "a: |\n    \n  b",
@@ -114,6 +111,19 @@ fn what_libraries_read_differently_is_refused_as_unsure() {
     ] {
         let problem = parse_in(text).unwrap_err();
         assert!(problem.code == UNSURE && problem.help.is_some(), "{text:?}: {problem}");
+    }
+}
+
+/// Go's reader looks three tokens ahead.
+#[test]
+fn what_stands_behind_the_document_need_not_be_yaml_to_its_end() {
+    for text in
+        ["[a],\nb: c\n", "[a]}\n]\n}\n@", "[a], }\nb: [", "[a]\n}}}@", " [a]\n'b' : [", " [a]\n- -b: ["]
+    {
+        assert_eq!(parse_in(text).unwrap().unwrap().as_sequence().map(<[_]>::len), Some(1), "{text:?}");
+    }
+    for text in ["[a] ]\nb\nc: d", "[a] }\n}\n@", "[a], ]b: c: d", "[a]\n'b"] {
+        assert_eq!(code(text), Some(UNSURE), "{text:?}");
     }
 }
 
@@ -146,6 +156,17 @@ fn what_go_refuses_is_told_with_its_place() {
         assert_eq!((problem.code, &*problem.message), (SYNTAX, message), "{text:?}");
         assert_eq!(text.get(span.start..span.end), Some(place), "{text:?}");
         assert!(problem.help.is_some(), "{text:?}");
+    }
+}
+
+#[test]
+fn a_comment_needs_no_space_in_front_of_it() {
+    for (text, expected) in [
+        ("'a'#b", json!({ "single": "a" })),
+        ("[a,#b\n]", json!({ "list": [{ "plain": "a" }] })),
+        ("a: |#b\n  c", json!({ "mapping": [{ "plain": "a" }, { "literal": "c" }] })),
+    ] {
+        assert_eq!(shown(&parse_in(text).unwrap().unwrap()), expected, "{text:?}");
     }
 }
 

@@ -113,12 +113,15 @@ impl<'t> Reader<'t> {
         unsure(here, what, &help)
     }
 
-    /// Moves to the next content behind a node that must be the last on its line.
+    /// Moves to the next content behind a node that must be the last on its line. Behind the root, a comma or
+    /// a closing bracket ends the document.
     pub(super) fn end_line(&mut self, min: usize) -> Read<()> {
         self.skip_blanks();
-        self.check_comment()?;
         if ends_line(self.peek()) || self.peek() == b'#' {
             self.next_content(min, false)?;
+            return Ok(());
+        }
+        if min == 0 && self.at_separator() {
             return Ok(());
         }
         Err(self.misplaced(min))
@@ -265,7 +268,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads a key that must be here, up to its colon.
-    fn key(&mut self) -> Read<NodeIn<'t>> {
+    pub(super) fn key(&mut self) -> Read<NodeIn<'t>> {
         let (start, line) = (self.at, self.line);
         let key = match self.peek() {
             b'"' | b'\'' => self.quoted()?,

@@ -84,10 +84,7 @@ impl<'t> Reader<'t> {
             self.skip_blanks();
             match self.peek() {
                 b'\n' | b'\r' => self.skip_break(),
-                b'#' => {
-                    self.check_comment()?;
-                    self.skip_line();
-                }
+                b'#' => self.skip_line(),
                 0 => {
                     let message = format!("this `{}` is never closed", self.slice(open, open + 1));
                     return Err(syntax(Span::new(open, open + 1), message, "close it"));

@@ -72,7 +72,6 @@ impl<'t> Reader<'t> {
     /// Moves from the indicators to the start of the next line.
     fn end_header(&mut self) -> Read<()> {
         self.skip_blanks();
-        self.check_comment()?;
         if self.peek() == b'#' {
             self.skip_line();
         }

@@ -58,6 +58,9 @@ struct Gap {
     comment: bool,
 }
 
+/// The tokens behind a document that Go's reader looks at. A key is as many.
+const TOKENS: usize = 3;
+
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
@@ -119,8 +122,8 @@ impl<'t> Reader<'t> {
         Ok(Some(root))
     }
 
-    /// Reads what stands behind a document and says nothing: another document, or lines that are indented
-    /// less than the root. Go's reader looks at its first tokens, which is at most a key, and refuses what is
+    /// Reads what stands behind a document and says nothing: another document, lines that are indented less
+    /// than the root, or brackets and commas. Go's reader looks at its first [`TOKENS`], and refuses what is
     /// no YAML.
     fn other(&mut self) -> Read<()> {
         self.anchors.clear();
@@ -133,31 +136,42 @@ impl<'t> Reader<'t> {
             }
             self.next_content(0, false)?;
         }
+        let mut fresh = true;
+        let mut tokens = 0;
+        while !self.ended && self.at_separator() {
+            self.at += 1;
+            tokens += 1;
+            self.skip_blanks();
+            fresh = ends_line(self.peek()) || self.peek() == b'#';
+            if fresh {
+                self.next_content(0, false)?;
+            }
+        }
         if self.ended {
             return Ok(());
         }
-        if self.at_plain_key()? {
+        if tokens >= TOKENS || (fresh && self.at_key()) {
             self.at = self.text.len();
             return Ok(());
         }
-        self.content(0, true).map(drop)
+        self.content(0, fresh).map(drop)
     }
 
-    /// Returns whether a plain key is next, with or without dashes in front of it.
-    fn at_plain_key(&mut self) -> Read<bool> {
-        let start = self.at;
+    /// Returns whether a comma or a closing bracket is next.
+    fn at_separator(&self) -> bool {
+        matches!(self.peek(), b',' | b']' | b'}')
+    }
+
+    /// Returns whether a key and its colon are next, with or without dashes in front of them.
+    fn at_key(&mut self) -> bool {
+        let (start, line) = (self.at, self.line);
         while self.at_dash() {
             self.at += 1;
             self.skip_spaces();
         }
-        let (key, plain) = (self.at, self.peek().is_ascii_alphanumeric());
-        self.plain_line(false);
-        let found = plain && self.peek() == b':';
-        if found {
-            self.check_key(key, self.line)?;
-        }
-        self.at = start;
-        Ok(found)
+        let found = self.key().is_ok();
+        (self.at, self.line) = (start, line);
+        found
     }
 
     fn behind_root(&self) -> Problem {
@@ -229,16 +243,6 @@ impl<'t> Reader<'t> {
     fn skip_line(&mut self) {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         self.at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
-    }
-
-    /// Checks that a comment, if one is next, has a blank or nothing in front of it on its line.
-    fn check_comment(&self) -> Read<()> {
-        let glued = || self.at > self.line && !is_blank(self.byte(self.at - 1));
-        if self.peek() == b'#' && glued() {
-            let help = "write a space in front of `#`";
-            return Err(unsure(self.here(1), "a comment without a space in front of it", help));
-        }
-        Ok(())
     }
 
     /// Returns whether `---` or `...` is next, which ends a document at the start of a line.
