@@ -147,8 +147,13 @@ async fn a_driver_makes_executors_in_the_name_that_it_runs_in_and_in_no_other() 
         make(&executor("exec-3", &uid, &json!({}))).await?;
         // The API server itself decides about pods that the driver does not own; and the account alone is
         // nobody.
-        let not_owned = member("exec-4", NAMESPACE, "spark-1", &named);
-        refused(make(&not_owned).await, &["queuewarden-own-names"])?;
+        let not_owned = member("exec-4", NAMESPACE, "spark-1", &named).to_string();
+        let dry = ["create", "--dry-run=server", "-f", "-"];
+        eventually("the API server to judge by the policy", PATIENCE, || async {
+            let answer = cluster.kubectl_as(&token, &dry, &not_owned).await;
+            Ok(refused(answer, &["queuewarden-own-names"]).ok())
+        })
+        .await?;
         let account = cluster.sa_kubeconfig(NAMESPACE, "spark").await?;
         let stolen = executor("exec-5", &uid, &named).to_string();
         refused(
