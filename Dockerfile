@@ -41,6 +41,8 @@ COPY crates crates
 COPY src src
 # `queuewarden codes CODE` has its words from there.
 COPY docs/codes docs/codes
+# `queuewarden check` asks for the rights that they give.
+COPY manifests manifests
 RUN find crates src -name '*.rs' -exec touch {} + \
     && ${CARGO_BUILD} --release --locked --package queuewarden --bin queuewarden
 

@@ -10,9 +10,11 @@
 //!
 //! * [`operator`]: watches, writes, reads back.
 //! * [`server`]: webhooks and served resources, answered from what the operator saw.
+//! * [`process`]: both in one process.
 //! * [`cli`]: the same plan without a cluster.
 
 pub mod cli;
 pub mod operator;
+pub mod process;
 pub mod server;
 pub mod telemetry;

@@ -3,7 +3,6 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use kube::core::DynamicObject;
-use queuewarden::cli::diagnose::rights::{NEEDED, Place};
 use queuewarden::server::certificates::inject;
 use queuewarden_api::{access_test, convert};
 use serde_json::Value;
@@ -88,53 +87,6 @@ fn rights_are_narrow() {
         let own = resources.iter().all(|resource| resource.ends_with("/status") || resource == "events");
         let writes = verbs.iter().any(|verb| verb == "update" || verb == "patch");
         assert!(!writes || own || !words("resourceNames").is_empty(), "{rule}");
-    }
-}
-
-/// `queuewarden check` checks exactly the rights that are installed.
-#[test]
-fn the_rights_that_are_checked_are_those_that_are_given() {
-    let sorted = |words: &[&str]| {
-        let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        words.sort();
-        words
-    };
-    for (file, https) in [("manifests/rbac.yaml", false), ("manifests/https/rbac.yaml", true)] {
-        let mut given = BTreeSet::new();
-        for object in read(file) {
-            let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
-            for rule in object["rules"].as_array().into_iter().flatten() {
-                let words = |field: &str| -> Vec<String> {
-                    let list = rule[field].as_array().into_iter().flatten();
-                    let mut words: Vec<String> = list.map(|word| word.as_str().unwrap().to_owned()).collect();
-                    words.sort();
-                    words
-                };
-                let group = words("apiGroups").concat();
-                given.insert((
-                    namespace.clone(),
-                    group,
-                    words("resources"),
-                    words("resourceNames"),
-                    words("verbs"),
-                ));
-            }
-        }
-        let checked: BTreeSet<_> = NEEDED
-            .iter()
-            .filter(|right| right.https == https)
-            .map(|right| {
-                let namespace = match right.place {
-                    Place::Cluster => "",
-                    Place::YuniKorn => "yunikorn",
-                    Place::Own => "queuewarden-system",
-                    Place::Default => "default",
-                };
-                let [resources, names, verbs] = [right.resources, right.names, right.verbs].map(sorted);
-                (namespace.to_owned(), right.group.to_owned(), resources, names, verbs)
-            })
-            .collect();
-        assert_eq!(given, checked, "{file}");
     }
 }
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use queuewarden::operator::metrics::Metrics;
+use queuewarden::operator::published::Published;
 use queuewarden::operator::watch::Progress;
 use queuewarden::operator::world::Kind;
-use queuewarden::server::published::Published;
 use queuewarden_plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, YUNIKORN_DEFAULTS};
 use queuewarden_plan::{ParseCache, plan};
 use regex::Regex;

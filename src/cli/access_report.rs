@@ -17,7 +17,7 @@ use super::console::Console;
 use super::findings::plural;
 use super::{Exit, Failure, atomic, clock};
 use queuewarden_api::answer::report::{LiveAnswer, ReportAnswer};
-use queuewarden_api::answer::{AclKey, Answers, Named, Verb, WrittenIn};
+use queuewarden_api::answer::{AclKey, Answers, Named, WrittenIn};
 use queuewarden_report::{Beside, Report, diagram, page};
 use yunikorn::right::Right;
 use yunikorn_access::lint::Known;
@@ -175,8 +175,8 @@ fn answer(
 ) -> ReportAnswer {
     let beside = Beside {
         partition: configuration.config.partition(tree.partition()),
-        diagnostics: configuration.diagnostics().to_vec(),
-        changes: configuration.changes().to_vec(),
+        diagnostics: configuration.diagnostics.clone(),
+        changes: configuration.changes.clone(),
     };
     Answers { configuration, tree }.report(&Report::of(tree, &Known::default(), beside), made, live)
 }
@@ -216,7 +216,7 @@ fn table(answers: &Answers<'_>) -> Table {
                 let Named { kind, name } = Named::from(subject);
                 table.row([
                     node.path.to_string(),
-                    Verb::from(right).as_str().to_owned(),
+                    right.verb().to_owned(),
                     kind.as_str().to_owned(),
                     name.unwrap_or_default(),
                     (grant.queue != id).to_string(),

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::core::DynamicObject;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::input::object::{Kind, Object, path};
+use super::input::object::{Document, Kind, Object, path};
 use super::input::{Finding, Inputs};
 use go_compat::diag::{Code, Diagnostic};
 use queuewarden_api::{access_test, config_map, convert, v1alpha1};
@@ -21,15 +22,6 @@ pub const MALFORMED: Code = Code::new(6007, "malformed-object");
 
 /// All codes of this module.
 pub const CODES: &[Code] = &[MALFORMED];
-
-/// A queue tree given by itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Base {
-    /// Index of its text among the sources.
-    pub source: usize,
-    /// The text.
-    pub text: String,
-}
 
 /// A snapshot made of files.
 #[derive(Debug)]
@@ -49,31 +41,31 @@ pub struct Assembled {
 }
 
 /// Returns the bare queues.yaml, if there is exactly one and no ConfigMap that `YuniKorn` reads.
-pub fn only_bare(inputs: &Inputs) -> Option<Base> {
+pub fn only_bare(inputs: &Inputs) -> Option<&Document> {
     let [document] = inputs.bare.as_slice() else { return None };
     let spec = config(inputs, &mut Vec::new()).spec.unwrap_or_default();
     let read = inputs.of_kind(Kind::ConfigMap).any(|object| is_here(object, &spec) && is_read(object, &spec));
-    (!read).then(|| inputs.base(document))
+    (!read).then_some(document)
 }
 
-/// Assembles the snapshot. `base` replaces the queue tree of the base ConfigMap.
-pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assembled {
+/// Assembles the snapshot.
+pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
     let mut findings = Vec::new();
     let config = config(inputs, &mut findings);
     let spec = config.spec.clone().unwrap_or_default();
     let maps = ConfigMaps::of(inputs, &spec, &mut findings);
-    let queue_acls = inputs.of_kind(Kind::QueueAcl).filter_map(|object| typed(object, &mut findings));
-    let queue_acls = queue_acls.map(|object| Arc::new(convert::queue_acl(&object))).collect();
-    let policies = inputs.of_kind(Kind::AdmissionPolicy).filter_map(|object| typed(object, &mut findings));
-    let policies = policies.map(|object| convert::admission_policy(&object)).collect();
-    let tests = inputs.of_kind(Kind::QueueAccessTest).filter_map(|object| typed(object, &mut findings));
-    let access_tests = tests.map(|object| access_test::access_test(&object)).collect();
+    let mut objects = |kind| -> Vec<DynamicObject> {
+        inputs.of_kind(kind).filter_map(|object| typed(object, &mut findings)).collect()
+    };
+    let queue_acls = objects(Kind::QueueAcl);
+    let policies = objects(Kind::AdmissionPolicy);
+    let access_tests = objects(Kind::QueueAccessTest);
     let mut snapshot = Snapshot {
         now,
         config: Some(config),
-        queue_acls,
-        policies,
-        access_tests,
+        queue_acls: queue_acls.iter().map(convert::queue_acl).map(Arc::new).collect(),
+        policies: policies.iter().map(convert::admission_policy).collect(),
+        access_tests: access_tests.iter().map(access_test::access_test).collect(),
         defaults: maps.state(YUNIKORN_DEFAULTS).map(Arc::new),
         base: maps.state(&spec.base_config_map).map(Arc::new),
         output: maps.state(&spec.output_config_map).map(Arc::new),
@@ -81,10 +73,10 @@ pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assemble
         mirror: None,
         observed: Observed::default(),
     };
-    let has_tree = base.is_some()
+    let has_tree = inputs.base.is_some()
         || [&snapshot.defaults, &snapshot.base, &snapshot.output].into_iter().any(Option::is_some);
-    if let Some(base) = base {
-        replace_base(&mut snapshot, &spec, base.text);
+    if let Some(base) = &inputs.base {
+        replace_base(&mut snapshot, &spec, base.text.clone());
     }
     let output = maps.written(&spec.output_config_map).cloned();
     Assembled { snapshot, output, has_tree, unused: maps.unused(&spec), spec, findings }
@@ -99,7 +91,13 @@ fn config(
         .of_kind(Kind::YuniKornConfig)
         .find(|object| object.name == v1alpha1::SINGLETON)
         .and_then(|object| typed(object, findings))
-        .map_or_else(assumed, |object| convert::yunikorn_config(&object))
+        .map_or_else(
+            || {
+                let meta = Meta { name: v1alpha1::SINGLETON.to_string(), ..Meta::default() };
+                Entry { meta, spec: Ok(ConfigSpec::default()), in_force: None }
+            },
+            |object| convert::yunikorn_config(&object),
+        )
 }
 
 /// Returns whether a ConfigMap is in `YuniKorn`'s namespace. A manifest without a namespace goes wherever it
@@ -111,12 +109,6 @@ fn is_here(object: &Object, spec: &ConfigSpec) -> bool {
 /// Returns whether a ConfigMap has the name of one that is read.
 fn is_read(object: &Object, spec: &ConfigSpec) -> bool {
     [YUNIKORN_DEFAULTS, &spec.base_config_map, &spec.output_config_map].contains(&object.name.as_str())
-}
-
-/// Returns the settings if no `YuniKornConfig` is given.
-fn assumed() -> Entry<ConfigSpec, queuewarden_plan::snapshot::ConfigMemory> {
-    let meta = Meta { name: v1alpha1::SINGLETON.to_string(), ..Meta::default() };
-    Entry { meta, spec: Ok(ConfigSpec::default()), in_force: None }
 }
 
 fn replace_base(snapshot: &mut Snapshot, spec: &ConfigSpec, text: String) {
@@ -140,11 +132,7 @@ fn typed<T: DeserializeOwned>(object: &Object, findings: &mut Vec<Finding>) -> O
             let segments: Vec<String> = error.path().iter().map(ToString::to_string).collect();
             let steps: Vec<&str> = segments.iter().map(String::as_str).collect();
             let at = object.document.place(&path(&steps));
-            findings.push(Finding {
-                source: Some(object.document.source),
-                object: Some(object.label()),
-                diagnostic: Diagnostic::error(MALFORMED, message).at(at),
-            });
+            findings.push(object.finding(Diagnostic::error(MALFORMED, message).at(at)));
             None
         }
     }

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::Failure;
+
 /// Writes `content` to `path` unless the file already holds it. An existing file keeps its permissions; a
 /// symbolic link stays one, and its target is replaced or created. Pipes and devices are written to directly.
 ///
@@ -33,6 +35,20 @@ pub(super) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     file.persist(&target).map_err(|error| error.error)?;
     // The rename is on disk only after the folder is.
     File::open(folder)?.sync_all()
+}
+
+/// Writes files into a folder, which is created if it does not exist.
+///
+/// # Errors
+/// When the folder cannot be created or written to.
+pub(super) fn write_all<N: AsRef<Path>, C: AsRef<[u8]>>(
+    folder: &Path,
+    files: impl IntoIterator<Item = (N, C)>,
+) -> Result<(), Failure> {
+    let written = fs::create_dir_all(folder).and_then(|()| {
+        files.into_iter().try_for_each(|(name, content)| write(&folder.join(name), content.as_ref()))
+    });
+    written.map_err(|error| Failure::Output(format!("cannot write to `{}`: {error}", folder.display())))
 }
 
 /// Creates a temporary file next to `target` with its permissions, or with those of any new file.

@@ -1,7 +1,6 @@
 //! `queuewarden authorizer-config`: the API server's configuration for queuewarden as an authorizer.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -99,19 +98,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let files = [(CONFIGURATION, authorizer.configuration()), (KUBECONFIG, authorizer.kubeconfig())];
     match &args.dir {
         None => console.out(&files.map(|(name, text)| format!("# {name}\n{text}")).join("---\n"))?,
-        Some(dir) => write(dir, &files)?,
+        Some(dir) => atomic::write_all(dir, files)?,
     }
     Ok(Exit::Clean)
-}
-
-fn write(dir: &Path, files: &[(&str, String)]) -> Result<(), Failure> {
-    let failed =
-        |error: std::io::Error| Failure::Output(format!("cannot write to `{}`: {error}", dir.display()));
-    fs::create_dir_all(dir).map_err(failed)?;
-    for (name, text) in files {
-        atomic::write(&dir.join(name), text.as_bytes()).map_err(failed)?;
-    }
-    Ok(())
 }
 
 /// Checks that a duration is positive and not too long: Kubernetes replaces zero by its defaults, of which

@@ -1,7 +1,7 @@
 //! `queuewarden codes`: lists all diagnostics, and explains single ones.
 
 use super::console::Console;
-use super::{Exit, Failure, assemble, check, input};
+use super::{Exit, Failure, assemble, input, validate};
 use crate::operator;
 use go_compat::diag::{Code, quoted};
 use yunikorn::queue::nearest;
@@ -49,8 +49,8 @@ pub fn all() -> Vec<Code> {
         queuewarden_plan::CODES,
         input::CODES,
         assemble::CODES,
-        check::schema::CODES,
-        check::cross::CODES,
+        validate::schema::CODES,
+        validate::cross::CODES,
     ];
     let mut codes = lists.concat();
     codes.sort();

@@ -1,6 +1,9 @@
 //! `queuewarden completion`: prints the script by which a shell calls [`complete`].
 
-use super::complete::{SHELLS, VARIABLE};
+use clap::builder::PossibleValuesParser;
+use clap_complete::env::EnvCompleter as _;
+
+use super::complete::{Kubectl, SHELLS, VARIABLE};
 use super::console::Console;
 use super::{Exit, Failure, PLUGIN};
 
@@ -21,32 +24,8 @@ Queues are completed, too: from the files that -f names, else from the cluster."
 #[command(after_help = HELP)]
 pub struct Args {
     /// Shell to print the script for
-    #[arg(value_enum)]
-    shell: Shell,
-}
-
-/// Shell to print the script for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Shell {
-    Bash,
-    Elvish,
-    Fish,
-    Powershell,
-    Zsh,
-    Kubectl,
-}
-
-impl Shell {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Bash => "bash",
-            Self::Elvish => "elvish",
-            Self::Fish => "fish",
-            Self::Powershell => "powershell",
-            Self::Zsh => "zsh",
-            Self::Kubectl => "kubectl",
-        }
-    }
+    #[arg(value_parser = PossibleValuesParser::new(SHELLS.names()))]
+    shell: String,
 }
 
 /// Runs the command.
@@ -55,8 +34,8 @@ impl Shell {
 /// When the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    let program = if args.shell == Shell::Kubectl { PLUGIN } else { "queuewarden" };
-    if let Some(completer) = SHELLS.completer(args.shell.as_str()) {
+    let program = if args.shell == Kubectl.name() { PLUGIN } else { "queuewarden" };
+    if let Some(completer) = SHELLS.completer(&args.shell) {
         completer.write_registration(VARIABLE, "queuewarden", program, program, &mut script)?;
     }
     console.out(&String::from_utf8_lossy(&script))?;
@@ -66,14 +45,11 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::ValueEnum;
 
     #[test]
     fn every_shell_has_a_script() {
-        for shell in Shell::value_variants() {
-            assert_eq!(shell.to_possible_value().unwrap().get_name(), shell.as_str());
-            assert!(SHELLS.completer(shell.as_str()).is_some_and(|found| found.name() == shell.as_str()));
+        for shell in SHELLS.names() {
+            assert!(SHELLS.completer(shell).is_some_and(|found| found.name() == shell));
         }
-        assert_eq!(SHELLS.names().count(), Shell::value_variants().len());
     }
 }

@@ -1,7 +1,6 @@
 //! `queuewarden crds`: prints the custom resource definitions, for `kubectl apply`, or writes them into the
 //! folder that a kustomization refers to.
 
-use std::fs;
 use std::path::PathBuf;
 
 use super::console::Console;
@@ -27,11 +26,6 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         console.out(&texts.join("---\n"))?;
         return Ok(Exit::Clean);
     };
-    let failed =
-        |error: std::io::Error| Failure::Output(format!("cannot write to `{}`: {error}", dir.display()));
-    fs::create_dir_all(dir).map_err(failed)?;
-    for (name, text) in files {
-        atomic::write(&dir.join(name), text.as_bytes()).map_err(failed)?;
-    }
+    atomic::write_all(dir, files)?;
     Ok(Exit::Clean)
 }

@@ -2,17 +2,15 @@
 
 use std::fmt::Display;
 
-use super::application::{self, ApplicationArgs, Asking, Show};
-use super::ask::identity::IdentityArgs;
-use super::ask::output::{self, AnswerFormat, Table};
-use super::ask::question::{self, AnyVerb};
-use super::ask::{EXIT_CODES, SourceArgs};
+use super::ask::output::{self, Table};
+use super::ask::{EXIT_CODES, question};
+use super::can_i::{QuestionArgs, Show};
 use super::console::Console;
 use super::{Exit, Failure};
 use queuewarden_api::answer::Answers;
 use queuewarden_api::answer::{Named, WrittenIn};
 use yunikorn::identity::Identity;
-use yunikorn_access::check::{Decision, Step, explain};
+use yunikorn_access::check::{Decision, Step};
 use yunikorn_access::tree::Tree;
 use yunikorn_access::{self, near_misses};
 
@@ -26,45 +24,20 @@ const MAX_GROUPS: usize = 8;
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
-    /// submit or administer, for a queue; view, modify, kill, logs or move, for an application
-    #[arg(value_parser = question::any_verb)]
-    verb: AnyVerb,
-    /// The queue's full path, such as root.prod; or an application's name, together with --queue
-    target: String,
     #[command(flatten)]
-    identity: IdentityArgs,
-    #[command(flatten)]
-    application: ApplicationArgs,
-    #[command(flatten)]
-    source: SourceArgs,
-    /// Output format
-    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
-    format: AnswerFormat,
+    question: QuestionArgs,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// When the question cannot be decided, or the output cannot be written.
+/// As [`QuestionArgs::answer`].
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let (right, queue) = match args.verb {
-        AnyVerb::Right(right) => (right, question::only_queue(&args.target, &args.application)?),
-        AnyVerb::Action(action) => {
-            let Args { target, application, identity, source, format, .. } = args;
-            let asking = Asking { action, target, application, identity, source };
-            return application::run(asking, Show::Everything(*format), console);
-        }
-    };
-    let asked = args.source.open(console)?;
-    let identity = args.identity.resolve(&asked, console)?;
-    let tree = asked.tree()?;
-    let decision = explain(tree, right, &queue, &identity);
-    let answers = Answers { configuration: &asked.configuration, tree };
-    console.out(&args.format.show(|| text(&answers, &decision), || answers.decision(&decision))?)?;
-    Ok(Exit::yes(decision.allowed()))
+    args.question.answer(Show::Everything, console)
 }
 
-fn text(answers: &Answers<'_>, decision: &Decision) -> String {
+/// Formats the answer for people: the reason, the question, each ACL, and changes that would allow it.
+pub(super) fn text(answers: &Answers<'_>, decision: &Decision) -> String {
     let verdict = if decision.allowed() { "yes" } else { "no" };
     let mut shown = visible_lines(&format!("{verdict}: {}\n", answers.reason(decision)));
     shown.push('\n');
@@ -102,12 +75,13 @@ fn facts(answers: &Answers<'_>, decision: &Decision) -> String {
     let parent = || question::parent(answers.tree, decision.right, &decision.asked);
     let queue = unknown.or_else(parent).unwrap_or_else(|| decision.asked.clone());
     table.row(["queue", &queue]);
-    table.row(["in", &place(answers.configuration.name(), answers.tree)]);
+    table.row(["in", &place(answers.configuration.name(), answers.tree.partition())]);
     table.text(false)
 }
 
-pub(super) fn place(source: &str, tree: &Tree) -> String {
-    match tree.partition() {
+/// Names the configuration, and a partition that is not the default.
+pub(super) fn place(source: &str, partition: &str) -> String {
+    match partition {
         "default" => source.to_owned(),
         other => format!("{source}, partition {other}"),
     }
@@ -154,7 +128,7 @@ fn none(tree: &Tree, step: &Step, identity: &Identity) -> String {
     if step.acl.is_empty() {
         return "not set".to_owned();
     }
-    let near: Vec<String> = near_misses(step, identity).iter().map(ToString::to_string).collect();
+    let near: Vec<String> = near_misses(step, identity).into_iter().map(|miss| miss.message).collect();
     let acl = tree.find(&step.queue).and_then(|id| tree.node(id)).map(|node| &node.grants(step.right).acl);
     match acl {
         _ if !near.is_empty() => format!("no match: {}", near.join("; ")),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ask::output::{self, AnswerFormat};
+use super::ask::output::AnswerFormat;
 use super::ask::{SourceArgs, configuration::Configuration};
 use super::console::Console;
 use super::findings::plural;
@@ -85,22 +85,18 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let known =
         Known { users: population(args.users.as_deref())?, groups: population(args.groups.as_deref())? };
     let asked = args.source.open(console)?;
-    let tree = asked.tree()?;
+    let answers = asked.answers()?;
+    let tree = answers.tree;
     let findings = lint::lint(tree, &known);
-    let answers = Answers { configuration: &asked.configuration, tree };
     for other in asked.configuration.trees().iter().filter(|other| other.partition() != tree.partition()) {
         console.note(&format!("partition {0} is not looked at: --partition {0}", other.partition()));
     }
-    match args.format {
-        AnswerFormat::Text => {
-            let color = console.color_out();
-            let shown = findings.iter().map(|finding| draw(&asked.configuration, finding, color));
-            console.out(&shown.collect::<String>())?;
-            let count = plural(findings.len(), "warning");
-            console.err(&format!("{count}; {} checked\n", plural(tree.queues().len(), "queue")));
-        }
-        AnswerFormat::Json => console.out(&output::json(&answer(&answers, &findings))?)?,
-        AnswerFormat::Yaml => console.out(&output::yaml(&answer(&answers, &findings))?)?,
+    let color = console.color_out();
+    let text = || findings.iter().map(|finding| draw(&asked.configuration, finding, color)).collect();
+    console.out(&args.format.show(text, || answer(&answers, &findings))?)?;
+    if args.format == AnswerFormat::Text {
+        let count = plural(findings.len(), "warning");
+        console.err(&format!("{count}; {} checked\n", plural(tree.queues().len(), "queue")));
     }
     Ok(Exit::yes(!args.strict || findings.is_empty()))
 }

@@ -1,6 +1,5 @@
 //! `queuewarden man`: prints manual pages, made from the texts of `--help`.
 
-use std::fs;
 use std::path::PathBuf;
 
 use clap::Command;
@@ -28,12 +27,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         console.out(&String::from_utf8_lossy(first))?;
         return Ok(Exit::Clean);
     };
-    let failed =
-        |error: std::io::Error| Failure::Output(format!("cannot write to `{}`: {error}", dir.display()));
-    fs::create_dir_all(dir).map_err(failed)?;
-    for (name, page) in pages {
-        atomic::write(&dir.join(name), &page).map_err(failed)?;
-    }
+    atomic::write_all(dir, pages)?;
     Ok(Exit::Clean)
 }
 

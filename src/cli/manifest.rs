@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use go_compat::yaml::{self, Kind};
+use go_compat::yaml;
 
 /// Fields that the API server adds and a manifest does not have.
 const SERVER_FIELDS: &[&str] =
@@ -40,8 +40,13 @@ pub fn config_map(
     manifest
 }
 
+/// Formats manifests as the documents of one YAML text.
+pub fn to_yaml(manifests: &[Value]) -> String {
+    manifests.iter().map(document).collect::<Vec<_>>().join("---\n")
+}
+
 /// Formats a manifest as YAML: the usual fields first, texts of several lines as `|` blocks.
-pub fn to_yaml(manifest: &Value) -> String {
+fn document(manifest: &Value) -> String {
     let mut out = String::new();
     mapping(manifest, 0, &mut out);
     out
@@ -118,40 +123,20 @@ fn block(text: &str, depth: usize) -> Option<String> {
     };
     // A block that begins with a space must declare its indentation.
     let hint = if body.starts_with([' ', '\n']) { "2" } else { "" };
-    let mut out = format!("|{hint}{chomp}\n");
-    for line in text.split_terminator('\n') {
-        if !line.is_empty() {
-            indent(depth, &mut out);
-            out.push_str(line);
+    let lines = |depth: usize| {
+        let mut out = format!("|{hint}{chomp}\n");
+        for line in text.split_terminator('\n') {
+            if !line.is_empty() {
+                indent(depth, &mut out);
+                out.push_str(line);
+            }
+            out.push('\n');
         }
-        out.push('\n');
-    }
-    // The indentation before the block matters for the hint, so it is read back at its depth.
-    let mut nested = String::new();
-    for level in 0..depth.saturating_sub(1) {
-        indent(level, &mut nested);
-        nested.push_str("k:\n");
-    }
-    indent(depth.saturating_sub(1), &mut nested);
-    nested.extend(["k: ", &out]);
-    reads_as(&nested, depth, text).then_some(out)
-}
-
-/// Returns whether `yaml`, with mappings `depth` deep, holds `text` at the bottom.
-fn reads_as(yaml: &str, depth: usize, text: &str) -> bool {
-    let Ok(Some(mut node)) = yaml::parse::parse(yaml) else {
-        return false;
+        out
     };
-    for _ in 0..depth {
-        let Kind::Mapping(pairs) = node.kind else {
-            return false;
-        };
-        let Some((_, value)) = pairs.into_iter().next() else {
-            return false;
-        };
-        node = value;
-    }
-    node.as_scalar() == Some(text)
+    let read_back = yaml::parse::parse(&format!("k: {}", lines(1))).ok()??;
+    let (_, value) = read_back.as_mapping()?.first()?;
+    (value.as_scalar() == Some(text)).then(|| lines(depth))
 }
 
 /// Formats a string on one line. JSON's quotes are YAML's, except for characters that only YAML's parser
@@ -165,26 +150,14 @@ fn plain_or_quoted(text: &str) -> String {
     if starts && !reserved && text.chars().all(simple) {
         return text.to_string();
     }
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            '\r' => out.push_str("\\r"),
-            // Line separators and a byte order mark would be read as layout, and noncharacters would be
-            // rejected.
-            c if c.is_control()
-                || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') =>
-            {
-                out.push_str(&escape(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
+    let escaped = |c: char| match c {
+        // Line separators and a byte order mark would be read as layout, and noncharacters would be
+        // rejected.
+        '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => escape(c),
+        c if c.is_control() => escape(c),
+        c => c.to_string(),
+    };
+    Value::from(text).to_string().chars().map(escaped).collect()
 }
 
 fn escape(c: char) -> String {
@@ -211,7 +184,7 @@ mod tests {
     fn a_queues_yaml_stands_as_a_block() {
         let expected = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  annotations:\n    a/b: c,d\n  name: yunikorn-configs\n  \
                         namespace: yunikorn\ndata:\n  queues.yaml: |\n    partitions:\n      - name: \"x\"\n\n    # end\n";
-        assert_eq!(to_yaml(&of("partitions:\n  - name: \"x\"\n\n# end\n")), expected);
+        assert_eq!(document(&of("partitions:\n  - name: \"x\"\n\n# end\n")), expected);
     }
 
     #[test]
@@ -224,7 +197,7 @@ mod tests {
         let map = config_map(Some(&written), ("ns", "c"), [], [("new".to_string(), "2".to_string())]);
         let expected = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels:\n    \"on\": \"true\"\n  name: c\n  namespace: ns\n\
                         binaryData:\n  x.gz: \"aGk=\"\ndata:\n  new: \"2\"\n";
-        assert_eq!(to_yaml(&map), expected);
+        assert_eq!(document(&map), expected);
     }
 
     fn any_text() -> impl Strategy<Value = String> {
@@ -239,7 +212,7 @@ mod tests {
         #[test]
         fn what_is_printed_reads_back(text in any_text(), key in "[A-Za-z0-9_.-]{1,12}") {
             let map = config_map(None, ("n", "c"), [], [(key, text)]);
-            let yaml = to_yaml(&map);
+            let yaml = document(&map);
             let node = parse(&yaml).map_err(|error| TestCaseError::fail(format!("{error}\n{yaml}")))?;
             prop_assert_eq!(node.map(|node| to_json(&node)), Some(Ok(map)), "{}", yaml);
         }

@@ -44,8 +44,8 @@ pub struct Args {
 /// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let asked = args.source.open(console)?;
-    let tree = asked.tree()?;
-    let answers = Answers { configuration: &asked.configuration, tree };
+    let answers = asked.answers()?;
+    let tree = answers.tree;
     let queues = queues(tree, &args.queue)?;
     let rights: Vec<Right> = args.verb.map_or_else(|| Right::ALL.to_vec(), |right| vec![right]);
     let page = matrix(tree, &subjects(args), &queues, &rights);
@@ -56,11 +56,11 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             console.note(LEGEND);
         }
         Format::Csv => console.out(&table(&answers, &page, words).csv(headers))?,
-        Format::Json => console.out(&output::json(&answer(&answers, &page))?)?,
-        Format::Yaml => console.out(&output::yaml(&answer(&answers, &page))?)?,
         Format::Name => {
             return Err(Failure::Usage("a matrix has no names: who-can and what-can print them".to_owned()));
         }
+        Format::Json => console.out(&output::json(&answer(&answers, &page))?)?,
+        Format::Yaml => console.out(&output::yaml(&answer(&answers, &page))?)?,
     }
     Ok(Exit::Clean)
 }
@@ -80,6 +80,13 @@ fn queues(tree: &Tree, asked: &[String]) -> Result<Vec<QueueId>, Failure> {
     Ok(found)
 }
 
+/// Returns the queues of a matrix.
+fn shown(page: &Matrix<'_>) -> Vec<QueueId> {
+    let mut queues: Vec<QueueId> = page.columns().iter().map(|(queue, _)| *queue).collect();
+    queues.dedup();
+    queues
+}
+
 fn subjects(args: &Args) -> Vec<Subject> {
     let users = args.user.iter().cloned().map(Subject::User);
     users.chain(args.group.iter().cloned().map(Subject::Group)).collect()
@@ -90,8 +97,7 @@ type Show = fn(&[(Right, How)]) -> String;
 
 /// Builds a row for each queue, with a column for each subject.
 fn table(answers: &Answers<'_>, page: &Matrix<'_>, show: Show) -> Table {
-    let mut queues: Vec<QueueId> = page.columns().iter().map(|(queue, _)| *queue).collect();
-    queues.dedup();
+    let queues = shown(page);
     let mut header = vec!["QUEUE".to_owned()];
     header.extend(page.subjects().iter().map(|subject| Named::from(subject).words()));
     let mut lines: Vec<Vec<String>> = queues.iter().map(|queue| vec![answers.path(*queue)]).collect();
@@ -135,8 +141,6 @@ fn words(rights: &[(Right, How)]) -> String {
 }
 
 fn answer(answers: &Answers<'_>, page: &Matrix<'_>) -> MatrixAnswer {
-    let mut queues: Vec<QueueId> = page.columns().iter().map(|(queue, _)| *queue).collect();
-    queues.dedup();
     let cells = page.rows().flat_map(|row| {
         let subject = Named::from(&row.subject);
         let columns = page.columns().iter().zip(row.cells);
@@ -146,7 +150,7 @@ fn answer(answers: &Answers<'_>, page: &Matrix<'_>) -> MatrixAnswer {
             Some(Cell {
                 subject: subject.clone(),
                 queue: answers.path(*queue),
-                verb: (*right).into(),
+                verb: *right,
                 inherited: how.inherited,
                 through_admin: how.through_admin,
                 everyone: how.everyone,
@@ -162,7 +166,7 @@ fn answer(answers: &Answers<'_>, page: &Matrix<'_>) -> MatrixAnswer {
     MatrixAnswer {
         about: answers.about(),
         subjects: page.subjects().iter().map(Named::from).collect(),
-        queues: queues.iter().map(|queue| answers.path(*queue)).collect(),
+        queues: shown(page).iter().map(|queue| answers.path(*queue)).collect(),
         cells: cells.collect(),
     }
 }

@@ -19,7 +19,6 @@ pub mod complete;
 pub mod completion;
 pub mod console;
 pub mod crds;
-pub mod diagnose;
 pub mod diff;
 pub mod explain;
 pub mod findings;
@@ -53,11 +52,10 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use jiff::Timestamp;
 
-use assemble::Base;
 use console::{Color, Console};
 use findings::Count;
 use input::Inputs;
-use input::source::{self, Request, Unreadable};
+use input::source::{Request, Unreadable};
 
 /// Manage who may submit to, and who administers, the queues of Apache YuniKorn
 #[derive(Debug, Parser)]
@@ -107,7 +105,7 @@ enum Command {
     /// Show the state in a cluster: the configuration in force, the leader, and objects that need attention
     Status(status::Args),
     /// Check an installation, and print a remedy for each problem
-    Check(diagnose::Args),
+    Check(check::Args),
     /// Print the files an API server needs to use queuewarden as an authorizer
     AuthorizerConfig(authorizer_config::Args),
     /// Print the custom resource definitions
@@ -154,9 +152,8 @@ impl InputArgs {
         (self.filename.iter().chain(&self.base).cloned().collect(), self.recursive)
     }
 
-    /// Reads the inputs, and the queue tree given by itself: `--base`, or the one bare queues.yaml among the
-    /// files.
-    fn read(&self, except: Option<&Path>) -> Result<(Inputs, Option<Base>), Failure> {
+    /// Reads the inputs.
+    fn read(&self, except: Option<&Path>) -> Result<Inputs, Failure> {
         let request = Request {
             paths: self.filename.clone(),
             recursive: self.recursive,
@@ -172,11 +169,8 @@ impl InputArgs {
                 paths.join(", ")
             )));
         }
-        let base = match &self.base {
-            Some(path) => Some(inputs.add_base(source::read_one(path)?)),
-            None => assemble::only_bare(&inputs),
-        };
-        Ok((inputs, base))
+        inputs.choose_base(self.base.as_deref())?;
+        Ok(inputs)
     }
 }
 
@@ -234,6 +228,9 @@ pub enum Failure {
     /// A question cannot be answered, because something it depends on is unknown.
     #[error("{0}")]
     Undecided(String),
+    /// The namespace has none of `YuniKorn`'s ConfigMaps.
+    #[error("{0}")]
+    NoConfigMaps(String),
     /// `YuniKorn` would not accept the user of the question, so the answer is no.
     #[error("{0}")]
     Refused(String),
@@ -305,7 +302,7 @@ pub fn main() -> ExitCode {
         Command::Review(args) => review::run(args, console),
         Command::Import(args) => import::run(args, console),
         Command::Status(args) => status::run(args, console),
-        Command::Check(args) => diagnose::run(args, console),
+        Command::Check(args) => check::run(args, console),
         Command::AuthorizerConfig(args) => authorizer_config::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::MigrateStorage(args) => migrate_storage::run(args, console),
@@ -325,7 +322,7 @@ pub fn main() -> ExitCode {
             console.err(&format!("error: {failure}\n"));
             ExitCode::from(match failure {
                 Failure::Usage(_) | Failure::Unreadable(_) => 2,
-                Failure::Undecided(_) => 3,
+                Failure::Undecided(_) | Failure::NoConfigMaps(_) => 3,
                 Failure::Refused(_) | Failure::Output(_) | Failure::Operator(_) | Failure::Stream(_) => 1,
             })
         }

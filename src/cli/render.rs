@@ -1,17 +1,18 @@
 //! `queuewarden render`: prints the ConfigMap that the operator would write, and the conditions it would
 //! report.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::assemble::{Assembled, assemble};
-use super::check::{self, schema};
 use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
 use super::input::{Finding, Inputs};
+use super::validate::{self, schema};
 use super::{Exit, Failure, InputArgs, atomic, clock, manifest, statuses, watch};
 use queuewarden_plan::simulate::{Settled, enforced, loaded, settle};
 
@@ -54,7 +55,7 @@ pub struct Args {
 /// # Errors
 /// When an input cannot be read, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let read = || Read::now(args);
+    let read = || args.input.read(args.output.as_deref());
     if !args.watch {
         return Ok(print(args, console, &read()?, false)?.exit);
     }
@@ -64,25 +65,6 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         ));
     }
     watch::run(args, console, read)
-}
-
-/// Inputs of one rendering.
-#[derive(Debug)]
-pub(super) struct Read {
-    inputs: Inputs,
-    base: Option<super::assemble::Base>,
-}
-
-impl Read {
-    fn now(args: &Args) -> Result<Self, Failure> {
-        let (inputs, base) = args.input.read(args.output.as_deref())?;
-        Ok(Self { inputs, base })
-    }
-
-    /// Returns whether the texts are the same.
-    pub(super) fn same_texts(&self, other: &Self) -> bool {
-        self.inputs.sources == other.inputs.sources
-    }
 }
 
 /// Result of a rendering.
@@ -107,13 +89,12 @@ impl Args {
 }
 
 /// Renders and prints once. `again` separates the output from the previous one.
-pub(super) fn print(args: &Args, console: Console, read: &Read, again: bool) -> Result<Printed, Failure> {
-    let Read { inputs, base } = read;
-    let assembled = assemble(inputs, base.clone(), args.input.now.unwrap_or_else(clock));
+pub(super) fn print(args: &Args, console: Console, inputs: &Inputs, again: bool) -> Result<Printed, Failure> {
+    let assembled = assemble(inputs, args.input.now.unwrap_or_else(clock));
     let found = unreadable(inputs, &assembled);
     console.err(&findings::text(inputs, &found, console.color_err()));
-    notes(read, &assembled, console);
-    if inputs.objects.is_empty() && base.is_none() {
+    notes(inputs, &assembled, console);
+    if inputs.objects.is_empty() && inputs.base.is_none() {
         // YuniKorn's built-in default, which lets everyone in, must not result from a wrong path.
         console.note("nothing is rendered: there is no object and no base in the input");
         return Ok(Printed { exit: Exit::Findings, wake_at: None });
@@ -166,22 +147,14 @@ fn count(found: &[Finding], settled: &Settled) -> Count {
 pub(super) fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<Finding> {
     let mut found: Vec<Finding> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
     for object in inputs.objects.iter().filter(|object| object.kind != Kind::ConfigMap) {
-        found.extend(schema::check(object).into_iter().map(|diagnostic| Finding {
-            source: Some(object.document.source),
-            object: Some(object.label()),
-            diagnostic,
-        }));
+        found.extend(schema::check(object).into_iter().map(|diagnostic| object.finding(diagnostic)));
     }
-    check::sort(&mut found);
+    validate::sort(&mut found);
     found
 }
 
-fn notes(read: &Read, assembled: &Assembled, console: Console) {
-    let Read { inputs, base } = read;
-    for document in
-        inputs.bare.iter().filter(|document| base.as_ref().is_none_or(|base| base.source != document.source))
-    {
-        let name = inputs.sources.get(document.source).map_or("", |source| source.name.as_str());
+fn notes(inputs: &Inputs, assembled: &Assembled, console: Console) {
+    for name in inputs.unused_bare() {
         console.note(&format!(
             "{name} is a bare queues.yaml and not used: to make it the base, give it with --base"
         ));
@@ -206,25 +179,20 @@ fn content(format: Format, assembled: &Assembled, settled: &Settled) -> String {
         (Format::Json, _) => {
             format!("{:#}\n", json!({"apiVersion": "v1", "kind": "List", "items": manifests}))
         }
-        _ => manifests.iter().map(manifest::to_yaml).collect::<Vec<_>>().join("---\n"),
+        _ => manifest::to_yaml(&manifests),
     }
 }
 
 /// Returns the ConfigMaps that would be created, and the output.
 fn manifests(assembled: &Assembled, settled: &Settled) -> Vec<Value> {
     let namespace = assembled.spec.namespace.as_str();
-    let created = settled.created.iter().map(|map| {
-        manifest::config_map(None, (namespace, &map.name), map.annotations.clone(), map.data.clone())
-    });
-    let output = settled.snapshot.output.iter().map(|map| {
-        manifest::config_map(
-            assembled.output.as_ref(),
-            (namespace, &map.name),
-            map.annotations.clone(),
-            map.data.clone(),
-        )
-    });
-    created.chain(output).collect()
+    let created = settled.created.iter().map(|map| (None, &map.name, &map.annotations, &map.data));
+    let output = settled.snapshot.output.iter();
+    let output = output.map(|map| (assembled.output.as_ref(), &map.name, &map.annotations, &map.data));
+    let manifest = |(written, name, annotations, data): (_, &String, &BTreeMap<_, _>, &BTreeMap<_, _>)| {
+        manifest::config_map(written, (namespace, name), annotations.clone(), data.clone())
+    };
+    created.chain(output).map(manifest).collect()
 }
 
 fn emit(args: &Args, console: Console, content: &str, again: bool) -> Result<(), Failure> {

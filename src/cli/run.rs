@@ -10,7 +10,7 @@ use clap::ArgAction;
 use https::HttpsArgs;
 
 use super::{Exit, Failure};
-use crate::operator::{self, Options};
+use crate::process::{self, Options};
 use crate::telemetry::{self, Format};
 
 /// Arguments of `run`.
@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::Operator(format!("cannot start threads: {error}")))?;
-    let ended = runtime.block_on(operator::run(options));
+    let ended = runtime.block_on(process::run(options));
     // Does not wait for a plan that is still being made.
     runtime.shutdown_timeout(Duration::from_secs(1));
     logging.end();

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use notify::{RecursiveMode, Watcher};
 
 use super::console::Console;
-use super::render::{Args, Read, print};
+use super::input::Inputs;
+use super::render::{Args, print};
 use super::{Exit, Failure, clock};
 
 /// Time without changes before the inputs are read, because editors write a file in several steps.
@@ -22,7 +23,7 @@ const LONGEST_WAIT: Duration = Duration::from_mins(1);
 pub(super) fn run(
     args: &Args,
     console: Console,
-    read: impl Fn() -> Result<Read, Failure>,
+    read: impl Fn() -> Result<Inputs, Failure>,
 ) -> Result<Exit, Failure> {
     let console = console.endless();
     let (sender, changes) = channel();
@@ -45,7 +46,7 @@ pub(super) fn run(
         match next(&changes, due) {
             Next::Gone => return Ok(printed.exit),
             Next::Changed => match read() {
-                Ok(now) if now.same_texts(&last) => {}
+                Ok(now) if now.sources == last.sources => {}
                 Ok(now) => {
                     last = now;
                     printed = print(args, console, &last, true)?;

@@ -1,7 +1,7 @@
 //! `queuewarden what-can`: lists all queues on which a user may do something.
 
 use super::ask::identity::IdentityArgs;
-use super::ask::output::{self, Format, FormatArgs, Table};
+use super::ask::output::{self, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;
 use super::{Exit, Failure};
@@ -36,7 +36,7 @@ pub struct Args {
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let asked = args.source.open(console)?;
     let identity = args.identity.resolve(&asked, console)?;
-    let answers = Answers { configuration: &asked.configuration, tree: asked.tree()? };
+    let answers = asked.answers()?;
     let answer = answer(&answers, args, &identity);
     let nothing = answer.rights.is_empty();
     if nothing {
@@ -46,15 +46,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         });
         console.note(&format!("there is no queue that {} may {verb}", output::visible(&identity.user)));
     }
-    let headers = !args.output.no_headers;
-    console.out(&match args.output.format {
-        Format::Table => table(&answer, false).text(headers && !nothing),
-        Format::Wide => table(&answer, true).text(headers && !nothing),
-        Format::Csv => table(&answer, true).csv(headers),
-        Format::Name => names(&answer),
-        Format::Json => output::json(&answer)?,
-        Format::Yaml => output::yaml(&answer)?,
-    })?;
+    console.out(&args.output.show(&answer, |wide| table(&answer, wide), || names(&answer))?)?;
     Ok(Exit::yes(!nothing))
 }
 
@@ -67,7 +59,7 @@ fn answer(answers: &Answers<'_>, args: &Args, identity: &Identity) -> WhatCanAns
             on.push(RightOn {
                 queue: node.path.to_string(),
                 leaf: node.is_leaf,
-                verb: right.into(),
+                verb: right,
                 entry: Named::from(way.entry),
                 by: GrantedBy {
                     queue: answers.path(way.queue),
@@ -94,7 +86,7 @@ fn table(answer: &WhatCanAnswer, wide: bool) -> Table {
     for right in &answer.rights {
         let mut row = vec![
             right.queue.clone(),
-            right.verb.as_str().to_owned(),
+            right.verb.verb().to_owned(),
             right.entry.words(),
             right.by.queue.clone(),
         ];

@@ -1,6 +1,6 @@
 //! `queuewarden who-can`: lists all who may do something on a queue.
 
-use super::ask::output::{self, Format, FormatArgs, Table};
+use super::ask::output::{FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;
 use super::{Exit, Failure};
@@ -32,8 +32,8 @@ pub struct Args {
 /// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let asked = args.source.open(console)?;
-    let tree = asked.tree()?;
-    let answers = Answers { configuration: &asked.configuration, tree };
+    let answers = asked.answers()?;
+    let tree = answers.tree;
     let found = who_can(tree, args.verb, &args.queue);
     if let Some(note) = question::unknown(tree, &args.queue) {
         console.note(&note);
@@ -44,15 +44,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         console.note(&format!("nobody may {} {}", args.verb.verb(), on(args.verb, &args.queue)));
     }
     let answer = answer(&answers, args, &found);
-    let headers = !args.output.no_headers;
-    console.out(&match args.output.format {
-        Format::Table => table(&answer, false).text(headers && !answer.subjects.is_empty()),
-        Format::Wide => table(&answer, true).text(headers && !answer.subjects.is_empty()),
-        Format::Csv => table(&answer, true).csv(headers),
-        Format::Name => names(&answer),
-        Format::Json => output::json(&answer)?,
-        Format::Yaml => output::yaml(&answer)?,
-    })?;
+    console.out(&args.output.show(&answer, |wide| table(&answer, wide), || names(&answer))?)?;
     Ok(Exit::yes(!answer.subjects.is_empty()))
 }
 
@@ -66,10 +58,10 @@ fn on(right: Right, queue: &str) -> String {
 fn answer(answers: &Answers<'_>, args: &Args, found: &WhoCan<'_>) -> WhoCanAnswer {
     WhoCanAnswer {
         about: answers.about(),
-        verb: args.verb.into(),
+        verb: args.verb,
         queue: args.queue.clone(),
         nearest_queue: found.located.decides().map(|id| answers.path(id)),
-        denial: found.denial.map(Into::into),
+        denial: found.denial,
         subjects: found.grantees.iter().map(|grantee| answers.grantee(grantee)).collect(),
     }
 }

@@ -1,26 +1,17 @@
-//! Serves `/livez`, `/readyz` and `/metrics`.
+//! The state of the process, as `/livez`, `/readyz` and `/metrics` tell it.
 //!
 //! Alive: within 15 minutes the API server answered every watch, and the loop ran. Ready: everything was read
 //! once and a first plan was made; this includes replicas that do not lead. Neither depends on the scheduler,
 //! or on whether it accepts the configuration.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::Router;
-use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
-use axum::routing::get;
-use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use super::metrics::Metrics;
 use super::watch::Progress;
-use crate::server::bounds::{Limits, bound};
-use crate::server::listener;
-use crate::server::tls::Identity;
 
 /// Longest silence of a watch or the loop before it counts as dead. Watches are answered every minute; the
 /// loop runs every 10 minutes.
@@ -34,8 +25,6 @@ pub struct Health {
     planned: AtomicBool,
     stopping: AtomicBool,
     rounds: Mutex<Rounds>,
-    /// The certificate of the HTTPS endpoints, if they are served.
-    identity: OnceLock<Identity>,
 }
 
 #[derive(Debug)]
@@ -59,7 +48,6 @@ impl Default for Health {
             planned: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             rounds: Mutex::new(Rounds { last: Instant::now(), watches: Vec::new(), endpoints: Vec::new() }),
-            identity: OnceLock::new(),
         }
     }
 }
@@ -84,19 +72,13 @@ impl Health {
         }
     }
 
-    /// Notes that the HTTPS endpoints are served. The process is not ready before there is a certificate.
-    pub fn serves(&self, identity: Identity) {
-        // It is set once.
-        let _ = self.identity.set(identity);
-    }
-
     /// Notes that the process is about to end.
     pub fn stopping(&self) {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
     /// Returns why the process should be restarted; `None` when it is alive.
-    fn dead(&self) -> Option<String> {
+    pub fn dead(&self) -> Option<String> {
         let rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
         if rounds.last.elapsed() > PATIENCE {
             return Some("the loop stands still".into());
@@ -106,13 +88,11 @@ impl Health {
     }
 
     /// Returns why the process is not ready; `None` when it is.
-    fn unready(&self) -> Option<&'static str> {
+    pub fn unready(&self) -> Option<&'static str> {
         if self.stopping.load(Ordering::Relaxed) {
             Some("stopping")
         } else if !self.planned.load(Ordering::Relaxed) {
             Some("not everything was read yet")
-        } else if self.identity.get().is_some_and(|identity| !identity.is_ready()) {
-            Some("there is no certificate to show yet; the log says why")
         } else {
             None
         }
@@ -124,45 +104,6 @@ impl Health {
         let watches: Vec<_> = rounds.watches().cloned().collect();
         drop(rounds);
         self.metrics.text(&watches)
-    }
-}
-
-/// Limits of connections: there are only a few regular clients, but anybody in the cluster can connect.
-const CONNECTIONS: listener::Limits = listener::Limits {
-    connections: 64,
-    streams: 8,
-    window: 64 * 1024,
-    headers: Duration::from_secs(5),
-    header_bytes: 8 * 1024,
-    all_headers: 1024 * 1024,
-    idle: Duration::from_secs(30),
-    ..listener::Limits::DEFAULT
-};
-/// Serves the endpoints and never returns.
-pub(super) async fn serve(listener: TcpListener, health: Arc<Health>) {
-    // Only connections and requests of the HTTPS endpoints are counted.
-    let uncounted = Arc::new(Health::default());
-    let router = bound(router(health), Limits::NO_BODIES, &uncounted);
-    listener::serve(listener, None, router, CONNECTIONS, uncounted, std::future::pending()).await;
-}
-
-fn router(health: Arc<Health>) -> Router {
-    Router::new()
-        .route("/livez", get(async |State(health): State<Arc<Health>>| answer(health.dead())))
-        .route("/readyz", get(async |State(health): State<Arc<Health>>| answer(health.unready())))
-        .route("/metrics", get(metrics))
-        .with_state(health)
-}
-
-async fn metrics(State(health): State<Arc<Health>>) -> impl IntoResponse {
-    let openmetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, openmetrics)], health.text())
-}
-
-fn answer(problem: Option<impl Into<String>>) -> (StatusCode, String) {
-    match problem {
-        None => (StatusCode::OK, "ok\n".into()),
-        Some(problem) => (StatusCode::SERVICE_UNAVAILABLE, problem.into() + "\n"),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Metrics. Label values are fixed words, never names of objects, so that their number is limited.
 //!
-//! * [`series`]: gauges that are replaced all at once.
+//! * [`endpoints`]: those of the HTTPS endpoints; [`series`]: gauges that are replaced all at once.
 
+pub mod endpoints;
 mod series;
 #[cfg(test)]
 mod tests;
@@ -16,9 +17,9 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 
-pub(crate) use series::Series;
+use series::Series;
 
 use super::watch::Progress;
 use super::world::Kind;
@@ -53,101 +54,87 @@ pub struct Metrics {
     fail_open: Gauge,
     scheduler_requests: Durations,
     /// The metrics of the HTTPS endpoints.
-    pub endpoints: crate::server::metrics::Metrics,
+    pub endpoints: endpoints::Metrics,
+}
+
+/// Adds a metric to the registry and returns it: its copies count together.
+fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+/// Adds a metric that begins at nothing to the registry and returns it.
+fn begun<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    registered(registry, name, help, M::default())
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let seconds: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 2.0, 15));
-        let mut metrics = Self {
-            registry: Registry::with_prefix("queuewarden"),
-            leader: Gauge::default(),
-            reconciles: Family::default(),
-            reconcile_duration: seconds(),
-            watch_progress: Series::default(),
-            objects: Series::default(),
-            render_bytes: Gauge::default(),
-            output_bytes: Gauge::default(),
-            applies: Family::default(),
-            mirror: Family::default(),
-            drifts: Family::default(),
-            status_patches: Family::default(),
-            contested: Gauge::default(),
-            conditions: Series::default(),
+        let mut registry = Registry::with_prefix("queuewarden");
+        let r = &mut registry;
+        let build: Family<Labels, Gauge> = begun(r, "build_info", "Always 1; the version is a label");
+        build.get_or_create(&label("version", env!("CARGO_PKG_VERSION"))).set(1);
+        Self {
+            leader: begun(r, "leader", "1 while this replica leads"),
+            reconciles: begun(r, "reconcile", "Runs of the loop, by how they ended"),
+            reconcile_duration: registered(
+                r,
+                "reconcile_duration_seconds",
+                "Duration of a run of the loop",
+                seconds(),
+            ),
+            watch_progress: begun(
+                r,
+                "watch_last_progress_timestamp_seconds",
+                "When the API server last answered the watch with success",
+            ),
+            objects: begun(r, "objects", "Objects by kind, condition and its status"),
+            render_bytes: begun(r, "render_bytes", "Length of the rendered queue tree"),
+            output_bytes: begun(
+                r,
+                "output_bytes",
+                "Length of all values of the output ConfigMap, with the rendered queue tree among them",
+            ),
+            applies: begun(r, "config_apply", "Writes of the output ConfigMap, by how they ended"),
+            mirror: begun(r, "rbac_mirror_write", "Writes of the RBAC mirror, by how they ended"),
+            drifts: begun(
+                r,
+                "config_drift",
+                "How often someone else changed, deleted or shadowed what was written",
+            ),
+            status_patches: begun(r, "status_patch", "Status patches, by how they ended"),
+            contested: begun(r, "config_contested", "1 while another writer insists on the output key"),
+            conditions: begun(
+                r,
+                "config_condition",
+                "Always 1; a condition of the YuniKornConfig, with its status and reason",
+            ),
             shadowed: AtomicBool::new(false),
-            in_sync: Gauge::default(),
-            last_in_sync: Gauge::default(),
-            fail_open: Gauge::default(),
-            scheduler_requests: Family::new_with_constructor(seconds),
-            endpoints: crate::server::metrics::Metrics::default(),
-        };
-        metrics.register();
-        metrics
+            in_sync: begun(
+                r,
+                "config_in_sync",
+                "1 while the YuniKornConfig is Ready; 0 also while no plan can be made",
+            ),
+            last_in_sync: begun(
+                r,
+                "config_last_in_sync_timestamp_seconds",
+                "When the YuniKornConfig was last seen to be Ready",
+            ),
+            fail_open: begun(r, "fail_open", "1 while everyone has access to every queue"),
+            scheduler_requests: registered(
+                r,
+                "scheduler_request_duration_seconds",
+                "Requests to the scheduler's REST service, by endpoint and status code or failure",
+                Family::new_with_constructor(seconds),
+            ),
+            endpoints: endpoints::Metrics::new(r),
+            registry,
+        }
     }
 }
 
 impl Metrics {
-    fn register(&mut self) {
-        let build: Family<Labels, Gauge<i64>> = Family::default();
-        build.get_or_create(&vec![("version", env!("CARGO_PKG_VERSION").to_owned())]).set(1);
-        let r = &mut self.registry;
-        r.register("build_info", "Always 1; the version is a label", build);
-        r.register("leader", "1 while this replica leads", self.leader.clone());
-        r.register("reconcile", "Runs of the loop, by how they ended", self.reconciles.clone());
-        r.register(
-            "reconcile_duration_seconds",
-            "Duration of a run of the loop",
-            self.reconcile_duration.clone(),
-        );
-        r.register(
-            "watch_last_progress_timestamp_seconds",
-            "When the API server last answered the watch with success",
-            self.watch_progress.clone(),
-        );
-        r.register("objects", "Objects by kind, condition and its status", self.objects.clone());
-        r.register("render_bytes", "Length of the rendered queue tree", self.render_bytes.clone());
-        r.register(
-            "output_bytes",
-            "Length of all values of the output ConfigMap, with the rendered queue tree among them",
-            self.output_bytes.clone(),
-        );
-        r.register("config_apply", "Writes of the output ConfigMap, by how they ended", self.applies.clone());
-        r.register("rbac_mirror_write", "Writes of the RBAC mirror, by how they ended", self.mirror.clone());
-        r.register(
-            "config_drift",
-            "How often someone else changed, deleted or shadowed what was written",
-            self.drifts.clone(),
-        );
-        r.register("status_patch", "Status patches, by how they ended", self.status_patches.clone());
-        r.register(
-            "config_contested",
-            "1 while another writer insists on the output key",
-            self.contested.clone(),
-        );
-        r.register(
-            "config_condition",
-            "Always 1; a condition of the YuniKornConfig, with its status and reason",
-            self.conditions.clone(),
-        );
-        r.register(
-            "config_in_sync",
-            "1 while the YuniKornConfig is Ready; 0 also while no plan can be made",
-            self.in_sync.clone(),
-        );
-        r.register(
-            "config_last_in_sync_timestamp_seconds",
-            "When the YuniKornConfig was last seen to be Ready",
-            self.last_in_sync.clone(),
-        );
-        r.register("fail_open", "1 while everyone has access to every queue", self.fail_open.clone());
-        r.register(
-            "scheduler_request_duration_seconds",
-            "Requests to the scheduler's REST service, by endpoint and status code or failure",
-            self.scheduler_requests.clone(),
-        );
-        self.endpoints.register(r);
-    }
-
     /// Records a run of the loop.
     pub fn reconciled(&self, took: Duration, failed: bool) {
         let result = if failed { "error" } else { "ok" };

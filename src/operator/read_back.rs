@@ -7,6 +7,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, StatusCode, header, redirect};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -18,6 +19,8 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// Largest response. A configuration is at most 1 MiB of YAML and a few times that as JSON; 10,000 queues are
 /// about 10 MB.
 pub const MAX_BODY: usize = 32 << 20;
+/// The characters that are encoded in a path: all but the unreserved ones (RFC 3986 §2.3).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Most queues taken from one response.
 const MAX_QUEUES: usize = 100_000;
 
@@ -88,12 +91,12 @@ impl Scheduler {
         config.checksum.filter(|sum| !sum.is_empty()).ok_or(Error::NoConfiguration(url))
     }
 
-    /// Returns the whole configuration that is in force, as `YuniKorn` gives it.
+    /// Returns the response to a path.
     ///
     /// # Errors
     /// When there is no usable response.
-    pub async fn config(&self, base: &str) -> Result<Value, Error> {
-        self.get(&join(base, "ws/v1/config")).await
+    pub async fn answer(&self, base: &str, path: &str) -> Result<Value, Error> {
+        self.get(&join(base, path)).await
     }
 
     /// Returns the current queues of a partition: each path, and whether the configuration (not a placement
@@ -111,7 +114,7 @@ impl Scheduler {
     /// # Errors
     /// When there is no usable response.
     pub async fn queue_details(&self, base: &str, partition: &str) -> Result<Value, Error> {
-        self.get(&join(base, &queues_path(partition))).await
+        self.answer(base, &queues_path(partition)).await
     }
 
     async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, Error> {
@@ -152,7 +155,7 @@ pub fn beside(root: &Value) -> Live {
 
 /// Returns the path of the endpoint that lists the queues of a partition.
 pub fn queues_path(partition: &str) -> String {
-    format!("ws/v1/partition/{}/queues", percent_encode(partition))
+    format!("ws/v1/partition/{}/queues", utf8_percent_encode(partition, RESERVED))
 }
 
 /// The part of `dao.ConfigDAOInfo` that is read.
@@ -187,21 +190,6 @@ fn flatten(root: Queue) -> BTreeMap<String, bool> {
 
 fn join(base: &str, path: &str) -> String {
     format!("{}/{path}", base.trim_end_matches('/'))
-}
-
-/// Encodes everything but unreserved characters (RFC 3986 §2.3).
-fn percent_encode(text: &str) -> String {
-    use std::fmt::Write as _;
-
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use tokio::sync::Notify;
@@ -20,7 +20,8 @@ use super::standing::{Object, Standing, keep};
 use super::watch::{Progress, Watch};
 use super::{clock, mirror};
 use go_compat::diag::{Code, Diagnostic};
-use queuewarden_api::{API_VERSION, GROUP, VERSION, access_test, config_map, convert, v1alpha1 as api};
+use queuewarden_api::v1alpha1::SINGLETON;
+use queuewarden_api::{GROUP, VERSION, access_test, config_map, convert, v1alpha1 as api};
 use queuewarden_plan::conditions::{self, Type};
 use queuewarden_plan::machine::FailingWatch;
 use queuewarden_plan::snapshot::{
@@ -36,9 +37,6 @@ pub const CODES: &[Code] = &[CONFIG_MAP_FORBIDDEN];
 
 /// The time for which the API server must refuse a ConfigMap that was never read before that is reported.
 const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
-
-/// The name of the one `YuniKornConfig`.
-const SINGLETON: &str = "default";
 
 /// One of our kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,14 +78,8 @@ impl Kind {
 
     /// Returns the API of all objects of the kind.
     pub fn api(self, client: Client) -> Api<DynamicObject> {
-        let resource = ApiResource {
-            group: GROUP.into(),
-            version: VERSION.into(),
-            api_version: API_VERSION.into(),
-            kind: self.name().into(),
-            plural: self.plural().into(),
-        };
-        Api::all_with(client, &resource)
+        let kind = GroupVersionKind::gvk(GROUP, VERSION, self.name());
+        Api::all_with(client, &ApiResource::from_gvk_with_plural(&kind, self.plural()))
     }
 }
 

@@ -6,9 +6,9 @@
 //! * [`caller`]: authentication; [`refusal`]: error responses; [`audit`]: the log of decisions; [`fault`]:
 //!   internal errors.
 //! * [`certificates`]: the source of the server certificate.
-//! * [`open`]: starts the endpoints.
+//! * [`open`]: starts the endpoints; [`probes`]: those about the process itself, without TLS.
 //! * [`listener`], [`places`]: connections, their number, their time and their end; [`bounds`]: what one
-//!   request may cost; `budget`: what requests share; [`metrics`]: what is counted.
+//!   request may cost; `budget`: what requests share.
 //! * [`tls`]: the certificate in use, which may change while connections are open.
 //! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster;
 //!   [`permission`]: what Kubernetes lets callers do; [`scope`]: the part of an answer that they get.
@@ -54,11 +54,10 @@ pub mod certificates;
 mod fault;
 pub mod listener;
 pub mod lookups;
-pub mod metrics;
 pub mod open;
 mod permission;
 pub mod places;
-pub mod published;
+pub mod probes;
 pub mod refusal;
 mod review;
 mod scope;
@@ -83,10 +82,10 @@ use axum::routing::get;
 
 use crate::operator::applications::Applications;
 use crate::operator::health::Health;
+use crate::operator::published::{Knows, Published};
 use bounds::{Larger, Limits, bound};
 use caller::{Callers, only_webhook_clients};
 use lookups::Lookups;
-use published::{Knows, Published};
 
 const MIB: usize = 1024 * 1024;
 
@@ -116,7 +115,7 @@ impl fmt::Debug for ServerState {
 impl ServerState {
     /// Returns the current state; `None` until everything was read once.
     pub fn published(&self) -> Option<Arc<Published>> {
-        self.knows.now()
+        self.knows.borrow().clone()
     }
 }
 

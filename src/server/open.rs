@@ -17,11 +17,11 @@ use super::certificates::files::{self, Files, Pair};
 use super::certificates::follower::Follower;
 use super::listener::{self, Limits};
 use super::lookups::Lookups;
-use super::published::Knows;
 use super::tls::{self, Identity};
 use super::{Endpoint, ServerState, router};
 use crate::operator::applications::{Applications, Mode};
 use crate::operator::health::Health;
+use crate::operator::published::Knows;
 
 /// The time for which the endpoints stay open after the signal to stop. Until every node and API server has
 /// learnt that this replica is not ready, some still connect here.
@@ -83,8 +83,8 @@ pub struct Open {
 }
 
 impl Open {
-    /// Opens the endpoints. Without a certificate yet, handshakes fail until there is one. Lookups that
-    /// callers cause use the client `lookups`.
+    /// Opens the endpoints, which show `identity`. Without a certificate yet, handshakes fail until there is
+    /// one. Lookups that callers cause use the client `lookups`.
     ///
     /// # Errors
     /// When they cannot be opened.
@@ -94,8 +94,8 @@ impl Open {
         lookups: Client,
         knows: Knows,
         health: &Arc<Health>,
+        identity: Identity,
     ) -> Result<Self, Error> {
-        let identity = Identity::default();
         let (pair, follower) = match &https.certificate {
             Source::Mounted(pair) => (Some(pair.clone()), None),
             Source::Own { namespace, secret } => {
@@ -116,10 +116,9 @@ impl Open {
             webhook_clients: https.webhook_clients.clone().into(),
             applications,
         };
-        let tls = tls::server_config(identity.clone())?;
+        let tls = tls::server_config(identity)?;
         let listener =
             TcpListener::bind(https.listen).await.map_err(|error| Error::Listen(https.listen, error))?;
-        health.serves(identity);
         tracing::info!(listen = %https.listen, "Serving HTTPS");
         let (end, ended) = oneshot::channel::<()>();
         let stop = async {

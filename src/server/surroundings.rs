@@ -1,9 +1,10 @@
-//! Annotations of namespaces and classes that `YuniKorn`'s admission controller reads for a request, read
-//! from the API server.
+//! Objects of the API server that decisions depend on: annotations of namespaces and classes that
+//! `YuniKorn`'s admission controller reads for a request, and the registration of that controller itself.
 
 use std::fmt::Debug;
 use std::time::Duration;
 
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::api::Api;
@@ -36,6 +37,19 @@ pub(super) async fn of_priority_class(lookups: &Lookups, name: &str) -> Result<T
     }
     let annotations = annotations::<PriorityClass>(lookups, name).await;
     annotations.map(Option::unwrap_or_default).map_err(|why| format!("PriorityClass {name} {why}"))
+}
+
+/// The name of the registration of `YuniKorn`'s admission controller (k8shim
+/// `pkg/admission/webhook_manager.go:47`).
+pub(super) const YUNIKORN: &str = "yunikorn-admission-controller-mutations";
+
+/// Returns whether `YuniKorn`'s own admission controller is registered.
+///
+/// # Errors
+/// When that cannot be read in time.
+pub(super) async fn has_yunikorn(lookups: &Lookups) -> Result<bool, String> {
+    let found = annotations::<MutatingWebhookConfiguration>(lookups, YUNIKORN).await;
+    found.map(|found| found.is_some()).map_err(|why| format!("MutatingWebhookConfiguration {YUNIKORN} {why}"))
 }
 
 async fn annotations<K>(lookups: &Lookups, name: &str) -> Result<Option<Texts>, String>

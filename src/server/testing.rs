@@ -1,52 +1,25 @@
-//! Fixtures for the tests of every endpoint: an API server in memory, a state, and a way to send requests.
+//! Fixtures for the tests of every endpoint: a state, and a way to send requests.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, Request, Response, StatusCode};
+use axum::http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use kube::Client;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
 use super::ServerState;
 use super::caller::Callers;
 use super::lookups::Lookups;
-use super::published::{Published, Publisher};
 use crate::operator::applications::Applications;
 use crate::operator::health::Health;
+use crate::operator::published::{Published, Publisher};
+pub(crate) use crate::operator::testing::{client, not_found, reply};
 use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use queuewarden_plan::{ParseCache, plan_again};
-
-/// Returns a client of an API server that answers with `answer`.
-pub(crate) fn client<F, A>(answer: F) -> Client
-where
-    F: Fn(Request<kube::client::Body>) -> A + Clone + Send + 'static,
-    A: Future<Output = Response<Body>> + Send + 'static,
-{
-    let service = tower::service_fn(move |request| {
-        let answered = answer(request);
-        async move { Ok::<_, Infallible>(answered.await) }
-    });
-    Client::new(service, "default")
-}
-
-/// Returns an answer of the API server.
-pub(crate) fn reply(code: u16, body: &Value) -> Response<Body> {
-    Response::builder().status(code).body(Body::from(body.to_string())).unwrap()
-}
-
-/// Returns the answer of the API server for an object that does not exist.
-pub(super) fn not_found() -> Response<Body> {
-    reply(
-        404,
-        &json!({"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound",
-            "message": "not found"}),
-    )
-}
 
 /// Returns a snapshot of an empty cluster.
 pub(super) fn snapshot() -> Snapshot {

@@ -9,6 +9,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tracing::Level;
 use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::{EnvFilter, Registry, reload};
 
@@ -18,39 +19,10 @@ pub const ANNOTATION: &str = "queuewarden.dev/log-level";
 /// without them.
 const AUDIT: &str = "queuewarden::audit";
 
-/// Level of detail of queuewarden's own lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    /// Only errors that stop something.
-    Error,
-    /// Also conditions that need attention.
-    Warn,
-    /// Also completed actions.
-    Info,
-    /// Also the reasons for them.
-    Debug,
-    /// Also everything else.
-    Trace,
-}
-
-impl Level {
-    const ALL: [Self; 5] = [Self::Error, Self::Warn, Self::Info, Self::Debug, Self::Trace];
-
-    /// Returns the level as it is written in the annotation.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-            Self::Trace => "trace",
-        }
-    }
-
-    /// Parses a level, ignoring case.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(text))
-    }
+/// Parses a level by its name, ignoring case: error, warn, info, debug or trace.
+pub fn parse(text: &str) -> Option<Level> {
+    // `tracing` also takes numbers.
+    text.parse().ok().filter(|level: &Level| level.as_str().eq_ignore_ascii_case(text))
 }
 
 /// Handle that changes the log level; all clones share it. The default changes nothing.
@@ -117,7 +89,7 @@ impl Logging {
 
 impl Running {
     fn change(&self, wish: Option<&str>) {
-        let level = wish.and_then(Level::parse);
+        let level = wish.and_then(parse);
         if let (Some(wish), None) = (wish, level) {
             let wish: String = wish.chars().take(64).collect();
             tracing::warn!(
@@ -128,7 +100,7 @@ impl Running {
             return;
         }
         let changed = filter(&self.at_start, level).map(|filter| self.handle.reload(filter));
-        let level = level.map_or("as started", Level::as_str);
+        let level = level.map_or_else(|| "as started".to_owned(), name);
         match changed {
             Ok(Ok(())) => tracing::info!(level, "Changed the log level"),
             Ok(Err(error)) => tracing::warn!(%error, "The log level could not be changed"),
@@ -147,9 +119,14 @@ fn directives(at_start: &str, level: Option<Level>) -> String {
     // We log problems of the watches ourselves, once each.
     let text = format!("kube_runtime::watcher=off,{at_start}");
     let Some(level) = level else { return text };
-    let quiet = matches!(level, Level::Error | Level::Warn) && !at_start.contains(AUDIT);
+    let quiet = level <= Level::WARN && !at_start.contains(AUDIT);
     let audit = if quiet { format!(",{AUDIT}=info") } else { String::new() };
-    format!("{text},queuewarden={}{audit}", level.as_str())
+    format!("{text},queuewarden={}{audit}", name(level))
+}
+
+/// Returns the name of a level as it is written in the annotation.
+fn name(level: Level) -> String {
+    level.as_str().to_ascii_lowercase()
 }
 
 #[cfg(test)]

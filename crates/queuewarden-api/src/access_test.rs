@@ -9,7 +9,7 @@ use kube::core::DynamicObject;
 use super::convert::{meta, spec};
 use super::v1alpha1 as api;
 use go_compat::diag::{Code, Diagnostic};
-use queuewarden_plan::snapshot::{AccessTestSpec, Enforcement, Entry};
+use queuewarden_plan::snapshot::{AccessTestSpec, Entry};
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn_access::expect::{Case, Expectations, MAX_CHECKS, Place, Placing, Queues};
@@ -51,10 +51,6 @@ fn test(spec: api::QueueAccessTestSpec) -> Result<AccessTestSpec, Vec<Diagnostic
         let help = "make several tests of it, or name fewer subjects: one of each group says as much";
         wrong.push(Diagnostic::error(TOO_MANY_CHECKS, message).help(help));
     }
-    let enforcement = match enforcement {
-        api::Enforcement::Report => Enforcement::Report,
-        api::Enforcement::Block => Enforcement::Block,
-    };
     if wrong.is_empty() { Ok(AccessTestSpec { expectations, enforcement }) } else { Err(wrong) }
 }
 
@@ -137,6 +133,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use queuewarden_plan::snapshot::Enforcement;
 
     fn read(spec: &Value) -> Result<AccessTestSpec, Vec<Diagnostic>> {
         let object = json!({"metadata": {"name": "x"}, "spec": spec});

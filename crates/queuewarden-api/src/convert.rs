@@ -21,14 +21,15 @@ use super::touches::touches;
 use super::v1alpha1 as api;
 use go_compat::diag::{Code, Diagnostic};
 use queuewarden_plan::{
+    OutputRef,
     conditions::{Condition, Reason, Status, Type},
     snapshot::{
-        AdmissionPolicySpec, Adoption, BaseAcl, CONFIRM_REMOVAL, ConfigMemory, ConfigSpec, Delegation, Entry,
-        Grant, LEFT_EMPTY, Meta, Mode, QueueAclEntry, QueueAclInForce, QueueAclSpec,
+        AdmissionPolicySpec, CONFIRM_REMOVAL, ConfigMemory, ConfigSpec, Entry, Grant, LEFT_EMPTY, Meta,
+        QueueAclEntry, QueueAclInForce, QueueAclSpec,
     },
 };
 use yunikorn::{identity::Identity, right::Right};
-use yunikorn_access::{submission, user_info};
+use yunikorn_access::user_info;
 
 /// The spec is missing, has a field of the wrong type, or one that this version does not know.
 pub const UNREADABLE: Code = Code::new(5101, "unreadable-spec");
@@ -180,7 +181,7 @@ fn queue_acl_spec(spec: api::QueueAclSpec) -> Result<QueueAclSpec, Vec<Diagnosti
         queue: spec.queue,
         submit,
         admin,
-        base_acl: base_acl(spec.base_acl),
+        base_acl: spec.base_acl,
         not_before: spec.not_before.map(|time| whole_second(time.0, RoundMode::Ceil)),
         expires_at: spec.expires_at.map(|time| whole_second(time.0, RoundMode::Floor)),
         delegated_by: spec.delegated_by.map(identity),
@@ -227,22 +228,14 @@ fn whole_second(time: Timestamp, mode: RoundMode) -> Timestamp {
     time.round(TimestampRound::new().smallest(Unit::Second).mode(mode)).unwrap_or(time)
 }
 
-fn base_acl(base_acl: api::BaseAcl) -> BaseAcl {
-    match base_acl {
-        api::BaseAcl::Replace => BaseAcl::Replace,
-        api::BaseAcl::Extend => BaseAcl::Extend,
-    }
-}
-
 pub(super) fn grant_in_force(memory: api::GrantInForce) -> QueueAclInForce {
-    let api::GrantInForce { partition, queue, submit, admin, base_acl: kept, expires_at, delegated_by } =
-        memory;
+    let api::GrantInForce { partition, queue, submit, admin, base_acl, expires_at, delegated_by } = memory;
     QueueAclInForce {
         partition,
         queue,
         submit,
         admin,
-        base_acl: base_acl(kept),
+        base_acl,
         expires_at: expires_at.map(|time| time.0),
         delegated_by: delegated_by.map(identity),
     }
@@ -270,7 +263,7 @@ fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Ve
         system_users,
         external_users,
         external_groups,
-        submission: submission.map(submission_mode),
+        submission,
         user_info,
     };
     if spec == AdmissionPolicySpec::default() {
@@ -298,7 +291,7 @@ fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
         system_users,
         external_users,
         external_groups,
-        submission: submission.map(submission_mode),
+        submission,
         // It was valid when it was stored.
         user_info: user_info.and_then(|remembered| user_info_settings(remembered).ok()),
     }
@@ -325,30 +318,10 @@ fn user_info_settings(spec: api::UserInfo) -> Result<user_info::Settings, Vec<Di
         return Err(wrong);
     }
     Ok(user_info::Settings {
-        mode: mode.map_or_else(user_info::Mode::default, user_info_mode),
-        profile: match profile {
-            Some(api::UserInfoProfile::Yunikorn) => user_info::Profile::YuniKorn,
-            Some(api::UserInfoProfile::Strict) | None => user_info::Profile::Strict,
-        },
+        mode: mode.unwrap_or_default(),
+        profile: profile.unwrap_or_default(),
         templates: read,
     })
-}
-
-fn user_info_mode(word: api::UserInfoMode) -> user_info::Mode {
-    match word {
-        api::UserInfoMode::Off => user_info::Mode::Off,
-        api::UserInfoMode::Audit => user_info::Mode::Audit,
-        api::UserInfoMode::Enforce => user_info::Mode::Enforce,
-    }
-}
-
-fn submission_mode(word: api::Submission) -> submission::Mode {
-    match word {
-        api::Submission::Off => submission::Mode::Off,
-        api::Submission::Audit => submission::Mode::Audit,
-        api::Submission::Warn => submission::Mode::Warn,
-        api::Submission::Deny => submission::Mode::Deny,
-    }
 }
 
 fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, Vec<Diagnostic>> {
@@ -385,21 +358,11 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
         base_config_map: base.config_map,
         base_key: base.key,
         output_config_map: output.config_map,
-        mode: match mode {
-            api::Mode::Enforce => Mode::Enforce,
-            api::Mode::Observe => Mode::Observe,
-        },
-        adoption: match adoption {
-            api::Adoption::IfUnowned => Adoption::IfUnowned,
-            api::Adoption::Import => Adoption::Import,
-            api::Adoption::Force => Adoption::Force,
-        },
+        mode,
+        adoption,
         scheduler_url,
         rbac_mirror: rbac_mirror == api::RbacMirror::Enabled,
-        delegation: match delegation {
-            api::Delegation::Disabled => Delegation::Disabled,
-            api::Delegation::Enabled => Delegation::Enabled,
-        },
+        delegation,
         accept_open_root,
         confirmed_removal: None,
         admission_policy,
@@ -409,7 +372,7 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
 
 /// Reads each field by itself: an unreadable one does not affect the others.
 fn config_memory(object: &DynamicObject) -> ConfigMemory {
-    let output: api::OutputIdentity = status_field(object, "output").unwrap_or_default();
+    let output: OutputRef = status_field(object, "output").unwrap_or_default();
     ConfigMemory {
         revision: status_field(object, "revision"),
         config_hash: status_field(object, "configHash"),
@@ -431,7 +394,7 @@ mod tests {
 
     use super::*;
     use crate::{crds, status};
-    use queuewarden_plan::OutputRef;
+    use queuewarden_plan::snapshot::BaseAcl;
 
     fn object(value: Value) -> DynamicObject {
         serde_json::from_value(value).unwrap()

@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use super::v1alpha1 as api;
 use queuewarden_plan::{
-    AccessTestStatus, ConfigStatus, OutputRef, QueueAclStatus,
+    AccessTestStatus, ConfigStatus, QueueAclStatus,
     conditions::Condition,
-    snapshot::{AdmissionPolicySpec, BaseAcl, QueueAclInForce},
+    snapshot::{AdmissionPolicySpec, QueueAclInForce},
 };
 use yunikorn_access::expect::Tally;
-use yunikorn_access::{submission, user_info};
+use yunikorn_access::user_info;
 
 /// Name of the field of conditions.
 pub const CONDITIONS: &str = "conditions";
@@ -65,12 +65,7 @@ pub fn yunikorn_config(generation: i64, status: &ConfigStatus) -> api::YuniKornC
         revision,
         config_hash,
         loaded_hash,
-        output: output.map(|OutputRef { namespace, name, uid, keys }| api::OutputIdentity {
-            namespace,
-            name,
-            uid,
-            keys,
-        }),
+        output,
         admission_policy,
         conditions: Vec::new(),
     }
@@ -108,10 +103,7 @@ pub(super) fn grant_in_force(in_force: &QueueAclInForce) -> api::GrantInForce {
         queue,
         submit,
         admin,
-        base_acl: match base_acl {
-            BaseAcl::Replace => api::BaseAcl::Replace,
-            BaseAcl::Extend => api::BaseAcl::Extend,
-        },
+        base_acl,
         expires_at: expires_at.map(meta::Time),
         delegated_by: delegated_by.map(|by| api::DelegatedBy { user: by.user, groups: by.groups }),
     }
@@ -133,7 +125,7 @@ fn access_control_in_force(in_force: AdmissionPolicySpec) -> api::AccessControlI
         system_users,
         external_users,
         external_groups,
-        submission: submission.map(submission_word),
+        submission,
         user_info: user_info.map(user_info_words),
     }
 }
@@ -144,24 +136,8 @@ fn user_info_words(settings: user_info::Settings) -> api::UserInfo {
         api::UserInfoTemplate { group, version, resource, path: path.to_string() }
     };
     api::UserInfo {
-        mode: Some(match settings.mode {
-            user_info::Mode::Off => api::UserInfoMode::Off,
-            user_info::Mode::Audit => api::UserInfoMode::Audit,
-            user_info::Mode::Enforce => api::UserInfoMode::Enforce,
-        }),
-        profile: Some(match settings.profile {
-            user_info::Profile::YuniKorn => api::UserInfoProfile::Yunikorn,
-            user_info::Profile::Strict => api::UserInfoProfile::Strict,
-        }),
+        mode: Some(settings.mode),
+        profile: Some(settings.profile),
         templates: settings.templates.into_iter().map(template).collect(),
-    }
-}
-
-fn submission_word(mode: submission::Mode) -> api::Submission {
-    match mode {
-        submission::Mode::Off => api::Submission::Off,
-        submission::Mode::Audit => api::Submission::Audit,
-        submission::Mode::Warn => api::Submission::Warn,
-        submission::Mode::Deny => api::Submission::Deny,
     }
 }

@@ -77,7 +77,7 @@ impl Substituted {
 }
 
 /// One property as the parser has assembled it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Property {
     name: Option<String>,
     value: Option<Text>,
@@ -321,12 +321,8 @@ impl Reader {
                 self.property.value = Some(Text { text: self.token.clone(), span, verbatim: self.verbatim });
             }
             "final" => self.property.is_final = self.token == "true",
-            "property" => {
-                // Hadoop forgets a property when the next one begins.
-                let Property { name, value, is_final } = &self.property;
-                let kept = Property { name: name.clone(), value: value.clone(), is_final: *is_final };
-                self.properties.push(kept);
-            }
+            // Hadoop forgets a property when the next one begins.
+            "property" => self.properties.push(self.property.clone()),
             _ => {}
         }
     }

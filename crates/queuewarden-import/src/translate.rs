@@ -163,10 +163,6 @@ impl Translator<'_> {
     /// Returns the part of an ACL that `YuniKorn` can hold.
     fn acl(&mut self, at: usize, here: usize, right: Right, setting: &Setting) -> Acl {
         self.tell_of_text(setting);
-        if setting.acl.is_everyone() {
-            self.came(here, right, Subject::Everyone, Came { from: Subject::Everyone, cluster: false });
-            return Acl::everyone();
-        }
         let (carried, lost) = self.names(setting);
         for (subject, code) in lost {
             self.imported.lost.entry((at, right, subject)).or_insert(code);
@@ -174,7 +170,7 @@ impl Translator<'_> {
         for (subject, from) in &carried {
             self.came(here, right, subject.clone(), Came { from: from.clone(), cluster: false });
         }
-        acl_of(carried.iter().map(|(subject, _)| subject))
+        acl_of(&carried)
     }
 
     fn came(&mut self, queue: usize, right: Right, subject: Subject, came: Came) {
@@ -191,6 +187,9 @@ impl Translator<'_> {
 
     /// Returns the names that can be translated, each with its origin, and those that cannot.
     fn names(&mut self, setting: &Setting) -> (Vec<Carried>, Vec<(Subject, Code)>) {
+        if setting.acl.is_everyone() {
+            return (vec![(Subject::Everyone, Subject::Everyone)], Vec::new());
+        }
         let (mut carried, mut lost) = (Vec::new(), Vec::new());
         for (span, name) in carry::named(&setting.text, self.source.reading) {
             match self.name(name) {
@@ -212,36 +211,21 @@ impl Translator<'_> {
             Named::User(text) => (text, &self.options.names.users),
             Named::Group(text) => (text, &self.options.names.groups),
         };
+        let unheld = |to: &str, how: &str| {
+            let why = || format!("no ACL of YuniKorn can hold {}, which {how}", quoted(to));
+            (!holds(name, to)).then(|| unmapped(text, &why()))
+        };
         let (to, objection) = match map.map(text) {
             Mapped::Pair(to) => {
-                let refused = !holds(name, &to);
-                (
-                    to.clone(),
-                    refused.then(|| {
-                        unmapped(
-                            text,
-                            &format!("no ACL of YuniKorn can hold {}, which it is mapped to", quoted(&to)),
-                        )
-                    }),
-                )
+                let objection = unheld(&to, "it is mapped to");
+                (to, objection)
             }
             Mapped::LeftOut => (String::new(), Some(unmapped(text, "the map of names leaves it out"))),
             Mapped::Same => (text.to_owned(), carry::objection(name)),
             Mapped::Made(to) => {
                 // The template makes a name of it, whatever YuniKorn says of the name itself.
                 let objection = carry::objection(name).filter(|why| why.code != application_codes::DROPPED);
-                let refused = !holds(name, &to);
-                let objection = objection.or_else(|| {
-                    refused.then(|| {
-                        unmapped(
-                            text,
-                            &format!(
-                                "no ACL of YuniKorn can hold {}, which the template makes of it",
-                                quoted(&to)
-                            ),
-                        )
-                    })
-                });
+                let objection = objection.or_else(|| unheld(&to, "the template makes of it"));
                 (to, objection)
             }
         };
@@ -260,15 +244,10 @@ impl Translator<'_> {
             }
             self.tell_of_text(setting);
             let (carried, _) = self.names(setting);
-            let acl = if setting.acl.is_everyone() {
-                Acl::everyone()
-            } else {
-                acl_of(carried.iter().map(|(subject, _)| subject))
-            };
             let message = format!("`{key}` goes with each job, and is no ACL of a queue");
             let finding = Diagnostic::warning(codes::APPLICATION_ACL, message).help(format!(
                 "write the annotation `{annotation}: {}` on the pods of each application",
-                acl.yaml()
+                acl_of(&carried).yaml()
             ));
             self.findings.push(Finding::maybe_at(setting.place, finding));
         }
@@ -300,17 +279,11 @@ impl Translator<'_> {
         }
         self.tell_of_text(setting);
         let (carried, _) = self.names(setting);
-        let everyone = setting.acl.is_everyone().then_some((Subject::Everyone, Subject::Everyone));
-        for (subject, from) in carried.iter().cloned().chain(everyone) {
+        for (subject, from) in carried.iter().cloned() {
             self.came(0, Right::Admin, subject, Came { from, cluster: true });
         }
-        let granted = if setting.acl.is_everyone() {
-            Acl::everyone()
-        } else {
-            acl_of(carried.iter().map(|(subject, _)| subject))
-        };
         if let Some(root) = self.imported.queues.first_mut() {
-            root.admin = root.admin.union(&granted);
+            root.admin = root.admin.union(&acl_of(&carried));
         }
     }
 }
@@ -345,9 +318,9 @@ fn holds(name: Named<'_>, to: &str) -> bool {
     }
 }
 
-fn acl_of<'a>(subjects: impl Iterator<Item = &'a Subject>) -> Acl {
+fn acl_of(carried: &[Carried]) -> Acl {
     let (mut users, mut groups) = (Vec::new(), Vec::new());
-    for subject in subjects {
+    for (subject, _) in carried {
         match subject {
             Subject::Everyone => return Acl::everyone(),
             Subject::User(name) => users.push(name.as_str()),

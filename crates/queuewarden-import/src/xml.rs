@@ -100,13 +100,6 @@ pub struct Text {
     pub verbatim: bool,
 }
 
-impl Text {
-    /// Returns the location of a part of it; the location of the whole text when that is not known.
-    pub fn part(&self, part: Span) -> Span {
-        if self.verbatim { part.shifted(self.span.start) } else { self.span }
-    }
-}
-
 /// The first child of an element, to a parser that leaves out comments and keeps `<![CDATA[` apart from other
 /// text, as Java's does.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -179,5 +179,5 @@ pub(super) fn broken(tests: &[AccessTest], was: &Config, is: &Config) -> Vec<Bro
 pub(super) fn trouble(expectations: &Expectations, config: &Config) -> Option<String> {
     let queues = Queues::of(config);
     let finding = passing(&queues.run(expectations));
-    (finding.reason != Reason::Passing).then_some(finding.message)
+    (finding.reason != Reason::Passing).then(|| finding.message.to_string())
 }

@@ -234,22 +234,22 @@ pub struct Finding {
     /// `reason`
     pub reason: Reason,
     /// `message`
-    pub message: String,
+    pub message: Arc<str>,
 }
 
 impl Finding {
     /// A condition that holds.
-    pub fn yes(type_: Type, reason: Reason, message: impl Into<String>) -> Self {
+    pub fn yes(type_: Type, reason: Reason, message: impl Into<Arc<str>>) -> Self {
         Self { type_, status: Status::True, reason, message: message.into() }
     }
 
     /// A condition that does not hold.
-    pub fn no(type_: Type, reason: Reason, message: impl Into<String>) -> Self {
+    pub fn no(type_: Type, reason: Reason, message: impl Into<Arc<str>>) -> Self {
         Self { status: Status::False, ..Self::yes(type_, reason, message) }
     }
 
     /// A condition that is unknown.
-    pub fn unknown(type_: Type, reason: Reason, message: impl Into<String>) -> Self {
+    pub fn unknown(type_: Type, reason: Reason, message: impl Into<Arc<str>>) -> Self {
         Self { status: Status::Unknown, ..Self::yes(type_, reason, message) }
     }
 
@@ -303,7 +303,7 @@ pub fn find(conditions: &[Condition], type_: Type) -> Option<&Condition> {
 pub(super) fn standing(conditions: &[Condition], type_: Type) -> Option<Finding> {
     let condition = find(conditions, type_)?;
     let reason = *Reason::ALL.iter().find(|reason| reason.as_str() == condition.reason)?;
-    Some(Finding { type_, status: condition.status, reason, message: condition.message.clone() })
+    Some(Finding { type_, status: condition.status, reason, message: condition.message.as_str().into() })
 }
 
 fn ours(condition: &Condition) -> bool {

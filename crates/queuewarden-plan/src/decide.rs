@@ -272,7 +272,7 @@ fn queues<'a>(
 ) -> Result<&'a Config, &'a str> {
     let live = env.tree.as_deref().filter(|_| env.source != Source::BuiltIn);
     let tree = from.map(|base| &*base.tree).or(live);
-    tree.ok_or_else(|| base.err().map_or("", |finding| finding.message.as_str()))
+    tree.ok_or_else(|| base.err().map_or("", |finding| &*finding.message))
 }
 
 /// Resolves all objects, as far as there are queues to resolve them against.
@@ -392,6 +392,7 @@ impl Decided<'_> {
             env: &env,
             source: &source,
             programmed: report::programmed(&source, true),
+            effective: report::effective(),
             ready: target.ready(),
             hidden: hidden.as_deref(),
             wanted: self.wanted.as_deref(),
@@ -403,13 +404,8 @@ impl Decided<'_> {
         objects
             .map(|(index, ((entry, object), note))| {
                 let decided = self.by_object.decided(&self.grants, index);
-                let mut found = report::queue_acl::report(
-                    entry,
-                    object,
-                    &decided,
-                    record::in_force(*note, entry),
-                    &facts,
-                );
+                let mut found =
+                    report::queue_acl::report(entry, object, &decided, note.and_then(Option::as_ref), &facts);
                 if !object.judged {
                     let granted = resolve::granted(entry, self.snapshot.now);
                     let granted = granted.as_ref().map(|(submit, admin)| (submit.as_ref(), admin.as_ref()));

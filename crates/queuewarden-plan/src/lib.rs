@@ -38,6 +38,9 @@ pub mod snapshot;
 mod waiting;
 mod withdraw;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -218,16 +221,21 @@ pub struct ConfigStatus {
     pub admission_policy: Option<String>,
 }
 
-/// The output ConfigMap and the keys in it that we own.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// The object and the keys that were written.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 pub struct OutputRef {
-    /// `metadata.namespace`
+    /// Namespace of the ConfigMap.
     pub namespace: String,
-    /// `metadata.name`
+    /// Name of the ConfigMap.
     pub name: String,
-    /// `metadata.uid`
+    /// Its uid: another one means that it was deleted and created again.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// Our keys, sorted.
+    /// The keys in its data that queuewarden wrote; all others are left alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "set"))]
     pub keys: Vec<String>,
 }
 

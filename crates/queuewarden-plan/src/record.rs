@@ -51,27 +51,21 @@ impl<'a> Record<'a> {
         self.text.as_ref()?.tree.as_deref()
     }
 
-    /// Returns the version of an object that is in force.
+    /// Returns the version of an object that is in force, by the output or else by the object's status.
     pub(super) fn in_force<'e>(&'e self, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
-        in_force(self.output.and_then(|output| output.in_force.get(&entry.meta.uid)), entry)
+        let noted = self.output.and_then(|output| output.in_force.get(&entry.meta.uid));
+        match noted.filter(|_| !is_planted(Fault::KeptByStatusAlone)) {
+            Some(noted) => noted.as_ref(),
+            None => entry.in_force.as_deref(),
+        }
     }
 }
 
 /// Returns what the output notes about each object, in their order.
 pub(super) fn notes(snapshot: &Snapshot) -> Vec<Option<Note<'_>>> {
-    let noted = snapshot.output.as_deref().map(|output| &output.in_force);
+    let output = snapshot.output.as_deref().filter(|_| !is_planted(Fault::KeptByStatusAlone));
+    let noted = output.map(|output| &output.in_force);
     snapshot.queue_acls.iter().map(|entry| noted?.get(&entry.meta.uid)).collect()
-}
-
-/// Returns the version of an object that is in force, by the output or else by the object's status.
-pub(super) fn in_force<'e>(note: Option<Note<'e>>, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
-    if is_planted(Fault::KeptByStatusAlone) {
-        return entry.in_force.as_deref();
-    }
-    match note {
-        Some(noted) => noted.as_ref(),
-        None => entry.in_force.as_deref(),
-    }
 }
 
 /// Returns what a text grants of the objects whose status does not record it; `None` where the output notes

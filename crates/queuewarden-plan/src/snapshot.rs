@@ -3,6 +3,9 @@
 //! The operator fills a [`Snapshot`] from its watches, `queuewarden render` from files. Nothing in here is a
 //! Kubernetes type, and the clock is a field, so that the same snapshot always gives the same plan.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -147,13 +150,14 @@ pub struct Touch {
     pub fields: Vec<String>,
 }
 
-/// The treatment of the base's own ACL of a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+/// Effect of a QueueAcl on the base's own ACL of its queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub enum BaseAcl {
-    /// The objects' grants take its place.
+    /// It no longer counts.
     #[default]
     Replace,
-    /// The base's ACL joins the union, if every object of the queue and right has this value.
+    /// It joins the union.
     Extend,
 }
 
@@ -234,13 +238,14 @@ pub struct AdmissionPolicySpec {
     pub user_info: Option<user_info::Settings>,
 }
 
-/// The consequence of a failing `QueueAccessTest`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Reaction to a change that would break a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub enum Enforcement {
-    /// Only report the failure.
+    /// It is reported.
     #[default]
     Report,
-    /// Changes of `QueueAcl`s that would break it are refused.
+    /// Changes that would break it are refused.
     Block,
 }
 
@@ -253,35 +258,39 @@ pub struct AccessTestSpec {
     pub enforcement: Enforcement,
 }
 
-/// The mode of the operator: whether it writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Write access of queuewarden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub enum Mode {
-    /// Write and repair.
+    /// It writes the ConfigMap.
     #[default]
     Enforce,
-    /// Compute and report only.
+    /// It computes and reports only.
     Observe,
 }
 
-/// The treatment of an output key that someone else wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Reaction to an output key that someone else wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub enum Adoption {
-    /// Leave the key to them.
+    /// Leave it, and report the owner.
     #[default]
     IfUnowned,
-    /// Make their text the base, then own the key.
+    /// Make it the base where there is none, then own the output.
     Import,
-    /// Back it up, then own the key.
+    /// Take it over after a backup copy.
     Force,
 }
 
-/// The setting that lets administrators of a queue write objects of its subtree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The right of a queue's administrators to write objects of its subtree. The values are not Off and On,
+/// because kubectl reads those as false and true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub enum Delegation {
-    /// Cluster administrators only.
+    /// Only cluster administrators may.
     #[default]
     Disabled,
-    /// Administrators of a queue as well, in their own name.
+    /// Administrators of a queue may as well.
     Enabled,
 }
 

@@ -16,6 +16,9 @@
 mod clauses;
 mod sentence;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use std::fmt;
 
 use clauses::Asked;
@@ -92,8 +95,9 @@ pub struct Requirement {
     pub steps: Vec<Step>,
 }
 
-/// A need of a verb.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// Kind of requirement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[schemars(rename = "NeedKind")]
 pub enum Need {
     /// To view the application.
     View,
@@ -101,11 +105,12 @@ pub enum Need {
     Logs,
     /// To modify it.
     Modify,
-    /// To submit to the queue that it is in.
+    /// To submit to the queue it is in.
     Source,
-    /// To submit to the queue that it is to be moved to.
+    /// To submit to the queue it is to be moved to.
     Target,
-    /// Impossible: Spark moves no application.
+    /// The dialect has no such action.
+    // Spark moves no application.
     Impossible,
 }
 

@@ -5,6 +5,9 @@
 //! `pkg/scheduler/objects/queue.go:798-822`). Grants only add up: no queue can remove what one above it
 //! grants.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use std::fmt;
 
 use super::reach::{Way, asked, stops};
@@ -40,15 +43,17 @@ pub enum Outcome {
     Denied(Denial),
 }
 
-/// The reasons for a denial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The reason for a denial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "DenialKind")]
 pub enum Denial {
     /// No ACL on the way to the root names the user or a group.
     NotGranted,
-    /// The check came to the recovery queue: nobody may submit to it, whatever its ACLs and those above grant
-    /// (`queue.go:800`).
+    /// Nobody may submit to the recovery queue.
+    // Whatever its ACLs and those above grant (`queue.go:800`).
     Recovery,
-    /// The path does not begin with the root, so it is no queue.
+    /// There can be no such queue.
+    // The path does not begin with the root.
     NoQueue,
 }
 
@@ -131,31 +136,24 @@ impl Denial {
 pub struct Verdict<'t> {
     /// The queue that the path leads to.
     pub located: Located,
-    /// The entry that grants access, or why nothing does.
-    pub way: Result<Way<'t>, Denial>,
+    /// The entry that grants access.
+    pub way: Option<Way<'t>>,
 }
 
 impl Verdict<'_> {
     /// Returns whether access is allowed.
     pub fn allowed(&self) -> bool {
-        self.way.is_ok()
+        self.way.is_some()
     }
 }
 
 /// Decides, without allocation if the queue is spelled as it is stored.
-#[inline]
 pub fn decide<'t>(tree: &'t Tree, right: Right, queue: &str, identity: &Identity) -> Verdict<'t> {
     let located = tree.locate(queue);
-    let way = match located.decides() {
-        None => Err(Denial::NoQueue),
-        Some(id) => Way::of(tree, right, id, identity).ok_or_else(|| denial(tree, right, id)),
-    };
-    Verdict { located, way }
-}
-
-fn denial(tree: &Tree, right: Right, id: QueueId) -> Denial {
-    let is_recovery = tree.lineage(id).any(|(_, node)| stops(right, node));
-    if is_recovery { Denial::Recovery } else { Denial::NotGranted }
+    match located.decides() {
+        Some(id) => Verdict { located, way: Way::of(tree, right, id, identity) },
+        None => Verdict { located, way: None },
+    }
 }
 
 /// Decides, and returns the steps.
@@ -166,8 +164,20 @@ pub fn explain(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> D
         asked: queue.to_owned(),
         identity: identity.clone(),
         located,
-        outcome: way.map_or_else(Outcome::Denied, |_| Outcome::Allowed),
-        steps: located.decides().map(|id| steps(tree, right, id, way.ok())).unwrap_or_default(),
+        outcome: match way {
+            Some(_) => Outcome::Allowed,
+            None => Outcome::Denied(denial(tree, right, located)),
+        },
+        steps: located.decides().map(|id| steps(tree, right, id, way)).unwrap_or_default(),
+    }
+}
+
+/// Returns why nothing grants a right.
+fn denial(tree: &Tree, right: Right, located: Located) -> Denial {
+    match located.decides() {
+        None => Denial::NoQueue,
+        Some(id) if tree.lineage(id).any(|(_, node)| stops(right, node)) => Denial::Recovery,
+        Some(_) => Denial::NotGranted,
     }
 }
 

@@ -52,7 +52,7 @@ pub mod who_can;
 pub use check::{Decision, Denial, Outcome, Step, Verdict};
 pub use diff::{Diff, diff};
 pub use matrix::{Matrix, matrix};
-pub use near_miss::{NearMiss, near_misses};
+pub use near_miss::{NearMiss, NearMissKind, near_misses};
 pub use reach::{QueueSet, Way};
 pub use remedy::{How, Remedy, administrators, remedies};
 pub use sentence::sentence;

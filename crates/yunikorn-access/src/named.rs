@@ -14,18 +14,19 @@ use super::reach::{QueueSet, Way, reach, stops};
 use super::tree::{QueueId, Tree};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
+use yunikorn::text_map::TextMap;
 
 /// All names of a tree.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Named {
     everyone: Holder,
-    users: Names,
-    groups: Names,
+    users: TextMap<Box<str>, Holder>,
+    groups: TextMap<Box<str>, Holder>,
     /// The recovery queue and those below it.
     recovery: Option<Range<u32>>,
 }
 
-type Names<N = Box<str>> = HashMap<N, Holder, RandomState>;
+type Names<'t> = HashMap<&'t str, Holder, RandomState>;
 
 /// The starts of one name, for each right.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +54,7 @@ impl Named {
     pub(super) fn of(tree: &Tree) -> Self {
         let mut everyone = Holder::default();
         // A name can be in many ACLs, and is copied once.
-        let (mut users, mut groups) = (Names::<&str>::default(), Names::<&str>::default());
+        let (mut users, mut groups) = (Names::default(), Names::default());
         for (id, node) in tree.queues() {
             let queues = tree.subtree(id);
             for acl in Right::ALL {
@@ -70,12 +71,14 @@ impl Named {
                 }
             }
         }
-        let owned = |names: Names<&str>| names.into_iter().map(|(name, of)| (name.into(), of)).collect();
+        let owned = |names: Names<'_>| names.into_iter().map(|(name, of)| (name.into(), of)).collect();
         Self { everyone, users: owned(users), groups: owned(groups), recovery: tree.recovery() }
     }
 
     /// Finds the nearest entry that grants a right. Of several at one queue it is the one whose ACL
     /// `YuniKorn` reads first ([`Way`]).
+    #[expect(clippy::inline_always, reason = "its result would be copied")]
+    #[inline(always)]
     pub(super) fn way<G: AsRef<str>>(
         &self,
         right: Right,
@@ -85,13 +88,13 @@ impl Named {
     ) -> Option<Way<'_>> {
         let mut nearest =
             Nearest { right, queue: id.number(), first: self.first(right, id.number()), known: None };
-        nearest.consider(Match::Everyone, &self.everyone);
-        if let Some((name, holder)) = self.users.get_key_value(user) {
+        if let Some((name, holder)) = self.users.get(user) {
             nearest.consider(Match::User(name), holder);
         }
         if !nearest.is_final() {
+            nearest.consider(Match::Everyone, &self.everyone);
             for group in groups {
-                if let Some((name, holder)) = self.groups.get_key_value(group.as_ref()) {
+                if let Some((name, holder)) = self.groups.get(group.as_ref()) {
                     nearest.consider(Match::Group(name), holder);
                 }
             }
@@ -112,8 +115,8 @@ impl Named {
     pub(super) fn reach(&self, right: Right, entry: Match<'_>) -> QueueSet {
         let holder = match entry {
             Match::Everyone => Some(&self.everyone),
-            Match::User(name) => self.users.get(name),
-            Match::Group(name) => self.groups.get(name),
+            Match::User(name) => self.users.get(name).map(|(_, holder)| holder),
+            Match::Group(name) => self.groups.get(name).map(|(_, holder)| holder),
         };
         let starts = holder.map(|holder| holder.starts(right).0.as_slice()).unwrap_or_default();
         let reached =
@@ -186,6 +189,10 @@ impl Starts {
 
     /// Returns the start at a queue, or the nearest above it.
     fn nearest(&self, queue: u32) -> Option<&Start> {
+        // Most names are in one ACL.
+        if let [start] = self.0.as_slice() {
+            return Some(start).filter(|start| start.queue <= queue && queue < start.end);
+        }
         let behind = self.0.partition_point(|start| start.queue <= queue);
         let mut start = self.0.get(behind.checked_sub(1)?)?;
         while start.end <= queue {

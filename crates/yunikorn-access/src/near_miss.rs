@@ -3,56 +3,37 @@
 //! Many users who are denied find their name in the ACL: it is spelled in another case, it is in the list of
 //! groups, or `YuniKorn` drops it in silence.
 
-use std::fmt;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::check::Step;
 use go_compat::diag::quoted;
 use yunikorn::acl::{self, group_name_ok, user_name_ok};
 use yunikorn::identity::Identity;
 
-/// An entry of an ACL that nearly matches the identity.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NearMiss {
-    /// It names the user in another case.
-    UserCase {
-        /// The name as the ACL has it.
-        listed: String,
-    },
-    /// It names one of the groups in another case.
-    GroupCase {
-        /// The group as the ACL has it.
-        listed: String,
-        /// The group as the user has it.
-        given: String,
-    },
-    /// The user's name is in the list of groups.
-    UserAmongGroups(String),
-    /// A group of the user is in the list of users.
-    GroupAmongUsers(String),
-    /// The text contains the name, and `YuniKorn` drops it.
-    Dropped(String),
+/// A name in an ACL that nearly matches the user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "NearMissAnswer")]
+pub struct NearMiss {
+    /// The kind of near miss.
+    pub kind: NearMissKind,
+    /// The same, as a sentence for people.
+    pub message: String,
 }
 
-impl fmt::Display for NearMiss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UserCase { listed } => {
-                write!(f, "it names the user {}; case matters", quoted(listed))
-            }
-            Self::GroupCase { listed, given } => {
-                write!(f, "it names the group {}, not {}; case matters", quoted(listed), quoted(given))
-            }
-            Self::UserAmongGroups(name) => {
-                write!(f, "{} is named as a group, behind the blank, not as a user", quoted(name))
-            }
-            Self::GroupAmongUsers(name) => {
-                write!(f, "{} is named as a user, not as a group behind the blank", quoted(name))
-            }
-            Self::Dropped(name) => {
-                write!(f, "{} stands in the text, but YuniKorn drops names of this form", quoted(name))
-            }
-        }
-    }
+/// The way in which an ACL seems to name someone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum NearMissKind {
+    /// It names the user in another case.
+    UserCase,
+    /// It names one of the groups in another case.
+    GroupCase,
+    /// The user's name is among the groups.
+    UserAmongGroups,
+    /// A group of the user is among the users.
+    GroupAmongUsers,
+    /// The name is in the text, but `YuniKorn` drops it.
+    Dropped,
 }
 
 /// The entries in the ACL of a step that nearly match the identity; none when it granted access.
@@ -63,31 +44,34 @@ pub fn near_misses(step: &Step, identity: &Identity) -> Vec<NearMiss> {
     let acl = acl::parse(&step.acl).unwrap_or_default();
     let Identity { user, groups } = identity;
     let mut found = Vec::new();
+    let mut tell = |kind, message| found.push(NearMiss { kind, message });
     let same = |listed: &&str, given: &str| listed.eq_ignore_ascii_case(given);
     if let Some(listed) = acl.users().iter().find(|listed| same(listed, user)) {
-        found.push(NearMiss::UserCase { listed: listed.to_owned() });
+        tell(NearMissKind::UserCase, format!("it names the user {}; case matters", quoted(listed)));
     }
     for given in groups {
         if let Some(listed) = acl.groups().iter().find(|listed| same(listed, given)) {
-            found.push(NearMiss::GroupCase { listed: listed.to_owned(), given: given.clone() });
+            let (listed, given) = (quoted(listed), quoted(given));
+            let message = format!("it names the group {listed}, not {given}; case matters");
+            tell(NearMissKind::GroupCase, message);
         }
         if given != user && acl.users().contains(given) {
-            found.push(NearMiss::GroupAmongUsers(given.clone()));
+            let message = format!("{} is named as a user, not as a group behind the blank", quoted(given));
+            tell(NearMissKind::GroupAmongUsers, message);
         }
     }
     if acl.groups().contains(user) {
-        found.push(NearMiss::UserAmongGroups(user.clone()));
+        let message = format!("{} is named as a group, behind the blank, not as a user", quoted(user));
+        tell(NearMissKind::UserAmongGroups, message);
     }
     let (users, groups_written) = step.acl.split_once(' ').unwrap_or((&step.acl, ""));
-    if !user.is_empty() && !user_name_ok(user) && users.split(',').any(|name| name == user) {
-        found.push(NearMiss::Dropped(user.clone()));
+    let is_in = |list: &str, name: &str| !name.is_empty() && list.split(',').any(|listed| listed == name);
+    let user = Some(user).filter(|user| !user_name_ok(user) && is_in(users, user));
+    let groups = groups.iter().filter(|group| !group_name_ok(group) && is_in(groups_written, group));
+    for name in user.into_iter().chain(groups) {
+        let message = format!("{} stands in the text, but YuniKorn drops names of this form", quoted(name));
+        tell(NearMissKind::Dropped, message);
     }
-    let dropped = groups.iter().filter(|group| !group.is_empty() && !group_name_ok(group));
-    found.extend(
-        dropped
-            .filter(|group| groups_written.split(',').any(|name| name == group.as_str()))
-            .map(|group| NearMiss::Dropped(group.clone())),
-    );
     found
 }
 
@@ -142,7 +126,7 @@ mod tests {
                 .steps
                 .iter()
                 .flat_map(|step| near_misses(step, &identity))
-                .map(|miss| miss.to_string())
+                .map(|miss| miss.message)
                 .collect();
             assert_eq!(told, expected, "{acl}");
         }

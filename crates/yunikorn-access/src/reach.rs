@@ -161,6 +161,7 @@ pub struct Way<'t> {
 impl<'t> Way<'t> {
     /// Finds the entry by which a user with these groups has a right on a queue; `None` when nothing grants
     /// it. Every access decision uses it.
+    #[inline]
     pub fn find<G: AsRef<str>>(
         tree: &'t Tree,
         right: Right,
@@ -172,6 +173,7 @@ impl<'t> Way<'t> {
     }
 
     /// Calls [`Way::find`] for a known identity.
+    #[inline]
     pub fn of(tree: &'t Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Self> {
         Self::find(tree, right, id, &identity.user, &identity.groups)
     }

@@ -11,6 +11,9 @@
 #[cfg(test)]
 mod tests;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::check::decide;
 use super::placement::{
     LandingEnd, Naming, Outcome, Placement, RuleEnd, RuleName, Step, Submission, Workload, place,
@@ -33,18 +36,24 @@ use yunikorn::right::Right;
 /// The only partition whose queues `YuniKorn`'s shim uses (k8shim `constants.go:30`).
 pub const PARTITION: &str = "default";
 
-/// The reaction to a workload that its user may not submit (`AdmissionPolicy`'s `spec.submission`), the
-/// stricter the later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+/// Reaction of queuewarden when someone applies a pod or a workload that YuniKorn would reject: nothing
+/// ("Off", in quotes, because without them YAML reads it as false), a line in its log (Audit), a warning that
+/// kubectl prints (Warn), or a refusal with the reason (Deny). It needs the webhook of manifests/submission.
+/// Deny refuses only what YuniKorn is certain to reject, and warns about the rest; YuniKorn decides in any
+/// case. While the YuniKornConfig says `mode: Observe` nothing is refused: Deny acts as Warn. Left out: Off.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[schemars(inline)]
 pub enum Mode {
-    /// Nothing is checked.
+    /// No check.
     #[default]
     Off,
-    /// It is logged.
+    /// A line in queuewarden's log.
     Audit,
-    /// Its user also gets a warning.
+    /// A line in the log, and a warning.
     Warn,
-    /// It is refused.
+    /// A refusal.
     Deny,
 }
 

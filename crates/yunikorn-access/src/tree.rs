@@ -10,9 +10,8 @@ use std::sync::{Arc, OnceLock};
 use super::named::Named;
 use go_compat::diag::Span;
 use yunikorn::acl::{self, Acl, AclError};
-use yunikorn::by_path::ByPath;
 use yunikorn::config::schema::PlacementRule;
-use yunikorn::config::{Partition, Queue};
+use yunikorn::config::{ByPath, Partition, Queue};
 use yunikorn::queue::{self, QueuePath};
 use yunikorn::right::Right;
 
@@ -196,28 +195,41 @@ impl Tree {
 
     /// Returns the queue with this path.
     pub fn find(&self, path: &QueuePath) -> Option<QueueId> {
-        self.by_path.find(path.as_str()).map(QueueId)
+        self.number(path.as_str())
+    }
+
+    #[expect(clippy::inline_always, reason = "a call takes as long as the look-up")]
+    #[inline(always)]
+    fn number(&self, path: &str) -> Option<QueueId> {
+        self.by_path.get(path).map(|(_, number)| QueueId(*number))
     }
 
     /// Returns whether there is a queue with exactly this path, as it is stored.
     pub fn has(&self, path: &str) -> bool {
-        self.by_path.find(path).is_some()
+        self.number(path).is_some()
     }
 
     /// Returns the target of a path in any case (`getQueueInternal`, yunikorn-core `partition.go:488-504`).
     /// Parts below the nearest queue may be anything, even empty.
+    #[inline]
     pub fn locate(&self, path: &str) -> Located {
         // Most paths are spelled exactly as they are stored.
-        if let Some(number) = self.by_path.find(path) {
-            return Located::Queue(QueueId(number));
+        match self.number(path) {
+            Some(id) => Located::Queue(id),
+            None => self.locate_nearest(path),
         }
+    }
+
+    /// Returns the target of a path that is not spelled as a queue is stored.
+    #[inline(never)]
+    fn locate_nearest(&self, path: &str) -> Located {
         let lower = queue::lowered(path);
         if lower.split('.').next() != Some(queue::ROOT) {
             return Located::Nowhere;
         }
         let mut known = Located::Nowhere;
         for (end, _) in lower.match_indices('.').chain(std::iter::once((lower.len(), ""))) {
-            let found = lower.get(..end).and_then(|path| self.by_path.find(path)).map(QueueId);
+            let found = lower.get(..end).and_then(|path| self.number(path));
             match found {
                 Some(id) if end == lower.len() => return Located::Queue(id),
                 Some(id) => known = Located::Below(id),

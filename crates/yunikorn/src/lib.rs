@@ -4,11 +4,11 @@
 pub mod acl;
 pub mod admission;
 pub mod application;
-pub mod by_path;
 pub mod config;
 pub mod identity;
 pub mod queue;
 pub mod right;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod text_map;
 pub mod version;

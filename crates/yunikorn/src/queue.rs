@@ -5,6 +5,7 @@
 //! [`QueuePath`] is that one spelling and needs no further check. [`nearest`] suggests a queue when a path
 //! leads to none.
 
+use serde::Serialize;
 use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
@@ -53,7 +54,7 @@ pub const CODES: &[Code] = &[NOT_FROM_ROOT, BAD_NAME, TOO_LONG];
 
 /// A full path from `root`, lower-cased as the scheduler does. Ordered as text, so that a parent sorts before
 /// its children. A clone shares the text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct QueuePath(Arc<str>);
 
 /// Compares and hashes as its text does.

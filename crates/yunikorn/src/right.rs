@@ -1,11 +1,18 @@
 //! The rights that a queue's ACLs grant: `submitacl` and `adminacl`.
 
-/// One of the two rights `YuniKorn` knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A right, as requests name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
+#[schemars(rename = "Verb")]
+#[serde(rename_all = "lowercase")]
 pub enum Right {
-    /// May run applications in the queue.
+    /// May run applications.
     Submit,
-    /// Administers the queue; also may submit.
+    /// Administers.
+    // An administrator may also submit.
+    #[serde(rename = "administer")]
     Admin,
 }
 

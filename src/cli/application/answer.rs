@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::Action;
 use queuewarden_api::answer::Answers;
-use queuewarden_api::answer::{About, Named, TraceStep, Verb};
+use queuewarden_api::answer::{About, Named, TraceStep};
+use yunikorn::right::Right;
 use yunikorn_access::application::{Clause, Decision, List, Need, Remedy, Requirement, Step};
 
 /// The answer to `can-i` and `explain` about an application.
@@ -47,28 +48,11 @@ pub struct ApplicationAnswer {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct RequirementAnswer {
     /// The kind of requirement.
-    pub need: NeedKind,
+    pub need: Need,
     /// True if a clause grants it.
     pub met: bool,
     /// The clauses that were evaluated, in order; if one grants, it is the last.
     pub clauses: Vec<ClauseAnswer>,
-}
-
-/// Kind of requirement.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-pub enum NeedKind {
-    /// To view the application.
-    View,
-    /// To read its logs.
-    Logs,
-    /// To modify it.
-    Modify,
-    /// To submit to the queue it is in.
-    Source,
-    /// To submit to the queue it is to be moved to.
-    Target,
-    /// The dialect has no such action.
-    Impossible,
 }
 
 /// A clause that was evaluated.
@@ -87,7 +71,7 @@ pub struct ClauseAnswer {
     /// The entry that grants access; null when none does, and when something else than an entry does.
     pub entry: Option<Named>,
     /// The right in a queue that is needed; null for other clauses.
-    pub right: Option<Verb>,
+    pub right: Option<Right>,
     /// The queue; null for other clauses.
     pub queue: Option<String>,
     /// Each of the queues' ACLs that was evaluated; empty for other clauses.
@@ -177,7 +161,7 @@ impl Context<'_> {
 
     fn requirement(&self, requirement: &Requirement) -> RequirementAnswer {
         RequirementAnswer {
-            need: requirement.need.into(),
+            need: requirement.need,
             met: requirement.met(),
             clauses: requirement.steps.iter().map(|step| self.clause(step)).collect(),
         }
@@ -210,7 +194,7 @@ impl Context<'_> {
             }
             Clause::Queue(decision) => ClauseAnswer {
                 clause: ClauseKind::Queue,
-                right: Some(decision.right.into()),
+                right: Some(decision.right),
                 queue: Some(decision.asked.clone()),
                 trace: decision
                     .steps
@@ -243,18 +227,5 @@ impl From<&Remedy> for RemedyAnswer {
             Remedy::ClusterAdministrators { key } => (RemedyKind::ClusterAdministrators, Some(*key)),
         };
         Self { kind, setting: setting.map(str::to_owned), words: remedy.to_string() }
-    }
-}
-
-impl From<Need> for NeedKind {
-    fn from(need: Need) -> Self {
-        match need {
-            Need::View => Self::View,
-            Need::Logs => Self::Logs,
-            Need::Modify => Self::Modify,
-            Need::Source => Self::Source,
-            Need::Target => Self::Target,
-            Need::Impossible => Self::Impossible,
-        }
     }
 }

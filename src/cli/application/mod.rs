@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ask::identity::IdentityArgs;
-use super::ask::output::{self, AnswerFormat};
-use super::ask::{SourceArgs, question};
+use super::ask::output;
+use super::ask::question::{self, key_value};
+use super::can_i::{self, QuestionArgs, Show};
 use super::console::Console;
 use super::input::source;
 use super::{Exit, Failure, reads_standard_input_once, report};
@@ -46,7 +46,7 @@ pub struct ApplicationArgs {
     #[arg(long, value_name = "DIALECT")]
     pub dialect: Option<Dialect>,
     /// A setting of the cluster or of the application, such as yarn.admin.acl="bob ops"; may be repeated
-    #[arg(short = 'D', long = "setting", value_name = "KEY=VALUE", value_parser = setting)]
+    #[arg(short = 'D', long = "setting", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
     /// A file of settings in the format of Java properties, such as spark-defaults.conf; -D overrides it
     #[arg(long = "settings", value_name = "FILE")]
@@ -67,32 +67,6 @@ pub enum Action {
     Logs,
     /// Move it to another queue.
     Move,
-}
-
-/// Output of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Show {
-    /// Nothing: the exit code is the answer.
-    Nothing,
-    /// One line.
-    Line(AnswerFormat),
-    /// Every clause.
-    Everything(AnswerFormat),
-}
-
-/// A question as given on the command line.
-#[derive(Debug, Clone, Copy)]
-pub struct Asking<'a> {
-    /// The requested action.
-    pub action: Action,
-    /// The application's name, or the queue it is in.
-    pub target: &'a str,
-    /// The application and the dialect of its rules.
-    pub application: &'a ApplicationArgs,
-    /// The user and groups.
-    pub identity: &'a IdentityArgs,
-    /// The source of the queues.
-    pub source: &'a SourceArgs,
 }
 
 impl Action {
@@ -179,26 +153,27 @@ impl ApplicationArgs {
     }
 }
 
-/// Answers a question.
+/// Answers a question about an action on an application.
 ///
 /// # Errors
 /// When the question is incomplete or cannot be decided, or the output cannot be written.
-pub fn run(asking: Asking<'_>, show: Show, console: Console) -> Result<Exit, Failure> {
-    let args = asking.application;
-    let (name, queue) = asking.place()?;
-    let verb = asking.verb()?;
-    asking.reads_standard_input_once()?;
-    let asked = asking.source.open(console)?;
-    let identity = asking.identity.resolve(&asked, console)?;
+pub fn run(args: &QuestionArgs, action: Action, show: Show, console: Console) -> Result<Exit, Failure> {
+    let QuestionArgs { target, identity, application, source, format, .. } = args;
+    let (name, queue) = place(target, application)?;
+    let verb = verb(action, application)?;
+    let files = source.filename.iter().chain(&source.base);
+    reads_standard_input_once(files.chain(&application.file))?;
+    let asked = source.open(console)?;
+    let identity = identity.resolve(&asked, console)?;
     let tree = asked.tree()?;
-    let acl = args.acl(console)?;
+    let acl = application.acl(console)?;
     let decision = application::decide(tree, Question { verb, application: &acl, queue: &queue }, &identity);
     let context = answer::Context {
         answers: Answers { configuration: &asked.configuration, tree },
-        action: asking.action,
+        action,
         name,
         queue: &queue,
-        to: args.to.as_deref(),
+        to: application.to.as_deref(),
         owner: &acl.owner,
         decision: &decision,
     };
@@ -209,75 +184,36 @@ pub fn run(asking: Asking<'_>, show: Show, console: Console) -> Result<Exit, Fai
         if acl.dialect() == Dialect::YuniKorn {
             console.note(UNENFORCED);
         }
+        let text = || match show {
+            Show::Everything => text::everything(&context),
+            _ => can_i::line(decision.allowed(), &text::reason(&context)),
+        };
+        console.out(&format.show(text, || context.answer())?)?;
     }
-    console.out(&match show {
-        Show::Nothing => String::new(),
-        Show::Line(AnswerFormat::Text) => text::line(&context),
-        Show::Everything(AnswerFormat::Text) => text::everything(&context),
-        Show::Line(AnswerFormat::Json) | Show::Everything(AnswerFormat::Json) => {
-            output::json(&context.answer())?
-        }
-        Show::Line(AnswerFormat::Yaml) | Show::Everything(AnswerFormat::Yaml) => {
-            output::yaml(&context.answer())?
-        }
-    })?;
     Ok(Exit::yes(decision.allowed()))
 }
 
-impl<'a> Asking<'a> {
-    /// Returns the application's name, if it has one, and the queue it is in. A target that is a path is the
-    /// queue.
-    fn place(self) -> Result<(Option<&'a str>, String), Failure> {
-        match (question::queue(self.target), &self.application.queue) {
-            (Ok(_), Some(_)) => Err(Failure::Usage(
-                "the queue is given twice: write `application` where --queue names it".to_owned(),
-            )),
-            (Ok(queue), None) => Ok((None, queue)),
-            (Err(_), Some(queue)) => {
-                Ok((Some(self.target).filter(|name| *name != "application"), queue.clone()))
-            }
-            (Err(_), None) => Err(Failure::Usage(format!(
-                "which queue is the application in? Write --queue PATH, or the path instead of `{}`",
-                output::visible(self.target)
-            ))),
-        }
-    }
-
-    fn reads_standard_input_once(self) -> Result<(), Failure> {
-        let SourceArgs { filename, base, .. } = self.source;
-        reads_standard_input_once(filename.iter().chain(base).chain(&self.application.file))
-    }
-
-    fn verb(self) -> Result<Verb<'a>, Failure> {
-        let to = self.application.to.as_deref();
-        match (self.action, to) {
-            (Action::Move, Some(to)) => Ok(self.action.verb(to)),
-            (Action::Move, None) => Err(Failure::Usage("move it where to? Write --to PATH".to_owned())),
-            (_, Some(_)) => Err(Failure::Usage("--to is for the verb `move`".to_owned())),
-            (action, None) => Ok(action.verb("")),
-        }
+/// Returns the application's name, if it has one, and the queue it is in. A target that is a path is the
+/// queue.
+fn place<'a>(target: &'a str, application: &ApplicationArgs) -> Result<(Option<&'a str>, String), Failure> {
+    match (question::queue(target), &application.queue) {
+        (Ok(_), Some(_)) => Err(Failure::Usage(
+            "the queue is given twice: write `application` where --queue names it".to_owned(),
+        )),
+        (Ok(queue), None) => Ok((None, queue)),
+        (Err(_), Some(queue)) => Ok((Some(target).filter(|name| *name != "application"), queue.clone())),
+        (Err(_), None) => Err(Failure::Usage(format!(
+            "which queue is the application in? Write --queue PATH, or the path instead of `{}`",
+            output::visible(target)
+        ))),
     }
 }
 
-/// Parses `KEY=VALUE`; the value keeps its spaces, because they matter.
-fn setting(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE")?;
-    if key.trim().is_empty() {
-        return Err("there is no key before the `=`".to_owned());
-    }
-    Ok((key.to_owned(), value.to_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_settings_blanks_are_kept() {
-        let set = |key: &str, value: &str| Ok((key.to_owned(), value.to_owned()));
-        assert_eq!(setting("yarn.admin.acl= ops"), set("yarn.admin.acl", " ops"));
-        assert_eq!(setting("a=b=c"), set("a", "b=c"));
-        assert_eq!(setting("a="), set("a", ""));
-        assert!(setting("a").is_err() && setting("=b").is_err());
+fn verb(action: Action, application: &ApplicationArgs) -> Result<Verb<'_>, Failure> {
+    match (action, application.to.as_deref()) {
+        (Action::Move, Some(to)) => Ok(action.verb(to)),
+        (Action::Move, None) => Err(Failure::Usage("move it where to? Write --to PATH".to_owned())),
+        (_, Some(_)) => Err(Failure::Usage("--to is for the verb `move`".to_owned())),
+        (action, None) => Ok(action.verb("")),
     }
 }

@@ -8,14 +8,6 @@ use queuewarden_api::answer::Named;
 use yunikorn_access::application::{Clause, List, Need, Step, sentence};
 use yunikorn_access::check;
 
-/// Returns `yes`, or `no` and the reason.
-pub fn line(context: &Context<'_>) -> String {
-    if context.decision.allowed() {
-        return "yes\n".to_owned();
-    }
-    format!("no - {}\n", visible(&reason(context)))
-}
-
 /// Returns the answer, the question, every clause, and for a denial the changes that would help.
 pub fn everything(context: &Context<'_>) -> String {
     let verdict = if context.decision.allowed() { "yes" } else { "no" };
@@ -52,7 +44,8 @@ fn facts(context: &Context<'_>) -> String {
         table.row(["to", to]);
     }
     table.row(["dialect", context.decision.dialect.name()]);
-    table.row(["in", &explain::place(context.answers.configuration.name(), context.answers.tree)]);
+    table
+        .row(["in", &explain::place(context.answers.configuration.name(), context.answers.tree.partition())]);
     table.text(false)
 }
 

@@ -269,7 +269,7 @@ impl Cluster {
         let (defaults, output, queue_acls) = tokio::join!(defaults, output, self.queue_acls());
         let (defaults, output) = (defaults?, output?);
         if defaults.is_none() && output.is_none() {
-            return Err(Failure::Undecided(format!(
+            return Err(Failure::NoConfigMaps(format!(
                 "namespace {} has neither ConfigMap {YUNIKORN_DEFAULTS} nor {YUNIKORN_CONFIGS}: is YuniKorn \
                 there? \
                  --cluster-namespace names another namespace, and --live asks the scheduler itself",
@@ -359,12 +359,11 @@ fn of_namespace(mut settings: ConfigSpec, args: &ClusterArgs) -> ConfigSpec {
 async fn config(args: &ClusterArgs) -> Result<Config, Failure> {
     let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
     let found = match (&args.kubeconfig, &args.context) {
-        (Some(path), _) => match Kubeconfig::read_from(path) {
-            Ok(kubeconfig) => {
-                Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| chain(&error))
-            }
-            Err(error) => Err(chain(&error)),
-        },
+        (Some(path), _) => {
+            async { Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await }
+                .await
+                .map_err(|error| chain(&error))
+        }
         (None, Some(_)) => Config::from_kubeconfig(&options).await.map_err(|error| chain(&error)),
         (None, None) => Config::infer().await.map_err(|error| chain(&error)),
     };

@@ -42,11 +42,13 @@ impl Written {
 pub struct Configuration {
     /// The configuration as `YuniKorn` reads it.
     pub config: Config,
+    /// The validators' findings on the text.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Known changes and their authors.
+    pub changes: Vec<Change>,
     trees: Vec<Tree>,
     text: Text,
     base: Option<Text>,
-    diagnostics: Vec<Diagnostic>,
-    changes: Vec<Change>,
 }
 
 /// A text that `YuniKorn` does not accept.
@@ -96,7 +98,7 @@ impl Configuration {
         };
         let refused = refusal.map(|reason| refused(reason, true));
         let diagnostics = verdict.diagnostics;
-        let mut configuration = Self { config, trees, text, base, diagnostics, changes };
+        let mut configuration = Self { config, diagnostics, changes, trees, text, base };
         configuration.attribute(&attributions);
         Ok((configuration, refused))
     }
@@ -129,16 +131,6 @@ impl Configuration {
     /// Returns the queues of each partition, in the order of the text.
     pub fn trees(&self) -> &[Tree] {
         &self.trees
-    }
-
-    /// Returns the validators' findings on the text.
-    pub fn diagnostics(&self) -> &[Diagnostic] {
-        &self.diagnostics
-    }
-
-    /// Returns known changes and their authors.
-    pub fn changes(&self) -> &[Change] {
-        &self.changes
     }
 
     /// Returns the source and the span on which to draw a finding about an origin; `None` for an object, and

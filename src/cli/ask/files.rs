@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::Notes;
 use super::configuration::{Configuration, Refused, Written};
 use super::rendered;
 use super::texts::Text;
-use super::{Files, Notes};
-use crate::cli::assemble::{Assembled, Base, assemble};
+use crate::cli::assemble::{Assembled, assemble};
 use crate::cli::console::Console;
 use crate::cli::findings::{self, plural};
 use crate::cli::input::Inputs;
@@ -23,14 +23,6 @@ use queuewarden_plan::snapshot::{ConfigMapState, QueueAclEntry, YUNIKORN_CONFIGS
 use queuewarden_report::changes;
 use yunikorn::config::flatten::{Origin, Source};
 use yunikorn::config::{BUILT_IN, Flattened};
-
-/// Reads the configuration, after printing all findings about the files.
-///
-/// # Errors
-/// When an input cannot be read, or `YuniKorn`'s configuration cannot be determined.
-pub fn read(files: &Files, console: Console) -> Result<Configuration, Failure> {
-    Given::read(files, console)?.configuration(console)
-}
 
 /// Prints the errors of a text, and returns the failure that follows.
 pub fn refuse(refused: &Refused, console: Console) -> Failure {
@@ -75,7 +67,6 @@ fn draw(refused: &Refused, diagnostic: &Diagnostic, console: Console) -> String 
 pub struct Given {
     inputs: Inputs,
     assembled: Assembled,
-    base: Option<Base>,
 }
 
 impl Given {
@@ -83,34 +74,22 @@ impl Given {
     ///
     /// # Errors
     /// When a file cannot be read.
-    pub fn read(files: &Files, console: Console) -> Result<Self, Failure> {
-        let args = InputArgs {
-            filename: files.paths.clone(),
-            recursive: files.recursive,
-            base: files.base.clone(),
-            now: files.now,
-        };
-        let (inputs, base) = args.read(None)?;
-        Self::of(inputs, base, files.now, console)
+    pub fn read(args: &InputArgs, console: Console) -> Result<Self, Failure> {
+        Self::of(args.read(None)?, args.now, console)
     }
 
     /// Does the same with texts that have been read.
     ///
     /// # Errors
     /// When a part of them cannot be read.
-    pub fn of(
-        inputs: Inputs,
-        base: Option<Base>,
-        now: Option<Timestamp>,
-        console: Console,
-    ) -> Result<Self, Failure> {
-        let assembled = assemble(&inputs, base.clone(), now.unwrap_or_else(clock));
+    pub fn of(inputs: Inputs, now: Option<Timestamp>, console: Console) -> Result<Self, Failure> {
+        let assembled = assemble(&inputs, now.unwrap_or_else(clock));
         let found = render::unreadable(&inputs, &assembled);
         console.err(&findings::text(&inputs, &found, console.color_err()));
         if inputs.findings.iter().chain(&assembled.findings).any(|finding| finding.diagnostic.is_error()) {
             return Err(Failure::Undecided("some of the input cannot be read".to_owned()));
         }
-        Ok(Self { inputs, assembled, base })
+        Ok(Self { inputs, assembled })
     }
 
     /// Returns the configuration that the files make.
@@ -171,8 +150,8 @@ impl Given {
     }
 
     fn refuse_ambiguity(&self) -> Result<(), Failure> {
-        let names: Vec<&str> = self.bare_names().collect();
-        if names.len() > 1 && self.base.is_none() {
+        let names: Vec<&str> = self.inputs.unused_bare().collect();
+        if names.len() > 1 && self.inputs.base.is_none() {
             return Err(Failure::Usage(format!(
                 "{} are each a queues.yaml, and a question is asked about one: leave the others out, or give \
                 the one that is meant with --base",
@@ -180,14 +159,6 @@ impl Given {
             )));
         }
         Ok(())
-    }
-
-    fn bare_names(&self) -> impl Iterator<Item = &str> {
-        self.inputs
-            .bare
-            .iter()
-            .filter_map(|document| self.inputs.sources.get(document.source))
-            .map(|source| source.name.as_str())
     }
 
     fn no_tree(&self) -> Failure {
@@ -206,14 +177,11 @@ impl Given {
 
     /// Adds a note for each input that is not used.
     fn leftovers(&self, notes: &mut Notes) {
-        for document in &self.inputs.bare {
-            if self.base.as_ref().is_none_or(|base| base.source != document.source) {
-                let name = self.inputs.sources.get(document.source).map_or("", |source| source.name.as_str());
-                notes.add(format!(
-                    "{name} is a bare queues.yaml and not used: ConfigMaps were given, too; \
-                    --base {name} makes it the base"
-                ));
-            }
+        for name in self.inputs.unused_bare() {
+            notes.add(format!(
+                "{name} is a bare queues.yaml and not used: ConfigMaps were given, too; \
+                --base {name} makes it the base"
+            ));
         }
         if !self.assembled.unused.is_empty() {
             notes.add(format!("YuniKorn does not read ConfigMap {}", self.assembled.unused.join(", ")));
@@ -243,9 +211,8 @@ impl Given {
     }
 
     fn text_in(&self, map: &str, key: &str, text: &str) -> Text {
-        if let Some(base) = self.base.as_ref().filter(|base| base.text == text) {
-            let name = self.inputs.sources.get(base.source).map_or("", |source| source.name.as_str());
-            return Text::whole(name, text.to_owned());
+        if let Some(base) = self.inputs.base.as_ref().filter(|base| base.text == text) {
+            return Text::whole(self.inputs.name(base.source), text.to_owned());
         }
         match self.inputs.of_kind(Kind::ConfigMap).find(|object| object.name == map) {
             Some(object) => Text::inside(&self.inputs, &object.document, key, text.to_owned()),

@@ -4,9 +4,7 @@
 //! service, and the accounts of the scheduler's container. Then the question cannot be decided, unless an
 //! option names another source.
 
-use std::convert::Infallible;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use crate::cli::console::Console;
 use crate::cli::input::source;
@@ -20,25 +18,7 @@ pub struct GroupsArgs {
     /// Source of groups for a user who is given without any, instead of YuniKorn's resolver: a file that
     /// lists them for each user, as in sue: [devs, ops]; or os, the accounts of this machine
     #[arg(long, value_name = "FILE|os")]
-    pub groups_from: Option<GroupsFrom>,
-}
-
-/// Value of `--groups-from`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GroupsFrom {
-    /// The accounts of this machine.
-    Os,
-    /// A file for [`GroupsFile`].
-    File(PathBuf),
-}
-
-impl FromStr for GroupsFrom {
-    type Err = Infallible;
-
-    /// Parses `os` as the accounts of this machine; a file of that name is `./os`.
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(if text == "os" { Self::Os } else { Self::File(text.into()) })
-    }
+    pub groups_from: Option<PathBuf>,
 }
 
 /// Resolver of groups in place of the scheduler's.
@@ -70,8 +50,9 @@ impl GroupsArgs {
     pub fn resolver(&self, own: ResolverKind, console: Console) -> Result<Groups, Failure> {
         match &self.groups_from {
             None => Ok(Groups::Own(own)),
-            Some(GroupsFrom::Os) => Ok(Groups::Os),
-            Some(GroupsFrom::File(path)) => {
+            // A file of that name is `./os`.
+            Some(path) if path.as_os_str() == "os" => Ok(Groups::Os),
+            Some(path) => {
                 let file = source::read_one(path)?;
                 let tell =
                     |found: &_| console.err(&report::draw(found, Some(&file), None, console.color_err()));

@@ -49,7 +49,7 @@ impl IdentityArgs {
     /// # Errors
     /// When no user is given and there is no cluster to ask, or the name is invalid.
     pub fn claimed(&self, asked: &Asked) -> Result<Identity, Failure> {
-        match (&self.user, &asked.cluster) {
+        match (&self.user, asked.cluster()) {
             (Some(user), _) if user.is_empty() => {
                 Err(Failure::Usage("--as is empty: YuniKorn knows no user without a name".to_owned()))
             }

@@ -35,36 +35,13 @@ pub struct Answer {
     text: String,
 }
 
-/// A request to the scheduler.
-#[derive(Debug, Clone, Copy)]
-enum Question<'a> {
-    Config,
-    Queues { partition: &'a str },
-}
-
-impl Question<'_> {
-    async fn ask(self, scheduler: &Scheduler, url: &str) -> Result<Value, read_back::Error> {
-        match self {
-            Self::Config => scheduler.config(url).await,
-            Self::Queues { partition } => scheduler.queue_details(url, partition).await,
-        }
-    }
-
-    fn path(self) -> String {
-        match self {
-            Self::Config => "ws/v1/config".to_owned(),
-            Self::Queues { partition } => queues_path(partition),
-        }
-    }
-}
-
 /// Gets the scheduler's configuration: from the given URL, or from that of the `YuniKornConfig`, or else
 /// through the API server.
 ///
 /// # Errors
 /// When there is no response, or it is not a response of `YuniKorn`.
 pub async fn ask(client: &Client, url: Option<&str>, spec: &ConfigSpec) -> Result<Answer, Failure> {
-    let (from, answer) = get(Question::Config, client, url, spec).await?;
+    let (from, answer) = get("ws/v1/config", client, url, spec).await?;
     read(&from, answer)
 }
 
@@ -78,32 +55,32 @@ pub async fn queues(
     spec: &ConfigSpec,
     partition: &str,
 ) -> Result<Live, Failure> {
-    let (_, root) = get(Question::Queues { partition }, client, url, spec).await?;
+    let (_, root) = get(&queues_path(partition), client, url, spec).await?;
     Ok(read_back::beside(&root))
 }
 
 /// Returns a response and where it came from.
 async fn get(
-    question: Question<'_>,
+    path: &str,
     client: &Client,
     url: Option<&str>,
     spec: &ConfigSpec,
 ) -> Result<(String, Value), Failure> {
     let scheduler = Scheduler::new().map_err(|error| Failure::Undecided(error.to_string()))?;
     if let Some(url) = url {
-        let answer = question.ask(&scheduler, url).await;
+        let answer = scheduler.answer(url, path).await;
         return answer.map(|answer| (url.to_owned(), answer)).map_err(|error| no_answer(&error.to_string()));
     }
     let mut tried = Vec::new();
     if let Some(url) = &spec.scheduler_url {
-        match question.ask(&scheduler, url).await {
+        match scheduler.answer(url, path).await {
             Ok(answer) => return Ok((url.clone(), answer)),
             // This URL is meant for the operator: from outside the cluster it may reach nothing, or something
             // else.
             Err(error) => tried.push(error.to_string()),
         }
     }
-    let path = format!("/api/v1/namespaces/{}/services/{SERVICE}/proxy/{}", spec.namespace, question.path());
+    let path = format!("/api/v1/namespaces/{}/services/{SERVICE}/proxy/{path}", spec.namespace);
     match through(client, &path).await {
         Ok(answer) => Ok((format!("service {}/{SERVICE}", spec.namespace), answer)),
         Err(why) => {

@@ -23,9 +23,12 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use super::console::Console;
-use super::{Failure, moment};
+use super::{Failure, InputArgs, moment};
 use cluster::Cluster;
 use configuration::Configuration;
+use files::Given;
+use queuewarden_api::answer::Answers;
+use yunikorn::config::Flattened;
 use yunikorn_access::Tree;
 
 /// Exit codes of questions, for `--help`.
@@ -85,28 +88,24 @@ pub struct ClusterArgs {
     pub scheduler_url: Option<String>,
 }
 
-/// The files of a configuration, for commands that read two of them.
-#[derive(Debug, Clone, Default)]
-pub struct Files {
-    /// Files, folders, and `-` for standard input.
-    pub paths: Vec<PathBuf>,
-    /// True to read subfolders too.
-    pub recursive: bool,
-    /// A bare queues.yaml that replaces the base.
-    pub base: Option<PathBuf>,
-    /// Time to evaluate at.
-    pub now: Option<Timestamp>,
-}
-
 /// A configuration to answer questions about.
 #[derive(Debug)]
 pub struct Asked {
     /// The configuration.
     pub configuration: Configuration,
-    /// The cluster, if it was read from one.
-    pub cluster: Option<Cluster>,
+    /// Its source.
+    pub source: Source,
     /// The partition to read.
     pub partition: String,
+}
+
+/// Source of a configuration.
+#[derive(Debug)]
+pub enum Source {
+    /// Files.
+    Files(Box<Given>),
+    /// A cluster.
+    Cluster(Box<Cluster>),
 }
 
 impl SourceArgs {
@@ -115,20 +114,20 @@ impl SourceArgs {
     /// # Errors
     /// When there is no configuration to answer questions about.
     pub fn open(&self, console: Console) -> Result<Asked, Failure> {
-        let partition = self.partition.clone();
-        if self.filename.is_empty() {
+        let (configuration, source) = if self.filename.is_empty() {
             let cluster = Cluster::connect(&self.cluster)?;
-            let configuration = cluster.read(&self.cluster, console)?;
-            return Ok(Asked { configuration, cluster: Some(cluster), partition });
-        }
-        let configuration = files::read(&self.files(), console)?;
-        Ok(Asked { configuration, cluster: None, partition })
+            (cluster.read(&self.cluster, console)?, Source::Cluster(Box::new(cluster)))
+        } else {
+            let given = Given::read(&self.files(), console)?;
+            (given.configuration(console)?, Source::Files(Box::new(given)))
+        };
+        Ok(Asked { configuration, source, partition: self.partition.clone() })
     }
 
     /// Returns the files of the command line.
-    pub fn files(&self) -> Files {
-        Files {
-            paths: self.filename.clone(),
+    fn files(&self) -> InputArgs {
+        InputArgs {
+            filename: self.filename.clone(),
             recursive: self.recursive,
             base: self.base.clone(),
             now: self.now,
@@ -137,6 +136,33 @@ impl SourceArgs {
 }
 
 impl Asked {
+    /// Returns the cluster, if the configuration was read from one.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        match &self.source {
+            Source::Files(_) => None,
+            Source::Cluster(cluster) => Some(cluster),
+        }
+    }
+
+    /// Returns the answers about the partition.
+    ///
+    /// # Errors
+    /// When there is no such partition.
+    pub fn answers(&self) -> Result<Answers<'_>, Failure> {
+        Ok(Answers { configuration: &self.configuration, tree: self.tree()? })
+    }
+
+    /// Returns both ConfigMaps as `YuniKorn` merges them.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn merged(&self, args: &ClusterArgs) -> Result<Flattened, Failure> {
+        match &self.source {
+            Source::Files(given) => Ok(given.merged()),
+            Source::Cluster(cluster) => cluster.merged(args),
+        }
+    }
+
     /// Returns the queues of the partition.
     ///
     /// # Errors

@@ -64,6 +64,30 @@ pub struct FormatArgs {
     pub no_headers: bool,
 }
 
+impl FormatArgs {
+    /// Formats a list: as a table, which may be wide, as names, or for programs.
+    ///
+    /// # Errors
+    /// As [`json`].
+    pub fn show(
+        self,
+        answer: &impl Serialize,
+        table: impl FnOnce(bool) -> Table,
+        names: impl FnOnce() -> String,
+    ) -> Result<String, Failure> {
+        match self.format {
+            Format::Table | Format::Wide => {
+                let table = table(self.format == Format::Wide);
+                Ok(table.text(!self.no_headers && !table.is_empty()))
+            }
+            Format::Csv => Ok(table(true).csv(!self.no_headers)),
+            Format::Name => Ok(names()),
+            Format::Json => json(answer),
+            Format::Yaml => yaml(answer),
+        }
+    }
+}
+
 /// Columns and rows.
 #[derive(Debug, Clone, Default)]
 pub struct Table {

@@ -82,6 +82,18 @@ pub fn queue(text: &str) -> Result<String, String> {
     }
 }
 
+/// Parses `KEY=VALUE`, for clap. The value may be empty, keeps its spaces, and may contain more equals signs.
+///
+/// # Errors
+/// When there is no `=`, or no key before it.
+pub fn key_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE")?;
+    if key.trim().is_empty() {
+        return Err("there is no key before the `=`".to_owned());
+    }
+    Ok((key.to_owned(), value.to_owned()))
+}
+
 /// Describes a queue that is not configured: the queue that decides for it, and a similar one that may have
 /// been meant.
 pub fn unknown(tree: &Tree, asked: &str) -> Option<String> {
@@ -144,5 +156,14 @@ mod tests {
         assert_eq!(queue("ROOT.Prod"), Ok("root.prod".to_owned()));
         assert!(queue("prod").unwrap_err().contains("`root.prod`"));
         assert!(queue("root..a").is_err());
+    }
+
+    #[test]
+    fn a_settings_blanks_are_kept() {
+        let set = |key: &str, value: &str| Ok((key.to_owned(), value.to_owned()));
+        assert_eq!(key_value("yarn.admin.acl= ops"), set("yarn.admin.acl", " ops"));
+        assert_eq!(key_value("a=b=c"), set("a", "b=c"));
+        assert_eq!(key_value("a="), set("a", ""));
+        assert!(key_value("a").is_err() && key_value("=b").is_err());
     }
 }

@@ -3,7 +3,7 @@
 use schemars::{Schema, schema_for};
 
 use crate::cli::application::answer::ApplicationAnswer;
-use crate::cli::diagnose::CheckAnswer;
+use crate::cli::check::CheckAnswer;
 use crate::cli::diff::answer::DiffAnswer;
 use crate::cli::import::answer::ImportAnswer;
 use crate::cli::lint::LintAnswer;

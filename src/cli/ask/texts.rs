@@ -14,29 +14,37 @@ pub struct Text {
     pub text: String,
     /// The name for people: a file, or `yunikorn-configs/queues.yaml`.
     pub name: String,
-    home: Home,
+    /// The file or key that holds it; `None` if it was generated, so that its line numbers mean nothing.
+    home: Option<Home>,
 }
 
 #[derive(Debug, Clone)]
-enum Home {
-    /// The text is the whole of the file or key.
-    Whole(Lines),
-    /// The text is a string inside a file.
-    Inside { lines: Lines, places: Places, shift: usize },
-    /// The text was generated, so that its line numbers mean nothing.
-    Nowhere,
+struct Home {
+    lines: Lines,
+    /// The bytes of a text that is a string inside the file, and the offset that they are counted from.
+    inside: Option<(Places, usize)>,
+}
+
+impl Home {
+    /// Converts a span of the text to one of the file.
+    fn span(&self, span: Span) -> Span {
+        match &self.inside {
+            Some((places, shift)) => places.span(span).shifted(*shift),
+            None => span,
+        }
+    }
 }
 
 impl Text {
     /// Creates a text that is the whole of `name`.
     pub fn whole(name: impl Into<String>, text: String) -> Self {
-        let home = Home::Whole(Lines::of(text.clone()));
-        Self { text, name: name.into(), home }
+        let home = Home { lines: Lines::of(text.clone()), inside: None };
+        Self { text, name: name.into(), home: Some(home) }
     }
 
     /// Creates a generated text, of which only the name means something.
     pub fn made(name: impl Into<String>, text: String) -> Self {
-        Self { text, name: name.into(), home: Home::Nowhere }
+        Self { text, name: name.into(), home: None }
     }
 
     /// Creates a text that is the value of a key of `data` in the manifest of a ConfigMap.
@@ -49,35 +57,22 @@ impl Text {
             return Self::whole(format!("{}#{key}", source.name), text);
         };
         let part = source.text.get(document.range.start..document.range.end).unwrap_or_default();
-        let home = Home::Inside {
-            lines: Lines::of(source.text.clone()),
-            places: Places::trace(part, node),
-            shift: document.range.start,
-        };
-        Self { text, name: source.name.clone(), home }
+        let inside = Some((Places::trace(part, node), document.range.start));
+        let home = Home { lines: Lines::of(source.text.clone()), inside };
+        Self { text, name: source.name.clone(), home: Some(home) }
     }
 
     /// Returns the source and the span on which to draw a finding about it.
     pub fn shown(&self, span: Option<Span>) -> (Source, Option<Span>) {
-        let source =
-            |text: &str| Source { name: self.name.clone(), file_name: String::new(), text: text.to_owned() };
-        match &self.home {
-            Home::Inside { lines, places, shift } => {
-                (source(&lines.text), span.map(|span| places.span(span).shifted(*shift)))
-            }
-            Home::Whole(_) | Home::Nowhere => (source(&self.text), span),
-        }
+        let home = self.home.as_ref();
+        let text = home.map_or(&self.text, |home| &home.lines.text).clone();
+        let source = Source { name: self.name.clone(), file_name: String::new(), text };
+        (source, span.map(|span| home.map_or(span, |home| home.span(span))))
     }
 
     /// Returns the location of a part of it.
     pub fn place(&self, span: Span) -> Place {
-        let position = match &self.home {
-            Home::Whole(lines) => Some(lines.position(span.start)),
-            Home::Inside { lines, places, shift } => {
-                Some(lines.position(places.span(span).start.saturating_add(*shift)))
-            }
-            Home::Nowhere => None,
-        };
+        let position = self.home.as_ref().map(|home| home.lines.position(home.span(span).start));
         Place { file: self.name.clone(), position }
     }
 }

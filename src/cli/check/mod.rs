@@ -1,108 +1,207 @@
-//! Checks the inputs, and shows every finding where its cause is written.
+//! `queuewarden check`: finds problems of an installation, and says how to fix them.
 //!
-//! * [`schema`]: objects of ours against their schema.
-//! * [`objects`]: objects of ours by what they mean.
-//! * [`config_maps`]: queues.yaml and the admission controller's keys.
-//! * [`cross`]: findings that need all objects together.
+//! Each line has a stable name, a level, a finding, and a remedy. Something that may not be read is a
+//! warning, because it is neither in order nor broken.
+//!
+//! * [`api`]: the API server and the definitions of our kinds.
+//! * [`rights`]: the rights of the operator's `ServiceAccount`.
+//! * [`running`]: the Deployment and the Lease.
+//! * [`https`]: webhooks, the served API, and the certificates that the API server trusts for them.
+//! * [`written`]: the `YuniKornConfig`, the ConfigMaps, their owners, and whether the scheduler runs them.
 
-pub mod config_maps;
-pub mod cross;
-pub mod objects;
-pub mod schema;
+pub mod api;
+pub mod https;
+pub mod rights;
+pub mod running;
+pub mod written;
 
-use super::input::object::Kind;
-use super::input::{Finding, Inputs};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-/// Returns all findings on each object by itself, in the order of the texts.
-pub fn each(inputs: &Inputs) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for object in &inputs.objects {
-        let diagnostics = match object.kind {
-            Kind::ConfigMap => config_maps::check(inputs, object),
-            Kind::QueueAcl | Kind::AdmissionPolicy | Kind::YuniKornConfig | Kind::QueueAccessTest => {
-                objects::check(inputs, object)
-            }
-        };
-        findings.extend(diagnostics.into_iter().map(|diagnostic| Finding {
-            source: Some(object.document.source),
-            object: Some(object.label()),
-            diagnostic,
-        }));
-    }
-    for document in &inputs.bare {
-        let diagnostics = config_maps::check_bare(inputs, document);
-        let source = Some(document.source);
-        findings.extend(diagnostics.into_iter().map(|diagnostic| Finding {
-            source,
-            object: None,
-            diagnostic,
-        }));
-    }
-    findings
+use super::ask::Notes;
+use super::ask::output::{AnswerFormat, visible};
+use super::console::Console;
+use super::installed::{Installed, ReachArgs, operator};
+use super::status::EXIT_CODES;
+use super::{Exit, Failure, clock};
+use queuewarden_api::answer::VERSION;
+
+/// Check an installation: the API server, the definitions, rights, replicas, webhooks and their certificates,
+/// the ConfigMaps and their owners, and whether the scheduler runs them. Prints a remedy for each problem.
+/// Changes nothing
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Args {
+    #[command(flatten)]
+    reach: ReachArgs,
+    /// Treat warnings as failures
+    #[arg(long)]
+    strict: bool,
+    /// Show only problems
+    #[arg(short, long)]
+    quiet: bool,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: AnswerFormat,
 }
 
-/// Sorts findings in the order of the texts; findings without a text come last. Duplicates are removed.
-pub fn sort(findings: &mut Vec<Finding>) {
-    let place = |finding: &Finding| {
-        let span = finding.diagnostic.span.map_or(usize::MAX, |span| span.start);
-        (finding.source.unwrap_or(usize::MAX), span)
-    };
-    findings.sort_by_key(place);
-    findings.dedup();
+/// Result of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// In order.
+    Ok,
+    /// Worth a look, or unknown.
+    Warn,
+    /// Broken.
+    Fail,
+}
+
+/// A line of the report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Line {
+    /// The check; its name is stable.
+    pub check: &'static str,
+    /// The result.
+    pub level: Level,
+    /// The finding.
+    pub found: String,
+    /// The remedy; absent if nothing is to be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+impl Line {
+    /// Creates a line for a check that is in order.
+    pub fn ok(check: &'static str, found: impl Into<String>) -> Self {
+        Self { check, level: Level::Ok, found: found.into(), remedy: None }
+    }
+
+    /// Creates a line for a finding that is worth a look.
+    pub fn warn(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { check, level: Level::Warn, found: found.into(), remedy: Some(remedy.into()) }
+    }
+
+    /// Creates a line for something that is broken.
+    pub fn fail(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { level: Level::Fail, ..Self::warn(check, found, remedy) }
+    }
+
+    /// Creates a line for something unknown, because it may not be read, or there is no answer.
+    pub fn unknown(check: &'static str, what: &str, error: &impl std::fmt::Display) -> Self {
+        Self::warn(check, format!("{what} is not known: {error}"), "run this as somebody who may read it")
+    }
+}
+
+/// Output of `check -o json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CheckAnswer {
+    /// The version of this format: 1.
+    pub version: u32,
+    /// The worst level of all lines.
+    pub level: Level,
+    /// The lines, in the order to read them.
+    pub checks: Vec<Line>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the cluster cannot be reached, or the output cannot be written.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let installed = args.reach.open()?;
+    installed.notes.tell(console);
+    let answer = diagnose(&installed, &args.reach);
+    console.out(&args.output.show(|| text(&answer, args.quiet), || &answer)?)?;
+    let bad = if args.strict { Level::Warn } else { Level::Fail };
+    Ok(Exit::yes(answer.level < bad))
+}
+
+/// Runs all checks. Something that cannot be read makes a line, not an error.
+pub fn diagnose(installed: &Installed, reach: &ReachArgs) -> CheckAnswer {
+    let mut notes = Notes::default();
+    let checks: Vec<Line> = installed.cluster.run(async |client| {
+        let snapshot = installed.cluster.snapshot(installed.spec.clone(), &mut notes).await;
+        let output = snapshot.as_ref().ok().and_then(|snapshot| written::output(&installed.spec, snapshot));
+        let url = reach.scheduler_url.as_deref();
+        let (api, state, (endpoints, https), written) = tokio::join!(
+            api::check(client, installed.cluster.server()),
+            operator::look(client, &reach.namespace, clock()),
+            https::check(client, clock()),
+            written::check(client, url, &installed.spec, snapshot),
+        );
+        let setting = rights::Setting {
+            namespace: &reach.namespace,
+            spec: &installed.spec,
+            https,
+            output,
+            mounted: state.mounted_certificate,
+        };
+        let rights = rights::check(client, &setting).await;
+        [api, rights, running::judge(&state), endpoints, written].concat()
+    });
+    CheckAnswer {
+        version: VERSION,
+        level: checks.iter().map(|line| line.level).max().unwrap_or(Level::Ok),
+        checks,
+    }
+}
+
+/// Lists the first `most` names, and counts the others.
+fn list(names: &[String], most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    let shown: Vec<&str> = names.iter().take(most).map(String::as_str).collect();
+    format!("{}{more}", shown.join(", "))
+}
+
+/// Formats the answer for people: a line for each check, with its remedy below.
+fn text(answer: &CheckAnswer, quiet: bool) -> String {
+    let shown: Vec<&Line> = answer.checks.iter().filter(|line| !quiet || line.level > Level::Ok).collect();
+    let width = shown.iter().map(|line| line.check.len()).max().unwrap_or_default();
+    let lines = shown.into_iter().map(|line| {
+        let level = match line.level {
+            Level::Ok => "ok  ",
+            Level::Warn => "warn",
+            Level::Fail => "FAIL",
+        };
+        let remedy =
+            line.remedy.as_ref().map(|remedy| format!("      {:width$}  -> {}\n", "", visible(remedy)));
+        let remedy = remedy.unwrap_or_default();
+        format!("{level}  {:width$}  {}\n{remedy}", line.check, visible(&line.found))
+    });
+    let count = |level| answer.checks.iter().filter(|line| line.level == level).count();
+    let sum = format!(
+        "{} in order, {} worth a look, {} broken\n",
+        count(Level::Ok),
+        count(Level::Warn),
+        count(Level::Fail)
+    );
+    lines.chain([sum]).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::assemble::{assemble, only_bare};
-    use crate::cli::input::source::Source;
-    use crate::cli::{findings, statuses};
-    use proptest::prelude::*;
-    use queuewarden_plan::simulate::settle;
 
-    const SEED: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yunikorn-defaults}\ndata:\n  queues.yaml: |\n    partitions:\n      - name: default\n        queues:\n          - name: root\n            submitacl: 'sue dev'\n---\napiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: a}\nspec:\n  queue: root\n  submit: {acl: \"bob\\tops\"}\n  admin: {users: [sue], groups: ['a''b']}\n  expiresAt: 2030-01-01\n---\n{\"apiVersion\": \"queuewarden.dev/v1alpha1\", \"kind\": \"AdmissionPolicy\", \"metadata\": {\"name\": \"b\"}, \"spec\": {\"externalUsers\": [\"^a$\"]}}\n";
-
-    fn any_text() -> impl Strategy<Value = String> {
-        let change = (
-            0..SEED.len(),
-            0_usize..4,
-            "[ \\n\\t:#'\"{}\\[\\],*&!|>?%@-]{0,3}|ü|\u{feff}|---\\n|null|1e3|<<",
-        );
-        prop_oneof![
-            any::<String>(),
-            prop::collection::vec(change, 1..6).prop_map(|changes| {
-                changes.into_iter().fold(SEED.to_string(), |text, (at, cut, put)| {
-                    let at = text.floor_char_boundary(at);
-                    let end = text.ceil_char_boundary(at.saturating_add(cut));
-                    let (head, rest) = text.split_at(at);
-                    format!("{head}{put}{}", rest.split_at(end - at).1)
-                })
-            }),
-        ]
+    fn answer(checks: Vec<Line>) -> CheckAnswer {
+        CheckAnswer { version: VERSION, level: checks.iter().map(|line| line.level).max().unwrap(), checks }
     }
 
-    proptest! {
-        /// Every input gets an answer: nothing panics, every span is inside its text, and every error has a
-        /// message.
-        #[test]
-        fn every_text_is_answered(text in any_text()) {
-            let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text };
-            let inputs = Inputs::of(vec![source]);
-            let base = only_bare(&inputs);
-            let assembled = assemble(&inputs, base, jiff::Timestamp::UNIX_EPOCH);
-            let mut found: Vec<Finding> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
-            found.extend(each(&inputs));
-            let settled = settle(assembled.snapshot);
-            found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));
-            sort(&mut found);
-            for finding in &found {
-                let text = finding.source.and_then(|index| inputs.sources.get(index)).map_or("", |source| &source.text);
-                let place = finding.diagnostic.span.unwrap_or_default();
-                prop_assert!(text.get(place.start..place.end).is_some(), "{finding:?}");
-                prop_assert!(!finding.diagnostic.message.is_empty());
-            }
-            findings::text(&inputs, &found, true);
-            statuses::show(&settled.plan, statuses::Format::Table, 80);
-        }
+    #[test]
+    fn what_to_do_stands_below_what_was_found() {
+        let all = answer(vec![
+            Line::ok("api-server", "v1.34.2"),
+            Line::fail("lease", "nobody\nholds it", "start it"),
+        ]);
+        let expected = "ok    api-server  v1.34.2\nFAIL  lease       nobody\\nholds it\n                  -> start it\n1 in order, 0 worth a look, 1 broken\n";
+        assert_eq!(text(&all, false), expected);
+        assert!(text(&all, true).starts_with("FAIL  lease  nobody"));
+        assert_eq!(all.level, Level::Fail);
+    }
+
+    #[test]
+    fn levels_are_in_order() {
+        assert!(Level::Ok < Level::Warn && Level::Warn < Level::Fail);
     }
 }

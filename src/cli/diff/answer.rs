@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use crate::cli::ask::configuration::Configuration;
 use queuewarden_api::answer::{Answers, Texts};
-use queuewarden_api::answer::{GrantedBy, Named, VERSION, Verb};
+use queuewarden_api::answer::{GrantedBy, Named, VERSION};
 use yunikorn::identity::ResolverKind;
+use yunikorn::right::Right;
 use yunikorn_access::diff::{Change, Direction, Extent, PartitionDiff, Presence, Reached, Section};
-use yunikorn_access::reach::QueueSet;
 
 /// The answer to `diff`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -36,7 +36,7 @@ pub struct PartitionAnswer {
     /// Its name.
     pub partition: String,
     /// The configurations that have it.
-    pub presence: PresenceKind,
+    pub presence: Presence,
     /// True if the placement rules differ, so that applications may go to other queues.
     pub placement_differs: bool,
     /// The changes on queues that both have: gains first.
@@ -51,61 +51,30 @@ pub struct PartitionAnswer {
     pub now_leaves: Vec<String>,
 }
 
-/// Presence in two configurations.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-pub enum PresenceKind {
-    /// Both.
-    Kept,
-    /// The new one only.
-    Added,
-    /// The old one only.
-    Removed,
-}
-
 /// Queues that only one configuration has.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct QueuesAnswer {
     /// Their paths, each before those below it.
     pub queues: Vec<String>,
     /// The same, grouped by subtrees.
-    pub subtrees: Vec<ExtentAnswer>,
+    pub subtrees: Vec<Extent>,
     /// Access that their own ACLs grant beyond those of the queues above.
     pub changes: Vec<ChangeAnswer>,
-}
-
-/// A queue with those below it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct ExtentAnswer {
-    /// The queue at the top.
-    pub queue: String,
-    /// The number of further queues below it.
-    pub below: usize,
-    /// The queues below it that are left out, each with all below it.
-    pub except: Vec<String>,
 }
 
 /// A subject that gains or loses one right.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ChangeAnswer {
     /// Gain or loss.
-    pub direction: DirectionKind,
+    pub direction: Direction,
     /// The subject: a user without its groups, a group without its members, or everyone.
     pub subject: Named,
     /// The right.
-    pub verb: Verb,
+    pub verb: Right,
     /// The queues, each subtree with the entry that makes the difference.
     pub subtrees: Vec<SubtreeAnswer>,
     /// Subjects without a change when everyone gains or loses: they had it before, or keep it by name.
     pub unchanged: Vec<UnchangedAnswer>,
-}
-
-/// Gain or loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub enum DirectionKind {
-    /// Access is wider than before.
-    Gains,
-    /// Access is narrower than before.
-    Loses,
 }
 
 /// Queues on which something changes by one entry.
@@ -113,7 +82,7 @@ pub enum DirectionKind {
 pub struct SubtreeAnswer {
     /// The queues.
     #[serde(flatten)]
-    pub extent: ExtentAnswer,
+    pub extent: Extent,
     /// The entry that makes the difference: of the new configuration for a gain, of the old one for a loss.
     pub by: GrantedBy,
 }
@@ -125,7 +94,7 @@ pub struct UnchangedAnswer {
     #[serde(flatten)]
     pub subject: Named,
     /// The queues on which nothing changes.
-    pub subtrees: Vec<ExtentAnswer>,
+    pub subtrees: Vec<Extent>,
 }
 
 /// The two configurations.
@@ -151,11 +120,7 @@ impl Compared<'_> {
     fn partition(self, of: &PartitionDiff) -> PartitionAnswer {
         PartitionAnswer {
             partition: of.partition.clone(),
-            presence: match of.presence {
-                Presence::Kept => PresenceKind::Kept,
-                Presence::Added => PresenceKind::Added,
-                Presence::Removed => PresenceKind::Removed,
-            },
+            presence: of.presence,
             placement_differs: of.placement_differs,
             changes: self.changes(&of.partition, &of.diff.kept),
             added: self.queues(&of.partition, &of.diff.added),
@@ -169,16 +134,16 @@ impl Compared<'_> {
         let all = section.queues.all();
         QueuesAnswer {
             queues: section.queues.paths(&all).map(ToString::to_string).collect(),
-            subtrees: extents(section, &all),
+            subtrees: section.queues.extents(&all),
             changes: self.changes(partition, section),
         }
     }
 
     fn changes(self, partition: &str, section: &Section) -> Vec<ChangeAnswer> {
         let change = |change: &Change| ChangeAnswer {
-            direction: change.direction.into(),
+            direction: change.direction,
             subject: Named::from(&change.subject),
-            verb: change.right.into(),
+            verb: change.right,
             subtrees: change
                 .extents
                 .iter()
@@ -189,7 +154,7 @@ impl Compared<'_> {
                 .iter()
                 .map(|(subject, queues)| UnchangedAnswer {
                     subject: Named::from(subject),
-                    subtrees: extents(section, queues),
+                    subtrees: section.queues.extents(queues),
                 })
                 .collect(),
         };
@@ -205,21 +170,7 @@ impl Compared<'_> {
             acl: of.acl.into(),
             origins: answers.origins(&of.by.origins),
         };
-        Some(SubtreeAnswer { extent: ExtentAnswer::from(&of.extent), by })
-    }
-}
-
-fn extents(section: &Section, set: &QueueSet) -> Vec<ExtentAnswer> {
-    section.queues.extents(set).iter().map(ExtentAnswer::from).collect()
-}
-
-impl From<&Extent> for ExtentAnswer {
-    fn from(extent: &Extent) -> Self {
-        Self {
-            queue: extent.queue.to_string(),
-            below: extent.below,
-            except: extent.except.iter().map(ToString::to_string).collect(),
-        }
+        Some(SubtreeAnswer { extent: of.extent.clone(), by })
     }
 }
 
@@ -227,14 +178,5 @@ impl DiffAnswer {
     /// Returns whether nothing differs.
     pub fn is_empty(&self) -> bool {
         self.partitions.is_empty() && !self.resolver_differs
-    }
-}
-
-impl From<Direction> for DirectionKind {
-    fn from(direction: Direction) -> Self {
-        match direction {
-            Direction::Gains => Self::Gains,
-            Direction::Loses => Self::Loses,
-        }
     }
 }

@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use super::ask::cluster::Cluster;
 use super::ask::configuration::Configuration;
 use super::ask::files::Given;
-use super::ask::output::{self, Format, FormatArgs};
-use super::ask::{ClusterArgs, DEFAULT_PARTITION, Files};
+use super::ask::output::FormatArgs;
+use super::ask::{ClusterArgs, DEFAULT_PARTITION};
 use super::console::Console;
-use super::{Exit, Failure, moment};
+use super::{Exit, Failure, InputArgs, moment};
 use answer::{Compared, DiffAnswer};
 use yunikorn_access::diff::between;
 use yunikorn_access::tree::Tree;
@@ -69,7 +69,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let compared = Compared { old: &old, new: &new };
     let answer = compared.answer(&between(&args.trees(&old, &new)?, &args.trees(&new, &old)?));
     notes(&answer, console);
-    print(&answer, args.output, several(compared), console)?;
+    let partitions = several(compared);
+    let table = |wide| table::table(&answer, wide, partitions);
+    console.out(&args.output.show(&answer, table, || names(&answer))?)?;
     let counts = if args.fail_on_widening { answer.widens } else { !answer.is_empty() };
     Ok(Exit::yes(!counts))
 }
@@ -96,8 +98,8 @@ impl Args {
         Ok((before, after))
     }
 
-    fn files(&self, paths: &[PathBuf]) -> Files {
-        Files { paths: paths.to_vec(), recursive: self.recursive, base: None, now: self.now }
+    fn files(&self, paths: &[PathBuf]) -> InputArgs {
+        InputArgs { filename: paths.to_vec(), recursive: self.recursive, base: None, now: self.now }
     }
 
     /// Returns the partitions to compare; one that only one of the two has is a difference, too.
@@ -138,21 +140,6 @@ fn notes(answer: &DiffAnswer, console: Console) {
     if answer.is_empty() {
         console.note("nobody gains or loses anything");
     }
-}
-
-fn print(answer: &DiffAnswer, args: FormatArgs, partitions: bool, console: Console) -> Result<(), Failure> {
-    let (narrow, wide) =
-        (|| table::table(answer, false, partitions), || table::table(answer, true, partitions));
-    let headers = |table: &output::Table| !args.no_headers && !table.is_empty();
-    console.out(&match args.format {
-        Format::Table => narrow().text(headers(&narrow())),
-        Format::Wide => wide().text(headers(&wide())),
-        Format::Csv => wide().csv(!args.no_headers),
-        Format::Name => names(answer),
-        Format::Json => output::json(answer)?,
-        Format::Yaml => output::yaml(answer)?,
-    })?;
-    Ok(())
 }
 
 /// Returns every subject that gains or loses anything, once.

@@ -1,9 +1,10 @@
 //! Output of `diff` for people: a row for each subtree on which someone gains or loses, both rights in one if
 //! they change together.
 
-use super::answer::{ChangeAnswer, DiffAnswer, DirectionKind, ExtentAnswer, PartitionAnswer, QueuesAnswer};
+use super::answer::{ChangeAnswer, DiffAnswer, PartitionAnswer, QueuesAnswer};
 use crate::cli::ask::output::Table;
 use queuewarden_api::answer::WrittenIn;
+use yunikorn_access::diff::{Direction, Extent};
 
 /// Maximum number of names or queues listed in a cell of the narrow table; more are counted.
 const MAX_LISTED: usize = 3;
@@ -64,8 +65,8 @@ impl Shown {
     fn change(&self, changes: &[ChangeAnswer]) -> Vec<Row> {
         let Some(first) = changes.first() else { return Vec::new() };
         let word = match first.direction {
-            DirectionKind::Gains => "gains",
-            DirectionKind::Loses => "loses",
+            Direction::Gains => "gains",
+            Direction::Loses => "loses",
         };
         let (who, verbs) = (first.subject.words(), verbs(changes));
         let rows = first.subtrees.iter().map(|of| {
@@ -79,8 +80,8 @@ impl Shown {
     fn unchanged(&self, changes: &[ChangeAnswer]) -> Vec<Row> {
         let Some(first) = changes.first() else { return Vec::new() };
         let word = match first.direction {
-            DirectionKind::Gains => "has it",
-            DirectionKind::Loses => "keeps",
+            Direction::Gains => "has it",
+            Direction::Loses => "keeps",
         };
         let verbs = verbs(changes);
         if self.most < first.unchanged.len() {
@@ -95,11 +96,11 @@ impl Shown {
     }
 
     /// Describes a subtree: `root.prod and 14 below, not root.prod.etl`.
-    fn extent(&self, of: &ExtentAnswer) -> String {
+    fn extent(&self, of: &Extent) -> String {
         let mut words = format!("{}{}", of.queue, and_below(of.below));
         if !of.except.is_empty() {
             words.push_str(", not ");
-            words.push_str(&self.list(of.except.clone()));
+            words.push_str(&self.list(of.except.iter().map(ToString::to_string).collect()));
         }
         words
     }
@@ -112,7 +113,7 @@ impl Shown {
 }
 
 fn verbs(changes: &[ChangeAnswer]) -> String {
-    changes.iter().map(|change| change.verb.as_str()).collect::<Vec<_>>().join(", ")
+    changes.iter().map(|change| change.verb.verb()).collect::<Vec<_>>().join(", ")
 }
 
 fn and_below(below: usize) -> String {

@@ -3,15 +3,12 @@
 use std::cell::Cell;
 use std::io::{self, IsTerminal};
 
+use super::answer::{AccessChange, Compared, FilePlace, ImportAnswer, ImportDifference};
 use crate::cli::ask::output::Table;
 use crate::cli::console::Console;
 use crate::cli::findings::plural;
-use crate::cli::input::source::Source as Text;
-use go_compat::diag::Code;
-use queuewarden_import::proof::{Difference, Direction, Proof};
-use queuewarden_import::yarn::Source;
-use queuewarden_import::{Place, spark};
-use yunikorn_access::check::Subject;
+use queuewarden_api::answer::{Named, NamedKind};
+use queuewarden_import::spark;
 
 /// Maximum number of rows; more are counted.
 const MAX_ROWS: usize = 200;
@@ -21,49 +18,38 @@ const MAX_QUEUES: usize = 3;
 const MANY: usize = 500;
 
 /// Formats the differences as a table, and the extent of the comparison.
-pub(super) fn text(source: &Source, proof: &Proof, texts: &[Text]) -> String {
-    let header = ["ACCESS", "WHO", "IN KUBERNETES", "VERB", "QUEUES", "CODE", "WRITTEN IN"];
-    let rows = proof.differences.iter().map(|difference| row(source, difference, texts));
-    let asked = format!("{} queues, {} names, both rights", proof.queues, proof.subjects);
-    let directions = proof.differences.iter().map(|difference| difference.direction);
-    [table(header, rows), summary(&asked, proof.questions(), directions)].concat()
-}
-
-/// Formats the same for Spark's applications.
-pub(super) fn spark(proof: &spark::Proof, texts: &[Text]) -> String {
-    let header = ["ACCESS", "WHO", "IN KUBERNETES", "VERB", "CODE", "WRITTEN IN"];
-    let rows = proof.differences.iter().map(|difference| {
-        [
-            word(difference.direction).to_owned(),
-            difference.subject.to_string(),
+pub(super) fn text(answer: &ImportAnswer) -> String {
+    let Some(Compared { queues, names, questions }) = answer.compared else { return String::new() };
+    let columns = ["ACCESS", "WHO", "IN KUBERNETES", "VERB", "QUEUES", "CODE", "WRITTEN IN"];
+    let mut table = Table::new(columns.into_iter().filter(|column| queues.is_some() || *column != "QUEUES"));
+    for difference in answer.differences.iter().take(MAX_ROWS) {
+        let who = [
+            word(difference.access).to_owned(),
+            difference.subject.words(),
             renamed(&difference.subject, &difference.identity),
-            difference.asked.verb().to_owned(),
-            code(difference.code),
-            place(difference.place, texts),
-        ]
-    });
-    let asked = format!("{} names, {} verbs", proof.subjects, spark::Asked::ALL.len());
-    let directions = proof.differences.iter().map(|difference| difference.direction);
-    [table(header, rows), summary(&asked, proof.questions(), directions)].concat()
-}
-
-fn table<const COLUMNS: usize>(
-    header: [&str; COLUMNS],
-    rows: impl ExactSizeIterator<Item = [String; COLUMNS]>,
-) -> String {
-    let more = rows.len().saturating_sub(MAX_ROWS);
-    let mut table = Table::new(header);
-    rows.take(MAX_ROWS).for_each(|row| table.row(row));
+            difference.verb.to_owned(),
+        ];
+        let queues = queues.map(|_| listed(difference));
+        let code = format!("{} {}", difference.code, difference.title);
+        table.row(who.into_iter().chain(queues).chain([code, place(difference)]));
+    }
     let mut shown = if table.is_empty() { String::new() } else { table.text(true) };
+    let more = answer.differences.len().saturating_sub(MAX_ROWS);
     if more > 0 {
         shown.extend(["and ", &more.to_string(), " more\n"]);
     }
-    shown
+    let asked = match queues {
+        Some(queues) => format!("{queues} queues, {names} names, both rights"),
+        None => format!("{names} names, {} verbs", spark::Asked::ALL.len()),
+    };
+    let is_wider = |difference: &&ImportDifference| matches!(difference.access, AccessChange::Wider);
+    let wider = answer.differences.iter().filter(is_wider).count();
+    let found = summary(wider, answer.differences.len().saturating_sub(wider));
+    format!("{shown}compared: {asked}: {questions} questions; {found}\n")
 }
 
-fn summary(asked: &str, questions: usize, differences: impl Iterator<Item = Direction>) -> String {
-    let (wider, narrower): (Vec<_>, Vec<_>) = differences.partition(|found| *found == Direction::Wider);
-    let found = match (wider.len(), narrower.len()) {
+fn summary(wider: usize, narrower: usize) -> String {
+    match (wider, narrower) {
         (0, 0) => "nobody may do more or less than before".to_owned(),
         (0, narrower) => format!(
             "nobody may do more than before; {} {} access",
@@ -76,57 +62,35 @@ fn summary(asked: &str, questions: usize, differences: impl Iterator<Item = Dire
             if wider == 1 { "widens" } else { "widen" },
             if narrower == 1 { "narrows" } else { "narrow" }
         ),
-    };
-    format!("compared: {asked}: {questions} questions; {found}\n")
+    }
 }
 
-fn row(source: &Source, difference: &Difference, texts: &[Text]) -> [String; 7] {
-    [
-        word(difference.direction).to_owned(),
-        difference.subject.to_string(),
-        renamed(&difference.subject, &difference.identity),
-        difference.right.verb().to_owned(),
-        queues(source, difference),
-        code(difference.code),
-        place(difference.place, texts),
-    ]
-}
-
-fn word(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Wider => "wider",
-        Direction::Narrower => "narrower",
+fn word(access: AccessChange) -> &'static str {
+    match access {
+        AccessChange::Wider => "wider",
+        AccessChange::Narrower => "narrower",
     }
 }
 
 /// Returns the name in Kubernetes, or nothing if it stays the same. A subject that is left out is not shown
 /// as everyone, although it is evaluated as everyone else.
-fn renamed(subject: &Subject, identity: &Subject) -> String {
-    match identity {
+fn renamed(subject: &Named, identity: &Named) -> String {
+    match identity.kind {
         _ if identity == subject => String::new(),
-        Subject::Everyone => "(left out)".to_owned(),
-        _ => identity.to_string(),
+        NamedKind::Everyone => "(left out)".to_owned(),
+        _ => identity.words(),
     }
 }
 
-fn code(code: Code) -> String {
-    format!("{code} {}", code.title)
-}
-
-fn place(place: Option<Place>, texts: &[Text]) -> String {
-    place.and_then(|place| Some(texts.get(place.file)?.at(place.span.start))).unwrap_or_default()
+fn place(difference: &ImportDifference) -> String {
+    let place = difference.written_in.as_ref();
+    place.map(|FilePlace { file, line, column }| format!("{file}:{line}:{column}")).unwrap_or_default()
 }
 
 /// Lists the queues: `root.a, root.b and 7 more`.
-fn queues(source: &Source, difference: &Difference) -> String {
-    let shown: Vec<&str> = difference
-        .queues
-        .iter()
-        .filter_map(|at| source.queues.get(*at))
-        .take(MAX_QUEUES)
-        .map(|queue| queue.path.as_str())
-        .collect();
-    let more = difference.count.saturating_sub(shown.len());
+fn listed(difference: &ImportDifference) -> String {
+    let shown: Vec<&str> = difference.queues.iter().take(MAX_QUEUES).map(String::as_str).collect();
+    let more = difference.queue_count.saturating_sub(shown.len());
     let words = shown.join(", ");
     if more > 0 { format!("{words} and {more} more") } else { words }
 }
@@ -163,6 +127,7 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use yunikorn_access::check::Subject;
 
     #[test]
     fn who_is_left_out_is_not_called_everyone() {
@@ -174,20 +139,15 @@ mod tests {
             (bob(), Subject::Everyone, "(left out)"),
         ];
         for (subject, identity, expected) in cases {
-            assert_eq!(renamed(&subject, &identity), expected);
+            assert_eq!(renamed(&Named::from(&subject), &Named::from(&identity)), expected);
         }
     }
 
     #[test]
     fn differences_are_counted() {
-        let summed = |wider, narrower| {
-            let all =
-                [Direction::Wider].repeat(wider).into_iter().chain([Direction::Narrower].repeat(narrower));
-            summary("2 queues", 8, all)
-        };
-        assert!(summed(0, 0).ends_with("8 questions; nobody may do more or less than before\n"));
-        assert!(summed(0, 1).ends_with("nobody may do more than before; 1 difference narrows access\n"));
-        assert!(summed(1, 2).ends_with("1 difference widens access, 2 narrow it\n"));
-        assert!(summed(2, 1).ends_with("2 differences widen access, 1 narrows it\n"));
+        assert_eq!(summary(0, 0), "nobody may do more or less than before");
+        assert_eq!(summary(0, 1), "nobody may do more than before; 1 difference narrows access");
+        assert_eq!(summary(1, 2), "1 difference widens access, 2 narrow it");
+        assert_eq!(summary(2, 1), "2 differences widen access, 1 narrows it");
     }
 }

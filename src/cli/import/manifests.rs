@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use crate::cli::ask::DEFAULT_PARTITION;
-use crate::cli::manifest::to_yaml;
 use queuewarden_api::API_VERSION;
-use queuewarden_api::v1alpha1::{BaseAcl, Grant, MAX_NAMES};
+use queuewarden_api::v1alpha1::{Grant, MAX_NAMES};
 use queuewarden_import::translate::Imported;
+use queuewarden_plan::snapshot::BaseAcl;
 use yunikorn::acl::Acl;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
@@ -76,11 +76,6 @@ pub(super) fn queue_acls(granted: &[Granted]) -> Vec<Value> {
         }
     }
     objects
-}
-
-/// Formats manifests as one text.
-pub(super) fn text(objects: &[Value]) -> String {
-    objects.iter().map(to_yaml).collect::<Vec<_>>().join("---\n")
 }
 
 /// Converts an ACL to the grants of one or more objects.

@@ -7,15 +7,16 @@ use serde_json::Value;
 use super::answer::{ImportAnswer, SparkSetting};
 use super::arguments::{Accepted, NameArgs, texts};
 use super::manifests::{self, Granted};
-use super::{compared, told};
+use super::told;
 use crate::cli::ask::DEFAULT_PARTITION;
 use crate::cli::ask::output::AnswerFormat;
 use crate::cli::console::Console;
+use crate::cli::manifest::to_yaml;
 use crate::cli::{Exit, Failure};
-use queuewarden_api::v1alpha1::BaseAcl;
 use queuewarden_import::Finding;
 use queuewarden_import::proof::Direction;
 use queuewarden_import::spark::{Carried, Options, Spark, carry, prove};
+use queuewarden_plan::snapshot::BaseAcl;
 use yunikorn::queue::QueuePath;
 
 /// Options of the import from Spark.
@@ -52,18 +53,14 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             Err(error) => findings.push(Finding { file: None, diagnostic: error }),
         }
     }
-    args.accepted.acknowledge(&mut findings);
-    let count = told::tell(&texts, &findings, told);
-    let answer = ImportAnswer::of(&texts, &findings);
+    let answer = told::findings(&texts, findings, &args.accepted, told);
     let Some((carried, proof)) = outcome else {
         answer.print(args.format, console)?;
         return Ok(Exit::Findings);
     };
-    told.err(&compared::spark(&proof, &texts));
-    let leaks = args.accepted.leaks(proof.of(Direction::Wider).map(|difference| difference.code));
-    told::refuse(&leaks, told);
-    let answer = answer.of_spark(&texts, &proof).refused_for(&leaks);
-    if count.errors > 0 || !leaks.is_empty() {
+    let wider = proof.of(Direction::Wider).map(|difference| difference.code);
+    let answer = told::compared(answer.of_spark(&texts, &proof), wider, &args.accepted, told);
+    if told::refuses(&answer) {
         answer.print(args.format, console)?;
         return Ok(Exit::Findings);
     }
@@ -79,7 +76,7 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         console.err(&format!(
             "Everything else goes with each application, in its spark-defaults.conf:\n{settings}"
         ));
-        console.out(&manifests::text(&manifests))?;
+        console.out(&to_yaml(&manifests))?;
     }
     Ok(Exit::Clean)
 }

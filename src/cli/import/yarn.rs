@@ -7,9 +7,11 @@ use super::arguments::{Accepted, NameArgs, texts};
 use super::manifests::Granted;
 use super::{compared, manifests, told};
 use crate::cli::ask::output::AnswerFormat;
+use crate::cli::ask::question::key_value;
 use crate::cli::console::Console;
 use crate::cli::findings::plural;
 use crate::cli::input::source::Source as Text;
+use crate::cli::manifest::to_yaml;
 use crate::cli::{Exit, Failure};
 use queuewarden_import::proof::{Direction, prove};
 use queuewarden_import::translate::{Options, translate};
@@ -31,7 +33,7 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value_t)]
     dialect: Dialect,
     /// Value of a variable that the files do not define: a Java system property, or env.NAME; may be repeated
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = key_value)]
     defined: Vec<(String, String)>,
     #[command(flatten)]
     names: NameArgs,
@@ -78,8 +80,11 @@ pub(super) enum Scheduler {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, scheduler: Scheduler, console: Console) -> Result<Exit, Failure> {
-    let options = args.options()?;
-    let texts = args.texts()?;
+    let options = Options {
+        names: args.names.read()?,
+        administrators_to_root: args.cluster_admins == ClusterAdmins::Root,
+    };
+    let texts = texts(std::iter::once(&args.file).chain(&args.yarn_site).chain(&args.mapred_site))?;
     // For programs everything is in the answer.
     let told = if args.format == AnswerFormat::Text { console } else { Console::silent() };
     let (mut findings, mut outcome) = (Vec::new(), None);
@@ -93,18 +98,14 @@ pub(super) fn run(args: &Args, scheduler: Scheduler, console: Console) -> Result
             Err(error) => findings.push(Finding { file: None, diagnostic: error }),
         }
     }
-    args.accepted.acknowledge(&mut findings);
-    let count = told::tell(&texts, &findings, told);
-    let answer = ImportAnswer::of(&texts, &findings);
+    let answer = told::findings(&texts, findings, &args.accepted, told);
     let Some((source, imported, proof)) = outcome else {
         answer.print(args.format, console)?;
         return Ok(Exit::Findings);
     };
-    told.err(&compared::text(&source, &proof, &texts));
-    let leaks = args.accepted.leaks(proof.of(Direction::Wider).map(|difference| difference.code));
-    told::refuse(&leaks, told);
-    let answer = answer.of_queues(&texts, &source, &proof).refused_for(&leaks);
-    if count.errors > 0 || !leaks.is_empty() {
+    let wider = proof.of(Direction::Wider).map(|difference| difference.code);
+    let answer = told::compared(answer.of_queues(&texts, &source, &proof), wider, &args.accepted, told);
+    if told::refuses(&answer) {
         answer.print(args.format, console)?;
         return Ok(Exit::Findings);
     }
@@ -121,7 +122,7 @@ pub(super) fn run(args: &Args, scheduler: Scheduler, console: Console) -> Result
                     plural(others, "queue")
                 ));
             }
-            console.out(&manifests::text(&manifests))?;
+            console.out(&to_yaml(&manifests))?;
         }
         AnswerFormat::Json | AnswerFormat::Yaml => {
             ImportAnswer { imported: true, manifests, queues: Some(imported.queues_yaml()), ..answer }
@@ -132,23 +133,7 @@ pub(super) fn run(args: &Args, scheduler: Scheduler, console: Console) -> Result
 }
 
 impl Args {
-    fn reading(&self) -> Reading {
-        match self.dialect {
-            Dialect::YarnHadoop => Reading::Hadoop,
-            Dialect::YarnCloudera => Reading::Cloudera,
-        }
-    }
-
-    fn options(&self) -> Result<Options, Failure> {
-        let names = self.names.read()?;
-        Ok(Options { names, administrators_to_root: self.cluster_admins == ClusterAdmins::Root })
-    }
-
-    /// Reads the scheduler's file, then yarn-site.xml, then mapred-site.xml.
-    fn texts(&self) -> Result<Vec<Text>, Failure> {
-        texts(std::iter::once(&self.file).chain(&self.yarn_site).chain(&self.mapred_site))
-    }
-
+    /// Reads the texts: the scheduler's file, then yarn-site.xml, then mapred-site.xml.
     fn source(&self, scheduler: Scheduler, texts: &[Text], findings: &mut Vec<Finding>) -> Option<Source> {
         let numbered = |given: &Option<PathBuf>, at: usize| {
             given.is_some().then(|| Some((at, texts.get(at)?.text.as_str()))).flatten()
@@ -156,8 +141,11 @@ impl Args {
         let site = numbered(&self.yarn_site, 1);
         let mapred = numbered(&self.mapred_site, texts.len().saturating_sub(1));
         let scheduler_text = &texts.first()?.text;
-        let wanted =
-            Wanted { reading: self.reading(), scheduler: (0, scheduler_text), site, defined: &self.defined };
+        let reading = match self.dialect {
+            Dialect::YarnHadoop => Reading::Hadoop,
+            Dialect::YarnCloudera => Reading::Cloudera,
+        };
+        let wanted = Wanted { reading, scheduler: (0, scheduler_text), site, defined: &self.defined };
         let source = match scheduler {
             Scheduler::Fair => Source::fair(wanted, findings),
             Scheduler::Capacity => Source::capacity(wanted, findings),
@@ -167,11 +155,4 @@ impl Args {
             None => source,
         }
     }
-}
-
-/// Parses `NAME=VALUE`.
-fn pair(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
-    pair.map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .ok_or_else(|| "write it as NAME=VALUE".to_owned())
 }

@@ -10,7 +10,6 @@ use super::answer::ImportAnswer;
 use super::manifests::{self, Granted};
 use super::way::Way;
 use crate::cli::ask::SourceArgs;
-use crate::cli::ask::cluster::Cluster;
 use crate::cli::ask::configuration::Configuration;
 use crate::cli::ask::files::Given;
 use crate::cli::ask::output::AnswerFormat;
@@ -18,11 +17,13 @@ use crate::cli::console::Console;
 use crate::cli::findings::plural;
 use crate::cli::input::Inputs;
 use crate::cli::input::source::Source;
+use crate::cli::manifest::to_yaml;
 use crate::cli::{Exit, Failure};
 use go_compat::go_regex::GoRegex;
 use queuewarden_api::answer::Texts;
-use queuewarden_api::v1alpha1::{BaseAcl, SINGLETON};
+use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{API_VERSION, convert};
+use queuewarden_plan::snapshot::BaseAcl;
 use queuewarden_plan::snapshot::QueueAclEntry;
 use yunikorn::acl::Acl;
 use yunikorn::admission::AccessControl;
@@ -47,16 +48,10 @@ pub(super) struct Args {
     format: AnswerFormat,
 }
 
-/// Source of the configuration.
-enum Opened {
-    Files(Box<Given>),
-    Cluster(Box<Cluster>),
-}
-
 /// Runs the command.
 pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let opened = args.open(console)?;
-    let before = opened.configuration(args, console)?;
+    let asked = args.source.open(console)?;
+    let before = &asked.configuration;
     if before.trees().is_empty() {
         return Err(Failure::Undecided(format!(
             "{} has no partition: there is nothing to import",
@@ -65,10 +60,10 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
     let granted: Vec<Granted> = before.trees().iter().flat_map(inline).collect();
     let queue_acls = manifests::queue_acls(&granted);
-    let merged = opened.merged(args)?;
+    let merged = asked.merged(&args.source.cluster)?;
     let way = Way::of(args, &merged);
     let after = with(before.written(), &entries(&queue_acls)?)?;
-    if let Some(why) = differs(&before, &after) {
+    if let Some(why) = differs(before, &after) {
         return Err(Failure::Undecided(format!(
             "the QueueAcls would not mean what the queues.yaml says: {why}"
         )));
@@ -83,7 +78,7 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         AnswerFormat::Text => {
             console.err(&way.steps());
             console.err(&same);
-            console.out(&manifests::text(&objects))?;
+            console.out(&to_yaml(&objects))?;
         }
         AnswerFormat::Json | AnswerFormat::Yaml => {
             let answer = ImportAnswer::of(&[], &[]);
@@ -92,32 +87,6 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Clean)
-}
-
-impl Args {
-    fn open(&self, console: Console) -> Result<Opened, Failure> {
-        if self.source.filename.is_empty() {
-            return Cluster::connect(&self.source.cluster).map(|cluster| Opened::Cluster(Box::new(cluster)));
-        }
-        Given::read(&self.source.files(), console).map(|given| Opened::Files(Box::new(given)))
-    }
-}
-
-impl Opened {
-    fn configuration(&self, args: &Args, console: Console) -> Result<Configuration, Failure> {
-        match self {
-            Self::Files(given) => given.configuration(console),
-            Self::Cluster(cluster) => cluster.read(&args.source.cluster, console),
-        }
-    }
-
-    /// Returns both ConfigMaps as `YuniKorn` merges them.
-    fn merged(&self, args: &Args) -> Result<Flattened, Failure> {
-        match self {
-            Self::Files(given) => Ok(given.merged()),
-            Self::Cluster(cluster) => cluster.merged(&args.source.cluster),
-        }
-    }
 }
 
 /// Returns the `AdmissionPolicy` that equals the keys, if any is set. An invalid list is left to its key.
@@ -178,9 +147,9 @@ fn inline(tree: &Tree) -> Vec<Granted> {
 fn with(text: &str, queue_acls: &[Arc<QueueAclEntry>]) -> Result<Configuration, Failure> {
     let name = "queues.yaml";
     let source = Source { name: name.to_owned(), file_name: name.to_owned(), text: text.to_owned() };
-    let mut inputs = Inputs::of(Vec::new());
-    let base = inputs.add_base(source);
-    let given = Given::of(inputs, Some(base), None, Console::silent())?;
+    let mut inputs = Inputs::default();
+    inputs.set_base(source);
+    let given = Given::of(inputs, None, Console::silent())?;
     given.changed(queue_acls).configuration(Console::silent())
 }
 

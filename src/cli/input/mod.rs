@@ -14,7 +14,9 @@ pub mod source;
 pub mod split;
 pub mod value;
 
-use super::assemble::Base;
+use std::path::Path;
+
+use super::assemble::only_bare;
 use go_compat::diag::{Code, Diagnostic, Span};
 
 use object::{Document, Object};
@@ -48,6 +50,15 @@ pub struct Finding {
     pub diagnostic: Diagnostic,
 }
 
+/// A queue tree given by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Base {
+    /// Index of its text in [`Inputs::sources`].
+    pub source: usize,
+    /// The text.
+    pub text: String,
+}
+
 /// Everything that was read.
 #[derive(Debug, Default)]
 pub struct Inputs {
@@ -57,6 +68,8 @@ pub struct Inputs {
     pub objects: Vec<Object>,
     /// Documents that are a bare queues.yaml.
     pub bare: Vec<Document>,
+    /// The queue tree that replaces that of the base ConfigMap.
+    pub base: Option<Base>,
     /// Number of objects of other kinds.
     pub ignored: usize,
     /// Findings on the texts themselves.
@@ -87,12 +100,26 @@ impl Inputs {
         self.objects.iter().filter(move |object| object.kind == kind)
     }
 
-    /// Adds a text as a queues.yaml, without checking its contents. If it is among the texts already, it
-    /// counts once.
-    pub fn add_base(&mut self, source: Source) -> Base {
+    /// Reads the base from a file, or else takes the only bare queues.yaml, unless there is a ConfigMap that
+    /// `YuniKorn` reads.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn choose_base(&mut self, path: Option<&Path>) -> Result<(), Unreadable> {
+        match path {
+            Some(path) => self.set_base(source::read_one(path)?),
+            None => self.base = only_bare(self).map(|document| self.as_base(document)),
+        }
+        Ok(())
+    }
+
+    /// Makes a text the base, without checking its contents. If it is among the texts already, it counts
+    /// once.
+    pub fn set_base(&mut self, source: Source) {
         let index = self.sources.iter().position(|known| *known == source).unwrap_or(self.sources.len());
         if let Some(document) = self.bare.iter().find(|document| document.source == index) {
-            return self.base(document);
+            self.base = Some(self.as_base(document));
+            return;
         }
         let text = source.text.clone();
         if index == self.sources.len() {
@@ -100,7 +127,19 @@ impl Inputs {
             self.bare.push(Document { source: index, range, value: serde_json::Value::Null, node: None });
             self.sources.push(source);
         }
-        Base { source: index, text }
+        self.base = Some(Base { source: index, text });
+    }
+
+    /// Returns the names of the bare queues.yaml that are not the base.
+    pub fn unused_bare(&self) -> impl Iterator<Item = &str> {
+        let is_base =
+            |document: &&Document| self.base.as_ref().is_some_and(|base| base.source == document.source);
+        self.bare.iter().filter(move |document| !is_base(document)).map(|document| self.name(document.source))
+    }
+
+    /// Returns the name of a text.
+    pub fn name(&self, source: usize) -> &str {
+        self.sources.get(source).map_or("", |source| source.name.as_str())
     }
 
     /// Returns the text of a bare queues.yaml: from the start of its file, so that spans are those of the
@@ -110,13 +149,12 @@ impl Inputs {
         text.get(..document.range.end).unwrap_or_default()
     }
 
-    /// Returns a bare queues.yaml as the base.
-    pub fn base(&self, document: &Document) -> Base {
+    fn as_base(&self, document: &Document) -> Base {
         Base { source: document.source, text: self.bare_text(document).to_owned() }
     }
 
     /// Adds a finding on a text.
-    pub fn report(&mut self, source: usize, object: Option<String>, diagnostic: Diagnostic) {
-        self.findings.push(Finding { source: Some(source), object, diagnostic });
+    fn report(&mut self, source: usize, diagnostic: Diagnostic) {
+        self.findings.push(Finding { source: Some(source), object: None, diagnostic });
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::split::{Documents, split};
+use super::split::{Syntax, split};
 use super::{
-    BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, NOT_JSON, UNKNOWN_KIND, value,
+    BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Finding, Inputs, NOT_AN_OBJECT, NOT_JSON, UNKNOWN_KIND, value,
 };
 use go_compat::diag::{Diagnostic, Span};
 use go_compat::yaml::{self, Node};
@@ -40,6 +40,42 @@ pub struct Document {
 }
 
 impl Document {
+    /// Reads one of the documents that [`split`] finds in a text; `None` if it is empty. YAML has no value
+    /// before it is [decoded](Self::decoded).
+    ///
+    /// # Errors
+    /// When it is neither JSON nor YAML.
+    pub fn read(text: &str, source: usize, syntax: Syntax, range: Span) -> Result<Option<Self>, Diagnostic> {
+        let part = text.get(range.start..range.end).unwrap_or_default();
+        let parsed = yaml::parse::parse(part);
+        let (value, node) = match syntax {
+            // Only for the spans: most JSON is YAML.
+            Syntax::Json => (json(part, range)?, parsed.ok().flatten()),
+            Syntax::Yaml => match parsed.map_err(|diagnostic| in_file(diagnostic, range))? {
+                Some(node) => (Value::Null, Some(node)),
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(Self { source, range, value, node }))
+    }
+
+    /// Adds the value of YAML.
+    ///
+    /// # Errors
+    /// When it has no value in JSON. In JSON only a key that occurs twice is an error, which readers accept
+    /// and interpret differently.
+    pub fn decoded(mut self) -> Result<Self, Diagnostic> {
+        let decoded = self.node.as_ref().map(value::to_json);
+        match decoded {
+            Some(Ok(value)) if self.value.is_null() => self.value = value,
+            Some(Err(diagnostic)) if self.value.is_null() || diagnostic.code == DUPLICATE_KEY => {
+                return Err(in_file(diagnostic, self.range));
+            }
+            _ => {}
+        }
+        Ok(self)
+    }
+
     /// Returns the node at `steps`.
     pub fn node_at(&self, steps: &[Step]) -> Option<&Node> {
         steps.iter().try_fold(self.node.as_ref()?, child)
@@ -134,6 +170,11 @@ impl Object {
     pub fn label(&self) -> String {
         format!("{}/{}", self.kind.as_str(), self.name)
     }
+
+    /// Returns a finding on the object.
+    pub fn finding(&self, diagnostic: Diagnostic) -> Finding {
+        Finding { source: Some(self.document.source), object: Some(self.label()), diagnostic }
+    }
 }
 
 /// Splits the text with this index into objects.
@@ -141,50 +182,35 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
     let Some(text) = inputs.sources.get(source).map(|source| source.text.clone()) else {
         return;
     };
-    match split(&text) {
-        Documents::Json(ranges) => {
-            let alone = ranges.len() == 1;
-            for (index, range) in ranges.into_iter().enumerate() {
-                match json(&text, source, range) {
-                    Ok(document) if index == 0 && is_bare(&document) => {
-                        let end = if alone { text.len() } else { range.end };
-                        inputs.bare.push(Document { range: Span::new(0, end), ..document });
-                    }
-                    Ok(document) => sort(inputs, document),
-                    Err(diagnostic) => inputs.report(source, None, diagnostic),
-                }
-            }
-        }
-        Documents::Yaml(ranges) => collect_yaml(inputs, source, &text, &ranges),
-    }
-}
-
-fn collect_yaml(inputs: &mut Inputs, source: usize, text: &str, ranges: &[Span]) {
+    let (syntax, ranges) = split(&text);
     for (index, range) in ranges.iter().enumerate() {
-        match yaml(text, source, *range) {
+        match Document::read(&text, source, syntax, *range) {
             Ok(Some(document)) if index == 0 && is_bare(&document) => {
-                let objects_follow = ranges.iter().skip(1).any(|range| is_object(text, *range));
-                let end = if objects_follow { range.end } else { text.len() };
+                let mut others = ranges.iter().skip(1);
+                // JSON behind it that is no object is an error.
+                let others_follow = match syntax {
+                    Syntax::Json => others.len() > 0,
+                    Syntax::Yaml => others.any(|range| is_object(&text, *range)),
+                };
+                let end = if others_follow { range.end } else { text.len() };
                 inputs.bare.push(Document { range: Span::new(0, end), ..document });
-                if !objects_follow {
+                if !others_follow {
                     // The file is a queues.yaml: all of it goes to YuniKorn, which decides what it reads.
                     return;
                 }
             }
-            Ok(Some(document)) => decode(inputs, document),
+            Ok(Some(document)) => match document.decoded() {
+                Ok(document) => sort(inputs, document),
+                Err(diagnostic) => inputs.report(source, diagnostic),
+            },
             Ok(None) => {}
-            Err(diagnostic) => inputs.report(source, None, diagnostic),
+            Err(diagnostic) => inputs.report(source, diagnostic),
         }
     }
 }
 
-fn json(text: &str, source: usize, range: Span) -> Result<Document, Diagnostic> {
-    let part = text.get(range.start..range.end).unwrap_or_default();
-    let value = serde_json::from_str(part).map_err(|error| unreadable(part, range, &error))?;
-    // Only for the spans: most JSON is YAML.
-    let node = yaml::parse::parse(part).ok().flatten();
-    let document = Document { source, range, value, node };
-    repeated(&document).map_or(Ok(document), Err)
+fn json(part: &str, range: Span) -> Result<Value, Diagnostic> {
+    serde_json::from_str(part).map_err(|error| unreadable(part, range, &error))
 }
 
 /// Creates the finding for JSON that is well-formed, and yet cannot be read: half a surrogate pair, a number
@@ -198,19 +224,6 @@ fn unreadable(part: &str, range: Span, error: &serde_json::Error) -> Diagnostic 
     let why = message.rsplit_once(" at line ").map_or(message.as_str(), |(why, _)| why);
     Diagnostic::error(NOT_JSON, format!("this JSON cannot be read: {why}"))
         .at(Span::new(at, at).shifted(range.start))
-}
-
-/// Returns a finding if a key occurs twice, which JSON readers accept and interpret differently.
-fn repeated(document: &Document) -> Option<Diagnostic> {
-    let diagnostic = value::to_json(document.node.as_ref()?).err()?;
-    let span = diagnostic.span.map(|span| document.in_text(span));
-    (diagnostic.code == DUPLICATE_KEY).then_some(Diagnostic { span, ..diagnostic })
-}
-
-fn yaml(text: &str, source: usize, range: Span) -> Result<Option<Document>, Diagnostic> {
-    let part = text.get(range.start..range.end).unwrap_or_default();
-    let node = yaml::parse::parse(part).map_err(|diagnostic| in_file(diagnostic, range))?;
-    Ok(node.map(|node| Document { source, range, value: Value::Null, node: Some(node) }))
 }
 
 /// Converts the span of a finding from the document to the file.
@@ -233,21 +246,6 @@ fn is_object(text: &str, range: Span) -> bool {
             node.is_some_and(|node| pair(&node, "kind").is_some() || pair(&node, "apiVersion").is_some())
         }
         Err(_) => part.lines().any(|line| line.starts_with("kind:") || line.starts_with("apiVersion:")),
-    }
-}
-
-fn decode(inputs: &mut Inputs, mut document: Document) {
-    let Some(node) = &document.node else { return };
-    match value::to_json(node) {
-        Ok(value) => {
-            document.value = value;
-            sort(inputs, document);
-        }
-        Err(diagnostic) => {
-            let diagnostic =
-                Diagnostic { span: diagnostic.span.map(|span| document.in_text(span)), ..diagnostic };
-            inputs.report(document.source, None, diagnostic);
-        }
     }
 }
 
@@ -274,7 +272,6 @@ fn sort(inputs: &mut Inputs, document: Document) {
                     let span = document.place(&path(&["apiVersion"]));
                     return inputs.report(
                         document.source,
-                        None,
                         Diagnostic::error(UNKNOWN_KIND, message).at(span).help(help),
                     );
                 }
@@ -316,7 +313,7 @@ fn no_object(inputs: &mut Inputs, document: &Document) {
     let help = "a queues.yaml by itself begins with `partitions:`, and comes first in its file; everything \
         else needs both fields";
     let span = document.place(&[]);
-    inputs.report(document.source, None, Diagnostic::error(NOT_AN_OBJECT, message).at(span).help(help));
+    inputs.report(document.source, Diagnostic::error(NOT_AN_OBJECT, message).at(span).help(help));
 }
 
 fn unknown_kind(inputs: &mut Inputs, document: &Document, kind: &str) {
@@ -327,7 +324,7 @@ fn unknown_kind(inputs: &mut Inputs, document: &Document, kind: &str) {
         None => format!("its kinds are {}", known.join(", ")),
     };
     let span = document.place(&path(&["kind"]));
-    inputs.report(document.source, None, Diagnostic::error(UNKNOWN_KIND, message).at(span).help(help));
+    inputs.report(document.source, Diagnostic::error(UNKNOWN_KIND, message).at(span).help(help));
 }
 
 fn named(inputs: &mut Inputs, kind: Kind, document: Document) {
@@ -347,7 +344,7 @@ fn named(inputs: &mut Inputs, kind: Kind, document: Document) {
             "write lower-case letters, digits, `-` and `.`, at most 253, with a letter or digit at both ends";
         Diagnostic::error(BAD_NAME, message).at(document.place(&path(&["metadata", "name"]))).help(help)
     };
-    inputs.report(document.source, None, diagnostic);
+    inputs.report(document.source, diagnostic);
 }
 
 /// Returns whether the name is an RFC 1123 subdomain, which Kubernetes requires for names of objects.
@@ -366,11 +363,11 @@ pub(super) fn refuse_duplicates(inputs: &mut Inputs) {
     for object in std::mem::take(&mut inputs.objects) {
         // Objects of ours are cluster-scoped: a namespace in the manifest does not distinguish them.
         let namespace = if object.kind == Kind::ConfigMap { object.namespace.clone() } else { String::new() };
-        let place = (object.document.source, object.document.place(&path(&["metadata", "name"])).start);
+        let span = object.document.place(&path(&["metadata", "name"]));
         let key = (object.kind, namespace, object.name.clone());
         match first.get(&key) {
             None => {
-                first.insert(key, place);
+                first.insert(key, (object.document.source, span.start));
                 kept.push(object);
             }
             Some((source, offset)) => {
@@ -378,9 +375,8 @@ pub(super) fn refuse_duplicates(inputs: &mut Inputs) {
                     inputs.sources.get(*source).map_or_else(String::new, |source| source.at(*offset));
                 let message = format!("`{}` was defined before, in {before}", object.label());
                 let help = "remove one of them, or give it another name";
-                let span = object.document.place(&path(&["metadata", "name"]));
                 let diagnostic = Diagnostic::error(DUPLICATE_OBJECT, message).at(span).help(help);
-                inputs.report(object.document.source, Some(object.label()), diagnostic);
+                inputs.findings.push(object.finding(diagnostic));
             }
         }
     }
@@ -489,7 +485,13 @@ mod tests {
             (1, vec!["QueueAcl/a".to_owned()], vec![])
         );
         assert_eq!(inputs.bare_text(&inputs.bare[0]), tree);
-        assert_eq!(inputs.base(&inputs.bare[0]).text, tree);
+        assert_eq!(inputs.as_base(&inputs.bare[0]).text, tree);
+        let json = "{\"partitions\": []}\n[1]\n";
+        assert_eq!(
+            codes(&read(json)),
+            vec![NOT_AN_OBJECT.number],
+            "JSON behind it is an object, or an error"
+        );
         let broken = read(&format!("{tree}---\nkind: [\n"));
         assert_eq!((broken.bare.len(), codes(&broken)), (1, vec![yaml::SYNTAX.number]));
     }

@@ -101,18 +101,13 @@ pub fn read(request: &Request) -> Result<Vec<Source>, Unreadable> {
 /// # Errors
 /// As [`read`].
 pub fn read_one(path: &Path) -> Result<Source, Unreadable> {
-    if path.as_os_str() == "-" { standard_input() } else { read_file(path) }
+    if path.as_os_str() == "-" { from_reader(STDIN, io::stdin().lock()) } else { read_file(path) }
 }
 
 fn read_file(path: &Path) -> Result<Source, Unreadable> {
     let file = fs::File::open(path).map_err(|error| Unreadable::new(path, &error))?;
-    let text = text(file).map_err(|error| Unreadable::new(path, &error))?;
     let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Source { name: path.display().to_string(), file_name, text })
-}
-
-fn standard_input() -> Result<Source, Unreadable> {
-    from_reader(STDIN, io::stdin().lock())
+    Ok(Source { file_name, ..from_reader(&path.display().to_string(), file)? })
 }
 
 /// Reads the text from an open reader.

@@ -7,20 +7,20 @@ use serde::de::IgnoredAny;
 
 use go_compat::diag::Span;
 
-/// The documents of a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Documents {
+/// Syntax of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Syntax {
     /// One JSON value after another.
-    Json(Vec<Span>),
+    Json,
     /// YAML documents, markers and directives included. Some may be empty.
-    Yaml(Vec<Span>),
+    Yaml,
 }
 
 /// Splits a text. A text that starts with `{` and is JSON throughout counts as JSON, as for kubectl.
-pub fn split(text: &str) -> Documents {
+pub fn split(text: &str) -> (Syntax, Vec<Span>) {
     match json(text) {
-        Some(spans) => Documents::Json(spans),
-        None => Documents::Yaml(yaml(text)),
+        Some(spans) => (Syntax::Json, spans),
+        None => (Syntax::Yaml, yaml(text)),
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn parts(text: &str) -> Vec<&str> {
-        let (Documents::Json(spans) | Documents::Yaml(spans)) = split(text);
+        let (_, spans) = split(text);
         spans.iter().map(|span| text.get(span.start..span.end).unwrap()).collect()
     }
 
@@ -104,9 +104,9 @@ mod tests {
     #[test]
     fn json_is_a_stream_of_values() {
         assert_eq!(parts(" {\"a\": 1}\n{\"b\":\n2} "), ["{\"a\": 1}", "{\"b\":\n2}"]);
-        assert!(matches!(split("{\"a\": 1}"), Documents::Json(_)));
+        assert!(matches!(split("{\"a\": 1}"), (Syntax::Json, _)));
         // Flow style is YAML, and so is JSON with a mistake in it: YAML's message is as good.
-        assert!(matches!(split("{a: 1}"), Documents::Yaml(_)));
-        assert!(matches!(split("{\"a\": 1"), Documents::Yaml(_)));
+        assert!(matches!(split("{a: 1}"), (Syntax::Yaml, _)));
+        assert!(matches!(split("{\"a\": 1"), (Syntax::Yaml, _)));
     }
 }

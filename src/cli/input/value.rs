@@ -65,24 +65,14 @@ fn mapping(pairs: &[(Node, Node)]) -> Result<Map<String, Value>, Diagnostic> {
 
 /// Merges `<<: *map` and `<<: [*map, *other]`; in a list the earlier mapping wins (v2 `decode.go`, `merge`).
 fn merge(node: &Node, into: &mut Map<String, Value>) -> Result<(), Diagnostic> {
-    match &node.kind {
-        Kind::Mapping(pairs) => {
-            into.extend(mapping(pairs)?);
-            Ok(())
-        }
-        Kind::Sequence(items) => items.iter().rev().try_for_each(|item| match &item.kind {
-            Kind::Mapping(pairs) => {
-                into.extend(mapping(pairs)?);
-                Ok(())
-            }
-            _ => Err(no_merge(item)),
-        }),
-        Kind::Scalar { .. } => Err(no_merge(node)),
+    let merged = node.as_sequence().unwrap_or(std::slice::from_ref(node));
+    for node in merged.iter().rev() {
+        let Some(pairs) = node.as_mapping() else {
+            return Err(Diagnostic::error(NOT_JSON, "only mappings can be merged with `<<`").at(node.span));
+        };
+        into.extend(mapping(pairs)?);
     }
-}
-
-fn no_merge(node: &Node) -> Diagnostic {
-    Diagnostic::error(NOT_JSON, "only mappings can be merged with `<<`").at(node.span)
+    Ok(())
 }
 
 fn scalar(node: &Node, text: &str, style: Style) -> Result<Value, Diagnostic> {

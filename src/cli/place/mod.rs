@@ -20,7 +20,7 @@ use super::console::Console;
 use super::{Exit, Failure, reads_standard_input_once};
 use answer::Asking;
 use queuewarden_api::answer::Answers;
-use user::{User, user};
+use user::user;
 use workload::WorkloadArgs;
 use yunikorn_access::placement::{Live, Naming, Outcome, Placement, Placer, Workload};
 
@@ -54,10 +54,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let mut workload = args.workload.read(console)?;
     let asked = args.source.open(console)?;
     annotate(&mut workload, &asked, console);
-    let (identity, refused) = match user(&args.identity, &workload, &asked, console)? {
-        User::Taken(identity) => (identity, None),
-        User::Refused { claimed, message } => (claimed, Some(message)),
-    };
+    let (identity, refused) = user(&args.identity, &workload, &asked, console)?;
     let mut submission = workload.submission(identity, Naming::default());
     submission.tags.extend(args.workload.tags());
     let tree = asked.tree()?;
@@ -78,7 +75,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 /// Adds the namespace's annotations from the cluster; given ones take precedence.
 fn annotate(workload: &mut Workload, asked: &Asked, console: Console) {
-    if let Some(cluster) = &asked.cluster {
+    if let Some(cluster) = asked.cluster() {
         let mut annotations = cluster.namespace_annotations(&workload.namespace, console);
         annotations.append(&mut workload.namespace_annotations);
         workload.namespace_annotations = annotations;
@@ -87,7 +84,7 @@ fn annotate(workload: &mut Workload, asked: &Asked, console: Console) {
 
 /// Returns the queues that the scheduler has in addition to its configuration, if it is queried at all.
 fn live(source: &SourceArgs, asked: &Asked) -> Result<Live, Failure> {
-    match &asked.cluster {
+    match asked.cluster() {
         Some(cluster) if source.cluster.live => {
             cluster.live_queues(&source.cluster, asked.tree()?.partition())
         }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::answer::{OutcomeKind, PlaceAnswer, RuleAnswer, RuleResult};
 use super::words;
 use crate::cli::ask::output::{Table, visible};
+use crate::cli::explain;
 use queuewarden_api::answer::WrittenIn;
 
 /// Formats the whole answer.
@@ -66,11 +67,7 @@ fn facts(answer: &PlaceAnswer) -> Table {
         table.row(["parent queue", &format!("{parent} (tag namespace.parentqueue)")]);
     }
     table.row(["asks for", answer.asked_queue.as_deref().unwrap_or("no queue")]);
-    let place = match answer.about.partition.as_str() {
-        "default" => answer.about.source.clone(),
-        other => format!("{}, partition {other}", answer.about.source),
-    };
-    table.row(["in", &place]);
+    table.row(["in", &explain::place(&answer.about.source, &answer.about.partition)]);
     table
 }
 

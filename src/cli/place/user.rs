@@ -11,21 +11,7 @@ use yunikorn::identity::{Claim, Identity, Refusal, ResolverKind, identify};
 use yunikorn::version::Version;
 use yunikorn_access::placement::Workload;
 
-/// Submitter.
-#[derive(Debug)]
-pub enum User {
-    /// A user, as the scheduler sees it.
-    Taken(Identity),
-    /// A user that the scheduler rejects.
-    Refused {
-        /// The claimed user.
-        claimed: Identity,
-        /// `YuniKorn`'s message.
-        message: String,
-    },
-}
-
-/// Determines the submitter.
+/// Determines the submitter as the scheduler sees it, and the message with which it rejects that one.
 ///
 /// # Errors
 /// When no user is given, or the user's groups cannot be resolved.
@@ -34,17 +20,17 @@ pub fn user(
     workload: &Workload,
     asked: &Asked,
     console: Console,
-) -> Result<User, Failure> {
+) -> Result<(Identity, Option<String>), Failure> {
     let claimed = claimed(args, workload, asked, console)?;
     let mut claim = Claim::new(&claimed.user, &claimed.groups);
     claim.forced = !workload.node_name.is_empty();
     let resolver = args.source.resolver(ResolverKind::in_force(&asked.configuration.config), console)?;
     match identify(claim, &resolver, Version::default()) {
-        Ok(identity) => Ok(User::Taken(identity)),
+        Ok(identity) => Ok((identity, None)),
         Err(Refusal::Undecided(why)) => Err(unresolved(&why)),
         Err(refusal) => {
             let message = refusal.to_string();
-            Ok(User::Refused { claimed, message })
+            Ok((claimed, Some(message)))
         }
     }
 }

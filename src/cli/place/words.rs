@@ -138,7 +138,7 @@ fn denied(decision: &Decision) -> String {
     let way = if nearest == ROOT { "of root".to_owned() } else { format!("from {nearest} up to root") };
     let near = decision.steps.iter().find_map(|step| {
         let miss = near_misses(step, &decision.identity).into_iter().next()?;
-        Some(format!("; the {} of {} is close: {miss}", step.right.key(), step.queue))
+        Some(format!("; the {} of {} is close: {}", step.right.key(), step.queue, miss.message))
     });
     format!("no ACL {way} names the user or a group{}", near.unwrap_or_default())
 }

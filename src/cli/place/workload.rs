@@ -6,13 +6,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::cli::Failure;
+use crate::cli::ask::question::key_value;
 use crate::cli::console::Console;
-use crate::cli::input::object::listed;
+use crate::cli::input::object::{Document, listed};
 use crate::cli::input::source::{self, Source};
-use crate::cli::input::split::{Documents, split};
-use crate::cli::input::value::to_json;
-use go_compat::diag::Span;
-use go_compat::yaml::parse::parse;
+use crate::cli::input::split::split;
 use yunikorn_access::placement::workload::{SCHEDULER, labels};
 use yunikorn_access::placement::{Naming, Workload};
 
@@ -34,31 +32,22 @@ pub struct WorkloadArgs {
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
     /// A label of the pod; may be repeated
-    #[arg(short = 'l', long = "label", value_name = "KEY=VALUE", value_parser = pair)]
+    #[arg(short = 'l', long = "label", value_name = "KEY=VALUE", value_parser = key_value)]
     labels: Vec<(String, String)>,
     /// An annotation of the pod; may be repeated
-    #[arg(long = "annotation", value_name = "KEY=VALUE", value_parser = pair)]
+    #[arg(long = "annotation", value_name = "KEY=VALUE", value_parser = key_value)]
     annotations: Vec<(String, String)>,
     /// An annotation of the namespace; may be repeated
-    #[arg(long = "namespace-annotation", value_name = "KEY=VALUE", value_parser = pair)]
+    #[arg(long = "namespace-annotation", value_name = "KEY=VALUE", value_parser = key_value)]
     namespace_annotations: Vec<(String, String)>,
     /// Additional tag of the application, besides those YuniKorn derives from the pod and its namespace; may
     /// be repeated
-    #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = pair)]
+    #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = key_value)]
     tags: Vec<(String, String)>,
     /// Treat the pod as already running, as after a restart of the scheduler: then the application must be
     /// accepted
     #[arg(long)]
     running: bool,
-}
-
-/// Parses `key=value`; the value may be empty, and contain more equals signs.
-fn pair(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE")?;
-    if key.is_empty() {
-        return Err("the key in front of `=` is missing".to_owned());
-    }
-    Ok((key.to_owned(), value.to_owned()))
 }
 
 impl WorkloadArgs {
@@ -170,31 +159,22 @@ fn manifest(path: &Path, namespace: Option<&str>) -> Result<Workload, Failure> {
 
 /// Returns the objects of a text and of the lists in it.
 fn objects(source: &Source) -> Result<Vec<Value>, Failure> {
-    let part = |span: Span| source.text.get(span.start..span.end).unwrap_or_default();
-    let wrong = |at: usize, why: &str| Failure::Usage(format!("{}: {why}", source.at(at)));
-    let mut values = Vec::new();
-    match split(&source.text) {
-        Documents::Json(spans) => {
-            for span in spans {
-                let value = serde_json::from_str(part(span));
-                values.push(value.map_err(|error| wrong(span.start, &error.to_string()))?);
-            }
-        }
-        Documents::Yaml(spans) => {
-            for span in spans {
-                let node = parse(part(span)).map_err(|error| wrong(span.start, &error.message))?;
-                let value = node.as_ref().map(to_json).transpose();
-                let at =
-                    |inner: Option<Span>| span.start.saturating_add(inner.map_or(0, |inner| inner.start));
-                values.extend(value.map_err(|error| wrong(at(error.span), &error.message))?);
-            }
+    let (syntax, ranges) = split(&source.text);
+    let mut objects = Vec::new();
+    for range in ranges {
+        let document = Document::read(&source.text, 0, syntax, range)
+            .and_then(|document| document.map(Document::decoded).transpose());
+        let document = document.map_err(|wrong| {
+            let at = wrong.span.map_or(range.start, |span| span.start);
+            Failure::Usage(format!("{}: {}", source.at(at), wrong.message))
+        })?;
+        let Some(Document { value, .. }) = document else { continue };
+        match listed(&value) {
+            Some(items) => objects.extend_from_slice(items),
+            None => objects.push(value),
         }
     }
-    let lists = values.into_iter().flat_map(|value| match listed(&value) {
-        Some(items) => items.to_vec(),
-        None => vec![value],
-    });
-    Ok(lists.collect())
+    Ok(objects)
 }
 
 fn pod(object: &Value) -> Option<&Value> {

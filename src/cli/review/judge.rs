@@ -7,39 +7,29 @@ use crate::cli::Failure;
 use crate::cli::ask::configuration::Configuration;
 use crate::cli::ask::files::Given;
 use crate::cli::ask::groups::Groups;
+use crate::cli::ask::identity::IdentityArgs;
 use crate::cli::console::Console;
 use crate::cli::report;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::{Kind, access, admission, envelope};
 use yunikorn::admission::{Conf, Outcome, Request, Surroundings, evaluate};
-use yunikorn::identity::{GroupResolver, Identity, ResolverKind};
+use yunikorn::identity::{Identity, ResolverKind};
 use yunikorn::version::Version;
 use yunikorn_access::review::{self, Answer, NoApplications, Opinion, Review, World};
 use yunikorn_access::tree::Tree;
 
-/// The configuration in the files.
-#[derive(Debug)]
-pub struct Knowledge {
-    configuration: Result<Configuration, String>,
-    conf: Conf,
-}
-
-/// The user of self reviews, and the source of groups.
-#[derive(Debug)]
-pub struct Parties {
-    /// The user who sends `SelfSubjectAccessReview`s.
-    pub asker: Option<Identity>,
-    /// The source of groups that a review does not name.
-    pub groups: Groups,
-}
-
 /// Answers reviews.
 #[derive(Debug)]
-pub struct Judge<'a> {
-    tree: Result<&'a Tree, String>,
-    parties: Parties,
+pub struct Judge {
+    /// The configuration in the files, or the reason why there is none.
+    configuration: Result<Configuration, String>,
+    partition: String,
     conf: Conf,
     cluster: Cluster,
+    /// The user who sends `SelfSubjectAccessReview`s.
+    asker: Option<Identity>,
+    /// The source of groups that a review does not name.
+    groups: Groups,
 }
 
 /// A review with its answer.
@@ -55,53 +45,42 @@ pub struct Answered {
     pub undecided: bool,
 }
 
-impl Knowledge {
-    /// Reads the files. Without queues, reviews that need none are still answered.
+impl Judge {
+    /// Creates the evaluator for one partition. Without queues, reviews that need none are still answered.
     ///
     /// # Errors
-    /// When the queues cannot be read because the command line is wrong.
-    pub fn of(given: &Given, console: Console) -> Result<Self, Failure> {
-        let configuration = match given.configuration(console) {
-            Ok(configuration) => Ok(configuration),
-            Err(usage @ Failure::Usage(_)) => return Err(usage),
-            Err(other) => Err(other.to_string()),
+    /// When the command line is wrong, there is no such partition, or a file of groups cannot be read.
+    pub fn new(
+        given: Option<&Given>,
+        partition: &str,
+        asker: &IdentityArgs,
+        cluster: Cluster,
+        console: Console,
+    ) -> Result<Self, Failure> {
+        let configuration = match given.map(|given| given.configuration(console)) {
+            None => Err("no configuration was given: add a queues.yaml or ConfigMaps with -f".to_owned()),
+            Some(Err(usage @ Failure::Usage(_))) => return Err(usage),
+            Some(Err(other)) => Err(other.to_string()),
+            Some(Ok(configuration)) => Ok(configuration),
         };
-        let (conf, findings) = Conf::from_keys(&given.keys());
+        let (conf, findings) = Conf::from_keys(&given.map(Given::keys).unwrap_or_default());
         for finding in findings.iter().filter(|finding| finding.is_error()) {
             // The span is in the value of a key, which has no known line in a file.
             let finding = Diagnostic { span: None, ..finding.clone() };
             console.err(&report::draw(&finding, None, None, console.color_err()));
         }
-        Ok(Self { configuration, conf })
+        let known = configuration.as_ref().ok();
+        let own = known.map(|known| ResolverKind::in_force(&known.config)).unwrap_or_default();
+        let groups = asker.source.resolver(own, console)?;
+        known.map(|known| known.tree(partition)).transpose()?;
+        let IdentityArgs { user, groups: of_user, .. } = asker.clone();
+        let asker = user.map(|user| Identity { user, groups: of_user });
+        Ok(Self { configuration, partition: partition.to_owned(), conf, cluster, asker, groups })
     }
 
-    /// Returns the resolver of the scheduler; none if the configuration is unknown.
-    pub fn resolver(&self) -> ResolverKind {
-        self.configuration.as_ref().map_or(ResolverKind::None, |known| ResolverKind::in_force(&known.config))
-    }
-}
-
-impl<'a> Judge<'a> {
-    /// Creates the evaluator for one partition.
-    ///
-    /// # Errors
-    /// When there is no such partition.
-    pub fn new(
-        knowledge: &'a Option<Knowledge>,
-        partition: &str,
-        parties: Parties,
-        cluster: Cluster,
-    ) -> Result<Self, Failure> {
-        let tree = match knowledge.as_ref().map(|knowledge| &knowledge.configuration) {
-            None => Err("no configuration was given: add a queues.yaml or ConfigMaps with -f".to_owned()),
-            Some(Err(why)) => Err(why.clone()),
-            Some(Ok(configuration)) => Ok(configuration.tree(partition)?),
-        };
-        let conf = knowledge.as_ref().map_or_else(
-            || Conf::from_keys(&std::collections::BTreeMap::new()).0,
-            |known| known.conf.clone(),
-        );
-        Ok(Self { tree, parties, conf, cluster })
+    fn tree(&self) -> Result<&Tree, String> {
+        let configuration = self.configuration.as_ref().map_err(Clone::clone)?;
+        configuration.tree(&self.partition).map_err(|failure| failure.to_string())
     }
 
     /// Answers a review.
@@ -116,11 +95,14 @@ impl<'a> Judge<'a> {
     }
 
     fn access(&self, kind: Kind, document: Value) -> Result<Answered, Diagnostic> {
-        let asked = access::read(kind, &document, self.parties.asker.as_ref())?;
-        let answer = match (review::read(&asked), &self.tree) {
+        let asked = access::read(kind, &document, self.asker.as_ref())?;
+        let answer = match (review::read(&asked), self.tree()) {
             (Err(none), _) => Answer::from(none),
-            (Ok(_), Ok(tree)) => review::answer(&asked, world(tree, &self.parties.groups)),
-            (Ok(_), Err(why)) => Answer::undecided("configuration", why),
+            (Ok(_), Ok(tree)) => {
+                let (resolver, version) = (&self.groups, Version::default());
+                review::answer(&asked, World { tree, resolver, version, applications: &NoApplications })
+            }
+            (Ok(_), Err(why)) => Answer::undecided("configuration", &why),
         };
         let opinion = match (&answer.evaluation_error, answer.opinion) {
             (Some(_), _) => "undecided",
@@ -169,10 +151,6 @@ impl<'a> Judge<'a> {
                 .unwrap_or_default(),
         }
     }
-}
-
-fn world<'a>(tree: &'a Tree, resolver: &'a dyn GroupResolver) -> World<'a> {
-    World { tree, resolver, version: Version::default(), applications: &NoApplications }
 }
 
 /// Describes the question as one would type it for `kubectl auth can-i`.

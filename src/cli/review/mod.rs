@@ -16,17 +16,15 @@ use jiff::Timestamp;
 
 use super::ask::files::Given;
 use super::ask::identity::IdentityArgs;
-use super::assemble::only_bare;
 use super::console::Console;
 use super::findings::plural;
 use super::input::Inputs;
-use super::input::source;
+use super::input::source::Source;
 use super::{Exit, Failure, moment, report};
 use go_compat::diag::Diagnostic;
-use judge::{Judge, Knowledge, Parties};
+use judge::Judge;
 use output::{Format, Printer};
 use sorted::{Batch, Sorted};
-use yunikorn::identity::Identity;
 
 /// Help text on kinds of reviews, answers, and exit codes.
 const HELP: &str = "\
@@ -86,15 +84,12 @@ struct Tally {
 /// When the configuration or a review cannot be read or decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let Sorted { batches, configuration, cluster } = sorted::read(&args.filename, args.recursive)?;
-    let knowledge = args.knowledge(configuration, console)?;
+    let given = args.configuration(configuration, console)?;
     // Only now, because a review that cannot be read is reported with the configuration.
     if batches.is_empty() {
         return Err(Failure::Usage("there is no review in the files".to_owned()));
     }
-    let IdentityArgs { user, groups, source } = args.asker.clone();
-    let asker = user.map(|user| Identity { user, groups });
-    let groups = source.resolver(knowledge.as_ref().map(Knowledge::resolver).unwrap_or_default(), console)?;
-    let judge = Judge::new(&knowledge, &args.partition, Parties { asker, groups }, cluster)?;
+    let judge = Judge::new(given.as_ref(), &args.partition, &args.asker, cluster, console)?;
     // With --exit-code all reviews are evaluated, even if nobody reads the output.
     let console = if args.exit_code { console } else { console.endless() };
     let mut session =
@@ -107,31 +102,24 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 impl Args {
     /// Reads the configuration; `None` if there is none among the files.
-    fn knowledge(
-        &self,
-        sources: Vec<source::Source>,
-        console: Console,
-    ) -> Result<Option<Knowledge>, Failure> {
+    fn configuration(&self, sources: Vec<Source>, console: Console) -> Result<Option<Given>, Failure> {
         if sources.is_empty() && self.base.is_none() {
             return Ok(None);
         }
         let mut inputs = Inputs::of(sources);
-        let base = match &self.base {
-            Some(path) => Some(inputs.add_base(source::read_one(path)?)),
-            None => only_bare(&inputs),
-        };
-        Knowledge::of(&Given::of(inputs, base, self.now, console)?, console).map(Some)
+        inputs.choose_base(self.base.as_deref())?;
+        Given::of(inputs, self.now, console).map(Some)
     }
 }
 
-struct Session<'a> {
-    judge: Judge<'a>,
+struct Session {
+    judge: Judge,
     printer: Printer,
     console: Console,
     tally: Tally,
 }
 
-impl Session<'_> {
+impl Session {
     fn all(&mut self, batches: Vec<Batch>) -> Result<(), Failure> {
         for batch in batches {
             match batch {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::lines::{self, Lines};
 use crate::cli::input::object::listed;
 use crate::cli::input::source::{self, Request, STDIN, Source, Unreadable};
-use crate::cli::input::split::{Documents, split};
+use crate::cli::input::split::{Syntax, split};
 use crate::cli::input::value::to_json;
 use go_compat::diag::{Diagnostic, Span};
 use go_compat::yaml::parse::parse;
@@ -114,15 +114,16 @@ impl Sorted {
 
     /// Takes the reviews out of a text. Spans in the rest stay valid, because spaces replace the reviews.
     fn take(&mut self, source: Source) {
-        let (spans, form) = match split(&source.text) {
-            Documents::Json(spans) => (spans, Form::Json),
-            Documents::Yaml(spans) => (spans, Form::Yaml),
-        };
+        let (syntax, spans) = split(&source.text);
         let mut left = source.text.clone();
         let mut stays = spans.is_empty();
         for span in spans {
             let text = source.text.get(span.start..span.end).unwrap_or_default();
-            let form = if form == Form::Json && !text.contains('\n') { Form::Line } else { form };
+            let form = match syntax {
+                Syntax::Yaml => Form::Yaml,
+                Syntax::Json if text.contains('\n') => Form::Json,
+                Syntax::Json => Form::Line,
+            };
             let place = || {
                 let (line, _) = source.position(span.start.saturating_add(marker(text).len()));
                 format!("{}:{line}", source.name)

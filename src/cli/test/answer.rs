@@ -6,8 +6,9 @@ use serde::Serialize;
 use super::suite::Results;
 use crate::cli::ask::configuration::Configuration;
 use crate::cli::ask::output::visible;
-use queuewarden_api::answer::{Texts, VERSION, Verb};
+use queuewarden_api::answer::{Texts, VERSION};
 use queuewarden_plan::snapshot::Enforcement;
+use yunikorn::right::Right;
 use yunikorn_access::expect::{Check, Question, Tally, Verdict};
 
 /// The results of all tests.
@@ -61,7 +62,7 @@ pub struct OneCheck {
     /// The subject's groups, as the test gives them.
     pub groups: Vec<String>,
     /// The right in question; null for a placement.
-    pub verb: Option<Verb>,
+    pub verb: Option<Right>,
     /// The queue in question; null for a placement.
     pub queue: Option<String>,
     /// The expectation, in one line.
@@ -124,7 +125,7 @@ impl OneTest {
 impl OneCheck {
     fn of(check: &Check<'_>) -> Self {
         let (verb, queue) = match check.question {
-            Question::Right { right, queue, .. } => (Some(right.into()), Some(queue.to_owned())),
+            Question::Right { right, queue, .. } => (Some(right), Some(queue.to_owned())),
             Question::Placement(_) => (None, None),
         };
         let result = match check.verdict {

@@ -62,9 +62,9 @@ pub enum Format {
 /// # Errors
 /// When there is no test, or one cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let (inputs, base) = args.input.read(None)?;
+    let inputs = args.input.read(None)?;
     let suites = suite::read(&inputs, console)?;
-    let configuration = Given::of(inputs, base, args.input.now, console)?.configuration(console)?;
+    let configuration = Given::of(inputs, args.input.now, console)?.configuration(console)?;
     let groups = args.groups.resolver(ResolverKind::in_force(&configuration.config), console)?;
     let results = suite::results(&suites, &configuration, &groups);
     let answer = TestAnswer::of(&results, &configuration);

@@ -4,11 +4,11 @@ use kube::core::DynamicObject;
 
 use crate::cli::Failure;
 use crate::cli::ask::configuration::Configuration;
-use crate::cli::check::objects;
 use crate::cli::console::Console;
 use crate::cli::findings::{self, plural};
 use crate::cli::input::object::{Kind, Object};
 use crate::cli::input::{Finding, Inputs};
+use crate::cli::validate::objects;
 use queuewarden_api::access_test::access_test;
 use queuewarden_api::answer::Answers;
 use queuewarden_plan::snapshot::AccessTestSpec;
@@ -68,17 +68,10 @@ fn suite(inputs: &Inputs, object: &Object) -> Result<Suite, Vec<Finding>> {
     let spec = dynamic.ok().and_then(|dynamic| access_test(&dynamic).spec.ok());
     match spec.filter(|_| !diagnostics.iter().any(go_compat::diag::Diagnostic::is_error)) {
         Some(spec) => {
-            let file = inputs.sources.get(object.document.source).map_or("", |source| source.name.as_str());
-            Ok(Suite { name: object.name.clone(), file: file.to_owned(), spec })
+            let file = inputs.name(object.document.source).to_owned();
+            Ok(Suite { name: object.name.clone(), file, spec })
         }
-        None => Err(diagnostics
-            .into_iter()
-            .map(|diagnostic| Finding {
-                source: Some(object.document.source),
-                object: Some(object.label()),
-                diagnostic,
-            })
-            .collect()),
+        None => Err(diagnostics.into_iter().map(|diagnostic| object.finding(diagnostic)).collect()),
     }
 }
 

@@ -9,6 +9,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 
 /// The three durations of an election; `retry < deadline < lease`.
 #[derive(Debug, Clone, Copy)]
@@ -32,39 +34,6 @@ impl Default for Timing {
     }
 }
 
-/// The content of a Lease.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
-    /// `holderIdentity`; empty when the lease was released.
-    pub holder: String,
-    /// `leaseDurationSeconds`
-    pub seconds: i32,
-    /// `acquireTime`
-    pub acquired: Option<Timestamp>,
-    /// `renewTime`
-    pub renewed: Option<Timestamp>,
-    /// `leaseTransitions`
-    pub transitions: i32,
-}
-
-/// A Lease as it was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
-    /// Its content.
-    pub record: Record,
-    /// `metadata.resourceVersion`: every renewal changes it, whatever the holder's clock shows.
-    pub version: String,
-}
-
-/// The next step of a candidate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// Write this record, with the Lease's resource version (or its absence) as precondition.
-    Write(Record),
-    /// Someone else leads.
-    Wait,
-}
-
 /// Monotonic time since an origin of the caller's choice.
 pub type Instant = Duration;
 
@@ -74,7 +43,7 @@ pub struct Election {
     identity: String,
     timing: Timing,
     /// The Lease as last seen, and the time when this version was first seen.
-    seen: Option<(Seen, Instant)>,
+    seen: Option<(Lease, Instant)>,
     /// The time when our last successful write was sent.
     renewed: Option<Instant>,
 }
@@ -85,25 +54,29 @@ impl Election {
         Self { identity, timing, seen: None, renewed: None }
     }
 
-    /// Returns the next step for the current Lease (`None`: there is none). `wall` goes into the record.
-    pub fn step(&mut self, now: Instant, wall: Timestamp, lease: Option<&Seen>) -> Step {
+    /// Returns what to write now, with the Lease's resource version (or its absence) as precondition; `None`
+    /// while someone else leads. `wall` goes into it.
+    pub fn step(&mut self, now: Instant, wall: Timestamp, lease: Option<&Lease>) -> Option<LeaseSpec> {
         let Some(lease) = lease else {
-            return Step::Write(self.claim(wall, 0));
+            return Some(self.claim(wall, 0));
         };
         self.observe(now, lease);
-        if self.is_ours(&lease.record) {
-            let seconds = whole_seconds(self.timing.lease);
-            return Step::Write(Record { renewed: Some(wall), seconds, ..lease.record.clone() });
+        let spec = lease.spec.clone().unwrap_or_default();
+        if self.is_ours(lease) {
+            return Some(LeaseSpec {
+                renew_time: Some(MicroTime(wall)),
+                lease_duration_seconds: Some(whole_seconds(self.timing.lease)),
+                ..spec
+            });
         }
         self.renewed = None;
-        if lease.record.holder.is_empty() || self.expired(now) {
-            return Step::Write(self.claim(wall, lease.record.transitions.saturating_add(1)));
-        }
-        Step::Wait
+        let released = spec.holder_identity.as_deref().unwrap_or_default().is_empty();
+        let transitions = spec.lease_transitions.unwrap_or_default().saturating_add(1);
+        (released || self.expired(now)).then(|| self.claim(wall, transitions))
     }
 
     /// Notes that our write, sent at `sent`, succeeded and resulted in `lease`.
-    pub fn written(&mut self, sent: Instant, lease: Seen) {
+    pub fn written(&mut self, sent: Instant, lease: Lease) {
         self.renewed = Some(sent);
         self.seen = Some((lease, sent));
     }
@@ -115,34 +88,36 @@ impl Election {
     }
 
     /// Returns whether the Lease names this candidate.
-    pub fn is_ours(&self, lease: &Record) -> bool {
-        lease.holder == self.identity
+    pub fn is_ours(&self, lease: &Lease) -> bool {
+        lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_ref()) == Some(&self.identity)
     }
 
-    /// Returns the record that releases the Lease, if this candidate holds it, as client-go does.
-    pub fn release(&mut self, wall: Timestamp) -> Option<Record> {
+    /// Returns what releases the Lease, if this candidate holds it, as client-go does.
+    pub fn release(&mut self, wall: Timestamp) -> Option<LeaseSpec> {
         self.renewed.take()?;
         let (held, _) = self.seen.take()?;
-        Some(Record {
-            holder: String::new(),
-            seconds: 1,
-            renewed: Some(wall),
-            acquired: Some(wall),
-            ..held.record
+        Some(LeaseSpec {
+            holder_identity: Some(String::new()),
+            lease_duration_seconds: Some(1),
+            renew_time: Some(MicroTime(wall)),
+            acquire_time: Some(MicroTime(wall)),
+            ..held.spec.unwrap_or_default()
         })
     }
 
-    fn claim(&self, wall: Timestamp, transitions: i32) -> Record {
-        Record {
-            holder: self.identity.clone(),
-            seconds: whole_seconds(self.timing.lease),
-            acquired: Some(wall),
-            renewed: Some(wall),
-            transitions,
+    fn claim(&self, wall: Timestamp, transitions: i32) -> LeaseSpec {
+        LeaseSpec {
+            holder_identity: Some(self.identity.clone()),
+            lease_duration_seconds: Some(whole_seconds(self.timing.lease)),
+            acquire_time: Some(MicroTime(wall)),
+            renew_time: Some(MicroTime(wall)),
+            lease_transitions: Some(transitions),
+            ..LeaseSpec::default()
         }
     }
 
-    fn observe(&mut self, now: Instant, lease: &Seen) {
+    /// Every renewal changes the resource version, whatever the holder's clock shows.
+    fn observe(&mut self, now: Instant, lease: &Lease) {
         if self.seen.as_ref().is_none_or(|(seen, _)| seen != lease) {
             self.seen = Some((lease.clone(), now));
         }
@@ -151,7 +126,8 @@ impl Election {
     /// Returns whether the duration that the holder wrote has passed, as in client-go.
     fn expired(&self, now: Instant) -> bool {
         self.seen.as_ref().is_some_and(|(lease, since)| {
-            let asked = u64::try_from(lease.record.seconds).unwrap_or(0);
+            let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
+            let asked = u64::try_from(seconds.unwrap_or_default()).unwrap_or(0);
             now >= since.saturating_add(Duration::from_secs(asked))
         })
     }
@@ -163,6 +139,8 @@ fn whole_seconds(duration: Duration) -> i32 {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
     use super::*;
 
     fn s(seconds: u64) -> Instant {
@@ -172,14 +150,16 @@ mod tests {
     /// A Lease that candidates write one after the other, as an API server with preconditions handles it.
     #[derive(Default)]
     struct Server {
-        lease: Option<Seen>,
+        lease: Option<Lease>,
         writes: u32,
     }
 
     impl Server {
-        fn write(&mut self, record: Record) -> Seen {
+        fn write(&mut self, spec: LeaseSpec) -> Lease {
             self.writes += 1;
-            let lease = Seen { record, version: self.writes.to_string() };
+            let resource_version = Some(self.writes.to_string());
+            let metadata = ObjectMeta { resource_version, ..ObjectMeta::default() };
+            let lease = Lease { metadata, spec: Some(spec) };
             self.lease = Some(lease.clone());
             lease
         }
@@ -189,8 +169,8 @@ mod tests {
         fn attempt(&mut self, candidate: &mut Election, now: Instant, skew: i64) -> bool {
             let wall =
                 Timestamp::from_second(1_000_000 + i64::try_from(now.as_secs()).unwrap() + skew).unwrap();
-            if let Step::Write(record) = candidate.step(now, wall, self.lease.as_ref()) {
-                candidate.written(now, self.write(record));
+            if let Some(spec) = candidate.step(now, wall, self.lease.as_ref()) {
+                candidate.written(now, self.write(spec));
             }
             candidate.leads_until(now).is_some()
         }
@@ -209,10 +189,8 @@ mod tests {
         assert!(!server.attempt(&mut b, s(9), 0), "b sees the renewal now");
         assert!(!server.attempt(&mut b, s(23), 0), "14 s after b saw it change");
         assert!(server.attempt(&mut b, s(24), 0), "15 s after b saw it change");
-        assert_eq!(
-            server.lease.as_ref().map(|l| (l.record.holder.as_str(), l.record.transitions)),
-            Some(("b", 1))
-        );
+        let spec = server.lease.as_ref().and_then(|lease| lease.spec.clone()).unwrap();
+        assert_eq!((spec.holder_identity.as_deref(), spec.lease_transitions), (Some("b"), Some(1)));
         assert!(!server.attempt(&mut a, s(25), 0), "a learns of it");
     }
 
@@ -264,7 +242,10 @@ mod tests {
         server.write(released);
         assert!(a.leads_until(s(2)).is_none());
         assert!(server.attempt(&mut b, s(2), 0));
-        assert_eq!(b.release(Timestamp::UNIX_EPOCH).map(|r| r.holder), Some(String::new()));
+        assert_eq!(
+            b.release(Timestamp::UNIX_EPOCH).and_then(|spec| spec.holder_identity),
+            Some(String::new())
+        );
     }
 
     #[test]
@@ -281,6 +262,6 @@ mod tests {
         server.attempt(&mut a, s(0), 0);
         server.lease = None;
         assert!(server.attempt(&mut a, s(2), 0));
-        assert_eq!(server.lease.map(|l| l.record.holder), Some("a".into()));
+        assert!(server.lease.is_some_and(|lease| a.is_ours(&lease)));
     }
 }

@@ -13,10 +13,7 @@ pub mod election;
 use std::{convert::Infallible, time::Duration};
 
 use jiff::Timestamp;
-use k8s_openapi::{
-    api::coordination::v1::{Lease, LeaseSpec},
-    apimachinery::pkg::apis::meta::v1::MicroTime,
-};
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::{
     Api,
     api::{ObjectMeta, PostParams},
@@ -26,7 +23,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use election::{Election, Record, Seen, Step, Timing};
+use election::{Election, Timing};
 
 use super::clock::precise;
 use queuewarden_plan::snapshot::FIELD_MANAGER;
@@ -171,24 +168,21 @@ impl Candidate {
             None => self.api.get_opt(&self.name).await?,
         };
         let (sent, wall) = (self.origin.elapsed(), precise());
-        let found = lease.as_ref().map(seen);
-        if let Step::Write(next) = self.election.step(sent, wall, found.as_ref()) {
-            let written = self.write(lease, &next).await?;
-            self.election.written(sent, seen(&written));
+        if let Some(next) = self.election.step(sent, wall, lease.as_ref()) {
+            let written = self.write(lease, next).await?;
+            self.election.written(sent, written.clone());
             self.wall_until = wall.checked_add(self.timing.deadline).unwrap_or(Timestamp::MAX);
             self.held = Some(written);
         }
         Ok(())
     }
 
-    async fn write(&self, lease: Option<Lease>, record: &Record) -> Result<Lease, kube::Error> {
+    async fn write(&self, lease: Option<Lease>, spec: LeaseSpec) -> Result<Lease, kube::Error> {
         let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
         let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
         match lease {
-            None => self.api.create(&params, &Lease { metadata, spec: Some(spec(record)) }).await,
-            Some(lease) => {
-                self.api.replace(&self.name, &params, &Lease { spec: Some(spec(record)), ..lease }).await
-            }
+            None => self.api.create(&params, &Lease { metadata, spec: Some(spec) }).await,
+            Some(lease) => self.api.replace(&self.name, &params, &Lease { spec: Some(spec), ..lease }).await,
         }
     }
 
@@ -234,24 +228,23 @@ impl Candidate {
     /// Stops leading, then releases the Lease so that others need not wait, if the API server answers.
     async fn release(&mut self) {
         self.term.send_replace(None);
-        let Some(record) = self.election.release(precise()) else {
+        let Some(spec) = self.election.release(precise()) else {
             return;
         };
-        match timeout(CALL_TIMEOUT, self.give_up(&record)).await {
+        match timeout(CALL_TIMEOUT, self.give_up(spec)).await {
             Ok(Ok(())) => tracing::info!(lease = self.name, "Released the lease"),
             Ok(Err(error)) => tracing::warn!(lease = self.name, %error, "Could not release the lease"),
             Err(_) => tracing::warn!(lease = self.name, "Could not release the lease in time"),
         }
     }
 
-    async fn give_up(&mut self, record: &Record) -> Result<(), kube::Error> {
+    async fn give_up(&mut self, spec: LeaseSpec) -> Result<(), kube::Error> {
         let lease = match self.held.take() {
             Some(held) => Some(held),
             None => self.api.get_opt(&self.name).await?,
         };
-        let ours = lease.filter(|lease| self.election.is_ours(&seen(lease).record));
-        if let Some(lease) = ours {
-            self.write(Some(lease), record).await?;
+        if let Some(lease) = lease.filter(|lease| self.election.is_ours(lease)) {
+            self.write(Some(lease), spec).await?;
         }
         Ok(())
     }
@@ -260,29 +253,6 @@ impl Candidate {
 /// Returns whether someone else was faster; the next round reads what they wrote.
 fn is_race(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists())
-}
-
-fn seen(lease: &Lease) -> Seen {
-    let spec = lease.spec.clone().unwrap_or_default();
-    let record = Record {
-        holder: spec.holder_identity.unwrap_or_default(),
-        seconds: spec.lease_duration_seconds.unwrap_or_default(),
-        acquired: spec.acquire_time.map(|time| time.0),
-        renewed: spec.renew_time.map(|time| time.0),
-        transitions: spec.lease_transitions.unwrap_or_default(),
-    };
-    Seen { record, version: lease.metadata.resource_version.clone().unwrap_or_default() }
-}
-
-fn spec(record: &Record) -> LeaseSpec {
-    LeaseSpec {
-        holder_identity: Some(record.holder.clone()),
-        lease_duration_seconds: Some(record.seconds),
-        acquire_time: record.acquired.map(MicroTime),
-        renew_time: record.renewed.map(MicroTime),
-        lease_transitions: Some(record.transitions),
-        ..LeaseSpec::default()
-    }
 }
 
 #[cfg(test)]

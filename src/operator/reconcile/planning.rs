@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::{NoPlan, Reconciler};
 use crate::operator::clock;
-use crate::server::published::Published;
+use crate::operator::published::Published;
 use queuewarden_plan::machine::{Action, Event, State, step};
 use queuewarden_plan::snapshot::Snapshot;
 use queuewarden_plan::{ParseCache, Plan};
@@ -117,11 +117,11 @@ mod tests {
     use crate::operator::health::Health;
     use crate::operator::last_base;
     use crate::operator::leader::Leadership;
+    use crate::operator::published::Publisher;
     use crate::operator::read_back::Scheduler;
     use crate::operator::reconcile::Left;
+    use crate::operator::testing::{client, reply};
     use crate::operator::world::World;
-    use crate::server::published::Publisher;
-    use crate::server::testing::{client, reply};
     use crate::telemetry::Logging;
 
     /// Returns whether the first run of a leader in an empty cluster ends with an error, and whether it is

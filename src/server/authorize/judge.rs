@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::refused;
+use crate::operator::published::{Published, Queues};
 use crate::server::ServerState;
 use crate::server::audit::{Audit, Decision, OTHER};
 use crate::server::caller::Caller;
-use crate::server::published::{Published, Queues};
 use crate::server::refusal::Refusal;
 use crate::server::scope::{self, Denied, Scope, scope};
 use go_compat::diag::{Diagnostic, quoted};

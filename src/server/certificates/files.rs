@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use super::Problem;
 use super::material::Certificate;
 use crate::operator::health::Health;
 use crate::server::caller::Authorities;
@@ -83,14 +84,11 @@ impl Files {
         if self.pair.is_none() && self.clients.is_none() {
             return;
         }
-        let mut last = None;
+        let mut problem = Problem::default();
         loop {
             sleep(LOOK).await;
-            let problem = self.look().err().map(|error| error.to_string());
-            if let Some(problem) = problem.as_ref().filter(|_| problem != last) {
-                tracing::warn!("{problem}; going on with what was read before");
-            }
-            last = problem;
+            let read = self.look();
+            problem.note(read.map_err(|error| format!("{error}; going on with what was read before")));
         }
     }
 

@@ -9,15 +9,10 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use tokio::time::sleep;
 
-use super::{Problem, material, secret};
+use super::{Problem, material, pause, secret};
 use crate::operator::clock;
 use crate::operator::health::Health;
 use crate::server::tls::{self, Identity};
-
-/// The time between two reads.
-const LOOK: Duration = Duration::from_secs(10);
-/// The time between two reads while there is no certificate, or lifetimes are short.
-const SOON: Duration = Duration::from_millis(500);
 
 /// Follows the Secret.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
@@ -65,7 +60,7 @@ impl Follower {
             self.problem.note(round);
             let lifetime = self.shown.as_ref().map(|(_, lifetime)| *lifetime);
             let lifetime = lifetime.filter(|_| self.identity.is_ready());
-            sleep(lifetime.map_or(SOON, |lifetime| (lifetime / 50).clamp(SOON, LOOK))).await;
+            sleep(pause(lifetime)).await;
         }
     }
 

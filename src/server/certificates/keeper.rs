@@ -10,7 +10,6 @@
 //! removed: no caller would trust a new authority.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
@@ -20,15 +19,11 @@ use tokio::time::sleep;
 
 use super::material::{self, Material, Terms};
 use super::schedule::{Due, MOST, due};
-use super::{Problem, inject, secret};
+use super::{Problem, inject, pause, secret};
 use crate::operator::call::{self, call};
 use crate::operator::clock;
 use queuewarden_plan::snapshot::FIELD_MANAGER;
 
-/// The time between two rounds.
-const LOOK: Duration = Duration::from_secs(10);
-/// The time between two rounds while there is no certificate, or lifetimes are short.
-const SOON: Duration = Duration::from_millis(500);
 /// The largest number of steps in one round: enough to remove, create and sign everything.
 const STEPS: usize = 2 * MOST;
 
@@ -83,16 +78,9 @@ impl Keeper {
         loop {
             let round = self.round(clock::now()).await;
             self.problem.note(round);
-            sleep(self.pause()).await;
+            let lifetime = self.held.shown.as_ref().map(|_| self.terms.certificate.unsigned_abs());
+            sleep(pause(lifetime)).await;
         }
-    }
-
-    fn pause(&self) -> Duration {
-        if self.held.shown.is_none() {
-            return SOON;
-        }
-        let part = self.terms.certificate.unsigned_abs() / 50;
-        part.clamp(SOON, LOOK)
     }
 
     async fn round(&mut self, now: Timestamp) -> Result<(), Error> {

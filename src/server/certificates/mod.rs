@@ -21,6 +21,17 @@ pub mod schedule;
 pub mod secret;
 
 use std::fmt::Display;
+use std::time::Duration;
+
+/// The time between two rounds of a loop about the Secret.
+const LOOK: Duration = Duration::from_secs(10);
+/// The time between two rounds while there is no certificate, or lifetimes are short.
+const SOON: Duration = Duration::from_millis(500);
+
+/// Returns the time until the next round, with a certificate of this lifetime or with none.
+fn pause(lifetime: Option<Duration>) -> Duration {
+    lifetime.map_or(SOON, |lifetime| (lifetime / 50).clamp(SOON, LOOK))
+}
 
 /// The error of the last round of a loop.
 #[derive(Debug, Default)]

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use axum::http::HeaderMap;
+use percent_encoding::percent_decode_str;
 use rustls::pki_types::CertificateDer;
 
 use crate::server::caller::{Authorities, Caller};
@@ -111,24 +112,25 @@ fn text(value: &[u8]) -> Option<String> {
 
 /// Decodes `%2F` as a slash; a malformed text stays as it is (`unescapeExtraKey`).
 fn unescaped(key: &str) -> String {
-    let mut bytes = Vec::with_capacity(key.len());
-    let mut rest = key.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
-        match (digit(rest.next()), digit(rest.next())) {
-            (Some(high), Some(low)) => bytes.push(u8::try_from(high * 16 + low).unwrap_or_default()),
-            _ => return key.to_owned(),
-        }
+    let is_escape =
+        |rest: &str| rest.get(..2).is_some_and(|code| code.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    match percent_decode_str(key).decode_utf8() {
+        Ok(decoded) if key.split('%').skip(1).all(is_escape) => decoded.into_owned(),
+        _ => key.to_owned(),
     }
-    String::from_utf8(bytes).unwrap_or_else(|_| key.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_key_with_a_malformed_escape_stays_as_it_is() {
+        for (key, expected) in
+            [("a%2Fb", "a/b"), ("a%2Fb%", "a%2Fb%"), ("%2F%zz", "%2F%zz"), ("%ff", "%ff"), ("%C3%A9", "é")]
+        {
+            assert_eq!(super::unescaped(key), expected);
+        }
+    }
+
     use axum::http::{HeaderName, HeaderValue};
 
     use super::super::testing::{authority, certificate, data};

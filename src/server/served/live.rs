@@ -4,28 +4,30 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Mutex;
-use tokio::time::Instant;
+use moka::future::Cache;
 
+use crate::operator::published::Published;
 use crate::operator::read_back::{Scheduler, beside};
-use crate::server::published::Published;
 use yunikorn_access::placement::Live;
 
 /// The time for which an answer, or its failure, is cached.
 const FRESH: Duration = Duration::from_secs(5);
+/// Answers in the cache; one of them may be large.
+const MOST: u64 = 8;
 
-/// The cached answer.
-#[derive(Debug, Default)]
+/// The scheduler and the partition of a request.
+type Asked = (String, String);
+
+/// The cached answers.
+#[derive(Debug, Clone)]
 pub(super) struct LiveQueues {
-    seen: Mutex<Option<Seen>>,
+    known: Cache<Asked, Result<Arc<Live>, String>>,
 }
 
-#[derive(Debug)]
-struct Seen {
-    at: Instant,
-    /// The scheduler and the partition of the last request.
-    asked: (String, String),
-    answer: Result<Arc<Live>, String>,
+impl Default for LiveQueues {
+    fn default() -> Self {
+        Self { known: Cache::builder().max_capacity(MOST).time_to_live(FRESH).build() }
+    }
 }
 
 impl LiveQueues {
@@ -38,15 +40,9 @@ impl LiveQueues {
         let Some(url) = spec.and_then(|spec| spec.scheduler_url.clone()) else {
             return Err("the YuniKornConfig has no schedulerUrl".to_owned());
         };
-        let asked = (url, partition.to_owned());
         // Requests that come while the scheduler answers wait for the same answer.
-        let mut seen = self.seen.lock().await;
-        if let Some(seen) = seen.as_ref().filter(|seen| seen.asked == asked && seen.at.elapsed() < FRESH) {
-            return seen.answer.clone();
-        }
-        let answer = ask(&asked.0, partition).await.map(Arc::new);
-        *seen = Some(Seen { at: Instant::now(), asked, answer: answer.clone() });
-        answer
+        let answer = async { ask(&url, partition).await.map(Arc::new) };
+        self.known.get_with((url.clone(), partition.to_owned()), answer).await
     }
 }
 

@@ -26,12 +26,12 @@ mod trust;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{any, get, post};
+use axum::{Extension, Router};
 use tokio::sync::Semaphore;
 
 use super::ServerState;
@@ -42,6 +42,7 @@ use super::refusal::Refusal;
 use go_compat::diag::show;
 use live::LiveQueues;
 use queuewarden_api::served::ROOT;
+use queuewarden_api::served::review::Kind;
 use trust::Trust;
 
 /// The largest review that is read, in bytes: many groups, and a long path.
@@ -75,14 +76,14 @@ pub fn router() -> Router<Arc<ServerState>> {
         .merge(documents::router())
         .route(&at("queues"), get(queues::list))
         .route(&at("queues/{*name}"), get(queues::get))
-        .route(&at("queueaccessreviews"), post(reviews::create_named))
-        .route(&at("selfqueueaccessreviews"), post(reviews::create_own))
+        .route(&at("queueaccessreviews"), post(reviews::create).layer(Extension(Kind::Named)))
+        .route(&at("selfqueueaccessreviews"), post(reviews::create).layer(Extension(Kind::Own)))
         .route(&at("queueaccessreviews/{*name}"), any(async || wrong_method()))
         .route(&at("selfqueueaccessreviews/{*name}"), any(async || wrong_method()))
         .route(&at("{*rest}"), any(async || nothing_here()))
         .method_not_allowed_fallback(async || wrong_method())
         .layer(DefaultBodyLimit::max(MAX_BODY))
-        .layer(axum::Extension(Arc::new(memory)))
+        .layer(Extension(Arc::new(memory)))
 }
 
 fn nothing_here() -> Refusal {

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::accept::{Shape, shape};
 use super::{Memory, caller, warn};
+use crate::operator::published::Queues;
 use crate::server::ServerState;
 use crate::server::permission::{Wish, demand};
-use crate::server::published::{Published, Queues};
 use crate::server::refusal::Refusal;
 use crate::server::source::InForce;
 use go_compat::diag::quoted;
@@ -145,7 +145,7 @@ impl View {
         let Some(published) = state.published() else {
             return Err(Refusal::unavailable("not everything was read yet; try again"));
         };
-        let known = known(&published)?;
+        let known = published.queues.clone().map_err(Refusal::unavailable)?;
         if known.tree(partition).is_none() {
             let message = format!("there is no partition {}", quoted(partition));
             return Err(Refusal::bad_request(message));
@@ -186,9 +186,4 @@ impl View {
             None => String::new(),
         }
     }
-}
-
-/// Returns the queues, if they are known.
-fn known(published: &Published) -> Result<Arc<Queues>, Refusal> {
-    published.queues.clone().map_err(Refusal::unavailable)
 }

@@ -13,11 +13,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Memory, caller, warn};
+use crate::operator::published::Published;
 use crate::server::ServerState;
 use crate::server::audit::Decision;
 use crate::server::caller::Caller;
 use crate::server::permission::{Wish, demand};
-use crate::server::published::Published;
 use crate::server::refusal::Refusal;
 use crate::server::scope::{self, Scope};
 use crate::server::source::InForce;
@@ -39,40 +39,19 @@ pub(super) struct Parameters {
 
 type Body = Result<Bytes, BytesRejection>;
 
-/// `POST …/queueaccessreviews`
-pub(super) async fn create_named(
+/// `POST …/queueaccessreviews` and `POST …/selfqueueaccessreviews`
+pub(super) async fn create(
     State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Arc<Memory>>,
+    Extension(kind): Extension<Kind>,
     Query(parameters): Query<Parameters>,
     parts: Parts,
     body: Body,
 ) -> Result<Response, Refusal> {
-    create(Kind::Named, &state, &memory, &parameters, &parts, body).await
-}
-
-/// `POST …/selfqueueaccessreviews`
-pub(super) async fn create_own(
-    State(state): State<Arc<ServerState>>,
-    Extension(memory): Extension<Arc<Memory>>,
-    Query(parameters): Query<Parameters>,
-    parts: Parts,
-    body: Body,
-) -> Result<Response, Refusal> {
-    create(Kind::Own, &state, &memory, &parameters, &parts, body).await
-}
-
-async fn create(
-    kind: Kind,
-    state: &ServerState,
-    memory: &Memory,
-    parameters: &Parameters,
-    parts: &Parts,
-    body: Body,
-) -> Result<Response, Refusal> {
-    let caller = caller(state, memory, parts).await.map_err(Refusal::from)?;
+    let caller = caller(&state, &memory, &parts).await.map_err(Refusal::from)?;
     let wish = Wish { verb: "create", group: GROUP, version: VERSION, resource: kind.plural(), name: "" };
     demand(&state.lookups, &caller, wish).await?;
-    let document = document(parts, body)?;
+    let document = document(&parts, body)?;
     let asked = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
     let warnings = parameters.unknown(&asked)?;
     let published = state.published();
@@ -81,7 +60,7 @@ async fn create(
         Kind::Named => (&asked.user, &asked.groups),
     };
     let about = Identity { user: user.clone(), groups: groups.clone() };
-    let scope = scope(state, published.as_deref(), &caller, &asked, &about).await;
+    let scope = scope(&state, published.as_deref(), &caller, &asked, &about).await;
     let answered_with = scope.map(|scope| (scope, answer(published.as_deref(), &asked, user, groups)));
     let (said, clause, reason) = match &answered_with {
         Ok((_, found)) => (found.status.word(), found.clause, found.status.reason()),

@@ -19,9 +19,9 @@ use serde_json::Value;
 
 use super::audit::{Audit, Decision};
 use super::fault::contained;
-use super::published::Published;
 use super::review::Review;
 use super::{ServerState, surroundings};
+use crate::operator::published::Published;
 use queuewarden_api::review::envelope::{self, Request, Unreadable};
 use queuewarden_api::review::submission::{Asked, read, response};
 use yunikorn::admission::{Kind, Surroundings};

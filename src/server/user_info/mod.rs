@@ -7,7 +7,6 @@
 //! an error, so that `failurePolicy` decides.
 
 mod audit;
-mod beside;
 mod parity;
 #[cfg(test)]
 mod tests;
@@ -21,11 +20,11 @@ use serde_json::Value;
 
 use super::ServerState;
 use super::audit::Audit;
-use super::published::Published;
 use super::refusal::Refusal;
 use super::review::Review;
+use crate::operator::published::Published;
 use audit::note;
-use beside::Beside;
+use parity::Registration;
 use queuewarden_api::review::envelope::{self, Request, Unreadable};
 use queuewarden_api::review::user_info::{Asked, read, response};
 use yunikorn_access::user_info::{self, Judgement, Mode, Moment, Profile, Verdict};
@@ -36,7 +35,7 @@ pub fn router() -> Router<Arc<ServerState>> {
         .route("/user-info", post(add))
         .route("/user-info/check", post(check))
         .layer(Extension(Audit::of("user-info")))
-        .layer(Extension(Beside::default()))
+        .layer(Extension(Registration::default()))
 }
 
 type Answer = Result<Json<Value>, Refusal>;
@@ -44,7 +43,7 @@ type Answer = Result<Json<Value>, Refusal>;
 async fn add(
     State(state): State<Arc<ServerState>>,
     audit: Extension<Audit>,
-    beside: Extension<Beside>,
+    registration: Extension<Registration>,
     review: Review,
 ) -> Answer {
     let Some(known) = looked_at(&state, review.request())? else { return Ok(silent(review.request())) };
@@ -54,7 +53,7 @@ async fn add(
         Err(unreadable) => return Ok(refused(&audit, &state, &unreadable, settings.mode)),
     };
     if settings.profile == Profile::YuniKorn {
-        return parity::answer(&state, &known, &beside, &audit, request).await.map(Json);
+        return parity::answer(&state, &known, &registration, &audit, request).await.map(Json);
     }
     let judgement = judged(&state, &known, &request, &asked, Moment::Mutating)?;
     note(&audit, &state, &request, &judgement, settings.mode);

@@ -1,12 +1,16 @@
 //! Profile yunikorn: the answers of `YuniKorn`'s admission controller, decision for decision and patch for
 //! patch.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use moka::future::Cache;
 use serde_json::{Value, json};
 
 use super::audit::note;
-use super::beside::Beside;
+use crate::operator::published::Published;
 use crate::server::audit::Audit;
-use crate::server::published::Published;
 use crate::server::refusal::Refusal;
 use crate::server::{ServerState, surroundings};
 use queuewarden_api::review::user_info::notes;
@@ -15,11 +19,14 @@ use yunikorn::admission::request::USER_INFO;
 use yunikorn::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
 use yunikorn_access::user_info::{Judgement, Mode};
 
+/// The time for which it is cached whether the registration exists.
+const FRESH: Duration = Duration::from_secs(5);
+
 /// Returns the response.
 pub(super) async fn answer(
     state: &ServerState,
     known: &Published,
-    beside: &Beside,
+    registration: &Registration,
     audit: &Audit,
     asked: envelope::Request,
 ) -> Result<Value, Refusal> {
@@ -30,7 +37,7 @@ pub(super) async fn answer(
     };
     let registered = async {
         // No other annotation can be its work.
-        if is_own(&request) { beside.is_registered(state).await } else { Ok(false) }
+        if is_own(&request) { registration.exists(state).await } else { Ok(false) }
     };
     // One after the other they could take all the time that the API server waits for the answer.
     let (evaluation, registered) = tokio::join!(evaluated(state, known, &request), registered);
@@ -88,6 +95,39 @@ async fn evaluated(state: &ServerState, known: &Published, request: &Request) ->
         priority_class_annotations,
     };
     Ok(model::evaluate(request, &surroundings, &known.conf))
+}
+
+/// The registration of `YuniKorn`'s own admission controller. It adds a name, and refuses every name that it
+/// finds, unless the requester may set names. A webhook that does the same after it would refuse the name
+/// that it has just added.
+#[derive(Debug, Clone)]
+pub(super) struct Registration {
+    known: Cache<(), bool>,
+    /// True if the last read failed, and that was logged; every request would report it again.
+    doubted: Arc<AtomicBool>,
+}
+
+impl Default for Registration {
+    fn default() -> Self {
+        Self { known: Cache::builder().time_to_live(FRESH).build(), doubted: Arc::default() }
+    }
+}
+
+impl Registration {
+    /// Returns whether it exists.
+    ///
+    /// # Errors
+    /// When that cannot be read in time.
+    async fn exists(&self, state: &ServerState) -> Result<bool, String> {
+        let found = self.known.try_get_with((), surroundings::has_yunikorn(&state.lookups)).await;
+        let doubted_before = self.doubted.swap(found.is_err(), Ordering::Relaxed);
+        if let Err(why) = &found
+            && !doubted_before
+        {
+            tracing::warn!(name = surroundings::YUNIKORN, %why, "Nobody knows whether YuniKorn's admission controller is registered");
+        }
+        found.map_err(Arc::unwrap_or_clone)
+    }
 }
 
 /// Returns whether the annotation is exactly the one that the admission controller writes for this

@@ -3,15 +3,14 @@
 use std::fmt;
 
 use super::{
-    About, DecisionAnswer, GrantedBy, Grantee, Named, NearMissAnswer, NearMissKind, RemedyAnswer, RemedyKind,
-    TraceStep, VERSION, WrittenIn,
+    About, DecisionAnswer, GrantedBy, Grantee, Named, RemedyAnswer, RemedyKind, TraceStep, VERSION, WrittenIn,
 };
 use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
 use yunikorn_access::check::{Decision, Outcome, Step};
 use yunikorn_access::tree::{Origin, QueueId, Tree};
 use yunikorn_access::who_can;
-use yunikorn_access::{How, NearMiss, Remedy, near_misses, remedies, sentence};
+use yunikorn_access::{How, Remedy, near_misses, remedies, sentence};
 
 /// A location in a text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,11 +94,11 @@ impl Answers<'_> {
     pub fn decision(&self, decision: &Decision) -> DecisionAnswer {
         let denial = match decision.outcome {
             Outcome::Allowed => None,
-            Outcome::Denied(denial) => Some(denial.into()),
+            Outcome::Denied(denial) => Some(denial),
         };
         DecisionAnswer {
             about: self.about(),
-            verb: decision.right.into(),
+            verb: decision.right,
             queue: decision.asked.clone(),
             nearest_queue: decision.located.decides().map(|id| self.path(id)),
             user: decision.identity.user.clone(),
@@ -120,7 +119,7 @@ impl Answers<'_> {
             text: step.acl.clone(),
             entry: step.entry.as_ref().map(|entry| Named::from(&entry.subject)),
             origins: step.entry.iter().flat_map(|entry| self.origins(&entry.origins)).collect(),
-            near_misses: Self::near_misses(step, identity),
+            near_misses: near_misses(step, identity),
         }
     }
 
@@ -132,18 +131,6 @@ impl Answers<'_> {
             Some(origins) if !origins.is_empty() => format!("{sentence} ({origins})"),
             _ => sentence,
         }
-    }
-
-    fn near_misses(step: &Step, identity: &Identity) -> Vec<NearMissAnswer> {
-        let found = near_misses(step, identity);
-        let kind = |miss: &NearMiss| match miss {
-            NearMiss::UserCase { .. } => NearMissKind::UserCase,
-            NearMiss::GroupCase { .. } => NearMissKind::GroupCase,
-            NearMiss::UserAmongGroups(_) => NearMissKind::UserAmongGroups,
-            NearMiss::GroupAmongUsers(_) => NearMissKind::GroupAmongUsers,
-            NearMiss::Dropped(_) => NearMissKind::Dropped,
-        };
-        found.iter().map(|miss| NearMissAnswer { kind: kind(miss), message: miss.to_string() }).collect()
     }
 
     fn remedy(&self, remedy: &Remedy) -> RemedyAnswer {

@@ -15,6 +15,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use answers::{Answers, Place, Texts};
+use yunikorn::right::Right;
+use yunikorn_access::NearMiss;
+use yunikorn_access::check::Denial;
 
 /// The version of all answers.
 pub const VERSION: u32 = 1;
@@ -29,16 +32,6 @@ pub struct About {
     pub source: String,
     /// The partition.
     pub partition: String,
-}
-
-/// A right, as requests name it.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Verb {
-    /// May run applications.
-    Submit,
-    /// Administers.
-    Administer,
 }
 
 /// The key of an ACL in queues.yaml.
@@ -92,7 +85,7 @@ pub struct DecisionAnswer {
     #[serde(flatten)]
     pub about: About,
     /// The right in question.
-    pub verb: Verb,
+    pub verb: Right,
     /// The queue in question.
     pub queue: String,
     /// The configured queue whose ACLs are checked first: the queue itself, or the nearest above it.
@@ -106,22 +99,11 @@ pub struct DecisionAnswer {
     /// The reason, in one sentence.
     pub reason: String,
     /// The reason for a denial, as one word; null when access is allowed.
-    pub denial: Option<DenialKind>,
+    pub denial: Option<Denial>,
     /// Each ACL that was checked, in order; the last one grants access if any does.
     pub trace: Vec<TraceStep>,
     /// Changes that would turn a denial into a yes, the smallest first.
     pub remedies: Vec<RemedyAnswer>,
-}
-
-/// The reason for a denial.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-pub enum DenialKind {
-    /// No ACL on the way to the root names the user or a group.
-    NotGranted,
-    /// Nobody may submit to the recovery queue.
-    Recovery,
-    /// There can be no such queue.
-    NoQueue,
 }
 
 /// One ACL that was checked.
@@ -139,31 +121,7 @@ pub struct TraceStep {
     /// The locations of that entry; more than one object may grant the same.
     pub origins: Vec<WrittenIn>,
     /// Names in the ACL that nearly match the user.
-    pub near_misses: Vec<NearMissAnswer>,
-}
-
-/// A name in an ACL that nearly matches the user.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct NearMissAnswer {
-    /// The kind of near miss.
-    pub kind: NearMissKind,
-    /// The same, as a sentence for people.
-    pub message: String,
-}
-
-/// The way in which an ACL seems to name someone.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-pub enum NearMissKind {
-    /// It names the user in another case.
-    UserCase,
-    /// It names one of the groups in another case.
-    GroupCase,
-    /// The user's name is among the groups.
-    UserAmongGroups,
-    /// A group of the user is among the users.
-    GroupAmongUsers,
-    /// The name is in the text, but `YuniKorn` drops it.
-    Dropped,
+    pub near_misses: Vec<NearMiss>,
 }
 
 /// One way to get the access that was denied.
@@ -219,13 +177,13 @@ pub struct WhoCanAnswer {
     #[serde(flatten)]
     pub about: About,
     /// The right in question.
-    pub verb: Verb,
+    pub verb: Right,
     /// The queue in question.
     pub queue: String,
     /// The configured queue whose ACLs are checked first: the queue itself, or the nearest above it.
     pub nearest_queue: Option<String>,
     /// The reason why nobody has the right, whatever the ACLs say; null when the ACLs decide.
-    pub denial: Option<DenialKind>,
+    pub denial: Option<Denial>,
     /// All who have the right.
     pub subjects: Vec<Grantee>,
 }
@@ -262,7 +220,7 @@ pub struct RightOn {
     /// True when applications run in the queue.
     pub leaf: bool,
     /// The right.
-    pub verb: Verb,
+    pub verb: Right,
     /// The entry nearest to the queue that grants the right.
     pub entry: Named,
     /// The location of that entry.
@@ -292,7 +250,7 @@ pub struct Cell {
     /// The queue.
     pub queue: String,
     /// The right.
-    pub verb: Verb,
+    pub verb: Right,
     /// True when a queue above grants the right.
     pub inherited: bool,
     /// True when the right comes with the right to administer.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{About, AclKey, Answers, Named, Verb, WrittenIn};
+use super::{About, AclKey, Answers, Named, WrittenIn};
 use go_compat::diag::Severity;
 use queuewarden_report::{Change, Finding, Report};
 use yunikorn::acl::Match;
@@ -104,7 +104,7 @@ pub struct RightAnswer {
     /// The number of the subject.
     pub subject: usize,
     /// The right.
-    pub verb: Verb,
+    pub verb: Right,
     /// The queues at which it begins, in the order of the queues.
     pub starts: Vec<StartAnswer>,
 }
@@ -289,7 +289,7 @@ fn rights(report: &Report<'_>) -> Vec<RightAnswer> {
                 acl: start.acl.into(),
                 reach: reach(report, starts, start),
             });
-            RightAnswer { subject, verb: starts.right.into(), starts: starts_at.collect() }
+            RightAnswer { subject, verb: starts.right, starts: starts_at.collect() }
         })
     };
     let all = report.subjects.iter().enumerate().flat_map(of_subject);
@@ -376,7 +376,7 @@ mod tests {
         let matrix = matrix(tree, &[], &[], &Right::ALL);
         for (subject, row) in matrix.rows().enumerate() {
             for ((queue, right), cell) in matrix.columns().iter().zip(&row.cells) {
-                let verb = Verb::from(*right).as_str();
+                let verb = right.verb();
                 let told = held(&report, subject, verb, queue.index());
                 let told = told.map(|(whose, start)| {
                     let acl = start["acl"].as_str().unwrap_or_default().to_owned();

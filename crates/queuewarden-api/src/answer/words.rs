@@ -1,34 +1,15 @@
 //! Spells the evaluator's terms, for answers and for people.
 
-use super::{AclKey, DenialKind, Named, NamedKind, Verb, WrittenIn};
+use super::{AclKey, Named, NamedKind, WrittenIn};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
-use yunikorn_access::check::{Denial, Subject};
-
-impl From<Right> for Verb {
-    fn from(right: Right) -> Self {
-        match right {
-            Right::Submit => Self::Submit,
-            Right::Admin => Self::Administer,
-        }
-    }
-}
+use yunikorn_access::check::Subject;
 
 impl From<Right> for AclKey {
     fn from(right: Right) -> Self {
         match right {
             Right::Submit => Self::SubmitAcl,
             Right::Admin => Self::AdminAcl,
-        }
-    }
-}
-
-impl Verb {
-    /// Returns the word in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Submit => "submit",
-            Self::Administer => "administer",
         }
     }
 }
@@ -50,16 +31,6 @@ impl NamedKind {
             Self::Everyone => "Everyone",
             Self::User => "User",
             Self::Group => "Group",
-        }
-    }
-}
-
-impl From<Denial> for DenialKind {
-    fn from(denial: Denial) -> Self {
-        match denial {
-            Denial::NotGranted => Self::NotGranted,
-            Denial::Recovery => Self::Recovery,
-            Denial::NoQueue => Self::NoQueue,
         }
     }
 }

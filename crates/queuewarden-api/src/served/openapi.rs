@@ -38,11 +38,10 @@ enum Dialect {
 
 /// An operation on a resource.
 struct Operation {
-    method: &'static str,
-    path: &'static str,
+    /// `list`, `get`, `post` or `patch`.
     action: &'static str,
+    path: &'static str,
     kind: &'static str,
-    answer: &'static str,
     about: &'static str,
 }
 
@@ -54,54 +53,43 @@ const NOT_ALLOWED: &str = "405";
 
 const OPERATIONS: [Operation; 6] = [
     Operation {
-        method: "get",
-        path: "/queues",
         action: "list",
+        path: "/queues",
         kind: "Queue",
-        answer: "QueueList",
         about: "The queues of a partition with everyone who may.",
     },
     Operation {
-        method: "get",
-        path: "/queues/{name}",
         action: "get",
+        path: "/queues/{name}",
         kind: "Queue",
-        answer: "Queue",
         about: "A queue with everyone who may.",
     },
     Operation {
-        method: "post",
-        path: "/queueaccessreviews",
         action: "post",
+        path: "/queueaccessreviews",
         kind: "QueueAccessReview",
-        answer: "QueueAccessReview",
         about: "May a user submit to a queue, or administer it?",
     },
     Operation {
-        method: "post",
-        path: "/selfqueueaccessreviews",
         action: "post",
+        path: "/selfqueueaccessreviews",
         kind: "SelfQueueAccessReview",
-        answer: "SelfQueueAccessReview",
         about: "May I submit to a queue, or administer it?",
     },
     Operation {
-        method: "patch",
-        path: "/queueaccessreviews/{name}",
         action: "patch",
+        path: "/queueaccessreviews/{name}",
         kind: "QueueAccessReview",
-        answer: "QueueAccessReview",
-        about: "Not allowed: nothing is stored that could be changed.",
+        about: NOTHING_STORED,
     },
     Operation {
-        method: "patch",
-        path: "/selfqueueaccessreviews/{name}",
         action: "patch",
+        path: "/selfqueueaccessreviews/{name}",
         kind: "SelfQueueAccessReview",
-        answer: "SelfQueueAccessReview",
-        about: "Not allowed: nothing is stored that could be changed.",
+        about: NOTHING_STORED,
     },
 ];
+const NOTHING_STORED: &str = "Not allowed: nothing is stored that could be changed.";
 
 /// `/openapi/v3`; `hash` is that of [`v3`], and changes with it.
 pub fn root(hash: &str) -> Value {
@@ -213,111 +201,97 @@ fn paths(dialect: Dialect) -> Value {
     let mut paths = Map::new();
     for operation in &OPERATIONS {
         let path = format!("{ROOT}{}", operation.path);
-        paths.insert(path, json!({operation.method: operation.document(dialect)}));
+        let method = if operation.action == "list" { "get" } else { operation.action };
+        paths.insert(path, json!({method: operation.document(dialect)}));
     }
     Value::Object(paths)
 }
 
 impl Operation {
     fn document(&self, dialect: Dialect) -> Value {
-        let mut document = json!({
-            "operationId": format!("{}QueuewardenAccess{}{}", self.action, VERSION, self.answer),
-            "description": self.about,
-            "tags": ["queuewardenAccess_v1alpha1"],
-            "x-kubernetes-action": self.action,
-            "x-kubernetes-group-version-kind": {"group": GROUP, "version": VERSION, "kind": self.kind},
-        });
-        let code = match self.method {
+        let code = match self.action {
             "post" => "201",
             "patch" => NOT_ALLOWED,
             _ => "200",
         };
-        let more = match dialect {
-            Dialect::V2 => json!({
-                "consumes": ["*/*"],
-                "produces": ["application/json"],
-                "schemes": ["https"],
-                "parameters": self.parameters(dialect),
-                "responses": {code: self.answer(dialect)},
-            }),
-            Dialect::V3 => json!({
-                "parameters": self.parameters(dialect),
-                "responses": {code: self.answer(dialect)},
-            }),
-        };
-        if let (Value::Object(document), Value::Object(more)) = (&mut document, more) {
-            document.extend(more);
-            if self.method == "post" && dialect == Dialect::V3 {
-                let body =
-                    json!({"required": true, "content": content(&self.reference("components/schemas"))});
-                document.insert("requestBody".to_owned(), body);
+        let document = json!({
+            "operationId": format!("{}QueuewardenAccess{VERSION}{}", self.action, self.answer_kind()),
+            "description": self.about,
+            "tags": ["queuewardenAccess_v1alpha1"],
+            "x-kubernetes-action": self.action,
+            "x-kubernetes-group-version-kind": {"group": GROUP, "version": VERSION, "kind": self.kind},
+            "parameters": self.parameters(dialect),
+            "responses": {code: self.answer(dialect)},
+        });
+        let more = match (dialect, self.action) {
+            (Dialect::V2, _) => {
+                json!({"consumes": ["*/*"], "produces": ["application/json"], "schemes": ["https"]})
             }
-        }
-        document
+            (Dialect::V3, "post") => {
+                json!({"requestBody": {"required": true, "content": content(&self.reference(dialect))}})
+            }
+            (Dialect::V3, _) => json!({}),
+        };
+        extended(document, more)
+    }
+
+    /// Returns the kind of the answer.
+    fn answer_kind(&self) -> &'static str {
+        if self.action == "list" { "QueueList" } else { self.kind }
     }
 
     fn answer(&self, dialect: Dialect) -> Value {
-        match (self.method, dialect) {
+        match (self.action, dialect) {
             ("patch", _) => json!({"description": "Method Not Allowed"}),
-            (_, Dialect::V2) => json!({"description": "OK", "schema": self.reference("definitions")}),
-            (_, Dialect::V3) => {
-                json!({"description": "OK", "content": content(&self.reference("components/schemas"))})
-            }
+            (_, Dialect::V2) => json!({"description": "OK", "schema": self.reference(dialect)}),
+            (_, Dialect::V3) => json!({"description": "OK", "content": content(&self.reference(dialect))}),
         }
     }
 
-    fn reference(&self, home: &str) -> Value {
-        json!({"$ref": format!("#/{home}/{}", name(self.answer))})
+    fn reference(&self, dialect: Dialect) -> Value {
+        let home = match dialect {
+            Dialect::V2 => "definitions",
+            Dialect::V3 => "components/schemas",
+        };
+        json!({"$ref": format!("#/{home}/{}", name(self.answer_kind()))})
     }
 
     fn parameters(&self, dialect: Dialect) -> Value {
         let parameter = |name: &str, place: &str, about: &str| {
-            let mut parameter = json!({"name": name, "in": place, "description": about});
-            let more = match dialect {
-                Dialect::V2 => json!({"type": "string", "uniqueItems": true}),
-                Dialect::V3 => json!({"schema": {"type": "string"}}),
+            let parameter = json!({"name": name, "in": place, "description": about});
+            let parameter = match dialect {
+                Dialect::V2 => extended(parameter, json!({"type": "string", "uniqueItems": true})),
+                Dialect::V3 => extended(parameter, json!({"schema": {"type": "string"}})),
             };
-            if let (Value::Object(parameter), Value::Object(more)) = (&mut parameter, more) {
-                parameter.extend(more);
-                if place == "path" {
-                    parameter.insert("required".to_owned(), true.into());
-                }
-            }
-            parameter
+            if place == "path" { extended(parameter, json!({"required": true})) } else { parameter }
         };
-        let mut parameters = match self.action {
-            "list" => {
-                vec![parameter(
-                    "fieldSelector",
-                    "query",
-                    "Which queues, by name, partition, parent, leaf or dynamic.",
-                )]
-            }
-            "get" => vec![parameter("name", "path", "The queue's full path.")],
-            "patch" => vec![
-                parameter("name", "path", "The name."),
-                parameter(
-                    "fieldValidation",
-                    "query",
-                    "What becomes of unknown fields: Ignore, Warn or Strict.",
-                ),
-            ],
-            _ => vec![
-                parameter("dryRun", "query", "Makes no difference: nothing is stored."),
-                parameter(
-                    "fieldValidation",
-                    "query",
-                    "What becomes of unknown fields: Ignore, Warn or Strict.",
-                ),
-            ],
+        let validation = || {
+            let about = "What becomes of unknown fields: Ignore, Warn or Strict.";
+            parameter("fieldValidation", "query", about)
         };
-        if self.method == "post" && dialect == Dialect::V2 {
-            parameters.push(
-                json!({"name": "body", "in": "body", "required": true, "schema": self.reference("definitions")}),
-            );
+        match (self.action, dialect) {
+            ("list", _) => {
+                let about = "Which queues, by name, partition, parent, leaf or dynamic.";
+                json!([parameter("fieldSelector", "query", about)])
+            }
+            ("get", _) => json!([parameter("name", "path", "The queue's full path.")]),
+            ("patch", _) => json!([parameter("name", "path", "The name."), validation()]),
+            _ => {
+                let dry_run = parameter("dryRun", "query", "Makes no difference: nothing is stored.");
+                let body = || json!({"name": "body", "in": "body", "required": true, "schema": self.reference(dialect)});
+                let body = (dialect == Dialect::V2).then(body);
+                [dry_run, validation()].into_iter().chain(body).collect()
+            }
         }
-        Value::Array(parameters)
     }
+}
+
+/// Returns an object with the fields of another.
+fn extended(mut object: Value, more: Value) -> Value {
+    if let (Value::Object(fields), Value::Object(more)) = (&mut object, more) {
+        fields.extend(more);
+    }
+    object
 }
 
 fn content(schema: &Value) -> Value {

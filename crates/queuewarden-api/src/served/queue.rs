@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{API_VERSION, Metadata};
-use crate::answer::{Answers, DenialKind, Grantee};
+use crate::answer::{Answers, Grantee};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
+use yunikorn_access::check::Denial;
 use yunikorn_access::placement::Live;
 use yunikorn_access::tree::{Located, Node, QueueId, Tree};
 use yunikorn_access::who_can;
@@ -82,7 +83,7 @@ pub struct Effective {
     pub more: usize,
     /// The reason why nobody has the right, whatever the ACLs say.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub denial: Option<DenialKind>,
+    pub denial: Option<Denial>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
@@ -167,7 +168,7 @@ fn effective(answers: &Answers<'_>, standing: &Standing<'_>, right: Right, room:
         acl: own.map(|node| node.grants(right).text.clone()).unwrap_or_default(),
         subjects: shown.into_iter().map(|grantee| answers.grantee(grantee)).collect(),
         more: found.grantees.len().saturating_sub(room),
-        denial: found.denial.map(Into::into),
+        denial: found.denial,
     }
 }
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::API_VERSION;
-use crate::answer::{DecisionAnswer, Named, VERSION, Verb};
+use crate::answer::{DecisionAnswer, Named, VERSION};
 use go_compat::diag::quoted;
 use yunikorn::queue::nearest;
 use yunikorn::right::Right;
@@ -137,7 +137,7 @@ pub struct Other {
 pub struct Brief {
     version: u32,
     partition: String,
-    verb: Verb,
+    verb: Right,
     /// The queue as written in the review.
     queue: String,
     user: String,
@@ -321,7 +321,7 @@ impl Status {
         Self::Brief(Box::new(Brief {
             version: VERSION,
             partition: asked.partition.clone(),
-            verb: Verb::from(asked.right),
+            verb: asked.right,
             queue: asked.queue.clone(),
             user: user.to_owned(),
             groups: groups.to_vec(),

@@ -10,9 +10,10 @@
 use serde_json::{Value, json};
 
 use super::queue::{Effective, Queue};
-use crate::answer::{DenialKind, Grantee, NamedKind, WrittenIn};
+use crate::answer::{Grantee, NamedKind, WrittenIn};
 use go_compat::diag::cut;
 use yunikorn::right::Right;
+use yunikorn_access::check::Denial;
 
 /// Approximate limit of a cell, in characters; the rest is counted.
 const MAX_CELL: usize = 80;
@@ -86,7 +87,7 @@ fn row(queue: &Queue, api_version: &str, include: Include) -> Value {
 
 /// `user sue, group devs (root), group ops (admin of root)`
 fn subjects(effective: &Effective, right: Right, queue: &str) -> String {
-    if matches!(effective.denial, Some(DenialKind::Recovery)) || effective.subjects.is_empty() {
+    if matches!(effective.denial, Some(Denial::Recovery)) || effective.subjects.is_empty() {
         return "nobody".to_owned();
     }
     // Beside everyone no name has an effect.

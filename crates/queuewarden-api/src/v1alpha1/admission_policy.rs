@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema;
+use yunikorn_access::{submission, user_info};
 
 /// YuniKorn's admissionController.accessControl.* keys. A field left out leaves its key alone.
 ///
@@ -99,9 +100,9 @@ pub struct AdmissionPolicySpec {
     #[schemars(schema_with = "schema::patterns")]
     pub external_groups: Option<Vec<String>>,
 
-    /// See [`Submission`], whose description is shown for the field.
+    /// See [`submission::Mode`], whose description is shown for the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub submission: Option<Submission>,
+    pub submission: Option<submission::Mode>,
 
     /// Handling of the annotation yunikorn.apache.org/user.info, which says in whose name a workload runs.
     /// queuewarden adds it when it is missing, and refuses it when the requester may not set it: bypassAuth,
@@ -111,69 +112,24 @@ pub struct AdmissionPolicySpec {
     pub user_info: Option<UserInfo>,
 }
 
-/// Reaction of queuewarden when someone applies a pod or a workload that YuniKorn would reject: nothing
-/// ("Off", in quotes, because without them YAML reads it as false), a line in its log (Audit), a warning that
-/// kubectl prints (Warn), or a refusal with the reason (Deny). It needs the webhook of manifests/submission.
-/// Deny refuses only what YuniKorn is certain to reject, and warns about the rest; YuniKorn decides in any
-/// case. While the YuniKornConfig says `mode: Observe` nothing is refused: Deny acts as Warn. Left out: Off.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
-#[schemars(inline)]
-pub enum Submission {
-    /// No check.
-    Off,
-    /// A line in queuewarden's log.
-    Audit,
-    /// A line in the log, and a warning.
-    Warn,
-    /// A refusal.
-    Deny,
-}
-
 /// Handling of the annotation yunikorn.apache.org/user.info.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(inline)]
 pub struct UserInfo {
-    /// See [`UserInfoMode`], whose description is shown for the field.
+    /// See [`user_info::Mode`], whose description is shown for the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<UserInfoMode>,
+    pub mode: Option<user_info::Mode>,
 
-    /// See [`UserInfoProfile`], whose description is shown for the field.
+    /// See [`user_info::Profile`], whose description is shown for the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub profile: Option<UserInfoProfile>,
+    pub profile: Option<user_info::Profile>,
 
     /// Paths of the pod templates in kinds other than Kubernetes' own, so that profile strict checks them
     /// too. The webhooks must be configured for these resources: see manifests/user-info.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = schema::MAX_TEMPLATES), extend("x-kubernetes-list-type" = "atomic"))]
     pub templates: Vec<UserInfoTemplate>,
-}
-
-/// Level of enforcement for user.info: none (Off), a log line and a count for each request that would be
-/// refused (Audit), or the rules of the profile (Enforce). Write "Off" in quotes: YAML takes the bare word
-/// for a boolean. Left out: Off.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
-#[schemars(inline)]
-pub enum UserInfoMode {
-    /// No check.
-    Off,
-    /// A request that would be refused is logged and counted.
-    Audit,
-    /// The annotation is added, or the request is refused.
-    Enforce,
-}
-
-/// Rules to follow: those of YuniKorn 1.8's own admission controller, and no more (yunikorn), or the same
-/// without its gaps: updates of workloads, ReplicationControllers, custom resources and namespaces that
-/// YuniKorn leaves alone are checked as well (strict). Left out: strict.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub enum UserInfoProfile {
-    /// The rules of YuniKorn's admission controller, applied in its stead.
-    Yunikorn,
-    /// The same without its gaps.
-    Strict,
 }
 
 /// Path of the pod templates in the objects of one resource.
@@ -246,7 +202,7 @@ pub struct AccessControlInForce {
     pub external_groups: Option<Vec<String>>,
     /// The value of submission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub submission: Option<Submission>,
+    pub submission: Option<submission::Mode>,
     /// The value of userInfo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_info: Option<UserInfo>,

@@ -25,21 +25,20 @@ mod schema;
 mod yunikorn_config;
 
 pub use admission_policy::{
-    AccessControlInForce, AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus, Submission, UserInfo,
-    UserInfoMode, UserInfoProfile, UserInfoTemplate,
+    AccessControlInForce, AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus, UserInfo,
+    UserInfoTemplate,
 };
 pub use grant::Grant;
 pub use queue_access_test::{
-    AccessCase, AccessRights, AccessSubject, Enforcement, ExpectedPlacement, QueueAccessTest,
-    QueueAccessTestSpec, QueueAccessTestStatus,
+    AccessCase, AccessRights, AccessSubject, ExpectedPlacement, QueueAccessTest, QueueAccessTestSpec,
+    QueueAccessTestStatus,
 };
-pub use queue_acl::{BaseAcl, DelegatedBy, GrantInForce, QueueAcl, QueueAclSpec, QueueAclStatus};
+pub use queue_acl::{DelegatedBy, GrantInForce, QueueAcl, QueueAclSpec, QueueAclStatus};
 pub use schema::{
     MAX_NAME_LENGTH, MAX_NAMES, MAX_PATTERN_LENGTH, MAX_PATTERNS, MAX_QUEUE_LENGTH, MAX_RAW_ACL_LENGTH,
 };
 pub use yunikorn_config::{
-    Adoption, BaseConfigMap, Delegation, Mode, OutputConfigMap, OutputIdentity, RbacMirror, YuniKornConfig,
-    YuniKornConfigSpec, YuniKornConfigStatus,
+    BaseConfigMap, OutputConfigMap, RbacMirror, YuniKornConfig, YuniKornConfigSpec, YuniKornConfigStatus,
 };
 
 /// The only name a [`YuniKornConfig`] may have.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
+use queuewarden_plan::snapshot::Enforcement;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,17 +68,6 @@ pub struct QueueAccessTestSpec {
 
 fn default_partition() -> String {
     "default".to_owned()
-}
-
-/// Reaction to a change that would break a check.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[schemars(inline)]
-pub enum Enforcement {
-    /// It is reported.
-    #[default]
-    Report,
-    /// Changes that would break it are refused.
-    Block,
 }
 
 /// Expectations about some subjects.

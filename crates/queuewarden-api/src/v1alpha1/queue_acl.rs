@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
+use queuewarden_plan::snapshot::BaseAcl;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -153,17 +154,6 @@ pub struct DelegatedBy {
 
 fn default_partition() -> String {
     "default".to_owned()
-}
-
-/// Effect of a QueueAcl on the base's own ACL of its queue.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[schemars(inline)]
-pub enum BaseAcl {
-    /// It no longer counts.
-    #[default]
-    Replace,
-    /// It joins the union.
-    Extend,
 }
 
 /// State of a QueueAcl, as queuewarden reports it.

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema;
+use queuewarden_plan::OutputRef;
+use queuewarden_plan::snapshot::{Adoption, Delegation, Mode};
 
 /// The source of the base configuration, the target of the result, and the conditions for writing it.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
@@ -206,42 +208,6 @@ pub enum RbacMirror {
     Enabled,
 }
 
-/// The right of a queue's administrators to write objects of its subtree. Named as [`RbacMirror`] is, for the
-/// same reason.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[schemars(inline)]
-pub enum Delegation {
-    /// Only cluster administrators may.
-    #[default]
-    Disabled,
-    /// Administrators of a queue may as well.
-    Enabled,
-}
-
-/// Write access of queuewarden.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[schemars(inline)]
-pub enum Mode {
-    /// It writes the ConfigMap.
-    #[default]
-    Enforce,
-    /// It computes and reports only.
-    Observe,
-}
-
-/// Reaction to an output key that someone else wrote.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[schemars(inline)]
-pub enum Adoption {
-    /// Leave it, and report the owner.
-    #[default]
-    IfUnowned,
-    /// Make it the base where there is none, then own the output.
-    Import,
-    /// Take it over after a backup copy.
-    Force,
-}
-
 /// State of the configuration as a whole, as queuewarden reports it.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
@@ -267,7 +233,7 @@ pub struct YuniKornConfigStatus {
 
     /// The ConfigMap that is written, and the keys in it that are queuewarden's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<OutputIdentity>,
+    pub output: Option<OutputRef>,
 
     /// Name of the AdmissionPolicy that is in force. Where spec.admissionPolicy names none, it stays the one
     /// that counts.
@@ -281,22 +247,4 @@ pub struct YuniKornConfigStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-}
-
-/// The object and the keys that were written.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
-#[serde(rename_all = "camelCase")]
-#[schemars(inline)]
-pub struct OutputIdentity {
-    /// Namespace of the ConfigMap.
-    pub namespace: String,
-    /// Name of the ConfigMap.
-    pub name: String,
-    /// Its uid: another one means that it was deleted and created again.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub uid: String,
-    /// The keys in its data that queuewarden wrote; all others are left alone.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "set"))]
-    pub keys: Vec<String>,
 }

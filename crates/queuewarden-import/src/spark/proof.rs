@@ -285,11 +285,9 @@ impl Comparison<'_> {
 
     fn administers(&self, who: &Subject) -> bool {
         let admin = &self.spark.rules.admin;
-        let everyone = admin.users.value.is_everyone() || admin.groups.value.is_everyone();
-        let named = [(&admin.users, true), (&admin.groups, false)]
-            .into_iter()
-            .any(|(list, of_users)| list.value.names().iter().any(|name| subject(name, of_users) == *who));
-        everyone || named
+        [(&admin.users, true), (&admin.groups, false)].into_iter().any(|(list, of_users)| {
+            list.value.is_everyone() || list.value.names().iter().any(|name| subject(name, of_users) == *who)
+        })
     }
 }
 

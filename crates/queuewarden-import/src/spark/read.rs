@@ -111,45 +111,46 @@ fn is_list_or_switch(key: &str) -> bool {
 
 /// Returns the finding about a setting that is none of the lists.
 fn beside(key: &str) -> Option<Diagnostic> {
-    if HISTORY.contains(&key) {
-        let message = format!("`{key}` is not carried over: it is the history server's own");
-        return Some(
-            Diagnostic::warning(codes::UNSUPPORTED, message)
-                .help("leave it where the history server reads it"),
-        );
-    }
-    if key == GROUPS {
-        let message = format!(
-            "`{GROUPS}` is not carried over: in YuniKorn, groups are those that the API server sends"
-        );
-        return Some(
-            Diagnostic::warning(codes::UNSUPPORTED, message)
-                .help("see that groups have the same members there"),
-        );
-    }
-    if key.ends_with(OWNER) {
-        let message = format!("{} is not carried over: an application is its submitter's", quoted(key));
-        return Some(
-            Diagnostic::warning(codes::UNSUPPORTED, message).help("name that user in the lists instead"),
-        );
-    }
-    if key == QUEUE {
-        let message =
-            format!("`{QUEUE}` is not carried over: YuniKorn takes the queue from a label of the pods");
-        return Some(Diagnostic::warning(codes::PLACEMENT, message).help(
-            "write `spark.kubernetes.driver.label.queue` and `spark.kubernetes.executor.label.queue`",
-        ));
-    }
-    if is_list_or_switch(key) || !key.to_ascii_lowercase().contains("acls") {
+    let (code, message, help) = if HISTORY.contains(&key) {
+        (
+            codes::UNSUPPORTED,
+            format!("`{key}` is not carried over: it is the history server's own"),
+            "leave it where the history server reads it".to_owned(),
+        )
+    } else if key == GROUPS {
+        (
+            codes::UNSUPPORTED,
+            format!(
+                "`{GROUPS}` is not carried over: in YuniKorn, groups are those that the API server sends"
+            ),
+            "see that groups have the same members there".to_owned(),
+        )
+    } else if key.ends_with(OWNER) {
+        (
+            codes::UNSUPPORTED,
+            format!("{} is not carried over: an application is its submitter's", quoted(key)),
+            "name that user in the lists instead".to_owned(),
+        )
+    } else if key == QUEUE {
+        (
+            codes::PLACEMENT,
+            format!("`{QUEUE}` is not carried over: YuniKorn takes the queue from a label of the pods"),
+            "write `spark.kubernetes.driver.label.queue` and `spark.kubernetes.executor.label.queue`"
+                .to_owned(),
+        )
+    } else if is_list_or_switch(key) || !key.to_ascii_lowercase().contains("acls") {
         return None;
-    }
-    let near = nearest(keys(), key).map(|near| format!("did you mean `{near}`?"));
-    let message = format!("{} is no setting that Spark knows: it is ignored", quoted(key));
-    Some(
-        Diagnostic::warning(codes::IGNORED, message).help(
-            near.unwrap_or_else(|| format!("the settings are {}", keys().collect::<Vec<_>>().join(", "))),
-        ),
-    )
+    } else {
+        (
+            codes::IGNORED,
+            format!("{} is no setting that Spark knows: it is ignored", quoted(key)),
+            nearest(keys(), key).map_or_else(
+                || format!("the settings are {}", keys().collect::<Vec<_>>().join(", ")),
+                |near| format!("did you mean `{near}`?"),
+            ),
+        )
+    };
+    Some(Diagnostic::warning(code, message).help(help))
 }
 
 /// Returns the lists; `None` when one of them cannot be read.

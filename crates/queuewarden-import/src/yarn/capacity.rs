@@ -190,41 +190,45 @@ fn unused(key: &str, paths: &HashSet<&str>) -> Option<Diagnostic> {
     if MAPPINGS.contains(&key) {
         let message = "the rules that place applications are not carried over; where YARN rejects an \
                        application, YuniKorn goes on to the next rule";
-        return Some(
-            Diagnostic::warning(codes::PLACEMENT, message).help("write `placementrules` in the queues.yaml"),
-        );
+        let help = "write `placementrules` in the queues.yaml";
+        return Some(Diagnostic::warning(codes::PLACEMENT, message).help(help));
     }
     let (path, setting) = key.rsplit_once('.')?;
     if !setting.to_ascii_lowercase().contains("acl_") {
         return None;
     }
-    if TEMPLATES.iter().any(|template| path.ends_with(template)) {
-        let message = format!("the ACL of a template is not carried over: {}", quoted(key));
-        return Some(
-            Diagnostic::warning(codes::TEMPLATE, message)
-                .help("grant on the queue above, or declare the queues"),
-        );
-    }
-    if UNSUPPORTED.contains(&setting) {
-        let message = format!("{} is not carried over: YuniKorn has no such thing", quoted(key));
-        return Some(Diagnostic::warning(codes::UNSUPPORTED, message).help("nothing can be written for it"));
-    }
-    let (message, near) = if [SUBMIT, ADMIN].contains(&setting) {
+    let near = |near: Option<&str>| {
+        near.map_or_else(
+            || format!("write `PATH.{SUBMIT}` or `PATH.{ADMIN}`"),
+            |near| format!("did you mean `{near}`?"),
+        )
+    };
+    let (code, message, help) = if TEMPLATES.iter().any(|template| path.ends_with(template)) {
         (
+            codes::TEMPLATE,
+            format!("the ACL of a template is not carried over: {}", quoted(key)),
+            "grant on the queue above, or declare the queues".to_owned(),
+        )
+    } else if UNSUPPORTED.contains(&setting) {
+        (
+            codes::UNSUPPORTED,
+            format!("{} is not carried over: YuniKorn has no such thing", quoted(key)),
+            "nothing can be written for it".to_owned(),
+        )
+    } else if [SUBMIT, ADMIN].contains(&setting) {
+        (
+            codes::IGNORED,
             format!("there is no queue {}, so that this is ignored", quoted(path)),
-            nearest(paths.iter().copied(), path),
+            near(nearest(paths.iter().copied(), path)),
         )
     } else {
         (
+            codes::IGNORED,
             format!("{} is no setting that Hadoop knows: it is ignored", quoted(setting)),
-            nearest([SUBMIT, ADMIN], setting),
+            near(nearest([SUBMIT, ADMIN], setting)),
         )
     };
-    let help = near.map_or_else(
-        || format!("write `PATH.{SUBMIT}` or `PATH.{ADMIN}`"),
-        |near| format!("did you mean `{near}`?"),
-    );
-    Some(Diagnostic::warning(codes::IGNORED, message).help(help))
+    Some(Diagnostic::warning(code, message).help(help))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use roxmltree::Node;
 use super::{Queue, Setting, tell_open_root};
 use crate::xml::{self, First};
 use crate::{Finding, MAX_DEPTH, MAX_QUEUES, Place, codes};
-use go_compat::diag::{Diagnostic, quoted};
+use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::application::Reading;
 use yunikorn::queue::{ROOT, nearest};
 use yunikorn::right::Right;
@@ -106,7 +106,7 @@ impl Reader<'_> {
             return Err(refused(*root, message, "put the others inside it").into());
         }
         if let Some(root) = root {
-            let name = trimmed(root.attribute("name").unwrap_or_default());
+            let name = root.attribute("name").unwrap_or_default().trim();
             if name != ROOT {
                 let message = format!(
                     "Hadoop stores the ACLs of {} where nobody looks: the root queue itself lets everyone in",
@@ -126,7 +126,8 @@ impl Reader<'_> {
 
     /// `loadQueue`.
     fn queue(&mut self, parent: Option<usize>, node: Node<'_, '_>, depth: usize) -> Result<(), Refused> {
-        let name = trimmed(node.attribute("name").unwrap_or_default());
+        // `FairSchedulerUtilities.trimQueueName`, whose table of white space is Unicode's.
+        let name = node.attribute("name").unwrap_or_default().trim();
         if name.is_empty() {
             return Err(refused(node, "a queue has no name", "give it one: <queue name=\"…\">").into());
         }
@@ -208,7 +209,7 @@ impl Reader<'_> {
         let setting = self.text(field)?;
         if seen.contains(&tag) {
             let message = format!("`{tag}` stands here again: the last one counts");
-            self.tell(field, Diagnostic::warning(codes::TWICE, message).help("write it once"));
+            self.warn(field, codes::TWICE, message, "write it once");
         }
         seen.push(tag);
         if let Some(queue) = self.queues.get_mut(queue) {
@@ -225,7 +226,7 @@ impl Reader<'_> {
                 if cut {
                     let message =
                         format!("Hadoop reads of this `{tag}` its first piece only: {}", quoted(&text.text));
-                    self.tell(field, Diagnostic::warning(codes::CUT, message).help("write it as one text"));
+                    self.warn(field, codes::CUT, message, "write it as one text");
                 }
                 Ok(Setting::element(self.file, text, self.reading))
             }
@@ -245,10 +246,7 @@ impl Reader<'_> {
         self.text(field)?;
         let message =
             format!("`{}` is not carried over: YuniKorn has no reservations", xml::qualified(field));
-        self.tell(
-            field,
-            Diagnostic::warning(codes::UNSUPPORTED, message).help("nothing can be written for it"),
-        );
+        self.warn(field, codes::UNSUPPORTED, message, "nothing can be written for it");
         Ok(())
     }
 
@@ -259,34 +257,29 @@ impl Reader<'_> {
         if OTHERS.contains(&tag) || !tag.to_ascii_lowercase().contains("acl") {
             return;
         }
-        let near = nearest(acls, tag).map(|near| format!("did you mean `{near}`?"));
         let message = format!("{} is no element that Hadoop knows: it is ignored", quoted(tag));
-        let help = near.unwrap_or_else(|| format!("write `{SUBMIT}` or `{ADMIN}`"));
-        self.tell(field, Diagnostic::warning(codes::IGNORED, message).help(help));
+        let help = nearest(acls, tag).map_or_else(
+            || format!("write `{SUBMIT}` or `{ADMIN}`"),
+            |near| format!("did you mean `{near}`?"),
+        );
+        self.warn(field, codes::IGNORED, message, help);
     }
 
     fn placement(&mut self, element: Node<'_, '_>) {
         let message = "the rules that place applications are not carried over; where YARN rejects an \
                        application, YuniKorn goes on to the next rule";
-        self.tell(
-            element,
-            Diagnostic::warning(codes::PLACEMENT, message).help("write `placementrules` in the queues.yaml"),
-        );
+        self.warn(element, codes::PLACEMENT, message, "write `placementrules` in the queues.yaml");
     }
 
-    fn tell(&mut self, node: Node<'_, '_>, diagnostic: Diagnostic) {
-        self.findings.push(Finding::at(Place { file: self.file, span: xml::tag_span(node) }, diagnostic));
+    fn warn(&mut self, node: Node<'_, '_>, code: Code, message: impl Into<String>, help: impl Into<String>) {
+        let place = Place { file: self.file, span: xml::tag_span(node) };
+        self.findings.push(Finding::at(place, Diagnostic::warning(code, message).help(help)));
     }
 }
 
 /// Returns `QUEUE.endsWith(tag)`, which is the wrong way round.
 fn is_queue(tag: &str) -> bool {
     "queue".ends_with(tag) || tag == "pool"
-}
-
-/// `FairSchedulerUtilities.trimQueueName`, whose table of white space is Unicode's.
-fn trimmed(name: &str) -> &str {
-    name.trim()
 }
 
 fn refused(node: Node<'_, '_>, message: &str, help: &str) -> Diagnostic {

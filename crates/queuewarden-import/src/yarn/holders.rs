@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use super::{Queue, Source};
+use super::Source;
 use yunikorn::application::{Reading, YarnAcl};
 use yunikorn::right::Right;
 use yunikorn_access::check::Subject;
@@ -85,11 +85,6 @@ impl<'a> Holders<'a> {
             named.contains(subject) || named.contains(&Subject::Everyone)
         };
         counts && self.source.administrators.as_ref().is_some_and(lists)
-    }
-
-    /// Returns the queues.
-    pub fn queues(&self) -> &'a [Queue] {
-        &self.source.queues
     }
 }
 

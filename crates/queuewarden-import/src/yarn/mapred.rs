@@ -5,7 +5,7 @@
 //! cluster's switch and administrators concern `MapReduce`'s own servers, and nothing reads the queue ACLs of
 //! `MapReduce` 1 any more.
 
-use super::{Setting, Wanted};
+use super::{Setting, Wanted, load};
 use crate::configuration::Configuration;
 use crate::{Finding, codes};
 use go_compat::diag::Diagnostic;
@@ -36,19 +36,19 @@ const OLD: (&str, [&str; 2]) = ("mapred.queue.", [".acl-submit-job", ".acl-admin
 /// Reads the ACLs that go with each job. An error is among the findings.
 pub(super) fn read(
     wanted: Wanted<'_>,
-    (file, text): (usize, &str),
+    mapred: (usize, &str),
     findings: &mut Vec<Finding>,
 ) -> Result<Vec<OfJobs>, ()> {
     let mut configuration = Configuration::defining(wanted.defined.iter().cloned());
-    load(&mut configuration, file, text, findings)?;
+    load(&mut configuration, mapred, findings)?;
     for name in configuration.names() {
         if let (Some(value), Some(diagnostic)) = (configuration.get(name), beside(name)) {
             findings.push(Finding::at(value.place, diagnostic));
         }
     }
-    if let Some((file, text)) = wanted.site {
+    if let Some(site) = wanted.site {
         // Errors of yarn-site.xml itself were reported when it was read for the scheduler.
-        load(&mut configuration, file, text, &mut Vec::new())?;
+        load(&mut configuration, site, &mut Vec::new())?;
     }
     let settings = [(YARN_VIEW, VIEW_ACL), (YARN_MODIFY, MODIFY_ACL)].into_iter();
     let mut read = |(key, annotation)| {
@@ -63,38 +63,31 @@ pub(super) fn read(
     read.map_err(|refusal| findings.push(*refusal))
 }
 
-fn load(
-    configuration: &mut Configuration,
-    file: usize,
-    text: &str,
-    findings: &mut Vec<Finding>,
-) -> Result<(), ()> {
-    configuration.load(file, text, findings).map_err(|error| {
-        findings.push(Finding { file: Some(file), diagnostic: error });
-    })
-}
-
 /// Returns the finding about a setting that is no ACL of jobs.
 fn beside(name: &str) -> Option<Diagnostic> {
-    if SERVERS.contains(&name) {
-        let message = format!("`{name}` is a setting of MapReduce's own servers, and is not carried over");
-        return Some(
-            Diagnostic::warning(application_codes::LEGACY, message)
-                .help(format!("for YARN, `{YARN_ENABLE}` and `{YARN_ADMIN}` in yarn-site.xml count")),
-        );
-    }
-    if QUEUE.contains(&name) {
-        let message =
-            format!("`{name}` is not carried over: YuniKorn takes the queue from a label of the pods");
-        return Some(
-            Diagnostic::warning(codes::PLACEMENT, message).help("write the label `queue` on the pods"),
-        );
-    }
     let (begin, ends) = OLD;
-    (name.starts_with(begin) && ends.iter().any(|end| name.ends_with(end))).then(|| {
-        let message = format!("`{name}` is an ACL of MapReduce 1, which YARN does not read: it is ignored");
-        Diagnostic::warning(codes::IGNORED, message).help("write the ACL of the scheduler's queue")
-    })
+    let (code, message, help) = if SERVERS.contains(&name) {
+        (
+            application_codes::LEGACY,
+            format!("`{name}` is a setting of MapReduce's own servers, and is not carried over"),
+            format!("for YARN, `{YARN_ENABLE}` and `{YARN_ADMIN}` in yarn-site.xml count"),
+        )
+    } else if QUEUE.contains(&name) {
+        (
+            codes::PLACEMENT,
+            format!("`{name}` is not carried over: YuniKorn takes the queue from a label of the pods"),
+            "write the label `queue` on the pods".to_owned(),
+        )
+    } else if name.starts_with(begin) && ends.iter().any(|end| name.ends_with(end)) {
+        (
+            codes::IGNORED,
+            format!("`{name}` is an ACL of MapReduce 1, which YARN does not read: it is ignored"),
+            "write the ACL of the scheduler's queue".to_owned(),
+        )
+    } else {
+        return None;
+    };
+    Some(Diagnostic::warning(code, message).help(help))
 }
 
 #[cfg(test)]

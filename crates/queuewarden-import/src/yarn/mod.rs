@@ -103,14 +103,8 @@ impl Source {
     pub fn capacity(wanted: Wanted<'_>, findings: &mut Vec<Finding>) -> Option<Self> {
         let mut configuration = Configuration::defining(wanted.defined.iter().cloned());
         let administrators = site::read(wanted, &mut configuration, findings);
-        let (file, text) = wanted.scheduler;
-        let queues = match configuration.load(file, text, findings) {
-            Ok(()) => capacity::read(&configuration, file, wanted.reading, findings),
-            Err(error) => {
-                findings.push(Finding { file: Some(file), diagnostic: error });
-                None
-            }
-        };
+        load(&mut configuration, wanted.scheduler, findings).ok()?;
+        let queues = capacity::read(&configuration, wanted.scheduler.0, wanted.reading, findings);
         Self::of(wanted.reading, queues, administrators)
     }
 
@@ -133,6 +127,17 @@ impl Source {
     ) -> Option<Self> {
         Some(Self { reading, queues: queues?, administrators: administrators.ok()?, of_jobs: Vec::new() })
     }
+}
+
+/// Reads one more file into the configuration. An error is among the findings.
+fn load(
+    configuration: &mut Configuration,
+    (file, text): (usize, &str),
+    findings: &mut Vec<Finding>,
+) -> Result<(), ()> {
+    configuration.load(file, text, findings).map_err(|error| {
+        findings.push(Finding { file: Some(file), diagnostic: error });
+    })
 }
 
 /// Reports a root queue that gives its rights to everyone because nothing else is set.

@@ -1,6 +1,6 @@
 //! Reads the access settings of yarn-site.xml: the switch of ACLs, and the administrators of the cluster.
 
-use super::{Setting, Wanted};
+use super::{Setting, Wanted, load};
 use crate::configuration::Configuration;
 use crate::{Finding, codes};
 use go_compat::diag::Diagnostic;
@@ -23,10 +23,7 @@ pub(super) fn read(
         findings.push(Finding { file: None, diagnostic: finding });
         return Ok(None);
     };
-    if let Err(error) = configuration.load(file, text, findings) {
-        findings.push(Finding { file: Some(file), diagnostic: error });
-        return Err(());
-    }
+    load(configuration, (file, text), findings)?;
     tell_of_settings(configuration, wanted.reading, file, findings);
     let Some(value) = configuration.get(YARN_ADMIN) else { return Ok(Some(Setting::everyone_in(file))) };
     Setting::property(value, wanted.reading, findings).map(Some).map_err(|refusal| findings.push(*refusal))
@@ -64,19 +61,15 @@ fn tell_of_settings(
     if let Rules::Yarn(_, rules) = rules
         && !rules.enabled
     {
-        let message = match configuration.get(YARN_ENABLE) {
-            Some(_) => format!(
-                "`{YARN_ENABLE}` is off: everybody may do everything, but that the fair scheduler asks who \
-                 may submit"
-            ),
-            None => format!(
-                "`{YARN_ENABLE}` is not set, and off by default: everybody may do everything, but that the \
-                 fair scheduler asks who may submit"
-            ),
-        };
+        let switch = configuration.get(YARN_ENABLE);
+        let off = if switch.is_some() { "off" } else { "not set, and off by default" };
+        let message = format!(
+            "`{YARN_ENABLE}` is {off}: everybody may do everything, but that the fair scheduler asks who may \
+             submit"
+        );
         let finding = Diagnostic::error(codes::SWITCHED_OFF, message)
             .help(format!("--accept {} imports the ACLs as if they were in force", codes::SWITCHED_OFF));
-        findings.push(match configuration.get(YARN_ENABLE) {
+        findings.push(match switch {
             Some(value) => Finding::at(value.place, finding),
             None => Finding { file: Some(file), diagnostic: finding },
         });

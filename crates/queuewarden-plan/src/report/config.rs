@@ -120,7 +120,7 @@ pub(crate) fn runs_open(env: &Environment, runs: &Runs, was: Option<&Finding>, l
             );
             // A root queue that was open counts as open until it is known to be closed.
             match was.filter(|was| was.status == Status::True) {
-                Some(was) => Finding { message, ..was.clone() },
+                Some(was) => Finding { message: message.into(), ..was.clone() },
                 None => Finding::unknown(Type::FailOpen, loaded.reason, message),
             }
         }

@@ -6,6 +6,7 @@ pub(super) mod policy;
 pub(super) mod queue_acl;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use crate::conditions::{Finding, Reason, Type};
 use crate::snapshot::Mode;
@@ -29,24 +30,26 @@ impl Target<'_> {
     /// Condition `Programmed` of an object whose contribution is not in what `YuniKorn` reads.
     fn not_programmed(&self) -> Finding {
         let Self { mode, applied, output, .. } = self;
-        let no = |reason, message: String| Finding::no(Type::Programmed, reason, message);
-        match applied.reason {
-            _ if *mode == Mode::Observe => no(Reason::ObserveMode, self.why()),
-            Reason::Pending | Reason::Applied => no(Reason::Pending, format!("{output} is being written")),
-            Reason::ShadowedByBinaryData => no(Reason::ShadowedByBinaryData, self.why()),
-            _ => no(
-                Reason::ConfigNotReady,
-                format!("YuniKornConfig `default` is not in order: {}", applied.message),
-            ),
-        }
+        let (reason, message) = match applied.reason {
+            _ if *mode == Mode::Observe => (Reason::ObserveMode, self.why()),
+            Reason::Pending | Reason::Applied => {
+                (Reason::Pending, format!("{output} is being written").into())
+            }
+            Reason::ShadowedByBinaryData => (Reason::ShadowedByBinaryData, self.why()),
+            _ => {
+                let message = format!("YuniKornConfig `default` is not in order: {}", applied.message);
+                (Reason::ConfigNotReady, message.into())
+            }
+        };
+        Finding::no(Type::Programmed, reason, message)
     }
 
     /// Returns the reason why the desired text is not in the output.
-    fn why(&self) -> String {
+    fn why(&self) -> Arc<str> {
         let Self { mode, applied, output, .. } = self;
         match applied.reason {
-            _ if *mode == Mode::Observe => "nothing is written in mode Observe".to_string(),
-            Reason::Applied => format!("{output} is being written"),
+            _ if *mode == Mode::Observe => "nothing is written in mode Observe".into(),
+            Reason::Applied => format!("{output} is being written").into(),
             _ => applied.message.clone(),
         }
     }
@@ -70,6 +73,11 @@ pub(super) fn programmed(source: &str, valid: bool) -> Finding {
     }
     let message = format!("the object is not valid now, so its last valid version stays in {source}");
     Finding::yes(Type::Programmed, Reason::LastValidKept, message)
+}
+
+/// Condition `Effective` of an object whose rights all count.
+pub(super) fn effective() -> Finding {
+    Finding::yes(Type::Effective, Reason::Effective, "it decides access to the queue and those below")
 }
 
 /// The maximal number of names that a message lists.

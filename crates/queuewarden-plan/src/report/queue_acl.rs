@@ -30,6 +30,8 @@ pub(crate) struct Facts<'a> {
     pub source: &'a str,
     /// Condition `Programmed` of a valid object that is written.
     pub programmed: Finding,
+    /// Condition `Effective` of an object whose rights all count.
+    pub effective: Finding,
     /// Condition `Ready` where all other conditions are as they should be.
     pub ready: Finding,
     /// The queues of the output's own text, where `binaryData` hides it: it is in force once that is removed.
@@ -82,11 +84,14 @@ pub(crate) fn report(
     let before = entry.in_force.as_deref();
     let takes = facts.by_base && taken(decided).next().is_some();
     let contribution = object.contribution();
-    let is_current = |it: &QueueAclInForce| contribution.is_some_and(|contribution| contribution.is(it));
+    let is_outdated = |it: &&QueueAclInForce| !contribution.is_some_and(|contribution| contribution.is(it));
+    let outdated = before.filter(is_outdated);
     let lapsed = object.lapsed.as_deref().map(Contribution::in_force);
-    let former = [(before, true), (noted, true), (lapsed.as_ref(), false)].into_iter();
+    let former =
+        [(outdated, true), (noted.filter(is_outdated), true), (lapsed.as_ref().filter(is_outdated), false)];
     let withdrawal = former
-        .filter_map(|(former, written)| Some((former.filter(|it| !is_current(it))?, written)))
+        .into_iter()
+        .filter_map(|(former, written)| Some((former?, written)))
         .find_map(|(former, written)| Withdrawal::of(object, former, written, facts));
     let accepted = accepted(object, if takes { decided } else { &[] });
     let programmed = match (&withdrawal, contribution) {
@@ -123,7 +128,7 @@ pub(crate) fn report(
     };
     let in_force = match (&object.outcome, programmed.status) {
         _ if withdrawal.is_some() || !object.judged => entry.in_force.clone(),
-        (Ok(_), Status::True) if before.is_none_or(|before| !is_current(before)) => {
+        (Ok(_), Status::True) if before.is_none() || outdated.is_some() => {
             contribution.map(|contribution| contribution.in_force().into())
         }
         _ if contribution.is_none() => None,
@@ -226,7 +231,7 @@ fn programmed(
     let no = facts.target.not_programmed();
     if holds && before.is_some() {
         let message = format!("another version of it is live; {}", no.message);
-        return Finding { message, ..no };
+        return Finding { message: message.into(), ..no };
     }
     no
 }
@@ -490,12 +495,11 @@ fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'
     if !texts.is_empty() && texts.len() == rights {
         return Finding::no(Type::Effective, Reason::AncestorAllowsEveryone, texts.join("; "));
     }
-    let mut message = "it decides access to the queue and those below".to_string();
-    if !texts.is_empty() {
-        message.push_str("; but ");
-        message.push_str(&texts.join("; "));
+    if texts.is_empty() {
+        return facts.effective.clone();
     }
-    Finding::yes(Type::Effective, Reason::Effective, message)
+    let message = format!("{}; but {}", facts.effective.message, texts.join("; "));
+    Finding { message: message.into(), ..facts.effective.clone() }
 }
 
 /// For each right of the contribution that changes nothing in `tree`, why.

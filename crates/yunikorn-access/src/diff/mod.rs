@@ -16,6 +16,9 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use impact::impact;
@@ -73,8 +76,9 @@ pub struct Change {
     pub unchanged: BTreeMap<Subject, QueueSet>,
 }
 
-/// The direction of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// Gain or loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
+#[schemars(rename = "DirectionKind")]
 pub enum Direction {
     /// Access is wider than before.
     Gains,

@@ -1,5 +1,8 @@
 //! The differences between whole configurations, partition by partition.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::{Diff, diff};
 use crate::tree::Tree;
 use go_compat::yaml::decode::{Spanned, items};
@@ -19,14 +22,15 @@ pub struct PartitionDiff {
     pub placement_differs: bool,
 }
 
-/// The configurations, of two, that have something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// Presence in two configurations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[schemars(rename = "PresenceKind")]
 pub enum Presence {
-    /// Both have it.
+    /// Both.
     Kept,
-    /// Only the new one has it.
+    /// The new one only.
     Added,
-    /// Only the old one has it.
+    /// The old one only.
     Removed,
 }
 

@@ -1,5 +1,8 @@
 //! Numbers queues of more than one tree in one order, and describes sets of them in few words.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -16,14 +19,17 @@ pub struct Shape {
     recovery: Range<u32>,
 }
 
-/// Queues of a set: one with those below it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A queue with those below it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "ExtentAnswer")]
 pub struct Extent {
-    /// The queue at the top, which belongs to the set.
+    /// The queue at the top.
+    #[schemars(with = "String")]
     pub queue: QueuePath,
-    /// The number of queues below it that belong to the set, too.
+    /// The number of further queues below it.
     pub below: usize,
-    /// The queues below it that do not belong to the set: each stands for all below it.
+    /// The queues below it that are left out, each with all below it.
+    #[schemars(with = "Vec<String>")]
     pub except: Vec<QueuePath>,
 }
 

@@ -226,7 +226,7 @@ impl<'a> World<'a> {
     /// Returns the way to a yes, and its reason; `None` for a no.
     fn granted(self, right: Right, path: &str, identity: &Identity) -> Option<(Way<'a>, String)> {
         let verdict = decide(self.tree, right, path, identity);
-        let way = verdict.way.ok()?;
+        let way = verdict.way?;
         let why = yes(self.tree, right, path, verdict.located, &way);
         Some((way, format!("{why}{}", self.written_in(&way))))
     }
@@ -249,7 +249,9 @@ impl<'a> World<'a> {
     fn denied(self, decision: &Decision) -> Answer {
         let why = sentence(self.tree, decision);
         let misses = decision.steps.iter().flat_map(|step| {
-            near_misses(step, &decision.identity).into_iter().map(move |miss| (&step.queue, step.right, miss))
+            near_misses(step, &decision.identity)
+                .into_iter()
+                .map(move |miss| (&step.queue, step.right, miss.message))
         });
         let near = misses
             .map(|(queue, right, miss)| format!("; about the {} of {queue}: {miss}", right.key()))
@@ -307,7 +309,7 @@ fn unknown(namespace: &str, id: &str) -> String {
 
 /// Escapes invisible characters and cuts a long text, because the requester chooses the names in it.
 pub(crate) fn visible(text: &str) -> String {
-    let mut shown = String::new();
+    let mut shown = String::with_capacity(text.len());
     let mut rest = text.chars();
     rest.by_ref().take(MAX_REASON.saturating_sub(1)).for_each(|c| show(&mut shown, c));
     if rest.next().is_some() {

@@ -12,6 +12,9 @@
 //! * `words`: the messages for people.
 //! * `path`: the positions of pod templates in objects of other people's kinds.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 mod answer;
 mod asked;
 mod json;
@@ -26,22 +29,30 @@ pub use asked::{Asked, Given, MAX_SITES, Moment, Site};
 pub use judge::judge;
 pub use path::{LeadsTo, MAX_LENGTH, MAX_NAMES, MAX_TEMPLATES, Path, Segment, Template};
 
-/// The strictness of the policy (`AdmissionPolicy`'s `spec.userInfo.mode`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+/// Level of enforcement for user.info: none (Off), a log line and a count for each request that would be
+/// refused (Audit), or the rules of the profile (Enforce). Write "Off" in quotes: YAML takes the bare word
+/// for a boolean. Left out: Off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub enum Mode {
-    /// Nothing is checked.
+    /// No check.
     #[default]
     Off,
-    /// Refusals are only logged and counted; nothing is changed.
+    /// A request that would be refused is logged and counted.
     Audit,
-    /// The annotation is added or refused.
+    /// The annotation is added, or the request is refused.
     Enforce,
 }
 
-/// The rules that decide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+/// Rules to follow: those of YuniKorn 1.8's own admission controller, and no more (yunikorn), or the same
+/// without its gaps: updates of workloads, ReplicationControllers, custom resources and namespaces that
+/// YuniKorn leaves alone are checked as well (strict). Left out: strict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::doc_markdown, reason = "kubectl explain shows it as plain text")]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum Profile {
-    /// The rules of `YuniKorn`'s admission controller, applied in its place.
+    /// The rules of YuniKorn's admission controller, applied in its stead.
     YuniKorn,
     /// The same without its gaps.
     #[default]

@@ -24,7 +24,7 @@ pub use checksum::{checksum, contains_checksum_marker};
 pub use codes::CODES;
 pub use flatten::{ConfigMapData, Flattened, flatten};
 pub use read::read;
-pub use tree::{Config, Partition, Queue};
+pub use tree::{ByPath, Config, Partition, Queue};
 pub use validate::NAME_REFUSED;
 pub use validate::validate;
 pub use verdict::{BUILT_IN, Verdict, verdict, verdict_of};

@@ -7,10 +7,13 @@ use std::iter;
 use std::sync::Arc;
 
 use super::schema::{Limit, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig, UserGroupResolver};
-use crate::by_path::ByPath;
 use crate::queue::QueuePath;
 use crate::right::Right;
+use crate::text_map::TextMap;
 use go_compat::yaml::decode::{Place, Spanned};
+
+/// The positions of queues by their paths.
+pub type ByPath = TextMap<QueuePath, u32>;
 
 /// A validated configuration.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -84,8 +87,8 @@ impl Partition {
         let mut below = Vec::with_capacity(written_root.count_below());
         let (mut root, nested) = Queue::of(written_root, QueuePath::root(), 0, None);
         root.children = Queue::add_below(nested, &root.path, 0, &mut below)?;
-        let paths = iter::once(&root).chain(&below).map(|queue| &queue.path);
-        let by_path = Arc::new(ByPath::of(paths));
+        let paths = iter::once(&root).chain(&below).map(|queue| queue.path.clone());
+        let by_path = Arc::new(paths.zip(0..).collect());
         Some(Self {
             name: written.name.value,
             place: written.place,
@@ -104,7 +107,7 @@ impl Partition {
 
     /// The queue with exactly this path.
     pub fn queue(&self, path: &QueuePath) -> Option<&Queue> {
-        self.at(self.by_path.find(path.as_str())?)
+        self.at(self.by_path.get(path.as_str())?.1)
     }
 
     /// The same, found at once at the position that it has in another text with the same queues.
@@ -134,8 +137,8 @@ impl Partition {
 
     /// Changes the ACL of a right on the queue with exactly this path, if there is one.
     pub fn set_acl(&mut self, path: &QueuePath, right: Right, acl: String) {
-        let position = self.by_path.find(path.as_str());
-        let Some(queue) = position.and_then(|position| self.at_mut(position)) else { return };
+        let Some((_, position)) = self.by_path.get(path.as_str()) else { return };
+        let Some(queue) = self.at_mut(*position) else { return };
         match right {
             Right::Submit => queue.submit_acl.value = acl,
             Right::Admin => queue.admin_acl.value = acl,

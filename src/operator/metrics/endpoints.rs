@@ -10,10 +10,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use super::published::Published;
-use crate::operator::metrics::Series;
-
-type Labels = Vec<(&'static str, String)>;
+use super::{Durations, Labels, Series, begun, registered};
+use crate::operator::published::Published;
 
 /// All metrics of the endpoints.
 #[derive(Debug)]
@@ -25,62 +23,45 @@ pub struct Metrics {
     /// Connections that are open, those in their handshake among them.
     pub connections: Gauge,
     ended: Family<Labels, Counter>,
-    requests: Family<Labels, Histogram, fn() -> Histogram>,
+    requests: Durations,
     decisions: Family<[(&'static str, &'static str); 3], Counter>,
-}
-
-impl Default for Metrics {
-    fn default() -> Self {
-        let seconds: fn() -> Histogram = || Histogram::new(exponential_buckets(0.0001, 2.0, 18));
-        Self {
-            snapshot: Series::default(),
-            snapshot_made: Gauge::default(),
-            certificate_until: Gauge::default(),
-            authority_until: Gauge::default(),
-            connections: Gauge::default(),
-            ended: Family::default(),
-            requests: Family::new_with_constructor(seconds),
-            decisions: Family::default(),
-        }
-    }
 }
 
 impl Metrics {
     /// Adds the metrics to the registry.
-    pub fn register(&self, registry: &mut Registry) {
-        let r = registry;
-        r.register(
-            "snapshot_info",
-            "Always 1; the label is the hash of what all answers follow from, the same on all replicas that answer the same",
-            self.snapshot.clone(),
-        );
-        r.register(
-            "snapshot_timestamp_seconds",
-            "When that was last looked at; now less this is its age",
-            self.snapshot_made.clone(),
-        );
-        r.register(
-            "tls_certificate_expiry_timestamp_seconds",
-            "When the certificate of the HTTPS endpoints expires",
-            self.certificate_until.clone(),
-        );
-        r.register(
-            "tls_authority_expiry_timestamp_seconds",
-            "When the newest authority of our own expires",
-            self.authority_until.clone(),
-        );
-        r.register("https_connections", "Open connections", self.connections.clone());
-        r.register("https_connections_ended", "Connections, by how they ended", self.ended.clone());
-        r.register(
-            "https_request_duration_seconds",
-            "Requests, by endpoint and status code",
-            self.requests.clone(),
-        );
-        r.register(
-            "decisions",
-            "Decisions about access, by verb, decision and what decided",
-            self.decisions.clone(),
-        );
+    pub(super) fn new(r: &mut Registry) -> Self {
+        let seconds: fn() -> Histogram = || Histogram::new(exponential_buckets(0.0001, 2.0, 18));
+        Self {
+            snapshot: begun(
+                r,
+                "snapshot_info",
+                "Always 1; the label is the hash of what all answers follow from, the same on all replicas that answer the same",
+            ),
+            snapshot_made: begun(
+                r,
+                "snapshot_timestamp_seconds",
+                "When that was last looked at; now less this is its age",
+            ),
+            certificate_until: begun(
+                r,
+                "tls_certificate_expiry_timestamp_seconds",
+                "When the certificate of the HTTPS endpoints expires",
+            ),
+            authority_until: begun(
+                r,
+                "tls_authority_expiry_timestamp_seconds",
+                "When the newest authority of our own expires",
+            ),
+            connections: begun(r, "https_connections", "Open connections"),
+            ended: begun(r, "https_connections_ended", "Connections, by how they ended"),
+            requests: registered(
+                r,
+                "https_request_duration_seconds",
+                "Requests, by endpoint and status code",
+                Family::new_with_constructor(seconds),
+            ),
+            decisions: begun(r, "decisions", "Decisions about access, by verb, decision and what decided"),
+        }
     }
 
     /// Records the state that the endpoints answer from.

@@ -151,15 +151,9 @@ impl Walk<'_> {
     }
 
     fn unknown(&mut self, schema: &JSONSchemaProps, name: &str) {
-        let known: Vec<&String> = schema.properties.iter().flatten().map(|(name, _)| name).collect();
+        let known: Vec<&str> = schema.properties.iter().flatten().map(|(name, _)| name.as_str()).collect();
         let parent = if self.path.is_empty() { self.object.kind.as_str().to_string() } else { self.name() };
-        let help = match nearest(known.iter().map(|known| known.as_str()), name) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!(
-                "its fields are {}",
-                known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-            ),
-        };
+        let help = nearest_or_all(&known, name, "its fields are");
         let mut path = self.path.clone();
         path.push(Step::Key(name.to_string()));
         let at = self.object.document.place_of_key(&path);
@@ -169,16 +163,7 @@ impl Walk<'_> {
     }
 
     fn array(&mut self, schema: &JSONSchemaProps, items: &[Value]) {
-        let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
-        if let Some(most) = schema.max_items.filter(|most| count > *most) {
-            let message =
-                format!("`{}` has {count} items, more than the {most} that are allowed", self.name());
-            self.report(BAD_VALUE, message, None);
-        }
-        if let Some(least) = schema.min_items.filter(|least| count < *least) {
-            let message = format!("`{}` has {count} items, it needs at least {least}", self.name());
-            self.report(BAD_VALUE, message, None);
-        }
+        self.size(items.len(), "items", schema.min_items, schema.max_items);
         let set = schema.x_kubernetes_list_type.as_deref() == Some("set");
         let mut seen = BTreeSet::new();
         for (index, item) in items.iter().enumerate() {
@@ -194,21 +179,23 @@ impl Walk<'_> {
         }
     }
 
-    fn string(&mut self, schema: &JSONSchemaProps, text: &str) {
-        // The API server counts characters.
-        let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
-        if let Some(most) = schema.max_length.filter(|most| length > *most) {
-            let message =
-                format!("`{}` has {length} characters, more than the {most} that are allowed", self.name());
-            self.report(BAD_VALUE, message, None);
+    fn size(&mut self, size: usize, unit: &str, least: Option<i64>, most: Option<i64>) {
+        let size = i64::try_from(size).unwrap_or(i64::MAX);
+        let has = format!("`{}` has {size} {unit}", self.name());
+        if let Some(most) = most.filter(|most| size > *most) {
+            self.report(BAD_VALUE, format!("{has}, more than the {most} that are allowed"), None);
         }
-        if let Some(least) = schema.min_length.filter(|least| length < *least) {
-            let message = if text.is_empty() {
-                format!("`{}` must not be empty", self.name())
-            } else {
-                format!("`{}` has {length} characters, it needs at least {least}", self.name())
-            };
-            self.report(BAD_VALUE, message, None);
+        if let Some(least) = least.filter(|least| size < *least) {
+            self.report(BAD_VALUE, format!("{has}, it needs at least {least}"), None);
+        }
+    }
+
+    fn string(&mut self, schema: &JSONSchemaProps, text: &str) {
+        if text.is_empty() && schema.min_length > Some(0) {
+            self.report(BAD_VALUE, format!("`{}` must not be empty", self.name()), None);
+        } else {
+            // The API server counts characters.
+            self.size(text.chars().count(), "characters", schema.min_length, schema.max_length);
         }
         if schema.format.as_deref() == Some("date-time") && text.parse::<jiff::Timestamp>().is_err() {
             let message = format!("`{}` must be a time, `{text}` is none", self.name());
@@ -232,15 +219,16 @@ impl Walk<'_> {
             return;
         }
         let texts: Vec<&str> = choices.iter().filter_map(|choice| choice.0.as_str()).collect();
-        let near = value.as_str().and_then(|text| nearest(texts.iter().copied(), text));
-        let help = match near {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!(
-                "write one of {}",
-                texts.iter().map(|text| format!("`{text}`")).collect::<Vec<_>>().join(", ")
-            ),
-        };
+        let help = nearest_or_all(&texts, value.as_str().unwrap_or_default(), "write one of");
         self.report(BAD_VALUE, format!("`{}` does not take {value}", self.name()), Some(help));
+    }
+}
+
+/// Returns the known name that is meant, or all of them behind `words`.
+fn nearest_or_all(known: &[&str], name: &str, words: &str) -> String {
+    match nearest(known.iter().copied(), name) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("{words} `{}`", known.join("`, `")),
     }
 }
 

@@ -2,6 +2,7 @@
 //! in them.
 
 use kube::core::DynamicObject;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::config_maps::within;
@@ -22,20 +23,24 @@ const LISTS: [&str; 3] = ["systemUsers", "externalUsers", "externalGroups"];
 /// Returns all findings on an object, including parts that do not do what they seem to say.
 pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     let mut found = schema::check(object);
+    let dynamic = DynamicObject::deserialize(&object.document.value).ok();
     let readable = found.is_empty();
     // The conversion stops at problems for which the schema has the better message.
     found.extend(
-        refusals(object).into_iter().filter(|diagnostic| readable || diagnostic.code != convert::UNREADABLE),
+        dynamic
+            .iter()
+            .flat_map(|dynamic| refusals(object, dynamic))
+            .filter(|diagnostic| readable || diagnostic.code != convert::UNREADABLE),
     );
     match object.kind {
         Kind::QueueAcl => {
             found.extend(queue(inputs, object));
             found.extend(["submit", "admin"].into_iter().flat_map(|right| grant(inputs, object, right)));
-            found.extend(unnamed(object));
+            found.extend(dynamic.iter().flat_map(|dynamic| unnamed(object, dynamic)));
         }
         Kind::AdmissionPolicy => {
             found.extend(LISTS.into_iter().flat_map(|list| expressions(inputs, object, list)));
-            found.extend(trusting(inputs, object));
+            found.extend(dynamic.iter().flat_map(|dynamic| trusting(inputs, object, dynamic)));
         }
         Kind::YuniKornConfig | Kind::QueueAccessTest | Kind::ConfigMap => {}
     }
@@ -43,15 +48,12 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
 }
 
 /// Returns the errors of the conversion, at the fields they name.
-fn refusals(object: &Object) -> Vec<Diagnostic> {
-    let Ok(dynamic) = serde_json::from_value::<DynamicObject>(object.document.value.clone()) else {
-        return Vec::new();
-    };
+fn refusals(object: &Object, dynamic: &DynamicObject) -> Vec<Diagnostic> {
     let refused = match object.kind {
-        Kind::QueueAcl => convert::queue_acl(&dynamic).spec.err(),
-        Kind::AdmissionPolicy => convert::admission_policy(&dynamic).spec.err(),
-        Kind::YuniKornConfig => convert::yunikorn_config(&dynamic).spec.err(),
-        Kind::QueueAccessTest => access_test::access_test(&dynamic).spec.err(),
+        Kind::QueueAcl => convert::queue_acl(dynamic).spec.err(),
+        Kind::AdmissionPolicy => convert::admission_policy(dynamic).spec.err(),
+        Kind::YuniKornConfig => convert::yunikorn_config(dynamic).spec.err(),
+        Kind::QueueAccessTest => access_test::access_test(dynamic).spec.err(),
         Kind::ConfigMap => None,
     };
     let placed = |diagnostic: Diagnostic| {
@@ -112,9 +114,8 @@ fn grant(inputs: &Inputs, object: &Object, right: &str) -> Vec<Diagnostic> {
 }
 
 /// Returns findings on rights that name nobody without saying so.
-fn unnamed(object: &Object) -> Vec<Diagnostic> {
-    let dynamic = serde_json::from_value::<DynamicObject>(object.document.value.clone()).ok();
-    let Some(Ok(spec)) = dynamic.map(|dynamic| convert::queue_acl(&dynamic).spec) else { return Vec::new() };
+fn unnamed(object: &Object, dynamic: &DynamicObject) -> Vec<Diagnostic> {
+    let Ok(spec) = convert::queue_acl(dynamic).spec else { return Vec::new() };
     let rights = [(Right::Submit, &spec.submit), (Right::Admin, &spec.admin)];
     let unnamed = rights.into_iter().filter_map(|(right, grant)| {
         let mut diagnostic = queuewarden_plan::no_names(grant.as_ref()?)?;
@@ -147,11 +148,8 @@ fn expressions(inputs: &Inputs, object: &Object, field: &str) -> Vec<Diagnostic>
 }
 
 /// Returns findings on expressions that trust more people than they name.
-fn trusting(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
-    let dynamic = serde_json::from_value::<DynamicObject>(object.document.value.clone()).ok();
-    let Some(Ok(spec)) = dynamic.map(|dynamic| convert::admission_policy(&dynamic).spec) else {
-        return Vec::new();
-    };
+fn trusting(inputs: &Inputs, object: &Object, dynamic: &DynamicObject) -> Vec<Diagnostic> {
+    let Ok(spec) = convert::admission_policy(dynamic).spec else { return Vec::new() };
     let placed = |Trust { field, index, found }| {
         let mut steps = path(&["spec", field]);
         steps.push(Step::Index(index));

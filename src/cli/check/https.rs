@@ -3,19 +3,19 @@
 
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
-use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig,
-};
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhook;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
-use kube::api::{DynamicObject, ListParams, PostParams};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, PostParams, TypeMeta};
 use kube::{Api, Client};
+use serde::Deserialize as _;
 use serde_json::json;
 
 use super::Line;
 use crate::operator::call::{self, call};
 use crate::operator::world::Kind;
 use crate::server::certificates::inject::{API_SERVICE, MUTATING, VALIDATING};
+use queuewarden_api::API_VERSION;
 
 const WEBHOOKS: &str = "webhooks";
 const SERVED: &str = "served-api";
@@ -24,6 +24,8 @@ const BEHIND: &str = "endpoints";
 const ANSWERS: &str = "webhook-answers";
 /// Remaining time of an authority, in seconds, below which the next one should be in place.
 const SOON: i64 = 7 * 24 * 3600;
+/// The object that configures the webhook on our own kinds.
+const OF_OWN_KINDS: &str = "ValidatingWebhookConfiguration queuewarden";
 /// The webhook that checks changes of our own kinds; the others answer in the same way.
 const VALIDATES: &str = "validate.queuewarden.dev";
 /// Name of the object in the test request; it is not written.
@@ -45,10 +47,11 @@ struct Target {
 
 /// Returns the lines, and whether any endpoint is used.
 pub(super) async fn check(client: &Client, now: Timestamp) -> (Vec<Line>, bool) {
-    let (targets, validates) = match webhooks(client).await {
+    let targets = match webhooks(client).await {
         Ok(found) => found,
         Err(error) => return (vec![Line::unknown(WEBHOOKS, "what webhooks are installed", &error)], false),
     };
+    let validates = targets.iter().any(|target| target.by == OF_OWN_KINDS);
     let (api, served) = served(client).await;
     let mut lines = Vec::new();
     if targets.is_empty() {
@@ -74,44 +77,29 @@ pub(super) async fn check(client: &Client, now: Timestamp) -> (Vec<Line>, bool) 
     (lines, !targets.is_empty())
 }
 
-/// Returns the endpoints of all our webhooks, and whether one of them checks changes of our own kinds.
-async fn webhooks(client: &Client) -> Result<(Vec<Target>, bool), call::Error> {
-    let (mut targets, mut validates) = (Vec::new(), false);
-    let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
-    for name in VALIDATING {
-        let Some(found) = call(validating.get_opt(name)).await? else { continue };
-        validates |= name == crate::cli::installed::NAME;
-        for webhook in found.webhooks.into_iter().flatten() {
-            targets.push(target(
-                format!("ValidatingWebhookConfiguration {name}"),
-                webhook.client_config,
-                webhook.failure_policy,
-            ));
-        }
+/// Returns the endpoints of all our webhooks.
+async fn webhooks(client: &Client) -> Result<Vec<Target>, call::Error> {
+    let validating = VALIDATING.map(|name| ("ValidatingWebhookConfiguration", name));
+    let mutating = MUTATING.map(|name| ("MutatingWebhookConfiguration", name));
+    let mut targets = Vec::new();
+    for (kind, name) in validating.into_iter().chain(mutating) {
+        let gvk = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", kind);
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&gvk));
+        let Some(found) = call(api.get_opt(name)).await? else { continue };
+        // The fields that are used here are the same in both kinds.
+        let webhooks = found.data.get("webhooks").map(Vec::<ValidatingWebhook>::deserialize).transpose();
+        let unreadable = |error| call::Error::Unreachable(Box::new(kube::Error::SerdeError(error)));
+        let webhooks = webhooks.map_err(unreadable)?;
+        targets.extend(webhooks.into_iter().flatten().map(|webhook| Target {
+            by: format!("{kind} {name}"),
+            bundle: webhook.client_config.ca_bundle,
+            blind: false,
+            service: webhook.client_config.service.map(|service| (service.namespace, service.name)),
+            // The default is Fail.
+            strict: webhook.failure_policy.is_none_or(|policy| policy == "Fail"),
+        }));
     }
-    let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
-    for name in MUTATING {
-        let Some(found) = call(mutating.get_opt(name)).await? else { continue };
-        for webhook in found.webhooks.into_iter().flatten() {
-            targets.push(target(
-                format!("MutatingWebhookConfiguration {name}"),
-                webhook.client_config,
-                webhook.failure_policy,
-            ));
-        }
-    }
-    Ok((targets, validates))
-}
-
-fn target(by: String, config: WebhookClientConfig, policy: Option<String>) -> Target {
-    Target {
-        by,
-        bundle: config.ca_bundle,
-        blind: false,
-        service: config.service.map(|service| (service.namespace, service.name)),
-        // The default is Fail.
-        strict: policy.is_none_or(|policy| policy == "Fail"),
-    }
+    Ok(targets)
 }
 
 /// Checks the served API by its conditions in the API server.
@@ -156,30 +144,11 @@ fn authorities(targets: &[Target], now: Timestamp) -> Line {
     let targets: Vec<&Target> = targets.iter().filter(|target| !target.blind).collect();
     let restart = "Deployment queuewarden-certificates writes it as soon as it runs and may patch that \
         object (manifests/https); with --tls-cert-file it is yours to write, or cert-manager's";
-    let mut ends: Vec<Timestamp> = Vec::new();
-    for target in &targets {
-        let pem = target.bundle.as_ref().map(|bundle| bundle.0.as_slice()).unwrap_or_default();
-        if pem.is_empty() {
-            return Line::fail(AUTHORITIES, format!("{} has no caBundle", target.by), restart);
-        }
-        match valid_until(pem) {
-            Some(until) if until > now => ends.push(until),
-            Some(until) => {
-                return Line::fail(
-                    AUTHORITIES,
-                    format!("the authorities of {} ended at {until}", target.by),
-                    restart,
-                );
-            }
-            None => {
-                return Line::fail(
-                    AUTHORITIES,
-                    format!("the caBundle of {} holds no certificate", target.by),
-                    restart,
-                );
-            }
-        }
-    }
+    let ends: Result<Vec<Timestamp>, String> = targets.iter().map(|target| valid_end(target, now)).collect();
+    let ends = match ends {
+        Ok(ends) => ends,
+        Err(found) => return Line::fail(AUTHORITIES, found, restart),
+    };
     let bundles: std::collections::BTreeSet<&[u8]> =
         targets.iter().filter_map(|target| Some(target.bundle.as_ref()?.0.as_slice())).collect();
     let first = ends.iter().min().copied().unwrap_or(now);
@@ -191,6 +160,19 @@ fn authorities(targets: &[Target], now: Timestamp) -> Line {
         return Line::warn(AUTHORITIES, found, restart);
     }
     Line::ok(AUTHORITIES, found)
+}
+
+/// Returns the time until which the API server trusts an authority of the endpoint; fails if it trusts none.
+fn valid_end(target: &Target, now: Timestamp) -> Result<Timestamp, String> {
+    let by = &target.by;
+    match &target.bundle {
+        Some(pem) if !pem.0.is_empty() => match valid_until(&pem.0) {
+            Some(until) if until > now => Ok(until),
+            Some(until) => Err(format!("the authorities of {by} ended at {until}")),
+            None => Err(format!("the caBundle of {by} holds no certificate")),
+        },
+        _ => Err(format!("{by} has no caBundle")),
+    }
 }
 
 /// Returns the end of the certificate in a PEM text that ends last; `None` if there is none.
@@ -260,13 +242,10 @@ fn has_ready(slice: &EndpointSlice) -> bool {
 /// Creates an object in a dry run, which goes through the webhook.
 async fn answers(client: &Client) -> Line {
     let kind = Kind::QueueAcl;
-    let object = json!({
-        "apiVersion": format!("{}/{}", queuewarden_api::GROUP, queuewarden_api::VERSION), "kind": kind.name(),
-        "metadata": {"name": PROBE}, "spec": {"queue": "root", "submit": {"nobody": true}},
-    });
-    let object: Result<DynamicObject, _> = serde_json::from_value(object);
-    let Ok(object) = object else {
-        return Line::unknown(ANSWERS, "whether the webhook answers", &"there is no object to ask about");
+    let object = DynamicObject {
+        types: Some(TypeMeta { api_version: API_VERSION.to_owned(), kind: kind.name().to_owned() }),
+        metadata: ObjectMeta { name: Some(PROBE.to_owned()), ..ObjectMeta::default() },
+        data: json!({"spec": {"queue": "root", "submit": {"nobody": true}}}),
     };
     let dry = PostParams { dry_run: true, ..PostParams::default() };
     judge(call(kind.api(client.clone()).create(&dry, &object)).await.map(drop))
@@ -294,7 +273,7 @@ fn judge(asked: Result<(), call::Error>) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::diagnose::Level;
+    use crate::cli::check::Level;
 
     fn authority(days: i64) -> Vec<u8> {
         let mut params = rcgen::CertificateParams::default();

@@ -172,7 +172,7 @@ impl Publisher {
 
     /// Returns a reader of the published state.
     pub fn subscribe(&self) -> Knows {
-        Knows { receiver: self.sender.subscribe() }
+        self.sender.subscribe()
     }
 
     /// Returns whether the state has readers.
@@ -192,30 +192,8 @@ impl Publisher {
     }
 }
 
-/// Reads the current state.
-#[derive(Clone)]
-pub struct Knows {
-    receiver: watch::Receiver<Option<Arc<Published>>>,
-}
-
-impl fmt::Debug for Knows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Knows").finish_non_exhaustive()
-    }
-}
-
-impl Knows {
-    /// Returns the current state; `None` until everything was read once.
-    pub fn now(&self) -> Option<Arc<Published>> {
-        self.receiver.borrow().clone()
-    }
-
-    /// Waits until the state changes, or the publisher is gone.
-    pub async fn changed(&mut self) {
-        // An error means that the publisher is gone.
-        let _ = self.receiver.changed().await;
-    }
-}
+/// Reads the current state; `None` until everything was read once.
+pub type Knows = watch::Receiver<Option<Arc<Published>>>;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,8 @@
 //! Checks the API server, and the definitions of our kinds.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::runtime::conditions::is_crd_established;
+use kube::runtime::wait::Condition as _;
 use kube::{Api, Client};
 use serde_json::Value;
 
@@ -56,14 +58,7 @@ async fn definitions(client: &Client) -> Line {
 }
 
 fn is_established(definition: &CustomResourceDefinition) -> bool {
-    let conditions = definition.status.as_ref().and_then(|status| status.conditions.as_ref());
-    let established = |type_: &str| {
-        conditions
-            .into_iter()
-            .flatten()
-            .any(|condition| condition.type_ == type_ && condition.status == "True")
-    };
-    established("Established") && !established("Terminating")
+    definition.metadata.deletion_timestamp.is_none() && is_crd_established().matches_object(Some(definition))
 }
 
 /// Returns the versions with their schemas, as JSON; other fields that the API server fills in are ignored.
@@ -81,20 +76,13 @@ mod tests {
 
     #[test]
     fn a_definition_is_established_unless_it_goes() {
-        let with = |conditions: Value| -> CustomResourceDefinition {
-            let mut definition = crds().remove(0);
-            definition.status = serde_json::from_value(json!({"conditions": conditions})).unwrap();
-            definition
-        };
-        let condition = |type_: &str, status: &str| json!({"type": type_, "status": status});
-        assert!(is_established(&with(json!([
-            condition("Established", "True"),
-            condition("Terminating", "False")
-        ]))));
-        assert!(!is_established(&with(json!([
-            condition("Established", "True"),
-            condition("Terminating", "True")
-        ]))));
-        assert!(!is_established(&with(json!([]))));
+        let mut definition = crds().remove(0);
+        assert!(!is_established(&definition));
+        let established = json!({"conditions": [{"type": "Established", "status": "True"}]});
+        definition.status = serde_json::from_value(established).unwrap();
+        assert!(is_established(&definition));
+        definition.metadata.deletion_timestamp =
+            serde_json::from_value(json!("2026-12-24T00:00:00Z")).unwrap();
+        assert!(!is_established(&definition));
     }
 }

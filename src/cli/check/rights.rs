@@ -1,23 +1,30 @@
-//! Checks that the operator's `ServiceAccount` has the rights it needs. These are in `manifests/rbac.yaml`
-//! and, for the webhooks, in `manifests/https/rbac.yaml`, with reasons; a test compares them with the table
-//! in [`needed`]. Not every installation needs all of them, and an installation that grants fewer is not
-//! advised to grant more.
-
-mod needed;
+//! Checks that the operator's `ServiceAccount` has the rights it needs: those of `manifests/rbac.yaml` and,
+//! for the webhooks, of `manifests/https/rbac.yaml`. Not every installation needs all of them, and an
+//! installation that grants fewer is not advised to grant more.
 
 use futures::StreamExt as _;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use k8s_openapi::api::rbac::v1::PolicyRule;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::PostParams;
 use kube::{Api, Client};
+use serde::Deserialize;
 
-pub use needed::{NEEDED, Needed, Place, Purpose};
-
-use super::Line;
-use crate::cli::installed::NAME;
+use super::{Line, list};
+use crate::cli::installed::{NAME, NAMESPACE};
 use crate::operator::call::{self, call};
 use queuewarden_plan::snapshot::{Adoption, ConfigSpec, YUNIKORN_DEFAULTS};
 
 const RIGHTS: &str = "rights";
+/// The rights of every installation.
+const MANIFEST: &str = include_str!("../../../manifests/rbac.yaml");
+/// The rights that only webhooks and the served API need.
+const MANIFEST_OF_HTTPS: &str = include_str!("../../../manifests/https/rbac.yaml");
+/// `YuniKorn`'s namespace in the manifests.
+const YUNIKORN: &str = "yunikorn";
+/// Role and account for the renewal of the certificate, and for writing `caBundle` wherever the API server
+/// has to trust it.
+const KEEPER: &str = "queuewarden-certificates";
 /// Maximum number of parallel reviews.
 const CONCURRENCY: usize = 8;
 /// Maximum number of missing rights that are named.
@@ -38,82 +45,144 @@ pub(super) struct Setting<'s> {
     pub(super) mounted: Option<bool>,
 }
 
+/// A role in the manifests. A binding is read as a role without rules.
+#[derive(Debug, Deserialize)]
+struct Role {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    rules: Vec<PolicyRule>,
+}
+
+/// Purpose of a right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// The work of every installation.
+    Work,
+    /// Creation of missing ConfigMaps.
+    Creation,
+    /// Use and renewal of a certificate of its own.
+    Certificate,
+}
+
 /// A right to check by an access review.
 struct Question {
-    right: &'static Needed,
+    purpose: Purpose,
+    /// Account that needs the right.
+    account: &'static str,
     asked: ResourceAttributes,
+}
+
+impl Role {
+    fn in_yunikorn(&self) -> bool {
+        self.metadata.namespace.as_deref() == Some(YUNIKORN)
+    }
+
+    fn account(&self) -> &'static str {
+        if self.metadata.name.as_deref() == Some(KEEPER) { KEEPER } else { NAME }
+    }
+
+    fn purpose(&self, rule: &PolicyRule) -> Purpose {
+        let secrets = rule.resources.iter().flatten().any(|resource| resource == "secrets");
+        if secrets || self.account() == KEEPER {
+            Purpose::Certificate
+        } else if self.in_yunikorn() && rule.verbs == ["create"] {
+            Purpose::Creation
+        } else {
+            Purpose::Work
+        }
+    }
 }
 
 impl Setting<'_> {
     /// Returns whether the installation needs a right; `None` if unknown.
-    fn needs(&self, right: &Needed) -> Option<bool> {
-        match right.purpose {
-            _ if right.https && !self.https => Some(false),
+    fn needs(&self, purpose: Purpose) -> Option<bool> {
+        match purpose {
             Purpose::Work => Some(true),
             // Import creates a base, and Force a copy of the text it replaces.
             Purpose::Creation if self.spec.adoption != Adoption::IfUnowned => Some(true),
             Purpose::Creation => self.output.map(|there| !there),
-            Purpose::Certificate | Purpose::Keeping => self.mounted.map(|mounted| !mounted),
+            Purpose::Certificate => self.mounted.map(|mounted| !mounted),
         }
     }
 
-    fn user(&self) -> String {
-        format!("system:serviceaccount:{}:{NAME}", self.namespace)
+    fn user(&self, account: &str) -> String {
+        format!("system:serviceaccount:{}:{account}", self.namespace)
     }
 
-    /// Returns the account that needs a right.
-    fn needed_by(&self, right: &Needed) -> String {
-        let keeper = if right.purpose == Purpose::Keeping { "-certificates" } else { "" };
-        format!("{}{keeper}", self.user())
+    /// Returns the roles that the installation may need.
+    fn roles(&self) -> Vec<Role> {
+        let files = [Some(MANIFEST), self.https.then_some(MANIFEST_OF_HTTPS)];
+        let roles = files.into_iter().flatten().filter_map(|file| serde_saphyr::from_multiple(file).ok());
+        roles.flat_map(Vec::into_iter).collect()
     }
 
-    /// Returns one question for each verb, resource and name of the rights that are, or may be, needed.
+    /// Returns the questions for all rights that are, or may be, needed.
     fn questions(&self) -> Vec<Question> {
         let mut questions = Vec::new();
-        for right in NEEDED.iter().filter(|right| self.needs(right) != Some(false)) {
-            let place = match right.place {
-                Place::Cluster => None,
-                Place::YuniKorn => Some(self.spec.namespace.clone()),
-                Place::Own => Some(self.namespace.to_owned()),
-                Place::Default => Some("default".to_owned()),
+        for role in self.roles() {
+            let needed = role.rules.iter().filter(|rule| self.needs(role.purpose(rule)) != Some(false));
+            questions.extend(needed.flat_map(|rule| self.questions_of(&role, rule)));
+        }
+        questions
+    }
+
+    /// Returns one question for each resource, verb and name of a right.
+    fn questions_of(&self, role: &Role, right: &PolicyRule) -> Vec<Question> {
+        let namespace = match role.metadata.namespace.as_deref() {
+            Some(YUNIKORN) => Some(self.spec.namespace.clone()),
+            Some(NAMESPACE) => Some(self.namespace.to_owned()),
+            other => other.map(str::to_owned),
+        };
+        let objects = self.names(right, role.in_yunikorn());
+        let mut questions = Vec::new();
+        for resource in right.resources.iter().flatten() {
+            let (resource, subresource) = match resource.split_once('/') {
+                Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
+                None => (resource.as_str(), None),
             };
-            for (resource, verb) in right
-                .resources
-                .iter()
-                .flat_map(|resource| right.verbs.iter().map(move |verb| (resource, verb)))
-            {
-                let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-                let subresource = Some(subresource.to_owned()).filter(|subresource| !subresource.is_empty());
-                for name in names(right, self.spec) {
-                    let asked = ResourceAttributes {
-                        namespace: place.clone(),
-                        group: Some(right.group.to_owned()),
+            for verb in &right.verbs {
+                questions.extend(objects.iter().map(|name| Question {
+                    purpose: role.purpose(right),
+                    account: role.account(),
+                    asked: ResourceAttributes {
+                        namespace: namespace.clone(),
+                        group: right.api_groups.as_ref().map(|groups| groups.concat()),
                         resource: Some(resource.to_owned()),
                         subresource: subresource.clone(),
-                        verb: Some((*verb).to_owned()),
-                        name,
+                        verb: Some(verb.clone()),
+                        name: name.clone(),
                         ..ResourceAttributes::default()
-                    };
-                    questions.push(Question { right, asked });
-                }
+                    },
+                }));
             }
         }
         questions
     }
 
+    /// Returns the names of the objects that a right is needed for: of the ConfigMaps, those that the
+    /// `YuniKornConfig` names.
+    fn names(&self, rule: &PolicyRule, in_yunikorn: bool) -> Vec<Option<String>> {
+        let Some(names) = rule.resource_names.clone() else { return vec![None] };
+        if !in_yunikorn {
+            return names.into_iter().map(Some).collect();
+        }
+        let ConfigSpec { base_config_map: base, output_config_map: output, .. } = self.spec;
+        let used = |name: &String| [base, output].contains(&name) || name == YUNIKORN_DEFAULTS;
+        let reads = rule.verbs.iter().any(|verb| verb == "watch");
+        let other = Some(base.clone()).filter(|base| reads && !names.contains(base));
+        names.iter().filter(|name| used(name)).cloned().chain(other).map(Some).collect()
+    }
+
     /// Creates the line for `asked` questions, of which those in `missing` were denied.
     fn judge(&self, asked: usize, missing: &[Question]) -> Line {
-        let user = self.user();
+        let user = self.user(NAME);
         if missing.is_empty() {
             return Line::ok(RIGHTS, format!("{user} may do all {asked} things it needs to"));
         }
-        let needed = |question: &&Question| self.needs(question.right) == Some(true);
+        let needed = |question: &&Question| self.needs(question.purpose) == Some(true);
         let (sure, maybe): (Vec<&Question>, Vec<&Question>) = missing.iter().partition(needed);
-        let named: Vec<String> =
-            sure.iter().chain(&maybe).take(NAMED).map(|question| missing_right(question)).collect();
-        let more = missing.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        let found = format!("{user} may not: {}{more}", named.join(", "));
+        let named: Vec<String> = sure.iter().chain(&maybe).map(|question| missing_right(question)).collect();
+        let found = format!("{user} may not: {}", list(&named, NAMED));
         if sure.is_empty() {
             return Line::warn(
                 RIGHTS,
@@ -133,7 +202,7 @@ impl Setting<'_> {
         } else {
             "manifests/rbac.yaml"
         };
-        let creation = missing.iter().any(|question| question.right.purpose == Purpose::Creation);
+        let creation = missing.iter().any(|question| question.purpose == Purpose::Creation);
         let ConfigSpec { namespace, output_config_map: output, .. } = self.spec;
         let way = if creation {
             format!(
@@ -165,32 +234,11 @@ pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Vec<Line> {
             Ok((_, true)) => {}
             Ok((question, false)) => missing.push(question),
             Err(error) => {
-                return vec![Line::unknown(RIGHTS, &format!("what {} may do", setting.user()), &error)];
+                return vec![Line::unknown(RIGHTS, &format!("what {} may do", setting.user(NAME)), &error)];
             }
         }
     }
     vec![setting.judge(asked, &missing)]
-}
-
-/// Returns the names of the objects that a right is needed for: of the ConfigMaps, those that the
-/// `YuniKornConfig` names.
-fn names(right: &Needed, spec: &ConfigSpec) -> Vec<Option<String>> {
-    if right.names.is_empty() {
-        return vec![None];
-    }
-    let used = |name: &&&str| {
-        right.place != Place::YuniKorn
-            || [&spec.base_config_map, &spec.output_config_map].into_iter().any(|used| used == **name)
-            || **name == YUNIKORN_DEFAULTS
-    };
-    let mut names: Vec<Option<String>> =
-        right.names.iter().filter(used).map(|name| Some((*name).to_owned())).collect();
-    let reads = right.place == Place::YuniKorn && right.verbs.contains(&"watch");
-    let base = Some(spec.base_config_map.clone());
-    if reads && !names.contains(&base) {
-        names.push(base);
-    }
-    names
 }
 
 async fn may(
@@ -201,7 +249,7 @@ async fn may(
     let groups = ["system:serviceaccounts", "system:authenticated"].map(str::to_owned).into_iter();
     let review = SubjectAccessReview {
         spec: SubjectAccessReviewSpec {
-            user: Some(setting.needed_by(question.right)),
+            user: Some(setting.user(question.account)),
             groups: Some(groups.chain([format!("system:serviceaccounts:{}", setting.namespace)]).collect()),
             resource_attributes: Some(question.asked.clone()),
             ..SubjectAccessReviewSpec::default()
@@ -215,10 +263,7 @@ async fn may(
 /// Describes a missing right.
 fn missing_right(question: &Question) -> String {
     let words = words(&question.asked);
-    match question.right.purpose {
-        Purpose::Keeping => format!("{words} (as {NAME}-certificates)"),
-        _ => words,
-    }
+    if question.account == KEEPER { format!("{words} (as {KEEPER})") } else { words }
 }
 
 /// Describes a request: `patch queueacls/status`, `update configmaps yunikorn/yunikorn-configs`.
@@ -237,7 +282,21 @@ fn words(question: &ResourceAttributes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::diagnose::Level;
+    use crate::cli::check::Level;
+
+    #[test]
+    fn every_rule_of_the_manifests_has_its_purpose() {
+        let spec = ConfigSpec { adoption: Adoption::Import, ..ConfigSpec::default() };
+        let rules_by_purpose = |https| {
+            let roles = Setting { https, ..setting(&spec) }.roles();
+            [Purpose::Work, Purpose::Creation, Purpose::Certificate].map(|purpose| {
+                let purposes = roles.iter().flat_map(|role| role.rules.iter().map(|rule| role.purpose(rule)));
+                purposes.filter(|of_rule| *of_rule == purpose).count()
+            })
+        };
+        assert_eq!(rules_by_purpose(false), [9, 1, 0]);
+        assert_eq!(rules_by_purpose(true), [10, 1, 5]);
+    }
 
     /// Creates an installation with webhooks, a certificate of its own, and a missing output.
     fn setting(spec: &ConfigSpec) -> Setting<'_> {

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use kube::Client;
 
-use super::Line;
+use super::{Line, list};
 use crate::cli::Failure;
 use crate::cli::installed::objects::{self, Standing, Told};
 use crate::cli::installed::scheduler::{self, SchedulerState};
 use crate::operator::world::Kind;
-use crate::telemetry::level::{ANNOTATION, Level as LogLevel};
+use crate::telemetry::level::{self, ANNOTATION};
 use queuewarden_plan::conditions::{Reason, Status, Type};
 use queuewarden_plan::snapshot::{
     ConfigSpec, FIELD_MANAGER, Mode, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
@@ -56,8 +56,7 @@ pub(super) async fn check(
 /// Creates the line for ConfigMaps that could not be read. Only missing ConfigMaps are a failure of the
 /// installation; otherwise a right or a response may be missing.
 fn unread(failure: &Failure) -> Line {
-    let found = failure.to_string();
-    if found.contains("has neither ConfigMap") {
+    if let Failure::NoConfigMaps(found) = failure {
         return Line::fail(MAPS, found, "spec.namespace of the YuniKornConfig must be YuniKorn's namespace");
     }
     Line::unknown(MAPS, "what YuniKorn's ConfigMaps say", failure)
@@ -110,7 +109,7 @@ fn ready(config: &Standing, spec: &ConfigSpec) -> Line {
 
 fn log_level(wish: &str) -> Line {
     let wish: String = wish.chars().take(64).collect();
-    match LogLevel::parse(&wish) {
+    match level::parse(&wish) {
         Some(_) => Line::ok(LOG_LEVEL, format!("the annotation {ANNOTATION} says {wish}")),
         None => Line::warn(
             LOG_LEVEL,
@@ -252,14 +251,9 @@ async fn others(client: &Client) -> Line {
     if waiting.is_empty() {
         return Line::ok(OBJECTS, format!("all {total} are Ready"));
     }
-    let named: Vec<String> = waiting
-        .iter()
-        .take(NAMED)
-        .map(|object| format!("{}/{} {}", object.kind, object.name, object.reason))
-        .collect();
-    let more = waiting.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    let found = format!("{} of {total} are not Ready: {}{more}", waiting.len(), named.join(", "));
+    let named: Vec<String> =
+        waiting.iter().map(|object| format!("{}/{} {}", object.kind, object.name, object.reason)).collect();
+    let found = format!("{} of {total} are not Ready: {}", waiting.len(), list(&named, NAMED));
     Line::warn(OBJECTS, found, "queuewarden status --all says why")
 }
 
@@ -268,7 +262,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::cli::diagnose::Level;
+    use crate::cli::check::Level;
     use queuewarden_plan::snapshot::{BinaryValue, ConfigMapState, Owner};
 
     const TREE: &str = "partitions: [{name: default, queues: [{name: root}]}]";
@@ -293,11 +287,13 @@ mod tests {
 
     #[test]
     fn maps_that_may_not_be_read_are_not_known() {
+        assert_eq!(unread(&Failure::NoConfigMaps("there is none".into())).level, Level::Fail);
         let level = |why: &str| unread(&Failure::Undecided(why.into())).level;
-        let neither = "namespace yunikorn has neither ConfigMap yunikorn-defaults nor yunikorn-configs: is YuniKorn there?";
-        assert_eq!(level(neither), Level::Fail);
         assert_eq!(level("cannot read ConfigMap yunikorn/yunikorn-configs: it is forbidden"), Level::Warn);
         assert_eq!(level("no answer from the API server https://x: refused"), Level::Warn);
+        let theirs =
+            "cannot read ConfigMap yunikorn/yunikorn-configs: sue has neither ConfigMap nor Secret rights";
+        assert_eq!(level(theirs), Level::Warn, "these are words of a webhook or an authorizer");
     }
 
     #[test]

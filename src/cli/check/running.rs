@@ -63,7 +63,7 @@ fn version(image: &str) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::diagnose::Level;
+    use crate::cli::check::Level;
 
     fn state(wanted: Option<i32>, ready: i32, leader: Option<&str>) -> OperatorState {
         OperatorState {

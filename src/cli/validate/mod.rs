@@ -1,0 +1,186 @@
+//! `queuewarden validate`: reports every error, and everything that does not do what it seems to say, at its
+//! location.
+//!
+//! * [`schema`]: queuewarden's objects against their schema.
+//! * [`objects`]: queuewarden's objects by what they mean.
+//! * [`config_maps`]: queues.yaml and the admission controller's keys.
+//! * [`cross`]: findings that need all objects together.
+
+pub mod config_maps;
+pub mod cross;
+pub mod objects;
+pub mod schema;
+
+use super::assemble::assemble;
+use super::console::Console;
+use super::findings::{self, Count, plural};
+use super::input::object::Kind;
+use super::input::{Finding, Inputs};
+use super::{Exit, Failure, InputArgs, clock};
+use queuewarden_plan::simulate::settle;
+
+/// Output format of findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// For people, with the lines in question.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// Check manifests and queues.yaml files as YuniKorn and queuewarden would, without a cluster
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    input: InputArgs,
+    /// Output format
+    #[arg(short = 'o', long, value_enum, default_value_t)]
+    format: Format,
+    /// Exit with 1 on warnings too
+    #[arg(long)]
+    strict: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When an input cannot be read, or the output cannot be written.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let inputs = args.input.read(None)?;
+    let assembled = assemble(&inputs, args.input.now.unwrap_or_else(clock));
+    let mut found: Vec<_> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
+    found.extend(each(&inputs));
+    let ours = Kind::OURS.into_iter().any(|kind| inputs.of_kind(kind).next().is_some());
+    if ours && !assembled.has_tree {
+        console.note(
+            "no queues were given, so it is not checked whether they exist: add the ConfigMap with \
+            queues.yaml, or --base FILE",
+        );
+    }
+    if ours {
+        let settled = settle(assembled.snapshot);
+        found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));
+    }
+    sort(&mut found);
+    let count = Count::of(&found);
+    match args.format {
+        Format::Text => {
+            console.out(&findings::text(&inputs, &found, console.color_out()))?;
+            let read = [plural(inputs.objects.len(), "object"), plural(inputs.sources.len(), "file")];
+            console.err(&format!("{}; {} in {} checked", count.text(), read[0], read[1]));
+            let ignored = if inputs.ignored > 0 {
+                format!(", {} of other kinds ignored", inputs.ignored)
+            } else {
+                String::new()
+            };
+            console.err(&format!("{ignored}\n"));
+        }
+        Format::Json => console.out(&format!("{:#}\n", findings::to_json(&inputs, &found)))?,
+    }
+    if inputs.objects.is_empty()
+        && inputs.bare.is_empty()
+        && !assembled.has_tree
+        && inputs.ignored == 0
+        && found.is_empty()
+    {
+        // As in kubectl, a wrong path must not look like a passed check.
+        console.note("nothing was checked: there is no object and no queue tree in the input");
+        return Ok(Exit::Findings);
+    }
+    Ok(Exit::of(count, args.strict))
+}
+
+/// Returns all findings on each object by itself, in the order of the texts.
+pub fn each(inputs: &Inputs) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for object in &inputs.objects {
+        let diagnostics = match object.kind {
+            Kind::ConfigMap => config_maps::check(inputs, object),
+            Kind::QueueAcl | Kind::AdmissionPolicy | Kind::YuniKornConfig | Kind::QueueAccessTest => {
+                objects::check(inputs, object)
+            }
+        };
+        findings.extend(diagnostics.into_iter().map(|diagnostic| Finding {
+            source: Some(object.document.source),
+            object: Some(object.label()),
+            diagnostic,
+        }));
+    }
+    for document in &inputs.bare {
+        let diagnostics = config_maps::check_bare(inputs, document);
+        let source = Some(document.source);
+        findings.extend(diagnostics.into_iter().map(|diagnostic| Finding {
+            source,
+            object: None,
+            diagnostic,
+        }));
+    }
+    findings
+}
+
+/// Sorts findings in the order of the texts; findings without a text come last. Duplicates are removed.
+pub fn sort(findings: &mut Vec<Finding>) {
+    let place = |finding: &Finding| {
+        let span = finding.diagnostic.span.map_or(usize::MAX, |span| span.start);
+        (finding.source.unwrap_or(usize::MAX), span)
+    };
+    findings.sort_by_key(place);
+    findings.dedup();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::assemble::assemble;
+    use crate::cli::input::source::Source;
+    use crate::cli::{findings, statuses};
+    use proptest::prelude::*;
+    use queuewarden_plan::simulate::settle;
+
+    const SEED: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yunikorn-defaults}\ndata:\n  queues.yaml: |\n    partitions:\n      - name: default\n        queues:\n          - name: root\n            submitacl: 'sue dev'\n---\napiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: a}\nspec:\n  queue: root\n  submit: {acl: \"bob\\tops\"}\n  admin: {users: [sue], groups: ['a''b']}\n  expiresAt: 2030-01-01\n---\n{\"apiVersion\": \"queuewarden.dev/v1alpha1\", \"kind\": \"AdmissionPolicy\", \"metadata\": {\"name\": \"b\"}, \"spec\": {\"externalUsers\": [\"^a$\"]}}\n";
+
+    fn any_text() -> impl Strategy<Value = String> {
+        let change = (
+            0..SEED.len(),
+            0_usize..4,
+            "[ \\n\\t:#'\"{}\\[\\],*&!|>?%@-]{0,3}|ü|\u{feff}|---\\n|null|1e3|<<",
+        );
+        prop_oneof![
+            any::<String>(),
+            prop::collection::vec(change, 1..6).prop_map(|changes| {
+                changes.into_iter().fold(SEED.to_string(), |text, (at, cut, put)| {
+                    let at = text.floor_char_boundary(at);
+                    let end = text.ceil_char_boundary(at.saturating_add(cut));
+                    let (head, rest) = text.split_at(at);
+                    format!("{head}{put}{}", rest.split_at(end - at).1)
+                })
+            }),
+        ]
+    }
+
+    proptest! {
+        /// Every input gets an answer: nothing panics, every span is inside its text, and every error has a
+        /// message.
+        #[test]
+        fn every_text_is_answered(text in any_text()) {
+            let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text };
+            let mut inputs = Inputs::of(vec![source]);
+            inputs.choose_base(None).unwrap();
+            let assembled = assemble(&inputs, jiff::Timestamp::UNIX_EPOCH);
+            let mut found: Vec<Finding> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
+            found.extend(each(&inputs));
+            let settled = settle(assembled.snapshot);
+            found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));
+            sort(&mut found);
+            for finding in &found {
+                let text = finding.source.and_then(|index| inputs.sources.get(index)).map_or("", |source| &source.text);
+                let place = finding.diagnostic.span.unwrap_or_default();
+                prop_assert!(text.get(place.start..place.end).is_some(), "{finding:?}");
+                prop_assert!(!finding.diagnostic.message.is_empty());
+            }
+            findings::text(&inputs, &found, true);
+            statuses::show(&settled.plan, statuses::Format::Table, 80);
+        }
+    }
+}

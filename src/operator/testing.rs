@@ -1,0 +1,35 @@
+//! An API server in memory, for tests.
+
+use std::convert::Infallible;
+
+use axum::body::Body;
+use axum::http::{Request, Response};
+use kube::Client;
+use serde_json::{Value, json};
+
+/// Returns a client of an API server that answers with `answer`.
+pub(crate) fn client<F, A>(answer: F) -> Client
+where
+    F: Fn(Request<kube::client::Body>) -> A + Clone + Send + 'static,
+    A: Future<Output = Response<Body>> + Send + 'static,
+{
+    let service = tower::service_fn(move |request| {
+        let answered = answer(request);
+        async move { Ok::<_, Infallible>(answered.await) }
+    });
+    Client::new(service, "default")
+}
+
+/// Returns an answer of the API server.
+pub(crate) fn reply(code: u16, body: &Value) -> Response<Body> {
+    Response::builder().status(code).body(Body::from(body.to_string())).unwrap()
+}
+
+/// Returns the answer of the API server for an object that does not exist.
+pub(crate) fn not_found() -> Response<Body> {
+    reply(
+        404,
+        &json!({"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound",
+            "message": "not found"}),
+    )
+}
