@@ -119,12 +119,12 @@ async fn decisions_per_second() -> Result<()> {
         );
         let client = endpoints.client()?;
         for at_once in AT_ONCE {
-            // The same request, whose body is read and which is not decided.
-            for (name, path, code) in
-                [("empty handler,", "/nothing", 404), ("/authorize,", "/authorize", 200)]
-            {
-                let (client, url, token) = (client.clone(), endpoints.url(path), authorizer.token.clone());
-                let body = review("root.prod").to_string();
+            // A body of the same size is read, and refused by its first byte.
+            let decided = review("root.prod").to_string();
+            let not_json = "x".repeat(decided.len());
+            for (name, body, code) in [("no JSON,", not_json, 400), ("/authorize,", decided, 200)] {
+                let (client, token) = (client.clone(), authorizer.token.clone());
+                let url = endpoints.url("/authorize");
                 let ask = move || {
                     let request = client.post(&url).bearer_auth(&token).body(body.clone());
                     async move {
@@ -136,7 +136,7 @@ async fn decisions_per_second() -> Result<()> {
                 // The code that reads the answer is a debug build, and would dominate the measurement.
                 let expected = ask().await?;
                 ensure!(
-                    code == 404 || serde_json::from_slice::<Value>(&expected)?["status"]["allowed"] == true
+                    code == 400 || serde_json::from_slice::<Value>(&expected)?["status"]["allowed"] == true
                 );
                 let before = operator.usage()?.cpu;
                 let figures = load(at_once, move || {
