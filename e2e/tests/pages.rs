@@ -168,7 +168,7 @@ pub(crate) fn desk() -> Result<tempfile::TempDir> {
     }
     std::fs::write(
         folder.path().join("prod.yaml"),
-        block("README.md", "yaml", "kind: QueueAcl\nmetadata:\n  name: prod\n")?,
+        block("README.md", "yaml", "kind: QueueAcl\nmetadata: {name: prod}\n")?,
     )?;
     let base: serde_json::Value = serde_saphyr::from_str(&block("README.md", "yaml", "kind: ConfigMap")?)?;
     let queues =
