@@ -2,10 +2,9 @@
 
 use go_compat::diag::Code;
 
-/// A user in a file of groups has no name, which no request can have either.
-pub const EMPTY_USER: Code = Code::new(7001, "empty-user-name");
-/// A group in a file of groups has no name: `YuniKorn` would keep it, and no ACL can name it.
-pub const EMPTY_GROUP: Code = Code::new(7002, "empty-group-name");
-
-/// All codes of this module.
-pub const CODES: &[Code] = &[EMPTY_USER, EMPTY_GROUP];
+go_compat::codes! {
+    /// A user in a file of groups has no name, which no request can have either.
+    pub const EMPTY_USER: Code = Code::new(7001, "empty-user-name");
+    /// A group in a file of groups has no name: `YuniKorn` would keep it, and no ACL can name it.
+    pub const EMPTY_GROUP: Code = Code::new(7002, "empty-group-name");
+}
