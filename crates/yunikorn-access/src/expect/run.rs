@@ -12,7 +12,6 @@ use go_compat::diag::quoted;
 use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
 use yunikorn::queue::{QueuePath, nearest};
 use yunikorn::right::Right;
-use yunikorn::version::Version;
 
 /// The context of the checks.
 #[derive(Clone, Copy)]
@@ -173,7 +172,7 @@ struct Judge<'t> {
 
 impl Judge<'_> {
     fn identify(&self, subject: &Identity) -> Who {
-        match identify(Claim::new(&subject.user, &subject.groups), self.world.resolver, Version::default()) {
+        match identify(Claim::new(&subject.user, &subject.groups), self.world.resolver) {
             Ok(identity) => Who::Known(identity),
             Err(Refusal::Undecided(why)) => Who::Unknown(format!("{why}: write the groups of the subject")),
             Err(refusal) => Who::Refused(refusal.of(&subject.user)),

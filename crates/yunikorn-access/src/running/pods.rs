@@ -8,7 +8,6 @@ use crate::application::{self, Verb};
 use crate::review::{Answer, Application, Review};
 use crate::tree::Tree;
 use yunikorn::identity::{Claim, GroupResolver, identify};
-use yunikorn::version::Version;
 
 /// An action on one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +54,7 @@ pub fn answer(
     resolver: &dyn GroupResolver,
 ) -> Answer {
     let claim = Claim::new(&review.user, &review.groups);
-    let identity = match identify(claim, resolver, Version::default()) {
+    let identity = match identify(claim, resolver) {
         Ok(identity) => identity,
         Err(refusal) => return Answer::no_opinion("identity", &refusal.of(&review.user)),
     };
