@@ -146,9 +146,7 @@ pub fn administrators(tree: &Tree, decision: &Decision) -> Vec<Subject> {
 fn meant(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     let Located::Below(_) = decision.located else { return None };
     let asked = lowered(&decision.asked);
-    let found = near(tree, decision.right, asked.as_str())?;
-    Way::of(tree, decision.right, found, &decision.identity)?;
-    tree.node(found).map(|node| Remedy::Ask { queue: node.path.clone() })
+    ask_for(tree, decision, near(tree, decision.right, &asked)?)
 }
 
 /// Returns whether the right is of use on this queue: no application runs in a queue that has others below
@@ -167,13 +165,17 @@ fn near(tree: &Tree, right: Right, path: &str) -> Option<QueueId> {
 /// The queue that a path without the root was perhaps meant to name, when the right is granted there.
 fn like(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     let full = format!("root.{}", decision.asked);
-    let found = if let Located::Queue(found) = tree.locate(&full) {
-        found
-    } else {
-        near(tree, decision.right, &full)?
+    let found = match tree.locate(&full) {
+        Located::Queue(found) => found,
+        _ => near(tree, decision.right, &full)?,
     };
-    Way::of(tree, decision.right, found, &decision.identity)?;
-    let node = tree.node(found).filter(|node| serves(decision.right, node))?;
+    ask_for(tree, decision, found)
+}
+
+/// The advice to ask for this queue instead, when the right is granted there and of use.
+fn ask_for(tree: &Tree, decision: &Decision, queue: QueueId) -> Option<Remedy> {
+    Way::of(tree, decision.right, queue, &decision.identity)?;
+    let node = tree.node(queue).filter(|node| serves(decision.right, node))?;
     Some(Remedy::Ask { queue: node.path.clone() })
 }
 

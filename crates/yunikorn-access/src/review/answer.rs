@@ -207,16 +207,13 @@ impl<'a> World<'a> {
     }
 
     fn in_queue(self, right: Right, queue: &str, identity: &Identity) -> Answer {
-        match path_of(self.tree, queue) {
-            Ok(path) => self.on_path(right, &path, identity),
-            Err(why) => Answer::deny("no_queue", &why),
-        }
-    }
-
-    fn on_path(self, right: Right, path: &str, identity: &Identity) -> Answer {
-        match self.granted(right, path, identity) {
+        let path = match path_of(self.tree, queue) {
+            Ok(path) => path,
+            Err(why) => return Answer::deny("no_queue", &why),
+        };
+        match self.granted(right, &path, identity) {
             Some((way, why)) => allowed(&way, &why),
-            None => self.denied(&explain(self.tree, right, path, identity)),
+            None => self.denied(&explain(self.tree, right, &path, identity)),
         }
     }
 
@@ -245,14 +242,10 @@ impl<'a> World<'a> {
 
     fn denied(self, decision: &Decision) -> Answer {
         let why = sentence(self.tree, decision);
-        let misses = decision.steps.iter().flat_map(|step| {
-            near_misses(step, &decision.identity)
-                .into_iter()
-                .map(move |miss| (&step.queue, step.right, miss.message))
+        let near = decision.steps.iter().find_map(|step| {
+            let miss = near_misses(step, &decision.identity).into_iter().next()?.message;
+            Some(format!("; about the {} of {}: {miss}", step.right.key(), step.queue))
         });
-        let near = misses
-            .map(|(queue, right, miss)| format!("; about the {} of {queue}: {miss}", right.key()))
-            .next();
         let remedy = first_remedy(self.tree, decision).map(|remedy| format!("; what would help: {remedy}"));
         let why = format!("{why}{}{}", near.unwrap_or_default(), remedy.unwrap_or_default());
         Answer::deny(decision.clause(), &why)
@@ -278,15 +271,18 @@ impl<'a> World<'a> {
                 return Answer::undecided("application", &why);
             }
         };
-        let question =
-            application::Question { verb, application: &application.acl, queue: &application.queue };
-        let decision = application::decide(self.tree, question, identity);
-        let why = format!(
-            "the application of {} in {}: {}",
-            application.acl.owner,
-            application.queue,
-            application::sentence(self.tree, &decision)
-        );
+        application.answer(self.tree, verb, identity)
+    }
+}
+
+impl Application {
+    /// Decides about an action on it by the rules of its dialect.
+    pub(crate) fn answer(&self, tree: &Tree, verb: Verb<'_>, identity: &Identity) -> Answer {
+        let Self { acl, queue } = self;
+        let question = application::Question { verb, application: acl, queue };
+        let decision = application::decide(tree, question, identity);
+        let sentence = application::sentence(tree, &decision);
+        let why = format!("the application of {} in {queue}: {sentence}", acl.owner);
         let clause = decision.clause();
         if decision.allowed() { Answer::allow(clause, &why) } else { Answer::deny(clause, &why) }
     }

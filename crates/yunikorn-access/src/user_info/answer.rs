@@ -5,9 +5,10 @@ use crate::review::answer::visible;
 use yunikorn::admission::AccessList;
 
 /// The result of a request; of several sites the last one in this order counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verdict {
     /// The request makes no pods.
+    #[default]
     NotAsked,
     /// The user of its pods is not touched.
     Unchanged,
@@ -33,9 +34,10 @@ impl Verdict {
 }
 
 /// The rule that decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Rule {
     /// No pods are made.
+    #[default]
     NoPods,
     /// An unchanged annotation stays as it is.
     Unchanged,
@@ -105,7 +107,7 @@ pub struct Addition {
 }
 
 /// The answer to a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Judgement {
     /// The result of the request.
     pub verdict: Verdict,
@@ -123,14 +125,7 @@ pub struct Judgement {
 
 impl Judgement {
     pub(super) fn new(verdict: Verdict, rule: Rule) -> Self {
-        Self {
-            verdict,
-            rule,
-            reason: String::new(),
-            user: String::new(),
-            additions: Vec::new(),
-            warnings: Vec::new(),
-        }
+        Self { verdict, rule, ..Self::default() }
     }
 
     pub(super) fn refused(rule: Rule, reason: &str, user: &str) -> Self {

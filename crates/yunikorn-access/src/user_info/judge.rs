@@ -17,13 +17,11 @@ use yunikorn::admission::{AccessControl, Operation, UserInfo, Verdict as MaySet}
 /// Decides a request by these keys.
 pub fn judge(asked: &Asked<'_>, access: &AccessControl) -> Judgement {
     if asked.operation == Operation::Other || asked.sites.is_empty() {
-        return Judgement {
-            warnings: words::nowhere(asked),
-            ..Judgement::new(Verdict::NotAsked, Rule::NoPods)
-        };
+        return Judgement { warnings: words::nowhere(asked), ..Judgement::default() };
     }
-    let walk = Walk { asked, access, own: own(asked) };
-    let mut judgement = Judgement::new(Verdict::NotAsked, Rule::NoPods);
+    let own = UserInfo { user: asked.user.to_owned(), groups: asked.groups.to_vec() };
+    let walk = Walk { asked, access, own };
+    let mut judgement = Judgement::default();
     for (index, site) in asked.sites.iter().enumerate() {
         match walk.site(site).and_then(|end| walk.application(site, end)) {
             Ok(End { verdict, rule, text }) => {
@@ -39,11 +37,6 @@ pub fn judge(asked: &Asked<'_>, access: &AccessControl) -> Judgement {
     judgement.warnings = words::warnings(asked, access);
     judgement.user = walk.named(&judgement);
     judgement
-}
-
-/// The requester, in the form of the annotation.
-fn own(asked: &Asked<'_>) -> UserInfo {
-    UserInfo { user: asked.user.to_owned(), groups: asked.groups.to_vec() }
 }
 
 /// The result of one site.
@@ -67,6 +60,7 @@ impl End {
 struct Walk<'a> {
     asked: &'a Asked<'a>,
     access: &'a AccessControl,
+    /// The requester, in the form of the annotation.
     own: UserInfo,
 }
 

@@ -14,6 +14,7 @@ mod tests;
 mod workload;
 
 pub use explain::{Remedy, Step, remedies};
+pub use labels::generated_id;
 
 use super::access::Verdict;
 use super::conf::Conf;
