@@ -9,7 +9,6 @@
 //!
 //! `diff(a, b)` is the mirror of `diff(b, a)`, and `diff(a, a)` is empty.
 
-mod holders;
 mod impact;
 mod partitions;
 mod shape;
@@ -19,17 +18,17 @@ mod tests;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 pub use impact::impact;
 pub use partitions::{PartitionDiff, Presence, between};
 pub use shape::{Extent, Shape};
 
 use super::check::{Entry, Subject, implied_by};
-use super::reach::QueueSet;
+use super::reach::{QueueSet, reach};
 use super::tree::{Node, Tree};
-use holders::Holders;
-use yunikorn::acl::Match;
+use yunikorn::acl::{Acl, Match};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
@@ -164,6 +163,36 @@ fn turned(leaves: &Tree, parents: &Tree) -> Vec<QueuePath> {
     };
     let leaves = leaves.queues().filter(|(_, node)| node.is_leaf && is_parent(&node.path));
     leaves.map(|(_, node)| node.path.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// The queues on which each entry grants a right.
+#[derive(Debug, Default)]
+struct Holders<'t> {
+    /// Those on which the wildcard grants it.
+    everyone: QueueSet,
+    /// Those on which a name is granted it.
+    named: HashMap<Match<'t>, QueueSet>,
+}
+
+impl<'t> Holders<'t> {
+    /// Collects the entries of the queues for which `counts` returns true.
+    fn of(tree: &'t Tree, shape: &Shape, right: Right, counts: impl Fn(&Node) -> bool) -> Self {
+        let mut reached: HashMap<Match<'t>, Vec<Range<u32>>> = HashMap::new();
+        for (_, node) in tree.queues().filter(|(_, node)| counts(node)) {
+            let acls = implied_by(right).iter().map(|acl| &node.grants(*acl).acl);
+            let mut entries = acls.flat_map(Acl::entries).peekable();
+            if entries.peek().is_none() {
+                continue;
+            }
+            let ranges = reach(right, shape.below(&node.path), shape.recovery());
+            for entry in entries {
+                reached.entry(entry).or_default().extend(ranges.iter().cloned());
+            }
+        }
+        let everyone = reached.remove(&Match::Everyone).map(QueueSet::of).unwrap_or_default();
+        let named = reached.into_iter().map(|(entry, ranges)| (entry, QueueSet::of(ranges)));
+        Self { everyone, named: named.collect() }
+    }
 }
 
 impl Section {

@@ -8,16 +8,14 @@
 //! * [`resolver`]: the sources of groups.
 //! * [`accounts`]: groups by numbers, as operating systems keep them.
 //! * [`groups_file`]: users and groups written in a file.
-//! * [`codes`]: the findings.
 
 pub mod accounts;
-pub mod codes;
 pub mod convert;
 pub mod groups_file;
 pub mod resolver;
 
-pub use codes::CODES;
 pub use convert::{Claim, Refusal, identify};
+pub use groups_file::CODES;
 pub use resolver::{GroupResolver, NoResolver, Resolution, ResolverKind};
 
 /// A user as the scheduler's ACL checks see it (`UserGroup`, yunikorn-core `pkg/common/security/acl.go:135`).
