@@ -38,6 +38,17 @@ impl fmt::Display for Code {
     }
 }
 
+/// Declares the codes of a module, and lists them in `CODES`.
+#[macro_export]
+macro_rules! codes {
+    ($($(#[$meaning:meta])* pub const $name:ident: Code = $code:expr;)*) => {
+        $($(#[$meaning])* pub const $name: Code = $code;)*
+
+        /// All codes of this module.
+        pub const CODES: &[Code] = &[$($name),*];
+    };
+}
+
 /// The weight of a finding. `YuniKorn` refuses an error at validation or activation, or hangs on it, or
 /// queuewarden itself cannot accept it. A warning is accepted, but does not do what it seems to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -6,8 +6,8 @@
 
 use std::{fmt, iter};
 
-use super::check::{Decision, Outcome, Subject, implied_by};
-use super::reach::{QueueSet, Way, asked, granted_on, reach, stops};
+use super::check::{Decision, Outcome, Subject};
+use super::reach::{Way, asked, granted_on, reached_by, stops};
 use super::tree::{Grants, Located, Node, Origin, QueueId, Tree};
 use yunikorn::acl::{Match, group_name_ok, user_name_ok};
 use yunikorn::queue::{QueuePath, lowered, nearest};
@@ -15,7 +15,7 @@ use yunikorn::right::Right;
 
 /// The most groups and objects that are offered, so that an answer stays readable.
 const MOST: usize = 3;
-/// The most groups that are examined, the nearest first: each costs a walk through the tree.
+/// The most groups that are examined, the nearest first.
 const MOST_WEIGHED: usize = 16;
 
 /// One way to get what was denied.
@@ -146,9 +146,7 @@ pub fn administrators(tree: &Tree, decision: &Decision) -> Vec<Subject> {
 fn meant(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     let Located::Below(_) = decision.located else { return None };
     let asked = lowered(&decision.asked);
-    let found = near(tree, decision.right, asked.as_str())?;
-    Way::of(tree, decision.right, found, &decision.identity)?;
-    tree.node(found).map(|node| Remedy::Ask { queue: node.path.clone() })
+    ask_for(tree, decision, near(tree, decision.right, &asked)?)
 }
 
 /// Returns whether the right is of use on this queue: no application runs in a queue that has others below
@@ -167,13 +165,17 @@ fn near(tree: &Tree, right: Right, path: &str) -> Option<QueueId> {
 /// The queue that a path without the root was perhaps meant to name, when the right is granted there.
 fn like(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     let full = format!("root.{}", decision.asked);
-    let found = if let Located::Queue(found) = tree.locate(&full) {
-        found
-    } else {
-        near(tree, decision.right, &full)?
+    let found = match tree.locate(&full) {
+        Located::Queue(found) => found,
+        _ => near(tree, decision.right, &full)?,
     };
-    Way::of(tree, decision.right, found, &decision.identity)?;
-    let node = tree.node(found).filter(|node| serves(decision.right, node))?;
+    ask_for(tree, decision, found)
+}
+
+/// The advice to ask for this queue instead, when the right is granted there and of use.
+fn ask_for(tree: &Tree, decision: &Decision, queue: QueueId) -> Option<Remedy> {
+    Way::of(tree, decision.right, queue, &decision.identity)?;
+    let node = tree.node(queue).filter(|node| serves(decision.right, node))?;
     Some(Remedy::Ask { queue: node.path.clone() })
 }
 
@@ -237,8 +239,7 @@ fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
 
 #[cfg(test)]
 thread_local! {
-    /// The number of groups this thread has examined, each by a walk through a tree, so that tests can bound
-    /// the work.
+    /// The number of groups this thread has examined, so that tests can bound the work.
     static WEIGHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
@@ -246,12 +247,7 @@ thread_local! {
 fn width(tree: &Tree, right: Right, group: &str) -> usize {
     #[cfg(test)]
     WEIGHED.set(WEIGHED.get() + 1);
-    let recovery = tree.recovery();
-    let names =
-        |node: &Node| implied_by(right).iter().any(|acl| node.grants(*acl).acl.has(Match::Group(group)));
-    let granting = tree.queues().filter(|(_, node)| names(node));
-    QueueSet::of(granting.flat_map(|(id, _)| reach(right, tree.subtree(id), recovery.as_ref())).collect())
-        .len()
+    reached_by(tree, right, Match::Group(group)).len()
 }
 
 #[cfg(test)]

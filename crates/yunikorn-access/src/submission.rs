@@ -243,10 +243,7 @@ fn goes_to_yunikorn(applied: &Applied<'_>, conf: &Conf) -> Result<(), Judgement>
     match conf.filtering.processes(request.namespace(), &applied.surroundings.namespace_annotations) {
         Ok(choice) if choice.yes => Ok(()),
         Ok(_) => Err(Judgement::not_asked("scheduler")),
-        Err(list) => Err(Judgement::undecided(
-            "configuration",
-            &format!("{} decides, and what it holds is not known", list.key()),
-        )),
+        Err(list) => Err(unknown_list(list.key())),
     }
 }
 
@@ -265,17 +262,14 @@ fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Jud
         match evaluation.outcome {
             admission::Outcome::Allowed => {}
             admission::Outcome::Denied(message) => return Err(impostor(request, &message)),
-            admission::Outcome::Unknown(key) => {
-                let why = format!("{key} decides, and what it holds is not known");
-                return Err(Judgement::undecided("configuration", &why));
-            }
+            admission::Outcome::Unknown(key) => return Err(unknown_list(key)),
         }
         (evaluation.pod, evaluation.submitter)
     } else {
         changed_user_info(request, &asked.pod, conf)?;
         (request.pod.clone(), None)
     };
-    let submitter = submitter.unwrap_or_else(|| Submitter::of(&pod, conf.version));
+    let submitter = submitter.unwrap_or_else(|| Submitter::of(&pod));
     Ok((pod, submitter))
 }
 
@@ -289,12 +283,13 @@ fn changed_user_info(request: &Request, without_own: &Pod, conf: &Conf) -> Resul
     }
     match conf.access.is_annotation_allowed(&request.user, &request.groups) {
         MaySet::Allowed(_) => Ok(()),
-        MaySet::Unknown(list) => {
-            let why = format!("{} decides, and what it holds is not known", list.key());
-            Err(Judgement::undecided("configuration", &why))
-        }
+        MaySet::Unknown(list) => Err(unknown_list(list.key())),
         MaySet::Denied => Err(impostor(request, "the lists of the admission controller do not name them")),
     }
+}
+
+fn unknown_list(key: &str) -> Judgement {
+    Judgement::undecided("configuration", &format!("{key} decides, and what it holds is not known"))
 }
 
 fn impostor(request: &Request, why: &str) -> Judgement {
@@ -322,7 +317,7 @@ fn place_it(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &Subm
     let queue = workload.queue().to_owned();
     let mut claim = Claim::new(&submitter.user, &submitter.groups);
     claim.forced = !applied.node_name.is_empty();
-    let judgement = match identify(claim, world.resolver, world.conf.version) {
+    let judgement = match identify(claim, world.resolver) {
         Ok(identity) => placed(applied, world, &workload, identity),
         Err(Refusal::Undecided(why)) => Judgement::undecided("groups", &why),
         Err(refusal) => {

@@ -3,9 +3,13 @@
 //! The answer is in terms of the ACLs: the users and groups they name, and the wildcard. The members of a
 //! group are not known here.
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
 use super::check::{Denial, implied_by};
 use super::reach::{asked, stops};
-use super::tree::{Located, Origin, QueueId, Tree};
+use super::tree::{Grants, Located, Origin, QueueId, Tree};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
 
@@ -56,45 +60,27 @@ pub fn who_can<'t>(tree: &'t Tree, right: Right, queue: &str) -> WhoCan<'t> {
     WhoCan { right, located, denial, grantees }
 }
 
-/// An entry found on the way up: its subject, its step, and its origin.
-type Found<'t> = (Match<'t>, usize, &'t Origin);
-
 fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee<'_>> {
-    let mut steps = Vec::new();
-    let mut found: Vec<Found<'_>> = Vec::new();
-    for (queue, node) in asked(tree, right, id) {
-        for acl in implied_by(right) {
-            let grants = node.grants(*acl);
-            for (origin, part) in &grants.parts {
-                // Beside a wildcard of another origin the names of this one are not in force.
-                let in_force = part.is_everyone() || !grants.acl.is_everyone();
-                let entries = part.entries().filter(|_| in_force);
-                found.extend(entries.map(|entry| (entry, steps.len(), origin)));
+    // Each subject with the number of its nearest step, and its grants.
+    let mut found: HashMap<Match<'_>, (usize, Vec<Grant<'_>>), RandomState> = HashMap::default();
+    let steps = asked(tree, right, id)
+        .flat_map(|(queue, node)| implied_by(right).iter().map(move |acl| (queue, node, *acl)));
+    for (step, (queue, node, acl)) in steps.enumerate() {
+        let Grants { acl: in_force, parts, .. } = node.grants(acl);
+        // Beside a wildcard of another origin the names of this one are not in force.
+        for (origin, part) in parts.iter().filter(|(_, part)| part.is_everyone() || !in_force.is_everyone()) {
+            for entry in part.entries() {
+                let (_, grants) = found.entry(entry).or_insert_with(|| (step, Vec::new()));
+                match grants.last_mut().filter(|last| (last.queue, last.acl) == (queue, acl)) {
+                    Some(grant) => grant.origins.push(origin),
+                    None => grants.push(Grant { queue, acl, origins: vec![origin] }),
+                }
             }
-            steps.push((queue, *acl));
         }
     }
-    found.sort_unstable();
-    let mut grantees: Vec<(usize, Grantee<'_>)> = found
-        .chunk_by(|left, right| left.0 == right.0)
-        .filter_map(|of_one| {
-            let (subject, nearest, _) = *of_one.first()?;
-            Some((nearest, Grantee { subject, grants: grants(of_one, &steps) }))
-        })
-        .collect();
-    // A stable sort: subjects of one step stay in the order of their names.
-    grantees.sort_by_key(|(nearest, _)| *nearest);
-    grantees.into_iter().map(|(_, grantee)| grantee).collect()
-}
-
-fn grants<'t>(of_one: &[Found<'t>], steps: &[(QueueId, Right)]) -> Vec<Grant<'t>> {
-    let at_each_step = of_one.chunk_by(|left, right| left.1 == right.1);
-    at_each_step
-        .filter_map(|found| {
-            let (queue, acl) = *steps.get(found.first()?.1)?;
-            Some(Grant { queue, acl, origins: found.iter().map(|(_, _, origin)| *origin).collect() })
-        })
-        .collect()
+    let mut grantees: Vec<_> = found.into_iter().collect();
+    grantees.sort_unstable_by_key(|(subject, (nearest, _))| (*nearest, *subject));
+    grantees.into_iter().map(|(subject, (_, grants))| Grantee { subject, grants }).collect()
 }
 
 #[cfg(test)]

@@ -11,4 +11,3 @@ pub mod right;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod text_map;
-pub mod version;

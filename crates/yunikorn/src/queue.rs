@@ -177,13 +177,9 @@ impl AsRef<str> for QueuePath {
     }
 }
 
-/// The characters beyond ASCII that become ASCII letters when Go lower-cases them: the dotted capital I and
-/// the Kelvin sign.
-pub const LOWERED_TO_ASCII: [char; 2] = ['\u{130}', '\u{212a}'];
-
 /// The path in the case in which the scheduler looks it up (`strings.ToLower`, yunikorn-core
-/// `partition.go:491`). Other characters beyond ASCII stay as they are, because no queue has them in its
-/// name.
+/// `partition.go:491`). Beyond ASCII, the dotted capital I and the Kelvin sign become ASCII letters. Others
+/// stay as they are, because no queue has them in its name.
 pub fn lowered(path: &str) -> String {
     let lower = |c: char| match c {
         '\u{130}' => 'i',
@@ -211,13 +207,9 @@ fn name_byte(byte: u8) -> bool {
 }
 
 fn not_from_root(text: &str, part: &str, span: Span) -> Diagnostic {
-    let diagnostic = if text.is_empty() {
-        Diagnostic::error(NOT_FROM_ROOT, "the queue path is empty")
-    } else {
-        Diagnostic::error(
-            NOT_FROM_ROOT,
-            format!("the queue path begins with {}, not with `root`", quoted(part)),
-        )
+    let message = match text {
+        "" => "the queue path is empty".to_owned(),
+        _ => format!("the queue path begins with {}, not with `root`", quoted(part)),
     };
     let trimmed = text.trim().trim_matches('.');
     let full = if trimmed.is_empty() { ROOT.to_owned() } else { format!("{ROOT}.{trimmed}") };
@@ -225,31 +217,26 @@ fn not_from_root(text: &str, part: &str, span: Span) -> Diagnostic {
         || "write the full path from the root, such as `root.prod`".to_owned(),
         |path| format!("write the full path from the root: `{path}`"),
     );
-    diagnostic.at(span).help(help)
+    Diagnostic::error(NOT_FROM_ROOT, message).at(span).help(help)
 }
 
 fn bad_name(text: &str, part: &str, span: Span) -> Diagnostic {
-    if part.is_empty() {
-        let help = "names are separated by single dots, with none at the end";
-        return Diagnostic::error(BAD_NAME, format!("the queue path {} has an empty part", quoted(text)))
-            .at(span)
-            .help(help);
-    }
-    match part.char_indices().find(|(_, c)| !c.is_ascii() || !name_byte(*c as u8)) {
+    let names = format!("names match `{QUEUE_NAME}`");
+    let (message, span, help) = match part.char_indices().find(|(_, c)| !c.is_ascii() || !name_byte(*c as u8))
+    {
+        _ if part.is_empty() => (
+            format!("the queue path {} has an empty part", quoted(text)),
+            span,
+            "names are separated by single dots, with none at the end".to_owned(),
+        ),
         Some((offset, c)) => {
             let message = format!("{} cannot be part of a queue's name", quoted(&c.to_string()));
             let start = span.start + offset;
-            Diagnostic::error(BAD_NAME, message)
-                .at(Span::new(start, start + c.len_utf8()))
-                .help(format!("names match `{QUEUE_NAME}`"))
+            (message, Span::new(start, start + c.len_utf8()), names)
         }
-        None => Diagnostic::error(
-            BAD_NAME,
-            format!("the queue name has {} characters, more than {MAX_NAME}", part.len()),
-        )
-        .at(span)
-        .help(format!("names match `{QUEUE_NAME}`")),
-    }
+        None => (format!("the queue name has {} characters, more than {MAX_NAME}", part.len()), span, names),
+    };
+    Diagnostic::error(BAD_NAME, message).at(span).help(help)
 }
 
 /// The longest text that is compared, because the distance costs the product of both lengths.

@@ -14,7 +14,7 @@ pub(super) fn note(audit: &Audit, state: &ServerState, request: &Request, judgem
     let decision = Decision {
         verb: "user_info",
         said: judgement.verdict.as_str(),
-        clause: judgement.rule.as_str(),
+        clause: judgement.clause,
         refused: judgement.refusal(mode).is_some(),
         by: &request.by.user,
         user: &judgement.user,

@@ -1,9 +1,11 @@
-//! Evaluates the clauses of each dialect, in the order of its source.
+//! Lists the clauses of each dialect, in the order of its source, and evaluates them.
+
+use std::iter;
 
 use super::{Clause, List, Need, Question, Step, Verb};
-use crate::check::{self, Subject};
+use crate::check;
 use crate::tree::{Located, Tree};
-use yunikorn::acl::Acl;
+use yunikorn::acl::{Acl, Match};
 use yunikorn::application::settings::{
     SPARK_ENABLE, SparkList, SparkLists, SparkRules, Written, YARN_ENABLE, YarnRules,
 };
@@ -19,178 +21,165 @@ pub(super) struct Asked<'a> {
     pub(super) identity: &'a Identity,
 }
 
+/// A clause that is not evaluated yet.
+#[derive(Clone, Copy)]
+enum Check<'a> {
+    /// The switch with this key; everybody has access where it is off.
+    Switch(&'static str, bool),
+    Owner,
+    /// An ACL in `YuniKorn`'s syntax that came with the application.
+    Own(&'a Written<Acl>),
+    Yarn(Kind, &'a Written<YarnAcl>),
+    SparkUsers(Kind, &'a Written<SparkList>),
+    SparkGroups(Kind, &'a Written<SparkList>),
+    Queue(Right, &'a str),
+    NoQueue(&'a str),
+}
+
+/// [`Clause::ClusterAdministrators`] or [`Clause::ApplicationAcl`].
+type Kind = fn(List) -> Clause;
+
 impl<'a> Asked<'a> {
     /// The clauses up to the first that grants access.
     pub(super) fn steps(self, need: Need) -> Vec<Step> {
-        let mut trace = Trace::default();
+        let mut steps = Vec::new();
+        for check in self.checks(need) {
+            let step = self.evaluate(check);
+            let granted = step.granted;
+            steps.push(step);
+            if granted {
+                break;
+            }
+        }
+        steps
+    }
+
+    fn checks(self, need: Need) -> Vec<Check<'a>> {
         match &self.question.application.rules {
-            Rules::YuniKorn(rules) => self.yunikorn(need, rules, &mut trace),
-            Rules::Yarn(Reading::Hadoop, rules) => self.hadoop(need, rules, &mut trace),
-            Rules::Yarn(Reading::Cloudera, rules) => self.cloudera(need, rules, &mut trace),
-            Rules::Spark(rules) => self.spark(need, rules, &mut trace),
-        };
-        trace.0
-    }
-
-    /// Evaluates `YuniKorn`'s clauses. ACLs that the application does not set are skipped.
-    fn yunikorn(self, need: Need, rules: &OwnRules, trace: &mut Trace) -> bool {
-        let spark = rules.spark.as_ref();
-        let own = |trace: &mut Trace, acl: &Written<Acl>, spark: Option<(&SparkRules, &SparkLists)>| {
-            trace.ask(self.owner())
-                || (acl.set && trace.ask(self.own_acl(acl)))
-                || spark.is_some_and(|(rules, lists)| {
-                    self.spark_lists(&rules.admin, Clause::ApplicationAcl, trace)
-                        || self.spark_lists(lists, Clause::ApplicationAcl, trace)
-                })
-                || trace.ask(self.administers())
-        };
-        match need {
-            Need::View | Need::Logs => own(trace, &rules.view, spark.map(|rules| (rules, &rules.view))),
-            Need::Modify => own(trace, &rules.modify, spark.map(|rules| (rules, &rules.modify))),
-            Need::Target => self.target(trace, |trace, queue| trace.ask(self.submits(queue))),
-            Need::Source | Need::Impossible => false,
+            rules if need == Need::Target => self.target(rules),
+            Rules::YuniKorn(rules) => self.yunikorn(need, rules),
+            Rules::Yarn(Reading::Hadoop, rules) => self.hadoop(need, rules),
+            Rules::Yarn(Reading::Cloudera, rules) => self.cloudera(need, rules),
+            Rules::Spark(rules) => spark(need, rules),
         }
     }
 
-    /// Evaluates Hadoop's clauses. The queue's administrators come last: `ClientRMService.checkAccess` checks
-    /// them when `ApplicationACLsManager` has denied.
-    fn hadoop(self, need: Need, rules: &YarnRules, trace: &mut Trace) -> bool {
-        let manager = |trace: &mut Trace, acl: &Written<YarnAcl>| {
-            trace.ask(switch(YARN_ENABLE, rules.enabled))
-                || trace.ask(self.administrators(&rules.admin))
-                || trace.ask(self.owner())
-                || trace.ask(self.application_acl(acl))
-        };
-        match need {
-            Need::View => manager(trace, &rules.view) || trace.ask(self.administers()),
-            Need::Logs => manager(trace, &rules.view),
-            Need::Modify => manager(trace, &rules.modify) || trace.ask(self.administers()),
+    /// The clauses for the queue to move to. Nothing can be moved to a queue that does not exist, whatever the
+    /// ACLs say.
+    fn target(self, rules: &'a Rules) -> Vec<Check<'a>> {
+        let Verb::Move(queue) = self.question.verb else { return Vec::new() };
+        if !matches!(self.tree.locate(queue), Located::Queue(_)) {
+            return vec![Check::NoQueue(queue)];
+        }
+        let submits = Check::Queue(Right::Submit, queue);
+        match rules {
+            Rules::YuniKorn(_) => vec![submits],
             // Administrators of the cluster may not submit because of that (`accessToTargetQueueAllowed`).
-            Need::Target => self.target(trace, |trace, queue| {
-                trace.ask(switch(YARN_ENABLE, rules.enabled)) || trace.ask(self.submits(queue))
-            }),
-            Need::Source | Need::Impossible => false,
+            Rules::Yarn(Reading::Hadoop, rules) => vec![switch(rules), submits],
+            Rules::Yarn(Reading::Cloudera, rules) => vec![switch(rules), administrators(rules), submits],
+            Rules::Spark(_) => Vec::new(),
         }
     }
 
-    /// Evaluates the handbook's clauses. An administrator of the cluster counts as administrator of every
-    /// queue; a user who may modify may view.
-    fn cloudera(self, need: Need, rules: &YarnRules, trace: &mut Trace) -> bool {
-        let cluster = |trace: &mut Trace| {
-            trace.ask(switch(YARN_ENABLE, rules.enabled)) || trace.ask(self.administrators(&rules.admin))
+    /// `YuniKorn`'s clauses. ACLs that the application does not set are skipped.
+    fn yunikorn(self, need: Need, rules: &'a OwnRules) -> Vec<Check<'a>> {
+        let spark = rules.spark.as_ref();
+        let (acl, spark) = match need {
+            Need::View | Need::Logs => (&rules.view, spark.map(|spark| [&spark.admin, &spark.view])),
+            Need::Modify => (&rules.modify, spark.map(|spark| [&spark.admin, &spark.modify])),
+            Need::Source | Need::Target | Need::Impossible => return Vec::new(),
         };
-        match need {
-            Need::View | Need::Logs => {
-                cluster(trace)
-                    || trace.ask(self.owner())
-                    || trace.ask(self.application_acl(&rules.view))
-                    || trace.ask(self.application_acl(&rules.modify))
-                    || trace.ask(self.administers())
-            }
-            Need::Modify => {
-                cluster(trace)
-                    || trace.ask(self.owner())
-                    || trace.ask(self.application_acl(&rules.modify))
-                    || trace.ask(self.administers())
-            }
-            Need::Source => cluster(trace) || trace.ask(self.submits(self.question.queue)),
-            Need::Target => {
-                self.target(trace, |trace, queue| cluster(trace) || trace.ask(self.submits(queue)))
-            }
-            Need::Impossible => false,
-        }
+        let own = acl.set.then_some(Check::Own(acl));
+        let spark = spark.into_iter().flatten().flat_map(|lists| both(lists, Clause::ApplicationAcl));
+        iter::once(Check::Owner).chain(own).chain(spark).chain([self.administers()]).collect()
     }
 
-    fn spark(self, need: Need, rules: &SparkRules, trace: &mut Trace) -> bool {
-        let lists = match need {
+    /// Hadoop's clauses. The queue's administrators come last: `ClientRMService.checkAccess` checks them when
+    /// `ApplicationACLsManager` has denied. For logs it is not called.
+    fn hadoop(self, need: Need, rules: &'a YarnRules) -> Vec<Check<'a>> {
+        let acl = match need {
             Need::View | Need::Logs => &rules.view,
             Need::Modify => &rules.modify,
-            Need::Source | Need::Target | Need::Impossible => return false,
+            Need::Source | Need::Target | Need::Impossible => return Vec::new(),
         };
-        trace.ask(switch(SPARK_ENABLE, rules.enabled))
-            || self.spark_lists(&rules.admin, Clause::ClusterAdministrators, trace)
-            || trace.ask(self.owner())
-            || self.spark_lists(lists, Clause::ApplicationAcl, trace)
+        let mut checks = vec![switch(rules), administrators(rules), Check::Owner, application_acl(acl)];
+        checks.extend((need != Need::Logs).then_some(self.administers()));
+        checks
     }
 
-    fn spark_lists(self, lists: &SparkLists, clause: fn(List) -> Clause, trace: &mut Trace) -> bool {
-        let users = |list: &SparkList| list.user(&self.identity.user).map(Subject::from);
-        let groups = |list: &SparkList| list.group(&self.identity.groups).map(Subject::from);
-        trace.ask(listed(&lists.users, clause, users)) || trace.ask(listed(&lists.groups, clause, groups))
+    /// The handbook's clauses. An administrator of the cluster counts as administrator of every queue; a user
+    /// who may modify may view.
+    fn cloudera(self, need: Need, rules: &'a YarnRules) -> Vec<Check<'a>> {
+        let (view, modify) = (application_acl(&rules.view), application_acl(&rules.modify));
+        let others = match need {
+            Need::View | Need::Logs => vec![Check::Owner, view, modify, self.administers()],
+            Need::Modify => vec![Check::Owner, modify, self.administers()],
+            Need::Source => vec![Check::Queue(Right::Submit, self.question.queue)],
+            Need::Target | Need::Impossible => return Vec::new(),
+        };
+        [switch(rules), administrators(rules)].into_iter().chain(others).collect()
     }
 
-    /// Evaluates the owner clause. An application without an owner is owned by nobody.
-    fn owner(self) -> Step {
-        let owner = &self.question.application.owner;
-        Step {
-            clause: Clause::Owner { owner: owner.clone() },
-            granted: !owner.is_empty() && *owner == self.identity.user,
-        }
+    fn administers(self) -> Check<'a> {
+        Check::Queue(Right::Admin, self.question.queue)
     }
 
-    fn administrators(self, acl: &Written<YarnAcl>) -> Step {
-        listed(acl, Clause::ClusterAdministrators, |acl| acl.matched(self.identity).map(Subject::from))
-    }
-
-    fn application_acl(self, acl: &Written<YarnAcl>) -> Step {
-        listed(acl, Clause::ApplicationAcl, |acl| acl.matched(self.identity).map(Subject::from))
-    }
-
-    fn own_acl(self, acl: &Written<Acl>) -> Step {
+    fn evaluate(self, check: Check<'_>) -> Step {
         let Identity { user, groups } = self.identity;
-        listed(acl, Clause::ApplicationAcl, |acl| acl.matched(user, groups).map(Subject::from))
-    }
-
-    fn administers(self) -> Step {
-        self.in_queue(Right::Admin, self.question.queue)
-    }
-
-    fn submits(self, queue: &str) -> Step {
-        self.in_queue(Right::Submit, queue)
-    }
-
-    fn in_queue(self, right: Right, queue: &str) -> Step {
-        let decision = check::explain(self.tree, right, queue, self.identity);
-        Step { granted: decision.allowed(), clause: Clause::Queue(decision) }
-    }
-
-    /// Evaluates the target of a move. Nothing can be moved to a queue that does not exist, whatever the ACLs
-    /// say.
-    fn target(self, trace: &mut Trace, then: impl FnOnce(&mut Trace, &'a str) -> bool) -> bool {
-        let Verb::Move(queue) = self.question.verb else { return false };
-        match self.tree.locate(queue) {
-            Located::Queue(_) => then(trace, queue),
-            Located::Below(_) | Located::Nowhere => {
-                trace.ask(Step { clause: Clause::NoQueue { queue: queue.to_owned() }, granted: false })
+        match check {
+            Check::Switch(key, enabled) => Step { clause: Clause::Switch { key }, granted: !enabled },
+            // An application without an owner is owned by nobody.
+            Check::Owner => {
+                let owner = self.question.application.owner.clone();
+                let granted = !owner.is_empty() && owner == *user;
+                Step { clause: Clause::Owner { owner }, granted }
+            }
+            Check::Own(acl) => listed(acl, Clause::ApplicationAcl, acl.value.matched(user, groups)),
+            Check::Yarn(kind, acl) => listed(acl, kind, acl.value.matched(self.identity)),
+            Check::SparkUsers(kind, list) => listed(list, kind, list.value.user(user)),
+            Check::SparkGroups(kind, list) => listed(list, kind, list.value.group(groups)),
+            Check::Queue(right, queue) => {
+                let decision = check::explain(self.tree, right, queue, self.identity);
+                Step { granted: decision.allowed(), clause: Clause::Queue(decision) }
+            }
+            Check::NoQueue(queue) => {
+                Step { clause: Clause::NoQueue { queue: queue.to_owned() }, granted: false }
             }
         }
     }
 }
 
-/// The clauses evaluated so far.
-#[derive(Default)]
-struct Trace(Vec<Step>);
-
-impl Trace {
-    fn ask(&mut self, step: Step) -> bool {
-        let granted = step.granted;
-        self.0.push(step);
-        granted
-    }
+fn spark(need: Need, rules: &SparkRules) -> Vec<Check<'_>> {
+    let lists = match need {
+        Need::View | Need::Logs => &rules.view,
+        Need::Modify => &rules.modify,
+        Need::Source | Need::Target | Need::Impossible => return Vec::new(),
+    };
+    iter::once(Check::Switch(SPARK_ENABLE, rules.enabled))
+        .chain(both(&rules.admin, Clause::ClusterAdministrators))
+        .chain([Check::Owner])
+        .chain(both(lists, Clause::ApplicationAcl))
+        .collect()
 }
 
-/// Evaluates a switch, which grants everybody access when it is off.
-fn switch(key: &'static str, enabled: bool) -> Step {
-    Step { clause: Clause::Switch { key }, granted: !enabled }
+fn both(lists: &SparkLists, kind: Kind) -> [Check<'_>; 2] {
+    [Check::SparkUsers(kind, &lists.users), Check::SparkGroups(kind, &lists.groups)]
 }
 
-fn listed<T>(
-    written: &Written<T>,
-    clause: fn(List) -> Clause,
-    entry: impl FnOnce(&T) -> Option<Subject>,
-) -> Step {
-    let entry = entry(&written.value);
+fn switch(rules: &YarnRules) -> Check<'_> {
+    Check::Switch(YARN_ENABLE, rules.enabled)
+}
+
+fn administrators(rules: &YarnRules) -> Check<'_> {
+    Check::Yarn(Clause::ClusterAdministrators, &rules.admin)
+}
+
+fn application_acl(acl: &Written<YarnAcl>) -> Check<'_> {
+    Check::Yarn(Clause::ApplicationAcl, acl)
+}
+
+fn listed<T>(written: &Written<T>, kind: Kind, entry: Option<Match<'_>>) -> Step {
+    let (text, entry) = (written.text.clone(), entry.map(Into::into));
     let granted = entry.is_some();
-    let list = List { key: written.key, text: written.text.clone(), set: written.set, entry };
-    Step { clause: clause(list), granted }
+    Step { clause: kind(List { key: written.key, text, set: written.set, entry }), granted }
 }

@@ -9,7 +9,6 @@
 //!
 //! `diff(a, b)` is the mirror of `diff(b, a)`, and `diff(a, a)` is empty.
 
-mod holders;
 mod impact;
 mod partitions;
 mod shape;
@@ -19,17 +18,17 @@ mod tests;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 pub use impact::impact;
 pub use partitions::{PartitionDiff, Presence, between};
 pub use shape::{Extent, Shape};
 
 use super::check::{Entry, Subject, implied_by};
-use super::reach::QueueSet;
-use super::tree::Tree;
-use holders::Holders;
-use yunikorn::acl::Match;
+use super::reach::{QueueSet, reach};
+use super::tree::{Node, Tree};
+use yunikorn::acl::{Acl, Match};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
@@ -114,23 +113,15 @@ pub fn diff(old: &Tree, new: &Tree) -> Diff {
         let kept = &diff.kept.queues;
         // An entry of an added or removed queue does not affect one that both trees have, because all queues
         // above that one are in both as well.
-        let changes = Compared {
-            old: Holders::of(old, kept, right, |_| true),
-            new: Holders::of(new, kept, right, |_| true),
-        };
-        diff.kept.add(right, &changes, Some(old), Some(new));
-        let (added, inherited) = (&diff.added.queues, |path: &QueuePath| before.contains(path));
-        let changes = Compared {
-            old: Holders::of(new, added, right, |node| inherited(&node.path)),
-            new: Holders::of(new, added, right, |_| true),
-        };
-        diff.added.add(right, &changes, None, Some(new));
-        let (removed, inherited) = (&diff.removed.queues, |path: &QueuePath| after.contains(path));
-        let changes = Compared {
-            old: Holders::of(old, removed, right, |_| true),
-            new: Holders::of(old, removed, right, |node| inherited(&node.path)),
-        };
-        diff.removed.add(right, &changes, Some(old), None);
+        let all = |_: &Node| true;
+        let holders = [Holders::of(old, kept, right, all), Holders::of(new, kept, right, all)];
+        diff.kept.add(right, &holders, Some(old), Some(new));
+        let (added, inherited) = (&diff.added.queues, |node: &Node| before.contains(&node.path));
+        let holders = [Holders::of(new, added, right, inherited), Holders::of(new, added, right, all)];
+        diff.added.add(right, &holders, None, Some(new));
+        let (removed, inherited) = (&diff.removed.queues, |node: &Node| after.contains(&node.path));
+        let holders = [Holders::of(old, removed, right, all), Holders::of(old, removed, right, inherited)];
+        diff.removed.add(right, &holders, Some(old), None);
     }
     diff
 }
@@ -174,10 +165,34 @@ fn turned(leaves: &Tree, parents: &Tree) -> Vec<QueuePath> {
     leaves.map(|(_, node)| node.path.clone()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The holders of a right before and after.
-struct Compared<'t> {
-    old: Holders<'t>,
-    new: Holders<'t>,
+/// The queues on which each entry grants a right.
+#[derive(Debug, Default)]
+struct Holders<'t> {
+    /// Those on which the wildcard grants it.
+    everyone: QueueSet,
+    /// Those on which a name is granted it.
+    named: HashMap<Match<'t>, QueueSet>,
+}
+
+impl<'t> Holders<'t> {
+    /// Collects the entries of the queues for which `counts` returns true.
+    fn of(tree: &'t Tree, shape: &Shape, right: Right, counts: impl Fn(&Node) -> bool) -> Self {
+        let mut reached: HashMap<Match<'t>, Vec<Range<u32>>> = HashMap::new();
+        for (_, node) in tree.queues().filter(|(_, node)| counts(node)) {
+            let acls = implied_by(right).iter().map(|acl| &node.grants(*acl).acl);
+            let mut entries = acls.flat_map(Acl::entries).peekable();
+            if entries.peek().is_none() {
+                continue;
+            }
+            let ranges = reach(right, shape.below(&node.path), shape.recovery());
+            for entry in entries {
+                reached.entry(entry).or_default().extend(ranges.iter().cloned());
+            }
+        }
+        let everyone = reached.remove(&Match::Everyone).map(QueueSet::of).unwrap_or_default();
+        let named = reached.into_iter().map(|(entry, ranges)| (entry, QueueSet::of(ranges)));
+        Self { everyone, named: named.collect() }
+    }
 }
 
 impl Section {
@@ -185,26 +200,23 @@ impl Section {
         Self { queues: Shape::of(queues.cloned()), changes: Vec::new() }
     }
 
-    fn add(&mut self, right: Right, compared: &Compared<'_>, old: Option<&Tree>, new: Option<&Tree>) {
+    /// Adds the changes of a right, from its holders in the first tree to those in the second. A change is one
+    /// of the tree that grants it, and left out without that.
+    fn add(
+        &mut self,
+        right: Right,
+        [before, after]: &[Holders<'_>; 2],
+        old: Option<&Tree>,
+        new: Option<&Tree>,
+    ) {
         if self.queues.all().is_empty() {
             return;
         }
-        let Compared { old: before, new: after } = compared;
         for (direction, from, to, tree) in
             [(Direction::Gains, before, after, new), (Direction::Loses, after, before, old)]
         {
             let Some(tree) = tree else { continue };
-            let changes = found(&self.queues, from, to).into_iter().map(|found| Change {
-                direction,
-                subject: found.subject.into(),
-                right,
-                queues: QueueSet::of(
-                    found.pieces.iter().flat_map(|(_, part)| part.ranges().to_vec()).collect(),
-                ),
-                extents: reached(tree, right, found.subject, found.pieces),
-                unchanged: found.unchanged,
-            });
-            self.changes.extend(changes);
+            self.changes.extend(changes(&self.queues, tree, (direction, right), from, to));
         }
         self.changes.sort_by(|left, right| left.order().cmp(&right.order()));
     }
@@ -216,44 +228,46 @@ impl Change {
     }
 }
 
-/// A subject that holds a right in one of two trees and not in the other.
-struct Found<'t> {
-    subject: Match<'t>,
-    pieces: Vec<(Extent, QueueSet)>,
-    unchanged: BTreeMap<Subject, QueueSet>,
-}
-
-/// The subjects that hold a right in `to` and not in `from`, with the queues, and for everyone the names that
-/// hold it in `from`.
-fn found<'t>(shape: &Shape, from: &Holders<'t>, to: &Holders<'t>) -> Vec<Found<'t>> {
+/// The subjects that hold a right in `to`, which is of `tree`, and not in `from`, with the queues; and for
+/// everyone the names that hold it in `from`.
+fn changes(
+    shape: &Shape,
+    tree: &Tree,
+    (direction, right): (Direction, Right),
+    from: &Holders<'_>,
+    to: &Holders<'_>,
+) -> Vec<Change> {
+    let change = |subject: Match<'_>, pieces: Vec<(Extent, QueueSet)>, unchanged| Change {
+        direction,
+        subject: subject.into(),
+        right,
+        queues: QueueSet::of(pieces.iter().flat_map(|(_, part)| part.ranges().to_vec()).collect()),
+        extents: pieces.into_iter().map(|(extent, _)| reached(tree, right, subject, extent)).collect(),
+        unchanged,
+    };
     let everyone = to.everyone.minus(&from.everyone);
     let named = to.named.iter().filter_map(|(name, queues)| {
         let nothing = QueueSet::default();
         let queues = queues.minus(from.named.get(name).unwrap_or(&nothing)).minus(&from.everyone);
         let mut pieces = shape.pieces(&queues);
         pieces.retain(|(_, part)| !part.minus(&everyone).is_empty());
-        (!pieces.is_empty()).then(|| Found { subject: *name, pieces, unchanged: BTreeMap::new() })
+        (!pieces.is_empty()).then(|| change(*name, pieces, BTreeMap::new()))
     });
-    let mut found: Vec<Found<'t>> = named.collect();
+    let mut changes: Vec<Change> = named.collect();
     if !everyone.is_empty() {
-        let held = from.named.iter().map(|(name, queues)| (Subject::from(*name), queues.and(&everyone)));
-        let unchanged = held.filter(|(_, queues)| !queues.is_empty()).collect();
-        found.push(Found { subject: Match::Everyone, pieces: shape.pieces(&everyone), unchanged });
+        let before = from.named.iter().map(|(name, queues)| (Subject::from(*name), queues.and(&everyone)));
+        let unchanged = before.filter(|(_, queues)| !queues.is_empty()).collect();
+        changes.push(change(Match::Everyone, shape.pieces(&everyone), unchanged));
     }
-    found
+    changes
 }
 
-/// The entry at the top of each extent: if it were further up, the queue above would have changed as well.
-fn reached(tree: &Tree, right: Right, subject: Match<'_>, pieces: Vec<(Extent, QueueSet)>) -> Vec<Reached> {
-    let with_entry = |(extent, _): (Extent, QueueSet)| {
-        let node = tree.find(&extent.queue).and_then(|id| tree.node(id));
-        let acls = implied_by(right).iter().copied();
-        let acl = node
-            .and_then(|node| acls.clone().find(|acl| node.grants(*acl).acl.has(subject)))
-            .unwrap_or(right);
-        let subject = Subject::from(subject);
-        let origins = node.map(|node| node.grants(acl).origins(&subject)).unwrap_or_default();
-        Reached { extent, acl, by: Entry { subject, origins } }
-    };
-    pieces.into_iter().map(with_entry).collect()
+/// The entry at the top of an extent: if it were further up, the queue above would have changed as well.
+fn reached(tree: &Tree, right: Right, subject: Match<'_>, extent: Extent) -> Reached {
+    let node = tree.find(&extent.queue).and_then(|id| tree.node(id));
+    let has = |acl: &&Right| node.is_some_and(|node| node.grants(**acl).acl.has(subject));
+    let acl = implied_by(right).iter().find(has).copied().unwrap_or(right);
+    let subject = Subject::from(subject);
+    let origins = node.map(|node| node.grants(acl).origins(&subject)).unwrap_or_default();
+    Reached { extent, acl, by: Entry { subject, origins } }
 }

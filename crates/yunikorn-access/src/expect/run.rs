@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use super::{Case, Expectations, Place, Placing, Reason};
 use crate::check::{Decision, decide, explain};
-use crate::placement::{Naming, Outcome, Placement, Placer};
+use crate::placement::{Naming, Outcome, Placer};
 use crate::submission::whys;
 use crate::tree::{Located, Tree};
 use go_compat::diag::quoted;
 use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
 use yunikorn::queue::{QueuePath, nearest};
 use yunikorn::right::Right;
-use yunikorn::version::Version;
 
 /// The context of the checks.
 #[derive(Clone, Copy)]
@@ -132,7 +131,7 @@ pub fn run<'e>(expectations: &'e Expectations, world: World<'_>) -> Vec<Check<'e
             let judge = judge.as_ref().map(|judge| (judge, judge.identify(subject)));
             for question in questions(case) {
                 let verdict = match &judge {
-                    Ok((judge, who)) => judge.verdict(case, question, who),
+                    Ok((judge, identity)) => judge.verdict(case, subject, question, identity),
                     Err(why) => Verdict::Failed(Reason::clone(why)),
                 };
                 checks.push(Check { index, case, subject, question, verdict });
@@ -153,16 +152,6 @@ fn no_partition(trees: &[Tree], partition: &str) -> String {
     format!("there is no partition {}{}", quoted(partition), hint.unwrap_or_default())
 }
 
-/// A subject after its groups are resolved.
-enum Who {
-    /// A subject with its identity.
-    Known(Identity),
-    /// A subject whom the scheduler refuses, in its words.
-    Refused(String),
-    /// A subject whose groups cannot be known.
-    Unknown(String),
-}
-
 struct Judge<'t> {
     tree: &'t Tree,
     /// The paths of the tree's queues, for reasons that are read after the tree is dropped.
@@ -172,28 +161,31 @@ struct Judge<'t> {
 }
 
 impl Judge<'_> {
-    fn identify(&self, subject: &Identity) -> Who {
-        match identify(Claim::new(&subject.user, &subject.groups), self.world.resolver, Version::default()) {
-            Ok(identity) => Who::Known(identity),
-            Err(Refusal::Undecided(why)) => Who::Unknown(format!("{why}: write the groups of the subject")),
-            Err(refusal) => Who::Refused(refusal.of(&subject.user)),
-        }
+    fn identify(&self, subject: &Identity) -> Result<Identity, Refusal> {
+        identify(Claim::new(&subject.user, &subject.groups), self.world.resolver)
     }
 
-    fn verdict(&self, case: &Case, question: Question<'_>, who: &Who) -> Verdict {
+    fn verdict(
+        &self,
+        case: &Case,
+        subject: &Identity,
+        question: Question<'_>,
+        identity: &Result<Identity, Refusal>,
+    ) -> Verdict {
         if let Question::Right { queue, .. } = question
             && let Some(verdict) = self.unknown_queue(case, queue)
         {
             return verdict;
         }
-        let identity = match who {
-            Who::Known(identity) => identity,
-            Who::Unknown(why) => return Verdict::Undecided(why.clone()),
-            Who::Refused(why) => return refused(question, why),
-        };
-        match question {
-            Question::Right { right, queue, allowed } => self.right(right, queue, allowed, identity),
-            Question::Placement(placing) => self.placement(placing, identity),
+        match (identity, question) {
+            (Ok(identity), Question::Right { right, queue, allowed }) => {
+                self.right(right, queue, allowed, identity)
+            }
+            (Ok(identity), Question::Placement(placing)) => self.placement(placing, identity),
+            (Err(Refusal::Undecided(why)), _) => {
+                Verdict::Undecided(format!("{why}: write the groups of the subject"))
+            }
+            (Err(refusal), _) => refused(question, refusal.of(&subject.user)),
         }
     }
 
@@ -231,18 +223,14 @@ impl Judge<'_> {
             }
             (Outcome::Rejected { .. }, Place::Nowhere) => Verdict::Passed,
             (Outcome::Placed { queue }, _) => {
-                let reason = self.why(&placement, "");
+                let reason = whys(self.tree, &placement, "");
                 let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
                 Verdict::Failed(format!("it runs in {queue}{because}").into())
             }
             (Outcome::Rejected { message }, Place::In(_)) => {
-                Verdict::Failed(format!("it is rejected: {}", self.why(&placement, message)).into())
+                Verdict::Failed(format!("it is rejected: {}", whys(self.tree, &placement, message)).into())
             }
         }
-    }
-
-    fn why(&self, placement: &Placement, message: &str) -> String {
-        whys(self.tree, placement, message)
     }
 }
 
@@ -259,10 +247,10 @@ fn not_configured(queues: &[QueuePath], queue: &str, above: Option<&QueuePath>) 
 
 /// The result for a subject whom the scheduler refuses: they may do nothing, and their applications run
 /// nowhere.
-fn refused(question: Question<'_>, why: &str) -> Verdict {
+fn refused(question: Question<'_>, why: String) -> Verdict {
     let as_expected = match question {
         Question::Right { allowed, .. } => !allowed,
         Question::Placement(placing) => placing.expected == Place::Nowhere,
     };
-    if as_expected { Verdict::Passed } else { Verdict::Failed(why.to_owned().into()) }
+    if as_expected { Verdict::Passed } else { Verdict::Failed(why.into()) }
 }

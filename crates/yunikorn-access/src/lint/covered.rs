@@ -47,9 +47,7 @@ fn root_everyone(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
         ),
     };
     let help = "to limit access, remove it and grant each queue to those who need it";
-    for (origin, _) in place.parts() {
-        findings.about_part(place, origin, codes::ROOT_EVERYONE, message.clone(), help.to_owned());
-    }
+    findings.about_parts(place, codes::ROOT_EVERYONE, &message, help);
 }
 
 /// Reports any ACL of the recovery queue.
@@ -61,15 +59,7 @@ fn recovery(place: Place<'_>, findings: &mut Findings) {
              submit to it"
         }
     };
-    for (origin, _) in place.parts() {
-        findings.about_part(
-            place,
-            origin,
-            codes::RECOVERY_ACL,
-            message.to_owned(),
-            "remove the ACL".to_owned(),
-        );
-    }
+    findings.about_parts(place, codes::RECOVERY_ACL, message, "remove the ACL");
 }
 
 /// The `*` that would give everyone the right without this ACL.
@@ -95,20 +85,14 @@ fn all_above<'t>(tree: &'t Tree, place: Place<'t>, entry: Match<'t>) -> Option<W
 
 /// Reports an ACL beside or below a `*`.
 fn everyone_above(tree: &Tree, place: Place<'_>, way: Way<'_>, findings: &mut Findings) {
-    let message = format!(
-        "{} changes nothing: everyone may {} by {}",
-        acl_of(place.right, &place.node.path),
-        place.right.verb(),
-        written(tree, way)
-    );
+    let (verb, written) = (place.right.verb(), written(tree, way));
+    let message = format!("{place} changes nothing: everyone may {verb} by {written}");
     let help = if way.queue == place.id {
-        "remove one of the two: administrators may submit".to_owned()
+        "remove one of the two: administrators may submit"
     } else {
-        "an ACL cannot take away what a queue above grants: remove the `*` there, or the ACL here".to_owned()
+        "an ACL cannot take away what a queue above grants: remove the `*` there, or the ACL here"
     };
-    for (origin, _) in place.parts() {
-        findings.about_part(place, origin, codes::EVERYONE_ABOVE, message.clone(), help.clone());
-    }
+    findings.about_parts(place, codes::EVERYONE_ABOVE, &message, help);
 }
 
 /// Reports an ACL of one space that is written to close a queue, but does not.
@@ -118,16 +102,11 @@ fn closes_nothing(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
         return;
     }
     let Some(way) = someone_above(tree, place) else { return };
-    let who =
-        if way.entry == Match::Everyone { "everyone".to_owned() } else { "who is named there".to_owned() };
-    let message = format!(
-        "{} is blank, which closes nothing: {who} may {} by {}",
-        acl_of(place.right, &place.node.path),
-        place.right.verb(),
-        written(tree, way)
-    );
+    let who = if way.entry == Match::Everyone { "everyone" } else { "who is named there" };
+    let (verb, written) = (place.right.verb(), written(tree, way));
+    let message = format!("{place} is blank, which closes nothing: {who} may {verb} by {written}");
     let origin = grants.parts.first().map_or(&Origin::Text(None), |(origin, _)| origin);
-    let help = "there is no deny; grant less above, and what is needed at the queues below".to_owned();
+    let help = "there is no deny; grant less above, and what is needed at the queues below";
     findings.about_part(place, origin, codes::CLOSES_NOTHING, message, help);
 }
 
@@ -156,25 +135,19 @@ fn granted_anyway(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
         }
         if inherited.count > 0 {
             let all = if inherited.count == count { "" } else { " for some" };
-            let message = format!(
-                "{} adds nothing{all}: they may {} by queues above already, {}",
-                acl_of(place.right, &place.node.path),
-                place.right.verb(),
-                inherited.told(tree)
-            );
-            let help = "remove them here; if others should be kept out, grant less above".to_owned();
+            let (verb, granted) = (place.right.verb(), inherited.shown(tree));
+            let message =
+                format!("{place} adds nothing{all}: they may {verb} by queues above already, {granted}");
+            let help = "remove them here; if others should be kept out, grant less above";
             findings.about_part(place, origin, codes::GRANTED_ABOVE, message, help);
         }
         if repeated.count > 0 {
             let all = if repeated.count == count { "" } else { " for some" };
-            let message = format!(
-                "in YuniKorn {} adds nothing{all}: they may submit already, {}",
-                acl_of(place.right, &place.node.path),
-                repeated.told(tree)
-            );
+            let granted = repeated.shown(tree);
+            let message =
+                format!("in YuniKorn {place} adds nothing{all}: they may submit already, {granted}");
             let help = "YuniKorn uses it only to let administrators submit; remove them, unless something \
-                else reads who administers the queue"
-                .to_owned();
+                else reads who administers the queue";
             findings.about_part(place, origin, codes::ADMIN_WITHOUT_EFFECT, message, help);
         }
     }
@@ -204,11 +177,11 @@ impl<'t> ByWay<'t> {
         self.by.entry((way.queue, way.acl, way.entry == Match::Everyone)).or_default().push(entry);
     }
 
-    fn told(&self, tree: &Tree) -> String {
-        let told = self.by.iter().map(|((queue, acl, everyone), entries)| {
+    fn shown(&self, tree: &Tree) -> String {
+        let shown = self.by.iter().map(|((queue, acl, everyone), entries)| {
             format!("{} by {}", list(entries), source(tree, *queue, *acl, *everyone))
         });
-        told.collect::<Vec<_>>().join("; ")
+        shown.collect::<Vec<_>>().join("; ")
     }
 }
 

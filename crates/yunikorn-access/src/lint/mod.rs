@@ -18,7 +18,7 @@ mod reachable;
 mod tests;
 mod unused;
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 pub use codes::CODES;
 pub use names::{Known, Population};
@@ -69,8 +69,22 @@ impl Findings {
         self.0.push((id, Finding { queue: node.path.clone(), right: None, origin: None, diagnostic }));
     }
 
+    /// Adds a finding about what each object or text wrote into an ACL.
+    fn about_parts(&mut self, acl: Place<'_>, code: Code, message: &str, help: &str) {
+        for (origin, _) in acl.parts() {
+            self.about_part(acl, origin, code, message, help);
+        }
+    }
+
     /// Adds a finding about what one object or text wrote into an ACL.
-    fn about_part(&mut self, acl: Place<'_>, origin: &Origin, code: Code, message: String, help: String) {
+    fn about_part(
+        &mut self,
+        acl: Place<'_>,
+        origin: &Origin,
+        code: Code,
+        message: impl Into<String>,
+        help: &str,
+    ) {
         let mut diagnostic = Diagnostic::warning(code, message).help(help);
         if let Origin::Text(span) = origin {
             diagnostic.span = *span;
@@ -129,6 +143,12 @@ impl<'t> Place<'t> {
     }
 }
 
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&acl_of(self.right, &self.node.path))
+    }
+}
+
 /// `submitacl` of `root.prod`
 fn acl_of(right: Right, queue: &QueuePath) -> String {
     format!("`{}` of {}", right.key(), quoted(queue.as_str()))
@@ -137,12 +157,15 @@ fn acl_of(right: Right, queue: &QueuePath) -> String {
 /// ``user `sue` ``, ``users `bob`, `sue` and group `devs` ``, `everyone`
 fn list(entries: &[Match<'_>]) -> String {
     let mut shown = String::new();
-    let users =
-        entries.iter().filter_map(|entry| if let Match::User(name) = entry { Some(*name) } else { None });
-    let groups =
-        entries.iter().filter_map(|entry| if let Match::Group(name) = entry { Some(*name) } else { None });
-    let kinds = [("user", users.collect::<Vec<_>>()), ("group", groups.collect())];
-    for (kind, names) in kinds.iter().filter(|(_, names)| !names.is_empty()) {
+    let (mut users, mut groups) = (Vec::new(), Vec::new());
+    for entry in entries {
+        match entry {
+            Match::Everyone => return "everyone".to_owned(),
+            Match::User(name) => users.push(*name),
+            Match::Group(name) => groups.push(*name),
+        }
+    }
+    for (kind, names) in [("user", users), ("group", groups)].iter().filter(|(_, names)| !names.is_empty()) {
         let (plural, before) =
             (if names.len() == 1 { "" } else { "s" }, if shown.is_empty() { "" } else { " and " });
         let quoted: Vec<String> = names.iter().take(MAX_NAMES).map(|name| quoted(name)).collect();
@@ -151,5 +174,5 @@ fn list(entries: &[Match<'_>]) -> String {
         // Writing into a String does not fail.
         let _ = write!(shown, "{before}{kind}{plural} {}{more}", quoted.join(", "));
     }
-    if entries.contains(&Match::Everyone) { "everyone".to_owned() } else { shown }
+    shown
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Findings, Place, acl_of, codes};
+use super::{Findings, Place, codes};
 use crate::tree::{Origin, Tree};
 use go_compat::diag::{plural, quoted};
 use go_compat::go_regex::GoRegex;
@@ -124,12 +124,8 @@ fn unknown(entry: Match<'_>, uses: &Uses<'_>, known: &Population, findings: &mut
         None => format!("write the name as the identity provider sends it, or make the {kind} known"),
     };
     for (place, origin) in uses.get(&entry).into_iter().flatten() {
-        let message = format!(
-            "{} names the {kind} {}, which is not known",
-            acl_of(place.right, &place.node.path),
-            quoted(name)
-        );
-        findings.about_part(*place, origin, codes::NAME_UNKNOWN, message, help.clone());
+        let message = format!("{place} names the {kind} {}, which is not known", quoted(name));
+        findings.about_part(*place, origin, codes::NAME_UNKNOWN, message, &help);
     }
 }
 
@@ -153,14 +149,9 @@ fn known_otherwise(
         _ => "write the group behind the blank",
     };
     for (place, origin) in places {
-        let message = format!(
-            "{} is a {} in {}, and a {} is known by that name",
-            quoted(name(entry)),
-            kind(entry),
-            acl_of(place.right, &place.node.path),
-            kind(other)
-        );
-        findings.about_part(*place, origin, codes::USER_OR_GROUP, message, help.to_owned());
+        let (name, kind, other) = (quoted(name(entry)), kind(entry), kind(other));
+        let message = format!("{name} is a {kind} in {place}, and a {other} is known by that name");
+        findings.about_part(*place, origin, codes::USER_OR_GROUP, message, help);
     }
     true
 }
@@ -179,17 +170,11 @@ fn other_kind(entry: Match<'_>, uses: &Uses<'_>, findings: &mut Findings) -> boo
         return false;
     }
     let more = if more > 0 { format!(" and {}", plural(more, "more ACL")) } else { String::new() };
-    let message = format!(
-        "{} is a {} in {}, and a {} in {}{more}",
-        quoted(name(entry)),
-        kind(entry),
-        acl_of(place.right, &place.node.path),
-        kind(other),
-        acl_of(first.right, &first.node.path)
-    );
+    let (name, kind, other) = (quoted(name(entry)), kind(entry), kind(other));
+    let message = format!("{name} is a {kind} in {place}, and a {other} in {first}{more}");
     let help = "users stand before the blank, groups behind it; quoted, groups alone begin with a blank: `\" \
         devs\"`";
-    findings.about_part(place, origin, codes::USER_OR_GROUP, message, help.to_owned());
+    findings.about_part(place, origin, codes::USER_OR_GROUP, message, help);
     true
 }
 
@@ -199,20 +184,9 @@ fn slip(entry: Match<'_>, places: &[(Place<'_>, &Origin)], slips: &Slips<'_>, fi
     let Some((near, count)) = slips.meant(entry) else { return };
     let (kind, name, near) = (kind(entry), name(entry), name(near));
     let case = if near.eq_ignore_ascii_case(name) { ": case matters" } else { "" };
-    let message = format!(
-        "the {kind} {} stands in {} only, and {} in {}{case}",
-        quoted(name),
-        acl_of(place.right, &place.node.path),
-        quoted(near),
-        plural(count, "ACL")
-    );
-    findings.about_part(
-        place,
-        origin,
-        codes::NAME_SLIP,
-        message,
-        format!("write {} if that is meant", quoted(near)),
-    );
+    let (name, near, acls) = (quoted(name), quoted(near), plural(count, "ACL"));
+    let message = format!("the {kind} {name} stands in {place} only, and {near} in {acls}{case}");
+    findings.about_part(place, origin, codes::NAME_SLIP, message, &format!("write {near} if that is meant"));
 }
 
 /// Names that are in several ACLs, indexed by the text that remains when one letter is taken out: names that

@@ -1,7 +1,7 @@
 //! Finds queues that nobody can submit to, or that no application reaches.
 
 use super::reachable::Reachable;
-use super::{Findings, Place, acl_of, codes};
+use super::{Findings, Place, codes};
 use crate::reach::stops;
 use crate::tree::{Node, QueueId, Tree};
 use go_compat::diag::{Code, plural, quoted};
@@ -35,10 +35,7 @@ fn unusable(tree: &Tree, place: Place<'_>, reachable: &Reachable, findings: &mut
     } else {
         no_leaf(place.node, reachable)
     };
-    let message = format!("{} helps nobody: {why}", acl_of(place.right, &place.node.path));
-    for (origin, _) in place.parts() {
-        findings.about_part(place, origin, code, message.clone(), help.to_owned());
-    }
+    findings.about_parts(place, code, &format!("{place} helps nobody: {why}"), help);
 }
 
 /// The code, the reason why nobody can use the queue, and the help.
@@ -47,11 +44,8 @@ type Said = (Code, String, &'static str);
 fn unreachable(node: &Node) -> Said {
     let below = if node.is_leaf { "" } else { " or below it" };
     let why = format!("no placement rule leads to the queue{below}");
-    (
-        codes::UNREACHABLE,
-        why,
-        "add a placement rule that leads there, such as `provided`, or remove the queue",
-    )
+    let help = "add a placement rule that leads there, such as `provided`, or remove the queue";
+    (codes::UNREACHABLE, why, help)
 }
 
 fn no_leaf(node: &Node, reachable: &Reachable) -> Said {

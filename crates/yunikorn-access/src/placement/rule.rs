@@ -84,13 +84,10 @@ impl Rule {
     /// Runs the rule as `placeApplication` does.
     pub(super) fn run(&self, submission: &Submission, existing: &Existing<'_>) -> RuleStep {
         let mut step = RuleStep {
-            name: self.name.clone(),
             create: self.create,
             span: self.span,
-            filter: Filtered::NotAsked,
             filter_words: self.filter.to_string(),
-            parent: None,
-            end: RuleEnd::NothingToGoBy,
+            ..RuleStep::internal(self.name.clone(), RuleEnd::NothingToGoBy)
         };
         step.end = self.named(submission, existing, &mut step).unwrap_or_else(|end| end);
         step

@@ -7,20 +7,15 @@
 use std::collections::BTreeMap;
 
 use super::{FORCE_TAG, Submission};
+use yunikorn::admission::generated_id;
 use yunikorn::identity::Identity;
 
 /// The labels and annotations that the shim reads (`pkg/common/constants/constants.go`).
 pub mod labels {
-    /// Label or annotation: the queue.
-    pub const QUEUE: &str = "yunikorn.apache.org/queue";
-    /// Label: the queue, where [`QUEUE`] is not set.
-    pub const OLD_QUEUE: &str = "queue";
-    /// Label or annotation: the application.
-    pub const APPLICATION: &str = "yunikorn.apache.org/app-id";
-    /// Label: the application, where [`APPLICATION`] is not set.
-    pub const OLD_APPLICATION: &str = "applicationId";
-    /// Label: the application of a Spark driver or executor.
-    pub const SPARK: &str = "spark-app-selector";
+    pub use yunikorn::admission::request::{
+        APP_ID as APPLICATION, APPLICATION_ID as OLD_APPLICATION, OLD_QUEUE, QUEUE,
+        SPARK_APP_SELECTOR as SPARK,
+    };
     /// Annotation of a namespace: the value of the tag `namespace.parentqueue`.
     pub const PARENT_QUEUE: &str = "yunikorn.apache.org/parentqueue";
     /// Annotation of a namespace: the value of the tag `namespace.resourcemaxapps`.
@@ -35,14 +30,10 @@ use labels::{
     APPLICATION, MAX_APPS, OLD_APPLICATION, OLD_QUEUE, PARENT_QUEUE, POLICY, QUEUE, SPARK, TASK_GROUPS,
 };
 
-/// The scheduler that a pod of `YuniKorn`'s names.
-pub const SCHEDULER: &str = "yunikorn";
+pub use yunikorn::admission::patch::YUNIKORN as SCHEDULER;
+
 /// The end of an application id that stands for the pod's uid.
 const UNIQUE: &str = "-uniqueautogen";
-/// The most characters of a generated application id.
-const MAX_ID: usize = 63;
-/// The most characters of the namespace in a unique application id.
-const MAX_NAMESPACE: usize = 26;
 
 /// A pod, as far as it decides about its application. An application is made of its first pod alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -130,13 +121,7 @@ impl Workload {
 
     /// `GenerateApplicationID`, which does not read an empty namespace as `default`.
     fn generated_id(&self, naming: Naming) -> String {
-        let namespace: String = self.namespace.chars().take(MAX_NAMESPACE).collect();
-        let id = match naming {
-            Naming::PerNamespace => format!("yunikorn-{}-autogen", self.namespace),
-            Naming::PerPod if self.uid.is_empty() => format!("{namespace}{UNIQUE}"),
-            Naming::PerPod => format!("{namespace}-{}", self.uid),
-        };
-        id.chars().take(MAX_ID).collect()
+        generated_id(&self.namespace, naming == Naming::PerPod, &self.uid)
     }
 
     /// The tags that a rule can use. Tags that are never the name of a queue are left out: quotas, in JSON,

@@ -17,7 +17,6 @@ use yunikorn::application::ApplicationAcl;
 use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
 use yunikorn::queue::{self, QueuePath};
 use yunikorn::right::Right;
-use yunikorn::version::Version;
 
 /// The longest reason, in characters. Longer ones are cut, because they go into logs, audit events and
 /// terminals.
@@ -92,8 +91,6 @@ pub struct World<'a> {
     pub tree: &'a Tree,
     /// The resolver of groups when a review names none.
     pub resolver: &'a dyn GroupResolver,
-    /// The version of `YuniKorn`.
-    pub version: Version,
     /// The source of applications.
     pub applications: &'a dyn Applications,
 }
@@ -101,7 +98,7 @@ pub struct World<'a> {
 impl fmt::Debug for World<'_> {
     /// Leaves out the fields behind traits, because they may contain a cluster.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("World").field("version", &self.version).finish_non_exhaustive()
+        f.debug_struct("World").finish_non_exhaustive()
     }
 }
 
@@ -174,7 +171,7 @@ pub fn answer(review: &Review, world: World<'_>) -> Answer {
         Err(none) => return Answer::from(none),
     };
     let claim = Claim::new(&review.user, &review.groups);
-    match identify(claim, world.resolver, world.version) {
+    match identify(claim, world.resolver) {
         Ok(identity) => world.answer(question, &identity),
         Err(Refusal::Undecided(why)) => Answer::undecided("identity", &why),
         Err(refusal) => Answer::deny("identity", &refusal.of(&review.user)),
@@ -210,16 +207,13 @@ impl<'a> World<'a> {
     }
 
     fn in_queue(self, right: Right, queue: &str, identity: &Identity) -> Answer {
-        match path_of(self.tree, queue) {
-            Ok(path) => self.on_path(right, &path, identity),
-            Err(why) => Answer::deny("no_queue", &why),
-        }
-    }
-
-    fn on_path(self, right: Right, path: &str, identity: &Identity) -> Answer {
-        match self.granted(right, path, identity) {
+        let path = match path_of(self.tree, queue) {
+            Ok(path) => path,
+            Err(why) => return Answer::deny("no_queue", &why),
+        };
+        match self.granted(right, &path, identity) {
             Some((way, why)) => allowed(&way, &why),
-            None => self.denied(&explain(self.tree, right, path, identity)),
+            None => self.denied(&explain(self.tree, right, &path, identity)),
         }
     }
 
@@ -248,14 +242,10 @@ impl<'a> World<'a> {
 
     fn denied(self, decision: &Decision) -> Answer {
         let why = sentence(self.tree, decision);
-        let misses = decision.steps.iter().flat_map(|step| {
-            near_misses(step, &decision.identity)
-                .into_iter()
-                .map(move |miss| (&step.queue, step.right, miss.message))
+        let near = decision.steps.iter().find_map(|step| {
+            let miss = near_misses(step, &decision.identity).into_iter().next()?.message;
+            Some(format!("; about the {} of {}: {miss}", step.right.key(), step.queue))
         });
-        let near = misses
-            .map(|(queue, right, miss)| format!("; about the {} of {queue}: {miss}", right.key()))
-            .next();
         let remedy = first_remedy(self.tree, decision).map(|remedy| format!("; what would help: {remedy}"));
         let why = format!("{why}{}{}", near.unwrap_or_default(), remedy.unwrap_or_default());
         Answer::deny(decision.clause(), &why)
@@ -281,15 +271,18 @@ impl<'a> World<'a> {
                 return Answer::undecided("application", &why);
             }
         };
-        let question =
-            application::Question { verb, application: &application.acl, queue: &application.queue };
-        let decision = application::decide(self.tree, question, identity);
-        let why = format!(
-            "the application of {} in {}: {}",
-            application.acl.owner,
-            application.queue,
-            application::sentence(self.tree, &decision)
-        );
+        application.answer(self.tree, verb, identity)
+    }
+}
+
+impl Application {
+    /// Decides about an action on it by the rules of its dialect.
+    pub(crate) fn answer(&self, tree: &Tree, verb: Verb<'_>, identity: &Identity) -> Answer {
+        let Self { acl, queue } = self;
+        let question = application::Question { verb, application: acl, queue };
+        let decision = application::decide(tree, question, identity);
+        let sentence = application::sentence(tree, &decision);
+        let why = format!("the application of {} in {queue}: {sentence}", acl.owner);
         let clause = decision.clause();
         if decision.allowed() { Answer::allow(clause, &why) } else { Answer::deny(clause, &why) }
     }

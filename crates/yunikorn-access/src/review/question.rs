@@ -95,11 +95,6 @@ impl NotAsked {
             Self::NoTarget => "no_target",
         }
     }
-
-    /// Returns whether the requester meant a question of ours, but wrote it wrongly.
-    pub fn is_mistake(&self) -> bool {
-        !matches!(self, Self::Elsewhere(_) | Self::OtherVerb { near: None, .. })
-    }
 }
 
 impl fmt::Display for NotAsked {
@@ -158,10 +153,10 @@ enum Resource {
 }
 
 fn of_resource(asked: &ResourceAttributes) -> Result<Question<'_>, NotAsked> {
-    let ResourceAttributes { namespace, verb, group, resource, subresource, name, .. } = asked;
-    let found = served(group, resource).or_else(|| typed(group, resource));
-    match found {
+    let ResourceAttributes { namespace, verb, group, subresource, name, .. } = asked;
+    match resource(group, &asked.resource) {
         None => {
+            let resource = &asked.resource;
             let shown = if group.is_empty() { resource.clone() } else { format!("{resource}.{group}") };
             Err(NotAsked::Elsewhere(quoted(&shown)))
         }
@@ -182,27 +177,23 @@ fn of_resource(asked: &ResourceAttributes) -> Result<Question<'_>, NotAsked> {
     }
 }
 
-/// A resource that the API server knows.
-fn served(group: &str, resource: &str) -> Option<Resource> {
-    match (group, resource) {
-        (GROUP | ACCESS_GROUP, "queues") => Some(Resource::Queues),
-        (GROUP | ACCESS_GROUP, "applications") => Some(Resource::Applications),
-        _ => None,
-    }
-}
-
-/// A resource that the API server does not know, as typed.
-fn typed(group: &str, resource: &str) -> Option<Resource> {
-    if !group.is_empty() {
-        return None;
-    }
-    let lower = resource.to_ascii_lowercase();
-    let (name, group) = lower.split_once('.')?;
-    let without_version = group.split_once('.').filter(|(version, _)| is_version(version));
-    let group = without_version.map_or(group, |(_, group)| group);
-    match (name, group) {
-        ("queues" | "queue", GROUP | ACCESS_GROUP) => Some(Resource::Queues),
-        ("applications" | "application", GROUP | ACCESS_GROUP) => Some(Resource::Applications),
+/// The resource that a review is about: as the API server knows it, or as typed where it knows none.
+fn resource(group: &str, resource: &str) -> Option<Resource> {
+    let typed = resource.to_ascii_lowercase();
+    let (name, group) = if group.is_empty() {
+        let (name, rest) = typed.split_once('.')?;
+        let without_version = rest.split_once('.').filter(|(version, _)| is_version(version));
+        (name, without_version.map_or(rest, |(_, group)| group))
+    } else {
+        (resource, group)
+    };
+    let is_typed = resource != name;
+    match name {
+        _ if group != GROUP && group != ACCESS_GROUP => None,
+        "queues" => Some(Resource::Queues),
+        "applications" => Some(Resource::Applications),
+        "queue" if is_typed => Some(Resource::Queues),
+        "application" if is_typed => Some(Resource::Applications),
         _ => None,
     }
 }

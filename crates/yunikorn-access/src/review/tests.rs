@@ -7,7 +7,6 @@ use yunikorn::application::{ApplicationAcl, OwnRules, Rules};
 use yunikorn::identity::NoResolver;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
-use yunikorn::version::Version;
 
 fn queues() -> Tree {
     let mut tree = tree(&[
@@ -37,10 +36,7 @@ impl Applications for One {
 
 fn asked(review: &Review) -> Answer {
     let tree = queues();
-    answer(
-        review,
-        World { tree: &tree, resolver: &NoResolver, version: Version::default(), applications: &One },
-    )
+    answer(review, World { tree: &tree, resolver: &NoResolver, applications: &One })
 }
 
 fn review(user: &str, groups: &[&str]) -> Review {
@@ -127,15 +123,14 @@ fn slips_are_told_from_verbs_that_others_answer() {
     };
     let of_queues = "queuewarden answers submit, use and administer for queues, not";
     let of_applications = "queuewarden answers view, modify, kill, logs and move for applications, not";
-    for (verb, resource, mistake, start, end) in [
-        ("sumbit", "queues", true, of_queues, "`sumbit`; did you mean `submit`?"),
-        ("Submit", "queues", true, of_queues, "`Submit`; did you mean `submit`?"),
-        ("vieww", "applications", true, of_applications, "`vieww`; did you mean `view`?"),
-        ("list", "queues", false, of_queues, "`list`"),
-        ("delete", "applications", false, of_applications, "`delete`"),
+    for (verb, resource, start, end) in [
+        ("sumbit", "queues", of_queues, "`sumbit`; did you mean `submit`?"),
+        ("Submit", "queues", of_queues, "`Submit`; did you mean `submit`?"),
+        ("vieww", "applications", of_applications, "`vieww`; did you mean `view`?"),
+        ("list", "queues", of_queues, "`list`"),
+        ("delete", "applications", of_applications, "`delete`"),
     ] {
         let told = near(verb, resource);
-        assert_eq!(told.is_mistake(), mistake, "{verb}");
         assert_eq!(told.to_string(), format!("{start} {end}"));
     }
 }

@@ -4,11 +4,10 @@
 //!
 //! The authorizer only ever adds here: what the ACLs do not grant is left to RBAC.
 
-use crate::application::{self, Verb};
-use crate::review::{Answer, Application, Review};
+use crate::application::Verb;
+use crate::review::{Answer, Application, Opinion, Review};
 use crate::tree::Tree;
 use yunikorn::identity::{Claim, GroupResolver, identify};
-use yunikorn::version::Version;
 
 /// An action on one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,22 +54,12 @@ pub fn answer(
     resolver: &dyn GroupResolver,
 ) -> Answer {
     let claim = Claim::new(&review.user, &review.groups);
-    let identity = match identify(claim, resolver, Version::default()) {
+    let identity = match identify(claim, resolver) {
         Ok(identity) => identity,
         Err(refusal) => return Answer::no_opinion("identity", &refusal.of(&review.user)),
     };
-    let asked = application::Question {
-        verb: question.verb,
-        application: &application.acl,
-        queue: &application.queue,
-    };
-    let decision = application::decide(tree, asked, &identity);
-    let why = format!(
-        "the application of {} in {}: {}",
-        application.acl.owner,
-        application.queue,
-        application::sentence(tree, &decision)
-    );
-    let clause = decision.clause();
-    if decision.allowed() { Answer::allow(clause, &why) } else { Answer::no_opinion(clause, &why) }
+    match application.answer(tree, question.verb, &identity) {
+        Answer { opinion: Opinion::Deny, clause, reason, .. } => Answer::no_opinion(clause, &reason),
+        granted => granted,
+    }
 }

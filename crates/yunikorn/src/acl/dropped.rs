@@ -98,26 +98,17 @@ pub(crate) fn why_dropped(list: List, form: Form, name: &str) -> Diagnostic {
         list.noun(),
         quoted(name),
         list.expression(),
-        reason.why
+        reason.message
     );
-    Diagnostic::warning(reason.code, message).at(reason.place).help(reason.help)
+    Diagnostic { message, ..reason }
 }
 
-struct Reason {
-    code: Code,
-    /// The span within the name.
-    place: Span,
-    why: String,
-    help: String,
+/// A rule's diagnostic: its message is the reason alone, its span is within the name.
+fn reason(code: Code, at: Span, why: impl Into<String>, help: impl Into<String>) -> Diagnostic {
+    Diagnostic::warning(code, why).at(at).help(help)
 }
 
-impl Reason {
-    fn new(code: Code, place: Span, why: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { code, place, why: why.into(), help: help.into() }
-    }
-}
-
-type Rule = fn(List, Form, &str) -> Option<Reason>;
+type Rule = fn(List, Form, &str) -> Option<Diagnostic>;
 
 /// The rules, from the most specific to the least.
 const RULES: &[Rule] = &[
@@ -146,20 +137,20 @@ fn find(name: &str, wrong: impl Fn(char) -> bool) -> Option<(Span, char)> {
     name.char_indices().find(|(_, c)| wrong(*c)).map(|(at, c)| (Span::new(at, at + c.len_utf8()), c))
 }
 
-fn empty(_: List, _: Form, name: &str) -> Option<Reason> {
+fn empty(_: List, _: Form, name: &str) -> Option<Diagnostic> {
     name.is_empty().then(|| {
-        Reason::new(codes::EMPTY_ELEMENT, whole(name), "it is empty", "write a name, or remove the entry")
+        reason(codes::EMPTY_ELEMENT, whole(name), "it is empty", "write a name, or remove the entry")
     })
 }
 
-fn odd_blank(_: List, form: Form, name: &str) -> Option<Reason> {
+fn odd_blank(_: List, form: Form, name: &str) -> Option<Diagnostic> {
     let (place, blank) = find(name, char::is_whitespace)?;
     let why = format!("{} is part of the name and separates nothing", blank_name(blank));
     let help = form.choose(
         "write the ACL on one line: commas between names, one blank (U+0020) between users and groups",
         "put each name in an entry of its own, without blanks",
     );
-    Some(Reason::new(codes::ODD_BLANK, place, why, help))
+    Some(reason(codes::ODD_BLANK, place, why, help))
 }
 
 /// A readable name for a white-space character that cannot be seen.
@@ -179,7 +170,7 @@ pub(super) fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\'' | '`' | '\u{2018}'..='\u{201f}' | '\u{ab}' | '\u{bb}')
 }
 
-fn quotes(list: List, form: Form, name: &str) -> Option<Reason> {
+fn quotes(list: List, form: Form, name: &str) -> Option<Diagnostic> {
     // Quotes of a word processor whose bytes were read in a wrong encoding are any characters but ASCII's.
     let foreign = |c: char| !c.is_ascii();
     let garbled = name.starts_with(foreign) && name.ends_with(foreign) && name.trim_matches(foreign) == "*";
@@ -194,10 +185,10 @@ fn quotes(list: List, form: Form, name: &str) -> Option<Reason> {
         Form::Entries if list.accepts(bare) => format!("write {} without quotes inside", quoted(bare)),
         Form::Entries => "put each name in an entry of its own, without quotes inside".to_owned(),
     };
-    Some(Reason::new(codes::QUOTES, place, "quotes inside the text are part of the name", help))
+    Some(reason(codes::QUOTES, place, "quotes inside the text are part of the name", help))
 }
 
-fn wildcard(_: List, form: Form, name: &str) -> Option<Reason> {
+fn wildcard(_: List, form: Form, name: &str) -> Option<Diagnostic> {
     (name == "*").then(|| {
         let why = form
             .choose("`*` is the wildcard only when it stands alone", "in a list of names `*` is no wildcard");
@@ -205,19 +196,19 @@ fn wildcard(_: List, form: Form, name: &str) -> Option<Reason> {
             "for everyone write `*` and nothing else; else leave it out",
             "for everyone write `everyone: true` instead of the lists; else leave it out",
         );
-        Reason::new(codes::WILDCARD_IN_LIST, whole(name), why, help)
+        reason(codes::WILDCARD_IN_LIST, whole(name), why, help)
     })
 }
 
-fn pattern(_: List, _: Form, name: &str) -> Option<Reason> {
+fn pattern(_: List, _: Form, name: &str) -> Option<Diagnostic> {
     let anchored = name.starts_with('^') && name.ends_with('$');
     (anchored || name.contains(['*', '?'])).then(|| {
         let help = "write each name, or grant a group";
-        Reason::new(codes::PATTERN, whole(name), "ACLs compare names and know no patterns", help)
+        reason(codes::PATTERN, whole(name), "ACLs compare names and know no patterns", help)
     })
 }
 
-fn ldap_dn(list: List, form: Form, name: &str) -> Option<Reason> {
+fn ldap_dn(list: List, form: Form, name: &str) -> Option<Diagnostic> {
     name.contains('=').then(|| {
         let plain = name.rsplit('=').next().unwrap_or_default();
         let help = if list.accepts(plain) {
@@ -229,11 +220,11 @@ fn ldap_dn(list: List, form: Form, name: &str) -> Option<Reason> {
             "distinguished names are cut at their commas and not understood",
             "distinguished names are not understood",
         );
-        Reason::new(codes::LDAP_DN, whole(name), why, help)
+        reason(codes::LDAP_DN, whole(name), why, help)
     })
 }
 
-fn service_account(_: List, form: Form, name: &str) -> Option<Reason> {
+fn service_account(_: List, form: Form, name: &str) -> Option<Diagnostic> {
     name.starts_with("system:serviceaccount:").then(|| {
         let help = format!(
             "let the pods carry a plain user or group in `yunikorn.apache.org/user.info` (an \
@@ -241,22 +232,22 @@ fn service_account(_: List, form: Form, name: &str) -> Option<Reason> {
              externalUsers decide who may set it) and grant that, or grant {} on a queue of its own",
             form.everyone()
         );
-        Reason::new(codes::SERVICE_ACCOUNT, whole(name), "service accounts cannot be granted by name", help)
+        reason(codes::SERVICE_ACCOUNT, whole(name), "service accounts cannot be granted by name", help)
     })
 }
 
-fn system_name(_: List, form: Form, name: &str) -> Option<Reason> {
+fn system_name(_: List, form: Form, name: &str) -> Option<Diagnostic> {
     name.starts_with("system:").then(|| {
         let help = if name == "system:authenticated" || name == "system:serviceaccounts" {
             format!("for everyone write {}; else grant a group of the identity provider", form.everyone())
         } else {
             "grant a plain user, or a group of the identity provider".to_owned()
         };
-        Reason::new(codes::SYSTEM_NAME, whole(name), "Kubernetes' own names cannot be granted", help)
+        reason(codes::SYSTEM_NAME, whole(name), "Kubernetes' own names cannot be granted", help)
     })
 }
 
-fn prefix(_: List, form: Form, name: &str) -> Option<Reason> {
+fn prefix(_: List, form: Form, name: &str) -> Option<Diagnostic> {
     const WORDS: [&str; 6] = ["user", "users", "u", "group", "groups", "g"];
     let (kind, bare) = match name.split_once(':') {
         Some((word, bare)) if WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)) => (word, bare),
@@ -275,11 +266,11 @@ fn prefix(_: List, form: Form, name: &str) -> Option<Reason> {
         } else {
             format!("write {} {to_groups}", quoted(bare))
         };
-        Reason::new(codes::PREFIX, place, "the place tells users from groups, not a prefix", help)
+        reason(codes::PREFIX, place, "the place tells users from groups, not a prefix", help)
     })
 }
 
-fn deny(_: List, _: Form, name: &str) -> Option<Reason> {
+fn deny(_: List, _: Form, name: &str) -> Option<Diagnostic> {
     let denied = name
         .strip_prefix(['!', '-', '^', '~'])
         .or_else(|| name.strip_prefix("deny:"))
@@ -290,10 +281,10 @@ fn deny(_: List, _: Form, name: &str) -> Option<Reason> {
         quoted(denied)
     );
     let place = Span::new(0, name.len() - denied.len());
-    Some(Reason::new(codes::DENY, place, "there is no deny, an ACL only grants", help))
+    Some(reason(codes::DENY, place, "there is no deny, an ACL only grants", help))
 }
 
-fn non_ascii(_: List, form: Form, name: &str) -> Option<Reason> {
+fn non_ascii(_: List, form: Form, name: &str) -> Option<Diagnostic> {
     let (place, c) = find(name, |c| !c.is_ascii())?;
     let why = format!("{} (U+{:04X}) is not ASCII", quoted(&c.to_string()), u32::from(c));
     let help = match c {
@@ -307,7 +298,7 @@ fn non_ascii(_: List, form: Form, name: &str) -> Option<Reason> {
         _ if is_invisible(c) => "remove this character, which cannot be seen",
         _ => "grant a group with a plain name",
     };
-    Some(Reason::new(codes::NON_ASCII, place, why, help))
+    Some(reason(codes::NON_ASCII, place, why, help))
 }
 
 /// Returns whether the character has no shape of its own, such as those left by copying from web pages.
@@ -316,19 +307,19 @@ fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-fn user_as_group(list: List, form: Form, name: &str) -> Option<Reason> {
+fn user_as_group(list: List, form: Form, name: &str) -> Option<Diagnostic> {
     (list == List::Groups && user_name_ok(name)).then(|| {
         let (place, c) = find(name, |c| matches!(c, '.' | '@' | '$')).unwrap_or((whole(name), ' '));
         let why = format!("a user may have {} in its name, a group may not", quoted(&c.to_string()));
         let to_users = form.choose("before the blank", "under `users`");
         let help = format!("if {} is a user, write it {to_users}; a group needs a plain name", quoted(name));
-        Reason::new(codes::USER_AS_GROUP, place, why, help)
+        reason(codes::USER_AS_GROUP, place, why, help)
     })
 }
 
 /// Matches names that yunikorn-core accepts for a submitting user (`configvalidator.go:87`) or in limits
 /// (`:90`), but not in ACLs.
-fn submit_only(list: List, _: Form, name: &str) -> Option<Reason> {
+fn submit_only(list: List, _: Form, name: &str) -> Option<Diagnostic> {
     let wider = |c: char| matches!(c, ':' | '/' | '#');
     let plain: String = name.chars().map(|c| if wider(c) { '_' } else { c }).collect();
     let (place, c) = find(name, wider)?;
@@ -337,11 +328,11 @@ fn submit_only(list: List, _: Form, name: &str) -> Option<Reason> {
             format!("a {} with {} may submit, but cannot be granted", list.noun(), quoted(&c.to_string()));
         let help = "let the API server send plain names (the prefixes of its OIDC claims), or grant a group \
             with a plain name";
-        Reason::new(codes::SUBMIT_ONLY, place, why, help)
+        reason(codes::SUBMIT_ONLY, place, why, help)
     })
 }
 
-fn first_character(list: List, form: Form, name: &str) -> Option<Reason> {
+fn first_character(list: List, form: Form, name: &str) -> Option<Diagnostic> {
     let first = name.chars().next()?;
     let rest_ok = list.accepts(&format!("_{name}"));
     rest_ok.then(|| {
@@ -351,12 +342,12 @@ fn first_character(list: List, form: Form, name: &str) -> Option<Reason> {
             "grant a group with a plain name"
         };
         let why = format!("names begin with a letter or `_`, not with {}", quoted(&first.to_string()));
-        Reason::new(codes::FIRST_CHARACTER, Span::new(0, first.len_utf8()), why, help)
+        reason(codes::FIRST_CHARACTER, Span::new(0, first.len_utf8()), why, help)
     })
 }
 
 /// The reason for a name that no rule matches: the first character that is not allowed where it is.
-fn invalid(list: List, form: Form, name: &str) -> Reason {
+fn invalid(list: List, form: Form, name: &str) -> Diagnostic {
     let valid = |c: char| {
         c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || (list == List::Users && matches!(c, '.' | '@'))
     };
@@ -374,7 +365,7 @@ fn invalid(list: List, form: Form, name: &str) -> Reason {
              name"
         }
     };
-    Reason::new(codes::INVALID_NAME, place, format!("{} cannot stand here", quoted(&c.to_string())), help)
+    reason(codes::INVALID_NAME, place, format!("{} cannot stand here", quoted(&c.to_string())), help)
 }
 
 #[cfg(test)]

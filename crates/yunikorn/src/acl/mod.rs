@@ -23,6 +23,7 @@ mod suggest;
 pub(crate) use dropped::{Form, List, why_dropped};
 pub use eval::Match;
 pub use lint::{Analysis, findings, lint};
+pub(crate) use names::is_name;
 pub use names::{GROUP_NAME, Names, USER_NAME, group_name_ok, user_name_ok};
 pub use parse::{AclError, activates, parse, validates};
 

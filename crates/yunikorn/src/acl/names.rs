@@ -19,33 +19,27 @@ pub const GROUP_NAME: &str = "^[_a-zA-Z][a-zA-Z0-9_-]*$";
 
 /// Returns whether `name` matches [`USER_NAME`].
 pub fn user_name_ok(name: &str) -> bool {
-    let bytes = name.as_bytes();
-    let [first, rest @ ..] = bytes.strip_suffix(b"$").unwrap_or(bytes) else {
-        return false;
-    };
-    first_byte(*first) && rest.iter().copied().all(user_byte)
+    is_name(name.strip_suffix('$').unwrap_or(name), |byte| group_byte(byte) || byte == b'.' || byte == b'@')
 }
 
 /// Returns whether `name` matches [`GROUP_NAME`].
 pub fn group_name_ok(name: &str) -> bool {
-    match name.as_bytes() {
-        [first, rest @ ..] => first_byte(*first) && rest.iter().copied().all(group_byte),
-        [] => false,
-    }
-}
-
-fn first_byte(byte: u8) -> bool {
-    byte == b'_' || byte.is_ascii_alphabetic()
-}
-
-/// Returns whether the byte is allowed in a user's name after the first; a final `$` is handled apart.
-fn user_byte(byte: u8) -> bool {
-    group_byte(byte) || byte == b'.' || byte == b'@'
+    is_name(name, group_byte)
 }
 
 /// Returns whether the byte is allowed in a group's name after the first.
 fn group_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
+}
+
+/// Returns whether it is a letter or underscore, then any number of `more`.
+pub(crate) fn is_name(name: &str, more: impl Fn(u8) -> bool) -> bool {
+    match name.as_bytes() {
+        [first, rest @ ..] => {
+            (*first == b'_' || first.is_ascii_alphabetic()) && rest.iter().all(|byte| more(*byte))
+        }
+        [] => false,
+    }
 }
 
 /// A sorted set of names.

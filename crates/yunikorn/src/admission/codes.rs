@@ -2,74 +2,57 @@
 
 use go_compat::diag::Code;
 
-/// A boolean that Go does not read, so that the key has its default.
-pub const NOT_A_BOOLEAN: Code = Code::new(4101, "not-a-go-boolean");
-/// An expression of a list does not compile in Go, so that the whole list is discarded for its default.
-pub const LIST_DISCARDED: Code = Code::new(4102, "list-discarded");
-/// A list element contains a comma, which separates elements and cannot be escaped.
-pub const COMMA: Code = Code::new(4103, "comma-in-expression");
-/// A list element begins or ends with white space, which would be cut off.
-pub const OUTER_BLANK: Code = Code::new(4104, "blank-around-expression");
-/// A list element is empty, which would be left out.
-pub const EMPTY: Code = Code::new(4105, "empty-expression");
-/// An expression that looks like a name or the end of one matches anywhere in a name.
-pub const UNANCHORED: Code = Code::new(4106, "unanchored-expression");
-/// An expression matches every name.
-pub const MATCHES_ALL: Code = Code::new(4107, "expression-matches-all");
-/// A list that Go may or may not compile: its meaning is not known here.
-pub const LIST_UNJUDGED: Code = Code::new(4108, "list-unjudged");
-/// A count was cut in two at its comma: `a{1` and `3}`, which match these characters literally.
-pub const COUNT_CUT: Code = Code::new(4109, "count-cut-at-comma");
-/// An expression that looks like a prefix is closed with `$`, and so matches nothing longer than itself.
-pub const CLOSED_PREFIX: Code = Code::new(4110, "closed-prefix");
-/// In `^a|b$` the first alternative has no end and the last one no start.
-pub const SPLIT_ANCHORS: Code = Code::new(4111, "split-anchors");
-/// The namespace of a service account is not closed with `:`, so that other namespaces that begin alike match
-/// too.
-pub const OPEN_NAMESPACE: Code = Code::new(4112, "open-namespace");
-/// A list has more expressions than are checked.
-pub const TOO_MANY: Code = Code::new(4113, "too-many-expressions");
+go_compat::codes! {
+    /// A boolean that Go does not read, so that the key has its default.
+    pub const NOT_A_BOOLEAN: Code = Code::new(4101, "not-a-go-boolean");
+    /// An expression of a list does not compile in Go, so that the whole list is discarded for its default.
+    pub const LIST_DISCARDED: Code = Code::new(4102, "list-discarded");
+    /// A list element contains a comma, which separates elements and cannot be escaped.
+    pub const COMMA: Code = Code::new(4103, "comma-in-expression");
+    /// A list element begins or ends with white space, which would be cut off.
+    pub const OUTER_BLANK: Code = Code::new(4104, "blank-around-expression");
+    /// A list element is empty, which would be left out.
+    pub const EMPTY: Code = Code::new(4105, "empty-expression");
+    /// An expression that looks like a name or the end of one matches anywhere in a name.
+    pub const UNANCHORED: Code = Code::new(4106, "unanchored-expression");
+    /// An expression matches every name.
+    pub const MATCHES_ALL: Code = Code::new(4107, "expression-matches-all");
+    /// A list that Go may or may not compile: its meaning is not known here.
+    pub const LIST_UNJUDGED: Code = Code::new(4108, "list-unjudged");
+    /// A count was cut in two at its comma: `a{1` and `3}`, which match these characters literally.
+    pub const COUNT_CUT: Code = Code::new(4109, "count-cut-at-comma");
+    /// An expression that looks like a prefix is closed with `$`, and so matches nothing longer than itself.
+    pub const CLOSED_PREFIX: Code = Code::new(4110, "closed-prefix");
+    /// In `^a|b$` the first alternative has no end and the last one no start.
+    pub const SPLIT_ANCHORS: Code = Code::new(4111, "split-anchors");
+    /// The namespace of a service account is not closed with `:`, so that other namespaces that begin alike
+    /// match too.
+    pub const OPEN_NAMESPACE: Code = Code::new(4112, "open-namespace");
+    /// A list has more expressions than are checked.
+    pub const TOO_MANY: Code = Code::new(4113, "too-many-expressions");
 
-/// An entry of `systemUsers` or `externalUsers` is a service account outside of kube-system, and the objects
-/// from which it makes pods are not guarded.
-///
-/// Such an account is on a list because it makes pods in other people's names: it takes the annotation
-/// `user.info` from objects of its own kinds, such as a `SparkApplication`. So everyone who may create or
-/// change one of these submits as anyone. `userInfo` of the `AdmissionPolicy` can check the annotation in
-/// those objects, with `mode: Enforce`, profile `strict` and `templates` for **every** kind from which the
-/// account makes pods. It is not known here whether these are all: with one template nothing is reported any
-/// more. A trusted account that reads no objects, but runs programs that others write, cannot be guarded.
-pub const UNGUARDED_ACCOUNT: Code = Code::new(4114, "unguarded-account");
-/// An entry of `systemUsers` or `externalUsers` matches every service account of kube-system.
-///
-/// That is `YuniKorn`'s default for `systemUsers`. Seven controllers of Kubernetes copy pod templates, whose
-/// `user.info` was checked before. Add-ons in kube-system may make pods from other objects that tenants
-/// write, and are trusted as well. Name the seven, as the help does.
-pub const ALL_OF_KUBE_SYSTEM: Code = Code::new(4115, "all-of-kube-system");
-/// The pods of a namespace that name no application share one, while the user of each pod is checked.
-///
-/// They are all in `yunikorn-<namespace>-autogen`, as long as
-/// `admissionController.filtering.generateUniqueAppId` is not `true`: queue and user are those of the first
-/// of them, and `YuniKorn` looks at no ACL for the others. With `true` each of them is an application of its
-/// own.
-pub const SHARED_APPLICATION: Code = Code::new(4116, "shared-application");
-
-/// All codes of this module.
-pub const CODES: &[Code] = &[
-    NOT_A_BOOLEAN,
-    LIST_DISCARDED,
-    COMMA,
-    OUTER_BLANK,
-    EMPTY,
-    UNANCHORED,
-    MATCHES_ALL,
-    LIST_UNJUDGED,
-    COUNT_CUT,
-    CLOSED_PREFIX,
-    SPLIT_ANCHORS,
-    OPEN_NAMESPACE,
-    TOO_MANY,
-    UNGUARDED_ACCOUNT,
-    ALL_OF_KUBE_SYSTEM,
-    SHARED_APPLICATION,
-];
+    /// An entry of `systemUsers` or `externalUsers` is a service account outside of kube-system, and the
+    /// objects from which it makes pods are not guarded.
+    ///
+    /// Such an account is on a list because it makes pods in other people's names: it takes the annotation
+    /// `user.info` from objects of its own kinds, such as a `SparkApplication`. So everyone who may create or
+    /// change one of these submits as anyone. `userInfo` of the `AdmissionPolicy` can check the annotation in
+    /// those objects, with `mode: Enforce`, profile `strict` and `templates` for **every** kind from which
+    /// the account makes pods. It is not known here whether these are all: with one template nothing is
+    /// reported any more. A trusted account that reads no objects, but runs programs that others write,
+    /// cannot be guarded.
+    pub const UNGUARDED_ACCOUNT: Code = Code::new(4114, "unguarded-account");
+    /// An entry of `systemUsers` or `externalUsers` matches every service account of kube-system.
+    ///
+    /// That is `YuniKorn`'s default for `systemUsers`. Seven controllers of Kubernetes copy pod templates,
+    /// whose `user.info` was checked before. Add-ons in kube-system may make pods from other objects that
+    /// tenants write, and are trusted as well. Name the seven, as the help does.
+    pub const ALL_OF_KUBE_SYSTEM: Code = Code::new(4115, "all-of-kube-system");
+    /// The pods of a namespace that name no application share one, while the user of each pod is checked.
+    ///
+    /// They are all in `yunikorn-<namespace>-autogen`, as long as
+    /// `admissionController.filtering.generateUniqueAppId` is not `true`: queue and user are those of the
+    /// first of them, and `YuniKorn` looks at no ACL for the others. With `true` each of them is an
+    /// application of its own.
+    pub const SHARED_APPLICATION: Code = Code::new(4116, "shared-application");
+}

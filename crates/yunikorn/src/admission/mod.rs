@@ -36,7 +36,7 @@ pub mod user_info;
 pub use access::{AccessControl, Allowed, Verdict};
 pub use codes::CODES;
 pub use conf::Conf;
-pub use evaluate::{Evaluation, Outcome, Remedy, Step, evaluate, remedies};
+pub use evaluate::{Evaluation, Outcome, Remedy, Step, evaluate, generated_id, remedies};
 pub use filtering::Filtering;
 pub use keys::{
     AccessList, BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, KEYS, SYSTEM_USERS, TRUST_CONTROLLERS,

@@ -41,7 +41,10 @@ pub enum Named<'a> {
 
 /// The names in a text, each with its span; none where everyone has access.
 pub fn named(text: &str, reading: Reading) -> Vec<(Span, Named<'_>)> {
-    let parts = Parts::of(text, reading);
+    names(Parts::of(text, reading))
+}
+
+fn names(parts: Parts<'_>) -> Vec<(Span, Named<'_>)> {
     if parts.wildcard() {
         return Vec::new();
     }
@@ -84,8 +87,10 @@ pub fn lint(text: &str, reading: Reading) -> Analysis {
     let acl = YarnAcl::parse(text, reading);
     let mut findings = Findings::default();
     misread_parts(text, parts, reading, &mut findings);
-    if !acl.is_everyone() {
-        names(parts, &mut findings);
+    for (at, name) in names(parts) {
+        if let Some(finding) = objection(name) {
+            findings.push(at, || finding);
+        }
     }
     let carried = carried(parts, &acl);
     let mut diagnostics = findings.sorted();
@@ -101,22 +106,18 @@ fn carried(parts: Parts<'_>, acl: &YarnAcl) -> Acl {
     if acl.is_everyone() {
         return Acl::everyone();
     }
-    let users: Vec<&str> =
-        parts.users.names().map(|(_, name)| name).filter(|name| carries_user(name)).collect();
-    let groups: Vec<&str> = parts
-        .groups
-        .iter()
-        .flat_map(|part| part.names())
-        .map(|(_, name)| name)
-        .filter(|name| group_name_ok(name) && !means_nobody(name))
-        .collect();
+    let (mut users, mut groups) = (Vec::new(), Vec::new());
+    for (_, name) in names(parts) {
+        match name {
+            // A principal never matches in YARN, so it must not begin to match here.
+            Named::User(name) if user_name_ok(name) && !name.contains('@') => users.push(name),
+            Named::Group(name) if group_name_ok(name) => groups.push(name),
+            Named::User(_) | Named::Group(_) => {}
+        }
+    }
+    users.retain(|name| !means_nobody(name));
+    groups.retain(|name| !means_nobody(name));
     Acl::named(&users, &groups).unwrap_or_default()
-}
-
-/// Returns whether a user's name is carried over. A principal never matches in YARN, so it must not begin to
-/// match here.
-fn carries_user(name: &str) -> bool {
-    user_name_ok(name) && !name.contains('@') && !means_nobody(name)
 }
 
 fn means_nobody(name: &str) -> bool {
@@ -191,19 +192,6 @@ fn comma_blank(parts: Parts<'_>, findings: &mut Findings) {
     });
 }
 
-fn names(parts: Parts<'_>, findings: &mut Findings) {
-    for (at, name) in parts.users.names() {
-        if let Some(finding) = user(name) {
-            findings.push(at, || finding);
-        }
-    }
-    for (at, name) in parts.groups.iter().flat_map(|part| part.names()) {
-        if let Some(finding) = group(name) {
-            findings.push(at, || finding);
-        }
-    }
-}
-
 fn user(name: &str) -> Option<Diagnostic> {
     if let Some(real) = name.strip_prefix('~') {
         let message =
@@ -265,11 +253,8 @@ fn dropped(list: List, name: &str) -> Option<Diagnostic> {
         return None;
     }
     let why = why_dropped(list, Form::Text, name);
-    let found = Diagnostic::warning(codes::DROPPED, format!("in YuniKorn {}", why.message));
-    Some(match why.help {
-        Some(help) => found.help(help),
-        None => found,
-    })
+    let message = format!("in YuniKorn {}", why.message);
+    Some(Diagnostic { code: codes::DROPPED, message, span: None, ..why })
 }
 
 #[cfg(test)]

@@ -13,8 +13,9 @@ use super::dialect::{Dialect, Reading};
 use super::own::{self, MODIFY_ACL, OwnRules, VIEW_ACL};
 use super::yarn_acl::{YarnAcl, trim};
 use crate::acl::Match;
+use crate::acl::codes::MORE;
 use crate::queue::nearest;
-use go_compat::diag::{Diagnostic, quoted};
+use go_compat::diag::{Code, Diagnostic, Severity, quoted};
 
 /// The longest value that is read, in bytes.
 pub const MAX_TEXT: usize = 1 << 20;
@@ -199,16 +200,9 @@ impl Rules {
 /// The settings that a dialect knows, as far as they have been read.
 struct Reader<'a> {
     dialect: Dialect,
-    known: Vec<(&'static str, Value<'a>)>,
+    /// Each with its text; `None` where that cannot be read, so that it grants nobody access.
+    known: Vec<(&'static str, Option<&'a str>)>,
     findings: Vec<Diagnostic>,
-}
-
-/// The value of a setting.
-#[derive(Clone, Copy)]
-enum Value<'a> {
-    Text(&'a str),
-    /// A value that cannot be read, so it grants nobody access.
-    Refused,
 }
 
 impl<'a> Reader<'a> {
@@ -221,7 +215,7 @@ impl<'a> Reader<'a> {
         };
         let refusal = refusal(known, value);
         self.known.retain(|(other, _)| other != known);
-        self.known.push((known, if refusal.is_none() { Value::Text(value) } else { Value::Refused }));
+        self.known.push((known, refusal.is_none().then_some(value)));
         self.findings.extend(refusal);
     }
 
@@ -304,17 +298,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn get(&self, key: &str) -> Option<Value<'a>> {
+    fn get(&self, key: &str) -> Option<Option<&'a str>> {
         self.known.iter().find(|(known, _)| *known == key).map(|(_, value)| *value)
     }
 
     fn written<T>(&self, key: &'static str, default: &str, read: impl Fn(&str) -> T) -> Written<T> {
         let set = self.get(key);
-        let text = match set {
-            None => default,
-            Some(Value::Text(text)) => text,
-            Some(Value::Refused) => "",
-        };
+        let text = set.map_or(default, Option::unwrap_or_default);
         Written { key, text: text.to_owned(), set: set.is_some(), value: read(text) }
     }
 
@@ -330,8 +320,8 @@ impl<'a> Reader<'a> {
     fn switch(&mut self, key: &'static str, default: bool) -> bool {
         let text = match self.get(key) {
             None => return default,
-            Some(Value::Text(text)) => text,
-            Some(Value::Refused) => return true,
+            Some(Some(text)) => text,
+            Some(None) => return true,
         };
         let word = trim(text);
         if word.eq_ignore_ascii_case("true") {
@@ -369,20 +359,11 @@ fn refusal(key: &str, value: &str) -> Option<Diagnostic> {
 /// Reports what YARN reads of an ACL otherwise than its writer is likely to have meant. Differences that only
 /// concern `YuniKorn` do not matter here.
 fn misreadings(key: &str, text: &str, reading: Reading) -> impl Iterator<Item = Diagnostic> {
-    const OF_INTEREST: [go_compat::diag::Code; 9] = [
-        codes::GROUP_BLANK,
-        codes::SECOND_BLANK,
-        codes::WILDCARD_BESIDE,
-        codes::LITERAL_WILDCARD,
-        codes::COMMA_BLANK,
-        codes::CONTROL,
-        codes::PRETTY_PRINTED,
-        codes::DENY,
-        codes::PRINCIPAL,
-    ];
+    const OF_YUNIKORN: [Code; 5] =
+        [codes::DROPPED, codes::REAL_USER, codes::NOBODY_BY_NAME, codes::OTHER_FORM, MORE];
     let found = carry::lint(text, reading).diagnostics.into_iter();
-    found.filter(|finding| OF_INTEREST.contains(&finding.code)).map(move |finding| Diagnostic {
-        severity: go_compat::diag::Severity::Warning,
+    found.filter(|finding| !OF_YUNIKORN.contains(&finding.code)).map(move |finding| Diagnostic {
+        severity: Severity::Warning,
         message: format!("`{key}`: {}", finding.message),
         span: None,
         ..finding

@@ -59,6 +59,9 @@ pub fn reload(
 ) -> Result<(), ReloadError> {
     // A reload makes each partition anew, just as a start does.
     let create = |partition| if started.is_ok() { Ok(()) } else { create(partition) };
+    // `buildRules` (`placement/placement.go:223`).
+    let check_rules =
+        |partition: &PartitionConfig| items(&partition.placement_rules).iter().try_for_each(check_rule);
     let mut applied: Vec<String> = Vec::new();
     for partition in items(&config.partitions) {
         let name = partition.name.as_str();
@@ -68,11 +71,8 @@ pub fn reload(
             .map_err(|error| ReloadError::Refused { reason: error.message, applied: applied.clone() })?;
         applied.push(name.to_owned());
     }
-    let missing: Vec<String> = active
-        .iter()
-        .filter(|name| !applied.iter().any(|has| has == **name))
-        .map(|name| (*name).to_owned())
-        .collect();
+    let gone = active.iter().filter(|name| !applied.iter().any(|has| has == **name));
+    let missing: Vec<String> = gone.map(|name| (*name).to_owned()).collect();
     if missing.is_empty() { Ok(()) } else { Err(ReloadError::Hangs { missing }) }
 }
 
@@ -133,60 +133,47 @@ pub(super) fn check_template(template: &ChildTemplate) -> Result<(), Diagnostic>
     })
 }
 
-/// `buildRules` (`placement/placement.go:223`).
-fn check_rules(partition: &PartitionConfig) -> Result<(), Diagnostic> {
-    items(&partition.placement_rules).iter().try_for_each(check_rule)
-}
-
 /// `newRule` (`placement/rule.go:90`) and the rules' `initialise`.
 ///
 /// # Errors
 /// The reason why the scheduler would not start with the rule.
 pub fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
-    let refused = |message: &str, mend: &str| {
-        let help = format!(
-            "{mend}: until then a scheduler starts without any placement rule, and rejects every application"
-        );
-        Err(Diagnostic::error(RULE_INACTIVE, message).at(rule.head()).help(help))
-    };
     let value = to_lower(rule.value.as_str());
-    match to_lower(rule.name.as_str()).as_str() {
+    let (message, correction) = match to_lower(rule.name.as_str()).as_str() {
         "fixed" if value.is_empty() => {
-            return refused("a fixed queue rule must have a queue name set", "write the queue as `value`");
+            ("a fixed queue rule must have a queue name set".to_owned(), "write the queue as `value`")
         }
-        "fixed" => {
-            if !value.split('.').all(queue::name_ok) {
-                return refused(NAME_REFUSED, "write a path of such names as `value`")
-                    .map_err(|error| at(error, &rule.value));
-            }
-            if value.starts_with(ROOT) && rule.parent.is_some() {
-                let message = format!(
-                    "cannot have a fixed queue rule with qualified queue getName and a parent rule: {}",
-                    go_value(rule)
-                );
-                return refused(&message, "name a queue below that of the parent rule, or remove `parent`");
-            }
+        "fixed" if !value.split('.').all(queue::name_ok) => {
+            (NAME_REFUSED.to_owned(), "write a path of such names as `value`")
         }
-        "tag" if value.is_empty() => {
-            return refused(
-                "a tag queue rule must have a tag name set",
-                "write the tag as `value`, for example `namespace`",
+        "fixed" if value.starts_with(ROOT) && rule.parent.is_some() => {
+            let message = format!(
+                "cannot have a fixed queue rule with qualified queue getName and a parent rule: {}",
+                go_value(rule)
             );
+            (message, "name a queue below that of the parent rule, or remove `parent`")
         }
-        "tag" | "user" | "provided" | "test" => {}
-        "recovery" => {
-            return refused(
-                "recovery rule cannot be part of the config, failing placement rule config",
-                RULE_NAMES,
-            );
+        "tag" if value.is_empty() => (
+            "a tag queue rule must have a tag name set".to_owned(),
+            "write the tag as `value`, for example `namespace`",
+        ),
+        "fixed" | "tag" | "user" | "provided" | "test" => {
+            return rule.parent.as_deref().map_or(Ok(()), check_rule);
         }
+        "recovery" => (
+            "recovery rule cannot be part of the config, failing placement rule config".to_owned(),
+            RULE_NAMES,
+        ),
         _ => {
-            let message =
-                format!("unknown rule name specified {}, failing placement rule config", rule.name.value);
-            return refused(&message, RULE_NAMES);
+            let name = &rule.name.value;
+            (format!("unknown rule name specified {name}, failing placement rule config"), RULE_NAMES)
         }
-    }
-    rule.parent.as_deref().map_or(Ok(()), check_rule)
+    };
+    let head = if message == NAME_REFUSED { rule.value.span } else { None };
+    let help = format!(
+        "{correction}: until then a scheduler starts without any placement rule, and rejects every application"
+    );
+    Err(Diagnostic::error(RULE_INACTIVE, message).at(head.unwrap_or(rule.head())).help(help))
 }
 
 /// Go's `%v` of a rule. Where Go prints the address of the parent, there is an ellipsis.

@@ -1,6 +1,8 @@
 //! The names `YuniKorn` accepts: its regular expressions, all of them ASCII and anchored at both ends
 //! (yunikorn-core `configvalidator.go:81-98`).
 
+use crate::acl::is_name;
+
 /// `UserRegExp`: `^[_a-zA-Z][a-zA-Z0-9:#/_.@-]*[$]?$`. Wider than what an ACL may name.
 pub fn is_user(name: &str) -> bool {
     let name = name.strip_suffix('$').unwrap_or(name);
@@ -20,16 +22,6 @@ pub(super) fn is_rule(name: &str) -> bool {
 /// `SpecialRegExp`: `[\^$*+?()\[{}|]`, the characters that make one name of a filter a regular expression.
 pub fn is_expression(name: &str) -> bool {
     name.contains(['^', '$', '*', '+', '?', '(', ')', '[', '{', '}', '|'])
-}
-
-/// A letter or underscore, then any number of `more`.
-fn is_name(name: &str, more: impl Fn(u8) -> bool) -> bool {
-    match name.as_bytes() {
-        [first, rest @ ..] => {
-            (first.is_ascii_alphabetic() || *first == b'_') && rest.iter().all(|byte| more(*byte))
-        }
-        [] => false,
-    }
 }
 
 /// Go's `strings.ToLower`: each character by itself.

@@ -5,159 +5,183 @@
 //! Each struct also knows its span in the document, which Go's do not. [`super::Config`] is the view the rest
 //! of the program uses.
 
-use std::collections::BTreeMap;
-
 use go_compat::diag::Span;
 use go_compat::yaml::decode::{Decode, List, Map, Place, Record, Spanned, items};
 
 /// Resource names and their quantities as written.
 pub type Quantities = Map<Spanned>;
 
-/// The whole document (`config.go:33`).
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct SchedulerConfig {
-    /// The partitions in the order of the text.
-    pub partitions: List<PartitionConfig>,
-    /// Accepted in the text, but overwritten by the scheduler.
-    pub checksum: String,
+/// Declares Go structs: each with its name in messages, and each field with its key in the text. One with
+/// `at` also has its position in the document, and a head: the field to point at when something is wrong.
+macro_rules! records {
+    ($(
+        $(#[$doc:meta])* $type:ident = $called:literal $(at $place:ident or $head:ident)? {
+            $($(#[$about:meta])* $key:literal => $field:ident: $value:ty,)*
+        }
+    )*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Default)]
+        pub struct $type {
+            $(
+                /// Its position in the document.
+                pub $place: Place,
+            )?
+            $($(#[$about])* pub $field: $value,)*
+        }
+
+        impl Record for $type {
+            const NAME: &'static str = $called;
+            const FIELDS: &'static [&'static str] = &[$($key),*];
+
+            fn field(&mut self, name: &str) -> Option<&mut dyn Decode> {
+                match name {
+                    $($key => Some(&mut self.$field),)*
+                    _ => None,
+                }
+            }
+
+            $(fn placed(&mut self, place: Place) {
+                self.$place = place;
+            })?
+        }
+
+        $(impl $type {
+            /// The span to point at when something is wrong with it: its name, or its mapping when it has none.
+            pub fn head(&self) -> Span {
+                self.$head.span.unwrap_or(self.$place.span)
+            }
+        })?
+    )*};
 }
 
-/// One partition (`config.go:46`).
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct PartitionConfig {
-    /// Its position in the document.
-    pub place: Place,
-    /// Its name as written; empty means `default`.
-    pub name: Spanned,
-    /// The queues; `None` is refused, an empty list is not.
-    pub queues: List<QueueConfig>,
-    /// The placement rules in order.
-    pub placement_rules: List<PlacementRule>,
-    /// Limits of the partition: another way to write the root queue's.
-    pub limits: List<Limit>,
-    /// Switches of preemption.
-    pub preemption: Preemption,
-    /// The order in which nodes are sorted.
-    pub node_sort_policy: NodeSortPolicy,
-    /// The resolver of users' groups.
-    pub user_group_resolver: UserGroupResolver,
-}
+records! {
+    /// The whole document (`config.go:33`).
+    SchedulerConfig = "a configuration" {
+        /// The partitions in the order of the text.
+        "partitions" => partitions: List<PartitionConfig>,
+        /// Accepted in the text, but overwritten by the scheduler.
+        "checksum" => checksum: String,
+    }
 
-/// The resolver of users' groups (`config.go:56`).
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct UserGroupResolver {
-    /// `os`, `ldap` or `test`; anything else is no resolver.
-    pub kind: Spanned,
-}
+    /// One partition (`config.go:46`).
+    PartitionConfig = "a partition" at place or name {
+        /// Its name as written; empty means `default`.
+        "name" => name: Spanned,
+        /// The queues; `None` is refused, an empty list is not.
+        "queues" => queues: List<QueueConfig>,
+        /// The placement rules in order.
+        "placementrules" => placement_rules: List<PlacementRule>,
+        /// Limits of the partition: another way to write the root queue's.
+        "limits" => limits: List<Limit>,
+        /// Switches of preemption.
+        "preemption" => preemption: Preemption,
+        /// The order in which nodes are sorted.
+        "nodesortpolicy" => node_sort_policy: NodeSortPolicy,
+        /// The resolver of users' groups.
+        "usergroupresolver" => user_group_resolver: UserGroupResolver,
+    }
 
-/// Switches of preemption (`config.go:61`).
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Preemption {
-    /// Switches preemption as a whole; on when not set.
-    pub enabled: Option<bool>,
-    /// Switches preemption when a quota shrinks; off when not set.
-    pub quota_preemption_enabled: Option<bool>,
-}
+    /// The resolver of users' groups (`config.go:56`).
+    UserGroupResolver = "a group resolver" {
+        /// `os`, `ldap` or `test`; anything else is no resolver.
+        "type" => kind: Spanned,
+    }
 
-/// One queue (`config.go:74`).
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct QueueConfig {
-    /// Its position in the document.
-    pub place: Place,
-    /// Its name as written.
-    pub name: Spanned,
-    /// True if it is declared a parent.
-    pub parent: bool,
-    /// Its quota and guarantee.
-    pub resources: Resources,
-    /// The most applications that may run in it; 0 means any number.
-    pub max_applications: u64,
-    /// Free properties, some of which the scheduler knows.
-    pub properties: Map<String>,
-    /// The ACL of those who administer it, as written.
-    pub admin_acl: Spanned,
-    /// The ACL of those who may submit to it, as written.
-    pub submit_acl: Spanned,
-    /// The properties and resources of dynamic leaf queues below it.
-    pub child_template: ChildTemplate,
-    /// Its children in the order of the text.
-    pub queues: List<QueueConfig>,
-    /// Limits of users and groups.
-    pub limits: List<Limit>,
-}
+    /// Switches of preemption (`config.go:61`).
+    Preemption = "a preemption setting" {
+        /// Switches preemption as a whole; on when not set.
+        "enabled" => enabled: Option<bool>,
+        /// Switches preemption when a quota shrinks; off when not set.
+        "quotapreemptionenabled" => quota_preemption_enabled: Option<bool>,
+    }
 
-/// The properties and resources of a dynamic leaf queue (`config.go:88`).
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ChildTemplate {
-    /// The most applications that may run in it; 0 means any number.
-    pub max_applications: u64,
-    /// Its properties.
-    pub properties: Map<Spanned>,
-    /// Its quota and guarantee.
-    pub resources: Resources,
-}
+    /// One queue (`config.go:74`).
+    QueueConfig = "a queue" at place or name {
+        /// Its name as written.
+        "name" => name: Spanned,
+        /// True if it is declared a parent.
+        "parent" => parent: bool,
+        /// Its quota and guarantee.
+        "resources" => resources: Resources,
+        /// The most applications that may run in it; 0 means any number.
+        "maxapplications" => max_applications: u64,
+        /// Free properties, some of which the scheduler knows.
+        "properties" => properties: Map<String>,
+        /// The ACL of those who administer it, as written.
+        "adminacl" => admin_acl: Spanned,
+        /// The ACL of those who may submit to it, as written.
+        "submitacl" => submit_acl: Spanned,
+        /// The properties and resources of dynamic leaf queues below it.
+        "childtemplate" => child_template: ChildTemplate,
+        /// Its children in the order of the text.
+        "queues" => queues: List<QueueConfig>,
+        /// Limits of users and groups.
+        "limits" => limits: List<Limit>,
+    }
 
-/// Quota and guarantee of a queue (`config.go:98`).
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Resources {
-    /// The guaranteed resources.
-    pub guaranteed: Quantities,
-    /// The most resources that it may use.
-    pub max: Quantities,
-}
+    /// The properties and resources of a dynamic leaf queue (`config.go:88`).
+    ChildTemplate = "a child template" {
+        /// The most applications that may run in it; 0 means any number.
+        "maxapplications" => max_applications: u64,
+        /// Its properties.
+        "properties" => properties: Map<Spanned>,
+        /// Its quota and guarantee.
+        "resources" => resources: Resources,
+    }
 
-/// One placement rule (`config.go:110`).
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct PlacementRule {
-    /// Its position in the document.
-    pub place: Place,
-    /// `provided`, `user`, `fixed` or `tag`, in any case.
-    pub name: Spanned,
-    /// True if it may create queues.
-    pub create: bool,
-    /// The users and groups it applies to.
-    pub filter: Filter,
-    /// The rule that names the queue above.
-    pub parent: Option<Box<PlacementRule>>,
-    /// The queue of a `fixed` rule, the tag of a `tag` rule.
-    pub value: Spanned,
-}
+    /// Quota and guarantee of a queue (`config.go:98`).
+    Resources = "a resource setting" {
+        /// The guaranteed resources.
+        "guaranteed" => guaranteed: Quantities,
+        /// The most resources that it may use.
+        "max" => max: Quantities,
+    }
 
-/// The users and groups that a placement rule applies to (`config.go:123`).
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Filter {
-    /// `allow` or `deny`; empty means `allow`.
-    pub kind: Spanned,
-    /// Users, or one regular expression.
-    pub users: List<Spanned>,
-    /// Groups, or one regular expression.
-    pub groups: List<Spanned>,
-}
+    /// One placement rule (`config.go:110`).
+    PlacementRule = "a placement rule" at place or name {
+        /// `provided`, `user`, `fixed` or `tag`, in any case.
+        "name" => name: Spanned,
+        /// True if it may create queues.
+        "create" => create: bool,
+        /// The users and groups it applies to.
+        "filter" => filter: Filter,
+        /// The rule that names the queue above.
+        "parent" => parent: Option<Box<PlacementRule>>,
+        /// The queue of a `fixed` rule, the tag of a `tag` rule.
+        "value" => value: Spanned,
+    }
 
-/// A limit for some users and groups in a queue (`config.go:140`).
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Limit {
-    /// Its position in the document.
-    pub place: Place,
-    /// A description.
-    pub limit: Spanned,
-    /// The users.
-    pub users: List<Spanned>,
-    /// The groups.
-    pub groups: List<Spanned>,
-    /// The most resources that each of them may use.
-    pub max_resources: Quantities,
-    /// The most applications that each of them may run; 0 means any number.
-    pub max_applications: u64,
-}
+    /// The users and groups that a placement rule applies to (`config.go:123`).
+    Filter = "a filter" {
+        /// `allow` or `deny`; empty means `allow`.
+        "type" => kind: Spanned,
+        /// Users, or one regular expression.
+        "users" => users: List<Spanned>,
+        /// Groups, or one regular expression.
+        "groups" => groups: List<Spanned>,
+    }
 
-/// The order in which nodes are sorted (`config.go:151`).
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct NodeSortPolicy {
-    /// `fair` or `binpacking`; empty means `fair`.
-    pub kind: Spanned,
-    /// The weight of each resource.
-    pub resource_weights: Map<f64>,
+    /// A limit for some users and groups in a queue (`config.go:140`).
+    Limit = "a limit" at place or limit {
+        /// A description.
+        "limit" => limit: Spanned,
+        /// The users.
+        "users" => users: List<Spanned>,
+        /// The groups.
+        "groups" => groups: List<Spanned>,
+        /// The most resources that each of them may use.
+        "maxresources" => max_resources: Quantities,
+        /// The most applications that each of them may run; 0 means any number.
+        "maxapplications" => max_applications: u64,
+    }
+
+    /// The order in which nodes are sorted (`config.go:151`).
+    NodeSortPolicy = "a node sorting policy" {
+        /// `fair` or `binpacking`; empty means `fair`.
+        "type" => kind: Spanned,
+        /// The weight of each resource.
+        "resourceweights" => resource_weights: Map<f64>,
+    }
 }
 
 impl QueueConfig {
@@ -170,104 +194,23 @@ impl QueueConfig {
     pub fn count_below(&self) -> usize {
         self.children().iter().map(|child| 1 + child.count_below()).sum()
     }
-
-    /// The span to point at when something is wrong with it: its name, or its mapping when it has none.
-    pub fn head(&self) -> Span {
-        self.name.span.unwrap_or(self.place.span)
-    }
-}
-
-impl PartitionConfig {
-    /// The span to point at when something is wrong with it.
-    pub fn head(&self) -> Span {
-        self.name.span.unwrap_or(self.place.span)
-    }
-}
-
-impl PlacementRule {
-    /// The span to point at when something is wrong with it.
-    pub fn head(&self) -> Span {
-        self.name.span.unwrap_or(self.place.span)
-    }
 }
 
 impl Limit {
-    /// The span to point at when something is wrong with it.
-    pub fn head(&self) -> Span {
-        self.limit.span.unwrap_or(self.place.span)
-    }
-
     /// Compares like Go's `reflect.DeepEqual`: spans do not count, nil and empty differ.
     pub fn deep_equal(&self, other: &Self) -> bool {
+        let names = |list: &List<Spanned>| list.as_ref().map(|names| texts(names.iter()));
+        let quantities = |map: &Quantities| {
+            map.as_ref().map(|map| (map.keys().cloned().collect::<Vec<_>>(), texts(map.values())))
+        };
         self.limit.value == other.limit.value
-            && same_texts(self.users.as_deref(), other.users.as_deref())
-            && same_texts(self.groups.as_deref(), other.groups.as_deref())
-            && same_quantities(&self.max_resources, &other.max_resources)
+            && names(&self.users) == names(&other.users)
+            && names(&self.groups) == names(&other.groups)
+            && quantities(&self.max_resources) == quantities(&other.max_resources)
             && self.max_applications == other.max_applications
     }
 }
 
-fn same_texts(left: Option<&[Spanned]>, right: Option<&[Spanned]>) -> bool {
-    match (left, right) {
-        (Some(left), Some(right)) => left.iter().map(Spanned::as_str).eq(right.iter().map(Spanned::as_str)),
-        (left, right) => left.is_none() && right.is_none(),
-    }
+fn texts<'a>(values: impl Iterator<Item = &'a Spanned>) -> Vec<String> {
+    values.map(|value| value.value.clone()).collect()
 }
-
-fn same_quantities(left: &Quantities, right: &Quantities) -> bool {
-    let texts = |quantities: &Quantities| -> Option<BTreeMap<String, String>> {
-        quantities
-            .as_ref()
-            .map(|map| map.iter().map(|(name, text)| (name.clone(), text.value.clone())).collect())
-    };
-    texts(left) == texts(right)
-}
-
-/// Declares the fields of a Go struct.
-macro_rules! record {
-    ($type:ident, $called:literal, { $($name:literal => $field:ident),* $(,)? } $(, $place:ident)?) => {
-        impl Record for $type {
-            const NAME: &'static str = $called;
-            const FIELDS: &'static [&'static str] = &[$($name),*];
-
-            fn field(&mut self, name: &str) -> Option<&mut dyn Decode> {
-                match name {
-                    $($name => Some(&mut self.$field),)*
-                    _ => None,
-                }
-            }
-
-            $(fn placed(&mut self, place: Place) {
-                self.$place = place;
-            })?
-        }
-    };
-}
-
-record!(SchedulerConfig, "a configuration", { "partitions" => partitions, "checksum" => checksum });
-record!(PartitionConfig, "a partition", {
-    "name" => name, "queues" => queues, "placementrules" => placement_rules, "limits" => limits, "preemption" => preemption,
-    "nodesortpolicy" => node_sort_policy, "usergroupresolver" => user_group_resolver,
-}, place);
-record!(UserGroupResolver, "a group resolver", { "type" => kind });
-record!(Preemption, "a preemption setting", {
-    "enabled" => enabled, "quotapreemptionenabled" => quota_preemption_enabled,
-});
-record!(QueueConfig, "a queue", {
-    "name" => name, "parent" => parent, "resources" => resources, "maxapplications" => max_applications,
-    "properties" => properties, "adminacl" => admin_acl, "submitacl" => submit_acl, "childtemplate" => child_template,
-    "queues" => queues, "limits" => limits,
-}, place);
-record!(ChildTemplate, "a child template", {
-    "maxapplications" => max_applications, "properties" => properties, "resources" => resources,
-});
-record!(Resources, "a resource setting", { "guaranteed" => guaranteed, "max" => max });
-record!(PlacementRule, "a placement rule", {
-    "name" => name, "create" => create, "filter" => filter, "parent" => parent, "value" => value,
-}, place);
-record!(Filter, "a filter", { "type" => kind, "users" => users, "groups" => groups });
-record!(Limit, "a limit", {
-    "limit" => limit, "users" => users, "groups" => groups, "maxresources" => max_resources,
-    "maxapplications" => max_applications,
-}, place);
-record!(NodeSortPolicy, "a node sorting policy", { "type" => kind, "resourceweights" => resource_weights });

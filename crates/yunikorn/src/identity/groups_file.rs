@@ -13,11 +13,17 @@
 
 use std::collections::BTreeMap;
 
-use super::codes::{EMPTY_GROUP, EMPTY_USER};
 use super::resolver::{GroupResolver, Resolution};
-use go_compat::diag::{Diagnostic, quoted};
+use go_compat::diag::{Code, Diagnostic, quoted};
 use go_compat::yaml::decode::{List, Map, decode};
 use go_compat::yaml::parse::parse;
+
+go_compat::codes! {
+    /// A user in a file of groups has no name, which no request can have either.
+    pub const EMPTY_USER: Code = Code::new(7001, "empty-user-name");
+    /// A group in a file of groups has no name: `YuniKorn` would keep it, and no ACL can name it.
+    pub const EMPTY_GROUP: Code = Code::new(7002, "empty-group-name");
+}
 
 /// The groups of users.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -140,7 +140,7 @@ pub fn response(uid: &str, asked: &Asked, judgement: &Judgement, mode: Mode) -> 
 
 /// Returns the decision, for the API server's audit log.
 pub fn notes(judgement: &Judgement) -> Value {
-    let mut notes = json!({"decision": judgement.verdict.as_str(), "clause": judgement.rule.as_str()});
+    let mut notes = json!({"decision": judgement.verdict.as_str(), "clause": judgement.clause});
     if let (Some(notes), false) = (notes.as_object_mut(), judgement.reason.is_empty()) {
         notes.insert("reason".to_owned(), judgement.reason.as_str().into());
     }

@@ -77,9 +77,9 @@ impl fmt::Display for Step {
             Self::BypassAuth { given: false } => write!(f, "bypassAuth is on, so {USER_INFO} is not set"),
             Self::MaySetUserInfo(allowed) => write!(f, "the requester may set {USER_INFO}: {allowed}"),
             Self::MayNotSetUserInfo => write!(f, "no list lets the requester set {USER_INFO}"),
-            Self::UserInfoTaken(info) => write!(f, "{USER_INFO} names {}", Named(info)),
+            Self::UserInfoTaken(info) => write!(f, "{USER_INFO} names {}", named(info)),
             Self::UserInfoUnreadable(error) => write!(f, "{USER_INFO} cannot be read: {error}"),
-            Self::UserInfoSet(info) => write!(f, "{USER_INFO} is set to the requester: {}", Named(info)),
+            Self::UserInfoSet(info) => write!(f, "{USER_INFO} is set to the requester: {}", named(info)),
             Self::OwnPod => f.write_str("a pod with the label `app: yunikorn` is admitted as it is"),
             Self::Processed(choice) => {
                 let verb = if choice.yes { "go" } else { "do not go" };
@@ -101,23 +101,13 @@ impl fmt::Display for Step {
 }
 
 /// A user and groups for people to read.
-struct Named<'a>(&'a UserInfo);
-
-impl fmt::Display for Named<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let UserInfo { user, groups } = self.0;
-        match user.as_str() {
-            "" => f.write_str("no user")?,
-            user => write!(f, "user {}", quoted(user))?,
-        }
-        match groups.as_slice() {
-            [] => f.write_str(" without groups"),
-            groups => {
-                let groups: Vec<_> = groups.iter().map(|group| quoted(group)).collect();
-                write!(f, " in {}", groups.join(", "))
-            }
-        }
+fn named(UserInfo { user, groups }: &UserInfo) -> String {
+    let user = if user.is_empty() { "no user".to_owned() } else { format!("user {}", quoted(user)) };
+    if groups.is_empty() {
+        return format!("{user} without groups");
     }
+    let groups: Vec<_> = groups.iter().map(|group| quoted(group)).collect();
+    format!("{user} in {}", groups.join(", "))
 }
 
 /// A change that would let a requester set `user.info`, or a way to do without: most are a field of an

@@ -24,13 +24,14 @@ pub(super) fn updated(pod: &Pod, namespace: &str, unique: bool) -> Texts {
     labels
 }
 
-/// An application's ID where none is given (`pkg/common/utils/utils.go:132-146`).
-fn generated_id(namespace: &str, unique: bool, uid: &str) -> String {
-    let short = || namespace.chars().take(26).collect::<String>();
+/// An application's ID where none is given (`GenerateApplicationID`, `pkg/common/utils/utils.go:132-146`):
+/// that of the namespace, or one for the pod alone. An empty namespace is not read as `default`.
+pub fn generated_id(namespace: &str, unique: bool, uid: &str) -> String {
+    let short: String = namespace.chars().take(26).collect();
     let id = match (unique, uid) {
         (false, _) => format!("yunikorn-{namespace}-autogen"),
-        (true, "") => format!("{}-uniqueautogen", short()),
-        (true, uid) => format!("{}-{uid}", short()),
+        (true, "") => format!("{short}-uniqueautogen"),
+        (true, uid) => format!("{short}-{uid}"),
     };
     id.chars().take(63).collect()
 }

@@ -1,19 +1,18 @@
 //! Evaluates a request as the admission controller does, and finds who then submits (yunikorn-k8shim v1.8.0
 //! `pkg/admission/admission_controller.go:116-322`, `metadata/usergroup.go`).
 //!
-//! * `pod`: pods, created and updated.
-//! * `workload`: objects with a pod template.
+//! * `objects`: pods and objects with a pod template.
 //! * `labels`: the application's ID.
 //! * [`explain`]: the steps of the decision.
 
 pub mod explain;
 mod labels;
-mod pod;
+mod objects;
 #[cfg(test)]
 mod tests;
-mod workload;
 
 pub use explain::{Remedy, Step, remedies};
+pub use labels::generated_id;
 
 use super::access::Verdict;
 use super::conf::Conf;
@@ -68,7 +67,7 @@ pub fn evaluate(request: &Request, surroundings: &Surroundings, conf: &Conf) -> 
         Err(outcome) => (outcome, Vec::new()),
     };
     let pod = patched(&request.pod, &patches);
-    let submitter = (outcome == Outcome::Allowed).then(|| Submitter::of(&pod, conf.version));
+    let submitter = (outcome == Outcome::Allowed).then(|| Submitter::of(&pod));
     Evaluation { outcome, patches, pod, submitter, steps: walk.steps, remedies: walk.remedies }
 }
 

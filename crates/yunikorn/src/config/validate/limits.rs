@@ -218,22 +218,13 @@ pub(super) fn check_hierarchies(root: &QueueConfig) -> Result<(), Diagnostic> {
     if !any_limits(root) {
         return Ok(());
     }
-    check_resource_hierarchy(root)?;
-    check_applications_hierarchy(root)
+    // `checkLimitResource` (`configvalidator.go:155`), `checkLimitMaxApplications` (`:228`).
+    check_hierarchy::<Amounts>(root, &mut HashMap::new(), &mut HashMap::new(), "")?;
+    check_hierarchy::<u64>(root, &mut HashMap::new(), &mut HashMap::new(), "")
 }
 
 fn any_limits(queue: &QueueConfig) -> bool {
     !items(&queue.limits).is_empty() || queue.children().iter().any(any_limits)
-}
-
-/// `checkLimitResource` (`configvalidator.go:155`).
-fn check_resource_hierarchy(root: &QueueConfig) -> Result<(), Diagnostic> {
-    check_hierarchy::<Amounts>(root, &mut HashMap::new(), &mut HashMap::new(), "")
-}
-
-/// `checkLimitMaxApplications` (`configvalidator.go:228`).
-fn check_applications_hierarchy(root: &QueueConfig) -> Result<(), Diagnostic> {
-    check_hierarchy::<u64>(root, &mut HashMap::new(), &mut HashMap::new(), "")
 }
 
 fn check_hierarchy<T: Bound>(

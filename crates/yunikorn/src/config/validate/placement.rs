@@ -20,8 +20,10 @@ pub(super) fn check(partition: &PartitionConfig) -> Result<(), Diagnostic> {
     for (number, path) in paths.iter().enumerate().filter(|(_, path)| path.path.starts_with(ROOT)) {
         let lower = to_lower(&path.path);
         let parts: Vec<&str> = lower.split('.').collect();
-        check_path(path, &parts, items(&partition.queues), None)
-            .map_err(|reason| path.refusal(number, &reason))?;
+        check_path(path, &parts, items(&partition.queues), None).map_err(|reason| {
+            let message = format!("placement rule no. #{number} ({}) references {reason}", path.chain);
+            Diagnostic::error(RULE, message).at(path.span)
+        })?;
     }
     Ok(())
 }
@@ -120,51 +122,33 @@ impl StaticPath {
         }
         Ok(Self { path, chain, create: rule.create, dynamic, span: rule.head() })
     }
-
-    fn refusal(&self, number: usize, reason: &Unplaceable) -> Diagnostic {
-        let Self { path, chain, .. } = self;
-        let rule = format!("placement rule no. #{number} ({chain})");
-        let message = match reason {
-            Unplaceable::NotLeaf => format!("{rule} references a queue ({path}) which is not a leaf"),
-            Unplaceable::Missing => {
-                format!("{rule} references non-existing queues ({path}) and create is 'false'")
-            }
-            Unplaceable::BelowLeaf(last) => format!(
-                "{rule} references non-existing queues ({path}) which cannot be created because the last \
-                 queue ({last}) in the hierarchy is a leaf"
-            ),
-        };
-        Diagnostic::error(RULE, message).at(self.span)
-    }
-}
-
-/// The reason why no application can be placed in a rule's queue.
-enum Unplaceable {
-    /// The queue is a parent (or, with rules after it, is not one).
-    NotLeaf,
-    /// The queue does not exist and may not be created.
-    Missing,
-    /// A leaf is where a queue would have to be created below it.
-    BelowLeaf(String),
 }
 
 /// `checkQueueHierarchyForPlacement` (`configvalidator.go:360`). Names are compared with their case, although
 /// the path is in lower case: so does Go.
+///
+/// # Errors
+/// The reason why no application can be placed there.
 fn check_path(
     rule: &StaticPath,
     path: &[&str],
     queues: &[QueueConfig],
     parent: Option<&QueueConfig>,
-) -> Result<(), Unplaceable> {
+) -> Result<(), String> {
     let missing = || {
-        if rule.create { Ok(()) } else { Err(Unplaceable::Missing) }
+        let reason = || format!("non-existing queues ({}) and create is 'false'", rule.path);
+        if rule.create { Ok(()) } else { Err(reason()) }
     };
     let Some((name, rest)) = path.split_first() else {
         return Ok(());
     };
     if queues.is_empty() {
         return match parent {
-            Some(leaf) if !leaf.parent => Err(Unplaceable::BelowLeaf(leaf.name.value.clone())),
+            Some(leaf) if !leaf.parent => Err(format!(
+                "non-existing queues ({}) which cannot be created because the last queue ({}) in the hierarchy is \
+                 a leaf",
+                rule.path, leaf.name.value
+            )),
             _ => missing(),
         };
     }
@@ -173,7 +157,8 @@ fn check_path(
     };
     if rest.is_empty() {
         // With rules after it the queue must be a parent, without any it must not.
-        return if queue.parent == rule.dynamic { Ok(()) } else { Err(Unplaceable::NotLeaf) };
+        let reason = || format!("a queue ({}) which is not a leaf", rule.path);
+        return if queue.parent == rule.dynamic { Ok(()) } else { Err(reason()) };
     }
     check_path(rule, rest, queue.children(), Some(queue))
 }

@@ -1,9 +1,10 @@
-//! Pods: created (`admission_controller.go:157-218`) and updated (`:284-322`).
+//! Pods, created (`admission_controller.go:157-218`) and updated (`:284-322`), and objects with a pod template
+//! (`:220-282`, `:333-345`).
 
-use super::{Answer, Step, Walk, labels};
+use super::{Answer, Outcome, Step, Walk, labels};
+use crate::admission::keys::AccessList;
 use crate::admission::patch::{ANNOTATIONS, LABELS, Patch, SCHEDULER_NAME, Value, YUNIKORN};
-use crate::admission::request::{ALLOW_PREEMPTION, APP, IGNORE_APPLICATION, Pod, Texts, USER_INFO};
-use crate::version::Version;
+use crate::admission::request::{ALLOW_PREEMPTION, APP, IGNORE_APPLICATION, Pod, Texts, USER_INFO, Workload};
 
 impl Walk<'_> {
     /// Evaluates the creation of a pod. `user.info` is checked before anything else, also where the pod is
@@ -27,7 +28,7 @@ impl Walk<'_> {
             let labels = labels::updated(pod, self.request.namespace(), unique);
             patches.push(Patch { path: LABELS, value: Value::Texts(labels) });
             self.allow_preemption(pod, &mut patches);
-        } else if self.conf.version < Version::Next {
+        } else {
             self.ignore_application(pod, &mut patches);
         }
         Ok(patches)
@@ -74,6 +75,38 @@ impl Walk<'_> {
             );
         }
         self.allow(Step::UserInfoUnchanged)
+    }
+
+    /// Evaluates the creation of a workload. Without an application ID, present or to come, `user.info` is
+    /// not even read.
+    pub(super) fn create_workload(&mut self, workload: Workload) -> Answer {
+        if workload == Workload::ReplicaSet && self.is_of_controller()? {
+            return Err(Outcome::Allowed);
+        }
+        if !self.is_reviewed()? {
+            return self.allow(Step::LeftAlone);
+        }
+        if !self.needs_user_info()? {
+            return Err(Outcome::Allowed);
+        }
+        let mut annotations = self.request.pod.annotations.clone();
+        annotations.insert(USER_INFO.to_owned(), self.own_user_info());
+        Ok(vec![Patch { path: workload.annotations_path(), value: Value::Texts(annotations) }])
+    }
+
+    /// Returns whether it is a system user's `ReplicaSet`. It is left as it is, because its Deployment would
+    /// otherwise make another one, again and again. `trust_controllers` does not matter here.
+    fn is_of_controller(&mut self) -> Result<bool, Outcome> {
+        let users = &self.conf.access.system_users;
+        let Some(pattern) = users.matching(&self.request.user) else {
+            return if users.is_known() {
+                Ok(false)
+            } else {
+                Err(Outcome::Unknown(AccessList::SystemUsers.key()))
+            };
+        };
+        self.steps.push(Step::ControllersReplicaSet { pattern: pattern.as_str().to_owned() });
+        Ok(true)
     }
 }
 
