@@ -7,7 +7,7 @@ use super::NewConfigMap;
 use super::conditions::{Finding, Reason, Type};
 use super::environment::config_map;
 use super::output::{Question, live_text, not_written};
-use super::ownership::{Claim, claim, names};
+use super::ownership::{Claim, names};
 use super::snapshot::{Adoption, IMPORTED_FROM, Mode, Owner};
 use yunikorn::config::verdict;
 
@@ -35,11 +35,10 @@ enum Verdict {
 
 /// Sorts the desired keys by whether they may be written.
 pub(super) fn adopt(question: &Question<'_>, wants: BTreeMap<String, String>) -> Adopted {
-    let output = question.snapshot.output.as_deref();
     let mut adopted = Adopted::default();
     for (key, value) in wants {
-        let current = output.and_then(|output| output.data.get(&key));
-        let Claim::Foreign(owners) = claim(output, question.memory, &key) else {
+        let current = question.snapshot.output_text(&key);
+        let Claim::Foreign(owners) = question.snapshot.claim(&key) else {
             adopted.wants.insert(key, value);
             continue;
         };
@@ -105,9 +104,7 @@ fn origin(question: &Question<'_>) -> String {
 pub(super) fn first_import(question: &Question<'_>) -> Option<(Option<NewConfigMap>, Finding)> {
     let key = &question.env.key;
     let due = question.spec.adoption == Adoption::Import && question.snapshot.base.is_none();
-    let Claim::Foreign(owners) = claim(question.snapshot.output.as_deref(), question.memory, key) else {
-        return None;
-    };
+    let Claim::Foreign(owners) = question.snapshot.claim(key) else { return None };
     due.then(|| match judge(question, key, &owners) {
         Verdict::Import(base, finding) => Some((Some(base), finding)),
         Verdict::Leave(finding) => Some((None, finding)),

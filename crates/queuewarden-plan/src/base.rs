@@ -9,7 +9,7 @@ use super::header;
 use super::ownership::managed_keys;
 use super::parse_cache::{ParseCache, Reading};
 use super::planted::{Fault, is_planted};
-use super::snapshot::{ConfigMemory, ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
+use super::snapshot::{ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::diag::Diagnostic;
 use yunikorn::config::{BUILT_IN, Config, contains_checksum_marker};
 
@@ -35,7 +35,6 @@ pub(super) struct Base {
 pub(super) fn resolve(
     snapshot: &Snapshot,
     spec: &ConfigSpec,
-    memory: Option<&ConfigMemory>,
     env: &Environment,
     known: &mut ParseCache,
 ) -> Result<Base, Finding> {
@@ -53,7 +52,7 @@ pub(super) fn resolve(
     if spec.base_config_map != YUNIKORN_DEFAULTS {
         return no("create it, or set spec.base to where the queue tree is");
     }
-    if had_another(snapshot, memory) {
+    if had_another(snapshot) {
         return no(
             "it was there before, so no new grants are written; bring it back, or write the tree you want into it",
         );
@@ -69,7 +68,7 @@ pub(super) fn last(snapshot: &Snapshot, known: &mut ParseCache) -> Option<Base> 
 
 /// Returns whether anything was ever written from a base that somebody wrote, as far as is known. The
 /// built-in default must not replace such a base: it has no queues and lets everyone in.
-fn had_another(snapshot: &Snapshot, memory: Option<&ConfigMemory>) -> bool {
+fn had_another(snapshot: &Snapshot) -> bool {
     if is_planted(Fault::BuiltInDefault) {
         return false;
     }
@@ -82,7 +81,7 @@ fn had_another(snapshot: &Snapshot, memory: Option<&ConfigMemory>) -> bool {
     if !origins.is_empty() {
         return origins.iter().any(|origin| *origin != header::origin(BUILT_IN_SOURCE));
     }
-    memory.is_some_and(|memory| memory.revision.is_some())
+    snapshot.config_status().is_some_and(|status| status.revision.is_some())
         || output.is_some_and(|output| managed_keys(output).iter().any(|key| is_queues_key(key)))
 }
 

@@ -15,7 +15,7 @@ use super::grants::{self, ByObject, Grants};
 use super::loaded;
 use super::mirror;
 use super::output::{self, Decision, Question};
-use super::ownership::{Claim, claim};
+use super::ownership::Claim;
 use super::parse_cache::{ParseCache, Reading};
 use super::planted::{Fault, is_planted};
 use super::policy::{self, Policies};
@@ -26,7 +26,7 @@ use super::report::{self, events};
 use super::resolve::{self, Contribution, Resolved};
 use super::running;
 use super::snapshot::{
-    ConfigMemory, ConfigSpec, Delegation, Entry, LastBase, Meta, Mode, Observed, QueueAclEntry, Snapshot,
+    ConfigEntry, ConfigSpec, Delegation, LastBase, Meta, Mode, Observed, QueueAclEntry, Snapshot,
     YUNIKORN_DEFAULTS,
 };
 use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests, attribution};
@@ -43,7 +43,7 @@ const MAX_ROUNDS: usize = 4;
 /// Everything that was decided, before any status is made of it.
 pub(super) struct Decided<'a> {
     snapshot: &'a Snapshot,
-    config: &'a Entry<ConfigSpec, ConfigMemory>,
+    config: &'a ConfigEntry,
     spec: &'a ConfigSpec,
     pub(super) env: Environment,
     pub(super) base: Finding,
@@ -74,7 +74,7 @@ pub(super) struct Decided<'a> {
 /// Plans with a readable `YuniKornConfig`.
 pub(super) fn plan(
     snapshot: &Snapshot,
-    config: &Entry<ConfigSpec, ConfigMemory>,
+    config: &ConfigEntry,
     spec: &ConfigSpec,
     known: &mut ParseCache,
 ) -> Plan {
@@ -84,13 +84,12 @@ pub(super) fn plan(
 /// Decides everything, without making statuses yet.
 pub(super) fn decided<'a>(
     snapshot: &'a Snapshot,
-    config: &'a Entry<ConfigSpec, ConfigMemory>,
+    config: &'a ConfigEntry,
     spec: &'a ConfigSpec,
     known: &mut ParseCache,
 ) -> Decided<'a> {
     let env = Environment::of(snapshot, known);
-    let memory = config.in_force.as_ref();
-    let mut base = base::resolve(snapshot, spec, memory, &env, known);
+    let mut base = base::resolve(snapshot, spec, &env, known);
     let usable = base.as_ref().is_ok_and(|base| output::missing_partition(&base.tree, &env).is_none());
     let last = if usable { None } else { base::last(snapshot, known) };
     let from = last.or_else(|| base.as_ref().ok().cloned());
@@ -129,7 +128,7 @@ pub(super) fn decided<'a>(
     let reassert_at =
         loaded.reassert_at.filter(|_| spec.mode == Mode::Enforce && env.source == Source::Output);
     let mut read = |text: Option<&String>| text.map(|text| known.of_live(text));
-    let current = read(snapshot.output.as_deref().and_then(|output| output.data.get(&env.key)));
+    let current = read(snapshot.output_text(&env.key));
     let written = snapshot.observed.written.as_ref().filter(|written| written.key == env.key);
     let written = read(written.map(|written| &written.text));
     let proven = read(snapshot.observed.loaded_text.as_ref());
@@ -141,7 +140,6 @@ pub(super) fn decided<'a>(
     let question = Question {
         snapshot,
         spec,
-        memory,
         env: &env,
         base: base.as_ref(),
         from: from.as_ref(),
@@ -191,7 +189,7 @@ pub(super) fn decided<'a>(
 /// Finds the text that the scheduler runs; `loaded` is condition `Loaded`.
 fn runs(
     snapshot: &Snapshot,
-    config: &Entry<ConfigSpec, ConfigMemory>,
+    config: &ConfigEntry,
     env: &Environment,
     loaded: &Finding,
     known: &mut ParseCache,
@@ -208,19 +206,16 @@ fn runs(
     } else {
         (observed.loaded_text.as_ref(), reports_loaded_text(observed))
     };
-    let text = text.filter(|_| {
-        let reports = observed.read_back.as_ref().is_some_and(|read| read.checksum.is_ok());
-        reported || !reports || running::loading(snapshot, env.hot_refresh)
-    });
+    let text = text
+        .filter(|_| reported || observed.reported().is_none() || running::loading(snapshot, env.hot_refresh));
     let tree = text.and_then(|text| known.of_live(text).tree.clone());
     tree.map_or(Runs::Unknown, |tree| Runs::Other { tree, reported })
 }
 
 /// Returns whether the scheduler reports the text that it was last observed to run.
 fn reports_loaded_text(observed: &Observed) -> bool {
-    let reported = observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
-    let loaded = observed.loaded_text.as_ref().filter(|_| reported.is_some());
-    loaded.is_some_and(|text| Some(&checksum(text)) == reported)
+    let both = observed.reported().zip(observed.loaded_text.as_ref());
+    both.is_some_and(|(reported, text)| checksum(text) == *reported)
 }
 
 /// The joint result of all objects.
@@ -472,15 +467,14 @@ impl Decided<'_> {
 
     /// Our keys in the output that no policy sets any more.
     fn unset_keys(&self) -> Vec<&'static str> {
-        let (output, memory) = (self.snapshot.output.as_deref(), self.config.in_force.as_ref());
         let set = self.policies.keys.as_ref();
         let unset = admission::KEYS.iter().filter(|key| set.is_none_or(|set| !set.contains_key(*key)));
-        unset.copied().filter(|key| claim(output, memory, key) == Claim::Ours).collect()
+        unset.copied().filter(|key| self.snapshot.claim(key) == Claim::Ours).collect()
     }
 
     /// The queues of the output's own text.
     fn output_tree(&self, known: &mut ParseCache) -> Option<Arc<Config>> {
-        let text = self.snapshot.output.as_deref().and_then(|output| output.data.get(&self.env.key));
+        let text = self.snapshot.output_text(&self.env.key);
         text.and_then(|text| known.of_live(text).tree.clone())
     }
 
@@ -504,8 +498,7 @@ impl Decided<'_> {
 
     fn config_status(&self, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
         let meta = &self.config.meta;
-        let key_written =
-            self.snapshot.output.as_deref().is_some_and(|output| output.data.contains_key(&self.env.key));
+        let key_written = self.snapshot.output_text(&self.env.key).is_some();
         let accepts_open = self.accepts_open();
         let fail_open =
             report::config::fail_open(&self.env, key_written, accepts_open).unwrap_or_else(|| {

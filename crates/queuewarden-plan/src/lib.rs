@@ -96,7 +96,7 @@ fn made(snapshot: &Snapshot, known: &mut ParseCache) -> Plan {
 }
 
 /// The writes to make and the statuses and events to publish. Apply the steps in the order of the fields.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     /// A ConfigMap to create first (`adoption: Import`): the base, with the current text of the output.
     pub import: Option<NewConfigMap>,
@@ -128,7 +128,7 @@ pub struct Plan {
 }
 
 /// A ConfigMap to create.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct NewConfigMap {
     /// `metadata.name`, in the configured namespace.
     pub name: String,
@@ -139,7 +139,7 @@ pub struct NewConfigMap {
 }
 
 /// A change of the output ConfigMap; keys that are not named stay as they are.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
 pub struct Write {
     /// Name of the ConfigMap.
@@ -207,13 +207,13 @@ pub struct AccessTestStatus {
 }
 
 /// The rest of the `YuniKornConfig`'s status.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct ConfigStatus {
     /// Revision of the text in the output ConfigMap.
     pub revision: Option<u64>,
     /// Checksum of the text in the output ConfigMap.
     pub config_hash: Option<String>,
-    /// Checksum that the scheduler runs.
+    /// Checksum of the text that the scheduler was last known to run.
     pub loaded_hash: Option<String>,
     /// The output ConfigMap and our keys in it.
     pub output: Option<OutputRef>,
@@ -222,7 +222,7 @@ pub struct ConfigStatus {
 }
 
 /// The object and the keys that were written.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub struct OutputRef {

@@ -82,14 +82,15 @@ pub(super) fn ignored(env: &Environment, spec: &ConfigSpec) -> Option<(Reason, S
         let why = "`service.enableConfigHotRefresh` is off; set it to \"true\" and restart the scheduler";
         return Some((Reason::HotRefreshDisabled, why.into()));
     }
+    let unreadable = env.flat.unreadable().into_iter().take(SHOWN);
+    let unreadable: Vec<_> = unreadable.map(|(key, _)| format!("`{key}`")).collect();
     let why = if spec.output_config_map != YUNIKORN_CONFIGS {
         format!(
             "YuniKorn reads ConfigMaps {YUNIKORN_DEFAULTS} and {YUNIKORN_CONFIGS}, and spec.output names `{}`",
             spec.output_config_map
         )
-    } else if !env.unreadable.is_empty() {
-        let keys: Vec<_> = env.unreadable.iter().take(SHOWN).map(|key| format!("`{key}`")).collect();
-        let keys = keys.join(", ");
+    } else if !unreadable.is_empty() {
+        let keys = unreadable.join(", ");
         format!("it cannot read the value of {keys}, and ignores every change until that is corrected")
     } else if let Some(next) = env.next_key.as_ref().filter(|_| spec.scheduler_url.is_none()) {
         format!(

@@ -11,15 +11,14 @@ use super::budget::{self, Permit};
 use super::conditions::{Finding, Reason, Type};
 use super::environment::{Environment, config_map, is_queues_key};
 use super::hold::{self, Hold};
-use super::ownership::{Claim, claim, managed_keys, managed_keys_text};
+use super::ownership::{Claim, managed_keys, managed_keys_text};
 use super::parse_cache::{ParseCache, Reading};
 use super::planted::{Fault, is_planted};
 use super::policy::Keys;
 use super::record::Note;
 use super::resolve::Resolved;
 use super::snapshot::{
-    ConfigMapState, ConfigMemory, ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, QUEUES_KEY, Snapshot,
-    WriteFailure,
+    ConfigMapState, ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, QUEUES_KEY, Snapshot, WriteFailure,
 };
 use super::{NewConfigMap, Rendered, Write, adoption, header, record, withdraw};
 use yunikorn::admission;
@@ -34,7 +33,6 @@ pub const WARN_BYTES: usize = 900 * 1024;
 pub(super) struct Question<'a> {
     pub snapshot: &'a Snapshot,
     pub spec: &'a ConfigSpec,
-    pub memory: Option<&'a ConfigMemory>,
     pub env: &'a Environment,
     /// The base, or condition `BaseResolved` when there is none.
     pub base: Result<&'a Base, &'a Finding>,
@@ -214,8 +212,7 @@ fn partial(question: &Question<'_>, cache: &mut ParseCache) -> Option<Candidate>
     if is_planted(Fault::WithdrawalsWait) {
         return None;
     }
-    let output = question.snapshot.output.as_deref();
-    if claim(output, question.memory, &question.env.key) != Claim::Ours {
+    if question.snapshot.claim(&question.env.key) != Claim::Ours {
         return None;
     }
     let desired = question.desired?;
@@ -255,8 +252,10 @@ fn revise(question: &Question<'_>, body: &str, origin: &str) -> Rendered {
     let same = live.filter(|live| {
         header::split(&wanted).is_some_and(|w| w.body == live.body && w.origin == live.origin)
     });
-    let known =
-        live.map(|live| live.revision).max(question.memory.and_then(|memory| memory.revision)).unwrap_or(0);
+    let known = live
+        .map(|live| live.revision)
+        .max(question.snapshot.config_status().and_then(|status| status.revision))
+        .unwrap_or(0);
     let revision = match same {
         Some(live) if !question.reassert => live.revision,
         _ => known.saturating_add(1),
@@ -266,7 +265,7 @@ fn revise(question: &Question<'_>, body: &str, origin: &str) -> Rendered {
 }
 
 pub(super) fn live_text<'a>(question: &'a Question<'_>) -> Option<&'a str> {
-    question.snapshot.output.as_deref()?.data.get(&question.env.key).map(String::as_str)
+    question.snapshot.output_text(&question.env.key).map(String::as_str)
 }
 
 fn not_rendered(question: &Question<'_>) -> Finding {
@@ -326,13 +325,9 @@ fn touch(question: &Question<'_>, full: bool, known: bool) -> Option<Write> {
     (!annotations.is_empty() || in_force.is_some()).then(|| Write {
         name: spec.output_config_map.clone(),
         resource_version: Some(output.resource_version.clone()),
-        data: BTreeMap::new(),
         annotations,
         in_force,
-        repair: false,
-        reassert: false,
-        widens: false,
-        partial: false,
+        ..Write::default()
     })
 }
 
@@ -340,15 +335,14 @@ fn touch(question: &Question<'_>, full: bool, known: bool) -> Option<Write> {
 fn ours<'a>(question: &'a Question<'_>) -> impl Iterator<Item = &'a str> {
     let output = question.snapshot.output.as_deref();
     let keys = output.into_iter().flat_map(|output| output.data.keys());
-    keys.map(String::as_str).filter(move |key| claim(output, question.memory, key) == Claim::Ours)
+    keys.map(String::as_str).filter(|key| question.snapshot.claim(key) == Claim::Ours)
 }
 
 /// Returns the keys to change: desired values that differ, and keys of ours that are no longer desired. A key
 /// with a queue tree is never removed: without it the scheduler falls back to a default that lets everyone
 /// in.
 fn changes(question: &Question<'_>, wants: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
-    let output = question.snapshot.output.as_deref();
-    let current = |key: &str| output.and_then(|output| output.data.get(key));
+    let current = |key: &str| question.snapshot.output_text(key);
     let set = wants
         .iter()
         .filter(|(key, value)| current(key) != Some(value))
@@ -479,7 +473,7 @@ pub(super) fn repairs(question: &Question<'_>) -> bool {
         .observed
         .last_written
         .as_ref()
-        .or_else(|| question.memory.and_then(|memory| memory.config_hash.as_ref()));
+        .or_else(|| question.snapshot.config_status()?.config_hash.as_ref());
     let live = live_text(question).map(|text| question.env.checksum_of(text));
     last.is_some() && live.as_ref() != last
 }

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use super::snapshot::{ConfigMapState, ConfigMemory, FIELD_MANAGER, MANAGED_KEYS, Owner};
+use super::ConfigStatus;
+use super::snapshot::{ConfigMapState, FIELD_MANAGER, MANAGED_KEYS, Owner, Snapshot};
 
 /// The owner of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,25 +20,29 @@ pub(super) enum Claim {
     Foreign(Vec<Owner>),
 }
 
-/// Returns who owns `key`.
-pub(super) fn claim(output: Option<&ConfigMapState>, memory: Option<&ConfigMemory>, key: &str) -> Claim {
+impl Snapshot {
+    /// Returns who owns `key` of the output.
+    pub(super) fn claim(&self, key: &str) -> Claim {
+        claim(self.output.as_deref(), self.config_status(), key)
+    }
+}
+
+/// Returns who owns `key`; `status` is the last one of the `YuniKornConfig`.
+pub(super) fn claim(output: Option<&ConfigMapState>, status: Option<&ConfigStatus>, key: &str) -> Claim {
     let Some(output) = output.filter(|output| output.data.contains_key(key)) else {
         return Claim::Free;
     };
     let owners = output.owners.get(key).cloned().unwrap_or_default();
+    let remembered = status.and_then(|status| status.output.as_ref());
     if managed_keys(output).contains(key)
-        || memory.is_some_and(|memory| remembers(memory, output, key))
+        || remembered.is_some_and(|it| {
+            !it.uid.is_empty() && it.uid == output.uid && it.keys.iter().any(|ours| ours == key)
+        })
         || owners.iter().any(|owner| owner.manager == FIELD_MANAGER)
     {
         return Claim::Ours;
     }
     Claim::Foreign(owners)
-}
-
-fn remembers(memory: &ConfigMemory, output: &ConfigMapState, key: &str) -> bool {
-    !output.uid.is_empty()
-        && memory.output_uid.as_deref() == Some(output.uid.as_str())
-        && memory.output_keys.contains(key)
 }
 
 /// Returns the keys that the output's annotation lists as ours.
@@ -64,6 +69,7 @@ pub(super) fn names(owners: &[Owner]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::OutputRef;
 
     const KEY: &str = "queues.yaml";
 
@@ -81,12 +87,9 @@ mod tests {
         }
     }
 
-    fn memory(uid: &str) -> ConfigMemory {
-        ConfigMemory {
-            output_uid: Some(uid.into()),
-            output_keys: [KEY.to_string()].into(),
-            ..ConfigMemory::default()
-        }
+    fn status(uid: &str) -> ConfigStatus {
+        let output = OutputRef { uid: uid.into(), keys: vec![KEY.to_string()], ..OutputRef::default() };
+        ConfigStatus { output: Some(output), ..ConfigStatus::default() }
     }
 
     #[test]
@@ -99,7 +102,7 @@ mod tests {
     fn annotation_memory_or_field_manager_make_it_ours() {
         let edited = ["kubectl-edit"];
         assert_eq!(claim(Some(&output(Some("a, queues.yaml"), &edited)), None, KEY), Claim::Ours);
-        assert_eq!(claim(Some(&output(None, &edited)), Some(&memory("u1")), KEY), Claim::Ours);
+        assert_eq!(claim(Some(&output(None, &edited)), Some(&status("u1")), KEY), Claim::Ours);
         assert_eq!(claim(Some(&output(None, &["helm", FIELD_MANAGER])), None, KEY), Claim::Ours);
     }
 
@@ -107,8 +110,10 @@ mod tests {
     fn a_recreated_object_is_not_ours_by_memory() {
         let state = output(None, &["helm"]);
         let expected = Claim::Foreign(state.owners[KEY].clone());
-        assert_eq!(claim(Some(&state), Some(&memory("another")), KEY), expected);
+        assert_eq!(claim(Some(&state), Some(&status("another")), KEY), expected);
         assert_eq!(claim(Some(&output(Some("queues.yaml.old"), &["helm"])), None, KEY), expected);
+        let from_file = ConfigMapState { uid: String::new(), ..state };
+        assert_eq!(claim(Some(&from_file), Some(&status("")), KEY), expected);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use jiff::SignedDuration;
 
 use super::environment::{or_built_in, queues_key};
-use super::snapshot::{ReadBack, Snapshot};
+use super::snapshot::Snapshot;
 use yunikorn::config::checksum;
 use yunikorn::config::flatten::Flattened;
 
@@ -52,9 +52,7 @@ impl<'s> Running<'s> {
 fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<&'s str, &'static str> {
     let text = or_built_in(flat.queues(&queues_key(snapshot, flat).key).text);
     let observed = &snapshot.observed;
-    let Some(ReadBack { checksum: Ok(reported), .. }) = &observed.read_back else {
-        return Ok(text);
-    };
+    let Some(reported) = observed.reported() else { return Ok(text) };
     if loading(snapshot, flat.hot_refresh()) || *reported == checksum(text) {
         return Ok(text);
     }
@@ -74,7 +72,7 @@ pub(super) fn loading(snapshot: &Snapshot, hot_refresh: bool) -> bool {
 mod tests {
     use super::*;
     use crate::merged;
-    use crate::snapshot::ConfigMapState;
+    use crate::snapshot::{ConfigMapState, ReadBack};
     use std::sync::Arc;
 
     const OLD: &str = "partitions: [{name: default, queues: [{name: root, submitacl: '*'}]}]";

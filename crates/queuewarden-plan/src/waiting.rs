@@ -2,14 +2,11 @@
 //! why.
 
 use super::conditions::{self, Finding, Reason, Status, Type, merge, standing};
-use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Snapshot};
-use super::{
-    ConfigStatus, ObjectStatus, OutputRef, Plan, QueueAclStatus, access_tests, mirror, policy, report,
-    resolve,
-};
+use super::snapshot::{ConfigEntry, Meta, Snapshot};
+use super::{ConfigStatus, ObjectStatus, Plan, QueueAclStatus, access_tests, policy, report, resolve};
 
 /// Reports `why` in every status.
-pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigSpec, ConfigMemory>>) -> Plan {
+pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&ConfigEntry>) -> Plan {
     let status =
         |meta: &Meta, findings: &[Finding]| merge(&meta.conditions, findings, meta.generation, snapshot.now);
     let queue_acls = snapshot.queue_acls.iter().map(|entry| {
@@ -27,13 +24,6 @@ pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigS
         (entry.meta.name.clone(), ObjectStatus { uid: entry.meta.uid.clone(), conditions, rest })
     });
     Plan {
-        import: None,
-        backup: None,
-        write: None,
-        last_base: None,
-        mirror: mirror::Changes::default(),
-        rendered: None,
-        contributions: [].into(),
         queue_acls: queue_acls.collect(),
         policies: policies.collect(),
         access_tests: access_tests::waiting(snapshot, why),
@@ -42,8 +32,7 @@ pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigS
             conditions: status(&entry.meta, &config_findings(&entry.meta, why)),
             rest: remembered(entry),
         }),
-        events: Vec::new(),
-        wake_at: None,
+        ..Plan::default()
     }
 }
 
@@ -74,20 +63,11 @@ fn config_findings(meta: &Meta, why: &str) -> Vec<Finding> {
 }
 
 /// Returns the status with its previous content.
-fn remembered(entry: &Entry<ConfigSpec, ConfigMemory>) -> ConfigStatus {
-    let Some(memory) = &entry.in_force else {
-        return ConfigStatus::default();
-    };
+fn remembered(entry: &ConfigEntry) -> ConfigStatus {
+    let status = entry.in_force.clone().unwrap_or_default();
     ConfigStatus {
-        revision: memory.revision,
-        config_hash: memory.config_hash.clone(),
         loaded_hash: report::config::loaded_hash(entry).cloned(),
-        output: memory.output_uid.as_ref().map(|uid| OutputRef {
-            namespace: memory.output_namespace.clone(),
-            name: memory.output_name.clone(),
-            uid: uid.clone(),
-            keys: memory.output_keys.iter().cloned().collect(),
-        }),
-        admission_policy: memory.admission_policy.clone(),
+        output: status.output.filter(|output| !output.uid.is_empty()),
+        ..status
     }
 }

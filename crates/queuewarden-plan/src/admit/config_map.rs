@@ -175,10 +175,7 @@ fn base_lost(
     known: &mut ParseCache,
 ) -> Option<String> {
     let (_, spec) = config(after.0)?;
-    let memory = |snapshot: &Snapshot| snapshot.config.as_ref().and_then(|config| config.in_force.clone());
-    let mut resolved = |(snapshot, env): (&Snapshot, &Environment)| {
-        base::resolve(snapshot, spec, memory(snapshot).as_ref(), env, known)
-    };
+    let mut resolved = |(snapshot, env): (&Snapshot, &Environment)| base::resolve(snapshot, spec, env, known);
     resolved(before).ok()?;
     let lost = resolved(after).err()?;
     Some(format!("no new grants are written, only withdrawals: {}", lost.message))
@@ -192,11 +189,12 @@ fn put_back(
     new: Option<&ConfigMapState>,
 ) -> Option<String> {
     let (entry, spec) = config(snapshot)?;
-    let ours = entry.in_force.as_ref().is_some_and(|memory| memory.output_keys.contains(&env.key));
+    let remembered = entry.in_force.as_ref().and_then(|status| status.output.as_ref());
+    let ours = remembered.is_some_and(|output| output.keys.contains(&env.key));
     if name != spec.output_config_map || !ours {
         return None;
     }
-    let was = snapshot.output.as_deref()?.data.get(&env.key)?;
+    let was = snapshot.output_text(&env.key)?;
     let text = new.and_then(|new| new.data.get(&env.key));
     let header = |text: &str| crate::header::split(text).map(|parts| parts.revision);
     // The operator's own writes carry the next revision.

@@ -18,7 +18,7 @@ use super::conditions::{Finding, Reason, Status};
 use super::decide::{self, Decided};
 use super::parse_cache::ParseCache;
 use super::policy::{self, Keys};
-use super::snapshot::{AdmissionPolicySpec, ConfigMemory, ConfigSpec, Entry, QueueAclEntry, Snapshot};
+use super::snapshot::{AdmissionPolicySpec, ConfigEntry, ConfigSpec, Entry, QueueAclEntry, Snapshot};
 use go_compat::diag::{Diagnostic, cut};
 use yunikorn::config::Config;
 use yunikorn::identity::Identity;
@@ -47,7 +47,7 @@ pub type QueueAcl = Arc<QueueAclEntry>;
 /// An `AdmissionPolicy` as the plan sees it.
 pub type AdmissionPolicy = Entry<AdmissionPolicySpec, AdmissionPolicySpec>;
 /// A `YuniKornConfig` as the plan sees it.
-pub type YuniKornConfig = Entry<ConfigSpec, ConfigMemory>;
+pub type YuniKornConfig = ConfigEntry;
 
 /// The old and the new version of an object; at least one of them is present.
 #[derive(Debug, Clone)]

@@ -30,7 +30,7 @@ use super::conditions::{Finding, Type};
 use super::environment::Environment;
 use super::parse_cache::ParseCache;
 use super::running::UNSEEN;
-use super::snapshot::{ConfigMemory, ConfigSpec, Entry, ReadBack, Snapshot};
+use super::snapshot::{ConfigEntry, ConfigSpec, Snapshot};
 use desired::Desired;
 use yunikorn::config::checksum;
 use yunikorn_access::Tree;
@@ -53,7 +53,7 @@ pub struct Changes {
 /// Plans the changes of the mirror and its condition; nothing if the mirror was not read.
 pub(super) fn plan(
     snapshot: &Snapshot,
-    config: &Entry<ConfigSpec, ConfigMemory>,
+    config: &ConfigEntry,
     spec: &ConfigSpec,
     env: &Environment,
     known: &mut ParseCache,
@@ -87,7 +87,7 @@ fn desired(snapshot: &Snapshot, env: &Environment, known: &mut ParseCache) -> Re
     }
     let running = snapshot.observed.loaded_text.as_deref();
     // While the scheduler loads the text, the mirror must not grant more than what runs meanwhile.
-    if let Some(ReadBack { checksum: Ok(reported), .. }) = &snapshot.observed.read_back
+    if let Some(reported) = snapshot.observed.reported()
         && *reported != env.checksum
         && running.is_none_or(|running| checksum(running) != *reported)
     {

@@ -4,8 +4,9 @@ use super::queue_acl::Runs;
 use crate::conditions::{self, Finding, Reason, Status, Type};
 use crate::effect::open_root;
 use crate::environment::{Environment, Source};
-use crate::snapshot::{ConfigMemory, ConfigSpec, Entry, Snapshot};
-use crate::{ConfigStatus, OutputRef, header, ownership};
+use crate::ownership::Claim;
+use crate::snapshot::{ConfigEntry, ConfigSpec, Snapshot};
+use crate::{ConfigStatus, OutputRef, header};
 use yunikorn::config::Config;
 use yunikorn::right::Right;
 
@@ -141,28 +142,25 @@ fn open(tree: &Config) -> Option<String> {
 pub(crate) fn status(
     snapshot: &Snapshot,
     spec: &ConfigSpec,
-    config: &Entry<ConfigSpec, ConfigMemory>,
+    config: &ConfigEntry,
     env: &Environment,
 ) -> ConfigStatus {
-    let memory = config.in_force.as_ref();
-    let text = snapshot.output.as_deref().and_then(|output| output.data.get(&env.key));
-    let seen = snapshot.observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
+    let text = snapshot.output_text(&env.key);
     let revision = text.and_then(|text| header::split(text)).map(|parts| parts.revision);
     ConfigStatus {
         // A foreign edit may have taken the header away; the number must not be used again.
-        revision: revision.max(memory.and_then(|memory| memory.revision)),
+        revision: revision.max(config.in_force.as_ref().and_then(|status| status.revision)),
         config_hash: text.map(|text| env.checksum_of(text)),
-        loaded_hash: spec.scheduler_url.as_ref().and(seen.or(loaded_hash(config))).cloned(),
+        loaded_hash: spec
+            .scheduler_url
+            .as_ref()
+            .and(snapshot.observed.reported().or(loaded_hash(config)))
+            .cloned(),
         output: snapshot.output.as_deref().map(|output| OutputRef {
             namespace: spec.namespace.clone(),
             name: spec.output_config_map.clone(),
             uid: output.uid.clone(),
-            keys: output
-                .data
-                .keys()
-                .filter(|key| ownership::claim(Some(output), memory, key) == ownership::Claim::Ours)
-                .cloned()
-                .collect(),
+            keys: output.data.keys().filter(|key| snapshot.claim(key) == Claim::Ours).cloned().collect(),
         }),
         admission_policy: None,
     }
@@ -170,7 +168,7 @@ pub(crate) fn status(
 
 /// Returns the checksum of the text that the scheduler was last known to run, by the status. With another
 /// spec it may be another scheduler.
-pub(crate) fn loaded_hash<S>(config: &Entry<S, ConfigMemory>) -> Option<&String> {
+pub(crate) fn loaded_hash(config: &ConfigEntry) -> Option<&String> {
     let about = conditions::find(&config.meta.conditions, Type::Loaded)?;
     let same = about.observed_generation == config.meta.generation;
     config.in_force.as_ref().filter(|_| same)?.loaded_hash.as_ref()

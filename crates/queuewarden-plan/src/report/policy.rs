@@ -68,17 +68,18 @@ fn withdrawn(left: &[&&'static str], facts: &Facts<'_>) -> Finding {
 
 /// Condition `Programmed` of the object that decides: `YuniKorn` must read each of its keys as it is meant.
 fn programmed(keys: &Keys, valid: bool, facts: &Facts<'_>) -> Finding {
-    let settings = &facts.env.admission;
+    let flat = &facts.env.flat;
     let mut wrong = keys.iter().filter(|(key, value)| {
-        settings.get(*key).is_none_or(|setting| setting.text != **value || setting.ambiguous)
+        flat.get(key).is_none_or(|setting| setting.text != **value || flat.is_ambiguous(key))
     });
     let Some((key, _)) = wrong.next() else {
         return super::programmed(facts.target.output, valid);
     };
-    let packed = settings.get(key).and_then(|setting| setting.packed.as_ref());
+    let packed = flat.get(key).map(|setting| &setting.origin).filter(|origin| origin.binary);
     packed.map_or_else(
         || facts.target.not_programmed(),
         |packed| {
+            let packed = &packed.key;
             let message = format!("a binaryData key `{packed}` hides key `{key}` from YuniKorn; remove it");
             Finding::no(Type::Programmed, Reason::ShadowedByBinaryData, message)
         },
