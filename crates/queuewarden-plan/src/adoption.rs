@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::NewConfigMap;
 use super::conditions::{Finding, Reason, Type};
-use super::environment::config_map;
 use super::output::{Question, live_text, not_written};
 use super::ownership::{Claim, names};
 use super::snapshot::{Adoption, IMPORTED_FROM, Mode, Owner};
@@ -29,8 +28,8 @@ pub(super) struct Adopted {
 /// The decision about one foreign key.
 enum Verdict {
     Replace,
-    Leave(Finding),
-    Import(NewConfigMap, Finding),
+    /// It is left to its owner, for now if the base is created first.
+    Leave(Finding, Option<NewConfigMap>),
 }
 
 /// Sorts the desired keys by whether they may be written.
@@ -50,19 +49,18 @@ pub(super) fn adopt(question: &Question<'_>, wants: BTreeMap<String, String>) ->
                 adopted.replaced.insert(key.clone(), current.cloned().unwrap_or_default());
                 adopted.wants.insert(key, value);
             }
-            Verdict::Leave(finding) if key == question.env.key => adopted.tree_conflict = Some(finding),
-            Verdict::Leave(finding) => drop(adopted.conflict.get_or_insert(finding)),
-            Verdict::Import(base, finding) => {
+            Verdict::Leave(finding, import) if key == question.env.key => {
                 adopted.tree_conflict = Some(finding);
-                adopted.import = Some(base);
+                adopted.import = import;
             }
+            Verdict::Leave(finding, _) => drop(adopted.conflict.get_or_insert(finding)),
         }
     }
     adopted
 }
 
 fn judge(question: &Question<'_>, key: &str, owners: &[Owner]) -> Verdict {
-    let leave = |why: String| Verdict::Leave(conflict(question, key, owners, &why));
+    let leave = |why: String| Verdict::Leave(conflict(question, key, owners, &why), None);
     match question.spec.adoption {
         Adoption::IfUnowned => leave(
             "remove the key there, or set spec.adoption to Import (their text becomes the base) or Force (the base replaces it)".into(),
@@ -84,7 +82,7 @@ fn judge(question: &Question<'_>, key: &str, owners: &[Owner]) -> Verdict {
 }
 
 fn conflict(question: &Question<'_>, key: &str, owners: &[Owner], why: &str) -> Finding {
-    let map = config_map(question.spec, &question.spec.output_config_map);
+    let map = question.spec.output_name();
     let message = format!("key `{key}` of {map} belongs to {}; {why}", names(owners));
     Finding::no(Type::Applied, Reason::FieldConflict, message)
 }
@@ -105,17 +103,16 @@ pub(super) fn first_import(question: &Question<'_>) -> Option<(Option<NewConfigM
     let key = &question.env.key;
     let due = question.spec.adoption == Adoption::Import && question.snapshot.base.is_none();
     let Claim::Foreign(owners) = question.snapshot.claim(key) else { return None };
-    due.then(|| match judge(question, key, &owners) {
-        Verdict::Import(base, finding) => Some((Some(base), finding)),
-        Verdict::Leave(finding) => Some((None, finding)),
-        Verdict::Replace => None,
-    })?
+    match judge(question, key, &owners) {
+        Verdict::Leave(finding, import) if due => Some((import, finding)),
+        _ => None,
+    }
 }
 
 /// Makes the live text the base if there is no base yet; the error explains why that cannot be.
 fn import(question: &Question<'_>) -> Result<Verdict, String> {
     let spec = question.spec;
-    let map = config_map(spec, &spec.base_config_map);
+    let map = spec.base_name();
     let text = live_text(question).ok_or("there is no text to import")?;
     if question.snapshot.base.is_some() {
         return Err(format!(
@@ -129,7 +126,7 @@ fn import(question: &Question<'_>) -> Result<Verdict, String> {
     }
     if spec.mode == Mode::Observe {
         let message = format!("in mode Enforce the live queue tree would be copied to {map}");
-        return Ok(Verdict::Leave(Finding::no(Type::Applied, Reason::ObserveMode, message)));
+        return Ok(Verdict::Leave(Finding::no(Type::Applied, Reason::ObserveMode, message), None));
     }
     let base = NewConfigMap {
         name: spec.base_config_map.clone(),
@@ -140,7 +137,7 @@ fn import(question: &Question<'_>) -> Result<Verdict, String> {
         let message = format!("the live queue tree is being copied to {map}");
         Finding::no(Type::Applied, Reason::Pending, message)
     };
-    Ok(Verdict::Import(base, not_written(question, &map).unwrap_or_else(copying)))
+    Ok(Verdict::Leave(not_written(question, &map).unwrap_or_else(copying), Some(base)))
 }
 
 /// Returns the configured queues that the scheduler runs and the base does not have, as a list for a message.

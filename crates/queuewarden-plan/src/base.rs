@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::conditions::{Finding, Reason, Type};
-use super::environment::{Environment, config_map, is_queues_key, text_in};
+use super::environment::{Environment, is_queues_key, text_in};
 use super::header;
 use super::ownership::managed_keys;
 use super::parse_cache::{ParseCache, Reading};
@@ -39,7 +39,7 @@ pub(super) fn resolve(
     known: &mut ParseCache,
 ) -> Result<Base, Finding> {
     let key = spec.base_key.as_deref().unwrap_or(&env.key);
-    let map = config_map(spec, &spec.base_config_map);
+    let map = spec.base_name();
     if let Some(text) = snapshot.base.as_deref().and_then(|base| text_in(base, key)) {
         return read(header::strip(&text), format!("{map}, key {key}"), None, known);
     }

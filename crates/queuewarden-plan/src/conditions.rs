@@ -14,37 +14,6 @@ use jiff::Timestamp;
 /// it.
 pub const MAX_MESSAGE: usize = 2048;
 
-/// `status` of a condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Status {
-    /// It holds.
-    True,
-    /// It does not hold.
-    False,
-    /// It is unknown now.
-    Unknown,
-}
-
-impl Status {
-    /// Returns the status as Kubernetes spells it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::True => "True",
-            Self::False => "False",
-            Self::Unknown => "Unknown",
-        }
-    }
-
-    /// From Kubernetes' spelling; anything else is `Unknown`.
-    pub fn parse(text: &str) -> Self {
-        match text {
-            "True" => Self::True,
-            "False" => Self::False,
-            _ => Self::Unknown,
-        }
-    }
-}
-
 macro_rules! vocabulary {
     ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident,)* }) => {
         $(#[$outer])*
@@ -73,6 +42,25 @@ macro_rules! vocabulary {
             }
         }
     };
+}
+
+vocabulary! {
+    /// `status` of a condition.
+    Status {
+        /// It holds.
+        True,
+        /// It does not hold.
+        False,
+        /// It is unknown now.
+        Unknown,
+    }
+}
+
+impl Status {
+    /// From Kubernetes' spelling; anything else is `Unknown`.
+    pub fn parse(text: &str) -> Self {
+        Self::ALL.iter().copied().find(|known| known.as_str() == text).unwrap_or(Self::Unknown)
+    }
 }
 
 vocabulary! {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::base::{self, Base};
-use super::conditions::{self, Finding, Reason, Status, Type, merge, standing};
+use super::conditions::{self, Finding, Reason, Status, Type, standing};
 use super::delegation;
 use super::environment::{Environment, Source, config_map};
 use super::grants::{self, ByObject, Grants};
@@ -110,13 +110,9 @@ pub(super) fn decided<'a>(
     };
     let notes = record::notes(snapshot);
     let policies = policy::resolve(snapshot);
-    let loaded = loaded::answer(loaded::Question {
-        asked: spec.scheduler_url.is_some(),
-        expected: &env.checksum,
-        ignored: loaded::ignored(&env, spec),
-        observed: &snapshot.observed,
-        now: snapshot.now,
-    });
+    let ignored = loaded::ignored(&env, spec);
+    let has_url = spec.scheduler_url.is_some();
+    let loaded = loaded::answer(has_url, &env.checksum, ignored, &snapshot.observed, snapshot.now);
     let mut runs = runs(snapshot, config, &env, &loaded.finding, known);
     let mut uncertain = None;
     if spec.mode == Mode::Enforce && output::is_fenced(snapshot) && matches!(runs, Runs::InForce) {
@@ -358,11 +354,6 @@ impl Decided<'_> {
         }
     }
 
-    fn status<S>(&self, meta: &Meta, findings: &[Finding], rest: S) -> ObjectStatus<S> {
-        let conditions = merge(&meta.conditions, findings, meta.generation, self.snapshot.now);
-        ObjectStatus { uid: meta.uid.clone(), conditions, rest }
-    }
-
     fn target<'a>(&'a self, output: &'a str) -> report::Target<'a> {
         let loaded = self.uncertain.as_ref().unwrap_or(&self.loaded.finding);
         report::Target { mode: self.spec.mode, applied: &self.output.applied, output, loaded }
@@ -373,7 +364,7 @@ impl Decided<'_> {
         known: &mut ParseCache,
         events: &mut Vec<Event>,
     ) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
-        let name = config_map(self.spec, &self.spec.output_config_map);
+        let name = self.spec.output_name();
         // The grants of the objects alone count only where nothing can be rendered.
         let granted = match self.wanted {
             Some(_) => Grants::default(),
@@ -406,19 +397,15 @@ impl Decided<'_> {
                     let granted = granted.as_ref().map(|(submit, admin)| (submit.as_ref(), admin.as_ref()));
                     (found.status.submit, found.status.admin) = report::queue_acl::columns(granted);
                 }
-                let subject = || Subject::QueueAcl(entry.meta.name.clone());
-                events.extend(events::transitions(
-                    subject,
-                    &entry.meta.conditions,
-                    &found.findings,
-                    events::OF_OBJECTS,
-                ));
+                let (meta, findings) = (&entry.meta, &found.findings);
+                events.extend(events::transitions(Subject::QueueAcl, meta, findings, events::OF_OBJECTS));
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
-                if found.takes && (newly || is_unconfirmed(&entry.meta)) {
+                if found.takes && (newly || is_unconfirmed(meta)) {
                     let taken = report::queue_acl::told_taken(&decided);
-                    events.push(events::event(&subject(), true, events::ACCESS_REMOVED, &taken));
+                    let subject = Subject::QueueAcl(meta.name.clone());
+                    events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
                 }
-                (entry.meta.name.clone(), self.status(&entry.meta, &found.findings, found.status))
+                (meta.name.clone(), ObjectStatus::new(meta, findings, found.status, self.snapshot.now))
             })
             .collect()
     }
@@ -437,7 +424,7 @@ impl Decided<'_> {
         &self,
         events: &mut Vec<Event>,
     ) -> Vec<(String, ObjectStatus<Option<super::snapshot::AdmissionPolicySpec>>)> {
-        let name = config_map(self.spec, &self.spec.output_config_map);
+        let name = self.spec.output_name();
         let unset = self.unset_keys();
         let facts = report::policy::Facts {
             target: self.target(&name),
@@ -448,19 +435,10 @@ impl Decided<'_> {
         let objects = self.snapshot.policies.iter().zip(&self.policies.objects);
         objects
             .map(|(entry, object)| {
-                let spec = entry.spec.as_ref().ok();
-                let before = entry.in_force.as_ref();
-                let former = policy::former(before);
-                let (findings, in_force) =
-                    report::policy::report(object, spec, before, former.as_ref(), &facts);
-                let subject = || Subject::AdmissionPolicy(entry.meta.name.clone());
-                events.extend(events::transitions(
-                    subject,
-                    &entry.meta.conditions,
-                    &findings,
-                    events::OF_OBJECTS,
-                ));
-                (entry.meta.name.clone(), self.status(&entry.meta, &findings, in_force))
+                let (meta, types) = (&entry.meta, events::OF_OBJECTS);
+                let (findings, in_force) = report::policy::report(object, entry, &facts);
+                events.extend(events::transitions(Subject::AdmissionPolicy, meta, &findings, types));
+                (meta.name.clone(), ObjectStatus::new(meta, &findings, in_force, self.snapshot.now))
             })
             .collect()
     }
@@ -505,22 +483,15 @@ impl Decided<'_> {
                 let was = standing(&meta.conditions, Type::FailOpen);
                 report::config::runs_open(&self.env, &self.runs, was.as_ref(), &self.loaded.finding)
             });
-        let findings = report::config::findings(report::config::Findings {
-            base: self.base.clone(),
-            applied: self.applied(),
-            loaded: self.loaded.finding.clone(),
-            mirrored: self.mirror.1.clone().map(|finding| (finding, self.spec.rbac_mirror)),
+        let findings = report::config::findings(
+            [self.base.clone(), self.applied(), self.loaded.finding.clone()],
+            self.mirror.1.clone().map(|finding| (finding, self.spec.rbac_mirror)),
             fail_open,
             accepts_open,
-            watch_failure: self.snapshot.observed.watch_failure.clone(),
-        });
+            self.snapshot.observed.watch_failure.as_deref(),
+        );
+        events.extend(events::transitions(Subject::Config, meta, &findings, events::OF_CONFIG));
         let subject = Subject::Config(meta.name.clone());
-        events.extend(events::transitions(
-            || subject.clone(),
-            &meta.conditions,
-            &findings,
-            events::OF_CONFIG,
-        ));
         events.extend(events::closed(&subject, &meta.conditions, &findings));
         let memory = self.config.in_force.as_ref();
         let rest = ConfigStatus {
@@ -531,7 +502,7 @@ impl Decided<'_> {
         let counts = rest.admission_policy.as_deref();
         let named = self.spec.admission_policy.as_deref();
         events.extend(events::policy_changed(&subject, counted, counts, named));
-        self.status(meta, &findings, rest)
+        ObjectStatus::new(meta, &findings, rest, self.snapshot.now)
     }
 
     /// Returns whether the text in force may let everyone in at the root: it is the desired text, and

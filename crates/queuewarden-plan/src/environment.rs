@@ -197,6 +197,18 @@ fn data(map: Option<&ConfigMapState>) -> ConfigMapData {
     }
 }
 
+impl ConfigSpec {
+    /// Returns the name of the ConfigMap that is written, as messages show it.
+    pub(super) fn output_name(&self) -> String {
+        config_map(self, &self.output_config_map)
+    }
+
+    /// Returns the name of the ConfigMap with the queue tree that people maintain, as messages show it.
+    pub(super) fn base_name(&self) -> String {
+        config_map(self, &self.base_config_map)
+    }
+}
+
 /// `namespace/name`, as messages name a ConfigMap.
 pub(super) fn config_map(spec: &ConfigSpec, name: &str) -> String {
     format!("ConfigMap {}/{name}", spec.namespace)

@@ -47,8 +47,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use attribution::Attribution;
-use conditions::Condition;
-use snapshot::{AdmissionPolicySpec, LastBase, QueueAclInForce, Snapshot};
+use conditions::{Condition, Finding, merge};
+use snapshot::{AdmissionPolicySpec, LastBase, Meta, QueueAclInForce, Snapshot};
 
 use go_compat::diag::Code;
 use yunikorn_access::expect::Tally;
@@ -184,6 +184,14 @@ pub struct ObjectStatus<S> {
     pub conditions: Arc<[Condition]>,
     /// The rest of the status.
     pub rest: S,
+}
+
+impl<S> ObjectStatus<S> {
+    /// Makes the status of an object of which `findings` hold now.
+    fn new(meta: &Meta, findings: &[Finding], rest: S, now: Timestamp) -> Self {
+        let conditions = merge(&meta.conditions, findings, meta.generation, now);
+        Self { uid: meta.uid.clone(), conditions, rest }
+    }
 }
 
 /// The rest of a `QueueAcl`'s status.

@@ -19,20 +19,6 @@ const LONGEST: SignedDuration = SignedDuration::from_mins(10);
 const NOT_VERIFIED: &str = "whether the scheduler runs it is not verified: spec.schedulerUrl of YuniKornConfig `default` lets \
                             queuewarden compare";
 
-/// The checksums to compare, and the circumstances.
-pub(super) struct Question<'a> {
-    /// True if there is an address at which the scheduler is queried.
-    pub asked: bool,
-    /// Checksum of the text the scheduler should run.
-    pub expected: &'a str,
-    /// The reason why a running scheduler loads no text from the ConfigMaps, where that is known.
-    pub ignored: Option<(Reason, String)>,
-    /// The state that was observed.
-    pub observed: &'a Observed,
-    /// The current time.
-    pub now: Timestamp,
-}
-
 /// The result of the comparison.
 pub(super) struct Answer {
     /// Condition `Loaded`.
@@ -41,11 +27,17 @@ pub(super) struct Answer {
     pub reassert_at: Option<Timestamp>,
 }
 
-/// Compares what the scheduler reports with what it should run.
-pub(super) fn answer(question: Question<'_>) -> Answer {
-    let Question { asked, expected, ignored, observed, now } = question;
+/// Compares what the scheduler reports with `expected`, the checksum of the text that it should run. `ignored` is
+/// why a running scheduler loads no text from the ConfigMaps, where that is known.
+pub(super) fn answer(
+    has_url: bool,
+    expected: &str,
+    ignored: Option<(Reason, String)>,
+    observed: &Observed,
+    now: Timestamp,
+) -> Answer {
     let told = |finding| Answer { finding, reassert_at: None };
-    if !asked {
+    if !has_url {
         return told(match ignored {
             Some((reason, why)) => {
                 Finding::no(Type::Loaded, reason, format!("the scheduler takes no new configuration: {why}"))
@@ -134,7 +126,7 @@ mod tests {
 
     fn ask(observed: &Observed, hot_refresh: bool, second: i64) -> (Status, Reason, Option<i64>) {
         let ignored = (!hot_refresh).then(|| (Reason::HotRefreshDisabled, "it is off".to_owned()));
-        let found = answer(Question { asked: true, expected: "AA", ignored, observed, now: at(second) });
+        let found = answer(true, "AA", ignored, observed, at(second));
         let due = found.reassert_at.map(|due| due.duration_since(at(0)).as_secs());
         (found.finding.status, found.finding.reason, due)
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::base::Base;
-use super::budget::{self, Permit};
+use super::budget;
 use super::conditions::{Finding, Reason, Type};
-use super::environment::{Environment, config_map, is_queues_key};
+use super::environment::{Environment, is_queues_key};
 use super::hold::{self, Hold};
 use super::ownership::{Claim, managed_keys, managed_keys_text};
 use super::parse_cache::{ParseCache, Reading};
@@ -85,22 +85,6 @@ pub(super) struct Decision {
     pub full: bool,
 }
 
-impl Decision {
-    fn nothing(applied: Finding) -> Self {
-        Self {
-            import: None,
-            backup: None,
-            write: None,
-            rendered: None,
-            tree: None,
-            applied,
-            wake_at: None,
-            keys: BTreeSet::new(),
-            full: false,
-        }
-    }
-}
-
 /// A queue tree that may be written.
 struct Candidate {
     rendered: Rendered,
@@ -151,7 +135,10 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decisio
         keys,
         wake_at,
         import: first.or(adopted.import),
-        ..Decision::nothing(applied(question))
+        backup: None,
+        write: None,
+        applied: applied(question),
+        full: false,
     };
     if let Some(finding) = oversized {
         decision.applied = finding;
@@ -369,7 +356,7 @@ fn oversized(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>
     (size > MAX_BYTES).then(|| {
         let message = format!(
             "{} would have {size} bytes, more than the {MAX_BYTES} that Kubernetes allows; only withdrawals are written, new grants wait",
-            config_map(question.spec, &question.spec.output_config_map)
+            question.spec.output_name()
         );
         Finding::no(Type::Applied, Reason::TooLarge, message)
     })
@@ -410,8 +397,7 @@ fn hand_out(
         _ => (queue_tree, false),
     };
     decision.applied = pending(question);
-    if repair
-        && let Permit::At(due) = budget::permit(&snapshot.observed.repairs, open || identity, snapshot.now)
+    if repair && let Some(due) = budget::repair_at(&snapshot.observed.repairs, open || identity, snapshot.now)
     {
         decision.applied = contended(question);
         decision.wake_at = Some(due);
@@ -461,7 +447,7 @@ fn unproven_key(question: &Question<'_>) -> Option<Finding> {
         "`service.policyGroup` names key `{next}` now, which YuniKorn reads only after a restart; key `{}` is kept up until the scheduler \
          is seen to run `{next}` (spec.schedulerUrl). Before the restart, put the queue tree into key `{next}` of {}",
         question.env.key,
-        config_map(question.spec, &question.spec.base_config_map)
+        question.spec.base_name()
     );
     Some(Finding::no(Type::Applied, Reason::PolicyGroupPending, message))
 }
@@ -490,7 +476,7 @@ fn backup(spec: &ConfigSpec, data: BTreeMap<String, String>) -> NewConfigMap {
 }
 
 fn applied(question: &Question<'_>) -> Finding {
-    let map = config_map(question.spec, &question.spec.output_config_map);
+    let map = question.spec.output_name();
     let mut message = format!("{map} holds what was rendered");
     let size = size_after(question.snapshot.output.as_deref(), &BTreeMap::new());
     if size >= WARN_BYTES {
@@ -500,37 +486,32 @@ fn applied(question: &Question<'_>) -> Finding {
 }
 
 fn pending(question: &Question<'_>) -> Finding {
-    let map = config_map(question.spec, &question.spec.output_config_map);
+    let map = question.spec.output_name();
     not_written(question, &map)
         .unwrap_or_else(|| Finding::no(Type::Applied, Reason::Pending, format!("{map} is being written")))
 }
 
 /// Returns the reason why the last write, which was to `map`, was not made.
 pub(super) fn not_written(question: &Question<'_>, map: &str) -> Option<Finding> {
-    Some(match question.snapshot.observed.write_failure.as_ref()? {
-        WriteFailure::Forbidden(message) => Finding::no(
-            Type::Applied,
-            Reason::Forbidden,
-            format!("the API server does not let queuewarden write {map}: {message}"),
-        ),
-        WriteFailure::Rejected(message) => match rejection(message) {
-            Reason::RejectedByAdmission => Finding::no(
-                Type::Applied,
+    let (reason, message) = match question.snapshot.observed.write_failure.as_ref()? {
+        WriteFailure::Forbidden(why) => {
+            (Reason::Forbidden, format!("the API server does not let queuewarden write {map}: {why}"))
+        }
+        WriteFailure::Rejected(why) => match rejection(why) {
+            Reason::RejectedByAdmission => (
                 Reason::RejectedByAdmission,
-                format!("an admission webhook refused the write of {map}: {message}"),
+                format!("an admission webhook refused the write of {map}: {why}"),
             ),
-            reason => Finding::no(
-                Type::Applied,
+            reason => (
                 reason,
-                format!("the API server refuses the write of {map} until its cause is removed: {message}"),
+                format!("the API server refuses the write of {map} until its cause is removed: {why}"),
             ),
         },
-        WriteFailure::Transient(message) => Finding::no(
-            Type::Applied,
-            Reason::Pending,
-            format!("{map} could not be written, and is tried again: {message}"),
-        ),
-    })
+        WriteFailure::Transient(why) => {
+            (Reason::Pending, format!("{map} could not be written, and is tried again: {why}"))
+        }
+    };
+    Some(Finding::no(Type::Applied, reason, message))
 }
 
 /// Returns the reason of a lasting refusal. A refusal by an admission webhook is recognised by the words that
@@ -542,7 +523,7 @@ pub(super) fn rejection(message: &str) -> Reason {
 
 fn observed_only(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>) -> Finding {
     let keys: Vec<_> = changes.keys().map(|key| format!("`{key}`")).collect();
-    let map = config_map(question.spec, &question.spec.output_config_map);
+    let map = question.spec.output_name();
     let message = format!("in mode Enforce these keys of {map} would change: {}", keys.join(", "));
     Finding::no(Type::Applied, Reason::ObserveMode, message)
 }
@@ -557,7 +538,7 @@ fn contended(question: &Question<'_>) -> Finding {
     let message = format!(
         "{other_writer} keeps changing keys of queuewarden's in {}; what is missing or grants too much is put right every second, other \
          changes at growing intervals. Take these keys out of what that writer applies",
-        config_map(question.spec, &question.spec.output_config_map)
+        question.spec.output_name()
     );
     Finding::no(Type::Applied, Reason::Contended, message)
 }
@@ -566,7 +547,7 @@ fn shadowed(question: &Question<'_>) -> Option<Finding> {
     let shadow = question.env.shadow.as_ref()?;
     let message = format!(
         "binaryData key `{shadow}` of {} hides key `{}` from the scheduler; remove it",
-        config_map(question.spec, &question.spec.output_config_map),
+        question.spec.output_name(),
         question.env.key
     );
     Some(Finding::no(Type::Applied, Reason::ShadowedByBinaryData, message))

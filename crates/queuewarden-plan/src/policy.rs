@@ -13,7 +13,7 @@ use super::conditions::{Finding, Reason, Type};
 use super::environment::merged;
 use super::ownership::Claim;
 use super::resolve::Refusal;
-use super::snapshot::{self, AdmissionPolicySpec, Entry, Snapshot};
+use super::snapshot::{self, AdmissionPolicySpec, PolicyEntry, Snapshot};
 use go_compat::diag::Diagnostic;
 use go_compat::go_bool::go_bool;
 use yunikorn::admission;
@@ -186,7 +186,7 @@ fn conflict(counting: Option<&str>, named: Option<&str>, missing: Option<&str>, 
     }
 }
 
-fn alone(entry: &Entry<AdmissionPolicySpec, AdmissionPolicySpec>) -> ResolvedPolicy {
+fn alone(entry: &PolicyEntry) -> ResolvedPolicy {
     let mut warnings = Vec::new();
     let outcome = match &entry.spec {
         Err(diagnostics) => Err(diagnostics.clone()),

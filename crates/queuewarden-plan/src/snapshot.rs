@@ -66,9 +66,9 @@ pub struct Snapshot {
     /// same in the next snapshot.
     pub queue_acls: Vec<Arc<QueueAclEntry>>,
     /// All `AdmissionPolicy` objects, in any order.
-    pub policies: Vec<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>,
+    pub policies: Vec<PolicyEntry>,
     /// All `QueueAccessTest` objects, in any order.
-    pub access_tests: Vec<Entry<AccessTestSpec, ()>>,
+    pub access_tests: Vec<AccessTestEntry>,
     /// `yunikorn-defaults` in the configured namespace.
     pub defaults: Option<Arc<ConfigMapState>>,
     /// The base ConfigMap (often the same object as `defaults`).
@@ -119,6 +119,10 @@ pub struct Entry<S, M> {
 
 /// A `QueueAcl`.
 pub type QueueAclEntry = Entry<QueueAclSpec, Arc<QueueAclInForce>>;
+/// An `AdmissionPolicy`.
+pub type PolicyEntry = Entry<AdmissionPolicySpec, AdmissionPolicySpec>;
+/// A `QueueAccessTest`.
+pub type AccessTestEntry = Entry<AccessTestSpec, ()>;
 /// The `YuniKornConfig`.
 pub type ConfigEntry = Entry<ConfigSpec, ConfigStatus>;
 

@@ -18,7 +18,9 @@ use super::conditions::{Finding, Reason, Status};
 use super::decide::{self, Decided};
 use super::parse_cache::ParseCache;
 use super::policy::{self, Keys};
-use super::snapshot::{AdmissionPolicySpec, ConfigEntry, ConfigSpec, Entry, QueueAclEntry, Snapshot};
+use super::snapshot::{
+    AdmissionPolicySpec, ConfigEntry, ConfigSpec, Entry, PolicyEntry, QueueAclEntry, Snapshot,
+};
 use go_compat::diag::{Diagnostic, cut};
 use yunikorn::config::Config;
 use yunikorn::identity::Identity;
@@ -45,7 +47,7 @@ const ACTIVATION: &str = "activation";
 /// A `QueueAcl` as the plan sees it.
 pub type QueueAcl = Arc<QueueAclEntry>;
 /// An `AdmissionPolicy` as the plan sees it.
-pub type AdmissionPolicy = Entry<AdmissionPolicySpec, AdmissionPolicySpec>;
+pub type AdmissionPolicy = PolicyEntry;
 /// A `YuniKornConfig` as the plan sees it.
 pub type YuniKornConfig = ConfigEntry;
 

@@ -26,7 +26,7 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
-use super::conditions::{Finding, Type};
+use super::conditions::{Finding, Type, find};
 use super::environment::Environment;
 use super::parse_cache::ParseCache;
 use super::running::UNSEEN;
@@ -67,16 +67,10 @@ pub(super) fn plan(
         Ok(desired) if mirror.is_known() => steps::next(mirror, desired, &owner),
         _ => Vec::new(),
     };
-    let was = config.meta.conditions.iter().any(|condition| condition.type_ == Type::Mirrored.as_str());
-    let question = report::Question {
-        on: spec.rbac_mirror,
-        was,
-        mirror,
-        desired: &desired,
-        steps: steps.len(),
-        failure: snapshot.observed.mirror_failure.as_ref(),
-    };
-    (Changes { owner, steps }, report::finding(&question))
+    let reports = spec.rbac_mirror || find(&config.meta.conditions, Type::Mirrored).is_some();
+    let failure = snapshot.observed.mirror_failure.as_ref();
+    let finding = report::finding(spec.rbac_mirror, mirror, &desired, steps.len(), failure);
+    (Changes { owner, steps }, finding.filter(|_| reports))
 }
 
 /// Returns the desired mirror; an error if it is unknown which ACLs are in force, so that the mirror has to

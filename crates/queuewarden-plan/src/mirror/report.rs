@@ -10,31 +10,18 @@ use go_compat::diag::plural;
 /// Instructions for removing a mirror that queuewarden may not remove.
 const BY_HAND: &str = "apply manifests/rbac-mirror, or remove it by hand: kubectl delete clusterrolebindings,clusterroles -l queuewarden.dev/mirror=rbac";
 
-/// The input of the condition.
-pub(super) struct Question<'a> {
-    /// True if there is to be a mirror.
-    pub on: bool,
-    /// True if there was a condition before.
-    pub was: bool,
-    /// The observed mirror.
-    pub mirror: &'a Mirror,
-    /// The desired mirror, or why it is unknown.
-    pub desired: &'a Result<Desired, String>,
-    /// The number of steps from one to the other.
-    pub steps: usize,
-    /// The reason why the last step failed.
-    pub failure: Option<&'a WriteFailure>,
-}
-
-/// Returns the condition; none once there is neither a mirror nor to be one.
-pub(super) fn finding(question: &Question<'_>) -> Option<Finding> {
-    let Question { on, was, mirror, desired, steps, failure } = question;
+/// Returns the condition; none once there is neither a mirror nor to be one. `on` is true if there is to be one,
+/// `steps` are left to the desired one, and `failure` is why the last one failed.
+pub(super) fn finding(
+    on: bool,
+    mirror: &Mirror,
+    desired: &Result<Desired, String>,
+    steps: usize,
+    failure: Option<&WriteFailure>,
+) -> Option<Finding> {
     let no = |reason, message: String| Some(Finding::no(Type::Mirrored, reason, message));
-    if !on && !was {
-        return None;
-    }
     if let Some(problem) = &mirror.problem {
-        let hint = if *on { "apply manifests/rbac-mirror, or set rbacMirror: Disabled" } else { BY_HAND };
+        let hint = if on { "apply manifests/rbac-mirror, or set rbacMirror: Disabled" } else { BY_HAND };
         let message =
             format!("queuewarden may not read ClusterRoles and ClusterRoleBindings; {hint}: {problem}");
         return no(Reason::Forbidden, message);
@@ -45,7 +32,7 @@ pub(super) fn finding(question: &Question<'_>) -> Option<Finding> {
     }
     match failure {
         Some(WriteFailure::Forbidden(message)) => {
-            let hint = if *on { "apply manifests/rbac-mirror" } else { BY_HAND };
+            let hint = if on { "apply manifests/rbac-mirror" } else { BY_HAND };
             return no(Reason::Forbidden, format!("the mirror may not be written; {hint}: {message}"));
         }
         Some(WriteFailure::Rejected(message)) => return no(rejection(message), message.clone()),
@@ -57,10 +44,9 @@ pub(super) fn finding(question: &Question<'_>) -> Option<Finding> {
             let message = format!("the mirror stays as it is: {why}");
             Some(Finding::unknown(Type::Mirrored, Reason::ConfigNotReady, message))
         }
-        Ok(_) if *steps > 0 => no(
-            Reason::Pending,
-            if *on { "the mirror is being written" } else { "it is being removed" }.into(),
-        ),
+        Ok(_) if steps > 0 => {
+            no(Reason::Pending, if on { "the mirror is being written" } else { "it is being removed" }.into())
+        }
         Ok(_) if !on => None,
         Ok(Desired { left_out: Some(first), .. }) => {
             let message = format!(
