@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::conditions::{Finding, Reason, Type};
 use super::report::events;
+use super::resolve::joined;
 use super::snapshot::{AccessTestSpec, Enforcement, Entry, Snapshot};
 use super::{AccessTestStatus, Event, ObjectStatus, Subject};
-use go_compat::diag::{Diagnostic, cut};
+use go_compat::diag::cut;
 use yunikorn::config::Config;
 use yunikorn::identity::ResolverKind;
 use yunikorn_access::expect::{Check, Expectations, Tally, Verdict, World, run};
@@ -63,7 +64,10 @@ pub(super) fn statuses(
 
 fn report(entry: &AccessTest, queues: Result<&Queues, &str>) -> (Vec<Finding>, AccessTestStatus) {
     let (mut findings, status) = match (&entry.spec, queues) {
-        (Err(faults), _) => (vec![invalid(faults)], AccessTestStatus::default()),
+        (Err(faults), _) => {
+            let invalid = Finding::no(Type::Accepted, Reason::Invalid, joined(faults));
+            (vec![invalid], AccessTestStatus::default())
+        }
         (Ok(spec), Err(why)) => {
             let unknown = Finding::unknown(Type::Passing, Reason::ConfigNotReady, why);
             (vec![accepted(spec), unknown], AccessTestStatus::default())
@@ -76,11 +80,6 @@ fn report(entry: &AccessTest, queues: Result<&Queues, &str>) -> (Vec<Finding>, A
     let ready = Finding::ready(&findings, "every check holds");
     findings.push(ready);
     (findings, status)
-}
-
-fn invalid(faults: &[Diagnostic]) -> Finding {
-    let texts: Vec<_> = faults.iter().map(ToString::to_string).collect();
-    Finding::no(Type::Accepted, Reason::Invalid, texts.join("; "))
 }
 
 fn accepted(spec: &AccessTestSpec) -> Finding {

@@ -111,6 +111,8 @@ fn pace(question: &Question<'_>) -> Option<Hold> {
 
 /// Returns whether the full text grants anything that the current one does not.
 fn widens(question: &Question<'_>) -> bool {
-    let current = question.current.as_ref().and_then(|current| current.tree.as_deref());
-    current.zip(question.desired).is_some_and(|(current, desired)| withdraw::widens(current, desired))
+    question
+        .current_tree()
+        .zip(question.desired)
+        .is_some_and(|(current, desired)| withdraw::widens(current, desired))
 }

@@ -77,22 +77,15 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
 
 /// Makes the same plan for a caller that plans repeatedly: texts in the cache `known` are not parsed again.
 pub fn plan_again(snapshot: &Snapshot, known: &mut ParseCache) -> Plan {
-    let plan = made(snapshot, known);
-    known.forget_unused();
-    plan
-}
-
-fn made(snapshot: &Snapshot, known: &mut ParseCache) -> Plan {
-    match &snapshot.config {
+    let plan = match &snapshot.config {
         None => waiting::plan(snapshot, "there is no YuniKornConfig named `default`", None),
         Some(config) => match &config.spec {
             Ok(spec) => decide::plan(snapshot, config, spec, known),
-            Err(diagnostics) => {
-                let texts: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
-                waiting::plan(snapshot, &texts.join("; "), Some(config))
-            }
+            Err(diagnostics) => waiting::plan(snapshot, &resolve::joined(diagnostics), Some(config)),
         },
-    }
+    };
+    known.forget_unused();
+    plan
 }
 
 /// The writes to make and the statuses and events to publish. Apply the steps in the order of the fields.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::adoption::{self, Adopted};
 use super::base::Base;
 use super::budget;
 use super::conditions::{Finding, Reason, Type};
@@ -20,7 +21,7 @@ use super::resolve::Resolved;
 use super::snapshot::{
     ConfigMapState, ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, QUEUES_KEY, Snapshot, WriteFailure,
 };
-use super::{NewConfigMap, Rendered, Write, adoption, header, record, withdraw};
+use super::{NewConfigMap, Rendered, Write, header, record, withdraw};
 use yunikorn::admission;
 use yunikorn::config::{Config, checksum};
 
@@ -65,6 +66,11 @@ impl Question<'_> {
     pub(super) fn count(&self) -> usize {
         self.objects.iter().filter(|object| object.contribution().is_some()).count()
     }
+
+    /// Returns the queues of the text in the output.
+    pub(super) fn current_tree(&self) -> Option<&Config> {
+        self.current.as_ref()?.tree.as_deref()
+    }
 }
 
 /// The decision about the output ConfigMap.
@@ -73,8 +79,6 @@ pub(super) struct Decision {
     pub backup: Option<NewConfigMap>,
     pub write: Option<Write>,
     pub rendered: Option<Rendered>,
-    /// The queues of `rendered`.
-    pub tree: Option<Arc<Config>>,
     /// Condition `Applied`.
     pub applied: Finding,
     /// The time to plan again.
@@ -95,8 +99,9 @@ struct Candidate {
 
 /// The result of writing one candidate.
 struct Attempt {
-    adopted: adoption::Adopted,
+    adopted: Adopted,
     changes: BTreeMap<String, Option<String>>,
+    /// The keys that are ours once the changes are made.
     keys: BTreeSet<String>,
     oversized: Option<Finding>,
 }
@@ -127,11 +132,8 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decisio
     // added to it.
     let known = full || hold.is_some();
     let (wake_at, because) = hold.map_or((None, None), |hold| (hold.until, Some(hold.applied)));
-    let partial = candidate.as_ref().is_some_and(|candidate| candidate.partial);
-    let (rendered, tree) = candidate.map_or((None, None), |it| (Some(it.rendered), it.tree));
     let mut decision = Decision {
-        rendered,
-        tree,
+        rendered: None,
         keys,
         wake_at,
         import: first.or(adopted.import),
@@ -142,6 +144,7 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decisio
     };
     if let Some(finding) = oversized {
         decision.applied = finding;
+        decision.rendered = candidate.map(|candidate| candidate.rendered);
         return decision;
     }
     if changes.is_empty() {
@@ -156,8 +159,9 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decisio
     } else if question.spec.mode == Mode::Observe {
         decision.applied = observed_only(question, &changes);
     } else {
-        hand_out(question, changes, adopted.replaced, partial, &mut decision);
+        hand_out(question, changes, adopted.replaced, candidate.as_ref(), &mut decision);
     }
+    decision.rendered = candidate.map(|candidate| candidate.rendered);
     // A policy key that someone else owns must not hide the reason why nothing else is written.
     let written = matches!(decision.applied.reason, Reason::Applied | Reason::Pending);
     let conflict = adopted.conflict.filter(|_| written);
@@ -306,7 +310,7 @@ fn touch(question: &Question<'_>, full: bool, known: bool) -> Option<Write> {
     if full && output.annotations.get(OBJECTS).map_or("0", String::as_str) != objects {
         annotations.insert(OBJECTS.to_string(), objects);
     }
-    let current = question.current.as_ref().and_then(|current| current.tree.as_deref()).filter(|_| !full);
+    let current = question.current_tree().filter(|_| !full);
     let in_force =
         known.then(|| record::corrected(current, question.objects, question.notes, snapshot)).flatten();
     (!annotations.is_empty() || in_force.is_some()).then(|| Write {
@@ -380,7 +384,7 @@ fn hand_out(
     question: &Question<'_>,
     changes: BTreeMap<String, Option<String>>,
     taken: BTreeMap<String, String>,
-    partial: bool,
+    candidate: Option<&Candidate>,
     decision: &mut Decision,
 ) {
     let Question { snapshot, spec, env, .. } = question;
@@ -389,8 +393,9 @@ fn hand_out(
     // they are repaired at least every second, like a text that grants too much.
     let identity = question.programmed && changes.keys().any(|key| admission::KEYS.contains(&key.as_str()));
     let repair = (queue_tree && repairs(question)) || identity;
-    let current = question.current.as_ref().and_then(|current| current.tree.as_deref());
-    let (open, widens) = match (current, decision.tree.as_deref()) {
+    let partial = candidate.is_some_and(|candidate| candidate.partial);
+    let tree = candidate.and_then(|candidate| candidate.tree.as_deref());
+    let (open, widens) = match (question.current_tree(), tree) {
         (Some(current), Some(tree)) if queue_tree => {
             (withdraw::exceeds(current, tree), withdraw::widens(current, tree))
         }
@@ -406,8 +411,8 @@ fn hand_out(
     if !taken.is_empty() {
         decision.backup = Some(backup(spec, taken));
     }
-    let written = decision.tree.as_deref().filter(|_| partial);
-    let in_force = queue_tree.then(|| record::changed(written, question.objects, snapshot)).flatten();
+    let in_force =
+        queue_tree.then(|| record::changed(tree.filter(|_| partial), question.objects, snapshot)).flatten();
     decision.write = Some(Write {
         name: spec.output_config_map.clone(),
         resource_version: snapshot.output.as_deref().map(|output| output.resource_version.clone()),

@@ -12,7 +12,7 @@ use super::ConfigStatus;
 use super::conditions::{Finding, Reason, Type};
 use super::environment::merged;
 use super::ownership::Claim;
-use super::resolve::Refusal;
+use super::resolve::{Refusal, invalid};
 use super::snapshot::{self, AdmissionPolicySpec, PolicyEntry, Snapshot};
 use go_compat::diag::Diagnostic;
 use go_compat::go_bool::go_bool;
@@ -186,24 +186,16 @@ fn conflict(counting: Option<&str>, named: Option<&str>, missing: Option<&str>, 
     }
 }
 
+/// Resolves one object, regardless of the others.
 fn alone(entry: &PolicyEntry) -> ResolvedPolicy {
-    let mut warnings = Vec::new();
-    let outcome = match &entry.spec {
-        Err(diagnostics) => Err(diagnostics.clone()),
-        Ok(spec) => keys(spec).map(|(keys, found)| {
-            warnings = found;
-            keys
-        }),
-    };
-    let kept = match &outcome {
-        Err(_) => former(entry.in_force.as_ref()),
-        Ok(_) => None,
-    };
-    let outcome = outcome.map_err(|diagnostics| {
-        let texts: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
-        Refusal { reason: Reason::Invalid, message: texts.join("; ") }
-    });
-    ResolvedPolicy { name: entry.meta.name.clone(), outcome, kept, warnings }
+    let name = entry.meta.name.clone();
+    match entry.spec.as_ref().map_err(Clone::clone).and_then(keys) {
+        Ok((keys, warnings)) => ResolvedPolicy { name, outcome: Ok(keys), kept: None, warnings },
+        Err(errors) => {
+            let kept = former(entry.in_force.as_ref());
+            ResolvedPolicy { name, outcome: Err(invalid(&errors)), kept, warnings: Vec::new() }
+        }
+    }
 }
 
 /// Returns the keys of the version that a status remembers.

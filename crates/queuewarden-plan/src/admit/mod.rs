@@ -18,6 +18,7 @@ use super::conditions::{Finding, Reason, Status};
 use super::decide::{self, Decided};
 use super::parse_cache::ParseCache;
 use super::policy::{self, Keys};
+use super::resolve::joined;
 use super::snapshot::{
     AdmissionPolicySpec, ConfigEntry, ConfigSpec, Entry, PolicyEntry, QueueAclEntry, Snapshot,
 };
@@ -126,8 +127,7 @@ impl Answer {
 
     /// Refuses because of all these findings.
     fn wrong<'a>(findings: impl IntoIterator<Item = &'a Diagnostic>) -> Self {
-        let texts: Vec<_> = findings.into_iter().map(ToString::to_string).collect();
-        Self::refused(INVALID, texts.join("; "))
+        Self::refused(INVALID, joined(findings))
     }
 
     /// Accepts with these warnings; the first ones are always shown.

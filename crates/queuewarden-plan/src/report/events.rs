@@ -8,8 +8,6 @@ use crate::{Event, Subject};
 
 /// Longer notes are cut, in bytes: Kubernetes refuses those of more than 1024.
 const MAX_NOTE: usize = 1000;
-/// The end of a note that is cut.
-const CUT: &str = "…";
 /// Reason of the event that lists who lost access.
 pub(crate) const ACCESS_REMOVED: &str = "AccessRemoved";
 /// Reason of the event for the end of `FailOpen`: not everyone may submit any more.
@@ -93,12 +91,7 @@ pub(crate) fn policy_changed(
 
 /// An event with a note that fits.
 pub(crate) fn event(subject: &Subject, warning: bool, reason: &str, note: &str) -> Event {
-    let note = if note.len() <= MAX_NOTE {
-        note.to_owned()
-    } else {
-        let end = note.floor_char_boundary(MAX_NOTE.saturating_sub(CUT.len()));
-        [note.split_at_checked(end).map_or("", |(head, _)| head), CUT].concat()
-    };
+    let note = conditions::cut(note, MAX_NOTE).into_owned();
     Event { subject: subject.clone(), warning, reason: reason.into(), note }
 }
 
@@ -128,7 +121,7 @@ mod tests {
                     "{count} {letter}"
                 );
                 assert_eq!(note == text, text.len() <= MAX_NOTE, "{count} {letter}");
-                assert_eq!(note.ends_with(CUT), note != text, "{count} {letter}");
+                assert_eq!(note.ends_with('…'), note != text, "{count} {letter}");
             }
         }
     }
