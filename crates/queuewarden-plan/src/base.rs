@@ -109,17 +109,14 @@ fn read(text: &str, source: String, missing: Option<&str>, known: &mut ParseCach
         return Err(invalid(message));
     }
     let read = known.of(text);
-    let findings =
-        |errors: bool| -> Vec<_> { read.diagnostics.iter().filter(|d| d.is_error() == errors).collect() };
+    let (errors, warnings): (Vec<_>, Vec<_>) = read.diagnostics.iter().partition(|d| d.is_error());
     let tree = match (&read.tree, &read.refusal) {
         (Some(tree), None) => Arc::clone(tree),
         (_, refusal) => {
-            let errors = findings(true);
             let why = if errors.is_empty() { refusal.clone().unwrap_or_default() } else { shown(&errors) };
             return Err(invalid(format!("{source}: {why}")));
         }
     };
-    let warnings = findings(false);
     let mut message = format!("the queue tree comes from {source}");
     if let Some(missing) = missing {
         let _ = write!(message, ", because {missing}");
