@@ -30,7 +30,8 @@ pub(super) type Keys = BTreeMap<&'static str, String>;
 /// valid version. While the `YuniKornConfig` only observes, workloads are not refused but only warned about.
 pub fn submission(snapshot: &Snapshot) -> Mode {
     let said = in_force(snapshot).and_then(|policy| policy.submission).unwrap_or_default();
-    if observes(snapshot) { said.min(Mode::Warn) } else { said }
+    let observes = snapshot.spec().is_some_and(|spec| spec.mode == snapshot::Mode::Observe);
+    if observes { said.min(Mode::Warn) } else { said }
 }
 
 /// Returns the treatment of `user.info` by the same policy. It applies even if the `YuniKornConfig` only
@@ -47,10 +48,6 @@ pub(super) fn in_force(snapshot: &Snapshot) -> Option<&AdmissionPolicySpec> {
         Ok(spec) if keys(spec).is_ok() => Some(spec),
         _ => entry.in_force.as_ref().filter(|old| keys(old).is_ok()),
     }
-}
-
-fn observes(snapshot: &Snapshot) -> bool {
-    snapshot.spec().is_some_and(|spec| spec.mode == snapshot::Mode::Observe)
 }
 
 /// The outcome for all objects.

@@ -11,6 +11,7 @@ mod delegation;
 mod queue_acl;
 
 use std::borrow::Borrow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::access_tests::AccessTest;
@@ -225,9 +226,7 @@ fn policies_changed(snapshot: &Snapshot, after: &Snapshot) -> Vec<String> {
 
 /// Describes the changes of the keys that are written.
 fn keys_changed(was: &Keys, is: &Keys) -> Vec<String> {
-    let mut all: Vec<_> = was.keys().chain(is.keys()).copied().collect();
-    all.sort_unstable();
-    all.dedup();
+    let all: BTreeSet<_> = was.keys().chain(is.keys()).copied().collect();
     let changed = all.into_iter().filter(|key| was.get(key) != is.get(key));
     let told = changed.map(|key| match is.get(key) {
         Some(text) => format!("sets {key} to {text:?}"),
