@@ -12,7 +12,6 @@ use super::conditions::{self, Finding, Reason, Status, Type, standing};
 use super::delegation;
 use super::environment::{Environment, Source, config_map};
 use super::grants::{self, ByObject, Grants};
-use super::loaded;
 use super::mirror;
 use super::output::{self, Decision, Question};
 use super::ownership::Claim;
@@ -61,7 +60,7 @@ pub(super) struct Decided<'a> {
     pub(super) output: Decision,
     /// The base to store as the last good one, in place of the stored one.
     last_base: Option<LastBase>,
-    loaded: loaded::Answer,
+    loaded: running::Loaded,
     /// Condition `Loaded` as objects see it, where it differs.
     uncertain: Option<Finding>,
     /// The text that the scheduler runs.
@@ -110,9 +109,9 @@ pub(super) fn decided<'a>(
     };
     let notes = record::notes(snapshot);
     let policies = policy::resolve(snapshot);
-    let ignored = loaded::ignored(&env, spec);
+    let ignored = running::ignored(&env, spec);
     let has_url = spec.scheduler_url.is_some();
-    let loaded = loaded::answer(has_url, &env.checksum, ignored, &snapshot.observed, snapshot.now);
+    let loaded = running::loaded(has_url, &env.checksum, ignored, &snapshot.observed, snapshot.now);
     let mut runs = runs(snapshot, config, &env, &loaded.finding, known);
     let mut uncertain = None;
     if spec.mode == Mode::Enforce && output::is_fenced(snapshot) && matches!(runs, Runs::InForce) {
@@ -508,17 +507,13 @@ impl Decided<'_> {
     /// Returns whether the text in force may let everyone in at the root: it is the desired text, and
     /// somebody wrote that `*`.
     fn accepts_open(&self) -> bool {
-        let root = |right| self.by_object_at_root(right);
+        let by_object = || {
+            self.grants.iter().any(|((_, queue, _), decided)| queue.is_root() && decided.acl.is_everyone())
+        };
         self.spec.accept_open_root
             && self.env.source == Source::Output
             && self.output.applied.reason == Reason::Applied
-            && (self.base.reason != Reason::BuiltInDefault || Right::ALL.into_iter().any(root))
-    }
-
-    /// Returns whether objects let everyone in at the root of a partition.
-    fn by_object_at_root(&self, right: Right) -> bool {
-        let mut grants = self.grants.iter();
-        grants.any(|((_, queue, at), decided)| *at == right && queue.is_root() && decided.acl.is_everyone())
+            && (self.base.reason != Reason::BuiltInDefault || by_object())
     }
 
     /// The next moment at which the same snapshot would give another plan.
@@ -532,7 +527,7 @@ impl Decided<'_> {
             .observed
             .pending_since
             .filter(|_| self.loaded.reassert_at.is_some())
-            .and_then(|since| since.checked_add(loaded::PATIENCE).ok());
+            .and_then(|since| since.checked_add(running::PATIENCE).ok());
         let observed = &self.snapshot.observed;
         // From then on the scheduler counts as running an unknown text, and no longer as loading one.
         let unseen = observed.loaded_text.is_some()

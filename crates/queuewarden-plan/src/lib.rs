@@ -6,7 +6,6 @@
 
 pub mod access_tests;
 pub mod admit;
-mod adoption;
 pub mod attribution;
 mod base;
 mod budget;
@@ -20,7 +19,6 @@ mod environment;
 mod grants;
 mod header;
 mod hold;
-mod loaded;
 pub mod machine;
 pub mod mirror;
 mod output;

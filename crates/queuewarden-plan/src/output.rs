@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::adoption::{self, Adopted};
 use super::base::Base;
 use super::budget;
 use super::conditions::{Finding, Reason, Type};
 use super::environment::{Environment, is_queues_key};
 use super::hold::{self, Hold};
-use super::ownership::{Claim, managed_keys, managed_keys_text};
+use super::ownership::{self, Adopted, Claim, managed_keys, managed_keys_text};
 use super::parse_cache::{ParseCache, Reading};
 use super::planted::{Fault, is_planted};
 use super::policy::Keys;
@@ -121,7 +120,7 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decisio
     }
     let Attempt { adopted, changes, keys, oversized } = attempt;
     let (not_rendered, first) = match (&candidate, &hold) {
-        (None, None) => adoption::first_import(question).map_or_else(
+        (None, None) => ownership::first_import(question).map_or_else(
             || (Some(not_rendered(question)), None),
             |(import, finding)| (Some(finding), import),
         ),
@@ -132,8 +131,10 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decisio
     // added to it.
     let known = full || hold.is_some();
     let (wake_at, because) = hold.map_or((None, None), |hold| (hold.until, Some(hold.applied)));
+    let partial = candidate.as_ref().is_some_and(|candidate| candidate.partial);
+    let (rendered, tree) = candidate.map_or((None, None), |it| (Some(it.rendered), it.tree));
     let mut decision = Decision {
-        rendered: None,
+        rendered,
         keys,
         wake_at,
         import: first.or(adopted.import),
@@ -144,7 +145,6 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decisio
     };
     if let Some(finding) = oversized {
         decision.applied = finding;
-        decision.rendered = candidate.map(|candidate| candidate.rendered);
         return decision;
     }
     if changes.is_empty() {
@@ -159,9 +159,8 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decisio
     } else if question.spec.mode == Mode::Observe {
         decision.applied = observed_only(question, &changes);
     } else {
-        hand_out(question, changes, adopted.replaced, candidate.as_ref(), &mut decision);
+        hand_out(question, changes, adopted.replaced, (tree.as_deref(), partial), &mut decision);
     }
-    decision.rendered = candidate.map(|candidate| candidate.rendered);
     // A policy key that someone else owns must not hide the reason why nothing else is written.
     let written = matches!(decision.applied.reason, Reason::Applied | Reason::Pending);
     let conflict = adopted.conflict.filter(|_| written);
@@ -183,7 +182,7 @@ fn attempt(question: &Question<'_>, candidate: Option<&Candidate>) -> Attempt {
     let mut values: BTreeMap<String, String> =
         policy.map(|(key, value)| ((*key).to_string(), value.clone())).collect();
     values.extend(candidate.map(|it| (it.rendered.key.clone(), it.rendered.text.clone())));
-    let mut adopted = adoption::adopt(question, values);
+    let mut adopted = ownership::adopt(question, values);
     let wants = std::mem::take(&mut adopted.wants);
     let changes = changes(question, &wants);
     let keys = owned_after(question, &wants, &changes);
@@ -379,12 +378,12 @@ pub fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Op
     kept.chain(binary).chain(new).sum()
 }
 
-/// Writes, if the rate limit allows it.
+/// Writes, if the rate limit allows it: the text has the queues `tree`, and may be a `partial` one.
 fn hand_out(
     question: &Question<'_>,
     changes: BTreeMap<String, Option<String>>,
     taken: BTreeMap<String, String>,
-    candidate: Option<&Candidate>,
+    (tree, partial): (Option<&Config>, bool),
     decision: &mut Decision,
 ) {
     let Question { snapshot, spec, env, .. } = question;
@@ -393,8 +392,6 @@ fn hand_out(
     // they are repaired at least every second, like a text that grants too much.
     let identity = question.programmed && changes.keys().any(|key| admission::KEYS.contains(&key.as_str()));
     let repair = (queue_tree && repairs(question)) || identity;
-    let partial = candidate.is_some_and(|candidate| candidate.partial);
-    let tree = candidate.and_then(|candidate| candidate.tree.as_deref());
     let (open, widens) = match (question.current_tree(), tree) {
         (Some(current), Some(tree)) if queue_tree => {
             (withdraw::exceeds(current, tree), withdraw::widens(current, tree))

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::desired::{self, Desired, Pair};
+use super::finding;
 use super::object::{Content, Kind, Mirror, Rule, Standing, Subject};
-use super::report::finding;
 use super::steps::{Action, MAX_STEPS, Step, next};
 use crate::conditions::Condition;
 use crate::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, WriteFailure, YUNIKORN_CONFIGS};
