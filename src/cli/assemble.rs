@@ -83,10 +83,7 @@ pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
 }
 
 /// Returns the given settings, or else the defaults.
-fn config(
-    inputs: &Inputs,
-    findings: &mut Vec<Finding>,
-) -> Entry<ConfigSpec, queuewarden_plan::snapshot::ConfigMemory> {
+fn config(inputs: &Inputs, findings: &mut Vec<Finding>) -> queuewarden_plan::snapshot::ConfigEntry {
     inputs
         .of_kind(Kind::YuniKornConfig)
         .find(|object| object.name == v1alpha1::SINGLETON)

@@ -25,8 +25,8 @@ use queuewarden_api::{GROUP, VERSION, access_test, config_map, convert, v1alpha1
 use queuewarden_plan::conditions::{self, Type};
 use queuewarden_plan::machine::FailingWatch;
 use queuewarden_plan::snapshot::{
-    AccessTestSpec, AdmissionPolicySpec, ConfigMapState, ConfigMemory, ConfigSpec, Entry, Observed,
-    QueueAclEntry, QueueAclInForce, QueueAclSpec, Snapshot, YUNIKORN_DEFAULTS,
+    AccessTestSpec, AdmissionPolicySpec, ConfigEntry, ConfigMapState, Entry, Observed, QueueAclEntry,
+    QueueAclInForce, QueueAclSpec, Snapshot, YUNIKORN_DEFAULTS,
 };
 
 /// A ConfigMap that the `YuniKornConfig` names may not be read.
@@ -108,7 +108,7 @@ struct Watches {
     changed: Arc<Notify>,
     queue_acls: Objects<QueueAclSpec, Arc<QueueAclInForce>>,
     policies: Objects<AdmissionPolicySpec, AdmissionPolicySpec>,
-    configs: Objects<ConfigSpec, ConfigMemory>,
+    configs: Watch<Object<ConfigEntry>>,
     access_tests: Objects<AccessTestSpec, ()>,
     maps: Option<Maps>,
     mirror: Option<mirror::Watches>,
@@ -450,7 +450,7 @@ fn keep_policy(object: DynamicObject) -> Kept<Object<Entry<AdmissionPolicySpec, 
     keep::<_, _, api::AdmissionPolicyStatus>(object, convert::admission_policy)
 }
 
-fn keep_config(object: DynamicObject) -> Kept<Object<Entry<ConfigSpec, ConfigMemory>>> {
+fn keep_config(object: DynamicObject) -> Kept<Object<ConfigEntry>> {
     keep::<_, _, api::YuniKornConfigStatus>(object, convert::yunikorn_config)
 }
 

@@ -21,10 +21,10 @@ use super::touches::touches;
 use super::v1alpha1 as api;
 use go_compat::diag::{Code, Diagnostic};
 use queuewarden_plan::{
-    OutputRef,
+    ConfigStatus,
     conditions::{Condition, Reason, Status, Type},
     snapshot::{
-        AdmissionPolicySpec, CONFIRM_REMOVAL, ConfigMemory, ConfigSpec, Entry, Grant, LEFT_EMPTY, Meta,
+        AdmissionPolicySpec, CONFIRM_REMOVAL, ConfigEntry, ConfigSpec, Entry, Grant, LEFT_EMPTY, Meta,
         QueueAclEntry, QueueAclInForce, QueueAclSpec,
     },
 };
@@ -104,13 +104,13 @@ pub fn admission_policy(object: &DynamicObject) -> Entry<AdmissionPolicySpec, Ad
 }
 
 /// Converts the `YuniKornConfig` for the plan.
-pub fn yunikorn_config(object: &DynamicObject) -> Entry<ConfigSpec, ConfigMemory> {
+pub fn yunikorn_config(object: &DynamicObject) -> ConfigEntry {
     let meta = meta(object);
     let confirmed =
         object.metadata.annotations.as_ref().and_then(|all| all.get(CONFIRM_REMOVAL)?.parse().ok());
     let spec = spec(object).and_then(|spec| config_spec(&meta.name, spec));
     let spec = spec.map(|spec| ConfigSpec { confirmed_removal: confirmed, ..spec });
-    Entry { meta, spec, in_force: Some(config_memory(object)) }
+    Entry { meta, spec, in_force: Some(config_status(object)) }
 }
 
 pub(super) fn meta(object: &DynamicObject) -> Meta {
@@ -371,16 +371,12 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
 }
 
 /// Reads each field by itself: an unreadable one does not affect the others.
-fn config_memory(object: &DynamicObject) -> ConfigMemory {
-    let output: OutputRef = status_field(object, "output").unwrap_or_default();
-    ConfigMemory {
+fn config_status(object: &DynamicObject) -> ConfigStatus {
+    ConfigStatus {
         revision: status_field(object, "revision"),
         config_hash: status_field(object, "configHash"),
         loaded_hash: status_field(object, "loadedHash"),
-        output_namespace: output.namespace,
-        output_name: output.name,
-        output_uid: Some(output.uid).filter(|uid| !uid.is_empty()),
-        output_keys: output.keys.into_iter().collect(),
+        output: status_field(object, "output"),
         admission_policy: status_field(object, "admissionPolicy"),
     }
 }
@@ -729,7 +725,7 @@ mod tests {
             revision: Some(12),
             config_hash: Some("A".into()),
             loaded_hash: Some("B".into()),
-            output: Some(OutputRef {
+            output: Some(queuewarden_plan::OutputRef {
                 namespace: "yunikorn".into(),
                 name: "yunikorn-configs".into(),
                 uid: "u9".into(),
@@ -739,17 +735,7 @@ mod tests {
         };
         let status = status::yunikorn_config(1, &rest);
         let entry = yunikorn_config(&object(json!({"metadata": {"name": "x"}, "status": status})));
-        let expected = ConfigMemory {
-            revision: Some(12),
-            config_hash: Some("A".into()),
-            loaded_hash: Some("B".into()),
-            output_namespace: "yunikorn".into(),
-            output_name: "yunikorn-configs".into(),
-            output_uid: Some("u9".into()),
-            output_keys: BTreeSet::from(["a".into(), "queues.yaml".into()]),
-            admission_policy: Some("strict".into()),
-        };
-        assert_eq!(entry.in_force, Some(expected));
+        assert_eq!(entry.in_force, Some(rest));
     }
 
     #[test]

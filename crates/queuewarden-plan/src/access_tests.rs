@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::conditions::{Finding, Reason, Type, merge};
+use super::conditions::{Finding, Reason, Type};
 use super::report::events;
+use super::resolve::joined;
 use super::snapshot::{AccessTestSpec, Enforcement, Entry, Snapshot};
 use super::{AccessTestStatus, Event, ObjectStatus, Subject};
-use go_compat::diag::{Diagnostic, cut};
+use go_compat::diag::cut;
 use yunikorn::config::Config;
 use yunikorn::identity::ResolverKind;
 use yunikorn_access::expect::{Check, Expectations, Tally, Verdict, World, run};
@@ -41,41 +42,32 @@ impl Queues {
     }
 }
 
-type Statuses = BTreeMap<String, ObjectStatus<AccessTestStatus>>;
-
-/// Returns the status of every test, by the queues by which the scheduler decides now.
+/// Returns the status of every test, by the queues by which the scheduler decides now, or why there are none.
 pub(super) fn statuses(
     snapshot: &Snapshot,
     runs: Result<&Config, &str>,
     events: &mut Vec<Event>,
-) -> Statuses {
+) -> BTreeMap<String, ObjectStatus<AccessTestStatus>> {
     if snapshot.access_tests.is_empty() {
-        return Statuses::new();
+        return BTreeMap::new();
     }
     let queues = runs.map(Queues::of);
-    all(snapshot, queues.as_ref().map_err(|why| *why), events)
-}
-
-/// Returns the statuses while there is nothing to evaluate tests against.
-pub(super) fn waiting(snapshot: &Snapshot, why: &str) -> Statuses {
-    all(snapshot, Err(why), &mut Vec::new())
-}
-
-fn all(snapshot: &Snapshot, queues: Result<&Queues, &str>, events: &mut Vec<Event>) -> Statuses {
+    let queues = queues.as_ref().map_err(|why| *why);
     let status = |entry: &AccessTest| {
         let meta = &entry.meta;
         let (findings, rest) = report(entry, queues);
-        let subject = || Subject::QueueAccessTest(meta.name.clone());
-        events.extend(events::transitions(subject, &meta.conditions, &findings, events::OF_OBJECTS));
-        let conditions = merge(&meta.conditions, &findings, meta.generation, snapshot.now);
-        (meta.name.clone(), ObjectStatus { uid: meta.uid.clone(), conditions, rest })
+        events.extend(events::transitions(Subject::QueueAccessTest, meta, &findings, events::OF_OBJECTS));
+        (meta.name.clone(), ObjectStatus::new(meta, &findings, rest, snapshot.now))
     };
     snapshot.access_tests.iter().map(status).collect()
 }
 
 fn report(entry: &AccessTest, queues: Result<&Queues, &str>) -> (Vec<Finding>, AccessTestStatus) {
     let (mut findings, status) = match (&entry.spec, queues) {
-        (Err(faults), _) => (vec![invalid(faults)], AccessTestStatus::default()),
+        (Err(faults), _) => {
+            let invalid = Finding::no(Type::Accepted, Reason::Invalid, joined(faults));
+            (vec![invalid], AccessTestStatus::default())
+        }
         (Ok(spec), Err(why)) => {
             let unknown = Finding::unknown(Type::Passing, Reason::ConfigNotReady, why);
             (vec![accepted(spec), unknown], AccessTestStatus::default())
@@ -88,11 +80,6 @@ fn report(entry: &AccessTest, queues: Result<&Queues, &str>) -> (Vec<Finding>, A
     let ready = Finding::ready(&findings, "every check holds");
     findings.push(ready);
     (findings, status)
-}
-
-fn invalid(faults: &[Diagnostic]) -> Finding {
-    let texts: Vec<_> = faults.iter().map(ToString::to_string).collect();
-    Finding::no(Type::Accepted, Reason::Invalid, texts.join("; "))
 }
 
 fn accepted(spec: &AccessTestSpec) -> Finding {

@@ -3,7 +3,7 @@
 //! Two texts can be queried: the desired text of a plan ([`wanted`]), and the current text in the output,
 //! whose contributions the objects' statuses record ([`in_force`]).
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::grants::{ByObject, Decided, Grants, Place};
@@ -50,6 +50,10 @@ pub(super) fn wanted(objects: &[Resolved], grants: &Grants, by_object: &ByObject
             }
         }
     }
+    by_name(found)
+}
+
+fn by_name(mut found: Vec<Attribution>) -> Arc<[Attribution]> {
     for one in &mut found {
         one.objects.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
     }
@@ -59,18 +63,25 @@ pub(super) fn wanted(objects: &[Resolved], grants: &Grants, by_object: &ByObject
 /// Returns the contributions of the objects to the output when their statuses were written. Texts that cannot
 /// be read contribute nothing.
 pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
-    let remembered = entries.iter().filter_map(|entry| Some((&entry.meta.name, entry.in_force.as_ref()?)));
-    collect(remembered.flat_map(|(name, memory)| {
-        Right::ALL.into_iter().filter_map(move |right| {
-            let text = match right {
-                Right::Submit => &memory.submit,
-                Right::Admin => &memory.admin,
-            };
-            let acl = Cow::Owned(acl::parse(text.as_deref()?).ok()?);
-            let queue = Cow::Owned(QueuePath::parse(&memory.queue).ok()?);
-            Some(((memory.partition.as_str(), queue, right), name, acl, memory.base_acl))
-        })
-    }))
+    let mut found: BTreeMap<(&str, QueuePath, Right), Attribution> = BTreeMap::new();
+    for entry in entries {
+        let Some(memory) = &entry.in_force else { continue };
+        let Ok(queue) = QueuePath::parse(&memory.queue) else { continue };
+        for (right, text) in [(Right::Submit, &memory.submit), (Right::Admin, &memory.admin)] {
+            let Some(acl) = text.as_deref().and_then(|text| acl::parse(text).ok()) else { continue };
+            let place = (memory.partition.as_str(), queue.clone(), right);
+            let one = found.entry(place).or_insert_with(|| Attribution {
+                partition: memory.partition.clone(),
+                queue: queue.clone(),
+                right,
+                objects: Vec::with_capacity(1),
+                base_stays: true,
+            });
+            one.objects.push((entry.meta.name.clone(), acl));
+            one.base_stays &= memory.base_acl == BaseAcl::Extend;
+        }
+    }
+    by_name(found.into_values().collect())
 }
 
 /// Marks each entry of a partition's ACLs with the objects that wrote it.
@@ -82,31 +93,6 @@ pub fn mark(tree: &mut Tree, attributions: &[Attribution]) {
             tree.attribute(&part.queue, part.right, object, acl);
         }
     }
-}
-
-/// The ACL's key, the object's name, its grant, and whether the base's own ACL stays.
-type Part<'a> = ((&'a str, Cow<'a, QueuePath>, Right), &'a String, Cow<'a, Acl>, BaseAcl);
-
-fn collect<'a>(parts: impl Iterator<Item = Part<'a>>) -> Arc<[Attribution]> {
-    let mut parts: Vec<_> = parts.collect();
-    // The ACLs are not compared: that is expensive, and an object has one for each key.
-    parts.sort_by(|left, right| (&left.0, left.1).cmp(&(&right.0, right.1)));
-    let mut found: Vec<Attribution> = Vec::new();
-    for ((partition, queue, right), name, acl, base) in parts {
-        let stays = base == BaseAcl::Extend;
-        match found.last_mut() {
-            Some(last) if (&*last.partition, &last.queue, last.right) == (partition, &*queue, right) => {
-                last.objects.push((name.clone(), acl.into_owned()));
-                last.base_stays &= stays;
-            }
-            _ => {
-                let (partition, queue) = (partition.to_owned(), queue.into_owned());
-                let objects = vec![(name.clone(), acl.into_owned())];
-                found.push(Attribution { partition, queue, right, objects, base_stays: stays });
-            }
-        }
-    }
-    found.into()
 }
 
 #[cfg(test)]

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::conditions::{Finding, Reason, Type};
-use super::environment::{Environment, config_map, is_queues_key, text_in};
+use super::environment::{Environment, is_queues_key, text_in};
 use super::header;
 use super::ownership::managed_keys;
 use super::parse_cache::{ParseCache, Reading};
 use super::planted::{Fault, is_planted};
-use super::snapshot::{ConfigMemory, ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
+use super::snapshot::{ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::diag::Diagnostic;
 use yunikorn::config::{BUILT_IN, Config, contains_checksum_marker};
 
@@ -35,12 +35,11 @@ pub(super) struct Base {
 pub(super) fn resolve(
     snapshot: &Snapshot,
     spec: &ConfigSpec,
-    memory: Option<&ConfigMemory>,
     env: &Environment,
     known: &mut ParseCache,
 ) -> Result<Base, Finding> {
     let key = spec.base_key.as_deref().unwrap_or(&env.key);
-    let map = config_map(spec, &spec.base_config_map);
+    let map = spec.base_name();
     if let Some(text) = snapshot.base.as_deref().and_then(|base| text_in(base, key)) {
         return read(header::strip(&text), format!("{map}, key {key}"), None, known);
     }
@@ -53,7 +52,7 @@ pub(super) fn resolve(
     if spec.base_config_map != YUNIKORN_DEFAULTS {
         return no("create it, or set spec.base to where the queue tree is");
     }
-    if had_another(snapshot, memory) {
+    if had_another(snapshot) {
         return no(
             "it was there before, so no new grants are written; bring it back, or write the tree you want into it",
         );
@@ -69,7 +68,7 @@ pub(super) fn last(snapshot: &Snapshot, known: &mut ParseCache) -> Option<Base> 
 
 /// Returns whether anything was ever written from a base that somebody wrote, as far as is known. The
 /// built-in default must not replace such a base: it has no queues and lets everyone in.
-fn had_another(snapshot: &Snapshot, memory: Option<&ConfigMemory>) -> bool {
+fn had_another(snapshot: &Snapshot) -> bool {
     if is_planted(Fault::BuiltInDefault) {
         return false;
     }
@@ -82,7 +81,7 @@ fn had_another(snapshot: &Snapshot, memory: Option<&ConfigMemory>) -> bool {
     if !origins.is_empty() {
         return origins.iter().any(|origin| *origin != header::origin(BUILT_IN_SOURCE));
     }
-    memory.is_some_and(|memory| memory.revision.is_some())
+    snapshot.config_status().is_some_and(|status| status.revision.is_some())
         || output.is_some_and(|output| managed_keys(output).iter().any(|key| is_queues_key(key)))
 }
 
@@ -110,17 +109,14 @@ fn read(text: &str, source: String, missing: Option<&str>, known: &mut ParseCach
         return Err(invalid(message));
     }
     let read = known.of(text);
-    let findings =
-        |errors: bool| -> Vec<_> { read.diagnostics.iter().filter(|d| d.is_error() == errors).collect() };
+    let (errors, warnings): (Vec<_>, Vec<_>) = read.diagnostics.iter().partition(|d| d.is_error());
     let tree = match (&read.tree, &read.refusal) {
         (Some(tree), None) => Arc::clone(tree),
         (_, refusal) => {
-            let errors = findings(true);
             let why = if errors.is_empty() { refusal.clone().unwrap_or_default() } else { shown(&errors) };
             return Err(invalid(format!("{source}: {why}")));
         }
     };
-    let warnings = findings(false);
     let mut message = format!("the queue tree comes from {source}");
     if let Some(missing) = missing {
         let _ = write!(message, ", because {missing}");

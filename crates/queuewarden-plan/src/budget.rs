@@ -19,33 +19,19 @@ const LONGEST_DELAY: SignedDuration = SignedDuration::from_mins(10);
 /// The time without edits after our last repair that ends a contention.
 const QUIET: SignedDuration = SignedDuration::from_secs(30);
 
-/// The permission for a repair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Permit {
-    /// Now.
-    Now,
-    /// Not before this moment.
-    At(Timestamp),
-}
-
 /// The repairs that still count at `now`.
 fn recent(repairs: &[Timestamp], now: Timestamp) -> impl DoubleEndedIterator<Item = Timestamp> {
     repairs.iter().copied().filter(move |at| now.duration_since(*at) < WINDOW)
 }
 
-/// Returns whether one more repair may be made at `now`, given the earlier ones. A text that is missing or
+/// Returns the time before which no more repair is made, given the earlier ones; `None`: now. A text that is missing or
 /// grants too much (`open`) is repaired at least every second: a reload costs milliseconds, an open cluster
 /// is a risk.
-pub(super) fn permit(repairs: &[Timestamp], open: bool, now: Timestamp) -> Permit {
+pub(super) fn repair_at(repairs: &[Timestamp], open: bool, now: Timestamp) -> Option<Timestamp> {
     let count = recent(repairs, now).count();
-    let (Some(beyond), Some(last)) = (count.checked_sub(BURST), recent(repairs, now).max()) else {
-        return Permit::Now;
-    };
+    let (beyond, last) = (count.checked_sub(BURST)?, recent(repairs, now).max()?);
     let delay = if open { OPEN_DELAY } else { doubled(FIRST_DELAY, beyond, LONGEST_DELAY) };
-    match last.checked_add(delay) {
-        Ok(due) if due > now => Permit::At(due),
-        _ => Permit::Now,
-    }
+    last.checked_add(delay).ok().filter(|due| *due > now)
 }
 
 /// The number of writes that may widen access at once.
@@ -53,9 +39,9 @@ pub(super) const WIDENINGS: usize = 60;
 /// Time after which one more such write may be made.
 const WIDENING_EVERY: SignedDuration = SignedDuration::from_secs(5);
 
-/// Returns whether access may be widened once more at `now`, given the earlier times: a bucket of
+/// Returns the time before which access is not widened, given the earlier times; `None`: now. A bucket of
 /// [`WIDENINGS`] tokens that gains one every [`WIDENING_EVERY`].
-pub(super) fn widening(widened: &[Timestamp], now: Timestamp) -> Permit {
+pub(super) fn widening_at(widened: &[Timestamp], now: Timestamp) -> Option<Timestamp> {
     let take = |full: Option<Timestamp>, at: &Timestamp| {
         full.map_or(*at, |full| full.max(*at)).checked_add(WIDENING_EVERY).ok()
     };
@@ -63,10 +49,7 @@ pub(super) fn widening(widened: &[Timestamp], now: Timestamp) -> Permit {
     let full = widened.iter().fold(None, take);
     let depth =
         i32::try_from(WIDENINGS).ok().and_then(|tokens| WIDENING_EVERY.checked_mul(tokens.saturating_sub(1)));
-    match full.zip(depth).and_then(|(full, depth)| full.checked_sub(depth).ok()) {
-        Some(due) if due > now => Permit::At(due),
-        _ => Permit::Now,
-    }
+    full?.checked_sub(depth?).ok().filter(|due| *due > now)
 }
 
 /// Returns the time to retry a write that was refused so many times, last at `at`.
@@ -104,10 +87,8 @@ mod tests {
         let mut clock = 0;
         let mut waits = Vec::new();
         for _ in 0..8 {
-            let wait = match permit(&repairs, false, at(clock)) {
-                Permit::Now => 0,
-                Permit::At(due) => due.duration_since(at(clock)).as_secs(),
-            };
+            let due = repair_at(&repairs, false, at(clock));
+            let wait = due.map_or(0, |due| due.duration_since(at(clock)).as_secs());
             waits.push(wait);
             clock += wait;
             repairs.push(at(clock));
@@ -118,8 +99,8 @@ mod tests {
     #[test]
     fn old_repairs_are_forgotten() {
         let repairs: Vec<_> = (0..50).map(at).collect();
-        assert!(matches!(permit(&repairs, false, at(60)), Permit::At(_)));
-        assert_eq!(permit(&repairs, false, at(50 + 600)), Permit::Now);
+        assert!(repair_at(&repairs, false, at(60)).is_some());
+        assert_eq!(repair_at(&repairs, false, at(50 + 600)), None);
     }
 
     #[test]
@@ -134,7 +115,7 @@ mod tests {
     fn in_any_ten_minutes_of_a_hostile_writer_few_repairs_are_made() {
         let mut repairs: Vec<Timestamp> = Vec::new();
         for second in 0..3600 {
-            if permit(&repairs, false, at(second)) == Permit::Now {
+            if repair_at(&repairs, false, at(second)).is_none() {
                 repairs.push(at(second));
             }
         }
@@ -146,15 +127,15 @@ mod tests {
     #[test]
     fn an_open_text_is_put_right_every_second() {
         let repairs: Vec<_> = (0..20).map(at).collect();
-        assert_eq!(permit(&repairs, true, at(19)), Permit::At(at(20)));
-        assert_eq!(permit(&repairs, true, at(20)), Permit::Now);
+        assert_eq!(repair_at(&repairs, true, at(19)), Some(at(20)));
+        assert_eq!(repair_at(&repairs, true, at(20)), None);
     }
 
     #[test]
     fn widenings_beyond_the_burst_come_one_by_one() {
         let mut widened = Vec::new();
         for second in 0..600 {
-            if widening(&widened, at(second)) == Permit::Now {
+            if widening_at(&widened, at(second)).is_none() {
                 widened.push(at(second));
             }
         }
@@ -162,13 +143,13 @@ mod tests {
         assert_eq!(first_minute, 60, "the burst");
         let last_minute = widened.iter().filter(|time| **time >= at(540)).count();
         assert_eq!(last_minute, 12);
-        assert_eq!(widening(&widened, at(600 + 300)), Permit::Now);
+        assert_eq!(widening_at(&widened, at(600 + 300)), None);
     }
 
     #[test]
     fn a_repair_of_ten_minutes_ago_counts_no_more() {
         let repairs = [at(0), at(597), at(598), at(599)];
-        assert_eq!(permit(&repairs, false, at(599)), Permit::At(at(599 + 60)));
-        assert_eq!(permit(&repairs, false, at(600)), Permit::At(at(599 + 30)));
+        assert_eq!(repair_at(&repairs, false, at(599)), Some(at(599 + 60)));
+        assert_eq!(repair_at(&repairs, false, at(600)), Some(at(599 + 30)));
     }
 }

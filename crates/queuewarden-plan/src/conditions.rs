@@ -14,37 +14,6 @@ use jiff::Timestamp;
 /// it.
 pub const MAX_MESSAGE: usize = 2048;
 
-/// `status` of a condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Status {
-    /// It holds.
-    True,
-    /// It does not hold.
-    False,
-    /// It is unknown now.
-    Unknown,
-}
-
-impl Status {
-    /// Returns the status as Kubernetes spells it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::True => "True",
-            Self::False => "False",
-            Self::Unknown => "Unknown",
-        }
-    }
-
-    /// From Kubernetes' spelling; anything else is `Unknown`.
-    pub fn parse(text: &str) -> Self {
-        match text {
-            "True" => Self::True,
-            "False" => Self::False,
-            _ => Self::Unknown,
-        }
-    }
-}
-
 macro_rules! vocabulary {
     ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident,)* }) => {
         $(#[$outer])*
@@ -73,6 +42,25 @@ macro_rules! vocabulary {
             }
         }
     };
+}
+
+vocabulary! {
+    /// `status` of a condition.
+    Status {
+        /// It holds.
+        True,
+        /// It does not hold.
+        False,
+        /// It is unknown now.
+        Unknown,
+    }
+}
+
+impl Status {
+    /// From Kubernetes' spelling; anything else is `Unknown`.
+    pub fn parse(text: &str) -> Self {
+        Self::ALL.iter().copied().find(|known| known.as_str() == text).unwrap_or(Self::Unknown)
+    }
 }
 
 vocabulary! {
@@ -286,7 +274,7 @@ pub fn merge(
             type_: finding.type_.as_str().into(),
             status: finding.status,
             reason: finding.reason.as_str().into(),
-            message: cut(&finding.message).into_owned(),
+            message: cut(&finding.message, MAX_MESSAGE).into_owned(),
             observed_generation: generation,
             last_transition: before.map_or(now, |c| c.last_transition),
         }
@@ -319,20 +307,17 @@ fn stand(conditions: &[Condition], findings: &[Finding], generation: i64) -> boo
             condition.type_ == finding.type_.as_str()
                 && condition.status == finding.status
                 && condition.reason == finding.reason.as_str()
-                && condition.message == cut(&finding.message)
+                && condition.message == cut(&finding.message, MAX_MESSAGE)
                 && condition.observed_generation == generation
         })
 }
 
-/// `text`, cut at a character boundary so that it fits [`MAX_MESSAGE`].
-fn cut(text: &str) -> Cow<'_, str> {
-    if text.len() <= MAX_MESSAGE {
+/// Returns `text`, cut at a character boundary so that it has at most `most` bytes.
+pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
         return text.into();
     }
-    let mut end = MAX_MESSAGE.saturating_sub('…'.len_utf8());
-    while !text.is_char_boundary(end) {
-        end = end.saturating_sub(1);
-    }
+    let end = text.floor_char_boundary(most.saturating_sub('…'.len_utf8()));
     let head = text.split_at_checked(end).map_or("", |(head, _)| head);
     format!("{head}…").into()
 }

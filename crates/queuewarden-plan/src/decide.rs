@@ -8,14 +8,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::base::{self, Base};
-use super::conditions::{self, Finding, Reason, Status, Type, merge, standing};
+use super::conditions::{self, Finding, Reason, Status, Type, standing};
 use super::delegation;
 use super::environment::{Environment, Source, config_map};
 use super::grants::{self, ByObject, Grants};
-use super::loaded;
 use super::mirror;
 use super::output::{self, Decision, Question};
-use super::ownership::{Claim, claim};
+use super::ownership::Claim;
 use super::parse_cache::{ParseCache, Reading};
 use super::planted::{Fault, is_planted};
 use super::policy::{self, Policies};
@@ -26,7 +25,7 @@ use super::report::{self, events};
 use super::resolve::{self, Contribution, Resolved};
 use super::running;
 use super::snapshot::{
-    ConfigMemory, ConfigSpec, Delegation, Entry, LastBase, Meta, Mode, Observed, QueueAclEntry, Snapshot,
+    ConfigEntry, ConfigSpec, Delegation, LastBase, Meta, Mode, Observed, QueueAclEntry, Snapshot,
     YUNIKORN_DEFAULTS,
 };
 use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests, attribution};
@@ -43,7 +42,7 @@ const MAX_ROUNDS: usize = 4;
 /// Everything that was decided, before any status is made of it.
 pub(super) struct Decided<'a> {
     snapshot: &'a Snapshot,
-    config: &'a Entry<ConfigSpec, ConfigMemory>,
+    config: &'a ConfigEntry,
     spec: &'a ConfigSpec,
     pub(super) env: Environment,
     pub(super) base: Finding,
@@ -61,7 +60,7 @@ pub(super) struct Decided<'a> {
     pub(super) output: Decision,
     /// The base to store as the last good one, in place of the stored one.
     last_base: Option<LastBase>,
-    loaded: loaded::Answer,
+    loaded: running::Loaded,
     /// Condition `Loaded` as objects see it, where it differs.
     uncertain: Option<Finding>,
     /// The text that the scheduler runs.
@@ -74,7 +73,7 @@ pub(super) struct Decided<'a> {
 /// Plans with a readable `YuniKornConfig`.
 pub(super) fn plan(
     snapshot: &Snapshot,
-    config: &Entry<ConfigSpec, ConfigMemory>,
+    config: &ConfigEntry,
     spec: &ConfigSpec,
     known: &mut ParseCache,
 ) -> Plan {
@@ -84,13 +83,12 @@ pub(super) fn plan(
 /// Decides everything, without making statuses yet.
 pub(super) fn decided<'a>(
     snapshot: &'a Snapshot,
-    config: &'a Entry<ConfigSpec, ConfigMemory>,
+    config: &'a ConfigEntry,
     spec: &'a ConfigSpec,
     known: &mut ParseCache,
 ) -> Decided<'a> {
     let env = Environment::of(snapshot, known);
-    let memory = config.in_force.as_ref();
-    let mut base = base::resolve(snapshot, spec, memory, &env, known);
+    let mut base = base::resolve(snapshot, spec, &env, known);
     let usable = base.as_ref().is_ok_and(|base| output::missing_partition(&base.tree, &env).is_none());
     let last = if usable { None } else { base::last(snapshot, known) };
     let from = last.or_else(|| base.as_ref().ok().cloned());
@@ -111,13 +109,9 @@ pub(super) fn decided<'a>(
     };
     let notes = record::notes(snapshot);
     let policies = policy::resolve(snapshot);
-    let loaded = loaded::answer(loaded::Question {
-        asked: spec.scheduler_url.is_some(),
-        expected: &env.checksum,
-        ignored: loaded::ignored(&env, spec),
-        observed: &snapshot.observed,
-        now: snapshot.now,
-    });
+    let ignored = running::ignored(&env, spec);
+    let has_url = spec.scheduler_url.is_some();
+    let loaded = running::loaded(has_url, &env.checksum, ignored, &snapshot.observed, snapshot.now);
     let mut runs = runs(snapshot, config, &env, &loaded.finding, known);
     let mut uncertain = None;
     if spec.mode == Mode::Enforce && output::is_fenced(snapshot) && matches!(runs, Runs::InForce) {
@@ -129,7 +123,7 @@ pub(super) fn decided<'a>(
     let reassert_at =
         loaded.reassert_at.filter(|_| spec.mode == Mode::Enforce && env.source == Source::Output);
     let mut read = |text: Option<&String>| text.map(|text| known.of_live(text));
-    let current = read(snapshot.output.as_deref().and_then(|output| output.data.get(&env.key)));
+    let current = read(snapshot.output_text(&env.key));
     let written = snapshot.observed.written.as_ref().filter(|written| written.key == env.key);
     let written = read(written.map(|written| &written.text));
     let proven = read(snapshot.observed.loaded_text.as_ref());
@@ -141,7 +135,6 @@ pub(super) fn decided<'a>(
     let question = Question {
         snapshot,
         spec,
-        memory,
         env: &env,
         base: base.as_ref(),
         from: from.as_ref(),
@@ -191,7 +184,7 @@ pub(super) fn decided<'a>(
 /// Finds the text that the scheduler runs; `loaded` is condition `Loaded`.
 fn runs(
     snapshot: &Snapshot,
-    config: &Entry<ConfigSpec, ConfigMemory>,
+    config: &ConfigEntry,
     env: &Environment,
     loaded: &Finding,
     known: &mut ParseCache,
@@ -208,19 +201,16 @@ fn runs(
     } else {
         (observed.loaded_text.as_ref(), reports_loaded_text(observed))
     };
-    let text = text.filter(|_| {
-        let reports = observed.read_back.as_ref().is_some_and(|read| read.checksum.is_ok());
-        reported || !reports || running::loading(snapshot, env.hot_refresh)
-    });
+    let text = text
+        .filter(|_| reported || observed.reported().is_none() || running::loading(snapshot, env.hot_refresh));
     let tree = text.and_then(|text| known.of_live(text).tree.clone());
     tree.map_or(Runs::Unknown, |tree| Runs::Other { tree, reported })
 }
 
 /// Returns whether the scheduler reports the text that it was last observed to run.
 fn reports_loaded_text(observed: &Observed) -> bool {
-    let reported = observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
-    let loaded = observed.loaded_text.as_ref().filter(|_| reported.is_some());
-    loaded.is_some_and(|text| Some(&checksum(text)) == reported)
+    let both = observed.reported().zip(observed.loaded_text.as_ref());
+    both.is_some_and(|(reported, text)| checksum(text) == *reported)
 }
 
 /// The joint result of all objects.
@@ -363,11 +353,6 @@ impl Decided<'_> {
         }
     }
 
-    fn status<S>(&self, meta: &Meta, findings: &[Finding], rest: S) -> ObjectStatus<S> {
-        let conditions = merge(&meta.conditions, findings, meta.generation, self.snapshot.now);
-        ObjectStatus { uid: meta.uid.clone(), conditions, rest }
-    }
-
     fn target<'a>(&'a self, output: &'a str) -> report::Target<'a> {
         let loaded = self.uncertain.as_ref().unwrap_or(&self.loaded.finding);
         report::Target { mode: self.spec.mode, applied: &self.output.applied, output, loaded }
@@ -378,7 +363,7 @@ impl Decided<'_> {
         known: &mut ParseCache,
         events: &mut Vec<Event>,
     ) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
-        let name = config_map(self.spec, &self.spec.output_config_map);
+        let name = self.spec.output_name();
         // The grants of the objects alone count only where nothing can be rendered.
         let granted = match self.wanted {
             Some(_) => Grants::default(),
@@ -411,19 +396,15 @@ impl Decided<'_> {
                     let granted = granted.as_ref().map(|(submit, admin)| (submit.as_ref(), admin.as_ref()));
                     (found.status.submit, found.status.admin) = report::queue_acl::columns(granted);
                 }
-                let subject = || Subject::QueueAcl(entry.meta.name.clone());
-                events.extend(events::transitions(
-                    subject,
-                    &entry.meta.conditions,
-                    &found.findings,
-                    events::OF_OBJECTS,
-                ));
+                let (meta, findings) = (&entry.meta, &found.findings);
+                events.extend(events::transitions(Subject::QueueAcl, meta, findings, events::OF_OBJECTS));
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
-                if found.takes && (newly || is_unconfirmed(&entry.meta)) {
+                if found.takes && (newly || is_unconfirmed(meta)) {
                     let taken = report::queue_acl::told_taken(&decided);
-                    events.push(events::event(&subject(), true, events::ACCESS_REMOVED, &taken));
+                    let subject = Subject::QueueAcl(meta.name.clone());
+                    events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
                 }
-                (entry.meta.name.clone(), self.status(&entry.meta, &found.findings, found.status))
+                (meta.name.clone(), ObjectStatus::new(meta, findings, found.status, self.snapshot.now))
             })
             .collect()
     }
@@ -442,7 +423,7 @@ impl Decided<'_> {
         &self,
         events: &mut Vec<Event>,
     ) -> Vec<(String, ObjectStatus<Option<super::snapshot::AdmissionPolicySpec>>)> {
-        let name = config_map(self.spec, &self.spec.output_config_map);
+        let name = self.spec.output_name();
         let unset = self.unset_keys();
         let facts = report::policy::Facts {
             target: self.target(&name),
@@ -453,34 +434,24 @@ impl Decided<'_> {
         let objects = self.snapshot.policies.iter().zip(&self.policies.objects);
         objects
             .map(|(entry, object)| {
-                let spec = entry.spec.as_ref().ok();
-                let before = entry.in_force.as_ref();
-                let former = policy::former(before);
-                let (findings, in_force) =
-                    report::policy::report(object, spec, before, former.as_ref(), &facts);
-                let subject = || Subject::AdmissionPolicy(entry.meta.name.clone());
-                events.extend(events::transitions(
-                    subject,
-                    &entry.meta.conditions,
-                    &findings,
-                    events::OF_OBJECTS,
-                ));
-                (entry.meta.name.clone(), self.status(&entry.meta, &findings, in_force))
+                let (meta, types) = (&entry.meta, events::OF_OBJECTS);
+                let (findings, in_force) = report::policy::report(object, entry, &facts);
+                events.extend(events::transitions(Subject::AdmissionPolicy, meta, &findings, types));
+                (meta.name.clone(), ObjectStatus::new(meta, &findings, in_force, self.snapshot.now))
             })
             .collect()
     }
 
     /// Our keys in the output that no policy sets any more.
     fn unset_keys(&self) -> Vec<&'static str> {
-        let (output, memory) = (self.snapshot.output.as_deref(), self.config.in_force.as_ref());
         let set = self.policies.keys.as_ref();
         let unset = admission::KEYS.iter().filter(|key| set.is_none_or(|set| !set.contains_key(*key)));
-        unset.copied().filter(|key| claim(output, memory, key) == Claim::Ours).collect()
+        unset.copied().filter(|key| self.snapshot.claim(key) == Claim::Ours).collect()
     }
 
     /// The queues of the output's own text.
     fn output_tree(&self, known: &mut ParseCache) -> Option<Arc<Config>> {
-        let text = self.snapshot.output.as_deref().and_then(|output| output.data.get(&self.env.key));
+        let text = self.snapshot.output_text(&self.env.key);
         text.and_then(|text| known.of_live(text).tree.clone())
     }
 
@@ -504,30 +475,22 @@ impl Decided<'_> {
 
     fn config_status(&self, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
         let meta = &self.config.meta;
-        let key_written =
-            self.snapshot.output.as_deref().is_some_and(|output| output.data.contains_key(&self.env.key));
+        let key_written = self.snapshot.output_text(&self.env.key).is_some();
         let accepts_open = self.accepts_open();
         let fail_open =
             report::config::fail_open(&self.env, key_written, accepts_open).unwrap_or_else(|| {
                 let was = standing(&meta.conditions, Type::FailOpen);
                 report::config::runs_open(&self.env, &self.runs, was.as_ref(), &self.loaded.finding)
             });
-        let findings = report::config::findings(report::config::Findings {
-            base: self.base.clone(),
-            applied: self.applied(),
-            loaded: self.loaded.finding.clone(),
-            mirrored: self.mirror.1.clone().map(|finding| (finding, self.spec.rbac_mirror)),
+        let findings = report::config::findings(
+            [self.base.clone(), self.applied(), self.loaded.finding.clone()],
+            self.mirror.1.clone().map(|finding| (finding, self.spec.rbac_mirror)),
             fail_open,
             accepts_open,
-            watch_failure: self.snapshot.observed.watch_failure.clone(),
-        });
+            self.snapshot.observed.watch_failure.as_deref(),
+        );
+        events.extend(events::transitions(Subject::Config, meta, &findings, events::OF_CONFIG));
         let subject = Subject::Config(meta.name.clone());
-        events.extend(events::transitions(
-            || subject.clone(),
-            &meta.conditions,
-            &findings,
-            events::OF_CONFIG,
-        ));
         events.extend(events::closed(&subject, &meta.conditions, &findings));
         let memory = self.config.in_force.as_ref();
         let rest = ConfigStatus {
@@ -538,23 +501,19 @@ impl Decided<'_> {
         let counts = rest.admission_policy.as_deref();
         let named = self.spec.admission_policy.as_deref();
         events.extend(events::policy_changed(&subject, counted, counts, named));
-        self.status(meta, &findings, rest)
+        ObjectStatus::new(meta, &findings, rest, self.snapshot.now)
     }
 
     /// Returns whether the text in force may let everyone in at the root: it is the desired text, and
     /// somebody wrote that `*`.
     fn accepts_open(&self) -> bool {
-        let root = |right| self.by_object_at_root(right);
+        let by_object = || {
+            self.grants.iter().any(|((_, queue, _), decided)| queue.is_root() && decided.acl.is_everyone())
+        };
         self.spec.accept_open_root
             && self.env.source == Source::Output
             && self.output.applied.reason == Reason::Applied
-            && (self.base.reason != Reason::BuiltInDefault || Right::ALL.into_iter().any(root))
-    }
-
-    /// Returns whether objects let everyone in at the root of a partition.
-    fn by_object_at_root(&self, right: Right) -> bool {
-        let mut grants = self.grants.iter();
-        grants.any(|((_, queue, at), decided)| *at == right && queue.is_root() && decided.acl.is_everyone())
+            && (self.base.reason != Reason::BuiltInDefault || by_object())
     }
 
     /// The next moment at which the same snapshot would give another plan.
@@ -568,7 +527,7 @@ impl Decided<'_> {
             .observed
             .pending_since
             .filter(|_| self.loaded.reassert_at.is_some())
-            .and_then(|since| since.checked_add(loaded::PATIENCE).ok());
+            .and_then(|since| since.checked_add(running::PATIENCE).ok());
         let observed = &self.snapshot.observed;
         // From then on the scheduler counts as running an unknown text, and no longer as loading one.
         let unseen = observed.loaded_text.is_some()

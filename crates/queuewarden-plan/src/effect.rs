@@ -8,6 +8,7 @@ use super::resolve::Contribution;
 use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
+use yunikorn_access::check::implied_by;
 
 /// The reason why a right changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,16 +23,12 @@ pub(super) struct Redundant {
 /// the queue itself, admits everyone. `adminacl` grants submit as well (yunikorn-core `queue.go:798-822`).
 pub(super) fn redundant(tree: &Config, contribution: &Contribution, right: Right) -> Option<Redundant> {
     let partition = tree.partition(&contribution.partition)?;
-    let through: &[Right] = match right {
-        Right::Submit => &Right::ALL,
-        Right::Admin => &[Right::Admin],
-    };
     let Contribution { position, queue: path, .. } = contribution;
     let nearest = partition.queue_near(*position, path).unwrap_or_else(|| partition.nearest(path));
     let own_everyone = contribution.grant(right).is_some_and(yunikorn::acl::Acl::is_everyone);
     let lineage = iter::successors(Some(nearest), |queue| partition.parent(queue));
     lineage.into_iter().find_map(|queue| {
-        through
+        implied_by(right)
             .iter()
             .copied()
             .filter(|by| !(own_everyone && queue.path == contribution.queue && *by == right))

@@ -1,7 +1,7 @@
 //! The configuration as `YuniKorn` reads it now: both of its ConfigMaps merged as the shim merges them, and
 //! the source of the queue tree in force.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::ownership::managed_keys;
@@ -10,7 +10,6 @@ use super::planted::{Fault, is_planted};
 use super::report::config::loaded_hash;
 use super::running::Running;
 use super::snapshot::{ConfigMapState, ConfigSpec, QUEUES_KEY, Snapshot};
-use yunikorn::admission;
 use yunikorn::config::flatten::{self, ConfigMapData, Flattened, flatten};
 use yunikorn::config::{BUILT_IN, Config, checksum};
 
@@ -50,21 +49,8 @@ pub(super) struct Environment {
     pub runs: Result<Arc<Config>, String>,
     /// The refusal of the text in force, where a scheduler does not take it over.
     pub refusal: Option<String>,
-    /// The settings that `YuniKorn` cannot read; one of them makes it ignore every change.
-    pub unreadable: Vec<String>,
-    /// The settings of `YuniKorn`'s admission controller, as it reads them.
-    pub admission: BTreeMap<&'static str, Setting>,
-}
-
-/// One setting as `YuniKorn` reads it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Setting {
-    /// The text.
-    pub text: String,
-    /// The `binaryData` key that it comes from, if it does.
-    pub packed: Option<String>,
-    /// True if several keys give it different texts, of which `YuniKorn` takes any.
-    pub ambiguous: bool,
+    /// Both ConfigMaps, merged.
+    pub flat: Flattened,
 }
 
 impl Environment {
@@ -85,15 +71,7 @@ impl Environment {
         };
         let text = or_built_in(queues.text).to_owned();
         let reading = known.of_live(&text);
-        let setting = |key: &&'static str| {
-            let value = flat.get(key)?;
-            let packed = value.origin.binary.then(|| value.origin.key.clone());
-            let ambiguous = flat.is_ambiguous(key);
-            Some((*key, Setting { text: value.text.clone(), packed, ambiguous }))
-        };
         Self {
-            unreadable: flat.unreadable().into_iter().map(|(key, _)| key.to_owned()).collect(),
-            admission: admission::KEYS.iter().filter_map(setting).collect(),
             refusal: reading.refusal.clone(),
             hot_refresh: flat.hot_refresh(),
             source,
@@ -104,6 +82,7 @@ impl Environment {
             text,
             next_key,
             key,
+            flat,
         }
     }
 
@@ -153,7 +132,6 @@ pub struct QueuesKey {
 pub fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> QueuesKey {
     let named = flat.queues_key();
     let sum = |key: &str| checksum(or_built_in(flat.queues(key).text));
-    let reported = snapshot.observed.read_back.as_ref().and_then(|answer| answer.checksum.as_ref().ok());
     match managed_key(snapshot, &named) {
         Some(key) if key != named && !is_planted(Fault::GroupAtOnce) => {
             let (now, then) = (sum(&key), sum(&named));
@@ -161,7 +139,7 @@ pub fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> QueuesKey {
             // it loads what is there again.
             let restarted =
                 then != checksum(BUILT_IN) || has_run(snapshot, &now) || snapshot.observed.reasserts > 0;
-            if now != then && reported == Some(&then) && restarted {
+            if now != then && snapshot.observed.reported() == Some(&then) && restarted {
                 QueuesKey { key: named, next: None }
             } else {
                 QueuesKey { key, next: Some(named) }
@@ -181,10 +159,10 @@ fn has_run(snapshot: &Snapshot, sum: &str) -> bool {
 /// or else `named`.
 fn managed_key(snapshot: &Snapshot, named: &str) -> Option<String> {
     let output = snapshot.output.as_deref();
-    let memory = snapshot.config.as_ref().and_then(|config| config.in_force.as_ref());
+    let status = snapshot.config_status().and_then(|status| status.output.as_ref());
     let noted = output.and_then(|output| output.annotations.get(QUEUES_KEY));
     let written = output.into_iter().flat_map(managed_keys);
-    let remembered = memory.into_iter().flat_map(|memory| &memory.output_keys).map(String::as_str);
+    let remembered = status.into_iter().flat_map(|output| &output.keys).map(String::as_str);
     let keys: BTreeSet<&str> = written.chain(remembered).filter(|key| is_queues_key(key)).collect();
     match noted.filter(|noted| keys.contains(noted.as_str())) {
         Some(noted) => Some(noted.clone()),
@@ -216,6 +194,18 @@ fn data(map: Option<&ConfigMapState>) -> ConfigMapData {
     ConfigMapData {
         data: map.data.clone(),
         binary_data: map.binary.iter().map(|(key, value)| (key.clone(), value.gunzipped.clone())).collect(),
+    }
+}
+
+impl ConfigSpec {
+    /// Returns the name of the ConfigMap that is written, as messages show it.
+    pub(super) fn output_name(&self) -> String {
+        config_map(self, &self.output_config_map)
+    }
+
+    /// Returns the name of the ConfigMap with the queue tree that people maintain, as messages show it.
+    pub(super) fn base_name(&self) -> String {
+        config_map(self, &self.base_config_map)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::budget::{self, Permit};
+use super::budget;
 use super::conditions::{Finding, Reason, Type};
 use super::header;
 use super::output::{Question, live_text, missing_partition, narrowed, repairs};
@@ -98,7 +98,7 @@ fn removal(question: &Question<'_>) -> Option<Finding> {
 /// Returns a reason if access was widened too often within a short time.
 fn pace(question: &Question<'_>) -> Option<Hold> {
     let snapshot = question.snapshot;
-    let Permit::At(until) = budget::widening(&snapshot.observed.widened, snapshot.now) else { return None };
+    let until = budget::widening_at(&snapshot.observed.widened, snapshot.now)?;
     if repairs(question) || !widens(question) {
         return None;
     }
@@ -111,6 +111,8 @@ fn pace(question: &Question<'_>) -> Option<Hold> {
 
 /// Returns whether the full text grants anything that the current one does not.
 fn widens(question: &Question<'_>) -> bool {
-    let current = question.current.as_ref().and_then(|current| current.tree.as_deref());
-    current.zip(question.desired).is_some_and(|(current, desired)| withdraw::widens(current, desired))
+    question
+        .current_tree()
+        .zip(question.desired)
+        .is_some_and(|(current, desired)| withdraw::widens(current, desired))
 }

@@ -6,7 +6,6 @@
 
 pub mod access_tests;
 pub mod admit;
-mod adoption;
 pub mod attribution;
 mod base;
 mod budget;
@@ -20,7 +19,6 @@ mod environment;
 mod grants;
 mod header;
 mod hold;
-mod loaded;
 pub mod machine;
 pub mod mirror;
 mod output;
@@ -47,8 +45,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use attribution::Attribution;
-use conditions::Condition;
-use snapshot::{AdmissionPolicySpec, LastBase, QueueAclInForce, Snapshot};
+use conditions::{Condition, Finding, merge};
+use snapshot::{AdmissionPolicySpec, LastBase, Meta, QueueAclInForce, Snapshot};
 
 use go_compat::diag::Code;
 use yunikorn_access::expect::Tally;
@@ -77,26 +75,19 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
 
 /// Makes the same plan for a caller that plans repeatedly: texts in the cache `known` are not parsed again.
 pub fn plan_again(snapshot: &Snapshot, known: &mut ParseCache) -> Plan {
-    let plan = made(snapshot, known);
+    let plan = match &snapshot.config {
+        None => waiting::plan(snapshot, "there is no YuniKornConfig named `default`", None),
+        Some(config) => match &config.spec {
+            Ok(spec) => decide::plan(snapshot, config, spec, known),
+            Err(diagnostics) => waiting::plan(snapshot, &resolve::joined(diagnostics), Some(config)),
+        },
+    };
     known.forget_unused();
     plan
 }
 
-fn made(snapshot: &Snapshot, known: &mut ParseCache) -> Plan {
-    match &snapshot.config {
-        None => waiting::plan(snapshot, "there is no YuniKornConfig named `default`", None),
-        Some(config) => match &config.spec {
-            Ok(spec) => decide::plan(snapshot, config, spec, known),
-            Err(diagnostics) => {
-                let texts: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
-                waiting::plan(snapshot, &texts.join("; "), Some(config))
-            }
-        },
-    }
-}
-
 /// The writes to make and the statuses and events to publish. Apply the steps in the order of the fields.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     /// A ConfigMap to create first (`adoption: Import`): the base, with the current text of the output.
     pub import: Option<NewConfigMap>,
@@ -128,7 +119,7 @@ pub struct Plan {
 }
 
 /// A ConfigMap to create.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct NewConfigMap {
     /// `metadata.name`, in the configured namespace.
     pub name: String,
@@ -139,7 +130,7 @@ pub struct NewConfigMap {
 }
 
 /// A change of the output ConfigMap; keys that are not named stay as they are.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
 pub struct Write {
     /// Name of the ConfigMap.
@@ -186,6 +177,14 @@ pub struct ObjectStatus<S> {
     pub rest: S,
 }
 
+impl<S> ObjectStatus<S> {
+    /// Makes the status of an object of which `findings` hold now.
+    fn new(meta: &Meta, findings: &[Finding], rest: S, now: Timestamp) -> Self {
+        let conditions = merge(&meta.conditions, findings, meta.generation, now);
+        Self { uid: meta.uid.clone(), conditions, rest }
+    }
+}
+
 /// The rest of a `QueueAcl`'s status.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueueAclStatus {
@@ -207,13 +206,13 @@ pub struct AccessTestStatus {
 }
 
 /// The rest of the `YuniKornConfig`'s status.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct ConfigStatus {
     /// Revision of the text in the output ConfigMap.
     pub revision: Option<u64>,
     /// Checksum of the text in the output ConfigMap.
     pub config_hash: Option<String>,
-    /// Checksum that the scheduler runs.
+    /// Checksum of the text that the scheduler was last known to run.
     pub loaded_hash: Option<String>,
     /// The output ConfigMap and our keys in it.
     pub output: Option<OutputRef>,
@@ -222,7 +221,7 @@ pub struct ConfigStatus {
 }
 
 /// The object and the keys that were written.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub struct OutputRef {

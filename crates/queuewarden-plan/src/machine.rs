@@ -38,7 +38,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::conditions::Reason;
 use super::mirror::{self, Wish, wishes};
 use super::planted::{Fault, is_planted};
-use super::snapshot::{ConfigSpec, LastBase, Snapshot, WriteFailure};
+use super::snapshot::{LastBase, Snapshot, WriteFailure};
 use super::{MAX_BYTES, NewConfigMap, ParseCache, Plan, Write, plan_again, text_in_force};
 use backoff::{Backoff, Data};
 use memory::Memory;
@@ -587,7 +587,7 @@ impl State {
             self.backoffs.write.end();
             self.backoffs.mirror.end();
         }
-        let url = spec(&snapshot).and_then(|spec| spec.scheduler_url.as_deref());
+        let url = snapshot.spec().and_then(|spec| spec.scheduler_url.as_deref());
         if self.memory.asks(url) && url.is_some() {
             // A plan without an answer would report that the scheduler was not queried yet.
             self.wanted = true;
@@ -686,8 +686,11 @@ impl State {
             return None;
         }
         let mut creates: VecDeque<_> = plan.import.iter().chain(&plan.backup).cloned().collect();
-        creates.extend(plan.write.as_ref().filter(|write| write.resource_version.is_none()).map(empty));
-        let spec = spec(snapshot).filter(|_| plan.write.is_some() || plan.import.is_some());
+        // A creation names no version, so one that is accepted late must not bring anything back: the output
+        // is created empty before it is written.
+        let created = plan.write.as_ref().filter(|write| write.resource_version.is_none());
+        creates.extend(created.map(|it| NewConfigMap { name: it.name.clone(), ..NewConfigMap::default() }));
+        let spec = snapshot.spec().filter(|_| plan.write.is_some() || plan.import.is_some());
         let Some(spec) = spec.filter(|_| self.run.tries < MAX_TRIES) else {
             self.run.write = Stage::Over;
             self.memory.observed.write_failure = None;
@@ -833,7 +836,7 @@ impl State {
 
     /// Requests the queues of those partitions in which the plan did not find a queue.
     fn ask_queues(&mut self, snapshot: &Snapshot, plan: &Plan) -> Option<Vec<Action>> {
-        let url = spec(snapshot)?.scheduler_url.clone()?;
+        let url = snapshot.spec()?.scheduler_url.clone()?;
         let partitions = partitions(snapshot, plan);
         let live = &self.memory.observed.live_queues;
         let fresh = self.queues_at.is_some_and(|at| snapshot.now.duration_since(at) < QUEUES);
@@ -863,20 +866,10 @@ impl Backoffs {
     }
 }
 
-/// Returns the empty output for the creation before the first write. A creation names no version, so one that
-/// is accepted late must not bring anything back.
-fn empty(write: &Write) -> NewConfigMap {
-    NewConfigMap { name: write.name.clone(), annotations: BTreeMap::new(), data: BTreeMap::new() }
-}
-
 /// Returns the time when the plan is to be made again.
 fn wish(now: Timestamp, plan: &Plan) -> Timestamp {
     let wish = plan.wake_at.map(|at| at.max(after(now, SHORTEST)));
     wish.unwrap_or(Timestamp::MAX).min(after(now, RESYNC))
-}
-
-fn spec(snapshot: &Snapshot) -> Option<&ConfigSpec> {
-    snapshot.config.as_ref()?.spec.as_ref().ok()
 }
 
 /// Returns the partitions, as objects name them, of queues that were not found.

@@ -7,21 +7,20 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::base::Base;
-use super::budget::{self, Permit};
+use super::budget;
 use super::conditions::{Finding, Reason, Type};
-use super::environment::{Environment, config_map, is_queues_key};
+use super::environment::{Environment, is_queues_key};
 use super::hold::{self, Hold};
-use super::ownership::{Claim, claim, managed_keys, managed_keys_text};
+use super::ownership::{self, Adopted, Claim, managed_keys, managed_keys_text};
 use super::parse_cache::{ParseCache, Reading};
 use super::planted::{Fault, is_planted};
 use super::policy::Keys;
 use super::record::Note;
 use super::resolve::Resolved;
 use super::snapshot::{
-    ConfigMapState, ConfigMemory, ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, QUEUES_KEY, Snapshot,
-    WriteFailure,
+    ConfigMapState, ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, QUEUES_KEY, Snapshot, WriteFailure,
 };
-use super::{NewConfigMap, Rendered, Write, adoption, header, record, withdraw};
+use super::{NewConfigMap, Rendered, Write, header, record, withdraw};
 use yunikorn::admission;
 use yunikorn::config::{Config, checksum};
 
@@ -34,7 +33,6 @@ pub const WARN_BYTES: usize = 900 * 1024;
 pub(super) struct Question<'a> {
     pub snapshot: &'a Snapshot,
     pub spec: &'a ConfigSpec,
-    pub memory: Option<&'a ConfigMemory>,
     pub env: &'a Environment,
     /// The base, or condition `BaseResolved` when there is none.
     pub base: Result<&'a Base, &'a Finding>,
@@ -67,6 +65,11 @@ impl Question<'_> {
     pub(super) fn count(&self) -> usize {
         self.objects.iter().filter(|object| object.contribution().is_some()).count()
     }
+
+    /// Returns the queues of the text in the output.
+    pub(super) fn current_tree(&self) -> Option<&Config> {
+        self.current.as_ref()?.tree.as_deref()
+    }
 }
 
 /// The decision about the output ConfigMap.
@@ -75,8 +78,6 @@ pub(super) struct Decision {
     pub backup: Option<NewConfigMap>,
     pub write: Option<Write>,
     pub rendered: Option<Rendered>,
-    /// The queues of `rendered`.
-    pub tree: Option<Arc<Config>>,
     /// Condition `Applied`.
     pub applied: Finding,
     /// The time to plan again.
@@ -85,22 +86,6 @@ pub(super) struct Decision {
     pub keys: BTreeSet<String>,
     /// True if the output holds the text that was rendered from the base.
     pub full: bool,
-}
-
-impl Decision {
-    fn nothing(applied: Finding) -> Self {
-        Self {
-            import: None,
-            backup: None,
-            write: None,
-            rendered: None,
-            tree: None,
-            applied,
-            wake_at: None,
-            keys: BTreeSet::new(),
-            full: false,
-        }
-    }
 }
 
 /// A queue tree that may be written.
@@ -113,8 +98,9 @@ struct Candidate {
 
 /// The result of writing one candidate.
 struct Attempt {
-    adopted: adoption::Adopted,
+    adopted: Adopted,
     changes: BTreeMap<String, Option<String>>,
+    /// The keys that are ours once the changes are made.
     keys: BTreeSet<String>,
     oversized: Option<Finding>,
 }
@@ -134,7 +120,7 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decisio
     }
     let Attempt { adopted, changes, keys, oversized } = attempt;
     let (not_rendered, first) = match (&candidate, &hold) {
-        (None, None) => adoption::first_import(question).map_or_else(
+        (None, None) => ownership::first_import(question).map_or_else(
             || (Some(not_rendered(question)), None),
             |(import, finding)| (Some(finding), import),
         ),
@@ -149,11 +135,13 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decisio
     let (rendered, tree) = candidate.map_or((None, None), |it| (Some(it.rendered), it.tree));
     let mut decision = Decision {
         rendered,
-        tree,
         keys,
         wake_at,
         import: first.or(adopted.import),
-        ..Decision::nothing(applied(question))
+        backup: None,
+        write: None,
+        applied: applied(question),
+        full: false,
     };
     if let Some(finding) = oversized {
         decision.applied = finding;
@@ -171,7 +159,7 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decisio
     } else if question.spec.mode == Mode::Observe {
         decision.applied = observed_only(question, &changes);
     } else {
-        hand_out(question, changes, adopted.replaced, partial, &mut decision);
+        hand_out(question, changes, adopted.replaced, (tree.as_deref(), partial), &mut decision);
     }
     // A policy key that someone else owns must not hide the reason why nothing else is written.
     let written = matches!(decision.applied.reason, Reason::Applied | Reason::Pending);
@@ -194,7 +182,7 @@ fn attempt(question: &Question<'_>, candidate: Option<&Candidate>) -> Attempt {
     let mut values: BTreeMap<String, String> =
         policy.map(|(key, value)| ((*key).to_string(), value.clone())).collect();
     values.extend(candidate.map(|it| (it.rendered.key.clone(), it.rendered.text.clone())));
-    let mut adopted = adoption::adopt(question, values);
+    let mut adopted = ownership::adopt(question, values);
     let wants = std::mem::take(&mut adopted.wants);
     let changes = changes(question, &wants);
     let keys = owned_after(question, &wants, &changes);
@@ -214,8 +202,7 @@ fn partial(question: &Question<'_>, cache: &mut ParseCache) -> Option<Candidate>
     if is_planted(Fault::WithdrawalsWait) {
         return None;
     }
-    let output = question.snapshot.output.as_deref();
-    if claim(output, question.memory, &question.env.key) != Claim::Ours {
+    if question.snapshot.claim(&question.env.key) != Claim::Ours {
         return None;
     }
     let desired = question.desired?;
@@ -255,8 +242,10 @@ fn revise(question: &Question<'_>, body: &str, origin: &str) -> Rendered {
     let same = live.filter(|live| {
         header::split(&wanted).is_some_and(|w| w.body == live.body && w.origin == live.origin)
     });
-    let known =
-        live.map(|live| live.revision).max(question.memory.and_then(|memory| memory.revision)).unwrap_or(0);
+    let known = live
+        .map(|live| live.revision)
+        .max(question.snapshot.config_status().and_then(|status| status.revision))
+        .unwrap_or(0);
     let revision = match same {
         Some(live) if !question.reassert => live.revision,
         _ => known.saturating_add(1),
@@ -266,7 +255,7 @@ fn revise(question: &Question<'_>, body: &str, origin: &str) -> Rendered {
 }
 
 pub(super) fn live_text<'a>(question: &'a Question<'_>) -> Option<&'a str> {
-    question.snapshot.output.as_deref()?.data.get(&question.env.key).map(String::as_str)
+    question.snapshot.output_text(&question.env.key).map(String::as_str)
 }
 
 fn not_rendered(question: &Question<'_>) -> Finding {
@@ -320,19 +309,15 @@ fn touch(question: &Question<'_>, full: bool, known: bool) -> Option<Write> {
     if full && output.annotations.get(OBJECTS).map_or("0", String::as_str) != objects {
         annotations.insert(OBJECTS.to_string(), objects);
     }
-    let current = question.current.as_ref().and_then(|current| current.tree.as_deref()).filter(|_| !full);
+    let current = question.current_tree().filter(|_| !full);
     let in_force =
         known.then(|| record::corrected(current, question.objects, question.notes, snapshot)).flatten();
     (!annotations.is_empty() || in_force.is_some()).then(|| Write {
         name: spec.output_config_map.clone(),
         resource_version: Some(output.resource_version.clone()),
-        data: BTreeMap::new(),
         annotations,
         in_force,
-        repair: false,
-        reassert: false,
-        widens: false,
-        partial: false,
+        ..Write::default()
     })
 }
 
@@ -340,15 +325,14 @@ fn touch(question: &Question<'_>, full: bool, known: bool) -> Option<Write> {
 fn ours<'a>(question: &'a Question<'_>) -> impl Iterator<Item = &'a str> {
     let output = question.snapshot.output.as_deref();
     let keys = output.into_iter().flat_map(|output| output.data.keys());
-    keys.map(String::as_str).filter(move |key| claim(output, question.memory, key) == Claim::Ours)
+    keys.map(String::as_str).filter(|key| question.snapshot.claim(key) == Claim::Ours)
 }
 
 /// Returns the keys to change: desired values that differ, and keys of ours that are no longer desired. A key
 /// with a queue tree is never removed: without it the scheduler falls back to a default that lets everyone
 /// in.
 fn changes(question: &Question<'_>, wants: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
-    let output = question.snapshot.output.as_deref();
-    let current = |key: &str| output.and_then(|output| output.data.get(key));
+    let current = |key: &str| question.snapshot.output_text(key);
     let set = wants
         .iter()
         .filter(|(key, value)| current(key) != Some(value))
@@ -375,7 +359,7 @@ fn oversized(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>
     (size > MAX_BYTES).then(|| {
         let message = format!(
             "{} would have {size} bytes, more than the {MAX_BYTES} that Kubernetes allows; only withdrawals are written, new grants wait",
-            config_map(question.spec, &question.spec.output_config_map)
+            question.spec.output_name()
         );
         Finding::no(Type::Applied, Reason::TooLarge, message)
     })
@@ -394,12 +378,12 @@ pub fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Op
     kept.chain(binary).chain(new).sum()
 }
 
-/// Writes, if the rate limit allows it.
+/// Writes, if the rate limit allows it: the text has the queues `tree`, and may be a `partial` one.
 fn hand_out(
     question: &Question<'_>,
     changes: BTreeMap<String, Option<String>>,
     taken: BTreeMap<String, String>,
-    partial: bool,
+    (tree, partial): (Option<&Config>, bool),
     decision: &mut Decision,
 ) {
     let Question { snapshot, spec, env, .. } = question;
@@ -408,16 +392,14 @@ fn hand_out(
     // they are repaired at least every second, like a text that grants too much.
     let identity = question.programmed && changes.keys().any(|key| admission::KEYS.contains(&key.as_str()));
     let repair = (queue_tree && repairs(question)) || identity;
-    let current = question.current.as_ref().and_then(|current| current.tree.as_deref());
-    let (open, widens) = match (current, decision.tree.as_deref()) {
+    let (open, widens) = match (question.current_tree(), tree) {
         (Some(current), Some(tree)) if queue_tree => {
             (withdraw::exceeds(current, tree), withdraw::widens(current, tree))
         }
         _ => (queue_tree, false),
     };
     decision.applied = pending(question);
-    if repair
-        && let Permit::At(due) = budget::permit(&snapshot.observed.repairs, open || identity, snapshot.now)
+    if repair && let Some(due) = budget::repair_at(&snapshot.observed.repairs, open || identity, snapshot.now)
     {
         decision.applied = contended(question);
         decision.wake_at = Some(due);
@@ -426,8 +408,8 @@ fn hand_out(
     if !taken.is_empty() {
         decision.backup = Some(backup(spec, taken));
     }
-    let written = decision.tree.as_deref().filter(|_| partial);
-    let in_force = queue_tree.then(|| record::changed(written, question.objects, snapshot)).flatten();
+    let in_force =
+        queue_tree.then(|| record::changed(tree.filter(|_| partial), question.objects, snapshot)).flatten();
     decision.write = Some(Write {
         name: spec.output_config_map.clone(),
         resource_version: snapshot.output.as_deref().map(|output| output.resource_version.clone()),
@@ -467,7 +449,7 @@ fn unproven_key(question: &Question<'_>) -> Option<Finding> {
         "`service.policyGroup` names key `{next}` now, which YuniKorn reads only after a restart; key `{}` is kept up until the scheduler \
          is seen to run `{next}` (spec.schedulerUrl). Before the restart, put the queue tree into key `{next}` of {}",
         question.env.key,
-        config_map(question.spec, &question.spec.base_config_map)
+        question.spec.base_name()
     );
     Some(Finding::no(Type::Applied, Reason::PolicyGroupPending, message))
 }
@@ -479,7 +461,7 @@ pub(super) fn repairs(question: &Question<'_>) -> bool {
         .observed
         .last_written
         .as_ref()
-        .or_else(|| question.memory.and_then(|memory| memory.config_hash.as_ref()));
+        .or_else(|| question.snapshot.config_status()?.config_hash.as_ref());
     let live = live_text(question).map(|text| question.env.checksum_of(text));
     last.is_some() && live.as_ref() != last
 }
@@ -496,7 +478,7 @@ fn backup(spec: &ConfigSpec, data: BTreeMap<String, String>) -> NewConfigMap {
 }
 
 fn applied(question: &Question<'_>) -> Finding {
-    let map = config_map(question.spec, &question.spec.output_config_map);
+    let map = question.spec.output_name();
     let mut message = format!("{map} holds what was rendered");
     let size = size_after(question.snapshot.output.as_deref(), &BTreeMap::new());
     if size >= WARN_BYTES {
@@ -506,37 +488,32 @@ fn applied(question: &Question<'_>) -> Finding {
 }
 
 fn pending(question: &Question<'_>) -> Finding {
-    let map = config_map(question.spec, &question.spec.output_config_map);
+    let map = question.spec.output_name();
     not_written(question, &map)
         .unwrap_or_else(|| Finding::no(Type::Applied, Reason::Pending, format!("{map} is being written")))
 }
 
 /// Returns the reason why the last write, which was to `map`, was not made.
 pub(super) fn not_written(question: &Question<'_>, map: &str) -> Option<Finding> {
-    Some(match question.snapshot.observed.write_failure.as_ref()? {
-        WriteFailure::Forbidden(message) => Finding::no(
-            Type::Applied,
-            Reason::Forbidden,
-            format!("the API server does not let queuewarden write {map}: {message}"),
-        ),
-        WriteFailure::Rejected(message) => match rejection(message) {
-            Reason::RejectedByAdmission => Finding::no(
-                Type::Applied,
+    let (reason, message) = match question.snapshot.observed.write_failure.as_ref()? {
+        WriteFailure::Forbidden(why) => {
+            (Reason::Forbidden, format!("the API server does not let queuewarden write {map}: {why}"))
+        }
+        WriteFailure::Rejected(why) => match rejection(why) {
+            Reason::RejectedByAdmission => (
                 Reason::RejectedByAdmission,
-                format!("an admission webhook refused the write of {map}: {message}"),
+                format!("an admission webhook refused the write of {map}: {why}"),
             ),
-            reason => Finding::no(
-                Type::Applied,
+            reason => (
                 reason,
-                format!("the API server refuses the write of {map} until its cause is removed: {message}"),
+                format!("the API server refuses the write of {map} until its cause is removed: {why}"),
             ),
         },
-        WriteFailure::Transient(message) => Finding::no(
-            Type::Applied,
-            Reason::Pending,
-            format!("{map} could not be written, and is tried again: {message}"),
-        ),
-    })
+        WriteFailure::Transient(why) => {
+            (Reason::Pending, format!("{map} could not be written, and is tried again: {why}"))
+        }
+    };
+    Some(Finding::no(Type::Applied, reason, message))
 }
 
 /// Returns the reason of a lasting refusal. A refusal by an admission webhook is recognised by the words that
@@ -548,7 +525,7 @@ pub(super) fn rejection(message: &str) -> Reason {
 
 fn observed_only(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>) -> Finding {
     let keys: Vec<_> = changes.keys().map(|key| format!("`{key}`")).collect();
-    let map = config_map(question.spec, &question.spec.output_config_map);
+    let map = question.spec.output_name();
     let message = format!("in mode Enforce these keys of {map} would change: {}", keys.join(", "));
     Finding::no(Type::Applied, Reason::ObserveMode, message)
 }
@@ -563,7 +540,7 @@ fn contended(question: &Question<'_>) -> Finding {
     let message = format!(
         "{other_writer} keeps changing keys of queuewarden's in {}; what is missing or grants too much is put right every second, other \
          changes at growing intervals. Take these keys out of what that writer applies",
-        config_map(question.spec, &question.spec.output_config_map)
+        question.spec.output_name()
     );
     Finding::no(Type::Applied, Reason::Contended, message)
 }
@@ -572,7 +549,7 @@ fn shadowed(question: &Question<'_>) -> Option<Finding> {
     let shadow = question.env.shadow.as_ref()?;
     let message = format!(
         "binaryData key `{shadow}` of {} hides key `{}` from the scheduler; remove it",
-        config_map(question.spec, &question.spec.output_config_map),
+        question.spec.output_name(),
         question.env.key
     );
     Some(Finding::no(Type::Applied, Reason::ShadowedByBinaryData, message))

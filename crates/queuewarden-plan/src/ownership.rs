@@ -1,12 +1,19 @@
-//! Decides who owns a key of the output ConfigMap, and so whether it may be taken over.
+//! Decides who owns a key of the output ConfigMap. A key that someone else wrote is left to its owner, imported
+//! into the base, or taken over after a copy.
 //!
 //! `managedFields` alone cannot answer: one `kubectl edit` moves a key to another manager. So the keys that
 //! we wrote are recorded in an annotation next to them, and in the status of the `YuniKornConfig` together
 //! with the ConfigMap's uid.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::snapshot::{ConfigMapState, ConfigMemory, FIELD_MANAGER, MANAGED_KEYS, Owner};
+use super::conditions::{Finding, Reason, Type};
+use super::output::{Question, live_text, not_written};
+use super::snapshot::{
+    Adoption, ConfigMapState, FIELD_MANAGER, IMPORTED_FROM, MANAGED_KEYS, Mode, Owner, Snapshot,
+};
+use super::{ConfigStatus, NewConfigMap};
+use yunikorn::config::verdict;
 
 /// The owner of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,25 +26,29 @@ pub(super) enum Claim {
     Foreign(Vec<Owner>),
 }
 
-/// Returns who owns `key`.
-pub(super) fn claim(output: Option<&ConfigMapState>, memory: Option<&ConfigMemory>, key: &str) -> Claim {
+impl Snapshot {
+    /// Returns who owns `key` of the output.
+    pub(super) fn claim(&self, key: &str) -> Claim {
+        claim(self.output.as_deref(), self.config_status(), key)
+    }
+}
+
+/// Returns who owns `key`; `status` is the last one of the `YuniKornConfig`.
+pub(super) fn claim(output: Option<&ConfigMapState>, status: Option<&ConfigStatus>, key: &str) -> Claim {
     let Some(output) = output.filter(|output| output.data.contains_key(key)) else {
         return Claim::Free;
     };
     let owners = output.owners.get(key).cloned().unwrap_or_default();
+    let remembered = status.and_then(|status| status.output.as_ref());
     if managed_keys(output).contains(key)
-        || memory.is_some_and(|memory| remembers(memory, output, key))
+        || remembered.is_some_and(|it| {
+            !it.uid.is_empty() && it.uid == output.uid && it.keys.iter().any(|ours| ours == key)
+        })
         || owners.iter().any(|owner| owner.manager == FIELD_MANAGER)
     {
         return Claim::Ours;
     }
     Claim::Foreign(owners)
-}
-
-fn remembers(memory: &ConfigMemory, output: &ConfigMapState, key: &str) -> bool {
-    !output.uid.is_empty()
-        && memory.output_uid.as_deref() == Some(output.uid.as_str())
-        && memory.output_keys.contains(key)
 }
 
 /// Returns the keys that the output's annotation lists as ours.
@@ -61,9 +72,166 @@ pub(super) fn names(owners: &[Owner]) -> String {
     sorted.iter().map(|o| format!("\"{}\" ({})", o.manager, o.operation)).collect::<Vec<_>>().join(", ")
 }
 
+/// The keys that may be written, and the conflicts about the others.
+#[derive(Default)]
+pub(super) struct Adopted {
+    /// The desired keys that are free, ours, or may be taken over.
+    pub wants: BTreeMap<String, String>,
+    /// Other people's values that are replaced, to be copied to a backup first.
+    pub replaced: BTreeMap<String, String>,
+    /// Condition `Applied`, when the queue tree's key is left to its owner.
+    pub tree_conflict: Option<Finding>,
+    /// The same for the first of the other keys.
+    pub conflict: Option<Finding>,
+    /// The base to create first.
+    pub import: Option<NewConfigMap>,
+}
+
+/// The decision about one foreign key.
+enum Verdict {
+    Replace,
+    /// It is left to its owner, for now if the base is created first.
+    Leave(Finding, Option<NewConfigMap>),
+}
+
+/// Sorts the desired keys by whether they may be written.
+pub(super) fn adopt(question: &Question<'_>, wants: BTreeMap<String, String>) -> Adopted {
+    let mut adopted = Adopted::default();
+    for (key, value) in wants {
+        let current = question.snapshot.output_text(&key);
+        let Claim::Foreign(owners) = question.snapshot.claim(&key) else {
+            adopted.wants.insert(key, value);
+            continue;
+        };
+        if current == Some(&value) {
+            continue;
+        }
+        match judge(question, &key, &owners) {
+            Verdict::Replace => {
+                adopted.replaced.insert(key.clone(), current.cloned().unwrap_or_default());
+                adopted.wants.insert(key, value);
+            }
+            Verdict::Leave(finding, import) if key == question.env.key => {
+                adopted.tree_conflict = Some(finding);
+                adopted.import = import;
+            }
+            Verdict::Leave(finding, _) => drop(adopted.conflict.get_or_insert(finding)),
+        }
+    }
+    adopted
+}
+
+fn judge(question: &Question<'_>, key: &str, owners: &[Owner]) -> Verdict {
+    let leave = |why: String| Verdict::Leave(conflict(question, key, owners, &why), None);
+    match question.spec.adoption {
+        Adoption::IfUnowned => leave(
+            "remove the key there, or set spec.adoption to Import (their text becomes the base) or Force (the base replaces it)".into(),
+        ),
+        Adoption::Import if key != question.env.key => leave("Import hands over the queue tree only; remove the key there".into()),
+        Adoption::Import if imported(question) => Verdict::Replace,
+        Adoption::Import => import(question).unwrap_or_else(leave),
+        Adoption::Force if key != question.env.key => Verdict::Replace,
+        Adoption::Force => match lacking(question) {
+            Ok(Some(queues)) => leave(format!(
+                "it is not replaced, because the base lacks queues that are live: {queues}; add them to the base"
+            )),
+            Ok(None) => Verdict::Replace,
+            Err(why) => leave(format!(
+                "it is not replaced, because nobody knows which queues are live: {why}. Correct it, or remove the key there"
+            )),
+        },
+    }
+}
+
+fn conflict(question: &Question<'_>, key: &str, owners: &[Owner], why: &str) -> Finding {
+    let map = question.spec.output_name();
+    let message = format!("key `{key}` of {map} belongs to {}; {why}", names(owners));
+    Finding::no(Type::Applied, Reason::FieldConflict, message)
+}
+
+/// Returns whether the base was made from this output by an earlier import.
+fn imported(question: &Question<'_>) -> bool {
+    question.snapshot.base.as_deref().and_then(|base| base.annotations.get(IMPORTED_FROM))
+        == Some(&origin(question))
+}
+
+fn origin(question: &Question<'_>) -> String {
+    format!("{}/{}", question.spec.namespace, question.spec.output_config_map)
+}
+
+/// Returns the import that is due while there is no base to render: someone else's live text becomes the
+/// base.
+pub(super) fn first_import(question: &Question<'_>) -> Option<(Option<NewConfigMap>, Finding)> {
+    let key = &question.env.key;
+    let due = question.spec.adoption == Adoption::Import && question.snapshot.base.is_none();
+    let Claim::Foreign(owners) = question.snapshot.claim(key) else { return None };
+    match judge(question, key, &owners) {
+        Verdict::Leave(finding, import) if due => Some((import, finding)),
+        _ => None,
+    }
+}
+
+/// Makes the live text the base if there is no base yet; the error explains why that cannot be.
+fn import(question: &Question<'_>) -> Result<Verdict, String> {
+    let spec = question.spec;
+    let map = spec.base_name();
+    let text = live_text(question).ok_or("there is no text to import")?;
+    if question.snapshot.base.is_some() {
+        return Err(format!(
+            "Import would have to overwrite {map}; set spec.base.configMap to a name that does not exist yet"
+        ));
+    }
+    let verdict = verdict(text, &[]);
+    if let Some(refusal) = verdict.refusal() {
+        let why = if verdict.unsure { "" } else { ", because YuniKorn would not take it" };
+        return Err(format!("it cannot be imported{why}: {refusal}"));
+    }
+    if spec.mode == Mode::Observe {
+        let message = format!("in mode Enforce the live queue tree would be copied to {map}");
+        return Ok(Verdict::Leave(Finding::no(Type::Applied, Reason::ObserveMode, message), None));
+    }
+    let base = NewConfigMap {
+        name: spec.base_config_map.clone(),
+        annotations: [(IMPORTED_FROM.to_string(), origin(question))].into(),
+        data: [(spec.base_key.clone().unwrap_or_else(|| question.env.key.clone()), text.to_string())].into(),
+    };
+    let copying = || {
+        let message = format!("the live queue tree is being copied to {map}");
+        Finding::no(Type::Applied, Reason::Pending, message)
+    };
+    Ok(Verdict::Leave(not_written(question, &map).unwrap_or_else(copying), Some(base)))
+}
+
+/// Returns the configured queues that the scheduler runs and the base does not have, as a list for a message.
+///
+/// # Errors
+/// Returns why it is not known what the scheduler runs.
+fn lacking<'q>(question: &Question<'q>) -> Result<Option<String>, &'q str> {
+    const SHOWN: usize = 10;
+    let live = question.env.runs.as_deref().map_err(String::as_str)?;
+    let base = question.base.ok().map(|base| &base.tree);
+    let mut lost = Vec::new();
+    for partition in &live.partitions {
+        let kept = base.and_then(|base| base.partition(&partition.name));
+        for queue in partition.queues() {
+            if !queue.inserted() && kept.and_then(|p| p.queue(&queue.path)).is_none() {
+                lost.push(format!("`{}`", queue.path));
+            }
+        }
+    }
+    let more = lost.len().saturating_sub(SHOWN);
+    lost.truncate(SHOWN);
+    if lost.is_empty() {
+        return Ok(None);
+    }
+    let text = lost.join(", ");
+    Ok(Some(if more > 0 { format!("{text} and {more} more") } else { text }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::OutputRef;
 
     const KEY: &str = "queues.yaml";
 
@@ -81,12 +249,9 @@ mod tests {
         }
     }
 
-    fn memory(uid: &str) -> ConfigMemory {
-        ConfigMemory {
-            output_uid: Some(uid.into()),
-            output_keys: [KEY.to_string()].into(),
-            ..ConfigMemory::default()
-        }
+    fn status(uid: &str) -> ConfigStatus {
+        let output = OutputRef { uid: uid.into(), keys: vec![KEY.to_string()], ..OutputRef::default() };
+        ConfigStatus { output: Some(output), ..ConfigStatus::default() }
     }
 
     #[test]
@@ -99,7 +264,7 @@ mod tests {
     fn annotation_memory_or_field_manager_make_it_ours() {
         let edited = ["kubectl-edit"];
         assert_eq!(claim(Some(&output(Some("a, queues.yaml"), &edited)), None, KEY), Claim::Ours);
-        assert_eq!(claim(Some(&output(None, &edited)), Some(&memory("u1")), KEY), Claim::Ours);
+        assert_eq!(claim(Some(&output(None, &edited)), Some(&status("u1")), KEY), Claim::Ours);
         assert_eq!(claim(Some(&output(None, &["helm", FIELD_MANAGER])), None, KEY), Claim::Ours);
     }
 
@@ -107,8 +272,10 @@ mod tests {
     fn a_recreated_object_is_not_ours_by_memory() {
         let state = output(None, &["helm"]);
         let expected = Claim::Foreign(state.owners[KEY].clone());
-        assert_eq!(claim(Some(&state), Some(&memory("another")), KEY), expected);
+        assert_eq!(claim(Some(&state), Some(&status("another")), KEY), expected);
         assert_eq!(claim(Some(&output(Some("queues.yaml.old"), &["helm"])), None, KEY), expected);
+        let from_file = ConfigMapState { uid: String::new(), ..state };
+        assert_eq!(claim(Some(&from_file), Some(&status("")), KEY), expected);
     }
 
     #[test]

@@ -101,16 +101,15 @@ impl ParseCache {
             *used = true;
             return Arc::clone(known);
         }
-        let reading = Arc::new(Reading::of(text.to_owned(), read()));
+        let verdict = read();
+        let reading = Arc::new(Reading {
+            text: text.to_owned(),
+            refusal: verdict.refusal(),
+            tree: verdict.config.map(Arc::new),
+            diagnostics: verdict.diagnostics,
+        });
         self.texts.push((Arc::clone(&reading), true));
         reading
-    }
-}
-
-impl Reading {
-    fn of(text: String, verdict: Verdict) -> Self {
-        let refusal = verdict.refusal();
-        Self { text, refusal, tree: verdict.config.map(Arc::new), diagnostics: verdict.diagnostics }
     }
 }
 

@@ -8,11 +8,12 @@
 
 use std::collections::BTreeMap;
 
+use super::ConfigStatus;
 use super::conditions::{Finding, Reason, Type};
 use super::environment::merged;
-use super::ownership::{Claim, claim};
-use super::resolve::Refusal;
-use super::snapshot::{self, AdmissionPolicySpec, ConfigMemory, Entry, Snapshot};
+use super::ownership::Claim;
+use super::resolve::{Refusal, invalid};
+use super::snapshot::{self, AdmissionPolicySpec, PolicyEntry, Snapshot};
 use go_compat::diag::Diagnostic;
 use go_compat::go_bool::go_bool;
 use yunikorn::admission;
@@ -29,7 +30,8 @@ pub(super) type Keys = BTreeMap<&'static str, String>;
 /// valid version. While the `YuniKornConfig` only observes, workloads are not refused but only warned about.
 pub fn submission(snapshot: &Snapshot) -> Mode {
     let said = in_force(snapshot).and_then(|policy| policy.submission).unwrap_or_default();
-    if observes(snapshot) { said.min(Mode::Warn) } else { said }
+    let observes = snapshot.spec().is_some_and(|spec| spec.mode == snapshot::Mode::Observe);
+    if observes { said.min(Mode::Warn) } else { said }
 }
 
 /// Returns the treatment of `user.info` by the same policy. It applies even if the `YuniKornConfig` only
@@ -46,18 +48,6 @@ pub(super) fn in_force(snapshot: &Snapshot) -> Option<&AdmissionPolicySpec> {
         Ok(spec) if keys(spec).is_ok() => Some(spec),
         _ => entry.in_force.as_ref().filter(|old| keys(old).is_ok()),
     }
-}
-
-fn observes(snapshot: &Snapshot) -> bool {
-    config_spec(snapshot).is_some_and(|spec| spec.mode == snapshot::Mode::Observe)
-}
-
-fn config_spec(snapshot: &Snapshot) -> Option<&snapshot::ConfigSpec> {
-    snapshot.config.as_ref()?.spec.as_ref().ok()
-}
-
-fn config_memory(snapshot: &Snapshot) -> Option<&ConfigMemory> {
-    snapshot.config.as_ref()?.in_force.as_ref()
 }
 
 /// The outcome for all objects.
@@ -89,7 +79,7 @@ impl Policies {
 
     /// Returns the name for the status to remember: the policy that counts or, if that cannot be decided, the
     /// one that counted.
-    pub(super) fn remembered(&self, before: Option<&ConfigMemory>) -> Option<String> {
+    pub(super) fn remembered(&self, before: Option<&ConfigStatus>) -> Option<String> {
         let undecided = self.missing.is_some() || !self.objects.is_empty();
         let before = before.filter(|_| undecided).and_then(|memory| memory.admission_policy.clone());
         self.counting.clone().or(before)
@@ -119,7 +109,7 @@ impl ResolvedPolicy {
 /// Resolves all policies.
 pub(super) fn resolve(snapshot: &Snapshot) -> Policies {
     let mut objects: Vec<_> = snapshot.policies.iter().map(alone).collect();
-    let named = config_spec(snapshot).and_then(|spec| spec.admission_policy.as_deref());
+    let named = snapshot.spec().and_then(|spec| spec.admission_policy.as_deref());
     let (counting, missing) = match (named, objects.as_slice()) {
         (Some(name), all) if all.iter().any(|policy| policy.name == name) => (Some(name.to_owned()), None),
         (Some(name), all) => (last_counting(snapshot, all), Some(name.to_owned())),
@@ -147,7 +137,7 @@ pub(super) fn resolve(snapshot: &Snapshot) -> Policies {
 /// the only one whose own status shows that it is in force, or the only one whose keys are those that are
 /// written.
 fn last_counting(snapshot: &Snapshot, policies: &[ResolvedPolicy]) -> Option<String> {
-    let remembered = config_memory(snapshot).and_then(|memory| memory.admission_policy.as_ref());
+    let remembered = snapshot.config_status().and_then(|memory| memory.admission_policy.as_ref());
     if let Some(name) = remembered.filter(|name| policies.iter().any(|policy| policy.name == **name)) {
         return Some(name.clone());
     }
@@ -166,10 +156,8 @@ fn only<T>(mut elements: impl Iterator<Item = T>) -> Option<T> {
 
 /// Returns the keys in the output that queuewarden owns.
 fn written(snapshot: &Snapshot) -> Keys {
-    let output = snapshot.output.as_deref();
-    let ours = |key: &&str| claim(output, config_memory(snapshot), key) == Claim::Ours;
-    let keys = admission::KEYS.into_iter().filter(ours);
-    keys.filter_map(|key| Some((key, output?.data.get(key)?.clone()))).collect()
+    let ours = admission::KEYS.into_iter().filter(|key| snapshot.claim(key) == Claim::Ours);
+    ours.filter_map(|key| Some((key, snapshot.output_text(key)?.clone()))).collect()
 }
 
 /// Returns the reason why an object does not count.
@@ -195,24 +183,16 @@ fn conflict(counting: Option<&str>, named: Option<&str>, missing: Option<&str>, 
     }
 }
 
-fn alone(entry: &Entry<AdmissionPolicySpec, AdmissionPolicySpec>) -> ResolvedPolicy {
-    let mut warnings = Vec::new();
-    let outcome = match &entry.spec {
-        Err(diagnostics) => Err(diagnostics.clone()),
-        Ok(spec) => keys(spec).map(|(keys, found)| {
-            warnings = found;
-            keys
-        }),
-    };
-    let kept = match &outcome {
-        Err(_) => former(entry.in_force.as_ref()),
-        Ok(_) => None,
-    };
-    let outcome = outcome.map_err(|diagnostics| {
-        let texts: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
-        Refusal { reason: Reason::Invalid, message: texts.join("; ") }
-    });
-    ResolvedPolicy { name: entry.meta.name.clone(), outcome, kept, warnings }
+/// Resolves one object, regardless of the others.
+fn alone(entry: &PolicyEntry) -> ResolvedPolicy {
+    let name = entry.meta.name.clone();
+    match entry.spec.as_ref().map_err(Clone::clone).and_then(keys) {
+        Ok((keys, warnings)) => ResolvedPolicy { name, outcome: Ok(keys), kept: None, warnings },
+        Err(errors) => {
+            let kept = former(entry.in_force.as_ref());
+            ResolvedPolicy { name, outcome: Err(invalid(&errors)), kept, warnings: Vec::new() }
+        }
+    }
 }
 
 /// Returns the keys of the version that a status remembers.

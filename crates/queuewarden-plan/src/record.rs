@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ownership::{Claim, claim};
+use super::ownership::Claim;
 use super::parse_cache::{ParseCache, Reading};
 use super::planted::{Fault, is_planted};
 use super::resolve::{Contribution, Resolved};
@@ -37,11 +37,8 @@ impl<'a> Record<'a> {
     /// is there now.
     pub(super) fn of(snapshot: &'a Snapshot, key: &str, cache: &mut ParseCache) -> Self {
         let output = snapshot.output.as_deref();
-        let memory = snapshot.config.as_ref().and_then(|config| config.in_force.as_ref());
         let written = snapshot.observed.written.as_ref().filter(|written| written.key == key);
-        let current = output
-            .filter(|_| claim(output, memory, key) == Claim::Ours)
-            .and_then(|output| output.data.get(key));
+        let current = snapshot.output_text(key).filter(|_| snapshot.claim(key) == Claim::Ours);
         let text = written.map(|written| &written.text).or(current).map(|text| cache.of_live(text));
         Self { output, text }
     }

@@ -257,9 +257,14 @@ fn freezes(reason: Reason) -> bool {
     matches!(reason, Reason::Invalid | Reason::QueueNotFound | Reason::PartitionNotFound)
 }
 
-fn invalid(diagnostics: &[Diagnostic]) -> Refusal {
-    let texts: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
-    Refusal { reason: Reason::Invalid, message: texts.join("; ") }
+/// Refuses an object because of these errors in it.
+pub(super) fn invalid(diagnostics: &[Diagnostic]) -> Refusal {
+    Refusal { reason: Reason::Invalid, message: joined(diagnostics) }
+}
+
+/// Returns the diagnostics as one message.
+pub(super) fn joined<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> String {
+    diagnostics.into_iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Reads the object's own content; the error lists everything that is wrong with it, not only the first

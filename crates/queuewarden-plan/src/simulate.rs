@@ -3,15 +3,11 @@
 
 use std::sync::Arc;
 
-use super::conditions::{Reason, Status, Type};
+use super::conditions::{Condition, Reason, Status, Type, find};
 use super::snapshot::{
-    ConfigMapState, ConfigMemory, Entry, FIELD_MANAGER, Mode, Owner, ReadBack, Snapshot, Written,
-    YUNIKORN_DEFAULTS,
+    ConfigMapState, FIELD_MANAGER, Mode, Owner, ReadBack, Snapshot, Written, YUNIKORN_DEFAULTS,
 };
-use super::{
-    ConfigStatus, NewConfigMap, ObjectStatus, ParseCache, Plan, Rendered, Write, plan, plan_again,
-    text_in_force,
-};
+use super::{NewConfigMap, ParseCache, Plan, Rendered, Write, plan, plan_again, text_in_force};
 use yunikorn::config::checksum;
 
 /// The most rounds: the plan writes once, and once more after an import; more would mean that plans do not
@@ -32,18 +28,18 @@ pub struct Settled {
 }
 
 impl Settled {
+    fn condition(&self) -> Option<&Condition> {
+        find(&self.plan.config.as_ref()?.conditions, Type::Applied)
+    }
+
     /// Returns whether the output holds the rendered text.
     pub fn applied(&self) -> bool {
-        let config = self.plan.config.iter().flat_map(|status| status.conditions.iter());
-        config.into_iter().any(|c| c.type_ == Type::Applied.as_str() && c.status == Status::True)
+        self.condition().is_some_and(|applied| applied.status == Status::True)
     }
 
     /// Returns whether the output is not written only because of `mode: Observe`.
     pub fn only_observes(&self) -> bool {
-        let config = self.plan.config.iter().flat_map(|status| status.conditions.iter());
-        config
-            .into_iter()
-            .any(|c| c.type_ == Type::Applied.as_str() && c.reason == Reason::ObserveMode.as_str())
+        self.condition().is_some_and(|applied| applied.reason == Reason::ObserveMode.as_str())
     }
 }
 
@@ -69,8 +65,7 @@ pub fn settle(mut snapshot: Snapshot) -> Settled {
 
 /// Continues after the scheduler has loaded the text, where there is one to query.
 pub fn loaded(mut settled: Settled) -> Settled {
-    let config = settled.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
-    if config.is_none_or(|spec| spec.scheduler_url.is_none()) {
+    if settled.snapshot.spec().is_none_or(|spec| spec.scheduler_url.is_none()) {
         return settled;
     }
     let text = text_in_force(&settled.snapshot);
@@ -169,27 +164,7 @@ fn remember(snapshot: &mut Snapshot, plan: &Plan) {
         }
     }
     if let (Some(entry), Some(status)) = (&mut snapshot.config, &plan.config) {
-        remember_config(entry, status);
-    }
-}
-
-fn remember_config<S>(entry: &mut Entry<S, ConfigMemory>, status: &ObjectStatus<ConfigStatus>) {
-    entry.meta.conditions.clone_from(&status.conditions);
-    entry.in_force = Some(memory(&status.rest));
-}
-
-/// Returns a status in the form in which the snapshot stores it.
-pub(super) fn memory(status: &ConfigStatus) -> ConfigMemory {
-    let ConfigStatus { revision, config_hash, loaded_hash, output, admission_policy } = status.clone();
-    let output = output.unwrap_or_default();
-    ConfigMemory {
-        revision,
-        config_hash,
-        loaded_hash,
-        output_namespace: output.namespace,
-        output_name: output.name,
-        output_uid: Some(output.uid).filter(|uid| !uid.is_empty()),
-        output_keys: output.keys.into_iter().collect(),
-        admission_policy,
+        entry.meta.conditions.clone_from(&status.conditions);
+        entry.in_force = Some(status.rest.clone());
     }
 }

@@ -6,11 +6,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::ConfigStatus;
 use super::conditions::Condition;
 use super::mirror::Mirror;
 use go_compat::diag::Diagnostic;
@@ -55,19 +56,19 @@ pub const LEFT_EMPTY: &str = "is left empty (null), which says neither nobody no
     nobody, or users, groups or everyone: true; to keep the base's own ACL, remove the field";
 
 /// Everything the plan depends on.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     /// The moment the plan is made for.
     pub now: Timestamp,
     /// The `YuniKornConfig` named `default`; `None` when there is none.
-    pub config: Option<Entry<ConfigSpec, ConfigMemory>>,
+    pub config: Option<ConfigEntry>,
     /// All `QueueAcl` objects, in any order; shared, because there may be thousands, and most of them are the
     /// same in the next snapshot.
     pub queue_acls: Vec<Arc<QueueAclEntry>>,
     /// All `AdmissionPolicy` objects, in any order.
-    pub policies: Vec<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>,
+    pub policies: Vec<PolicyEntry>,
     /// All `QueueAccessTest` objects, in any order.
-    pub access_tests: Vec<Entry<AccessTestSpec, ()>>,
+    pub access_tests: Vec<AccessTestEntry>,
     /// `yunikorn-defaults` in the configured namespace.
     pub defaults: Option<Arc<ConfigMapState>>,
     /// The base ConfigMap (often the same object as `defaults`).
@@ -86,19 +87,22 @@ pub struct Snapshot {
 impl Snapshot {
     /// Returns the snapshot of a cluster without any objects.
     pub fn empty(now: Timestamp) -> Self {
-        Self {
-            now,
-            config: None,
-            queue_acls: Vec::new(),
-            policies: Vec::new(),
-            access_tests: Vec::new(),
-            defaults: None,
-            base: None,
-            output: None,
-            last_base: None,
-            mirror: None,
-            observed: Observed::default(),
-        }
+        Self { now, ..Self::default() }
+    }
+
+    /// Returns the settings of the installation, if they can be read.
+    pub(super) fn spec(&self) -> Option<&ConfigSpec> {
+        self.config.as_ref()?.spec.as_ref().ok()
+    }
+
+    /// Returns the last status of the `YuniKornConfig`.
+    pub(super) fn config_status(&self) -> Option<&ConfigStatus> {
+        self.config.as_ref()?.in_force.as_ref()
+    }
+
+    /// Returns the text in `data` of the output under a key.
+    pub(super) fn output_text(&self, key: &str) -> Option<&String> {
+        self.output.as_deref()?.data.get(key)
     }
 }
 
@@ -115,6 +119,12 @@ pub struct Entry<S, M> {
 
 /// A `QueueAcl`.
 pub type QueueAclEntry = Entry<QueueAclSpec, Arc<QueueAclInForce>>;
+/// An `AdmissionPolicy`.
+pub type PolicyEntry = Entry<AdmissionPolicySpec, AdmissionPolicySpec>;
+/// A `QueueAccessTest`.
+pub type AccessTestEntry = Entry<AccessTestSpec, ()>;
+/// The `YuniKornConfig`.
+pub type ConfigEntry = Entry<ConfigSpec, ConfigStatus>;
 
 /// The part of `metadata` and `status` that plans depend on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -343,27 +353,6 @@ impl Default for ConfigSpec {
     }
 }
 
-/// The part of the last `status` of the `YuniKornConfig` that plans depend on.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
-pub struct ConfigMemory {
-    /// Revision of the text that was written last.
-    pub revision: Option<u64>,
-    /// Checksum of the text in the output ConfigMap.
-    pub config_hash: Option<String>,
-    /// Checksum of the text that the scheduler was last known to run.
-    pub loaded_hash: Option<String>,
-    /// Namespace of the ConfigMap with our keys.
-    pub output_namespace: String,
-    /// `metadata.name` of the ConfigMap with our keys.
-    pub output_name: String,
-    /// `metadata.uid` of the ConfigMap with our keys.
-    pub output_uid: Option<String>,
-    /// The keys in it that are ours.
-    pub output_keys: BTreeSet<String>,
-    /// Name of the `AdmissionPolicy` that counted last.
-    pub admission_policy: Option<String>,
-}
-
 /// A ConfigMap as it is in the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ConfigMapState {
@@ -455,6 +444,13 @@ pub struct Observed {
     /// Queues that the scheduler has at run time, per partition: path and whether it comes from the
     /// configuration.
     pub live_queues: BTreeMap<String, BTreeMap<String, bool>>,
+}
+
+impl Observed {
+    /// Returns the checksum that the scheduler reports, if it answered the last request.
+    pub(super) fn reported(&self) -> Option<&String> {
+        self.read_back.as_ref()?.checksum.as_ref().ok()
+    }
 }
 
 /// A text in a key of the output ConfigMap.

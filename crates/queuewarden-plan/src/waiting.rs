@@ -1,49 +1,35 @@
 //! Makes the plan while there is no usable `YuniKornConfig`: nothing is written, and every status reports
 //! why.
 
-use super::conditions::{self, Finding, Reason, Status, Type, merge, standing};
-use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Snapshot};
-use super::{
-    ConfigStatus, ObjectStatus, OutputRef, Plan, QueueAclStatus, access_tests, mirror, policy, report,
-    resolve,
-};
+use super::conditions::{self, Finding, Reason, Status, Type, standing};
+use super::snapshot::{ConfigEntry, Meta, Snapshot};
+use super::{ConfigStatus, ObjectStatus, Plan, QueueAclStatus, access_tests, policy, report, resolve};
 
 /// Reports `why` in every status.
-pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigSpec, ConfigMemory>>) -> Plan {
-    let status =
-        |meta: &Meta, findings: &[Finding]| merge(&meta.conditions, findings, meta.generation, snapshot.now);
+pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&ConfigEntry>) -> Plan {
     let queue_acls = snapshot.queue_acls.iter().map(|entry| {
-        let conditions = status(&entry.meta, &findings(resolve::content(entry), why));
+        let findings = findings(resolve::content(entry), why);
         let granted = resolve::granted(entry, snapshot.now);
         let granted = granted.as_ref().map(|(submit, admin)| (submit.as_ref(), admin.as_ref()));
         let (submit, admin) = report::queue_acl::columns(granted);
         let rest = QueueAclStatus { submit, admin, in_force: entry.in_force.clone() };
-        (entry.meta.name.clone(), ObjectStatus { uid: entry.meta.uid.clone(), conditions, rest })
+        (entry.meta.name.clone(), ObjectStatus::new(&entry.meta, &findings, rest, snapshot.now))
     });
     let resolved = policy::resolve(snapshot).objects;
     let policies = snapshot.policies.iter().zip(resolved).map(|(entry, policy)| {
-        let conditions = status(&entry.meta, &findings(policy.outcome.err(), why));
+        let findings = findings(policy.outcome.err(), why);
         let rest = entry.in_force.clone();
-        (entry.meta.name.clone(), ObjectStatus { uid: entry.meta.uid.clone(), conditions, rest })
+        (entry.meta.name.clone(), ObjectStatus::new(&entry.meta, &findings, rest, snapshot.now))
     });
     Plan {
-        import: None,
-        backup: None,
-        write: None,
-        last_base: None,
-        mirror: mirror::Changes::default(),
-        rendered: None,
-        contributions: [].into(),
         queue_acls: queue_acls.collect(),
         policies: policies.collect(),
-        access_tests: access_tests::waiting(snapshot, why),
-        config: config.map(|entry| ObjectStatus {
-            uid: entry.meta.uid.clone(),
-            conditions: status(&entry.meta, &config_findings(&entry.meta, why)),
-            rest: remembered(entry),
+        access_tests: access_tests::statuses(snapshot, Err(why), &mut Vec::new()),
+        config: config.map(|entry| {
+            let findings = config_findings(&entry.meta, why);
+            ObjectStatus::new(&entry.meta, &findings, remembered(entry), snapshot.now)
         }),
-        events: Vec::new(),
-        wake_at: None,
+        ..Plan::default()
     }
 }
 
@@ -74,20 +60,11 @@ fn config_findings(meta: &Meta, why: &str) -> Vec<Finding> {
 }
 
 /// Returns the status with its previous content.
-fn remembered(entry: &Entry<ConfigSpec, ConfigMemory>) -> ConfigStatus {
-    let Some(memory) = &entry.in_force else {
-        return ConfigStatus::default();
-    };
+fn remembered(entry: &ConfigEntry) -> ConfigStatus {
+    let status = entry.in_force.clone().unwrap_or_default();
     ConfigStatus {
-        revision: memory.revision,
-        config_hash: memory.config_hash.clone(),
         loaded_hash: report::config::loaded_hash(entry).cloned(),
-        output: memory.output_uid.as_ref().map(|uid| OutputRef {
-            namespace: memory.output_namespace.clone(),
-            name: memory.output_name.clone(),
-            uid: uid.clone(),
-            keys: memory.output_keys.iter().cloned().collect(),
-        }),
-        admission_policy: memory.admission_policy.clone(),
+        output: status.output.filter(|output| !output.uid.is_empty()),
+        ..status
     }
 }

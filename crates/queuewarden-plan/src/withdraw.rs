@@ -16,6 +16,7 @@ use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Partition, Queue};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
+use yunikorn_access::check::implied_by;
 
 /// Applies the withdrawals to the current text (without a header); `None` when there are none, or when none
 /// can be written into it.
@@ -47,7 +48,7 @@ pub(super) fn widens(from: &Config, to: &Config) -> bool {
             return !acl_of(queue, right).is_nobody();
         };
         !same_text(before, queue, right)
-            && !granted(before, &queue.path, implying(right)).contains(&acl_of(queue, right))
+            && !granted(before, &queue.path, implied_by(right)).contains(&acl_of(queue, right))
     })
 }
 
@@ -84,14 +85,6 @@ fn acls(tree: &Config) -> impl Iterator<Item = (&Partition, &Queue, Right)> {
 fn same_text(partition: &Partition, queue: &Queue, right: Right) -> bool {
     let other = partition.queue_near(queue.position, &queue.path);
     other.is_some_and(|other| text_of(other, right) == text_of(queue, right))
-}
-
-/// Returns the rights that include this one: an administrator may also submit.
-fn implying(right: Right) -> &'static [Right] {
-    match right {
-        Right::Submit => &Right::ALL,
-        Right::Admin => &[Right::Admin],
-    }
 }
 
 /// Returns everyone who has one of the rights on the queue, by its ACLs and by those of the queues above it.

@@ -4,7 +4,7 @@
 //! or that hang it. A change that adds such a problem is refused. A problem that existed before is only
 //! reported, so that a partial repair is possible.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{ACTIVATION, Answer, config, one_line};
@@ -41,6 +41,7 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     let known = &mut ParseCache::default();
     let env = Environment::of(snapshot, known);
     let active = env.active_partitions();
+    let active: Vec<&str> = active.iter().map(String::as_str).collect();
     let mut before = in_force(snapshot, &active);
     before.extend(of_base(snapshot, &active));
     let mut now = in_force(&after, &active);
@@ -86,26 +87,24 @@ impl Trouble {
 }
 
 /// Returns the problems that keep the scheduler from running the written configuration.
-fn in_force(snapshot: &Snapshot, active: &[String]) -> Vec<Trouble> {
+fn in_force(snapshot: &Snapshot, active: &[&str]) -> Vec<Trouble> {
     let flat = merged(snapshot);
     let key = flat.queues_key();
-    let active: Vec<&str> = active.iter().map(String::as_str).collect();
-    let mut troubles: Vec<Trouble> = shadows(&flat, &key).into_iter().map(Trouble::of).collect();
+    let mut troubles: Vec<Trouble> = shadowed(&flat, &key).into_iter().collect();
     let settings = flat.unreadable().into_iter();
     let settings = settings.filter_map(|(key, value)| Some((key, settings::check(key, &value.text)?)));
     troubles.extend(settings.map(|(key, why)| Trouble::of(one_line(&format!("key {key}: {why}")))));
     let text = flat.queues(&key).text;
     // An absent text is the built-in default, which activates.
     if !text.is_empty() {
-        troubles.extend(refused(text, &active, &format!("key {key}")));
+        troubles.extend(refused(text, active, &format!("key {key}")));
     }
     troubles
 }
 
 /// Returns the problems that would keep it from running the base.
-fn of_base(snapshot: &Snapshot, active: &[String]) -> Vec<Trouble> {
-    let active: Vec<&str> = active.iter().map(String::as_str).collect();
-    base_text(snapshot).map(|(place, text)| refused(&text, &active, &place)).unwrap_or_default()
+fn of_base(snapshot: &Snapshot, active: &[&str]) -> Vec<Trouble> {
+    base_text(snapshot).map(|(place, text)| refused(&text, active, &place)).unwrap_or_default()
 }
 
 /// Returns the base's own text, and its location; `None` where it has none.
@@ -116,23 +115,19 @@ fn base_text(snapshot: &Snapshot) -> Option<(String, String)> {
     Some((format!("key {key} of ConfigMap {}", base.name), text_in(base, &key)?))
 }
 
-fn shadows(flat: &Flattened, key: &str) -> BTreeSet<String> {
+/// Returns the problem that `binaryData` hides or blanks the queues.
+fn shadowed(flat: &Flattened, key: &str) -> Option<Trouble> {
     // Data of the second ConfigMap overrides the first as intended.
-    let hidden = flat.get(key).map(|value| &value.origin).filter(|origin| origin.binary);
-    hidden
-        .into_iter()
-        .map(|origin| {
-            let map = match origin.source {
-                Source::Defaults => YUNIKORN_DEFAULTS,
-                Source::Configs => YUNIKORN_CONFIGS,
-            };
-            format!(
-                "binaryData key `{}` of ConfigMap {map} hides or blanks key `{key}` from the scheduler: write the queues into data, \
-                 and other things under names that do not begin with `{key}`",
-                origin.key
-            )
-        })
-        .collect()
+    let origin = flat.get(key).map(|value| &value.origin).filter(|origin| origin.binary)?;
+    let map = match origin.source {
+        Source::Defaults => YUNIKORN_DEFAULTS,
+        Source::Configs => YUNIKORN_CONFIGS,
+    };
+    Some(Trouble::of(format!(
+        "binaryData key `{}` of ConfigMap {map} hides or blanks key `{key}` from the scheduler: write the queues into data, \
+         and other things under names that do not begin with `{key}`",
+        origin.key
+    )))
 }
 
 /// Returns each reason why the text is refused, hangs the scheduler, or differs from the text that runs after
@@ -175,10 +170,7 @@ fn base_lost(
     known: &mut ParseCache,
 ) -> Option<String> {
     let (_, spec) = config(after.0)?;
-    let memory = |snapshot: &Snapshot| snapshot.config.as_ref().and_then(|config| config.in_force.clone());
-    let mut resolved = |(snapshot, env): (&Snapshot, &Environment)| {
-        base::resolve(snapshot, spec, memory(snapshot).as_ref(), env, known)
-    };
+    let mut resolved = |(snapshot, env): (&Snapshot, &Environment)| base::resolve(snapshot, spec, env, known);
     resolved(before).ok()?;
     let lost = resolved(after).err()?;
     Some(format!("no new grants are written, only withdrawals: {}", lost.message))
@@ -192,11 +184,12 @@ fn put_back(
     new: Option<&ConfigMapState>,
 ) -> Option<String> {
     let (entry, spec) = config(snapshot)?;
-    let ours = entry.in_force.as_ref().is_some_and(|memory| memory.output_keys.contains(&env.key));
+    let remembered = entry.in_force.as_ref().and_then(|status| status.output.as_ref());
+    let ours = remembered.is_some_and(|output| output.keys.contains(&env.key));
     if name != spec.output_config_map || !ours {
         return None;
     }
-    let was = snapshot.output.as_deref()?.data.get(&env.key)?;
+    let was = snapshot.output_text(&env.key)?;
     let text = new.and_then(|new| new.data.get(&env.key));
     let header = |text: &str| crate::header::split(text).map(|parts| parts.revision);
     // The operator's own writes carry the next revision.

@@ -5,7 +5,8 @@
 //! use their own name; so does the `ValidatingAdmissionPolicy` of `manifests/delegation` in the API server
 //! itself.
 
-use super::{QueueAcl, Versions, config, decided};
+use super::{QueueAcl, Versions, config};
+use crate::decide::decided;
 use crate::delegation::{Administrators, content, granted, not_administered, shown};
 use crate::parse_cache::ParseCache;
 use crate::resolve;
@@ -28,7 +29,7 @@ pub(super) fn permit(
     if new.is_none() && old.as_ref().is_some_and(|old| is_own(old, who)) {
         return Ok(());
     }
-    let (_, spec) = config(snapshot).ok_or_else(|| {
+    let (config, spec) = config(snapshot).ok_or_else(|| {
         format!("there is no YuniKornConfig that can be read and says who administers what: until there is, {ALONE}")
     })?;
     if spec.delegation == Delegation::Disabled {
@@ -37,9 +38,7 @@ pub(super) fn permit(
     let name = new.as_ref().or(old.as_ref()).map(|entry| entry.meta.name.as_str()).unwrap_or_default();
     let mut without = snapshot.clone();
     without.queue_acls.retain(|entry| entry.meta.name != name);
-    let Some(decided) = decided(&without, &mut ParseCache::default()) else {
-        return Err("there is no YuniKornConfig that says who administers what".to_owned());
-    };
+    let decided = decided(&without, config, spec, &mut ParseCache::default());
     let base = decided.base_tree.as_ref().ok_or_else(|| {
         "there is no queue tree that says who administers what; YuniKornConfig `default` says why".to_owned()
     })?;

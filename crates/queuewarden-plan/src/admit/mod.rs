@@ -11,6 +11,7 @@ mod delegation;
 mod queue_acl;
 
 use std::borrow::Borrow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::access_tests::AccessTest;
@@ -18,7 +19,10 @@ use super::conditions::{Finding, Reason, Status};
 use super::decide::{self, Decided};
 use super::parse_cache::ParseCache;
 use super::policy::{self, Keys};
-use super::snapshot::{AdmissionPolicySpec, ConfigMemory, ConfigSpec, Entry, QueueAclEntry, Snapshot};
+use super::resolve::joined;
+use super::snapshot::{
+    AdmissionPolicySpec, ConfigEntry, ConfigSpec, Entry, PolicyEntry, QueueAclEntry, Snapshot,
+};
 use go_compat::diag::{Diagnostic, cut};
 use yunikorn::config::Config;
 use yunikorn::identity::Identity;
@@ -45,9 +49,9 @@ const ACTIVATION: &str = "activation";
 /// A `QueueAcl` as the plan sees it.
 pub type QueueAcl = Arc<QueueAclEntry>;
 /// An `AdmissionPolicy` as the plan sees it.
-pub type AdmissionPolicy = Entry<AdmissionPolicySpec, AdmissionPolicySpec>;
+pub type AdmissionPolicy = PolicyEntry;
 /// A `YuniKornConfig` as the plan sees it.
-pub type YuniKornConfig = Entry<ConfigSpec, ConfigMemory>;
+pub type YuniKornConfig = ConfigEntry;
 
 /// The old and the new version of an object; at least one of them is present.
 #[derive(Debug, Clone)]
@@ -124,8 +128,7 @@ impl Answer {
 
     /// Refuses because of all these findings.
     fn wrong<'a>(findings: impl IntoIterator<Item = &'a Diagnostic>) -> Self {
-        let texts: Vec<_> = findings.into_iter().map(ToString::to_string).collect();
-        Self::refused(INVALID, texts.join("; "))
+        Self::refused(INVALID, joined(findings))
     }
 
     /// Accepts with these warnings; the first ones are always shown.
@@ -223,9 +226,7 @@ fn policies_changed(snapshot: &Snapshot, after: &Snapshot) -> Vec<String> {
 
 /// Describes the changes of the keys that are written.
 fn keys_changed(was: &Keys, is: &Keys) -> Vec<String> {
-    let mut all: Vec<_> = was.keys().chain(is.keys()).copied().collect();
-    all.sort_unstable();
-    all.dedup();
+    let all: BTreeSet<_> = was.keys().chain(is.keys()).copied().collect();
     let changed = all.into_iter().filter(|key| was.get(key) != is.get(key));
     let told = changed.map(|key| match is.get(key) {
         Some(text) => format!("sets {key} to {text:?}"),

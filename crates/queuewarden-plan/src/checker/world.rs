@@ -11,9 +11,8 @@ use super::ghost::{BOB, Ghost, names};
 use crate::conditions::Condition;
 use crate::machine::{Action, Event, Outcome, State, step};
 use crate::ownership::{Claim, claim};
-use crate::simulate::memory;
 use crate::snapshot::*;
-use crate::{NewConfigMap, ParseCache, Plan, Write, merged, text_in_force};
+use crate::{ConfigStatus, NewConfigMap, ParseCache, Plan, Write, merged, text_in_force};
 use yunikorn::config::{BUILT_IN, checksum};
 use yunikorn::identity::Identity;
 
@@ -103,7 +102,7 @@ pub(super) enum Group {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Held {
     pub(super) objects: [Option<Object>; 2],
-    pub(super) config: (ConfigMemory, Arc<[Condition]>),
+    pub(super) config: (ConfigStatus, Arc<[Condition]>),
     pub(super) base: BaseIs,
     group: Group,
     /// True if hot reload is switched off.
@@ -278,7 +277,7 @@ impl World {
     pub(super) fn new(replicas: usize, budget: Budget, has: Parts) -> Self {
         let held = Arc::new(Held {
             objects: [None, None],
-            config: (ConfigMemory::default(), [].into()),
+            config: (ConfigStatus::default(), [].into()),
             base: BaseIs::Good,
             group: Group::Queues,
             cold: false,
@@ -591,7 +590,7 @@ impl World {
                 (object.version, object.in_force, object.conditions) = (version, None, [].into());
             }
         }
-        self.held_mut().config = (ConfigMemory::default(), [].into());
+        self.held_mut().config = (ConfigStatus::default(), [].into());
     }
 
     fn declared(&mut self) {
@@ -793,8 +792,7 @@ impl World {
         }
         if let Some(status) = &plan.config {
             self.ghost.configured(&status.conditions, replica.answered.as_deref());
-            let memory = memory(&status.rest);
-            self.held_mut().config = (memory, Arc::clone(&status.conditions));
+            self.held_mut().config = (status.rest.clone(), Arc::clone(&status.conditions));
             let config = self.held.config.clone();
             Arc::make_mut(&mut self.replicas[index].cache).config = config;
         }

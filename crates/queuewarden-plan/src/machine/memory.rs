@@ -138,9 +138,7 @@ impl Memory {
 
     /// Compares the last answer with the text in force. Returns whether that text is proven to run.
     pub(super) fn compare(&mut self, text: &str, now: Timestamp) -> bool {
-        let Some(ReadBack { checksum: Ok(actual), .. }) = &self.observed.read_back else {
-            return false;
-        };
+        let Some(actual) = self.observed.reported() else { return false };
         let expected = checksum(text);
         let proven = *actual == expected;
         if proven {
@@ -161,8 +159,7 @@ impl Memory {
     /// reports its checksum.
     pub(super) fn recall(&mut self, stored: &str) {
         let observed = &mut self.observed;
-        let reported = observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
-        if observed.loaded_text.is_none() && reported == Some(&checksum(stored)) {
+        if observed.loaded_text.is_none() && observed.reported() == Some(&checksum(stored)) {
             observed.loaded_text = Some(stored.to_owned());
         }
     }
@@ -296,12 +293,7 @@ mod tests {
             name: "yunikorn-configs".into(),
             resource_version: Some("1".into()),
             data: BTreeMap::from([("queues.yaml".into(), Some(text.into()))]),
-            annotations: BTreeMap::new(),
-            in_force: None,
-            repair: false,
-            reassert: false,
-            widens: false,
-            partial: false,
+            ..Write::default()
         }
     }
 

@@ -17,27 +17,29 @@
 //! * [`object`]: roles and bindings as plain data, observed and desired.
 //! * [`desired`]: the desired objects.
 //! * [`steps`]: the next writes, chosen so that no moment grants more than before or after.
-//! * [`report`]: condition `Mirrored`.
 
 mod desired;
 pub mod object;
-mod report;
 mod steps;
 #[cfg(test)]
 mod tests;
 
-use super::conditions::{Finding, Type};
+use super::conditions::{Finding, Reason, Type, find};
 use super::environment::Environment;
+use super::output::rejection;
 use super::parse_cache::ParseCache;
 use super::running::UNSEEN;
-use super::snapshot::{ConfigMemory, ConfigSpec, Entry, ReadBack, Snapshot};
+use super::snapshot::{ConfigEntry, ConfigSpec, Snapshot, WriteFailure};
 use desired::Desired;
+use go_compat::diag::plural;
 use yunikorn::config::checksum;
 use yunikorn_access::Tree;
 
 pub use object::{Content, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Rule, Standing, Subject};
 pub use steps::{Action, Step, Wish, wishes};
 
+/// Instructions for removing a mirror that queuewarden may not remove.
+const BY_HAND: &str = "apply manifests/rbac-mirror, or remove it by hand: kubectl delete clusterrolebindings,clusterroles -l queuewarden.dev/mirror=rbac";
 /// The partition that is mirrored.
 const PARTITION: &str = "default";
 
@@ -53,7 +55,7 @@ pub struct Changes {
 /// Plans the changes of the mirror and its condition; nothing if the mirror was not read.
 pub(super) fn plan(
     snapshot: &Snapshot,
-    config: &Entry<ConfigSpec, ConfigMemory>,
+    config: &ConfigEntry,
     spec: &ConfigSpec,
     env: &Environment,
     known: &mut ParseCache,
@@ -67,16 +69,10 @@ pub(super) fn plan(
         Ok(desired) if mirror.is_known() => steps::next(mirror, desired, &owner),
         _ => Vec::new(),
     };
-    let was = config.meta.conditions.iter().any(|condition| condition.type_ == Type::Mirrored.as_str());
-    let question = report::Question {
-        on: spec.rbac_mirror,
-        was,
-        mirror,
-        desired: &desired,
-        steps: steps.len(),
-        failure: snapshot.observed.mirror_failure.as_ref(),
-    };
-    (Changes { owner, steps }, report::finding(&question))
+    let reports = spec.rbac_mirror || find(&config.meta.conditions, Type::Mirrored).is_some();
+    let failure = snapshot.observed.mirror_failure.as_ref();
+    let mirrored = finding(spec.rbac_mirror, mirror, &desired, steps.len(), failure);
+    (Changes { owner, steps }, mirrored.filter(|_| reports))
 }
 
 /// Returns the desired mirror; an error if it is unknown which ACLs are in force, so that the mirror has to
@@ -87,7 +83,7 @@ fn desired(snapshot: &Snapshot, env: &Environment, known: &mut ParseCache) -> Re
     }
     let running = snapshot.observed.loaded_text.as_deref();
     // While the scheduler loads the text, the mirror must not grant more than what runs meanwhile.
-    if let Some(ReadBack { checksum: Ok(reported), .. }) = &snapshot.observed.read_back
+    if let Some(reported) = snapshot.observed.reported()
         && *reported != env.checksum
         && running.is_none_or(|running| checksum(running) != *reported)
     {
@@ -107,6 +103,58 @@ fn desired(snapshot: &Snapshot, env: &Environment, known: &mut ParseCache) -> Re
         // A partition that is not in both is not mirrored.
         (None, _) | (Some(_), Some(None)) => Desired::default(),
     })
+}
+
+/// Returns the condition; none once there is neither a mirror nor to be one. `on` is true if there is to be one,
+/// `steps` are left to the desired one, and `failure` is why the last one failed.
+fn finding(
+    on: bool,
+    mirror: &Mirror,
+    desired: &Result<Desired, String>,
+    steps: usize,
+    failure: Option<&WriteFailure>,
+) -> Option<Finding> {
+    let no = |reason, message: String| Some(Finding::no(Type::Mirrored, reason, message));
+    if let Some(problem) = &mirror.problem {
+        let hint = if on { "apply manifests/rbac-mirror, or set rbacMirror: Disabled" } else { BY_HAND };
+        let message =
+            format!("queuewarden may not read ClusterRoles and ClusterRoleBindings; {hint}: {problem}");
+        return no(Reason::Forbidden, message);
+    }
+    if !mirror.synced {
+        let message = "the ClusterRoles and ClusterRoleBindings of the mirror are being read";
+        return Some(Finding::unknown(Type::Mirrored, Reason::Pending, message));
+    }
+    match failure {
+        Some(WriteFailure::Forbidden(message)) => {
+            let hint = if on { "apply manifests/rbac-mirror" } else { BY_HAND };
+            return no(Reason::Forbidden, format!("the mirror may not be written; {hint}: {message}"));
+        }
+        Some(WriteFailure::Rejected(message)) => return no(rejection(message), message.clone()),
+        Some(WriteFailure::Transient(message)) => return no(Reason::Pending, message.clone()),
+        None => {}
+    }
+    match desired {
+        Err(why) => {
+            let message = format!("the mirror stays as it is: {why}");
+            Some(Finding::unknown(Type::Mirrored, Reason::ConfigNotReady, message))
+        }
+        Ok(_) if steps > 0 => {
+            no(Reason::Pending, if on { "the mirror is being written" } else { "it is being removed" }.into())
+        }
+        Ok(_) if !on => None,
+        Ok(Desired { left_out: Some(first), .. }) => {
+            let message = format!(
+                "the mirror is full: {first} and those after it are not in it, so Kubernetes says no where they say yes"
+            );
+            no(Reason::TooLarge, message)
+        }
+        Ok(Desired { pairs, left_out: None }) => {
+            let roles = plural(pairs.len(), "ClusterRole");
+            let message = format!("the ACLs of partition `default` stand in {roles}");
+            Some(Finding::yes(Type::Mirrored, Reason::Mirrored, message))
+        }
+    }
 }
 
 /// The queues of the mirrored partition, if a text has that partition.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::desired::{self, Desired, Pair};
+use super::finding;
 use super::object::{Content, Kind, Mirror, Rule, Standing, Subject};
-use super::report::{Question, finding};
 use super::steps::{Action, MAX_STEPS, Step, next};
 use crate::conditions::Condition;
 use crate::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, WriteFailure, YUNIKORN_CONFIGS};
@@ -608,13 +608,12 @@ fn why_the_last_step_failed_and_what_has_no_room_is_told() {
     let full =
         Ok(Desired { left_out: Some("the submitacl of queue `root.z`".to_owned()), ..Desired::default() });
     let mirror = Mirror { synced: true, ..Mirror::default() };
-    let question = Question { on: true, was: true, mirror: &mirror, desired: &full, steps: 0, failure: None };
-    let found = finding(&question).unwrap();
+    let found = finding(true, &mirror, &full, 0, None).unwrap();
     assert_eq!((found.status.as_str(), found.reason.as_str()), ("False", "TooLarge"));
     assert!(
         found.message.contains("full: the submitacl of queue `root.z` and those after"),
         "{}",
         found.message
     );
-    assert_eq!(finding(&Question { on: false, ..question }), None, "there is to be none");
+    assert_eq!(finding(false, &mirror, &full, 0, None), None, "there is to be none");
 }

@@ -4,53 +4,40 @@ use super::queue_acl::Runs;
 use crate::conditions::{self, Finding, Reason, Status, Type};
 use crate::effect::open_root;
 use crate::environment::{Environment, Source};
-use crate::snapshot::{ConfigMemory, ConfigSpec, Entry, Snapshot};
-use crate::{ConfigStatus, OutputRef, header, ownership};
+use crate::ownership::Claim;
+use crate::snapshot::{ConfigEntry, ConfigSpec, Snapshot};
+use crate::{ConfigStatus, OutputRef, header};
 use yunikorn::config::Config;
 use yunikorn::right::Right;
 
-/// The input of the conditions.
-pub(crate) struct Findings {
-    /// Condition `BaseResolved`.
-    pub base: Finding,
-    /// Condition `Applied`.
-    pub applied: Finding,
-    /// Condition `Loaded`.
-    pub loaded: Finding,
-    /// Condition `Mirrored`, and whether there is to be a mirror: it matters to `Ready` only then.
-    pub mirrored: Option<(Finding, bool)>,
-    /// Condition `FailOpen`.
-    pub fail_open: Finding,
-    /// True if `FailOpen` may be true.
-    pub accepts_open: bool,
-    /// A watch that fails, and why.
-    pub watch_failure: Option<String>,
-}
-
-/// All conditions of the object.
-pub(crate) fn findings(found: Findings) -> Vec<Finding> {
-    let Findings { base, applied, loaded, mirrored, fail_open, accepts_open, watch_failure } = found;
-    let unverified = (loaded.reason == Reason::NotVerified).then(|| loaded.message.clone());
-    let open = (fail_open.status == Status::True && !accepts_open)
-        .then(|| Finding::no(Type::Ready, fail_open.reason, fail_open.message.clone()));
+/// All conditions of the object: `chain` is `BaseResolved`, `Applied` and `Loaded`. `Mirrored` matters to `Ready`
+/// only if there is to be a mirror, and `FailOpen` only if the root may not be open.
+pub(crate) fn findings(
+    chain: [Finding; 3],
+    mirrored: Option<(Finding, bool)>,
+    fail_open: Finding,
+    accepts_open: bool,
+    watch_failure: Option<&str>,
+) -> Vec<Finding> {
+    let [base, applied, loaded] = &chain;
+    let unverified = loaded.reason == Reason::NotVerified;
+    let mirror = mirrored.as_ref().filter(|(_, to_be)| *to_be).map(|(finding, _)| finding);
+    let open = Some(&fail_open).filter(|open| open.status == Status::True && !accepts_open);
+    let open = open.map(|open| Finding { status: Status::False, ..open.clone() });
     let blind = watch_failure.map(|why| {
         let message = format!("a watch fails, so changes may have been missed: {why}");
         Finding::unknown(Type::Ready, Reason::WatchFailing, message)
     });
-    let ready = match &unverified {
-        Some(why) => {
-            Finding::yes(Type::Ready, Reason::NotVerified, format!("the ConfigMaps are in order; {why}"))
+    let needed = [base, applied].into_iter().chain(Some(loaded).filter(|_| !unverified));
+    let ready = Finding::summary(needed.chain(mirror).chain(&open).chain(&blind), || {
+        if unverified {
+            let message = format!("the ConfigMaps are in order; {}", loaded.message);
+            return Finding::yes(Type::Ready, Reason::NotVerified, message);
         }
-        None => Finding::yes(Type::Ready, Reason::Ready, "the scheduler's configuration is in order"),
-    };
-    let mut chain = vec![base.clone(), applied.clone()];
-    chain.extend(unverified.is_none().then(|| loaded.clone()));
-    chain.extend(mirrored.iter().filter(|(_, to_be)| *to_be).map(|(finding, _)| finding.clone()));
-    chain.extend(open);
-    chain.extend(blind);
-    let ready = Finding::summary(&chain, || ready);
+        Finding::yes(Type::Ready, Reason::Ready, "the scheduler's configuration is in order")
+    });
     let mirrored = mirrored.map(|(finding, _)| finding);
-    [base, applied, loaded].into_iter().chain(mirrored).chain([fail_open, ready]).collect()
+    chain.into_iter().chain(mirrored).chain([fail_open, ready]).collect()
 }
 
 /// Returns condition `FailOpen` if the text in force lets everyone submit to, or administer, every queue of a
@@ -141,28 +128,25 @@ fn open(tree: &Config) -> Option<String> {
 pub(crate) fn status(
     snapshot: &Snapshot,
     spec: &ConfigSpec,
-    config: &Entry<ConfigSpec, ConfigMemory>,
+    config: &ConfigEntry,
     env: &Environment,
 ) -> ConfigStatus {
-    let memory = config.in_force.as_ref();
-    let text = snapshot.output.as_deref().and_then(|output| output.data.get(&env.key));
-    let seen = snapshot.observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
+    let text = snapshot.output_text(&env.key);
     let revision = text.and_then(|text| header::split(text)).map(|parts| parts.revision);
     ConfigStatus {
         // A foreign edit may have taken the header away; the number must not be used again.
-        revision: revision.max(memory.and_then(|memory| memory.revision)),
+        revision: revision.max(config.in_force.as_ref().and_then(|status| status.revision)),
         config_hash: text.map(|text| env.checksum_of(text)),
-        loaded_hash: spec.scheduler_url.as_ref().and(seen.or(loaded_hash(config))).cloned(),
+        loaded_hash: spec
+            .scheduler_url
+            .as_ref()
+            .and(snapshot.observed.reported().or(loaded_hash(config)))
+            .cloned(),
         output: snapshot.output.as_deref().map(|output| OutputRef {
             namespace: spec.namespace.clone(),
             name: spec.output_config_map.clone(),
             uid: output.uid.clone(),
-            keys: output
-                .data
-                .keys()
-                .filter(|key| ownership::claim(Some(output), memory, key) == ownership::Claim::Ours)
-                .cloned()
-                .collect(),
+            keys: output.data.keys().filter(|key| snapshot.claim(key) == Claim::Ours).cloned().collect(),
         }),
         admission_policy: None,
     }
@@ -170,7 +154,7 @@ pub(crate) fn status(
 
 /// Returns the checksum of the text that the scheduler was last known to run, by the status. With another
 /// spec it may be another scheduler.
-pub(crate) fn loaded_hash<S>(config: &Entry<S, ConfigMemory>) -> Option<&String> {
+pub(crate) fn loaded_hash(config: &ConfigEntry) -> Option<&String> {
     let about = conditions::find(&config.meta.conditions, Type::Loaded)?;
     let same = about.observed_generation == config.meta.generation;
     config.in_force.as_ref().filter(|_| same)?.loaded_hash.as_ref()
@@ -184,15 +168,13 @@ mod tests {
     fn a_mirror_that_is_to_go_is_told_and_keeps_nothing_from_being_ready() {
         let of = |to_be: bool| {
             let mirrored = Finding::no(Type::Mirrored, Reason::Forbidden, "no");
-            let found = findings(Findings {
-                base: Finding::yes(Type::BaseResolved, Reason::BaseResolved, ""),
-                applied: Finding::yes(Type::Applied, Reason::Applied, ""),
-                loaded: Finding::yes(Type::Loaded, Reason::Loaded, ""),
-                mirrored: Some((mirrored, to_be)),
-                fail_open: Finding::no(Type::FailOpen, Reason::Closed, ""),
-                accepts_open: false,
-                watch_failure: None,
-            });
+            let chain = [
+                Finding::yes(Type::BaseResolved, Reason::BaseResolved, ""),
+                Finding::yes(Type::Applied, Reason::Applied, ""),
+                Finding::yes(Type::Loaded, Reason::Loaded, ""),
+            ];
+            let closed = Finding::no(Type::FailOpen, Reason::Closed, "");
+            let found = findings(chain, Some((mirrored, to_be)), closed, false, None);
             found
                 .into_iter()
                 .map(|finding| (finding.type_, finding.status, finding.reason))

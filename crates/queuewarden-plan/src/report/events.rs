@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use crate::conditions::{self, Condition, Finding, Reason, Status, Type};
+use crate::snapshot::Meta;
 use crate::{Event, Subject};
 
 /// Longer notes are cut, in bytes: Kubernetes refuses those of more than 1024.
 const MAX_NOTE: usize = 1000;
-/// The end of a note that is cut.
-const CUT: &str = "…";
 /// Reason of the event that lists who lost access.
 pub(crate) const ACCESS_REMOVED: &str = "AccessRemoved";
 /// Reason of the event for the end of `FailOpen`: not everyone may submit any more.
@@ -24,11 +23,11 @@ pub(crate) const OF_OBJECTS: &[Type] = &[Type::Ready];
 /// The reasons that need no action: the state passes by itself, or was chosen.
 const CALM: [Reason; 3] = [Reason::Pending, Reason::LoadPending, Reason::ObserveMode];
 
-/// An event for each finding of the given types that differs from `old` in status or reason. `FailOpen` has
+/// An event for each finding of the given types that differs in status or reason from the object's conditions. `FailOpen` has
 /// an event here only when it becomes true; [`closed`] reports its end.
 pub(crate) fn transitions(
-    subject: impl Fn() -> Subject,
-    old: &[Condition],
+    subject: impl Fn(String) -> Subject,
+    meta: &Meta,
     findings: &[Finding],
     types: &[Type],
 ) -> Vec<Event> {
@@ -37,13 +36,13 @@ pub(crate) fn transitions(
         .filter(|finding| types.contains(&finding.type_))
         .filter(|finding| finding.type_ != Type::FailOpen || finding.status == Status::True)
         .filter(|finding| {
-            let before = conditions::find(old, finding.type_);
+            let before = conditions::find(&meta.conditions, finding.type_);
             before.is_none_or(|c| c.status != finding.status || c.reason != finding.reason.as_str())
         })
         .map(|finding| {
             let bad = (finding.status == Status::True) == (finding.type_ == Type::FailOpen);
             event(
-                &subject(),
+                &subject(meta.name.clone()),
                 bad && !CALM.contains(&finding.reason),
                 finding.reason.as_str(),
                 &note(finding, findings),
@@ -92,12 +91,7 @@ pub(crate) fn policy_changed(
 
 /// An event with a note that fits.
 pub(crate) fn event(subject: &Subject, warning: bool, reason: &str, note: &str) -> Event {
-    let note = if note.len() <= MAX_NOTE {
-        note.to_owned()
-    } else {
-        let end = note.floor_char_boundary(MAX_NOTE.saturating_sub(CUT.len()));
-        [note.split_at_checked(end).map_or("", |(head, _)| head), CUT].concat()
-    };
+    let note = conditions::cut(note, MAX_NOTE).into_owned();
     Event { subject: subject.clone(), warning, reason: reason.into(), note }
 }
 
@@ -111,6 +105,11 @@ mod tests {
         Subject::QueueAcl("a".into())
     }
 
+    fn published(before: &[Condition], findings: &[Finding]) -> Vec<Event> {
+        let meta = Meta { name: "a".into(), conditions: before.into(), ..Meta::default() };
+        transitions(Subject::QueueAcl, &meta, findings, OF_OBJECTS)
+    }
+
     #[test]
     fn notes_fit_and_say_when_they_are_cut() {
         for letter in ["a", "é", "€", "🦀"] {
@@ -122,7 +121,7 @@ mod tests {
                     "{count} {letter}"
                 );
                 assert_eq!(note == text, text.len() <= MAX_NOTE, "{count} {letter}");
-                assert_eq!(note.ends_with(CUT), note != text, "{count} {letter}");
+                assert_eq!(note.ends_with('…'), note != text, "{count} {letter}");
             }
         }
     }
@@ -131,8 +130,7 @@ mod tests {
     fn a_note_says_what_is_in_force() {
         let accepted = Finding::yes(Type::Accepted, Reason::Accepted, "grants submit to user sue");
         let notes = |ready: Finding| -> Vec<String> {
-            let told = transitions(subject, &[], &[accepted.clone(), ready], OF_OBJECTS);
-            told.into_iter().map(|event| event.note).collect()
+            published(&[], &[accepted.clone(), ready]).into_iter().map(|event| event.note).collect()
         };
         let ready = Finding::yes(Type::Ready, Reason::Ready, "in force");
         assert_eq!(notes(ready), ["in force: grants submit to user sue"]);
@@ -146,7 +144,7 @@ mod tests {
     fn what_passes_by_itself_is_no_warning() {
         for reason in Reason::ALL {
             let finding = Finding::no(Type::Ready, *reason, "why");
-            let told = transitions(subject, &[], &[finding], OF_OBJECTS);
+            let told = published(&[], &[finding]);
             assert_eq!(told.len(), 1);
             assert_eq!(told[0].warning, !CALM.contains(reason), "{told:?}");
         }
@@ -206,8 +204,7 @@ mod tests {
                 last_transition: jiff::Timestamp::UNIX_EPOCH,
             };
             let now = Finding::no(Type::Ready, Reason::Pending, "is being written");
-            let events = transitions(subject, &[before], &[now], OF_OBJECTS);
-            assert_eq!(events.len(), told, "{status:?} {reason}");
+            assert_eq!(published(&[before], &[now]).len(), told, "{status:?} {reason}");
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::{Target, with_warnings};
 use crate::conditions::{Finding, Reason, Status, Type};
 use crate::environment::Environment;
-use crate::policy::{Keys, ResolvedPolicy};
-use crate::snapshot::{AdmissionPolicySpec, ConfigSpec, YUNIKORN_CONFIGS};
+use crate::policy::{Keys, ResolvedPolicy, former};
+use crate::snapshot::{AdmissionPolicySpec, ConfigSpec, PolicyEntry, YUNIKORN_CONFIGS};
 
 /// The input of the conditions besides the object.
 pub(crate) struct Facts<'a> {
@@ -18,17 +18,15 @@ pub(crate) struct Facts<'a> {
     pub unset: &'a [&'static str],
 }
 
-/// Reports one object, whose status remembers a version with the keys `former`. Returns its conditions and
-/// what its status should remember.
+/// Reports one object: returns its conditions, and what its status should remember.
 pub(crate) fn report(
     object: &ResolvedPolicy,
-    spec: Option<&AdmissionPolicySpec>,
-    before: Option<&AdmissionPolicySpec>,
-    former: Option<&Keys>,
+    entry: &PolicyEntry,
     facts: &Facts<'_>,
 ) -> (Vec<Finding>, Option<AdmissionPolicySpec>) {
+    let former = former(entry.in_force.as_ref());
     let left: Vec<_> =
-        facts.unset.iter().filter(|key| former.is_some_and(|keys| keys.contains_key(*key))).collect();
+        facts.unset.iter().filter(|key| former.as_ref().is_some_and(|it| it.contains_key(*key))).collect();
     let programmed = match (object.keys(), &object.outcome) {
         _ if !left.is_empty() => withdrawn(&left, facts),
         (Some(keys), outcome) => programmed(keys, outcome.is_ok(), facts),
@@ -40,8 +38,8 @@ pub(crate) fn report(
         _ => effective(facts),
     };
     let in_force = match (&object.outcome, programmed.status) {
-        (Ok(_), Status::True) => spec.cloned(),
-        _ if object.keys().is_some() || !left.is_empty() => before.cloned(),
+        (Ok(_), Status::True) => entry.spec.as_ref().ok().cloned(),
+        _ if object.keys().is_some() || !left.is_empty() => entry.in_force.clone(),
         _ => None,
     };
     let pending = (!left.is_empty()).then(|| Finding { type_: Type::Ready, ..programmed.clone() });
@@ -68,17 +66,18 @@ fn withdrawn(left: &[&&'static str], facts: &Facts<'_>) -> Finding {
 
 /// Condition `Programmed` of the object that decides: `YuniKorn` must read each of its keys as it is meant.
 fn programmed(keys: &Keys, valid: bool, facts: &Facts<'_>) -> Finding {
-    let settings = &facts.env.admission;
+    let flat = &facts.env.flat;
     let mut wrong = keys.iter().filter(|(key, value)| {
-        settings.get(*key).is_none_or(|setting| setting.text != **value || setting.ambiguous)
+        flat.get(key).is_none_or(|setting| setting.text != **value || flat.is_ambiguous(key))
     });
     let Some((key, _)) = wrong.next() else {
         return super::programmed(facts.target.output, valid);
     };
-    let packed = settings.get(key).and_then(|setting| setting.packed.as_ref());
+    let packed = flat.get(key).map(|setting| &setting.origin).filter(|origin| origin.binary);
     packed.map_or_else(
         || facts.target.not_programmed(),
         |packed| {
+            let packed = &packed.key;
             let message = format!("a binaryData key `{packed}` hides key `{key}` from YuniKorn; remove it");
             Finding::no(Type::Programmed, Reason::ShadowedByBinaryData, message)
         },

@@ -220,9 +220,10 @@ fn while_the_configuration_cannot_be_read_nothing_is_forgotten() {
 
 #[test]
 fn only_an_output_that_is_in_a_cluster_is_remembered_by_its_uid() {
-    let uid = |snapshot: &Snapshot| settled(snapshot).snapshot.config.unwrap().in_force.unwrap().output_uid;
+    let uid =
+        |snapshot: &Snapshot| settled(snapshot).snapshot.config_status().unwrap().output.clone().unwrap().uid;
     let mut snapshot = cluster(BASE);
-    assert_eq!(uid(&snapshot), None);
+    assert_eq!(uid(&snapshot), "");
     snapshot.output = Some(map(YUNIKORN_CONFIGS, &[]));
-    assert_eq!(uid(&snapshot).as_deref(), Some("uid-yunikorn-configs"));
+    assert_eq!(uid(&snapshot), "uid-yunikorn-configs");
 }

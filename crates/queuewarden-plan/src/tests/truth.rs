@@ -380,7 +380,8 @@ fn what_yunikorn_does_not_read_is_not_ready_without_a_scheduler_url_either() {
         let mut snapshot = running(vec![submit("a", "root.prod", "ann")]);
         let config = snapshot.config.as_mut().unwrap();
         // In a cluster the output has a uid.
-        config.in_force.as_mut().unwrap().output_uid = Some("uid-yunikorn-configs".into());
+        let output = config.in_force.as_mut().unwrap().output.as_mut().unwrap();
+        output.uid = "uid-yunikorn-configs".into();
         Arc::make_mut(snapshot.output.as_mut().unwrap()).uid = "uid-yunikorn-configs".into();
         change(&mut snapshot);
         let plan = plan(&snapshot);
