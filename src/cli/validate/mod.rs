@@ -66,7 +66,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let count = Count::of(&found);
     match args.format {
         Format::Text => {
-            console.out(&findings::text(&inputs, &found, console.color_out()))?;
+            console.out(&findings::text(&inputs.sources, &found, console.color_out()))?;
             let read = [plural(inputs.objects.len(), "object"), plural(inputs.sources.len(), "file")];
             console.err(&format!("{}; {} in {} checked", count.text(), read[0], read[1]));
             let ignored = if inputs.ignored > 0 {
@@ -179,7 +179,7 @@ mod tests {
                 prop_assert!(text.get(place.start..place.end).is_some(), "{finding:?}");
                 prop_assert!(!finding.diagnostic.message.is_empty());
             }
-            findings::text(&inputs, &found, true);
+            findings::text(&inputs.sources, &found, true);
             statuses::show(&settled.plan, statuses::Format::Table, 80);
         }
     }
