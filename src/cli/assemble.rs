@@ -8,7 +8,7 @@ use kube::core::DynamicObject;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::input::object::{Document, Kind, Object, path};
+use super::input::object::{Document, Kind, Object, token};
 use super::input::{Finding, Inputs};
 use go_compat::diag::{Code, Diagnostic};
 use queuewarden_api::{access_test, config_map, convert, v1alpha1};
@@ -53,7 +53,23 @@ pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
     let mut findings = Vec::new();
     let config = config(inputs, &mut findings);
     let spec = config.spec.clone().unwrap_or_default();
-    let maps = ConfigMaps::of(inputs, &spec, &mut findings);
+    let maps = inputs.of_kind(Kind::ConfigMap);
+    let (here, elsewhere): (Vec<&Object>, Vec<&Object>) = maps.partition(|object| is_here(object, &spec));
+    let maps: Vec<(&Object, Arc<ConfigMapState>)> = here
+        .into_iter()
+        .filter_map(|object| {
+            let map: ConfigMap = typed(object, &mut findings)?;
+            Some((object, Arc::new(config_map::state(&map))))
+        })
+        .collect();
+    let find = |name: &str| maps.iter().find(|(object, _)| object.name == name);
+    let state = |name: &str| find(name).map(|(_, state)| Arc::clone(state));
+    let unread = maps.iter().map(|(object, _)| *object).filter(|object| !is_read(object, &spec));
+    let unused = unread.chain(elsewhere).map(|object| match object.namespace.as_str() {
+        "" => object.name.clone(),
+        namespace => format!("{namespace}/{}", object.name),
+    });
+    let unused = unused.collect();
     let mut objects = |kind| -> Vec<DynamicObject> {
         inputs.of_kind(kind).filter_map(|object| typed(object, &mut findings)).collect()
     };
@@ -66,9 +82,9 @@ pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
         queue_acls: queue_acls.iter().map(convert::queue_acl).map(Arc::new).collect(),
         policies: policies.iter().map(convert::admission_policy).collect(),
         access_tests: access_tests.iter().map(access_test::access_test).collect(),
-        defaults: maps.state(YUNIKORN_DEFAULTS).map(Arc::new),
-        base: maps.state(&spec.base_config_map).map(Arc::new),
-        output: maps.state(&spec.output_config_map).map(Arc::new),
+        defaults: state(YUNIKORN_DEFAULTS),
+        base: state(&spec.base_config_map),
+        output: state(&spec.output_config_map),
         last_base: None,
         mirror: None,
         observed: Observed::default(),
@@ -78,8 +94,8 @@ pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
     if let Some(base) = &inputs.base {
         replace_base(&mut snapshot, &spec, base.text.clone());
     }
-    let output = maps.written(&spec.output_config_map).cloned();
-    Assembled { snapshot, output, has_tree, unused: maps.unused(&spec), spec, findings }
+    let output = find(&spec.output_config_map).map(|(object, _)| object.document.value.clone());
+    Assembled { snapshot, output, has_tree, unused, spec, findings }
 }
 
 /// Returns the given settings, or else the defaults.
@@ -126,53 +142,10 @@ fn typed<T: DeserializeOwned>(object: &Object, findings: &mut Vec<Finding>) -> O
         Ok(typed) => Some(typed),
         Err(error) => {
             let message = format!("{} in `{}`", error.inner(), error.path());
-            let segments: Vec<String> = error.path().iter().map(ToString::to_string).collect();
-            let steps: Vec<&str> = segments.iter().map(String::as_str).collect();
-            let at = object.document.place(&path(&steps));
+            let steps = error.path().iter().map(|step| format!("/{}", token(&step.to_string())));
+            let at = object.document.place(&steps.collect::<String>());
             findings.push(object.finding(Diagnostic::error(MALFORMED, message).at(at)));
             None
         }
-    }
-}
-
-/// The ConfigMaps that were read, in `YuniKorn`'s namespace and elsewhere.
-struct ConfigMaps<'a> {
-    found: Vec<(&'a Object, ConfigMapState)>,
-    elsewhere: Vec<&'a Object>,
-}
-
-impl<'a> ConfigMaps<'a> {
-    fn of(inputs: &'a Inputs, spec: &ConfigSpec, findings: &mut Vec<Finding>) -> Self {
-        let mut maps = Self { found: Vec::new(), elsewhere: Vec::new() };
-        for object in inputs.of_kind(Kind::ConfigMap) {
-            if !is_here(object, spec) {
-                maps.elsewhere.push(object);
-            } else if let Some(map) = typed::<ConfigMap>(object, findings) {
-                maps.found.push((object, config_map::state(&map)));
-            }
-        }
-        maps
-    }
-
-    fn find(&self, name: &str) -> Option<&(&'a Object, ConfigMapState)> {
-        self.found.iter().find(|(object, _)| object.name == name)
-    }
-
-    fn state(&self, name: &str) -> Option<ConfigMapState> {
-        self.find(name).map(|(_, state)| state.clone())
-    }
-
-    fn written(&self, name: &str) -> Option<&'a Value> {
-        self.find(name).map(|(object, _)| &object.document.value)
-    }
-
-    fn unused(&self, spec: &ConfigSpec) -> Vec<String> {
-        let here = self.found.iter().map(|(object, _)| *object).filter(|object| !is_read(object, spec));
-        here.chain(self.elsewhere.iter().copied())
-            .map(|object| match object.namespace.as_str() {
-                "" => object.name.clone(),
-                namespace => format!("{namespace}/{}", object.name),
-            })
-            .collect()
     }
 }

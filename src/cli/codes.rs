@@ -112,23 +112,23 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 /// Wraps text into lines of at most [`WIDTH`] characters, except for longer words.
 fn wrapped(text: &str) -> String {
-    let mut shown = String::new();
-    let mut column = 0_usize;
+    let mut lines: Vec<String> = Vec::new();
+    let mut width = 0_usize;
     for word in text.split_whitespace() {
-        let width = word.chars().count();
-        let next = column.saturating_add(width).saturating_add(1);
-        if column > 0 && next > WIDTH {
-            shown.push('\n');
-            column = 0;
-        } else if column > 0 {
-            shown.push(' ');
-            column = column.saturating_add(1);
+        let letters = word.chars().count();
+        let wider = width.saturating_add(letters).saturating_add(1);
+        match lines.last_mut() {
+            Some(line) if wider <= WIDTH => {
+                line.extend([" ", word]);
+                width = wider;
+            }
+            _ => {
+                lines.push(word.to_owned());
+                width = letters;
+            }
         }
-        shown.push_str(word);
-        column = column.saturating_add(width);
     }
-    shown.push('\n');
-    shown
+    lines.join("\n") + "\n"
 }
 
 #[cfg(test)]

@@ -43,11 +43,11 @@ impl Count {
 }
 
 /// Formats all findings for people, each with its line and its fix.
-pub fn text(inputs: &Inputs, findings: &[Finding], color: bool) -> String {
+pub fn text(sources: &[Source], findings: &[Finding], color: bool) -> String {
     findings
         .iter()
         .map(|finding| {
-            let source = finding.source.and_then(|index| inputs.sources.get(index));
+            let source = finding.source.and_then(|index| sources.get(index));
             let object = finding.object.as_ref().map(|object| format!("in {object}"));
             report::draw(&finding.diagnostic, source, object.as_deref(), color)
         })
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn people_see_the_line_and_the_object() {
-        let shown = text(&inputs("a: 1\nb: ü x\n"), &[finding(Some(Span::new(8, 12)))], false);
+        let shown = text(&inputs("a: 1\nb: ü x\n").sources, &[finding(Some(Span::new(8, 12)))], false);
         assert!(shown.starts_with("error[QW9999]: it is wrong\n --> a.yaml:2:4\n"), "{shown}");
         assert!(shown.contains("note: in QueueAcl/a\n"), "{shown}");
     }

@@ -51,6 +51,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 
 use console::{Color, Console};
 use findings::Count;
@@ -176,17 +178,9 @@ impl InputArgs {
 
 /// Parses `2026-12-01T00:00:00Z`, or a day, which begins at midnight UTC.
 fn moment(text: &str) -> Result<Timestamp, String> {
-    let day = || {
-        text.parse::<jiff::civil::Date>()
-            .ok()?
-            .to_zoned(jiff::tz::TimeZone::UTC)
-            .ok()
-            .map(|zoned| zoned.timestamp())
-    };
-    text.parse()
-        .ok()
-        .or_else(day)
-        .ok_or_else(|| "write it like 2026-12-01T00:00:00Z or 2026-12-01".to_string())
+    let day = || text.parse::<Date>()?.to_zoned(TimeZone::UTC).map(|midnight| midnight.timestamp());
+    let moment: Result<Timestamp, jiff::Error> = text.parse().or_else(|_| day());
+    moment.map_err(|_| "write it like 2026-12-01T00:00:00Z or 2026-12-01".to_owned())
 }
 
 /// Returns the current time, for commands without `--now`.

@@ -92,7 +92,7 @@ impl Args {
 pub(super) fn print(args: &Args, console: Console, inputs: &Inputs, again: bool) -> Result<Printed, Failure> {
     let assembled = assemble(inputs, args.input.now.unwrap_or_else(clock));
     let found = unreadable(inputs, &assembled);
-    console.err(&findings::text(inputs, &found, console.color_err()));
+    console.err(&findings::text(&inputs.sources, &found, console.color_err()));
     notes(inputs, &assembled, console);
     if inputs.objects.is_empty() && inputs.base.is_none() {
         // YuniKorn's built-in default, which lets everyone in, must not result from a wrong path.

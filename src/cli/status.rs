@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use kube::Client;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -10,7 +9,7 @@ use serde_json::Value;
 use super::ask::Notes;
 use super::ask::output::{AnswerFormat, Table, visible};
 use super::console::Console;
-use super::installed::objects::{self, Attention, Standing};
+use super::installed::objects::{self, Attention, ObservedObject};
 use super::installed::operator::{self, OperatorState};
 use super::installed::scheduler::{self, QueueCount, SchedulerState};
 use super::installed::{Installed, ReachArgs};
@@ -117,86 +116,66 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 /// Reads the whole state. A part that cannot be read is reported in its field.
 pub fn look(installed: &Installed, reach: &ReachArgs) -> StatusAnswer {
-    let mut notes = Notes::default();
-    let mut problems = Vec::new();
-    installed.cluster.run(async |client| {
-        let snapshot = installed.cluster.snapshot(installed.spec.clone(), &mut notes).await;
+    let spec = &installed.spec;
+    let (mut notes, mut problems) = (Notes::default(), Vec::new());
+    let (mut config, mut kinds, mut attention) = (None, Vec::new(), Vec::new());
+    let (scheduler, operator, queues) = installed.cluster.run(async |client| {
+        let snapshot = installed.cluster.snapshot(spec.clone(), &mut notes).await;
         let snapshot = snapshot.map_err(|failure| problems.push(failure.to_string())).ok();
         let url = reach.scheduler_url.as_deref();
-        let (scheduler, operator, found) = tokio::join!(
-            scheduler::ask(client, url, &installed.spec, snapshot.as_ref()),
+        let (scheduler, operator, objects) = tokio::join!(
+            scheduler::ask(client, url, spec, snapshot.as_ref()),
             operator::look(client, &reach.namespace, clock()),
-            everything(client),
+            objects::all(client),
         );
-        let (objects, unread) = found;
-        problems.extend(unread);
-        let queues = snapshot.as_ref().and_then(scheduler::count);
-        answer(&installed.spec, scheduler, operator, queues, &objects, problems)
-    })
-}
-
-/// Returns the objects of all kinds, and the reasons why some could not be read.
-async fn everything(client: &Client) -> (Vec<(Kind, Vec<Standing>)>, Vec<String>) {
-    let (mut found, mut problems) = (Vec::new(), Vec::new());
-    for kind in Kind::ALL {
-        match objects::list(client, kind).await {
-            Ok(standing) => found.push((kind, standing)),
-            Err(error) => {
-                problems.push(format!("the objects of kind {} are not known: {error}", kind.name()));
+        for (kind, objects) in objects {
+            match objects {
+                Ok(objects) => {
+                    attention.extend(objects.iter().filter_map(ObservedObject::attention));
+                    match kind {
+                        Kind::YuniKornConfig => config = objects.first().map(|one| config_state(spec, one)),
+                        _ => kinds.push(kind_state(kind, &objects)),
+                    }
+                }
+                Err(error) => {
+                    problems.push(format!("the objects of kind {} are not known: {error}", kind.name()));
+                }
             }
         }
-    }
-    (found, problems)
-}
-
-fn answer(
-    spec: &ConfigSpec,
-    scheduler: SchedulerState,
-    operator: OperatorState,
-    queues: Option<QueueCount>,
-    objects: &[(Kind, Vec<Standing>)],
-    problems: Vec<String>,
-) -> StatusAnswer {
-    let config = objects.iter().find(|(kind, _)| *kind == Kind::YuniKornConfig);
-    let config = config.and_then(|(_, found)| Some(config_state(spec, found.first()?)));
-    let attention: Vec<Attention> =
-        objects.iter().flat_map(|(_, found)| found).filter_map(Standing::attention).collect();
+        (scheduler, operator, snapshot.as_ref().and_then(scheduler::count))
+    });
     let ready = config.as_ref().is_some_and(|config| config.ready)
         && attention.is_empty()
         && problems.is_empty()
         && operator.writes()
         && scheduler.agrees() == Some(true);
-    let kinds = objects.iter().filter(|(kind, _)| *kind != Kind::YuniKornConfig);
-    let kinds = kinds.map(|(kind, found)| kind_state(*kind, found)).collect();
     StatusAnswer { version: VERSION, ready, config, scheduler, operator, queues, kinds, attention, problems }
 }
 
-fn config_state(spec: &ConfigSpec, standing: &Standing) -> ConfigState {
+fn config_state(spec: &ConfigSpec, config: &ObservedObject) -> ConfigState {
     let place = |name: &str| format!("{}/{name}", spec.namespace);
     ConfigState {
-        ready: standing.holds(Type::Ready),
+        ready: config.holds(Type::Ready),
         mode: format!("{:?}", spec.mode),
         base: place(&spec.base_config_map),
         output: place(&spec.output_config_map),
-        revision: standing.field("/status/revision").and_then(Value::as_u64),
+        revision: config.field("/status/revision").and_then(Value::as_u64),
     }
 }
 
-fn kind_state(kind: Kind, found: &[Standing]) -> KindState {
+fn kind_state(kind: Kind, objects: &[ObservedObject]) -> KindState {
     let mut reasons = BTreeMap::new();
-    for attention in found.iter().filter_map(Standing::attention) {
+    for attention in objects.iter().filter_map(ObservedObject::attention) {
         let count: &mut usize = reasons.entry(attention.reason).or_default();
         *count = count.saturating_add(1);
     }
-    let ready = found.iter().filter(|standing| standing.holds(Type::Ready)).count();
+    let count = |counts: fn(&ObservedObject) -> bool| objects.iter().filter(|object| counts(object)).count();
     KindState {
         kind: kind.name().to_owned(),
-        total: found.len(),
-        ready,
-        in_force: (kind != Kind::QueueAccessTest).then(|| {
-            let remembers = |standing: &&Standing| standing.field("/status/inForce").is_some();
-            found.iter().filter(remembers).count()
-        }),
+        total: objects.len(),
+        ready: count(|object| object.holds(Type::Ready)),
+        in_force: (kind != Kind::QueueAccessTest)
+            .then(|| count(|object| object.field("/status/inForce").is_some())),
         reasons,
     }
 }

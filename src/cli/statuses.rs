@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::input::object::Kind;
 use go_compat::diag::Severity;
+use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::Plan;
 use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
 
@@ -93,22 +94,15 @@ fn severity(condition: &Condition) -> Option<Severity> {
 
 /// Returns every object with its conditions: the `YuniKornConfig` first, then by kind and name.
 pub fn objects(plan: &Plan) -> Vec<ObjectConditions<'_>> {
-    let config = plan
-        .config
-        .iter()
-        .map(|status| (Kind::YuniKornConfig, queuewarden_api::v1alpha1::SINGLETON, &status.conditions));
-    let acls =
-        plan.queue_acls.iter().map(|(name, status)| (Kind::QueueAcl, name.as_str(), &status.conditions));
+    let config = plan.config.iter().map(|status| (Kind::YuniKornConfig, SINGLETON, &status.conditions));
+    let queue_acls = plan.queue_acls.iter().map(|(name, status)| (Kind::QueueAcl, name, &status.conditions));
     let policies =
-        plan.policies.iter().map(|(name, status)| (Kind::AdmissionPolicy, name.as_str(), &status.conditions));
-    let tests = plan
-        .access_tests
-        .iter()
-        .map(|(name, status)| (Kind::QueueAccessTest, name.as_str(), &status.conditions));
+        plan.policies.iter().map(|(name, status)| (Kind::AdmissionPolicy, name, &status.conditions));
+    let tests =
+        plan.access_tests.iter().map(|(name, status)| (Kind::QueueAccessTest, name, &status.conditions));
+    let others = queue_acls.chain(policies).chain(tests);
     config
-        .chain(acls)
-        .chain(policies)
-        .chain(tests)
+        .chain(others.map(|(kind, name, conditions)| (kind, name.as_str(), conditions)))
         .map(|(kind, name, conditions)| ObjectConditions { kind, name, conditions })
         .collect()
 }

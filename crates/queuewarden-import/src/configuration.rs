@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use roxmltree::{Node, NodeId};
+use roxmltree::Node;
 
 use super::codes;
 use super::xml::{self, Text};
@@ -283,10 +283,8 @@ fn properties(root: Node<'_, '_>) -> Vec<Property> {
 #[derive(Debug, Default)]
 struct Reader {
     property: Property,
-    token: String,
-    begins: Option<NodeId>,
-    span: Option<Span>,
-    verbatim: bool,
+    /// The text since the last start of an element that has one; none before the first.
+    text: Option<Text>,
     properties: Vec<Property>,
 }
 
@@ -294,35 +292,28 @@ impl Reader {
     fn start(&mut self, node: Node<'_, '_>) {
         match node.tag_name().name() {
             "property" => self.property = of_attributes(node),
-            "name" | "value" | "final" | "source" | "tag" => {
-                self.token.clear();
-                (self.begins, self.span, self.verbatim) = (Some(node.id()), None, false);
-            }
+            "name" | "value" | "final" | "source" | "tag" => self.text = Some(Text::default()),
             _ => {}
         }
     }
 
     fn text(&mut self, node: Node<'_, '_>) {
-        if self.begins.is_none() {
-            return;
-        }
-        let text = node.text().unwrap_or_default();
-        self.verbatim = self.token.is_empty() && node.document().input_text().get(node.range()) == Some(text);
-        let span = xml::span(node);
-        self.span = Some(self.span.map_or(span, |before| Span::new(before.start, span.end)));
-        self.token.push_str(text);
+        let Some(read) = &mut self.text else { return };
+        let (piece, span) = (node.text().unwrap_or_default(), xml::span(node));
+        let is_first = read.text.is_empty();
+        read.verbatim = is_first && node.document().input_text().get(node.range()) == Some(piece);
+        read.span = if is_first { span } else { Span::new(read.span.start, span.end) };
+        read.text.push_str(piece);
     }
 
     fn end(&mut self, node: Node<'_, '_>) {
-        match node.tag_name().name() {
-            "name" if !self.token.is_empty() => self.property.name = Some(java_trim(&self.token).to_owned()),
-            "value" if !self.token.is_empty() => {
-                let span = self.span.unwrap_or_else(|| xml::span(node));
-                self.property.value = Some(Text { text: self.token.clone(), span, verbatim: self.verbatim });
-            }
-            "final" => self.property.is_final = self.token == "true",
+        let text = self.text.as_ref().filter(|text| !text.text.is_empty());
+        match (node.tag_name().name(), text) {
+            ("name", Some(text)) => self.property.name = Some(java_trim(&text.text).to_owned()),
+            ("value", Some(text)) => self.property.value = Some(text.clone()),
+            ("final", text) => self.property.is_final = text.is_some_and(|text| text.text == "true"),
             // Hadoop forgets a property when the next one begins.
-            "property" => self.properties.push(self.property.clone()),
+            ("property", _) => self.properties.push(self.property.clone()),
             _ => {}
         }
     }

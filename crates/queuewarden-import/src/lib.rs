@@ -23,7 +23,7 @@ pub mod yarn;
 
 pub use codes::CODES;
 pub use names::NameMap;
-pub use proof::{Difference, Direction, Proof, prove};
+pub use proof::{Compared, Difference, Direction, Proof, prove};
 pub use translate::{Imported, translate};
 pub use yarn::{Source, Wanted};
 

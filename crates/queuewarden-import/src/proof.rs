@@ -13,6 +13,8 @@ use super::translate::{Came, Imported};
 use super::yarn::{Granting, Holders, Source};
 use super::{Place, codes};
 use go_compat::diag::{Code, Diagnostic};
+use schemars::JsonSchema;
+use serde::Serialize;
 use yunikorn::config::verdict;
 use yunikorn::right::Right;
 use yunikorn_access::check::{Subject, implied_by};
@@ -23,27 +25,37 @@ use super::names::Names;
 /// Most comparisons that are made.
 const MAX_QUESTIONS: usize = 2_000_000_000;
 
-/// The result of the comparison.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The result of a comparison, of queues or of Spark's applications.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
-    /// The number of queues.
-    pub queues: usize,
-    /// The number of users, groups, and everyone else.
-    pub subjects: usize,
-    /// All differences: the wider ones first, then by subject.
+    /// Its extent.
+    pub compared: Compared,
+    /// All differences: the wider ones first, then by subject, action and code.
     pub differences: Vec<Difference>,
 }
 
-/// The direction of a difference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// The extent of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Compared {
+    /// The number of queues; null for Spark.
+    pub queues: Option<usize>,
+    /// The number of users and groups, with everyone else.
+    pub names: usize,
+    /// The number of questions that were evaluated on either side.
+    pub questions: usize,
+}
+
+/// Direction of a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[schemars(rename = "AccessChange")]
 pub enum Direction {
-    /// Somebody may do more than before.
+    /// More access than before.
     Wider,
-    /// Somebody may do less.
+    /// Less access than before.
     Narrower,
 }
 
-/// The difference for one subject, by one right, for one reason.
+/// The difference for one subject, by one action, for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// Wider or narrower.
@@ -52,28 +64,23 @@ pub struct Difference {
     pub subject: Subject,
     /// The same subject in Kubernetes.
     pub identity: Subject,
-    /// The right that differs.
-    pub right: Right,
+    /// The action that differs, as reviews spell it.
+    pub verb: &'static str,
     /// The code of the reason.
     pub code: Code,
-    /// The topmost of the queues, by their numbers in the source.
-    pub queues: Vec<usize>,
-    /// The number of queues, with those below.
+    /// The paths of the topmost queues in the source; none for Spark.
+    pub queues: Vec<String>,
+    /// The number of queues, with those below; 0 for Spark.
     pub count: usize,
     /// The location of the entry that grants access, if the source has one.
     pub place: Option<Place>,
 }
 
-impl Difference {
-    fn order(&self) -> (Direction, &Subject, Right, Code) {
-        (self.direction, &self.subject, self.right, self.code)
-    }
-}
-
 impl Proof {
-    /// Returns the number of comparisons.
-    pub fn questions(&self) -> usize {
-        self.queues.saturating_mul(self.subjects).saturating_mul(Right::ALL.len())
+    /// Puts the differences, which come by subject, action and code, into their order.
+    pub(super) fn new(compared: Compared, mut differences: Vec<Difference>) -> Self {
+        differences.sort_by_key(|difference| difference.direction);
+        Self { compared, differences }
     }
 
     /// Returns the differences of one direction.
@@ -96,10 +103,10 @@ pub fn prove(
     let holders = Holders::of(source);
     let known = holders.subjects();
     let subjects = names.asked(&known);
-    let mut proof = Proof { queues: source.queues.len(), subjects: subjects.len(), differences: Vec::new() };
-    if proof.questions() > MAX_QUESTIONS {
-        let message =
-            format!("{} queues times {} names are too many to be compared", proof.queues, proof.subjects);
+    let (queues, names_count) = (source.queues.len(), subjects.len());
+    let questions = queues.saturating_mul(names_count).saturating_mul(Right::ALL.len());
+    if questions > MAX_QUESTIONS {
+        let message = format!("{queues} queues times {names_count} names are too many to be compared");
         return Err(Diagnostic::error(codes::TOO_MANY, message).help("import a part of the tree at a time"));
     }
     let ids: Vec<Option<QueueId>> = imported
@@ -108,20 +115,20 @@ pub fn prove(
         .map(|target| imported.queues.get((*target).ok()?).and_then(|queue| tree.find(&queue.path)))
         .collect();
     let comparison = Comparison { source, imported, tree: &tree, ids, named: known.into_iter().collect() };
+    let mut differences = Vec::new();
     for (done, subject) in subjects.iter().enumerate() {
         progress(done, subjects.len());
         let identity = names.identity(subject);
         for right in Right::ALL {
             let before = holders.reach(right, subject);
-            comparison.compare(right, subject, &identity, &before, &mut proof.differences);
+            comparison.compare(right, subject, &identity, &before, &mut differences);
         }
     }
-    proof.differences.sort_by(|left, right| left.order().cmp(&right.order()));
-    Ok(proof)
+    Ok(Proof::new(Compared { queues: Some(queues), names: names_count, questions }, differences))
 }
 
 /// Returns the tree that `YuniKorn` builds of the text.
-fn tree_of(imported: &Imported) -> Result<Tree, Diagnostic> {
+pub(super) fn tree_of(imported: &Imported) -> Result<Tree, Diagnostic> {
     let text = imported.queues_yaml();
     let verdict = verdict(&text, &[]);
     let refusal = verdict.refusal();
@@ -163,23 +170,22 @@ impl Comparison<'_> {
             })
             .collect();
         let mut by_reason: BTreeMap<(Direction, Code), Difference> = BTreeMap::new();
-        for (at, difference) in found.iter().enumerate() {
+        for (difference, queue) in found.iter().zip(&self.source.queues) {
             let Some((direction, code, place)) = difference else { continue };
             let entry = by_reason.entry((*direction, *code)).or_insert_with(|| Difference {
                 direction: *direction,
                 subject: subject.clone(),
                 identity: identity.clone(),
-                right,
+                verb: right.verb(),
                 code: *code,
                 queues: Vec::new(),
                 count: 0,
                 place: *place,
             });
             entry.count = entry.count.saturating_add(1);
-            let above = self.source.queues.get(at).and_then(|queue| queue.parent);
-            let above = above.and_then(|above| found.get(above)).and_then(Option::as_ref);
+            let above = queue.parent.and_then(|above| found.get(above)?.as_ref());
             if above.is_none_or(|(other, why, _)| (other, why) != (direction, code)) {
-                entry.queues.push(at);
+                entry.queues.push(queue.path.clone());
             }
         }
         differences.extend(by_reason.into_values());

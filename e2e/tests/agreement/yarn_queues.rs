@@ -262,7 +262,7 @@ fn widened(source: &Source, hadoop: &[DeclaredQueue], subjects: &[Subject]) -> R
                 let Subject { user, groups } = subject.clone();
                 let after = decide(&tree, right, path, &Identity { user, groups }).allowed();
                 let told = proof.differences.iter().any(|difference| {
-                    difference.right == right
+                    difference.verb == right.verb()
                         && (difference.subject == who(subject) || difference.subject == Who::Everyone)
                 });
                 if after != before && (after || !told) {

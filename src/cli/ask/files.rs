@@ -85,7 +85,7 @@ impl Given {
     pub fn of(inputs: Inputs, now: Option<Timestamp>, console: Console) -> Result<Self, Failure> {
         let assembled = assemble(&inputs, now.unwrap_or_else(clock));
         let found = render::unreadable(&inputs, &assembled);
-        console.err(&findings::text(&inputs, &found, console.color_err()));
+        console.err(&findings::text(&inputs.sources, &found, console.color_err()));
         if inputs.findings.iter().chain(&assembled.findings).any(|finding| finding.diagnostic.is_error()) {
             return Err(Failure::Undecided("some of the input cannot be read".to_owned()));
         }

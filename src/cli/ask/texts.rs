@@ -1,7 +1,7 @@
 //! Texts that a configuration was read from, and locations in them: `queues.yaml:12:20`.
 
 use crate::cli::input::Inputs;
-use crate::cli::input::object::{Document, path};
+use crate::cli::input::object::{Document, token};
 use crate::cli::input::scalar::Places;
 use crate::cli::input::source::Source;
 use go_compat::diag::Span;
@@ -52,7 +52,7 @@ impl Text {
         let Some(source) = inputs.sources.get(document.source) else {
             return Self::made(key, text);
         };
-        let Some(node) = document.node_at(&path(&["data", key])) else {
+        let Some(node) = document.node_at(&format!("/data/{}", token(key))) else {
             // In `binaryData` it is encoded: it has lines, but they are not those of the file.
             return Self::whole(format!("{}#{key}", source.name), text);
         };

@@ -1,6 +1,8 @@
 //! Checks the way from the API server to queuewarden's endpoints: the installed webhooks and the served API,
 //! their certificate authorities, ready pods for the Services, and a request as a test.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhook;
@@ -52,23 +54,20 @@ pub(super) async fn check(client: &Client, now: Timestamp) -> (Vec<Line>, bool) 
         Err(error) => return (vec![Line::unknown(WEBHOOKS, "what webhooks are installed", &error)], false),
     };
     let validates = targets.iter().any(|target| target.by == OF_OWN_KINDS);
-    let (api, served) = served(client).await;
-    let mut lines = Vec::new();
-    if targets.is_empty() {
-        lines.push(Line::ok(
-            WEBHOOKS,
-            "none of queuewarden's is installed: objects are checked after they were written",
-        ));
+    let names: Vec<&str> = targets.iter().map(|target| target.by.as_str()).collect();
+    let installed = if names.is_empty() {
+        "none of queuewarden's is installed: objects are checked after they were written".to_owned()
     } else {
-        let names: Vec<&str> = targets.iter().map(|target| target.by.as_str()).collect();
-        lines.push(Line::ok(WEBHOOKS, format!("installed: {}", names.join(", "))));
-    }
+        format!("installed: {}", names.join(", "))
+    };
+    let mut lines = vec![Line::ok(WEBHOOKS, installed)];
+    let (api, served) = served(client).await;
     lines.extend(api);
     let targets: Vec<Target> = targets.into_iter().chain(served).collect();
+    if targets.iter().any(|target| !target.blind) {
+        lines.push(authorities(&targets, now));
+    }
     if !targets.is_empty() {
-        if targets.iter().any(|target| !target.blind) {
-            lines.push(authorities(&targets, now));
-        }
         lines.push(behind(client, &targets).await);
     }
     if validates {
@@ -103,32 +102,26 @@ async fn webhooks(client: &Client) -> Result<Vec<Target>, call::Error> {
 }
 
 /// Checks the served API by its conditions in the API server.
-async fn served(client: &Client) -> (Vec<Line>, Option<Target>) {
+async fn served(client: &Client) -> (Option<Line>, Option<Target>) {
     let services: Api<APIService> = Api::all(client.clone());
-    let found = match call(services.get_opt(API_SERVICE)).await {
-        Ok(Some(found)) => found,
-        Ok(None) => return (Vec::new(), None),
+    let service = match call(services.get_opt(API_SERVICE)).await {
+        Ok(Some(service)) => service,
+        Ok(None) => return (None, None),
         Err(error) => {
-            return (vec![Line::unknown(SERVED, &format!("APIService {API_SERVICE}"), &error)], None);
+            return (Some(Line::unknown(SERVED, &format!("APIService {API_SERVICE}"), &error)), None);
         }
     };
-    let conditions = found.status.and_then(|status| status.conditions).unwrap_or_default();
-    let line = match conditions.iter().find(|condition| condition.type_ == "Available") {
-        Some(available) if available.status == "True" => {
-            Line::ok(SERVED, format!("{API_SERVICE} is available"))
-        }
-        other => {
-            let why = other
-                .and_then(|condition| condition.message.clone())
-                .unwrap_or_else(|| "the API server has not looked yet".to_owned());
-            Line::fail(
-                SERVED,
-                format!("{API_SERVICE} is not available: {why}"),
-                "is the operator running with --https, and does a network policy let the API server in?",
-            )
-        }
+    let conditions = service.status.and_then(|status| status.conditions).unwrap_or_default();
+    let available = conditions.into_iter().find(|condition| condition.type_ == "Available");
+    let line = if available.as_ref().is_some_and(|available| available.status == "True") {
+        Line::ok(SERVED, format!("{API_SERVICE} is available"))
+    } else {
+        let why = available.and_then(|available| available.message);
+        let why = why.unwrap_or_else(|| "the API server has not looked yet".to_owned());
+        let remedy = "is the operator running with --https, and does a network policy let the API server in?";
+        Line::fail(SERVED, format!("{API_SERVICE} is not available: {why}"), remedy)
     };
-    let spec = found.spec.unwrap_or_default();
+    let spec = service.spec.unwrap_or_default();
     let target = spec.service.map(|service| Target {
         by: format!("APIService {API_SERVICE}"),
         bundle: spec.ca_bundle,
@@ -136,30 +129,29 @@ async fn served(client: &Client) -> (Vec<Line>, Option<Target>) {
         service: service.namespace.zip(service.name),
         strict: false,
     });
-    (vec![line], target)
+    (Some(line), target)
 }
 
 /// Checks that every bundle has a valid authority, and that all bundles are the same.
 fn authorities(targets: &[Target], now: Timestamp) -> Line {
-    let targets: Vec<&Target> = targets.iter().filter(|target| !target.blind).collect();
+    let targets = || targets.iter().filter(|target| !target.blind);
     let restart = "Deployment queuewarden-certificates writes it as soon as it runs and may patch that \
         object (manifests/https); with --tls-cert-file it is yours to write, or cert-manager's";
-    let ends: Result<Vec<Timestamp>, String> = targets.iter().map(|target| valid_end(target, now)).collect();
-    let ends = match ends {
-        Ok(ends) => ends,
+    let ends: Result<BTreeSet<Timestamp>, String> = targets().map(|target| valid_end(target, now)).collect();
+    let first = match ends {
+        Ok(ends) => ends.first().copied().unwrap_or(now),
         Err(found) => return Line::fail(AUTHORITIES, found, restart),
     };
-    let bundles: std::collections::BTreeSet<&[u8]> =
-        targets.iter().filter_map(|target| Some(target.bundle.as_ref()?.0.as_slice())).collect();
-    let first = ends.iter().min().copied().unwrap_or(now);
+    let bundles: BTreeSet<&[u8]> =
+        targets().filter_map(|target| Some(target.bundle.as_ref()?.0.as_slice())).collect();
     let found = format!("valid until {first}");
     if bundles.len() > 1 {
-        return Line::warn(AUTHORITIES, format!("{found}, and not the same everywhere"), restart);
+        Line::warn(AUTHORITIES, format!("{found}, and not the same everywhere"), restart)
+    } else if first.duration_since(now).as_secs() < SOON {
+        Line::warn(AUTHORITIES, found, restart)
+    } else {
+        Line::ok(AUTHORITIES, found)
     }
-    if first.duration_since(now).as_secs() < SOON {
-        return Line::warn(AUTHORITIES, found, restart);
-    }
-    Line::ok(AUTHORITIES, found)
 }
 
 /// Returns the time until which the API server trusts an authority of the endpoint; fails if it trusts none.
@@ -187,10 +179,8 @@ fn valid_until(pem: &[u8]) -> Option<Timestamp> {
 
 /// Checks that each Service has a ready endpoint.
 async fn behind(client: &Client, targets: &[Target]) -> Line {
-    let mut services: Vec<&(String, String)> =
+    let services: BTreeSet<&(String, String)> =
         targets.iter().filter_map(|target| target.service.as_ref()).collect();
-    services.sort();
-    services.dedup();
     if services.is_empty() {
         return Line::ok(BEHIND, "the targets are known by URLs, without a Service");
     }
@@ -224,19 +214,14 @@ fn nobody(service: &(String, String), targets: &[Target]) -> Line {
     if names.is_empty() {
         return Line::warn(BEHIND, found, remedy);
     }
-    Line::fail(
-        BEHIND,
-        format!("{found}: what {} is asked about is refused meanwhile", names.join(", ")),
-        remedy,
-    )
+    let refused = format!("what {} is asked about is refused meanwhile", names.join(", "));
+    Line::fail(BEHIND, format!("{found}: {refused}"), remedy)
 }
 
 fn has_ready(slice: &EndpointSlice) -> bool {
     // Kubernetes treats an unknown state as ready.
-    slice
-        .endpoints
-        .iter()
-        .any(|endpoint| endpoint.conditions.as_ref().is_none_or(|conditions| conditions.ready != Some(false)))
+    let mut conditions = slice.endpoints.iter().map(|endpoint| &endpoint.conditions);
+    conditions.any(|conditions| conditions.as_ref().is_none_or(|conditions| conditions.ready != Some(false)))
 }
 
 /// Creates an object in a dry run, which goes through the webhook.

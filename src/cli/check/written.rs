@@ -7,8 +7,9 @@ use kube::Client;
 
 use super::{Line, list};
 use crate::cli::Failure;
-use crate::cli::installed::objects::{self, Standing, Told};
+use crate::cli::installed::objects::{self, ObservedCondition, ObservedObject};
 use crate::cli::installed::scheduler::{self, SchedulerState};
+use crate::operator::call;
 use crate::operator::world::Kind;
 use crate::telemetry::level::{self, ANNOTATION};
 use queuewarden_plan::conditions::{Reason, Status, Type};
@@ -40,16 +41,20 @@ pub(super) async fn check(
     snapshot: Result<Snapshot, Failure>,
 ) -> Vec<Line> {
     let mut lines = Vec::new();
-    match objects::list(client, Kind::YuniKornConfig).await {
-        Ok(found) => lines.extend(config(found.first(), spec)),
-        Err(error) => lines.push(Line::unknown(CONFIG, "the YuniKornConfig", &error)),
+    let (configs, others): (Vec<_>, Vec<_>) =
+        objects::all(client).await.into_iter().partition(|(kind, _)| *kind == Kind::YuniKornConfig);
+    for (_, configs) in configs {
+        match configs {
+            Ok(configs) => lines.extend(config(configs.first(), spec)),
+            Err(error) => lines.push(Line::unknown(CONFIG, "the YuniKornConfig", &error)),
+        }
     }
     match &snapshot {
         Ok(snapshot) => lines.extend(maps(spec, snapshot)),
         Err(failure) => lines.push(unread(failure)),
     }
     lines.push(runs(&scheduler::ask(client, url, spec, snapshot.as_ref().ok()).await));
-    lines.push(others(client).await);
+    lines.push(attention(others));
     lines
 }
 
@@ -68,28 +73,25 @@ pub(super) fn output(spec: &ConfigSpec, snapshot: &Snapshot) -> Option<bool> {
 }
 
 /// Checks the conditions of the `YuniKornConfig`.
-fn config(found: Option<&Standing>, spec: &ConfigSpec) -> Vec<Line> {
+fn config(found: Option<&ObservedObject>, spec: &ConfigSpec) -> Vec<Line> {
     let Some(config) = found else {
         let what = "kubectl apply --server-side -k manifests/config, or one of your own";
         return vec![Line::fail(CONFIG, "there is none: nothing is written", what)];
     };
     let mut lines = vec![ready(config, spec)];
-    if let Some(open) = config.told(Type::FailOpen).filter(|told| told.status == Status::True) {
+    if let Some(open) = config.condition(Type::FailOpen).filter(|open| open.status == Status::True) {
         let what = "close the root of the base; docs/runbooks/QueuewardenFailOpen.md";
         // If the object is Ready all the same, the open root was accepted explicitly.
-        let accepted = config.holds(Type::Ready);
-        lines.push(if accepted {
-            Line::ok(OPEN, open.message)
-        } else {
-            Line::fail(OPEN, open.message, what)
-        });
+        let is_accepted = config.holds(Type::Ready);
+        let message = open.message;
+        lines.push(if is_accepted { Line::ok(OPEN, message) } else { Line::fail(OPEN, message, what) });
     }
     lines.extend(config.annotation(ANNOTATION).map(log_level));
     lines
 }
 
-fn ready(config: &Standing, spec: &ConfigSpec) -> Line {
-    let Some(Told { status, reason, message }) = config.told(Type::Ready) else {
+fn ready(config: &ObservedObject, spec: &ConfigSpec) -> Line {
+    let Some(ObservedCondition { status, reason, message }) = config.condition(Type::Ready) else {
         return Line::fail(
             CONFIG,
             "the operator has not looked at it since it was changed",
@@ -233,15 +235,15 @@ fn runs(state: &SchedulerState) -> Line {
     }
 }
 
-/// Checks the other objects, and reports how many of them are not Ready.
-async fn others(client: &Client) -> Line {
+/// Reports how many of the other objects are not Ready.
+fn attention(kinds: Vec<(Kind, Result<Vec<ObservedObject>, call::Error>)>) -> Line {
     let mut waiting = Vec::new();
     let mut total = 0_usize;
-    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::YuniKornConfig) {
-        match objects::list(client, kind).await {
-            Ok(found) => {
-                total = total.saturating_add(found.len());
-                waiting.extend(found.iter().filter_map(Standing::attention));
+    for (kind, objects) in kinds {
+        match objects {
+            Ok(objects) => {
+                total = total.saturating_add(objects.len());
+                waiting.extend(objects.iter().filter_map(ObservedObject::attention));
             }
             Err(error) => {
                 return Line::unknown(OBJECTS, &format!("the objects of kind {}", kind.name()), &error);

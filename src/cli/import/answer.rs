@@ -1,23 +1,19 @@
 //! Output of `import` for programs.
 
-use std::collections::BTreeSet;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::arguments::Accepted;
 use crate::cli::Failure;
-use crate::cli::ask::output::{self, AnswerFormat};
+use crate::cli::ask::output::AnswerFormat;
 use crate::cli::console::Console;
 use crate::cli::input::source::Source as Text;
-use go_compat::diag::Code;
 use queuewarden_api::answer::{Named, VERSION};
-use queuewarden_import::proof::{self, Direction};
-use queuewarden_import::{Finding, Place, Source, spark};
-use yunikorn_access::check::Subject;
+use queuewarden_import::{Compared, Difference, Direction, Finding, Place, Proof};
 
 /// The answer to `import`; from files of Hadoop or Spark also if the import is refused.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportAnswer {
     /// The version of this format: 1.
@@ -75,23 +71,12 @@ pub struct FilePlace {
     pub column: usize,
 }
 
-/// The extent of a comparison.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Compared {
-    /// The number of queues; null for Spark.
-    pub queues: Option<usize>,
-    /// The number of users and groups, with everyone else.
-    pub names: usize,
-    /// The number of questions that were evaluated on either side.
-    pub questions: usize,
-}
-
 /// A difference for one subject.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportDifference {
     /// Wider or narrower access.
-    pub access: AccessChange,
+    pub access: Direction,
     /// The subject as the files name it.
     pub subject: Named,
     /// The subject as Kubernetes names it.
@@ -110,15 +95,6 @@ pub struct ImportDifference {
     pub written_in: Option<FilePlace>,
 }
 
-/// Direction of a difference.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-pub enum AccessChange {
-    /// More access than before.
-    Wider,
-    /// Less access than before.
-    Narrower,
-}
-
 /// A setting of Spark.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SparkSetting {
@@ -129,103 +105,40 @@ pub struct SparkSetting {
 }
 
 impl ImportAnswer {
-    /// Creates an answer with these findings. [`Self::of_queues`] and [`Self::of_spark`] add the comparison
-    /// and the output.
-    pub(super) fn of(texts: &[Text], findings: &[Finding]) -> Self {
+    /// Creates an answer with these findings, and the comparison if there is one.
+    pub(super) fn new(
+        texts: &[Text],
+        findings: &[Finding],
+        proof: Option<&Proof>,
+        accepted: &Accepted,
+    ) -> Self {
+        let differences = || proof.iter().flat_map(|proof| &proof.differences);
         Self {
             version: VERSION,
-            imported: false,
-            findings: findings.iter().map(|finding| ImportFinding::of(texts, finding)).collect(),
-            compared: None,
-            differences: Vec::new(),
-            unacknowledged: Vec::new(),
-            manifests: Vec::new(),
-            queues: None,
-            settings: Vec::new(),
-            way: None,
+            findings: findings.iter().map(|finding| ImportFinding::new(texts, finding)).collect(),
+            compared: proof.map(|proof| proof.compared),
+            differences: differences().map(|found| ImportDifference::new(texts, found)).collect(),
+            unacknowledged: accepted.leaks(differences()),
+            ..Self::default()
         }
     }
 
-    /// Adds the comparison of a scheduler's queues.
-    #[must_use]
-    pub(super) fn of_queues(self, texts: &[Text], source: &Source, proof: &proof::Proof) -> Self {
-        let compared =
-            Compared { queues: Some(proof.queues), names: proof.subjects, questions: proof.questions() };
-        let path = |at: &usize| source.queues.get(*at).map(|queue| queue.path.clone());
-        let differences = proof.differences.iter().map(|found| ImportDifference {
-            queues: found.queues.iter().filter_map(path).collect(),
-            queue_count: found.count,
-            ..difference(
-                found.direction,
-                (&found.subject, &found.identity),
-                found.right.verb(),
-                found.code,
-                written_in(texts, found.place),
-            )
-        });
-        Self { compared: Some(compared), differences: differences.collect(), ..self }
-    }
-
-    /// Adds the comparison of Spark's lists.
-    #[must_use]
-    pub(super) fn of_spark(self, texts: &[Text], proof: &spark::Proof) -> Self {
-        let compared = Compared { queues: None, names: proof.subjects, questions: proof.questions() };
-        let differences = proof.differences.iter().map(|found| {
-            difference(
-                found.direction,
-                (&found.subject, &found.identity),
-                found.asked.verb(),
-                found.code,
-                written_in(texts, found.place),
-            )
-        });
-        Self { compared: Some(compared), differences: differences.collect(), ..self }
+    /// Returns whether the import is refused.
+    pub(super) fn is_refused(&self) -> bool {
+        self.compared.is_none()
+            || !self.unacknowledged.is_empty()
+            || self.findings.iter().any(|finding| finding.is_error)
     }
 
     /// Prints the answer, unless the format is text.
     pub(super) fn print(&self, format: AnswerFormat, console: Console) -> Result<(), Failure> {
-        match format {
-            AnswerFormat::Text => {}
-            AnswerFormat::Json => console.out(&output::json(self)?)?,
-            AnswerFormat::Yaml => console.out(&output::yaml(self)?)?,
-        }
-        Ok(())
-    }
-
-    /// Adds the codes that are not acknowledged.
-    #[must_use]
-    pub(super) fn refused_for(self, leaks: &BTreeSet<Code>) -> Self {
-        Self { unacknowledged: leaks.iter().map(ToString::to_string).collect(), ..self }
-    }
-}
-
-fn difference(
-    direction: Direction,
-    (subject, identity): (&Subject, &Subject),
-    verb: &'static str,
-    code: Code,
-    written_in: Option<FilePlace>,
-) -> ImportDifference {
-    ImportDifference {
-        access: match direction {
-            Direction::Wider => AccessChange::Wider,
-            Direction::Narrower => AccessChange::Narrower,
-        },
-        subject: Named::from(subject),
-        identity: Named::from(identity),
-        verb,
-        queues: Vec::new(),
-        queue_count: 0,
-        code: code.to_string(),
-        title: code.title.to_owned(),
-        written_in,
+        Ok(console.out(&format.show(String::new, || self)?)?)
     }
 }
 
 impl ImportFinding {
-    fn of(texts: &[Text], finding: &Finding) -> Self {
-        let diagnostic = &finding.diagnostic;
-        let place = finding.file.zip(diagnostic.span).map(|(file, span)| Place { file, span });
+    fn new(texts: &[Text], Finding { file, diagnostic }: &Finding) -> Self {
+        let place = file.zip(diagnostic.span).map(|(file, span)| Place { file, span });
         Self {
             code: diagnostic.code.to_string(),
             title: diagnostic.code.title.to_owned(),
@@ -233,6 +146,22 @@ impl ImportFinding {
             message: diagnostic.message.clone(),
             help: diagnostic.help.clone(),
             written_in: written_in(texts, place),
+        }
+    }
+}
+
+impl ImportDifference {
+    fn new(texts: &[Text], difference: &Difference) -> Self {
+        Self {
+            access: difference.direction,
+            subject: Named::from(&difference.subject),
+            identity: Named::from(&difference.identity),
+            verb: difference.verb,
+            queues: difference.queues.clone(),
+            queue_count: difference.count,
+            code: difference.code.to_string(),
+            title: difference.code.title.to_owned(),
+            written_in: written_in(texts, difference.place),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::cli::input::source::{self, Source};
 use crate::cli::{Failure, reads_standard_input_once};
 use go_compat::diag::{Code, Severity};
 use queuewarden_import::names::Names;
-use queuewarden_import::{Finding, NameMap};
+use queuewarden_import::{Difference, Direction, Finding, NameMap};
 
 /// Options for the names in Kubernetes.
 #[derive(Debug, Clone, clap::Args)]
@@ -24,7 +24,7 @@ pub(super) struct NameArgs {
 }
 
 /// Option for acknowledged codes.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct Accepted {
     /// Continue despite this code of an error or of wider access; may be repeated
     #[arg(long, value_name = "CODE", value_parser = codes::code)]
@@ -49,8 +49,10 @@ impl Accepted {
     }
 
     /// Returns the codes of wider access that are not acknowledged.
-    pub(super) fn leaks(&self, wider: impl Iterator<Item = Code>) -> BTreeSet<Code> {
-        wider.filter(|code| !self.accept.contains(code)).collect()
+    pub(super) fn leaks<'a>(&self, differences: impl Iterator<Item = &'a Difference>) -> Vec<String> {
+        let wider = differences.filter(|difference| difference.direction == Direction::Wider);
+        let codes: BTreeSet<Code> = wider.map(|difference| difference.code).collect();
+        codes.iter().filter(|code| !self.accept.contains(code)).map(ToString::to_string).collect()
     }
 }
 

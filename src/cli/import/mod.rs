@@ -3,10 +3,9 @@
 
 pub mod answer;
 mod arguments;
-mod compared;
 mod manifests;
+mod report;
 mod spark;
-mod told;
 mod way;
 mod yarn;
 mod yunikorn;

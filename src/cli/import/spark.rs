@@ -7,14 +7,13 @@ use serde_json::Value;
 use super::answer::{ImportAnswer, SparkSetting};
 use super::arguments::{Accepted, NameArgs, texts};
 use super::manifests::{self, Granted};
-use super::told;
+use super::report::report;
 use crate::cli::ask::DEFAULT_PARTITION;
 use crate::cli::ask::output::AnswerFormat;
 use crate::cli::console::Console;
 use crate::cli::manifest::to_yaml;
 use crate::cli::{Exit, Failure};
 use queuewarden_import::Finding;
-use queuewarden_import::proof::Direction;
 use queuewarden_import::spark::{Carried, Options, Spark, carry, prove};
 use queuewarden_plan::snapshot::BaseAcl;
 use yunikorn::queue::QueuePath;
@@ -43,27 +42,20 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let options = Options { names: args.names.read()?, queue: args.queue.clone() };
     let texts = texts(args.file.iter())?;
     // For programs everything is in the answer.
-    let told = if args.format == AnswerFormat::Text { console } else { Console::silent() };
-    let (mut findings, mut outcome) = (Vec::new(), None);
+    let messages = if args.format == AnswerFormat::Text { console } else { Console::silent() };
+    let mut findings = Vec::new();
     let files: Vec<&str> = texts.iter().map(|text| text.text.as_str()).collect();
-    if let Some(spark) = Spark::read(&files, &mut findings) {
+    let carried = Spark::read(&files, &mut findings).and_then(|spark| {
         let carried = carry(&spark, &options, &mut findings);
-        match prove(&spark, &carried, &options) {
-            Ok(proof) => outcome = Some((carried, proof)),
-            Err(error) => findings.push(Finding { file: None, diagnostic: error }),
-        }
-    }
-    let answer = told::findings(&texts, findings, &args.accepted, told);
-    let Some((carried, proof)) = outcome else {
+        let proof = prove(&spark, &carried, &options);
+        Some((carried, proof.map_err(|error| findings.push(Finding::maybe_at(None, error))).ok()?))
+    });
+    let proof = carried.as_ref().map(|(_, proof)| proof);
+    let answer = report(&texts, findings, proof, &args.accepted, messages);
+    let Some((carried, _)) = carried.filter(|_| !answer.is_refused()) else {
         answer.print(args.format, console)?;
         return Ok(Exit::Findings);
     };
-    let wider = proof.of(Direction::Wider).map(|difference| difference.code);
-    let answer = told::compared(answer.of_spark(&texts, &proof), wider, &args.accepted, told);
-    if told::refuses(&answer) {
-        answer.print(args.format, console)?;
-        return Ok(Exit::Findings);
-    }
     let manifests = manifests(&carried);
     if args.format != AnswerFormat::Text {
         let settings = carried.settings.iter().map(|(key, value)| SparkSetting { key, value: value.clone() });

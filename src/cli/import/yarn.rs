@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use super::answer::ImportAnswer;
 use super::arguments::{Accepted, NameArgs, texts};
+use super::manifests;
 use super::manifests::Granted;
-use super::{compared, manifests, told};
+use super::report::{Progress, report};
 use crate::cli::ask::output::AnswerFormat;
 use crate::cli::ask::question::key_value;
 use crate::cli::console::Console;
@@ -13,7 +14,7 @@ use crate::cli::findings::plural;
 use crate::cli::input::source::Source as Text;
 use crate::cli::manifest::to_yaml;
 use crate::cli::{Exit, Failure};
-use queuewarden_import::proof::{Direction, prove};
+use queuewarden_import::proof::prove;
 use queuewarden_import::translate::{Options, translate};
 use queuewarden_import::{Finding, Source, Wanted};
 use yunikorn::application::Reading;
@@ -86,29 +87,21 @@ pub(super) fn run(args: &Args, scheduler: Scheduler, console: Console) -> Result
     };
     let texts = texts(std::iter::once(&args.file).chain(&args.yarn_site).chain(&args.mapred_site))?;
     // For programs everything is in the answer.
-    let told = if args.format == AnswerFormat::Text { console } else { Console::silent() };
-    let (mut findings, mut outcome) = (Vec::new(), None);
-    if let Some(source) = args.source(scheduler, &texts, &mut findings) {
+    let messages = if args.format == AnswerFormat::Text { console } else { Console::silent() };
+    let mut findings = Vec::new();
+    let imported = args.source(scheduler, &texts, &mut findings).and_then(|source| {
         let imported = translate(&source, &options, &mut findings);
-        let progress = compared::Progress::of(told);
+        let progress = Progress::new(messages);
         let proof = prove(&source, &imported, &options.names, |done, all| progress.show(done, all));
         progress.end();
-        match proof {
-            Ok(proof) => outcome = Some((source, imported, proof)),
-            Err(error) => findings.push(Finding { file: None, diagnostic: error }),
-        }
-    }
-    let answer = told::findings(&texts, findings, &args.accepted, told);
-    let Some((source, imported, proof)) = outcome else {
+        Some((imported, proof.map_err(|error| findings.push(Finding::maybe_at(None, error))).ok()?))
+    });
+    let proof = imported.as_ref().map(|(_, proof)| proof);
+    let answer = report(&texts, findings, proof, &args.accepted, messages);
+    let Some((imported, _)) = imported.filter(|_| !answer.is_refused()) else {
         answer.print(args.format, console)?;
         return Ok(Exit::Findings);
     };
-    let wider = proof.of(Direction::Wider).map(|difference| difference.code);
-    let answer = told::compared(answer.of_queues(&texts, &source, &proof), wider, &args.accepted, told);
-    if told::refuses(&answer) {
-        answer.print(args.format, console)?;
-        return Ok(Exit::Findings);
-    }
     let granted = Granted::of(&imported);
     let manifests = manifests::queue_acls(&granted);
     match args.format {

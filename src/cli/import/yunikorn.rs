@@ -7,6 +7,7 @@ use kube::core::DynamicObject;
 use serde_json::{Map, Value, json};
 
 use super::answer::ImportAnswer;
+use super::arguments::Accepted;
 use super::manifests::{self, Granted};
 use super::way::Way;
 use crate::cli::ask::SourceArgs;
@@ -81,7 +82,7 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             console.out(&to_yaml(&objects))?;
         }
         AnswerFormat::Json | AnswerFormat::Yaml => {
-            let answer = ImportAnswer::of(&[], &[]);
+            let answer = ImportAnswer::new(&[], &[], None, &Accepted::default());
             ImportAnswer { imported: true, manifests: objects, way: Some(way.steps()), ..answer }
                 .print(args.format, console)?;
         }

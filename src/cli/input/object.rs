@@ -1,6 +1,8 @@
 //! Kubernetes objects from documents, with the location of every field.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::iter;
 
 use serde_json::Value;
 
@@ -10,20 +12,12 @@ use super::{
 };
 use go_compat::diag::{Diagnostic, Span};
 use go_compat::yaml::{self, Node};
+use queuewarden_api::{GROUP, VERSION};
 use yunikorn::queue::nearest;
 
-/// One step from a value to a value inside it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// The field of a mapping.
-    Key(String),
-    /// The item of a list.
-    Index(usize),
-}
-
-/// Converts `["spec", "submit", "users"]` to steps, for paths written in code.
-pub fn path(steps: &[&str]) -> Vec<Step> {
-    steps.iter().map(|step| Step::Key((*step).to_string())).collect()
+/// Escapes the name of a field for a JSON pointer, such as `/spec/submit/users/0`.
+pub fn token(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// One document: its value, and the tree it was made from.
@@ -76,31 +70,24 @@ impl Document {
         Ok(self)
     }
 
-    /// Returns the node at `steps`.
-    pub fn node_at(&self, steps: &[Step]) -> Option<&Node> {
-        steps.iter().try_fold(self.node.as_ref()?, child)
+    /// Returns the node at a JSON pointer.
+    pub fn node_at(&self, pointer: &str) -> Option<&Node> {
+        pointer.split('/').skip(1).try_fold(self.node.as_ref()?, child)
     }
 
-    /// Returns the span of the value at `steps` in the text, or of the deepest parent that exists.
-    pub fn place(&self, steps: &[Step]) -> Span {
-        let Some(root) = &self.node else { return self.range };
-        let mut node = root;
-        for step in steps {
-            match child(node, step) {
-                Some(next) => node = next,
-                None => break,
-            }
-        }
-        self.in_text(node.span)
+    /// Returns the span of the value at a JSON pointer in the text, or of the deepest parent that exists.
+    pub fn place(&self, pointer: &str) -> Span {
+        let mut parents = iter::successors(Some(pointer), |pointer| Some(pointer.rsplit_once('/')?.0));
+        let node = parents.find_map(|pointer| self.node_at(pointer));
+        node.map_or(self.range, |node| self.in_text(node.span))
     }
 
-    /// Returns the span of the name of the field at `steps`; like [`Document::place`] if that is no field.
-    pub fn place_of_key(&self, steps: &[Step]) -> Span {
-        let name = match steps.split_last() {
-            Some((Step::Key(name), parents)) => self.node_at(parents).and_then(|parent| pair(parent, name)),
-            _ => None,
-        };
-        name.map_or_else(|| self.place(steps), |(name, _)| self.in_text(name.span))
+    /// Returns the span of the name of the field at a JSON pointer; like [`Document::place`] if that is no
+    /// field.
+    pub fn place_of_key(&self, pointer: &str) -> Span {
+        let parent = pointer.rsplit_once('/');
+        let pair = parent.and_then(|(parent, token)| pair(self.node_at(parent)?, &unescaped(token)));
+        pair.map_or_else(|| self.place(pointer), |(name, _)| self.in_text(name.span))
     }
 
     /// Converts a span in the tree to a span in the text.
@@ -109,10 +96,14 @@ impl Document {
     }
 }
 
-fn child<'a>(node: &'a Node, step: &Step) -> Option<&'a Node> {
-    match step {
-        Step::Key(name) => pair(node, name).map(|(_, value)| value),
-        Step::Index(index) => node.as_sequence()?.get(*index),
+fn unescaped(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
+}
+
+fn child<'a>(node: &'a Node, token: &str) -> Option<&'a Node> {
+    match node.as_sequence() {
+        Some(items) => items.get(token.parse::<usize>().ok()?),
+        None => pair(node, &unescaped(token)).map(|(_, value)| value),
     }
 }
 
@@ -184,7 +175,7 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
     };
     let (syntax, ranges) = split(&text);
     for (index, range) in ranges.iter().enumerate() {
-        match Document::read(&text, source, syntax, *range) {
+        let sorted = match Document::read(&text, source, syntax, *range) {
             Ok(Some(document)) if index == 0 && is_bare(&document) => {
                 let mut others = ranges.iter().skip(1);
                 // JSON behind it that is no object is an error.
@@ -198,13 +189,14 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
                     // The file is a queues.yaml: all of it goes to YuniKorn, which decides what it reads.
                     return;
                 }
+                Ok(())
             }
-            Ok(Some(document)) => match document.decoded() {
-                Ok(document) => sort(inputs, document),
-                Err(diagnostic) => inputs.report(source, diagnostic),
-            },
-            Ok(None) => {}
-            Err(diagnostic) => inputs.report(source, diagnostic),
+            Ok(Some(document)) => document.decoded().and_then(|document| sort(inputs, document)),
+            Ok(None) => Ok(()),
+            Err(diagnostic) => Err(diagnostic),
+        };
+        if let Err(diagnostic) = sorted {
+            inputs.report(source, diagnostic);
         }
     }
 }
@@ -250,40 +242,47 @@ fn is_object(text: &str, range: Span) -> bool {
 }
 
 /// Adds a document to the inputs by its kind.
-fn sort(inputs: &mut Inputs, document: Document) {
+fn sort(inputs: &mut Inputs, document: Document) -> Result<(), Diagnostic> {
     let text =
         |field: &str| document.value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let (api_version, kind) = match (&document.value, text("apiVersion"), text("kind")) {
-        (Value::Null, _, _) => return,
+        (Value::Null, _, _) => return Ok(()),
         (Value::Object(_), Some(api_version), Some(kind)) => (api_version, kind),
         _ => return no_object(inputs, &document),
     };
     if let Some(values) = listed(&document.value) {
-        return items(inputs, &document, values);
+        items(inputs, &document, values);
+        return Ok(());
     }
-    let kind = match (api_version.split_once('/'), kind) {
-        (None, "ConfigMap") if api_version == "v1" => Kind::ConfigMap,
-        (Some((queuewarden_api::GROUP, version)), kind) => {
-            match Kind::OURS.into_iter().find(|known| known.as_str() == kind) {
-                Some(known) if version == queuewarden_api::VERSION => known,
-                Some(_) => {
-                    let message = format!("`{api_version}` is not a version that is served");
-                    let help = format!("write `{}/{}`", queuewarden_api::GROUP, queuewarden_api::VERSION);
-                    let span = document.place(&path(&["apiVersion"]));
-                    return inputs.report(
-                        document.source,
-                        Diagnostic::error(UNKNOWN_KIND, message).at(span).help(help),
-                    );
-                }
-                None => return unknown_kind(inputs, &document, kind),
+    match kind_of(&document, api_version, kind)? {
+        Some(kind) => inputs.objects.push(named(kind, document)?),
+        None => inputs.ignored = inputs.ignored.saturating_add(1),
+    }
+    Ok(())
+}
+
+/// Returns the kind of an object if it is one that is read. Fails if our API group has no such kind or
+/// version.
+fn kind_of(document: &Document, api_version: &str, kind: &str) -> Result<Option<Kind>, Diagnostic> {
+    let (field, message, help) = match api_version.split_once('/') {
+        None if api_version == "v1" && kind == "ConfigMap" => return Ok(Some(Kind::ConfigMap)),
+        Some((GROUP, version)) => match Kind::OURS.into_iter().find(|known| known.as_str() == kind) {
+            Some(known) if version == VERSION => return Ok(Some(known)),
+            Some(_) => {
+                let message = format!("`{api_version}` is not a version that is served");
+                ("/apiVersion", message, format!("write `{GROUP}/{VERSION}`"))
             }
-        }
-        _ => {
-            inputs.ignored = inputs.ignored.saturating_add(1);
-            return;
-        }
+            None => {
+                let known = Kind::OURS.map(Kind::as_str);
+                let message = format!("the API group `{GROUP}` has no kind `{kind}`");
+                let all = || format!("its kinds are {}", known.join(", "));
+                let help = nearest(known, kind).map_or_else(all, |near| format!("did you mean `{near}`?"));
+                ("/kind", message, help)
+            }
+        },
+        _ => return Ok(None),
     };
-    named(inputs, kind, document);
+    Err(Diagnostic::error(UNKNOWN_KIND, message).at(document.place(field)).help(help))
 }
 
 /// Returns the objects of a list; `None` if it is no list.
@@ -295,56 +294,43 @@ pub fn listed(value: &Value) -> Option<&[Value]> {
 
 fn items(inputs: &mut Inputs, document: &Document, values: &[Value]) {
     let Document { source, range, .. } = *document;
-    let nodes = document.node_at(&path(&["items"]));
     for (index, value) in values.iter().enumerate() {
-        let node = nodes.and_then(|nodes| child(nodes, &Step::Index(index))).cloned();
-        sort(inputs, Document { source, range, value: value.clone(), node });
+        let node = document.node_at(&format!("/items/{index}")).cloned();
+        if let Err(diagnostic) = sort(inputs, Document { source, range, value: value.clone(), node }) {
+            inputs.report(source, diagnostic);
+        }
     }
 }
 
-fn no_object(inputs: &mut Inputs, document: &Document) {
+fn no_object(inputs: &mut Inputs, document: &Document) -> Result<(), Diagnostic> {
     // Kustomize does not require apiVersion and kind in its own file.
     let file = inputs.sources.get(document.source).map_or("", |source| source.file_name.as_str());
     if matches!(file, "kustomization.yaml" | "kustomization.yml") {
         inputs.ignored = inputs.ignored.saturating_add(1);
-        return;
+        return Ok(());
     }
     let message = "this is no Kubernetes object: it has no `apiVersion` and `kind`";
     let help = "a queues.yaml by itself begins with `partitions:`, and comes first in its file; everything \
         else needs both fields";
-    let span = document.place(&[]);
-    inputs.report(document.source, Diagnostic::error(NOT_AN_OBJECT, message).at(span).help(help));
+    Err(Diagnostic::error(NOT_AN_OBJECT, message).at(document.place("")).help(help))
 }
 
-fn unknown_kind(inputs: &mut Inputs, document: &Document, kind: &str) {
-    let known = Kind::OURS.map(Kind::as_str);
-    let message = format!("the API group `{}` has no kind `{kind}`", queuewarden_api::GROUP);
-    let help = match nearest(known, kind) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("its kinds are {}", known.join(", ")),
+fn named(kind: Kind, document: Document) -> Result<Object, Diagnostic> {
+    let meta = |pointer: &str| {
+        document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
-    let span = document.place(&path(&["kind"]));
-    inputs.report(document.source, Diagnostic::error(UNKNOWN_KIND, message).at(span).help(help));
-}
-
-fn named(inputs: &mut Inputs, kind: Kind, document: Document) {
-    let meta = |field: &str| document.value.pointer(&format!("/metadata/{field}")).and_then(Value::as_str);
-    let name = meta("name").unwrap_or_default().to_string();
-    let namespace = meta("namespace").unwrap_or_default().to_string();
+    let (name, namespace) = (meta("/metadata/name"), meta("/metadata/namespace"));
     if is_name(&name) {
-        inputs.objects.push(Object { kind, name, namespace, document });
-        return;
+        return Ok(Object { kind, name, namespace, document });
     }
-    let diagnostic = if name.is_empty() {
+    if name.is_empty() {
         let message = format!("this {} has no `metadata.name`", kind.as_str());
-        Diagnostic::error(BAD_NAME, message).at(document.place(&path(&["metadata"])))
-    } else {
-        let message = format!("`{name}` is not a name that Kubernetes takes");
-        let help =
-            "write lower-case letters, digits, `-` and `.`, at most 253, with a letter or digit at both ends";
-        Diagnostic::error(BAD_NAME, message).at(document.place(&path(&["metadata", "name"]))).help(help)
-    };
-    inputs.report(document.source, diagnostic);
+        return Err(Diagnostic::error(BAD_NAME, message).at(document.place("/metadata")));
+    }
+    let message = format!("`{name}` is not a name that Kubernetes takes");
+    let help =
+        "write lower-case letters, digits, `-` and `.`, at most 253, with a letter or digit at both ends";
+    Err(Diagnostic::error(BAD_NAME, message).at(document.place("/metadata/name")).help(help))
 }
 
 /// Returns whether the name is an RFC 1123 subdomain, which Kubernetes requires for names of objects.
@@ -359,20 +345,18 @@ fn is_name(name: &str) -> bool {
 /// Reports every duplicate object, and keeps the first.
 pub(super) fn refuse_duplicates(inputs: &mut Inputs) {
     let mut first: BTreeMap<(Kind, String, String), (usize, usize)> = BTreeMap::new();
-    let mut kept = Vec::with_capacity(inputs.objects.len());
     for object in std::mem::take(&mut inputs.objects) {
         // Objects of ours are cluster-scoped: a namespace in the manifest does not distinguish them.
         let namespace = if object.kind == Kind::ConfigMap { object.namespace.clone() } else { String::new() };
-        let span = object.document.place(&path(&["metadata", "name"]));
-        let key = (object.kind, namespace, object.name.clone());
-        match first.get(&key) {
-            None => {
-                first.insert(key, (object.document.source, span.start));
-                kept.push(object);
+        let span = object.document.place("/metadata/name");
+        match first.entry((object.kind, namespace, object.name.clone())) {
+            Entry::Vacant(entry) => {
+                entry.insert((object.document.source, span.start));
+                inputs.objects.push(object);
             }
-            Some((source, offset)) => {
-                let before =
-                    inputs.sources.get(*source).map_or_else(String::new, |source| source.at(*offset));
+            Entry::Occupied(entry) => {
+                let (source, offset) = entry.get();
+                let before = inputs.sources.get(*source).map(|source| source.at(*offset)).unwrap_or_default();
                 let message = format!("`{}` was defined before, in {before}", object.label());
                 let help = "remove one of them, or give it another name";
                 let diagnostic = Diagnostic::error(DUPLICATE_OBJECT, message).at(span).help(help);
@@ -380,7 +364,6 @@ pub(super) fn refuse_duplicates(inputs: &mut Inputs) {
             }
         }
     }
-    inputs.objects = kept;
 }
 
 #[cfg(test)]
@@ -413,7 +396,7 @@ mod tests {
         let inputs = read(&text);
         assert_eq!(labels(&inputs), ["QueueAcl/a", "ConfigMap/c"]);
         assert_eq!((inputs.ignored, codes(&inputs)), (1, vec![]));
-        let place = inputs.objects[1].document.place(&path(&["metadata", "name"]));
+        let place = inputs.objects[1].document.place("/metadata/name");
         assert_eq!(text.get(place.start..place.end).unwrap(), "c");
     }
 
@@ -422,7 +405,7 @@ mod tests {
         let text = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}"#;
         let inputs = read(text);
         assert_eq!(labels(&inputs), ["ConfigMap/c"]);
-        let place = inputs.objects[0].document.place(&path(&["metadata", "name"]));
+        let place = inputs.objects[0].document.place("/metadata/name");
         assert_eq!(text.get(place.start..place.end).unwrap(), "\"c\"");
     }
 

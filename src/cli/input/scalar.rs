@@ -45,8 +45,8 @@ fn trace(text: &str, span: Span, value: &str, style: Style) -> Option<Vec<Span>>
     let raw = text.get(span.start..span.end)?;
     let bytes = match style {
         Style::Plain => plain(raw, value),
-        Style::SingleQuoted => quoted(raw, value, '\'', single),
-        Style::DoubleQuoted => quoted(raw, value, '"', double),
+        Style::SingleQuoted => quoted(raw, value, '\''),
+        Style::DoubleQuoted => quoted(raw, value, '"'),
         // The text goes on after the node: the last line may lack its line break.
         Style::Literal => literal(text.get(span.start..)?, value),
         Style::Folded => None,
@@ -64,20 +64,11 @@ fn plain(raw: &str, value: &str) -> Option<Vec<Span>> {
     Some(each(start, raw.len()).chain([Span::new(raw.len(), raw.len())]).collect())
 }
 
-/// One step of reading a quoted scalar: returns the decoded character, and the number of bytes of the text it
-/// took.
-type Step = fn(&str) -> Option<(char, usize)>;
-
-fn quoted(raw: &str, value: &str, quote: char, step: Step) -> Option<Vec<Span>> {
+fn quoted(raw: &str, value: &str, quote: char) -> Option<Vec<Span>> {
     let mut at = raw.find(quote)?.saturating_add(quote.len_utf8());
     let mut bytes = Vec::with_capacity(value.len().saturating_add(1));
     for meant in value.chars() {
-        let (read, length) = step(raw.get(at..)?)?;
-        // The character differs: the scalar spans lines, which are folded.
-        if read != meant {
-            return None;
-        }
-        let place = Span::new(at, at.saturating_add(length));
+        let place = Span::new(at, at.saturating_add(length(raw.get(at..)?, quote, meant)?));
         bytes.extend(std::iter::repeat_n(place, meant.len_utf8()));
         at = place.end;
     }
@@ -85,45 +76,21 @@ fn quoted(raw: &str, value: &str, quote: char, step: Step) -> Option<Vec<Span>> 
     Some(bytes)
 }
 
-fn single(raw: &str) -> Option<(char, usize)> {
-    if raw.starts_with("''") {
-        return Some(('\'', 2));
-    }
-    raw.chars().next().map(|next| (next, next.len_utf8()))
-}
-
-/// Decodes escapes of YAML 1.1; JSON's surrogate pairs are not among them.
-fn double(raw: &str) -> Option<(char, usize)> {
+/// Returns the number of bytes that a character of the content takes between quotes; `None` if another one
+/// is written, because the scalar spans lines, which are folded.
+fn length(raw: &str, quote: char, meant: char) -> Option<usize> {
     let mut chars = raw.chars();
-    let first = chars.next()?;
-    if first != '\\' {
-        return Some((first, first.len_utf8()));
+    match (quote, chars.next()?) {
+        ('\'', '\'') => Some(2),
+        ('"', '\\') => match chars.next()? {
+            '\n' | '\r' => None,
+            'x' => Some(4),
+            'u' => Some(6),
+            'U' => Some(10),
+            letter => Some(letter.len_utf8().saturating_add(1)),
+        },
+        (_, written) => (written == meant).then(|| written.len_utf8()),
     }
-    let digits = |count: usize| {
-        let digits = raw.get(2..count.saturating_add(2))?;
-        Some((char::from_u32(u32::from_str_radix(digits, 16).ok()?)?, count.saturating_add(2)))
-    };
-    let letter = chars.next()?;
-    let meant = match letter {
-        '0' => '\0',
-        'a' => '\x07',
-        'b' => '\x08',
-        't' | '\t' => '\t',
-        'n' => '\n',
-        'v' => '\x0b',
-        'f' => '\x0c',
-        'r' => '\r',
-        'e' => '\x1b',
-        'N' => '\u{85}',
-        '_' => '\u{a0}',
-        'L' => '\u{2028}',
-        'P' => '\u{2029}',
-        'x' => return digits(2),
-        'u' => return digits(4),
-        'U' => return digits(8),
-        other => other,
-    };
-    Some((meant, letter.len_utf8().saturating_add(1)))
 }
 
 /// Traces a literal block: each line of the content is the end of a line of the text.

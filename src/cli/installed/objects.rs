@@ -16,7 +16,7 @@ const NOT_SEEN: &str = "NotSeen";
 
 /// One condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct ObservedCondition {
     /// `status`
     pub status: Status,
     /// `reason`
@@ -25,13 +25,11 @@ pub struct Told {
     pub message: String,
 }
 
-/// The conditions of one object.
+/// An object as the cluster has it.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct ObservedObject {
     /// Its kind.
     pub kind: Kind,
-    /// Its name.
-    pub name: String,
     object: DynamicObject,
 }
 
@@ -48,45 +46,36 @@ pub struct Attention {
     pub message: String,
 }
 
-impl Standing {
-    /// Wraps an object of this kind.
-    pub fn of(kind: Kind, object: DynamicObject) -> Self {
-        Self { kind, name: object.metadata.name.clone().unwrap_or_default(), object }
-    }
-
+impl ObservedObject {
     /// Returns the condition of a type for the current generation; `None` if there is none.
-    pub fn told(&self, type_: Type) -> Option<Told> {
-        let conditions = self.object.data.pointer("/status/conditions")?.as_array()?;
-        let found = conditions.iter().find(|condition| word(condition, "type") == type_.as_str())?;
-        let about = found.get("observedGeneration").and_then(Value::as_i64);
-        if about != self.object.metadata.generation {
-            return None;
-        }
-        Some(Told {
-            status: Status::parse(word(found, "status")),
-            reason: word(found, "reason").to_owned(),
-            message: word(found, "message").to_owned(),
+    pub fn condition(&self, type_: Type) -> Option<ObservedCondition> {
+        let conditions = self.field("/status/conditions")?.as_array()?;
+        let condition = conditions.iter().find(|condition| word(condition, "type") == type_.as_str())?;
+        let generation = condition.get("observedGeneration").and_then(Value::as_i64);
+        (generation == self.object.metadata.generation).then(|| ObservedCondition {
+            status: Status::parse(word(condition, "status")),
+            reason: word(condition, "reason").to_owned(),
+            message: word(condition, "message").to_owned(),
         })
     }
 
     /// Returns whether a condition is true.
     pub fn holds(&self, type_: Type) -> bool {
-        self.told(type_).is_some_and(|told| told.status == Status::True)
+        self.condition(type_).is_some_and(|condition| condition.status == Status::True)
     }
 
     /// Returns the reason why it is not Ready; `None` if it is.
     pub fn attention(&self) -> Option<Attention> {
-        let told = self.told(Type::Ready).unwrap_or_else(|| Told {
-            status: Status::Unknown,
-            reason: NOT_SEEN.to_owned(),
-            message: "queuewarden has not looked at it since it was changed: is it running?".to_owned(),
-        });
-        (told.status != Status::True).then(|| Attention {
-            kind: self.kind.name().to_owned(),
-            name: self.name.clone(),
-            reason: told.reason,
-            message: told.message,
-        })
+        let (reason, message) = match self.condition(Type::Ready) {
+            Some(ready) if ready.status == Status::True => return None,
+            Some(ready) => (ready.reason, ready.message),
+            None => {
+                let message = "queuewarden has not looked at it since it was changed: is it running?";
+                (NOT_SEEN.to_owned(), message.to_owned())
+            }
+        };
+        let name = self.object.metadata.name.clone().unwrap_or_default();
+        Some(Attention { kind: self.kind.name().to_owned(), name, reason, message })
     }
 
     /// Returns a field of the object by its JSON pointer.
@@ -100,13 +89,18 @@ impl Standing {
     }
 }
 
-/// Lists all objects of a kind, by name; none if the kind is not installed.
-///
-/// # Errors
-/// When they cannot be read.
-pub async fn list(client: &Client, kind: Kind) -> Result<Vec<Standing>, call::Error> {
+/// Lists all objects of all kinds, by kind and name; none of a kind that is not installed.
+pub async fn all(client: &Client) -> Vec<(Kind, Result<Vec<ObservedObject>, call::Error>)> {
+    let mut all = Vec::new();
+    for kind in Kind::ALL {
+        all.push((kind, list(client, kind).await));
+    }
+    all
+}
+
+async fn list(client: &Client, kind: Kind) -> Result<Vec<ObservedObject>, call::Error> {
     match call(kind.api(client.clone()).list(&ListParams::default())).await {
-        Ok(list) => Ok(list.items.into_iter().map(|object| Standing::of(kind, object)).collect()),
+        Ok(list) => Ok(list.items.into_iter().map(|object| ObservedObject { kind, object }).collect()),
         Err(error) if error.is_not_found() => Ok(Vec::new()),
         Err(error) => Err(error),
     }
@@ -121,12 +115,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn standing(generation: i64, conditions: &Value) -> Standing {
+    fn standing(generation: i64, conditions: &Value) -> ObservedObject {
         let object = json!({
             "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",
             "metadata": {"name": "prod", "generation": generation}, "status": {"conditions": conditions},
         });
-        Standing::of(Kind::QueueAcl, serde_json::from_value(object).unwrap())
+        ObservedObject { kind: Kind::QueueAcl, object: serde_json::from_value(object).unwrap() }
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub fn read(inputs: &Inputs, console: Console) -> Result<Vec<Suite>, Failure> {
             Ok(suite) => suites.push(suite),
             Err(found) => {
                 unreadable = unreadable.saturating_add(1);
-                console.err(&findings::text(inputs, &found, console.color_err()));
+                console.err(&findings::text(&inputs.sources, &found, console.color_err()));
             }
         }
     }

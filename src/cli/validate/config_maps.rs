@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::cli::input::Inputs;
-use crate::cli::input::object::{Document, Kind, Object, Step, path};
+use crate::cli::input::object::{Document, Kind, Object, token};
 use crate::cli::input::scalar::Places;
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::MAX_TEXT;
@@ -35,11 +35,10 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (key, value) in data.into_iter().flatten() {
         let Some(text) = value.as_str() else { continue };
-        let steps = path(&["data", key]);
-        found.extend(within(inputs, &object.document, &steps, of_value(known, key, text)));
+        let mut of_key = of_value(known, key, text);
         let setting = settings::check(key, text);
-        let setting = setting.filter(|_| known && !is_outweighed(inputs, object, key, Within::Data));
-        found.extend(within(inputs, &object.document, &steps, setting.into_iter().collect()));
+        of_key.extend(setting.filter(|_| known && !is_outweighed(inputs, object, key, Within::Data)));
+        found.extend(within(inputs, &object.document, &format!("/data/{}", token(key)), of_key));
     }
     found.extend(of_binary(inputs, object, known));
     found
@@ -106,7 +105,7 @@ fn of_binary(inputs: &Inputs, object: &Object, known: bool) -> Vec<Diagnostic> {
             of_key.extend((before != text).then(|| contradicts(key, other)));
         }
         if !of_key.is_empty() {
-            let at = document.place_of_key(&path(&["binaryData", key]));
+            let at = document.place_of_key(&format!("/binaryData/{}", token(key)));
             found.extend(of_key.into_iter().map(|diagnostic| diagnostic.at(at)));
         }
     }
@@ -196,31 +195,30 @@ fn has_partitions(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("partitions:"))
 }
 
-/// Converts findings about the string at `steps` to findings with spans in the file.
+/// Converts findings about the string at a JSON pointer to findings with spans in the file.
 pub(super) fn within(
     inputs: &Inputs,
     document: &Document,
-    steps: &[Step],
-    diagnostics: Vec<Diagnostic>,
+    pointer: &str,
+    diagnostics: impl IntoIterator<Item = Diagnostic>,
 ) -> Vec<Diagnostic> {
-    if diagnostics.is_empty() {
-        return diagnostics;
+    let mut diagnostics = diagnostics.into_iter().peekable();
+    if diagnostics.peek().is_none() {
+        return Vec::new();
     }
     let text = inputs.sources.get(document.source).map_or("", |source| source.text.as_str());
     let part = text.get(document.range.start..document.range.end).unwrap_or_default();
-    let places = document.node_at(steps).map(|node| Places::trace(part, node));
-    let key = document.place_of_key(steps);
-    diagnostics
-        .into_iter()
-        .map(|diagnostic| {
-            // A finding about the whole text is shown at its key rather than over all of its lines.
-            let at = match (diagnostic.span, &places) {
-                (Some(span), Some(places)) => document.in_text(places.span(span)),
-                _ => key,
-            };
-            Diagnostic { span: Some(at), ..diagnostic }
-        })
-        .collect()
+    let places = document.node_at(pointer).map(|node| Places::trace(part, node));
+    let key = document.place_of_key(pointer);
+    let placed = diagnostics.map(|diagnostic| {
+        // A finding about the whole text is shown at its key rather than over all of its lines.
+        let at = match (diagnostic.span, &places) {
+            (Some(span), Some(places)) => document.in_text(places.span(span)),
+            _ => key,
+        };
+        diagnostic.at(at)
+    });
+    placed.collect()
 }
 
 #[cfg(test)]

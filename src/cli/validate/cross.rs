@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::cli::input::object::{Kind, Object, Step, path};
+use crate::cli::input::object::{Kind, Object};
 use crate::cli::input::{Finding, Inputs};
 use crate::cli::statuses::{ObjectConditions, objects};
 use go_compat::diag::{Code, Diagnostic, Severity};
@@ -28,11 +28,18 @@ pub const CODES: &[Code] = &[NOT_ACCEPTED, CONFIG_NOT_READY, WITHOUT_EFFECT, EXP
 /// Reasons that do not depend on the queues.
 const BY_THEMSELVES: [Reason; 3] = [Reason::Invalid, Reason::Conflicted, Reason::Expired];
 
-/// Returns the problems that the plan found, except those that `told` names already: an object with an error
+/// Returns the problems that the plan found, except those that were `reported` already: an object with an error
 /// of its own is not accepted because of it. Without a valid base, only problems that do not depend on it
 /// count.
-pub fn check(inputs: &Inputs, settled: &Settled, has_tree: bool, told: &[Finding]) -> Vec<Finding> {
-    let told = Told::of(told);
+pub fn check(inputs: &Inputs, settled: &Settled, has_tree: bool, reported: &[Finding]) -> Vec<Finding> {
+    let errors = || reported.iter().filter(|finding| finding.diagnostic.is_error());
+    let invalid: BTreeSet<&str> = errors().filter_map(|finding| finding.object.as_deref()).collect();
+    // Returns whether the condition only repeats an error that was reported before.
+    let repeats = |condition: &Condition, object: Option<&Object>| {
+        let is = |reason: Reason| condition.reason == reason.as_str();
+        (is(Reason::Invalid) && object.is_some_and(|object| invalid.contains(object.label().as_str())))
+            || (is(Reason::BaseInvalid) && errors().next().is_some())
+    };
     let statuses = objects(&settled.plan);
     let base_resolved = statuses
         .iter()
@@ -47,7 +54,7 @@ pub fn check(inputs: &Inputs, settled: &Settled, has_tree: bool, told: &[Finding
     for status in &statuses {
         let object = inputs.of_kind(status.kind).find(|object| object.name == status.name);
         for (condition, severity) in status.problems() {
-            if counts(condition) && !told.explains(condition, object) {
+            if counts(condition) && !repeats(condition, object) {
                 found.push(finding(status, object, condition, severity));
             }
         }
@@ -67,35 +74,10 @@ fn shared_applications(inputs: &Inputs, settled: &Settled) -> Vec<Finding> {
         let entry = settled.snapshot.policies.iter().find(|entry| entry.meta.name == object.name)?;
         let spec = entry.spec.as_ref().ok()?;
         let (field, diagnostic) = shared_application(&settled.snapshot, spec)?;
-        let at = object.document.place(&path(&["spec", field]));
-        let source = Some(object.document.source);
-        Some(Finding { source, object: Some(object.label()), diagnostic: diagnostic.at(at) })
+        let at = object.document.place(&format!("/spec/{field}"));
+        Some(object.finding(diagnostic.at(at)))
     };
     inputs.of_kind(Kind::AdmissionPolicy).filter_map(shared).collect()
-}
-
-/// Errors that were reported before.
-struct Told<'a> {
-    objects: BTreeSet<&'a str>,
-    any: bool,
-}
-
-impl<'a> Told<'a> {
-    fn of(findings: &'a [Finding]) -> Self {
-        let errors = || findings.iter().filter(|finding| finding.diagnostic.is_error());
-        Self {
-            objects: errors().filter_map(|finding| finding.object.as_deref()).collect(),
-            any: errors().next().is_some(),
-        }
-    }
-
-    /// Returns whether the condition only repeats one of them.
-    fn explains(&self, condition: &Condition, object: Option<&Object>) -> bool {
-        let invalid = condition.reason == Reason::Invalid.as_str();
-        let base_invalid = condition.reason == Reason::BaseInvalid.as_str();
-        (invalid && object.is_some_and(|object| self.objects.contains(object.label().as_str())))
-            || (base_invalid && self.any)
-    }
 }
 
 fn finding(
@@ -114,7 +96,7 @@ fn finding(
         _ => NOT_ACCEPTED,
     };
     let message = format!("{} ({}): {}", status.label(), condition.reason, condition.message);
-    let at = object.map(|object| object.document.place(&place_of(object, condition)));
+    let at = object.map(|object| object.document.place(place_of(object, condition)));
     Finding {
         source: object.map(|object| object.document.source),
         object: None,
@@ -122,19 +104,16 @@ fn finding(
     }
 }
 
-/// Returns the path of the field that a condition is about.
-fn place_of(object: &Object, condition: &Condition) -> Vec<Step> {
+/// Returns the JSON pointer of the field that a condition is about.
+fn place_of(object: &Object, condition: &Condition) -> &'static str {
     let is = |reason: Reason| condition.reason == reason.as_str();
-    let field: &[&str] = match object.kind {
-        Kind::QueueAcl if is(Reason::PartitionNotFound) => &["spec", "partition"],
-        Kind::QueueAcl if is(Reason::Expired) => &["spec", "expiresAt"],
-        Kind::QueueAcl | Kind::AdmissionPolicy if is(Reason::Invalid) => &["spec"],
-        Kind::QueueAcl => &["spec", "queue"],
-        Kind::YuniKornConfig if condition.type_ == Type::BaseResolved.as_str() => {
-            &["spec", "base", "configMap"]
-        }
-        Kind::YuniKornConfig if condition.type_ == Type::Applied.as_str() => &["spec", "output", "configMap"],
-        _ => &["metadata", "name"],
-    };
-    path(field)
+    match object.kind {
+        Kind::QueueAcl if is(Reason::PartitionNotFound) => "/spec/partition",
+        Kind::QueueAcl if is(Reason::Expired) => "/spec/expiresAt",
+        Kind::QueueAcl | Kind::AdmissionPolicy if is(Reason::Invalid) => "/spec",
+        Kind::QueueAcl => "/spec/queue",
+        Kind::YuniKornConfig if condition.type_ == Type::BaseResolved.as_str() => "/spec/base/configMap",
+        Kind::YuniKornConfig if condition.type_ == Type::Applied.as_str() => "/spec/output/configMap",
+        _ => "/metadata/name",
+    }
 }

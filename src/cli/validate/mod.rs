@@ -66,15 +66,13 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let count = Count::of(&found);
     match args.format {
         Format::Text => {
-            console.out(&findings::text(&inputs, &found, console.color_out()))?;
+            console.out(&findings::text(&inputs.sources, &found, console.color_out()))?;
             let read = [plural(inputs.objects.len(), "object"), plural(inputs.sources.len(), "file")];
-            console.err(&format!("{}; {} in {} checked", count.text(), read[0], read[1]));
-            let ignored = if inputs.ignored > 0 {
-                format!(", {} of other kinds ignored", inputs.ignored)
-            } else {
-                String::new()
+            let ignored = match inputs.ignored {
+                0 => String::new(),
+                ignored => format!(", {ignored} of other kinds ignored"),
             };
-            console.err(&format!("{ignored}\n"));
+            console.err(&format!("{}; {} in {} checked{ignored}\n", count.text(), read[0], read[1]));
         }
         Format::Json => console.out(&format!("{:#}\n", findings::to_json(&inputs, &found)))?,
     }
@@ -93,30 +91,20 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 /// Returns all findings on each object by itself, in the order of the texts.
 pub fn each(inputs: &Inputs) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for object in &inputs.objects {
+    let of_objects = inputs.objects.iter().flat_map(|object| {
         let diagnostics = match object.kind {
             Kind::ConfigMap => config_maps::check(inputs, object),
             Kind::QueueAcl | Kind::AdmissionPolicy | Kind::YuniKornConfig | Kind::QueueAccessTest => {
                 objects::check(inputs, object)
             }
         };
-        findings.extend(diagnostics.into_iter().map(|diagnostic| Finding {
-            source: Some(object.document.source),
-            object: Some(object.label()),
-            diagnostic,
-        }));
-    }
-    for document in &inputs.bare {
-        let diagnostics = config_maps::check_bare(inputs, document);
-        let source = Some(document.source);
-        findings.extend(diagnostics.into_iter().map(|diagnostic| Finding {
-            source,
-            object: None,
-            diagnostic,
-        }));
-    }
-    findings
+        diagnostics.into_iter().map(|diagnostic| object.finding(diagnostic))
+    });
+    let of_bare = inputs.bare.iter().flat_map(|document| {
+        let diagnostics = config_maps::check_bare(inputs, document).into_iter();
+        diagnostics.map(|diagnostic| Finding { source: Some(document.source), object: None, diagnostic })
+    });
+    of_objects.chain(of_bare).collect()
 }
 
 /// Sorts findings in the order of the texts; findings without a text come last. Duplicates are removed.
@@ -179,7 +167,7 @@ mod tests {
                 prop_assert!(text.get(place.start..place.end).is_some(), "{finding:?}");
                 prop_assert!(!finding.diagnostic.message.is_empty());
             }
-            findings::text(&inputs, &found, true);
+            findings::text(&inputs.sources, &found, true);
             statuses::show(&settled.plan, statuses::Format::Table, 80);
         }
     }

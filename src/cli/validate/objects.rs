@@ -8,9 +8,10 @@ use serde_json::Value;
 use super::config_maps::within;
 use super::schema;
 use crate::cli::input::Inputs;
-use crate::cli::input::object::{Kind, Object, Step, path};
+use crate::cli::input::object::{Kind, Object};
 use go_compat::diag::{Diagnostic, Severity};
 use queuewarden_api::{access_test, convert};
+use queuewarden_plan::snapshot::{AdmissionPolicySpec, QueueAclSpec};
 use queuewarden_plan::{self, Trust};
 use yunikorn::acl::{self, Acl};
 use yunikorn::admission;
@@ -24,104 +25,95 @@ const LISTS: [&str; 3] = ["systemUsers", "externalUsers", "externalGroups"];
 pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     let mut found = schema::check(object);
     let dynamic = DynamicObject::deserialize(&object.document.value).ok();
-    let readable = found.is_empty();
+    let converted = dynamic.map(|dynamic| converted(inputs, object, &dynamic)).transpose();
     // The conversion stops at problems for which the schema has the better message.
-    found.extend(
-        dynamic
-            .iter()
-            .flat_map(|dynamic| refusals(object, dynamic))
-            .filter(|diagnostic| readable || diagnostic.code != convert::UNREADABLE),
-    );
+    let readable = found.is_empty();
+    let refused = converted.as_ref().err().into_iter().flatten();
+    found.extend(refused.filter(|refusal| readable || refusal.code != convert::UNREADABLE).map(|refusal| {
+        let at = object.document.place(&place_of(refusal));
+        refusal.clone().at(at)
+    }));
     match object.kind {
         Kind::QueueAcl => {
-            found.extend(queue(inputs, object));
+            let wrong = text(object, "/spec/queue").and_then(|text| QueuePath::parse(text).err());
+            found.extend(within(inputs, &object.document, "/spec/queue", wrong));
             found.extend(["submit", "admin"].into_iter().flat_map(|right| grant(inputs, object, right)));
-            found.extend(dynamic.iter().flat_map(|dynamic| unnamed(object, dynamic)));
         }
         Kind::AdmissionPolicy => {
             found.extend(LISTS.into_iter().flat_map(|list| expressions(inputs, object, list)));
-            found.extend(dynamic.iter().flat_map(|dynamic| trusting(inputs, object, dynamic)));
         }
         Kind::YuniKornConfig | Kind::QueueAccessTest | Kind::ConfigMap => {}
     }
+    found.extend(converted.into_iter().flatten().flatten());
     found
 }
 
-/// Returns the errors of the conversion, at the fields they name.
-fn refusals(object: &Object, dynamic: &DynamicObject) -> Vec<Diagnostic> {
-    let refused = match object.kind {
-        Kind::QueueAcl => convert::queue_acl(dynamic).spec.err(),
-        Kind::AdmissionPolicy => convert::admission_policy(dynamic).spec.err(),
-        Kind::YuniKornConfig => convert::yunikorn_config(dynamic).spec.err(),
-        Kind::QueueAccessTest => access_test::access_test(dynamic).spec.err(),
-        Kind::ConfigMap => None,
-    };
-    let placed = |diagnostic: Diagnostic| {
-        let at = object.document.place(&place_of(&diagnostic));
-        diagnostic.at(at)
-    };
-    refused.into_iter().flatten().map(placed).collect()
+/// Converts an object as the operator does. Returns findings on the result, or the errors of the conversion.
+fn converted(
+    inputs: &Inputs,
+    object: &Object,
+    dynamic: &DynamicObject,
+) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
+    match object.kind {
+        Kind::QueueAcl => return convert::queue_acl(dynamic).spec.map(|spec| unnamed(object, &spec)),
+        Kind::AdmissionPolicy => {
+            return convert::admission_policy(dynamic).spec.map(|spec| trusting(inputs, object, &spec));
+        }
+        Kind::YuniKornConfig => drop(convert::yunikorn_config(dynamic).spec?),
+        Kind::QueueAccessTest => drop(access_test::access_test(dynamic).spec?),
+        Kind::ConfigMap => {}
+    }
+    Ok(Vec::new())
 }
 
-/// Returns the field that a finding of the conversion is about: the one its message starts with, or the one
-/// its rule is about.
-fn place_of(diagnostic: &Diagnostic) -> Vec<Step> {
+/// Returns the JSON pointer of the field that a finding of the conversion is about: the one its message
+/// starts with, or the one its rule is about.
+fn place_of(diagnostic: &Diagnostic) -> String {
     let field = match diagnostic.code {
         convert::NOT_THE_SINGLETON => "metadata.name",
         convert::BASE_IS_OUTPUT => "spec.output.configMap",
         _ => diagnostic.message.split_once(": ").map_or("spec", |(field, _)| field),
     };
-    if field != "spec" && !field.starts_with("spec.") && !field.starts_with("metadata.") {
-        return path(&["spec"]);
-    }
-    field
-        .split(['.', '[', ']'])
-        .filter(|part| !part.is_empty())
-        .map(|part| part.parse().map_or_else(|_| Step::Key(part.to_string()), Step::Index))
-        .collect()
+    let is_path = field.starts_with("spec.") || field.starts_with("metadata.");
+    let field = if is_path { field } else { "spec" };
+    format!("/{}", field.replace(['.', '['], "/").replace(']', ""))
 }
 
-/// Checks the path of the queue.
-fn queue(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
-    let steps = path(&["spec", "queue"]);
-    let text = object.document.value.pointer("/spec/queue").and_then(Value::as_str);
-    let wrong = text.and_then(|text| QueuePath::parse(text).err());
-    within(inputs, &object.document, &steps, wrong.into_iter().collect())
+fn text<'a>(object: &'a Object, pointer: &str) -> Option<&'a str> {
+    object.document.value.pointer(pointer).and_then(Value::as_str)
+}
+
+/// Returns the strings of a list, each with its JSON pointer.
+fn texts<'a>(object: &'a Object, list: &str) -> impl Iterator<Item = (String, &'a str)> {
+    let items = object.document.value.pointer(list).and_then(Value::as_array).into_iter().flatten();
+    let pointed = items.enumerate().map(move |(index, item)| (format!("{list}/{index}"), item.as_str()));
+    pointed.filter_map(|(pointer, text)| Some((pointer, text?)))
 }
 
 /// Returns all findings on the names of one right.
 fn grant(inputs: &Inputs, object: &Object, right: &str) -> Vec<Diagnostic> {
-    let Some(grant) = object.document.value.pointer(&format!("/spec/{right}")) else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    if let Some(text) = grant.get("acl").and_then(Value::as_str) {
-        let diagnostics = acl::lint::lint(text).diagnostics.into_iter().map(binding).collect();
-        found.extend(within(inputs, &object.document, &path(&["spec", right, "acl"]), diagnostics));
-    }
-    for list in ["users", "groups"] {
-        for (index, name) in grant.get(list).and_then(Value::as_array).into_iter().flatten().enumerate() {
-            let Some(name) = name.as_str() else { continue };
-            let named =
-                if list == "users" { Acl::named(&[name], &[""; 0]) } else { Acl::named(&[""; 0], &[name]) };
-            let mut steps = path(&["spec", right, list]);
-            steps.push(Step::Index(index));
-            let at = object.document.place(&steps);
-            found.extend(named.err().into_iter().flatten().map(|diagnostic| diagnostic.at(at)));
-        }
+    let pointer = format!("/spec/{right}/acl");
+    let diagnostics = text(object, &pointer).map(|text| acl::lint::lint(text).diagnostics);
+    let diagnostics = diagnostics.into_iter().flatten().map(binding);
+    let mut found = within(inputs, &object.document, &pointer, diagnostics);
+    let users = format!("/spec/{right}/users");
+    let users = texts(object, &users).map(|(pointer, name)| (pointer, Acl::named(&[name], &[""; 0])));
+    let groups = format!("/spec/{right}/groups");
+    let groups = texts(object, &groups).map(|(pointer, name)| (pointer, Acl::named(&[""; 0], &[name])));
+    for (pointer, acl) in users.chain(groups) {
+        let refused = acl.err().into_iter().flatten();
+        found.extend(refused.map(|diagnostic| diagnostic.at(object.document.place(&pointer))));
     }
     found
 }
 
 /// Returns findings on rights that name nobody without saying so.
-fn unnamed(object: &Object, dynamic: &DynamicObject) -> Vec<Diagnostic> {
-    let Ok(spec) = convert::queue_acl(dynamic).spec else { return Vec::new() };
+fn unnamed(object: &Object, spec: &QueueAclSpec) -> Vec<Diagnostic> {
     let rights = [(Right::Submit, &spec.submit), (Right::Admin, &spec.admin)];
     let unnamed = rights.into_iter().filter_map(|(right, grant)| {
         let mut diagnostic = queuewarden_plan::no_names(grant.as_ref()?)?;
         diagnostic.message = format!("{}: {}", right.field(), diagnostic.message);
-        let at = object.document.place(&path(&["spec", right.field()]));
-        Some(diagnostic.at(at))
+        Some(diagnostic.at(object.document.place(&format!("/spec/{}", right.field()))))
     });
     unnamed.collect()
 }
@@ -135,25 +127,18 @@ fn binding(diagnostic: Diagnostic) -> Diagnostic {
 
 /// Returns all findings on the regular expressions of one field.
 fn expressions(inputs: &Inputs, object: &Object, field: &str) -> Vec<Diagnostic> {
-    let list = object.document.value.pointer(&format!("/spec/{field}")).and_then(Value::as_array);
-    let mut found = Vec::new();
-    for (index, element) in list.into_iter().flatten().enumerate() {
-        let Some(element) = element.as_str() else { continue };
-        let (_, diagnostics) = admission::render_list(&[element.to_string()]);
-        let mut steps = path(&["spec", field]);
-        steps.push(Step::Index(index));
-        found.extend(within(inputs, &object.document, &steps, diagnostics));
-    }
-    found
+    let list = format!("/spec/{field}");
+    let found = texts(object, &list).flat_map(|(pointer, expression)| {
+        let (_, diagnostics) = admission::render_list(&[expression.to_owned()]);
+        within(inputs, &object.document, &pointer, diagnostics)
+    });
+    found.collect()
 }
 
 /// Returns findings on expressions that trust more people than they name.
-fn trusting(inputs: &Inputs, object: &Object, dynamic: &DynamicObject) -> Vec<Diagnostic> {
-    let Ok(spec) = convert::admission_policy(dynamic).spec else { return Vec::new() };
+fn trusting(inputs: &Inputs, object: &Object, spec: &AdmissionPolicySpec) -> Vec<Diagnostic> {
     let placed = |Trust { field, index, found }| {
-        let mut steps = path(&["spec", field]);
-        steps.push(Step::Index(index));
-        within(inputs, &object.document, &steps, vec![found])
+        within(inputs, &object.document, &format!("/spec/{field}/{index}"), [found])
     };
-    queuewarden_plan::trusts(&spec).into_iter().flat_map(placed).collect()
+    queuewarden_plan::trusts(spec).into_iter().flat_map(placed).collect()
 }

@@ -10,9 +10,9 @@ use std::sync::LazyLock;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::cli::input::object::{Kind, Object, Step};
+use crate::cli::input::object::{Kind, Object, token};
 use go_compat::diag::{Code, Diagnostic};
 use yunikorn::queue::nearest;
 
@@ -37,8 +37,8 @@ pub fn check(object: &Object) -> Vec<Diagnostic> {
     let Some((_, schema)) = SCHEMAS.iter().find(|(kind, _)| *kind == object.kind) else {
         return Vec::new();
     };
-    let mut walk = Walk { object, path: Vec::new(), found: Vec::new() };
-    walk.value(schema, &object.document.value);
+    let mut walk = Walk { object, found: Vec::new() };
+    walk.value(schema, &Path::default(), &object.document.value);
     walk.found
 }
 
@@ -62,165 +62,158 @@ fn schema(kind: &str) -> Option<JSONSchemaProps> {
     Some(schema)
 }
 
+/// The location of a value: its JSON pointer, and the same as people write it, `spec.submit.users[0]`.
+#[derive(Default)]
+struct Path {
+    pointer: String,
+    name: String,
+}
+
+impl Path {
+    fn field(&self, field: &str) -> Self {
+        let dot = if self.name.is_empty() { "" } else { "." };
+        let pointer = format!("{}/{}", self.pointer, token(field));
+        Self { pointer, name: format!("{}{dot}{field}", self.name) }
+    }
+
+    fn item(&self, index: usize) -> Self {
+        Self { pointer: format!("{}/{index}", self.pointer), name: format!("{}[{index}]", self.name) }
+    }
+}
+
 struct Walk<'a> {
     object: &'a Object,
-    path: Vec<Step>,
     found: Vec<Diagnostic>,
 }
 
 impl Walk<'_> {
-    fn report(&mut self, code: Code, message: String, help: Option<String>) {
-        let at = self.object.document.place(&self.path);
+    fn report(&mut self, code: Code, path: &Path, message: String, help: Option<String>) {
+        let at = self.object.document.place(&path.pointer);
         self.found.push(Diagnostic { help, ..Diagnostic::error(code, message).at(at) });
     }
 
-    /// Returns the path as people write it: `spec.submit.users[0]`.
-    fn name(&self) -> String {
-        let mut name = String::new();
-        for step in &self.path {
-            match step {
-                Step::Key(key) if name.is_empty() => name.push_str(key),
-                Step::Key(key) => name.extend([".", key]),
-                Step::Index(index) => name.extend(["[", &index.to_string(), "]"]),
-            }
-        }
-        name
-    }
-
-    fn inside(&mut self, step: Step, look: impl FnOnce(&mut Self)) {
-        self.path.push(step);
-        look(self);
-        self.path.pop();
-    }
-
-    fn value(&mut self, schema: &JSONSchemaProps, value: &Value) {
+    fn value(&mut self, schema: &JSONSchemaProps, path: &Path, value: &Value) {
         if let Some(wanted) = &schema.type_
             && !is_of_type(value, wanted)
         {
-            return self.wrong_type(wanted, value);
+            return self.wrong_type(path, wanted, value);
         }
         match value {
-            Value::Object(fields) => self.object(schema, fields),
-            Value::Array(items) => self.array(schema, items),
-            Value::String(text) => self.string(schema, text),
-            Value::Number(number) => self.number(schema, number.as_f64()),
+            Value::Object(fields) => self.object(schema, path, fields),
+            Value::Array(items) => self.array(schema, path, items),
+            Value::String(text) => self.string(schema, path, text),
+            Value::Number(number) => self.number(schema, path, number.as_f64()),
             Value::Null | Value::Bool(_) => {}
         }
-        self.choice(schema, value);
+        self.choice(schema, path, value);
     }
 
-    fn wrong_type(&mut self, wanted: &str, value: &Value) {
-        let message = format!("`{}` must be {}, this is {}", self.name(), article(wanted), describe(value));
+    fn wrong_type(&mut self, path: &Path, wanted: &str, value: &Value) {
+        let message = format!("`{}` must be {}, this is {}", path.name, article(wanted), describe(value));
         let help = match (wanted, value) {
-            ("string", Value::Number(_) | Value::Bool(_)) => Some("put it in quotes".to_string()),
-            ("array", Value::String(_)) => Some("write it as a list: `[...]`".to_string()),
-            ("boolean", Value::String(_)) => Some("write `true` or `false` without quotes".to_string()),
+            ("string", Value::Number(_) | Value::Bool(_)) => Some("put it in quotes"),
+            ("array", Value::String(_)) => Some("write it as a list: `[...]`"),
+            ("boolean", Value::String(_)) => Some("write `true` or `false` without quotes"),
             _ => None,
         };
-        self.report(WRONG_TYPE, message, help);
+        self.report(WRONG_TYPE, path, message, help.map(str::to_owned));
     }
 
-    fn object(&mut self, schema: &JSONSchemaProps, fields: &serde_json::Map<String, Value>) {
-        for name in schema.required.iter().flatten() {
-            if fields.get(name).is_none_or(Value::is_null) {
-                let parent = if self.path.is_empty() {
-                    "the object".to_string()
-                } else {
-                    format!("`{}`", self.name())
-                };
-                let message = format!("{parent} has no field `{name}`, which it needs");
-                let at = self.object.document.place_of_key(&self.path);
-                self.found.push(Diagnostic::error(MISSING_FIELD, message).at(at));
-            }
-        }
+    fn object(&mut self, schema: &JSONSchemaProps, path: &Path, fields: &Map<String, Value>) {
+        let document = &self.object.document;
+        let missing =
+            schema.required.iter().flatten().filter(|name| fields.get(*name).is_none_or(Value::is_null));
+        let missing = missing.map(|name| {
+            let parent =
+                if path.name.is_empty() { "the object".to_owned() } else { format!("`{}`", path.name) };
+            let message = format!("{parent} has no field `{name}`, which it needs");
+            Diagnostic::error(MISSING_FIELD, message).at(document.place_of_key(&path.pointer))
+        });
+        self.found.extend(missing);
         let open = schema.x_kubernetes_preserve_unknown_fields == Some(true) || schema.type_.is_none();
         for (name, value) in fields {
             let known = schema.properties.as_ref().and_then(|properties| properties.get(name));
             match (known, &schema.additional_properties) {
                 // The API server removes a field that is null, except from lists.
                 _ if value.is_null() && known.is_some() => {}
-                (Some(known), _) => self.inside(Step::Key(name.clone()), |walk| walk.value(known, value)),
+                (Some(known), _) => self.value(known, &path.field(name), value),
                 (None, Some(JSONSchemaPropsOrBool::Schema(rest))) => {
-                    self.inside(Step::Key(name.clone()), |walk| walk.value(rest, value));
+                    self.value(rest, &path.field(name), value);
                 }
                 (None, Some(JSONSchemaPropsOrBool::Bool(true))) => {}
                 (None, _) if open => {}
-                (None, _) => self.unknown(schema, name),
+                (None, _) => self.unknown(schema, path, name),
             }
         }
     }
 
-    fn unknown(&mut self, schema: &JSONSchemaProps, name: &str) {
+    fn unknown(&mut self, schema: &JSONSchemaProps, path: &Path, name: &str) {
         let known: Vec<&str> = schema.properties.iter().flatten().map(|(name, _)| name.as_str()).collect();
-        let parent = if self.path.is_empty() { self.object.kind.as_str().to_string() } else { self.name() };
+        let parent = if path.name.is_empty() { self.object.kind.as_str() } else { &path.name };
+        let message = format!("`{parent}` has no field `{name}`");
+        let at = self.object.document.place_of_key(&path.field(name).pointer);
         let help = nearest_or_all(&known, name, "its fields are");
-        let mut path = self.path.clone();
-        path.push(Step::Key(name.to_string()));
-        let at = self.object.document.place_of_key(&path);
-        self.found.push(
-            Diagnostic::error(UNKNOWN_FIELD, format!("`{parent}` has no field `{name}`")).at(at).help(help),
-        );
+        self.found.push(Diagnostic::error(UNKNOWN_FIELD, message).at(at).help(help));
     }
 
-    fn array(&mut self, schema: &JSONSchemaProps, items: &[Value]) {
-        self.size(items.len(), "items", schema.min_items, schema.max_items);
+    fn array(&mut self, schema: &JSONSchemaProps, path: &Path, items: &[Value]) {
+        self.size(path, items.len(), "items", schema.min_items, schema.max_items);
         let set = schema.x_kubernetes_list_type.as_deref() == Some("set");
         let mut seen = BTreeSet::new();
         for (index, item) in items.iter().enumerate() {
-            self.inside(Step::Index(index), |walk| {
-                if let Some(JSONSchemaPropsOrArray::Schema(schema)) = &schema.items {
-                    walk.value(schema, item);
-                }
-                if set && !seen.insert(item.to_string()) {
-                    let message = format!("{item} stands twice in this list");
-                    walk.report(BAD_VALUE, message, Some("remove one of them".to_string()));
-                }
-            });
+            let path = path.item(index);
+            if let Some(JSONSchemaPropsOrArray::Schema(schema)) = &schema.items {
+                self.value(schema, &path, item);
+            }
+            if set && !seen.insert(item.to_string()) {
+                let message = format!("{item} stands twice in this list");
+                self.report(BAD_VALUE, &path, message, Some("remove one of them".to_owned()));
+            }
         }
     }
 
-    fn size(&mut self, size: usize, unit: &str, least: Option<i64>, most: Option<i64>) {
+    fn size(&mut self, path: &Path, size: usize, unit: &str, least: Option<i64>, most: Option<i64>) {
         let size = i64::try_from(size).unwrap_or(i64::MAX);
-        let has = format!("`{}` has {size} {unit}", self.name());
+        let has = format!("`{}` has {size} {unit}", path.name);
         if let Some(most) = most.filter(|most| size > *most) {
-            self.report(BAD_VALUE, format!("{has}, more than the {most} that are allowed"), None);
+            self.report(BAD_VALUE, path, format!("{has}, more than the {most} that are allowed"), None);
         }
         if let Some(least) = least.filter(|least| size < *least) {
-            self.report(BAD_VALUE, format!("{has}, it needs at least {least}"), None);
+            self.report(BAD_VALUE, path, format!("{has}, it needs at least {least}"), None);
         }
     }
 
-    fn string(&mut self, schema: &JSONSchemaProps, text: &str) {
+    fn string(&mut self, schema: &JSONSchemaProps, path: &Path, text: &str) {
+        let name = &path.name;
         if text.is_empty() && schema.min_length > Some(0) {
-            self.report(BAD_VALUE, format!("`{}` must not be empty", self.name()), None);
+            self.report(BAD_VALUE, path, format!("`{name}` must not be empty"), None);
         } else {
             // The API server counts characters.
-            self.size(text.chars().count(), "characters", schema.min_length, schema.max_length);
+            self.size(path, text.chars().count(), "characters", schema.min_length, schema.max_length);
         }
         if schema.format.as_deref() == Some("date-time") && text.parse::<jiff::Timestamp>().is_err() {
-            let message = format!("`{}` must be a time, `{text}` is none", self.name());
-            self.report(BAD_VALUE, message, Some("write it like `2026-12-01T00:00:00Z`".to_string()));
+            let help = "write it like `2026-12-01T00:00:00Z`".to_owned();
+            self.report(BAD_VALUE, path, format!("`{name}` must be a time, `{text}` is none"), Some(help));
         }
     }
 
-    fn number(&mut self, schema: &JSONSchemaProps, number: Option<f64>) {
+    fn number(&mut self, schema: &JSONSchemaProps, path: &Path, number: Option<f64>) {
         let Some(number) = number else { return };
         let low = schema.minimum.is_some_and(|least| number < least);
         let high = schema.maximum.is_some_and(|most| number > most);
         if low || high {
-            let message = format!("`{}` does not take {number}", self.name());
-            self.report(BAD_VALUE, message, None);
+            self.report(BAD_VALUE, path, format!("`{}` does not take {number}", path.name), None);
         }
     }
 
-    fn choice(&mut self, schema: &JSONSchemaProps, value: &Value) {
+    fn choice(&mut self, schema: &JSONSchemaProps, path: &Path, value: &Value) {
         let Some(choices) = &schema.enum_ else { return };
         if choices.iter().any(|choice| choice.0 == *value) {
             return;
         }
         let texts: Vec<&str> = choices.iter().filter_map(|choice| choice.0.as_str()).collect();
         let help = nearest_or_all(&texts, value.as_str().unwrap_or_default(), "write one of");
-        self.report(BAD_VALUE, format!("`{}` does not take {value}", self.name()), Some(help));
+        self.report(BAD_VALUE, path, format!("`{}` does not take {value}", path.name), Some(help));
     }
 }
 
@@ -246,21 +239,21 @@ fn is_of_type(value: &Value, wanted: &str) -> bool {
 
 fn article(wanted: &str) -> String {
     match wanted {
-        "object" => "a mapping".to_string(),
-        "array" => "a list".to_string(),
-        "integer" => "a whole number".to_string(),
+        "object" => "a mapping".to_owned(),
+        "array" => "a list".to_owned(),
+        "integer" => "a whole number".to_owned(),
         other => format!("a {other}"),
     }
 }
 
 fn describe(value: &Value) -> String {
     match value {
-        Value::Null => "nothing (null)".to_string(),
+        Value::Null => "nothing (null)".to_owned(),
         Value::Bool(truth) => format!("the boolean `{truth}`"),
         Value::Number(number) => format!("the number `{number}`"),
-        Value::String(_) => "a string".to_string(),
-        Value::Array(_) => "a list".to_string(),
-        Value::Object(_) => "a mapping".to_string(),
+        Value::String(_) => "a string".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "a mapping".to_owned(),
     }
 }
 

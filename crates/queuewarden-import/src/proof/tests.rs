@@ -30,12 +30,11 @@ fn options(users: &str, to_root: bool) -> Options {
 }
 
 /// Returns direction, subject, right, code and number of queues of each difference.
-fn differences(source: &Source, options: &Options) -> Vec<(Direction, String, Right, Code, usize)> {
+fn differences(source: &Source, options: &Options) -> Vec<(Direction, String, &'static str, Code, usize)> {
     let imported = translate(source, options, &mut Vec::new());
     let proof = prove(source, &imported, &options.names, |_, _| {}).expect("comparable");
-    let row = |found: Difference| {
-        (found.direction, found.subject.to_string(), found.right, found.code, found.count)
-    };
+    let row =
+        |found: Difference| (found.direction, found.subject.to_string(), found.verb, found.code, found.count);
     proof.differences.into_iter().map(row).collect()
 }
 
@@ -68,7 +67,7 @@ fn what_can_be_carried_over_is_the_same() {
 fn each_difference_has_its_reason() {
     use yunikorn::application::codes::{DROPPED, GROUP_BLANK, PRINCIPAL};
     let (wider, narrower, submit, admin) =
-        (Direction::Wider, Direction::Narrower, Right::Submit, Right::Admin);
+        (Direction::Wider, Direction::Narrower, Right::Submit.verb(), Right::Admin.verb());
     let queues = closed(
         "<queue name=\"a\"><aclSubmitApps>DOM\\x,alice@R dev.s</aclSubmitApps><queue name=\"b\"/></queue><queue name=\"c\"><aclAdministerApps> Domain Users</aclAdministerApps></queue>",
     );
@@ -110,20 +109,20 @@ fn administrators_of_the_cluster_are_lost_or_gain() {
         (
             Reading::Hadoop,
             false,
-            vec![(Direction::Narrower, ops.clone(), Right::Admin, codes::CLUSTER_ADMINS, 2)],
+            vec![(Direction::Narrower, ops.clone(), Right::Admin.verb(), codes::CLUSTER_ADMINS, 2)],
         ),
         (
             Reading::Hadoop,
             true,
-            vec![(Direction::Wider, ops.clone(), Right::Submit, codes::CLUSTER_ADMINS_SUBMIT, 2)],
+            vec![(Direction::Wider, ops.clone(), Right::Submit.verb(), codes::CLUSTER_ADMINS_SUBMIT, 2)],
         ),
         (Reading::Cloudera, true, vec![]),
         (
             Reading::Cloudera,
             false,
             vec![
-                (Direction::Narrower, ops.clone(), Right::Submit, codes::CLUSTER_ADMINS, 2),
-                (Direction::Narrower, ops, Right::Admin, codes::CLUSTER_ADMINS, 2),
+                (Direction::Narrower, ops.clone(), Right::Submit.verb(), codes::CLUSTER_ADMINS, 2),
+                (Direction::Narrower, ops, Right::Admin.verb(), codes::CLUSTER_ADMINS, 2),
             ],
         ),
     ];
@@ -163,7 +162,8 @@ fn where_nobody_is_said_to_administer_the_cluster_everyone_does() {
     }
     let (found, differ) = told("", Reading::Hadoop, false);
     assert!(matches!(found.as_slice(), [(Some(1), code, _)] if *code == codes::CLUSTER_ADMINS), "{found:?}");
-    let everyone = (Direction::Narrower, "everyone".to_owned(), Right::Admin, codes::CLUSTER_ADMINS, 2);
+    let everyone =
+        (Direction::Narrower, "everyone".to_owned(), Right::Admin.verb(), codes::CLUSTER_ADMINS, 2);
     assert_eq!(differ, [everyone]);
 }
 
@@ -233,7 +233,7 @@ proptest! {
             let after = decide(&tree, Right::Submit, path, &identity).allowed();
             if after && before[at].is_none() {
                 let told = proof.of(Direction::Wider).any(|found| {
-                    found.right == Right::Submit && (found.subject == who || found.subject == Subject::Everyone)
+                    found.verb == Right::Submit.verb() && (found.subject == who || found.subject == Subject::Everyone)
                 });
                 prop_assert!(told, "{} {:?}", queue.path, proof.differences);
             }

@@ -14,7 +14,7 @@ mod proof;
 mod read;
 
 pub use carry::{Carried, Options, carry};
-pub use proof::{Asked, Difference, Proof, prove};
+pub use proof::prove;
 
 use std::collections::HashMap;
 

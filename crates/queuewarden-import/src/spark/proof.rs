@@ -11,14 +11,13 @@ use std::collections::BTreeSet;
 use super::Spark;
 use super::carry::{Carried, Options, subject};
 use crate::names::Names;
-use crate::proof::Direction;
+use crate::proof::{self, Compared, Difference, Direction, Proof};
 use crate::translate::{Imported, Target};
 use crate::{Place, codes};
 use go_compat::diag::{Code, Diagnostic};
 use yunikorn::acl::Acl;
+use yunikorn::application::settings::{SparkList, Written};
 use yunikorn::application::{ApplicationAcl, Dialect, OwnRules, Rules, properties};
-use yunikorn::config::verdict;
-use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
@@ -28,78 +27,9 @@ use yunikorn_access::check::{self, Subject};
 /// Most names that are compared.
 const MAX_SUBJECTS: usize = 20_000;
 
-/// The action that is checked for each subject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Asked {
-    /// View an application and read its logs.
-    View,
-    /// Modify it.
-    Modify,
-    /// End it.
-    Kill,
-    /// Submit to the queue.
-    Submit,
-}
-
-impl Asked {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::View, Self::Modify, Self::Kill, Self::Submit];
-
-    /// Returns the verb as reviews spell it.
-    pub fn verb(self) -> &'static str {
-        match self.of_applications() {
-            Some(verb) => verb.as_str(),
-            None => Right::Submit.verb(),
-        }
-    }
-
-    fn of_applications(self) -> Option<Verb<'static>> {
-        match self {
-            Self::View => Some(Verb::View),
-            Self::Modify => Some(Verb::Modify),
-            Self::Kill => Some(Verb::Kill),
-            Self::Submit => None,
-        }
-    }
-}
-
-/// The result of the comparison.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Proof {
-    /// The number of users, groups, and everyone else.
-    pub subjects: usize,
-    /// All differences: the wider ones first, then by subject.
-    pub differences: Vec<Difference>,
-}
-
-impl Proof {
-    /// Returns the number of comparisons.
-    pub fn questions(&self) -> usize {
-        self.subjects.saturating_mul(Asked::ALL.len())
-    }
-
-    /// Returns the differences of one direction.
-    pub fn of(&self, direction: Direction) -> impl Iterator<Item = &Difference> {
-        self.differences.iter().filter(move |difference| difference.direction == direction)
-    }
-}
-
-/// The difference for one subject.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// Wider or narrower.
-    pub direction: Direction,
-    /// The subject, as Spark calls it.
-    pub subject: Subject,
-    /// The same subject in Kubernetes.
-    pub identity: Subject,
-    /// The action that differs.
-    pub asked: Asked,
-    /// The code of the reason.
-    pub code: Code,
-    /// The list that names them.
-    pub place: Option<Place>,
-}
+/// The actions that are compared for each subject: those on an application, and `None` for submitting to the
+/// queue.
+const ACTIONS: [Option<Verb<'static>>; 4] = [Some(Verb::View), Some(Verb::Modify), Some(Verb::Kill), None];
 
 /// Compares both sides.
 ///
@@ -116,16 +46,9 @@ pub fn prove(spark: &Spark, carried: &Carried, options: &Options) -> Result<Proo
     let after = Side::after(carried)?;
     let comparison =
         Comparison { spark, carried, options, known: known.into_iter().collect(), before, after };
-    let mut differences: Vec<Difference> =
-        subjects.iter().flat_map(|who| comparison.differences(who)).collect();
-    differences.sort_by(|left, right| left.order().cmp(&right.order()));
-    Ok(Proof { subjects: subjects.len(), differences })
-}
-
-impl Difference {
-    fn order(&self) -> (Direction, &Subject, Asked) {
-        (self.direction, &self.subject, self.asked)
-    }
+    let differences = subjects.iter().flat_map(|who| comparison.differences(who)).collect();
+    let questions = subjects.len().saturating_mul(ACTIONS.len());
+    Ok(Proof::new(Compared { queues: None, names: subjects.len(), questions }, differences))
 }
 
 impl Spark {
@@ -139,19 +62,21 @@ impl Spark {
     }
 
     /// Returns the location of the first list that names the subject, or everyone.
-    fn naming(&self, who: &Subject, asked: Asked) -> Option<Place> {
+    fn naming(&self, who: &Subject, action: Option<Verb<'_>>) -> Option<Place> {
         let [admin, admin_groups, view, view_groups, modify, modify_groups] = self.lists();
-        let lists = match asked {
-            Asked::View => [admin, admin_groups, view, view_groups],
-            Asked::Modify | Asked::Kill => [admin, admin_groups, modify, modify_groups],
-            Asked::Submit => [admin, admin_groups, admin, admin_groups],
+        let lists = match action {
+            Some(Verb::View) => [admin, admin_groups, view, view_groups],
+            Some(_) => [admin, admin_groups, modify, modify_groups],
+            None => [admin, admin_groups, admin, admin_groups],
         };
-        let named = |name: &String, of_users: bool| name == "*" || subject(name, of_users) == *who;
-        let mut naming = lists
-            .into_iter()
-            .filter(|(list, of_users)| list.value.names().iter().any(|name| named(name, *of_users)));
+        let mut naming = lists.into_iter().filter(|(list, of_users)| names(list, *of_users, who));
         naming.find_map(|(list, _)| self.place(list.key))
     }
+}
+
+/// Returns whether a list names the subject, or everyone.
+fn names(list: &Written<SparkList>, of_users: bool, who: &Subject) -> bool {
+    list.value.names().iter().any(|name| name == "*" || subject(name, of_users) == *who)
 }
 
 /// One side of the comparison: the rules of an application, and the queue it is in.
@@ -190,23 +115,15 @@ impl Side {
         Ok(Self::of(tree_of(carried.administrators.as_ref())?, queue, rules))
     }
 
-    fn allows(&self, asked: Asked, who: &Subject) -> bool {
-        let identity = identity(who);
-        match asked.of_applications() {
+    fn allows(&self, action: Option<Verb<'_>>, who: &Subject) -> bool {
+        let (queue, identity) = (self.queue.as_str(), who.identity());
+        match action {
             Some(verb) => {
-                let question = Question { verb, application: &self.application, queue: self.queue.as_str() };
+                let question = Question { verb, application: &self.application, queue };
                 decide(&self.tree, question, &identity).allowed()
             }
-            None => check::decide(&self.tree, Right::Submit, self.queue.as_str(), &identity).allowed(),
+            None => check::decide(&self.tree, Right::Submit, queue, &identity).allowed(),
         }
-    }
-}
-
-fn identity(who: &Subject) -> Identity {
-    match who {
-        Subject::Everyone => Identity { user: String::new(), groups: Vec::new() },
-        Subject::User(name) => Identity { user: name.clone(), groups: Vec::new() },
-        Subject::Group(name) => Identity { user: String::new(), groups: vec![name.clone()] },
     }
 }
 
@@ -226,12 +143,7 @@ fn tree_of(administrators: Option<&(QueuePath, Acl)>) -> Result<Tree, Diagnostic
         submit: Acl::nobody(),
         admin: if at == last { acl.clone() } else { Acl::nobody() },
     });
-    let text = Imported { queues: queues.collect(), ..Imported::default() }.queues_yaml();
-    let config = verdict(&text, &[]).config;
-    let partition = config.as_ref().and_then(|config| config.partition("default"));
-    partition.and_then(|partition| Tree::of(partition).ok()).ok_or_else(|| {
-        Diagnostic::error(codes::UNEXPLAINED, "YuniKorn would not take the queue").help("please report it")
-    })
+    proof::tree_of(&Imported { queues: queues.collect(), ..Imported::default() })
 }
 
 struct Comparison<'a> {
@@ -246,48 +158,42 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     fn differences(&self, who: &Subject) -> Vec<Difference> {
         let identity = self.options.names.identity(who);
-        let difference = |asked: Asked| {
+        let difference = |action: Option<Verb<'static>>| {
             // Spark's rules give nobody the right to submit.
-            let before = asked != Asked::Submit && self.before.allows(asked, who);
-            let after = self.after.allows(asked, &identity);
-            let (direction, code) = match (before, after) {
+            let before = action.is_some() && self.before.allows(action, who);
+            let (direction, code) = match (before, self.after.allows(action, &identity)) {
                 (true, false) => (Direction::Narrower, self.lost(who)),
-                (false, true) => (Direction::Wider, self.gained(asked, who)),
+                (false, true) => (Direction::Wider, self.gained(action, who)),
                 _ => return None,
             };
-            let (subject, identity) = (who.clone(), identity.clone());
             Some(Difference {
                 direction,
-                subject,
-                identity,
-                asked,
+                subject: who.clone(),
+                identity: identity.clone(),
+                verb: action.map_or(Right::Submit.verb(), Verb::as_str),
                 code,
-                place: self.spark.naming(who, asked),
+                queues: Vec::new(),
+                count: 0,
+                place: self.spark.naming(who, action),
             })
         };
-        Asked::ALL.into_iter().filter_map(difference).collect()
+        ACTIONS.into_iter().filter_map(difference).collect()
     }
 
     fn lost(&self, who: &Subject) -> Code {
         self.carried.lost.get(who).copied().unwrap_or(codes::UNEXPLAINED)
     }
 
-    fn gained(&self, asked: Asked, who: &Subject) -> Code {
-        let may = |asked| self.before.allows(asked, who);
-        match asked {
-            Asked::Submit if self.administers(who) => codes::SPARK_ADMINS_SUBMIT,
-            Asked::Kill if may(Asked::Modify) => codes::SPARK_MODIFY_ALONE,
+    fn gained(&self, action: Option<Verb<'_>>, who: &Subject) -> Code {
+        let [admin, admin_groups, ..] = self.spark.lists();
+        let administers = || [admin, admin_groups].iter().any(|(list, of_users)| names(list, *of_users, who));
+        match action {
+            None if administers() => codes::SPARK_ADMINS_SUBMIT,
+            Some(Verb::Kill) if self.before.allows(Some(Verb::Modify), who) => codes::SPARK_MODIFY_ALONE,
             _ if self.options.names == Names::default() => codes::UNEXPLAINED,
             _ if self.known.contains(who) => codes::NAME_CLASH,
             _ => codes::NAME_TAKEN,
         }
-    }
-
-    fn administers(&self, who: &Subject) -> bool {
-        let admin = &self.spark.rules.admin;
-        [(&admin.users, true), (&admin.groups, false)].into_iter().any(|(list, of_users)| {
-            list.value.is_everyone() || list.value.names().iter().any(|name| subject(name, of_users) == *who)
-        })
     }
 }
 

@@ -8,12 +8,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Queue, Setting, tell_open_root};
+use super::{Queue, Setting, placement_left_out, tell_open_root, too_many_queues};
 use crate::configuration::{Configuration, java_trim};
 use crate::{Finding, MAX_DEPTH, MAX_QUEUES, Place, codes};
 use go_compat::diag::{Diagnostic, quoted};
 use yunikorn::application::Reading;
 use yunikorn::queue::{ROOT, nearest};
+use yunikorn::right::Right;
 
 const PREFIX: &str = "yarn.scheduler.capacity.";
 const QUEUES: &str = "queues";
@@ -84,8 +85,7 @@ impl Reader<'_> {
             let below = self.below(&queue)?;
             let depth = queue.path.matches('.').count();
             if self.queues.len() >= MAX_QUEUES || depth > MAX_DEPTH {
-                let message = format!("more than {MAX_QUEUES} queues, or more than {MAX_DEPTH} levels");
-                return Err(Box::new(Finding::maybe_at(place, Diagnostic::error(codes::TOO_MANY, message))));
+                return Err(Box::new(Finding::maybe_at(place, too_many_queues())));
             }
             if parent.is_none() && below.is_empty() && !self.automatic(ROOT) {
                 let message =
@@ -103,24 +103,15 @@ impl Reader<'_> {
     }
 
     fn queue(&mut self, parent: Option<usize>, name: &str, place: Option<Place>) -> Result<Queue, Refused> {
-        let path = match parent.and_then(|parent| self.queues.get(parent)) {
-            Some(above) => format!("{}.{name}", above.path),
-            None => name.to_owned(),
-        };
-        let submit = self.acl(&path, SUBMIT, parent.is_none())?;
-        let admin = self.acl(&path, ADMIN, parent.is_none())?;
-        Ok(Queue { path, name: name.to_owned(), parent, place, is_parent: false, submit, admin })
-    }
-
-    fn acl(&mut self, path: &str, key: &str, is_root: bool) -> Result<Setting, Refused> {
-        let key = format!("{PREFIX}{path}.{key}");
-        match self.configuration.get(&key) {
-            Some(value) => {
+        let mut queue = Queue::new(&self.queues, parent, name, place);
+        for (right, key) in [(Right::Submit, SUBMIT), (Right::Admin, ADMIN)] {
+            let key = format!("{PREFIX}{}.{key}", queue.path);
+            if let Some(value) = self.configuration.get(&key) {
                 self.used.insert(key);
-                Setting::property(value, self.reading, self.findings)
+                *queue.acl_mut(right) = Setting::property(value, self.reading, self.findings)?;
             }
-            None => Ok(Setting::default_of(is_root)),
         }
+        Ok(queue)
     }
 
     /// `getQueues`
@@ -188,10 +179,7 @@ fn tell_unused(
 
 fn unused(key: &str, paths: &HashSet<&str>) -> Option<Diagnostic> {
     if MAPPINGS.contains(&key) {
-        let message = "the rules that place applications are not carried over; where YARN rejects an \
-                       application, YuniKorn goes on to the next rule";
-        let help = "write `placementrules` in the queues.yaml";
-        return Some(Diagnostic::warning(codes::PLACEMENT, message).help(help));
+        return Some(placement_left_out());
     }
     let (path, setting) = key.rsplit_once('.')?;
     if !setting.to_ascii_lowercase().contains("acl_") {

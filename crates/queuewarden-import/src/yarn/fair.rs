@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use roxmltree::Node;
 
-use super::{Queue, Setting, tell_open_root};
+use super::{Queue, Setting, placement_left_out, tell_open_root, too_many_queues};
 use crate::xml::{self, First};
 use crate::{Finding, MAX_DEPTH, MAX_QUEUES, Place, codes};
 use go_compat::diag::{Code, Diagnostic, quoted};
@@ -136,8 +136,7 @@ impl Reader<'_> {
             return Err(refused(node, &message, "put the queue inside the one above it").into());
         }
         if depth > MAX_DEPTH || self.queues.len() >= MAX_QUEUES {
-            let message = format!("more than {MAX_QUEUES} queues, or more than {MAX_DEPTH} levels");
-            return Err(Diagnostic::error(codes::TOO_MANY, message).at(xml::tag_span(node)).into());
+            return Err(too_many_queues().at(xml::tag_span(node)).into());
         }
         let place = Place { file: self.file, span: xml::tag_span(node) };
         let queue = self.declared(parent, name, Some(place));
@@ -164,27 +163,15 @@ impl Reader<'_> {
 
     /// Returns the queue of this path, which may exist already.
     fn declared(&mut self, parent: Option<usize>, name: &str, place: Option<Place>) -> usize {
-        let path = match parent.and_then(|parent| self.queues.get(parent)) {
-            Some(above) => format!("{}.{name}", above.path),
-            None => name.to_owned(),
-        };
+        let queue = Queue::new(&self.queues, parent, name, place);
         let next = self.queues.len();
-        let at = *self.by_path.entry(path.clone()).or_insert(next);
+        let at = *self.by_path.entry(queue.path.clone()).or_insert(next);
         if at == next {
-            let is_root = parent.is_none();
-            self.queues.push(Queue {
-                path,
-                name: name.to_owned(),
-                parent,
-                place,
-                is_parent: false,
-                submit: Setting::default_of(is_root),
-                admin: Setting::default_of(is_root),
-            });
+            self.queues.push(queue);
         } else if let Some(place) = place {
             let message = format!(
                 "the queue {} stands here again: both are one, and of each ACL the last one counts",
-                quoted(&path)
+                quoted(&queue.path)
             );
             let finding = Diagnostic::warning(codes::TWICE, message).help("write it once");
             self.findings.push(Finding::at(place, finding));
@@ -266,9 +253,8 @@ impl Reader<'_> {
     }
 
     fn placement(&mut self, element: Node<'_, '_>) {
-        let message = "the rules that place applications are not carried over; where YARN rejects an \
-                       application, YuniKorn goes on to the next rule";
-        self.warn(element, codes::PLACEMENT, message, "write `placementrules` in the queues.yaml");
+        let place = Place { file: self.file, span: xml::tag_span(element) };
+        self.findings.push(Finding::at(place, placement_left_out()));
     }
 
     fn warn(&mut self, node: Node<'_, '_>, code: Code, message: impl Into<String>, help: impl Into<String>) {

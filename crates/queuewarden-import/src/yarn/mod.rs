@@ -22,7 +22,7 @@ pub use mapred::OfJobs;
 pub use setting::Setting;
 
 use super::configuration::Configuration;
-use super::{Finding, Place, codes};
+use super::{Finding, MAX_DEPTH, MAX_QUEUES, Place, codes};
 use go_compat::diag::Diagnostic;
 use yunikorn::application::Reading;
 use yunikorn::right::Right;
@@ -60,6 +60,17 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// Creates a queue that nothing is set for: the root, or one below another of `queues`.
+    fn new(queues: &[Self], parent: Option<usize>, name: &str, place: Option<Place>) -> Self {
+        let path = match parent.and_then(|parent| queues.get(parent)) {
+            Some(above) => format!("{}.{name}", above.path),
+            None => name.to_owned(),
+        };
+        let unset = Setting::default_of(parent.is_none());
+        let (submit, admin) = (unset.clone(), unset);
+        Self { path, name: name.to_owned(), parent, place, is_parent: false, submit, admin }
+    }
+
     /// Returns one of its ACLs.
     pub fn acl(&self, right: Right) -> &Setting {
         match right {
@@ -138,6 +149,19 @@ fn load(
     configuration.load(file, text, findings).map_err(|error| {
         findings.push(Finding { file: Some(file), diagnostic: error });
     })
+}
+
+/// Returns the finding about more queues, or more levels of them, than are read.
+fn too_many_queues() -> Diagnostic {
+    let message = format!("more than {MAX_QUEUES} queues, or more than {MAX_DEPTH} levels");
+    Diagnostic::error(codes::TOO_MANY, message)
+}
+
+/// Returns the finding about rules that place applications.
+fn placement_left_out() -> Diagnostic {
+    let message = "the rules that place applications are not carried over; where YARN rejects an \
+                   application, YuniKorn goes on to the next rule";
+    Diagnostic::warning(codes::PLACEMENT, message).help("write `placementrules` in the queues.yaml")
 }
 
 /// Reports a root queue that gives its rights to everyone because nothing else is set.

@@ -26,7 +26,7 @@ fn import(text: &str, options: &Options) -> Outcome {
     let proof = prove(&spark, &carried, options).expect("a comparison");
     let differences = proof.differences.iter().map(|found| {
         let direction = if found.direction == Direction::Wider { "wider" } else { "narrower" };
-        format!("{direction} {} {} {}", found.subject, found.asked.verb(), found.code.title)
+        format!("{direction} {} {} {}", found.subject, found.verb, found.code.title)
     });
     let found = findings.iter().map(|finding| finding.diagnostic.code).collect();
     Outcome { found, settings: carried.settings, differences: differences.collect() }

@@ -1,14 +1,17 @@
-//! Output of the comparison for people.
+//! Messages of every import of names: the findings, the comparison, and the reason for a refusal.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal};
 
-use super::answer::{AccessChange, Compared, FilePlace, ImportAnswer, ImportDifference};
+use super::answer::{ImportAnswer, ImportDifference};
+use super::arguments::Accepted;
 use crate::cli::ask::output::Table;
 use crate::cli::console::Console;
-use crate::cli::findings::plural;
+use crate::cli::findings::{self, Count, plural};
+use crate::cli::input;
+use crate::cli::input::source::Source;
 use queuewarden_api::answer::{Named, NamedKind};
-use queuewarden_import::spark;
+use queuewarden_import::{Compared, Direction, Finding, Proof};
 
 /// Maximum number of rows; more are counted.
 const MAX_ROWS: usize = 200;
@@ -17,12 +20,44 @@ const MAX_QUEUES: usize = 3;
 /// Number of names from which a comparison shows its progress.
 const MANY: usize = 500;
 
+/// Prints the findings in the order of their locations, then the comparison and the reason for a refusal.
+/// Returns the answer with them. Acknowledged errors are warnings.
+pub(super) fn report(
+    texts: &[Source],
+    mut findings: Vec<Finding>,
+    proof: Option<&Proof>,
+    accepted: &Accepted,
+    console: Console,
+) -> ImportAnswer {
+    accepted.acknowledge(&mut findings);
+    let answer = ImportAnswer::new(texts, &findings, proof, accepted);
+    findings.sort_by_key(|finding| (finding.file, finding.diagnostic.span.map(|span| span.start)));
+    let shown: Vec<input::Finding> = findings
+        .into_iter()
+        .map(|Finding { file, diagnostic }| input::Finding { source: file, object: None, diagnostic })
+        .collect();
+    console.err(&findings::text(texts, &shown, console.color_err()));
+    let count = Count::of(&shown);
+    if count != Count::default() {
+        console.err(&format!("{} in {}\n", count.text(), plural(texts.len(), "file")));
+    }
+    console.err(&comparison(&answer));
+    if !answer.unacknowledged.is_empty() {
+        console.err(&format!(
+            "error: refused, because access would be wider: change the map or the files, or --accept {}\n",
+            answer.unacknowledged.join(" --accept ")
+        ));
+    }
+    answer
+}
+
 /// Formats the differences as a table, and the extent of the comparison.
-pub(super) fn text(answer: &ImportAnswer) -> String {
+fn comparison(answer: &ImportAnswer) -> String {
     let Some(Compared { queues, names, questions }) = answer.compared else { return String::new() };
     let columns = ["ACCESS", "WHO", "IN KUBERNETES", "VERB", "QUEUES", "CODE", "WRITTEN IN"];
     let mut table = Table::new(columns.into_iter().filter(|column| queues.is_some() || *column != "QUEUES"));
     for difference in answer.differences.iter().take(MAX_ROWS) {
+        let place = difference.written_in.as_ref();
         let who = [
             word(difference.access).to_owned(),
             difference.subject.words(),
@@ -30,45 +65,46 @@ pub(super) fn text(answer: &ImportAnswer) -> String {
             difference.verb.to_owned(),
         ];
         let queues = queues.map(|_| listed(difference));
-        let code = format!("{} {}", difference.code, difference.title);
-        table.row(who.into_iter().chain(queues).chain([code, place(difference)]));
+        let code = [
+            format!("{} {}", difference.code, difference.title),
+            place.map(|place| format!("{}:{}:{}", place.file, place.line, place.column)).unwrap_or_default(),
+        ];
+        table.row(who.into_iter().chain(queues).chain(code));
     }
     let mut shown = if table.is_empty() { String::new() } else { table.text(true) };
     let more = answer.differences.len().saturating_sub(MAX_ROWS);
     if more > 0 {
         shown.extend(["and ", &more.to_string(), " more\n"]);
     }
-    let asked = match queues {
+    let extent = match queues {
         Some(queues) => format!("{queues} queues, {names} names, both rights"),
-        None => format!("{names} names, {} verbs", spark::Asked::ALL.len()),
+        None => format!("{names} names, {} verbs", questions.checked_div(names).unwrap_or_default()),
     };
-    let is_wider = |difference: &&ImportDifference| matches!(difference.access, AccessChange::Wider);
-    let wider = answer.differences.iter().filter(is_wider).count();
-    let found = summary(wider, answer.differences.len().saturating_sub(wider));
-    format!("{shown}compared: {asked}: {questions} questions; {found}\n")
+    let wider = answer.differences.iter().filter(|found| found.access == Direction::Wider).count();
+    let differ = summary(wider, answer.differences.len().saturating_sub(wider));
+    format!("{shown}compared: {extent}: {questions} questions; {differ}\n")
 }
 
 fn summary(wider: usize, narrower: usize) -> String {
+    let verb = |count, verb: &str| if count == 1 { format!("{verb}s") } else { verb.to_owned() };
+    let narrows = verb(narrower, "narrow");
     match (wider, narrower) {
         (0, 0) => "nobody may do more or less than before".to_owned(),
-        (0, narrower) => format!(
-            "nobody may do more than before; {} {} access",
-            plural(narrower, "difference"),
-            if narrower == 1 { "narrows" } else { "narrow" }
-        ),
-        (wider, narrower) => format!(
-            "{} {} access, {narrower} {} it",
-            plural(wider, "difference"),
-            if wider == 1 { "widens" } else { "widen" },
-            if narrower == 1 { "narrows" } else { "narrow" }
-        ),
+        (0, _) => {
+            let differences = plural(narrower, "difference");
+            format!("nobody may do more than before; {differences} {narrows} access")
+        }
+        _ => {
+            let (differences, widens) = (plural(wider, "difference"), verb(wider, "widen"));
+            format!("{differences} {widens} access, {narrower} {narrows} it")
+        }
     }
 }
 
-fn word(access: AccessChange) -> &'static str {
+fn word(access: Direction) -> &'static str {
     match access {
-        AccessChange::Wider => "wider",
-        AccessChange::Narrower => "narrower",
+        Direction::Wider => "wider",
+        Direction::Narrower => "narrower",
     }
 }
 
@@ -80,11 +116,6 @@ fn renamed(subject: &Named, identity: &Named) -> String {
         NamedKind::Everyone => "(left out)".to_owned(),
         _ => identity.words(),
     }
-}
-
-fn place(difference: &ImportDifference) -> String {
-    let place = difference.written_in.as_ref();
-    place.map(|FilePlace { file, line, column }| format!("{file}:{line}:{column}")).unwrap_or_default()
 }
 
 /// Lists the queues: `root.a, root.b and 7 more`.
@@ -103,7 +134,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn of(console: Console) -> Self {
+    pub(super) fn new(console: Console) -> Self {
         Self { console, terminal: io::stderr().is_terminal(), shown: Cell::new(None) }
     }
 
