@@ -1,5 +1,6 @@
 //! Reviews as API servers send them, and patches applied as API servers apply them.
 
+use k8s_openapi::ByteString;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
