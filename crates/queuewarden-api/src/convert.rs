@@ -8,8 +8,6 @@
 //! This module checks only what the plan's types cannot hold. The plan checks the rest: names, queue paths,
 //! expressions, windows.
 
-use std::sync::Arc;
-
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use kube::core::DynamicObject;
@@ -25,10 +23,10 @@ use queuewarden_plan::{
     conditions::{Condition, Reason, Status, Type},
     snapshot::{
         AdmissionPolicySpec, CONFIRM_REMOVAL, ConfigMemory, ConfigSpec, Entry, Grant, LEFT_EMPTY, Meta,
-        QueueAclEntry, QueueAclInForce, QueueAclSpec,
+        QueueAclEntry, QueueAclSpec,
     },
 };
-use yunikorn::{identity::Identity, right::Right};
+use yunikorn::right::Right;
 use yunikorn_access::user_info;
 
 /// The spec is missing, has a field of the wrong type, or one that this version does not know.
@@ -65,11 +63,10 @@ pub const CODES: &[Code] = &[
 
 /// Converts a `QueueAcl` for the plan.
 pub fn queue_acl(object: &DynamicObject) -> QueueAclEntry {
-    let memory: Option<api::GrantInForce> = status_field(object, "inForce");
     Entry {
         meta: meta(object),
         spec: not_left_empty(object).and_then(|()| spec(object)).and_then(queue_acl_spec),
-        in_force: memory.map(|memory| Arc::new(grant_in_force(memory))),
+        in_force: status_field(object, "inForce"),
     }
 }
 
@@ -184,7 +181,7 @@ fn queue_acl_spec(spec: api::QueueAclSpec) -> Result<QueueAclSpec, Vec<Diagnosti
         base_acl: spec.base_acl,
         not_before: spec.not_before.map(|time| whole_second(time.0, RoundMode::Ceil)),
         expires_at: spec.expires_at.map(|time| whole_second(time.0, RoundMode::Floor)),
-        delegated_by: spec.delegated_by.map(identity),
+        delegated_by: spec.delegated_by,
     };
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
 }
@@ -226,24 +223,6 @@ fn whole_second(time: Timestamp, mode: RoundMode) -> Timestamp {
     // Rounding fails only where the result would lie outside jiff's range, that is in the last second of the
     // year 9999.
     time.round(TimestampRound::new().smallest(Unit::Second).mode(mode)).unwrap_or(time)
-}
-
-pub(super) fn grant_in_force(memory: api::GrantInForce) -> QueueAclInForce {
-    let api::GrantInForce { partition, queue, submit, admin, base_acl, expires_at, delegated_by } = memory;
-    QueueAclInForce {
-        partition,
-        queue,
-        submit,
-        admin,
-        base_acl,
-        expires_at: expires_at.map(|time| time.0),
-        delegated_by: delegated_by.map(identity),
-    }
-}
-
-fn identity(by: api::DelegatedBy) -> Identity {
-    let api::DelegatedBy { user, groups } = by;
-    Identity { user, groups }
 }
 
 fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Vec<Diagnostic>> {
@@ -388,13 +367,14 @@ fn config_memory(object: &DynamicObject) -> ConfigMemory {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::Arc;
 
     use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSON;
     use serde_json::json;
 
     use super::*;
     use crate::{crds, status};
-    use queuewarden_plan::snapshot::BaseAcl;
+    use queuewarden_plan::snapshot::{BaseAcl, QueueAclInForce};
 
     fn object(value: Value) -> DynamicObject {
         serde_json::from_value(value).unwrap()

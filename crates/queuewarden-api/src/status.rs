@@ -11,9 +11,7 @@ use serde_json::Value;
 
 use super::v1alpha1 as api;
 use queuewarden_plan::{
-    AccessTestStatus, ConfigStatus, QueueAclStatus,
-    conditions::Condition,
-    snapshot::{AdmissionPolicySpec, QueueAclInForce},
+    AccessTestStatus, ConfigStatus, QueueAclStatus, conditions::Condition, snapshot::AdmissionPolicySpec,
 };
 use yunikorn_access::expect::Tally;
 use yunikorn_access::user_info;
@@ -23,12 +21,9 @@ pub const CONDITIONS: &str = "conditions";
 
 /// Returns the status of a `QueueAcl` whose spec was read at `generation`.
 pub fn queue_acl(generation: i64, status: &QueueAclStatus) -> api::QueueAclStatus {
-    let QueueAclStatus { submit, admin, in_force } = status;
     api::QueueAclStatus {
         observed_generation: Some(generation),
-        submit: Some(submit.clone()),
-        admin: Some(admin.clone()),
-        in_force: in_force.as_deref().map(grant_in_force),
+        rest: status.clone(),
         conditions: Vec::new(),
     }
 }
@@ -59,14 +54,9 @@ pub fn queue_access_test(generation: i64, status: &AccessTestStatus) -> api::Que
 
 /// Returns the status of the `YuniKornConfig` whose spec was read at `generation`.
 pub fn yunikorn_config(generation: i64, status: &ConfigStatus) -> api::YuniKornConfigStatus {
-    let ConfigStatus { revision, config_hash, loaded_hash, output, admission_policy } = status.clone();
     api::YuniKornConfigStatus {
         observed_generation: Some(generation),
-        revision,
-        config_hash,
-        loaded_hash,
-        output,
-        admission_policy,
+        rest: status.clone(),
         conditions: Vec::new(),
     }
 }
@@ -93,20 +83,6 @@ pub fn conditions(conditions: &[Condition]) -> Option<Value> {
         })
         .collect();
     (!conditions.is_empty()).then(|| serde_json::to_value(conditions).ok()).flatten()
-}
-
-pub(super) fn grant_in_force(in_force: &QueueAclInForce) -> api::GrantInForce {
-    let QueueAclInForce { partition, queue, submit, admin, base_acl, expires_at, delegated_by } =
-        in_force.clone();
-    api::GrantInForce {
-        partition,
-        queue,
-        submit,
-        admin,
-        base_acl,
-        expires_at: expires_at.map(meta::Time),
-        delegated_by: delegated_by.map(|by| api::DelegatedBy { user: by.user, groups: by.groups }),
-    }
 }
 
 fn access_control_in_force(in_force: AdmissionPolicySpec) -> api::AccessControlInForce {
