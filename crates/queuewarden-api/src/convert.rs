@@ -92,11 +92,15 @@ fn not_left_empty(object: &DynamicObject) -> Result<(), Vec<Diagnostic>> {
 
 /// Converts an `AdmissionPolicy` for the plan.
 pub fn admission_policy(object: &DynamicObject) -> Entry<AdmissionPolicySpec, AdmissionPolicySpec> {
-    let memory: Option<api::AccessControlInForce> = status_field(object, "inForce");
+    let memory: Option<AdmissionPolicySpec> = status_field(object, "inForce");
     Entry {
         meta: meta(object),
         spec: spec(object).and_then(policy_spec),
-        in_force: memory.map(policy_in_force),
+        // It was valid when it was stored.
+        in_force: memory.map(|memory| AdmissionPolicySpec {
+            user_info: memory.user_info.filter(|settings| template_paths(settings).is_ok()),
+            ..memory
+        }),
     }
 }
 
@@ -235,7 +239,7 @@ fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Ve
         submission,
         user_info,
     } = spec;
-    let user_info = user_info.map(user_info_settings).transpose()?;
+    user_info.as_ref().map_or(Ok(()), template_paths)?;
     let spec = AdmissionPolicySpec {
         bypass_auth,
         trust_controllers,
@@ -254,53 +258,18 @@ fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Ve
     Ok(spec)
 }
 
-fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
-    let api::AccessControlInForce {
-        bypass_auth,
-        trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
-        submission,
-        user_info,
-    } = memory;
-    AdmissionPolicySpec {
-        bypass_auth,
-        trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
-        submission,
-        // It was valid when it was stored.
-        user_info: user_info.and_then(|remembered| user_info_settings(remembered).ok()),
-    }
-}
-
-fn user_info_settings(spec: api::UserInfo) -> Result<user_info::Settings, Vec<Diagnostic>> {
-    let api::UserInfo { mode, profile, templates } = spec;
-    if templates.len() > user_info::MAX_TEMPLATES {
+/// Checks that all paths to pod templates can be read.
+fn template_paths(settings: &user_info::Settings) -> Result<(), Vec<Diagnostic>> {
+    if settings.templates.len() > user_info::MAX_TEMPLATES {
         let message = format!("userInfo.templates: at most {} are looked at", user_info::MAX_TEMPLATES);
         return Err(vec![Diagnostic::error(NO_PATH, message)]);
     }
-    let (mut read, mut wrong) = (Vec::new(), Vec::new());
-    for (index, template) in templates.into_iter().enumerate() {
-        let api::UserInfoTemplate { group, version, resource, path } = template;
-        match user_info::Path::read(&path) {
-            Ok(path) => read.push(user_info::Template { group, version, resource, path }),
-            Err(why) => {
-                let message = format!("userInfo.templates[{index}].path: {why}");
-                wrong.push(Diagnostic::error(NO_PATH, message));
-            }
-        }
-    }
-    if !wrong.is_empty() {
-        return Err(wrong);
-    }
-    Ok(user_info::Settings {
-        mode: mode.unwrap_or_default(),
-        profile: profile.unwrap_or_default(),
-        templates: read,
-    })
+    let wrong = settings.templates.iter().enumerate().filter_map(|(index, template)| {
+        let why = user_info::Path::read(&template.path).err()?;
+        Some(Diagnostic::error(NO_PATH, format!("userInfo.templates[{index}].path: {why}")))
+    });
+    let wrong: Vec<_> = wrong.collect();
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
 fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, Vec<Diagnostic>> {

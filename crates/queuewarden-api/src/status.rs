@@ -14,7 +14,6 @@ use queuewarden_plan::{
     AccessTestStatus, ConfigStatus, QueueAclStatus, conditions::Condition, snapshot::AdmissionPolicySpec,
 };
 use yunikorn_access::expect::Tally;
-use yunikorn_access::user_info;
 
 /// Name of the field of conditions.
 pub const CONDITIONS: &str = "conditions";
@@ -32,7 +31,7 @@ pub fn queue_acl(generation: i64, status: &QueueAclStatus) -> api::QueueAclStatu
 pub fn admission_policy(generation: i64, status: Option<&AdmissionPolicySpec>) -> api::AdmissionPolicyStatus {
     api::AdmissionPolicyStatus {
         observed_generation: Some(generation),
-        in_force: status.cloned().map(access_control_in_force),
+        in_force: status.cloned(),
         conditions: Vec::new(),
     }
 }
@@ -83,37 +82,4 @@ pub fn conditions(conditions: &[Condition]) -> Option<Value> {
         })
         .collect();
     (!conditions.is_empty()).then(|| serde_json::to_value(conditions).ok()).flatten()
-}
-
-fn access_control_in_force(in_force: AdmissionPolicySpec) -> api::AccessControlInForce {
-    let AdmissionPolicySpec {
-        bypass_auth,
-        trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
-        submission,
-        user_info,
-    } = in_force;
-    api::AccessControlInForce {
-        bypass_auth,
-        trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
-        submission,
-        user_info: user_info.map(user_info_words),
-    }
-}
-
-fn user_info_words(settings: user_info::Settings) -> api::UserInfo {
-    let template = |template: user_info::Template| {
-        let user_info::Template { group, version, resource, path } = template;
-        api::UserInfoTemplate { group, version, resource, path: path.to_string() }
-    };
-    api::UserInfo {
-        mode: Some(settings.mode),
-        profile: Some(settings.profile),
-        templates: settings.templates.into_iter().map(template).collect(),
-    }
 }

@@ -256,22 +256,35 @@ pub fn delegated_by(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The spec of an `AdmissionPolicy`; `None` leaves the key alone.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// The values of an `AdmissionPolicy`, in its spec and as they went into the ConfigMap; `None` leaves the key
+/// alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 pub struct AdmissionPolicySpec {
-    /// `admissionController.accessControl.bypassAuth`
+    /// The value of bypassAuth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bypass_auth: Option<bool>,
-    /// `admissionController.accessControl.trustControllers`
+    /// The value of trustControllers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust_controllers: Option<bool>,
-    /// `admissionController.accessControl.systemUsers`, one expression an element.
+    /// The elements of systemUsers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
     pub system_users: Option<Vec<String>>,
-    /// `admissionController.accessControl.externalUsers`
+    /// The elements of externalUsers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
     pub external_users: Option<Vec<String>>,
-    /// `admissionController.accessControl.externalGroups`
+    /// The elements of externalGroups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
     pub external_groups: Option<Vec<String>>,
-    /// The treatment of workloads that their users may not submit; no key of `YuniKorn`'s.
+    /// The value of submission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submission: Option<submission::Mode>,
-    /// The treatment of `user.info`; no key of `YuniKorn`'s.
+    /// The value of userInfo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_info: Option<user_info::Settings>,
 }
 

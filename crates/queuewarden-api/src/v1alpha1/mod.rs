@@ -24,10 +24,7 @@ mod queue_acl;
 mod schema;
 mod yunikorn_config;
 
-pub use admission_policy::{
-    AccessControlInForce, AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus, UserInfo,
-    UserInfoTemplate,
-};
+pub use admission_policy::{AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus};
 pub use grant::Grant;
 pub use queue_access_test::{
     AccessCase, AccessRights, AccessSubject, ExpectedPlacement, QueueAccessTest, QueueAccessTestSpec,

@@ -108,7 +108,7 @@ fn paths(request: &Request, templates: &[Template]) -> Result<Vec<Option<Path>>,
     let is_known = of_resource.peek().is_some();
     let paths: Vec<_> = of_resource
         .filter(|template| template.has(version))
-        .map(|template| Some(template.path.clone()))
+        .filter_map(|template| Path::read(&template.path).ok().map(Some))
         .collect();
     if is_known && paths.is_empty() {
         let message =
