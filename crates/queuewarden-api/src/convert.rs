@@ -95,7 +95,7 @@ pub fn admission_policy(object: &DynamicObject) -> Entry<AdmissionPolicySpec, Ad
     let memory: Option<AdmissionPolicySpec> = status_field(object, "inForce");
     Entry {
         meta: meta(object),
-        spec: spec(object).and_then(policy_spec),
+        spec: policy_spec(object),
         // It was valid when it was stored.
         in_force: memory.map(|memory| AdmissionPolicySpec {
             user_info: memory.user_info.filter(|settings| template_paths(settings).is_ok()),
@@ -162,7 +162,7 @@ pub(super) fn spec<T: DeserializeOwned>(object: &DynamicObject) -> Result<T, Vec
 }
 
 /// Drops nulls. Recursion is bounded by the JSON and YAML readers, which refuse deep nesting.
-fn drop_nulls(value: &mut Value) {
+pub(super) fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|_, field| !field.is_null());
@@ -229,26 +229,11 @@ fn whole_second(time: Timestamp, mode: RoundMode) -> Timestamp {
     time.round(TimestampRound::new().smallest(Unit::Second).mode(mode)).unwrap_or(time)
 }
 
-fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Vec<Diagnostic>> {
-    let api::AdmissionPolicySpec {
-        bypass_auth,
-        trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
-        submission,
-        user_info,
-    } = spec;
-    user_info.as_ref().map_or(Ok(()), template_paths)?;
-    let spec = AdmissionPolicySpec {
-        bypass_auth,
-        trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
-        submission,
-        user_info,
-    };
+fn policy_spec(object: &DynamicObject) -> Result<AdmissionPolicySpec, Vec<Diagnostic>> {
+    // The API's type refuses fields that it does not know. The plan's has the same fields.
+    let _: api::AdmissionPolicySpec = spec(object)?;
+    let spec: AdmissionPolicySpec = spec(object)?;
+    spec.user_info.as_ref().map_or(Ok(()), template_paths)?;
     if spec == AdmissionPolicySpec::default() {
         return Err(vec![Diagnostic::error(EMPTY_POLICY, "no field is set, so nothing would change").help(
             "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`, \

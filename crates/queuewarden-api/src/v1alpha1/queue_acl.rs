@@ -138,7 +138,7 @@ pub struct QueueAclSpec {
     pub delegated_by: Option<Identity>,
 }
 
-fn default_partition() -> String {
+pub(super) fn default_partition() -> String {
     "default".to_owned()
 }
 
