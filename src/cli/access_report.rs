@@ -18,9 +18,8 @@ use super::findings::plural;
 use super::{Exit, Failure, atomic, clock};
 use queuewarden_api::answer::report::{LiveAnswer, ReportAnswer};
 use queuewarden_api::answer::{AclKey, Answers, Named, WrittenIn};
-use queuewarden_report::{Beside, Report, diagram, page};
+use queuewarden_report::{Beside, diagram, page};
 use yunikorn::right::Right;
-use yunikorn_access::lint::Known;
 use yunikorn_access::{Tree, who_can};
 
 /// Help text on privacy and exit codes.
@@ -178,7 +177,7 @@ fn answer(
         diagnostics: configuration.diagnostics.clone(),
         changes: configuration.changes.clone(),
     };
-    Answers { configuration, tree }.report(&Report::of(tree, &Known::default(), beside), made, live)
+    Answers { configuration, tree }.report(&beside, made, live)
 }
 
 fn written(

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::caller::Callers;
-use super::certificates::files::{self, Files, Pair};
+use super::certificates::files::{Files, Pair};
 use super::certificates::follower::Follower;
 use super::listener::{self, Limits};
 use super::lookups::Lookups;
@@ -66,10 +66,7 @@ pub enum Error {
     /// The address is taken.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, #[source] std::io::Error),
-    /// A file cannot be used.
-    #[error(transparent)]
-    Files(#[from] files::Error),
-    /// TLS cannot be set up.
+    /// A certificate cannot be used, or TLS not set up.
     #[error(transparent)]
     Tls(#[from] tls::Error),
 }

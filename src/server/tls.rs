@@ -12,30 +12,10 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme};
 
-/// The reason why a certificate cannot be used, or clients cannot be checked.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A text is not PEM.
-    #[error("cannot read the {what}: {why}")]
-    Pem {
-        /// The kind of text.
-        what: &'static str,
-        /// The reason.
-        why: String,
-    },
-    /// There is no certificate in it.
-    #[error("there is no certificate in the {0}")]
-    Empty(&'static str),
-    /// The key is of an unknown kind, or does not belong to the certificate.
-    #[error("the certificate and its key do not go together: {0}")]
-    Pair(#[source] rustls::Error),
-    /// The authorities of clients cannot be used.
-    #[error("cannot check client certificates: {0}")]
-    Clients(String),
-    /// The cryptography has no protocol version in common with the server.
-    #[error("cannot set TLS up: {0}")]
-    Setup(#[source] rustls::Error),
-}
+/// The reason why there is no usable certificate, in words for the log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Error(pub String);
 
 /// The certificate in use, shared with the task that replaces it.
 #[derive(Debug, Clone, Default)]
@@ -78,7 +58,7 @@ pub fn server_config(identity: Identity) -> Result<Arc<ServerConfig>, Error> {
     let possession = Arc::new(Possession(Arc::clone(&provider)));
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(Error::Setup)?
+        .map_err(|error| Error(format!("cannot set TLS up: {error}")))?
         .with_client_cert_verifier(possession)
         .with_cert_resolver(Arc::new(identity));
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -135,14 +115,18 @@ impl ClientCertVerifier for Possession {
 fn certified(chain: &[u8], key: &[u8]) -> Result<CertifiedKey, Error> {
     let chain = certificates(chain, "certificate")?;
     let key = PrivateKeyDer::from_pem_slice(key)
-        .map_err(|error| Error::Pem { what: "private key", why: error.to_string() })?;
+        .map_err(|error| Error(format!("cannot read the private key: {error}")))?;
     let provider = crypto::aws_lc_rs::default_provider();
-    CertifiedKey::from_der(chain, key, &provider).map_err(Error::Pair)
+    CertifiedKey::from_der(chain, key, &provider)
+        .map_err(|error| Error(format!("the certificate and its key do not go together: {error}")))
 }
 
 /// Returns the certificates in a text.
-pub(super) fn certificates(pem: &[u8], what: &'static str) -> Result<Vec<CertificateDer<'static>>, Error> {
+pub(super) fn certificates(pem: &[u8], what: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let certificates = read.map_err(|error| Error::Pem { what, why: error.to_string() })?;
-    if certificates.is_empty() { Err(Error::Empty(what)) } else { Ok(certificates) }
+    match read {
+        Ok(none) if none.is_empty() => Err(Error(format!("there is no certificate in the {what}"))),
+        Ok(certificates) => Ok(certificates),
+        Err(error) => Err(Error(format!("cannot read the {what}: {error}"))),
+    }
 }

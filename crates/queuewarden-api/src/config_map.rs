@@ -13,12 +13,10 @@ use k8s_openapi::{
 };
 
 use super::touches::touches;
-use super::v1alpha1::GrantInForce;
-use super::{convert, status};
 use go_compat::yaml::MAX_TEXT;
 use queuewarden_plan::{
     Write,
-    snapshot::{BinaryValue, ConfigMapState, IN_FORCE, Owner, QueueAclInForce},
+    snapshot::{BinaryValue, ConfigMapState, IN_FORCE, Owner},
 };
 use yunikorn::config::flatten::is_packed;
 
@@ -33,25 +31,16 @@ pub fn state(config_map: &ConfigMap) -> ConfigMapState {
         annotations: meta.annotations.clone().unwrap_or_default(),
         data: config_map.data.clone().unwrap_or_default(),
         binary: binary(config_map),
-        in_force: annotation.map(|text| in_force(text)).unwrap_or_default(),
+        // A damaged one counts as absent: then the grants of the text limit what stays in force.
+        in_force: annotation.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default(),
         owners: owners(config_map),
         touches: touches(meta),
     }
 }
 
-/// Reads annotation [`IN_FORCE`]. A damaged one counts as absent: then the grants of the text limit what
-/// stays in force.
-fn in_force(text: &str) -> BTreeMap<String, Option<QueueAclInForce>> {
-    let noted: BTreeMap<String, Option<GrantInForce>> = serde_json::from_str(text).unwrap_or_default();
-    noted.into_iter().map(|(uid, grant)| (uid, grant.map(convert::grant_in_force))).collect()
-}
-
 /// Returns the annotations that a write sets.
 pub fn annotations(write: &Write) -> BTreeMap<String, String> {
-    let noted: Option<BTreeMap<&str, Option<GrantInForce>>> = write.in_force.as_ref().map(|noted| {
-        noted.iter().map(|(uid, grant)| (uid.as_str(), grant.as_ref().map(status::grant_in_force))).collect()
-    });
-    let noted = noted.and_then(|noted| serde_json::to_string(&noted).ok());
+    let noted = write.in_force.as_ref().and_then(|noted| serde_json::to_string(noted).ok());
     let noted = noted.map(|text| (IN_FORCE.to_owned(), text));
     write.annotations.clone().into_iter().chain(noted).collect()
 }

@@ -8,8 +8,6 @@
 //! This module checks only what the plan's types cannot hold. The plan checks the rest: names, queue paths,
 //! expressions, windows.
 
-use std::sync::Arc;
-
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use kube::core::DynamicObject;
@@ -25,10 +23,10 @@ use queuewarden_plan::{
     conditions::{Condition, Reason, Status, Type},
     snapshot::{
         AdmissionPolicySpec, CONFIRM_REMOVAL, ConfigEntry, ConfigSpec, Entry, Grant, LEFT_EMPTY, Meta,
-        QueueAclEntry, QueueAclInForce, QueueAclSpec,
+        QueueAclEntry, QueueAclSpec,
     },
 };
-use yunikorn::{identity::Identity, right::Right};
+use yunikorn::right::Right;
 use yunikorn_access::user_info;
 
 /// The spec is missing, has a field of the wrong type, or one that this version does not know.
@@ -65,11 +63,10 @@ pub const CODES: &[Code] = &[
 
 /// Converts a `QueueAcl` for the plan.
 pub fn queue_acl(object: &DynamicObject) -> QueueAclEntry {
-    let memory: Option<api::GrantInForce> = status_field(object, "inForce");
     Entry {
         meta: meta(object),
         spec: not_left_empty(object).and_then(|()| spec(object)).and_then(queue_acl_spec),
-        in_force: memory.map(|memory| Arc::new(grant_in_force(memory))),
+        in_force: status_field(object, "inForce"),
     }
 }
 
@@ -95,11 +92,15 @@ fn not_left_empty(object: &DynamicObject) -> Result<(), Vec<Diagnostic>> {
 
 /// Converts an `AdmissionPolicy` for the plan.
 pub fn admission_policy(object: &DynamicObject) -> Entry<AdmissionPolicySpec, AdmissionPolicySpec> {
-    let memory: Option<api::AccessControlInForce> = status_field(object, "inForce");
+    let memory: Option<AdmissionPolicySpec> = status_field(object, "inForce");
     Entry {
         meta: meta(object),
-        spec: spec(object).and_then(policy_spec),
-        in_force: memory.map(policy_in_force),
+        spec: policy_spec(object),
+        // It was valid when it was stored.
+        in_force: memory.map(|memory| AdmissionPolicySpec {
+            user_info: memory.user_info.filter(|settings| template_paths(settings).is_ok()),
+            ..memory
+        }),
     }
 }
 
@@ -161,7 +162,7 @@ pub(super) fn spec<T: DeserializeOwned>(object: &DynamicObject) -> Result<T, Vec
 }
 
 /// Drops nulls. Recursion is bounded by the JSON and YAML readers, which refuse deep nesting.
-fn drop_nulls(value: &mut Value) {
+pub(super) fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|_, field| !field.is_null());
@@ -184,7 +185,7 @@ fn queue_acl_spec(spec: api::QueueAclSpec) -> Result<QueueAclSpec, Vec<Diagnosti
         base_acl: spec.base_acl,
         not_before: spec.not_before.map(|time| whole_second(time.0, RoundMode::Ceil)),
         expires_at: spec.expires_at.map(|time| whole_second(time.0, RoundMode::Floor)),
-        delegated_by: spec.delegated_by.map(identity),
+        delegated_by: spec.delegated_by,
     };
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
 }
@@ -228,44 +229,11 @@ fn whole_second(time: Timestamp, mode: RoundMode) -> Timestamp {
     time.round(TimestampRound::new().smallest(Unit::Second).mode(mode)).unwrap_or(time)
 }
 
-pub(super) fn grant_in_force(memory: api::GrantInForce) -> QueueAclInForce {
-    let api::GrantInForce { partition, queue, submit, admin, base_acl, expires_at, delegated_by } = memory;
-    QueueAclInForce {
-        partition,
-        queue,
-        submit,
-        admin,
-        base_acl,
-        expires_at: expires_at.map(|time| time.0),
-        delegated_by: delegated_by.map(identity),
-    }
-}
-
-fn identity(by: api::DelegatedBy) -> Identity {
-    let api::DelegatedBy { user, groups } = by;
-    Identity { user, groups }
-}
-
-fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Vec<Diagnostic>> {
-    let api::AdmissionPolicySpec {
-        bypass_auth,
-        trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
-        submission,
-        user_info,
-    } = spec;
-    let user_info = user_info.map(user_info_settings).transpose()?;
-    let spec = AdmissionPolicySpec {
-        bypass_auth,
-        trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
-        submission,
-        user_info,
-    };
+fn policy_spec(object: &DynamicObject) -> Result<AdmissionPolicySpec, Vec<Diagnostic>> {
+    // The API's type refuses fields that it does not know. The plan's has the same fields.
+    let _: api::AdmissionPolicySpec = spec(object)?;
+    let spec: AdmissionPolicySpec = spec(object)?;
+    spec.user_info.as_ref().map_or(Ok(()), template_paths)?;
     if spec == AdmissionPolicySpec::default() {
         return Err(vec![Diagnostic::error(EMPTY_POLICY, "no field is set, so nothing would change").help(
             "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`, \
@@ -275,53 +243,18 @@ fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Ve
     Ok(spec)
 }
 
-fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
-    let api::AccessControlInForce {
-        bypass_auth,
-        trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
-        submission,
-        user_info,
-    } = memory;
-    AdmissionPolicySpec {
-        bypass_auth,
-        trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
-        submission,
-        // It was valid when it was stored.
-        user_info: user_info.and_then(|remembered| user_info_settings(remembered).ok()),
-    }
-}
-
-fn user_info_settings(spec: api::UserInfo) -> Result<user_info::Settings, Vec<Diagnostic>> {
-    let api::UserInfo { mode, profile, templates } = spec;
-    if templates.len() > user_info::MAX_TEMPLATES {
+/// Checks that all paths to pod templates can be read.
+fn template_paths(settings: &user_info::Settings) -> Result<(), Vec<Diagnostic>> {
+    if settings.templates.len() > user_info::MAX_TEMPLATES {
         let message = format!("userInfo.templates: at most {} are looked at", user_info::MAX_TEMPLATES);
         return Err(vec![Diagnostic::error(NO_PATH, message)]);
     }
-    let (mut read, mut wrong) = (Vec::new(), Vec::new());
-    for (index, template) in templates.into_iter().enumerate() {
-        let api::UserInfoTemplate { group, version, resource, path } = template;
-        match user_info::Path::read(&path) {
-            Ok(path) => read.push(user_info::Template { group, version, resource, path }),
-            Err(why) => {
-                let message = format!("userInfo.templates[{index}].path: {why}");
-                wrong.push(Diagnostic::error(NO_PATH, message));
-            }
-        }
-    }
-    if !wrong.is_empty() {
-        return Err(wrong);
-    }
-    Ok(user_info::Settings {
-        mode: mode.unwrap_or_default(),
-        profile: profile.unwrap_or_default(),
-        templates: read,
-    })
+    let wrong = settings.templates.iter().enumerate().filter_map(|(index, template)| {
+        let why = user_info::Path::read(&template.path).err()?;
+        Some(Diagnostic::error(NO_PATH, format!("userInfo.templates[{index}].path: {why}")))
+    });
+    let wrong: Vec<_> = wrong.collect();
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
 fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, Vec<Diagnostic>> {
@@ -384,13 +317,14 @@ fn config_status(object: &DynamicObject) -> ConfigStatus {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::Arc;
 
     use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSON;
     use serde_json::json;
 
     use super::*;
     use crate::{crds, status};
-    use queuewarden_plan::snapshot::BaseAcl;
+    use queuewarden_plan::snapshot::{BaseAcl, QueueAclInForce};
 
     fn object(value: Value) -> DynamicObject {
         serde_json::from_value(value).unwrap()

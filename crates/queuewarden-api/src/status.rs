@@ -11,24 +11,18 @@ use serde_json::Value;
 
 use super::v1alpha1 as api;
 use queuewarden_plan::{
-    AccessTestStatus, ConfigStatus, QueueAclStatus,
-    conditions::Condition,
-    snapshot::{AdmissionPolicySpec, QueueAclInForce},
+    AccessTestStatus, ConfigStatus, QueueAclStatus, conditions::Condition, snapshot::AdmissionPolicySpec,
 };
 use yunikorn_access::expect::Tally;
-use yunikorn_access::user_info;
 
 /// Name of the field of conditions.
 pub const CONDITIONS: &str = "conditions";
 
 /// Returns the status of a `QueueAcl` whose spec was read at `generation`.
 pub fn queue_acl(generation: i64, status: &QueueAclStatus) -> api::QueueAclStatus {
-    let QueueAclStatus { submit, admin, in_force } = status;
     api::QueueAclStatus {
         observed_generation: Some(generation),
-        submit: Some(submit.clone()),
-        admin: Some(admin.clone()),
-        in_force: in_force.as_deref().map(grant_in_force),
+        rest: status.clone(),
         conditions: Vec::new(),
     }
 }
@@ -37,7 +31,7 @@ pub fn queue_acl(generation: i64, status: &QueueAclStatus) -> api::QueueAclStatu
 pub fn admission_policy(generation: i64, status: Option<&AdmissionPolicySpec>) -> api::AdmissionPolicyStatus {
     api::AdmissionPolicyStatus {
         observed_generation: Some(generation),
-        in_force: status.cloned().map(access_control_in_force),
+        in_force: status.cloned(),
         conditions: Vec::new(),
     }
 }
@@ -59,14 +53,9 @@ pub fn queue_access_test(generation: i64, status: &AccessTestStatus) -> api::Que
 
 /// Returns the status of the `YuniKornConfig` whose spec was read at `generation`.
 pub fn yunikorn_config(generation: i64, status: &ConfigStatus) -> api::YuniKornConfigStatus {
-    let ConfigStatus { revision, config_hash, loaded_hash, output, admission_policy } = status.clone();
     api::YuniKornConfigStatus {
         observed_generation: Some(generation),
-        revision,
-        config_hash,
-        loaded_hash,
-        output,
-        admission_policy,
+        rest: status.clone(),
         conditions: Vec::new(),
     }
 }
@@ -93,51 +82,4 @@ pub fn conditions(conditions: &[Condition]) -> Option<Value> {
         })
         .collect();
     (!conditions.is_empty()).then(|| serde_json::to_value(conditions).ok()).flatten()
-}
-
-pub(super) fn grant_in_force(in_force: &QueueAclInForce) -> api::GrantInForce {
-    let QueueAclInForce { partition, queue, submit, admin, base_acl, expires_at, delegated_by } =
-        in_force.clone();
-    api::GrantInForce {
-        partition,
-        queue,
-        submit,
-        admin,
-        base_acl,
-        expires_at: expires_at.map(meta::Time),
-        delegated_by: delegated_by.map(|by| api::DelegatedBy { user: by.user, groups: by.groups }),
-    }
-}
-
-fn access_control_in_force(in_force: AdmissionPolicySpec) -> api::AccessControlInForce {
-    let AdmissionPolicySpec {
-        bypass_auth,
-        trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
-        submission,
-        user_info,
-    } = in_force;
-    api::AccessControlInForce {
-        bypass_auth,
-        trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
-        submission,
-        user_info: user_info.map(user_info_words),
-    }
-}
-
-fn user_info_words(settings: user_info::Settings) -> api::UserInfo {
-    let template = |template: user_info::Template| {
-        let user_info::Template { group, version, resource, path } = template;
-        api::UserInfoTemplate { group, version, resource, path: path.to_string() }
-    };
-    api::UserInfo {
-        mode: Some(settings.mode),
-        profile: Some(settings.profile),
-        templates: settings.templates.into_iter().map(template).collect(),
-    }
 }

@@ -186,13 +186,21 @@ impl<S> ObjectStatus<S> {
 }
 
 /// The rest of a `QueueAcl`'s status.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct QueueAclStatus {
-    /// The object's submit grant, for people: `sue dev`, `*`, `nobody`, or `-` when it does not set it.
+    /// The right to submit that this object alone gives: an ACL such as "sue devs", "*" for everyone,
+    /// "nobody", or "-" when it says nothing about submitting.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub submit: String,
-    /// The object's admin grant, in the same form.
+    /// The right to administer that this object alone gives: an ACL such as "sue ops", "*" for everyone,
+    /// "nobody", or "-" when it says nothing about administration.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub admin: String,
-    /// The version of the object that is in force; shared with the snapshot while it stays the same.
+    /// The last version of this object that went into the ConfigMap. It stays in force while the object is
+    /// Invalid, so that a typo neither widens nor takes away access. Absent when nothing of this object is in
+    /// force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_force: Option<Arc<QueueAclInForce>>,
 }
 
@@ -206,17 +214,29 @@ pub struct AccessTestStatus {
 }
 
 /// The rest of the `YuniKornConfig`'s status.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::doc_markdown, reason = "kubectl explain shows it as plain text")]
+#[serde(rename_all = "camelCase")]
 pub struct ConfigStatus {
-    /// Revision of the text in the output ConfigMap.
+    /// Number in the header of the text that was last written; it grows with each write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<i64>", range(min = 0))]
     pub revision: Option<u64>,
-    /// Checksum of the text in the output ConfigMap.
+    /// SHA-256 of the queue configuration in the output ConfigMap, in upper-case hexadecimal, as YuniKorn
+    /// shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_hash: Option<String>,
-    /// Checksum of the text that the scheduler was last known to run.
+    /// SHA-256 of the queue configuration that the scheduler runs, as it reported it last. Equal to
+    /// configHash when Loaded is True.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loaded_hash: Option<String>,
-    /// The output ConfigMap and our keys in it.
+    /// The ConfigMap that is written, and the keys in it that are queuewarden's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputRef>,
-    /// Name of the `AdmissionPolicy` that counts.
+    /// Name of the AdmissionPolicy that is in force. Where spec.admissionPolicy names none, it stays the one
+    /// that counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
     pub admission_policy: Option<String>,
 }
 

@@ -3,7 +3,7 @@
 //! The operator fills a [`Snapshot`] from its watches, `queuewarden render` from files. Nothing in here is a
 //! Kubernetes type, and the clock is a field, so that the same snapshot always gives the same plan.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
@@ -211,40 +211,90 @@ pub struct QueueAclSpec {
 }
 
 /// `status.inForce` of a `QueueAcl`: its last version that went into the ConfigMap. Texts are canonical ACLs.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::doc_markdown, reason = "kubectl explain shows it as plain text")]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 pub struct QueueAclInForce {
-    /// Partition name.
+    /// The partition of the queue.
     pub partition: String,
-    /// Queue path, lower case.
+    /// The queue's full path in lower case.
     pub queue: String,
-    /// Canonical submit ACL; `None`: the object does not set the right.
+    /// Holders of the right to submit, as YuniKorn's ACL text; absent when the object said nothing about
+    /// submitting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submit: Option<String>,
-    /// Canonical admin ACL; `None`: the object does not set the right.
+    /// Holders of the right to administer, as YuniKorn's ACL text; absent when the object said nothing about
+    /// administration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<String>,
-    /// The treatment of the base's own ACL.
+    /// Effect on the base's own ACL.
+    #[serde(default)]
     pub base_acl: BaseAcl,
-    /// The time when it ends.
+    /// Time at which the grant ends; absent when it never does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub expires_at: Option<Timestamp>,
-    /// The queue's administrator in whose name it was written.
+    /// The administrator of the queue in whose name it was written; absent when it was a cluster
+    /// administrator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "delegated_by")]
     pub delegated_by: Option<Identity>,
 }
 
-/// The spec of an `AdmissionPolicy`; `None` leaves the key alone.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Returns the schema of `delegatedBy`: the writer of a delegated object, as the API server knows them.
+pub fn delegated_by(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["user"],
+        "properties": {
+            "user": {
+                "type": "string",
+                "description": "Their user name, as in \"kubectl auth whoami\".",
+                "minLength": 1,
+                "maxLength": 256,
+            },
+            "groups": {
+                "type": "array",
+                "description": "Those of their groups that make them administrator. Needed when no ACL names \
+                                them by user name. Default: none.",
+                "maxItems": 32,
+                "x-kubernetes-list-type": "set",
+                "items": { "type": "string", "minLength": 1, "maxLength": 256 },
+            },
+        },
+    })
+}
+
+/// The values of an `AdmissionPolicy`, in its spec and as they went into the ConfigMap; `None` leaves the key
+/// alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 pub struct AdmissionPolicySpec {
-    /// `admissionController.accessControl.bypassAuth`
+    /// The value of bypassAuth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bypass_auth: Option<bool>,
-    /// `admissionController.accessControl.trustControllers`
+    /// The value of trustControllers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust_controllers: Option<bool>,
-    /// `admissionController.accessControl.systemUsers`, one expression an element.
+    /// The elements of systemUsers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
     pub system_users: Option<Vec<String>>,
-    /// `admissionController.accessControl.externalUsers`
+    /// The elements of externalUsers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
     pub external_users: Option<Vec<String>>,
-    /// `admissionController.accessControl.externalGroups`
+    /// The elements of externalGroups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
     pub external_groups: Option<Vec<String>>,
-    /// The treatment of workloads that their users may not submit; no key of `YuniKorn`'s.
+    /// The value of submission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submission: Option<submission::Mode>,
-    /// The treatment of `user.info`; no key of `YuniKorn`'s.
+    /// The value of userInfo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_info: Option<user_info::Settings>,
 }
 

@@ -1,7 +1,5 @@
 //! Lists the objects of a snapshot with the last change that each program made to them.
 
-use jiff::Timestamp;
-
 use queuewarden_plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, Touch};
 use yunikorn::queue::QueuePath;
 
@@ -11,20 +9,14 @@ pub const MAX_CHANGES: usize = 20_000;
 /// The last change that a program made to an object, from its `metadata.managedFields`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
-    /// The time; `None` when the API server does not record it.
-    pub time: Option<Timestamp>,
     /// The object's kind.
     pub kind: &'static str,
     /// Its namespace; `None` where the kind has none.
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
-    /// The program that made it, as it calls itself: `kubectl-client-side-apply`, `argocd-controller`.
-    pub manager: String,
-    /// `Apply` or `Update`.
-    pub operation: String,
-    /// The fields of the object that this program manages: `spec.submit`, `data.queues.yaml`.
-    pub fields: Vec<String>,
+    /// The change.
+    pub touch: Touch,
     /// The partition and the queue whose ACLs the object sets; `None` when it sets those of more than one, or
     /// none.
     pub queue: Option<(String, QueuePath)>,
@@ -46,13 +38,21 @@ pub fn changes(snapshot: &Snapshot) -> Vec<Change> {
     changes.extend(snapshot.config.iter().flat_map(|entry| of("YuniKornConfig", &entry.meta, None)));
     changes.extend(of_maps(snapshot));
     // Programs that wrote in the same second stay in the order of their objects.
-    changes.sort_by(|left, right| right.time.cmp(&left.time).then_with(|| left.cmp(right)));
+    changes.sort_by(|left, right| right.touch.time.cmp(&left.touch.time).then_with(|| left.cmp(right)));
     changes.truncate(MAX_CHANGES);
     changes
 }
 
 fn of(kind: &'static str, meta: &Meta, queue: Option<(String, QueuePath)>) -> impl Iterator<Item = Change> {
-    meta.touches.iter().map(move |touch| change(kind, None, &meta.name, touch, queue.clone()))
+    let name = &meta.name;
+    let change = move |touch: &Touch| Change {
+        kind,
+        namespace: None,
+        name: name.clone(),
+        touch: touch.clone(),
+        queue: queue.clone(),
+    };
+    meta.touches.iter().map(change)
 }
 
 fn of_maps(snapshot: &Snapshot) -> Vec<Change> {
@@ -63,29 +63,13 @@ fn of_maps(snapshot: &Snapshot) -> Vec<Change> {
     // The base is the defaults, unless something else is configured.
     maps.sort_by(|left, right| left.name.cmp(&right.name));
     maps.dedup_by(|left, right| left.name == right.name);
-    let of_map = |map: &ConfigMapState| {
-        let change = |touch| change("ConfigMap", Some(&namespace), &map.name, touch, None);
-        map.touches.iter().map(change).collect::<Vec<_>>()
-    };
-    maps.into_iter().flat_map(of_map).collect()
-}
-
-fn change(
-    kind: &'static str,
-    namespace: Option<&String>,
-    name: &str,
-    touch: &Touch,
-    queue: Option<(String, QueuePath)>,
-) -> Change {
-    let Touch { time, manager, operation, fields } = touch.clone();
-    Change {
-        time,
-        kind,
-        namespace: namespace.cloned(),
-        name: name.to_owned(),
-        manager,
-        operation,
-        fields,
-        queue,
-    }
+    let changes = maps.into_iter().flat_map(|map| map.touches.iter().map(move |touch| (map, touch)));
+    let changes = changes.map(|(map, touch)| Change {
+        kind: "ConfigMap",
+        namespace: Some(namespace.clone()),
+        name: map.name.clone(),
+        touch: touch.clone(),
+        queue: None,
+    });
+    changes.collect()
 }

@@ -1,8 +1,7 @@
-//! Builds the report about one partition: its queues with their ACLs, the rights in them and the queues where
-//! these begin, the findings, and the last changes.
+//! Collects what a report shows besides queues and rights: the findings, and the last changes.
 //!
 //! The report decides nothing: rights come from [`yunikorn_access`], findings from its linter and from the
-//! validators. The page, its JSON, CSV and the diagrams all show this report, so they cannot differ.
+//! validators.
 //!
 //! * [`changes`](mod@changes): the last changes and their authors.
 //! * [`page`](mod@page): the page.
@@ -20,26 +19,8 @@ use go_compat::diag::{Diagnostic, Span};
 use yunikorn::config::Partition;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
-use yunikorn_access::check::Subject;
 use yunikorn_access::lint::{self, Known};
-use yunikorn_access::matrix::all_named;
-use yunikorn_access::starts::{Starts, starts};
 use yunikorn_access::tree::{Origin, QueueId, Tree};
-
-/// The report about one partition.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Report<'t> {
-    /// The queues with their ACLs.
-    pub tree: &'t Tree,
-    /// All subjects that are named anywhere: users, groups, each by name, and everyone at the end.
-    pub subjects: Vec<Subject>,
-    /// The queues where each right begins.
-    pub rights: [Starts<'t>; 2],
-    /// Errors, and entries without effect.
-    pub findings: Vec<Finding>,
-    /// The last changes, the latest first.
-    pub changes: Vec<Change>,
-}
 
 /// An error, or an entry that does not do what it seems to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,27 +46,8 @@ pub struct Beside<'p> {
     pub changes: Vec<Change>,
 }
 
-impl<'t> Report<'t> {
-    /// Builds the report about a tree.
-    pub fn of(tree: &'t Tree, known: &Known, beside: Beside<'_>) -> Self {
-        let findings = findings(tree, known, &beside);
-        Self {
-            tree,
-            subjects: all_named(tree),
-            rights: Right::ALL.map(|right| starts(tree, right)),
-            findings,
-            changes: beside.changes,
-        }
-    }
-
-    /// Returns the queues where a right begins.
-    pub fn right(&self, right: Right) -> Option<&Starts<'t>> {
-        self.rights.iter().find(|starts| starts.right == right)
-    }
-}
-
 /// Returns the findings, errors first, then by the queues.
-fn findings(tree: &Tree, known: &Known, text: &Beside<'_>) -> Vec<Finding> {
+pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
     let places = Places::of(text.partition);
     let of_text = text.diagnostics.iter().map(|diagnostic| {
         let about = diagnostic.span.and_then(|span| places.holding(span));
@@ -96,7 +58,7 @@ fn findings(tree: &Tree, known: &Known, text: &Beside<'_>) -> Vec<Finding> {
             diagnostic: diagnostic.clone(),
         }
     });
-    let of_tree = lint::lint(tree, known).into_iter().map(|finding| Finding {
+    let of_tree = lint::lint(tree, &Known::default()).into_iter().map(|finding| Finding {
         queue: tree.find(&finding.queue),
         right: finding.right,
         origin: finding.origin,

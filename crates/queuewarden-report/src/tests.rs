@@ -14,12 +14,12 @@ fn told(queues: &[yunikorn_access::testing::Queue<'_>]) -> Vec<(String, Option<S
     let partition = config.partition("default").unwrap();
     let tree = Tree::of(partition).unwrap();
     let beside = Beside { partition: Some(partition), diagnostics: verdict.diagnostics, ..Beside::default() };
-    let report = Report::of(&tree, &Known::default(), beside);
     let path = |finding: &Finding| {
         finding.queue.and_then(|queue| tree.node(queue)).map(|node| node.path.to_string())
     };
-    let findings = report.findings.iter();
-    findings.map(|finding| (finding.diagnostic.code.title.to_owned(), path(finding), finding.right)).collect()
+    let findings = findings(&tree, &beside);
+    let shown = findings.iter();
+    shown.map(|finding| (finding.diagnostic.code.title.to_owned(), path(finding), finding.right)).collect()
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn the_latest_change_comes_first_and_each_once() {
         ..snapshot()
     };
     let told = changes(&snapshot);
-    let managers: Vec<&str> = told.iter().map(|change| change.manager.as_str()).collect();
+    let managers: Vec<&str> = told.iter().map(|change| change.touch.manager.as_str()).collect();
     assert_eq!(managers, ["new", "new", "helm", "old", "old", "unknown"]);
     let queues: Vec<_> = told.iter().filter_map(|change| change.queue.as_ref()).collect();
     assert!(queues.iter().all(|(partition, queue)| partition == "default" && queue.as_str() == "root.prod"));

@@ -1,6 +1,7 @@
 //! Client certificates. The handshake has proven that the client has the key; this module decides whether
 //! the certificate counts.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,14 +36,15 @@ impl Authorities {
     /// # Errors
     /// When there is none, or a certificate cannot be used.
     pub fn of(pem: &[u8]) -> Result<Self, tls::Error> {
+        let unusable = |error: &dyn Display| tls::Error(format!("cannot check client certificates: {error}"));
         let mut roots = RootCertStore::empty();
         for authority in certificates(pem, "client authorities")? {
-            roots.add(authority).map_err(|error| tls::Error::Clients(error.to_string()))?;
+            roots.add(authority).map_err(|error| unusable(&error))?;
         }
         let provider = Arc::new(crypto::aws_lc_rs::default_provider());
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
             .build()
-            .map_err(|error| tls::Error::Clients(error.to_string()))?;
+            .map_err(|error| unusable(&error))?;
         Ok(Self { verifier })
     }
 

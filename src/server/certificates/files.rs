@@ -15,23 +15,12 @@ use super::Problem;
 use super::material::Certificate;
 use crate::operator::health::Health;
 use crate::server::caller::Authorities;
-use crate::server::tls::{self, Identity};
+use crate::server::tls::{Error, Identity};
 
 /// The time between two reads.
 const LOOK: Duration = Duration::from_secs(5);
 /// Bytes that are read of one file; real files are much smaller.
 const MOST: u64 = 1024 * 1024;
-
-/// The reason why files cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A file cannot be read.
-    #[error("cannot read {0}: {1}")]
-    File(PathBuf, #[source] std::io::Error),
-    /// A file has the wrong content.
-    #[error("cannot use {0}: {1}")]
-    Content(PathBuf, #[source] tls::Error),
-}
 
 /// The certificate and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,8 +94,7 @@ impl Files {
         if self.seen_pair.as_ref() == Some(&found) {
             return Ok(());
         }
-        let problem = |error| Error::Content(pair.certificate.clone(), error);
-        self.identity.show(&found.0, &found.1).map_err(problem)?;
+        self.identity.show(&found.0, &found.1).map_err(|error| unusable(&pair.certificate, &error))?;
         let chain = String::from_utf8_lossy(&found.0).into_owned();
         if let Ok(certificate) = Certificate::read(chain, String::new()) {
             let until = certificate.validity.until;
@@ -123,7 +111,7 @@ impl Files {
         if self.seen_clients.as_ref() == Some(&found) {
             return Ok(());
         }
-        let authorities = Authorities::of(&found).map_err(|error| Error::Content(path.clone(), error))?;
+        let authorities = Authorities::of(&found).map_err(|error| unusable(path, &error))?;
         tracing::info!(file = %path.display(), "Taking client certificates of new authorities");
         self.authorities.send_replace(Some(Arc::new(authorities)));
         self.seen_clients = Some(found);
@@ -134,8 +122,12 @@ impl Files {
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut bytes));
-    read.map_err(|error| Error::File(path.to_owned(), error))?;
+    read.map_err(|error| Error(format!("cannot read {}: {error}", path.display())))?;
     Ok(bytes)
+}
+
+fn unusable(path: &Path, error: &Error) -> Error {
+    Error(format!("cannot use {}: {error}", path.display()))
 }
 
 #[cfg(test)]

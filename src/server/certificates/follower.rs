@@ -9,10 +9,10 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use tokio::time::sleep;
 
-use super::{Problem, material, pause, secret};
+use super::{Problem, pause, secret};
 use crate::operator::clock;
 use crate::operator::health::Health;
-use crate::server::tls::{self, Identity};
+use crate::server::tls::{Error, Identity};
 
 /// Follows the Secret.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
@@ -24,21 +24,6 @@ pub struct Follower {
     /// The certificate in use, and its validity.
     shown: Option<(String, Duration)>,
     problem: Problem,
-}
-
-/// The reason why a round did not succeed.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error(transparent)]
-    Secret(#[from] secret::Error),
-    #[error("cannot use Secret {0}: {1}")]
-    Damaged(String, #[source] material::Error),
-    #[error("cannot show the certificate in Secret {0}: {1}")]
-    Show(String, #[source] tls::Error),
-    #[error(
-        "there is no valid certificate in Secret {0}: queuewarden certificates, which writes it, has to run"
-    )]
-    Nothing(String),
 }
 
 impl Follower {
@@ -67,17 +52,21 @@ impl Follower {
     /// Loads the certificate of the Secret. An invalid one is of no use: without another, this replica is
     /// not ready.
     async fn round(&mut self, now: Timestamp) -> Result<(), Error> {
-        let found = secret::get(&self.secrets, &self.name).await?;
+        let name = &self.name;
+        let found = secret::get(&self.secrets, name).await?;
         let material = found.as_ref().map(secret::read).transpose();
-        let material =
-            material.map_err(|error| Error::Damaged(self.name.clone(), error))?.unwrap_or_default();
+        let material = material.map_err(|error| Error(format!("cannot use Secret {name}: {error}")))?;
+        let material = material.unwrap_or_default();
         let valid = material.shown.as_ref().filter(|certificate| certificate.validity.holds(now));
-        let Some(certificate) = valid else { return Err(Error::Nothing(self.name.clone())) };
+        let Some(certificate) = valid else {
+            return Err(Error(format!(
+                "there is no valid certificate in Secret {name}: queuewarden certificates, which writes it, has to run"
+            )));
+        };
         let validity = certificate.validity;
         if self.shown.as_ref().is_none_or(|(shown, _)| *shown != certificate.chain) {
-            self.identity
-                .show(certificate.chain.as_bytes(), certificate.key.as_bytes())
-                .map_err(|error| Error::Show(self.name.clone(), error))?;
+            let shown = self.identity.show(certificate.chain.as_bytes(), certificate.key.as_bytes());
+            shown.map_err(|error| Error(format!("cannot show the certificate in Secret {name}: {error}")))?;
             tracing::info!(until = %validity.until, "Showing a new certificate");
             let lifetime = validity.until.duration_since(validity.from).unsigned_abs();
             self.shown = Some((certificate.chain.clone(), lifetime));
@@ -135,6 +124,7 @@ mod tests {
         }
         let later = clock::now() + SignedDuration::from_hours(7);
         *there.lock().unwrap() = secret(&Material::sample());
-        assert!(matches!(follower.round(later).await, Err(Error::Nothing(_))));
+        let expired = follower.round(later).await.unwrap_err().to_string();
+        assert!(expired.contains("there is no valid certificate in Secret"), "{expired}");
     }
 }

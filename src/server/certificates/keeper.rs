@@ -17,11 +17,12 @@ use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 use tokio::time::sleep;
 
-use super::material::{self, Material, Terms};
+use super::material::{Material, Terms};
 use super::schedule::{Due, MOST, due};
 use super::{Problem, inject, pause, secret};
 use crate::operator::call::{self, call};
 use crate::operator::clock;
+use crate::server::tls::Error;
 use queuewarden_plan::snapshot::FIELD_MANAGER;
 
 /// The largest number of steps in one round: enough to remove, create and sign everything.
@@ -39,24 +40,6 @@ pub struct Keeper {
     /// The bundle that was last written to the API server.
     told: Option<String>,
     problem: Problem,
-}
-
-/// The reason why a round did not succeed.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error(transparent)]
-    Secret(#[from] secret::Error),
-    #[error(
-        "cannot write Secret {0}: {1}; the role of ServiceAccount queuewarden-certificates has to let it get and update it, and, where it \
-         does not exist, create it"
-    )]
-    Write(String, #[source] call::Error),
-    #[error(transparent)]
-    Material(#[from] material::Error),
-    #[error(
-        "cannot tell the API server whose certificate it will see, so it goes on seeing the old one: {0}"
-    )]
-    Tell(String),
 }
 
 impl Keeper {
@@ -121,12 +104,21 @@ impl Keeper {
         }
         let data = secret::data(&wanted);
         if found.as_ref().and_then(|found| found.data.as_ref()) != Some(&data) {
-            self.write(found, data).await.map_err(|error| Error::Write(self.name.clone(), error))?;
+            let written = self.write(found, data).await;
+            written.map_err(|error| Error(format!(
+                "cannot write Secret {}: {error}; the role of ServiceAccount queuewarden-certificates has to let it get and update it, \
+                 and, where it does not exist, create it",
+                self.name
+            )))?;
         }
         *material = wanted;
         let bundle = material.bundle();
         self.told = None;
-        inject::tell(&self.client, &bundle).await.map_err(Error::Tell)?;
+        inject::tell(&self.client, &bundle).await.map_err(|error| {
+            Error(format!(
+                "cannot tell the API server whose certificate it will see, so it goes on seeing the old one: {error}"
+            ))
+        })?;
         self.told = Some(bundle);
         Ok(())
     }

@@ -16,7 +16,7 @@ use time::OffsetDateTime;
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 use super::schedule::{Shown, Validity, View};
-use crate::server::tls::certificates;
+use crate::server::tls::{Error, certificates};
 
 /// Clocks of callers may be late by this much; less, where lifetimes are short.
 const LATE_CLOCKS: SignedDuration = SignedDuration::from_hours(1);
@@ -30,25 +30,6 @@ pub struct Terms {
     pub certificate: SignedDuration,
     /// DNS names and IP addresses under which callers reach the endpoints.
     pub names: BTreeSet<String>,
-}
-
-/// The reason why there is no certificate.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// A text cannot be read.
-    #[error("cannot read {what}: {why}")]
-    Unreadable {
-        /// The kind of text.
-        what: &'static str,
-        /// The reason.
-        why: String,
-    },
-    /// A certificate cannot be made.
-    #[error("cannot make a certificate: {0}")]
-    Unmade(#[from] rcgen::Error),
-    /// A time that certificates cannot express.
-    #[error("no certificate can be valid until then: {0}")]
-    Time(String),
 }
 
 /// An authority, which signs certificates.
@@ -244,8 +225,8 @@ fn lasting(
     signer: Option<Validity>,
 ) -> Result<(), Error> {
     let early = LATE_CLOCKS.min(lasts / 24);
-    let from = now.checked_sub(early).map_err(|error| Error::Time(error.to_string()))?;
-    let until = now.checked_add(lasts).map_err(|error| Error::Time(error.to_string()))?;
+    let from = now.checked_sub(early).map_err(|error| no_time(&error))?;
+    let until = now.checked_add(lasts).map_err(|error| no_time(&error))?;
     let from = signer.map_or(from, |signer| from.max(signer.from));
     let until = signer.map_or(until, |signer| until.min(signer.until));
     params.not_before = moment(from)?;
@@ -255,12 +236,12 @@ fn lasting(
 }
 
 fn moment(at: Timestamp) -> Result<OffsetDateTime, Error> {
-    OffsetDateTime::from_unix_timestamp(at.as_second()).map_err(|error| Error::Time(error.to_string()))
+    OffsetDateTime::from_unix_timestamp(at.as_second()).map_err(|error| no_time(&error))
 }
 
 fn parsed<T>(
     der: &CertificateDer<'_>,
-    what: &'static str,
+    what: &str,
     look: impl FnOnce(&X509Certificate<'_>) -> T,
 ) -> Result<T, Error> {
     let (_, certificate) = X509Certificate::from_der(der).map_err(|error| unreadable(what, &error))?;
@@ -268,7 +249,7 @@ fn parsed<T>(
 }
 
 fn validity(certificate: &X509Certificate<'_>) -> Result<Validity, Error> {
-    let second = |at: i64| Timestamp::from_second(at).map_err(|error| Error::Time(error.to_string()));
+    let second = |at: i64| Timestamp::from_second(at).map_err(|error| no_time(&error));
     let validity = certificate.validity();
     let until = validity.not_after.timestamp().saturating_add(1);
     Ok(Validity { from: second(validity.not_before.timestamp())?, until: second(until)? })
@@ -297,6 +278,16 @@ fn pem(der: &CertificateDer<'_>) -> String {
     pem::encode_config(&Pem::new("CERTIFICATE", der.to_vec()), lines)
 }
 
-fn unreadable(what: &'static str, why: &dyn fmt::Display) -> Error {
-    Error::Unreadable { what, why: why.to_string() }
+pub(super) fn unreadable(what: &str, why: &dyn fmt::Display) -> Error {
+    Error(format!("cannot read {what}: {why}"))
+}
+
+impl From<rcgen::Error> for Error {
+    fn from(error: rcgen::Error) -> Self {
+        Self(format!("cannot make a certificate: {error}"))
+    }
+}
+
+fn no_time(error: &dyn fmt::Display) -> Error {
+    Error(format!("no certificate can be valid until then: {error}"))
 }

@@ -9,9 +9,9 @@ use kube::Api;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use super::material::{self, Authority, Certificate, Material};
-use crate::operator::call::{self, call};
-use crate::server::tls::certificates;
+use super::material::{Authority, Certificate, Material, unreadable};
+use crate::operator::call::call;
+use crate::server::tls::{Error, certificates};
 
 /// The key of the server certificate.
 pub const CERTIFICATE: &str = "tls.crt";
@@ -24,29 +24,19 @@ pub const AUTHORITY_KEYS: &str = "ca.key";
 /// Bytes that are read of one entry; real entries are much smaller.
 const MOST: usize = 256 * 1024;
 
-/// The reason why a Secret is of no use.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// It cannot be read.
-    #[error("cannot read Secret {0}: {1}")]
-    Read(String, #[source] call::Error),
-    /// The Secret belongs to another program.
-    #[error(
-        "Secret {0} was not written by queuewarden: there is something in it, but no {AUTHORITY_KEYS}; mount it and name its files with \
-         --tls-cert-file and --tls-private-key-file, or name another Secret with --tls-secret"
-    )]
-    Foreign(String),
-}
-
 /// Gets the Secret `name`; `None`: there is none.
 ///
 /// # Errors
 /// When it cannot be read, or belongs to another program.
 pub async fn get(secrets: &Api<Secret>, name: &str) -> Result<Option<Secret>, Error> {
-    let found = call(secrets.get_opt(name)).await.map_err(|error| Error::Read(name.to_owned(), error))?;
+    let found = call(secrets.get_opt(name)).await;
+    let found = found.map_err(|error| Error(format!("cannot read Secret {name}: {error}")))?;
     // One without authorities may belong to another program as well as be emptied.
     if found.as_ref().is_some_and(|found| !is_ours(found)) {
-        return Err(Error::Foreign(name.to_owned()));
+        return Err(Error(format!(
+            "Secret {name} was not written by queuewarden: there is something in it, but no {AUTHORITY_KEYS}; mount it and name its files \
+             with --tls-cert-file and --tls-private-key-file, or name another Secret with --tls-secret"
+        )));
     }
     Ok(found)
 }
@@ -55,8 +45,8 @@ pub async fn get(secrets: &Api<Secret>, name: &str) -> Result<Option<Secret>, Er
 ///
 /// # Errors
 /// When a part is missing or cannot be read.
-pub fn read(secret: &Secret) -> Result<Material, material::Error> {
-    let text = |key: &'static str| text(secret, key);
+pub fn read(secret: &Secret) -> Result<Material, Error> {
+    let text = |key| text(secret, key);
     let (authorities, keys) = (text(AUTHORITIES)?, text(AUTHORITY_KEYS)?);
     let (chain, key) = (text(CERTIFICATE)?, text(KEY)?);
     let authorities =
@@ -85,27 +75,25 @@ pub fn data(material: &Material) -> BTreeMap<String, ByteString> {
     entries.into_iter().map(|(name, text)| (name.to_owned(), ByteString(text.into_bytes()))).collect()
 }
 
-fn text(secret: &Secret, key: &'static str) -> Result<String, material::Error> {
+fn text(secret: &Secret, key: &str) -> Result<String, Error> {
     let Some(ByteString(bytes)) = secret.data.as_ref().and_then(|data| data.get(key)) else {
         return Ok(String::new());
     };
-    let unreadable = |why: &str| material::Error::Unreadable { what: key, why: why.to_owned() };
     if bytes.len() > MOST {
-        return Err(unreadable("it is too long"));
+        return Err(unreadable(key, &"it is too long"));
     }
-    String::from_utf8(bytes.clone()).map_err(|_| unreadable("it is not text"))
+    String::from_utf8(bytes.clone()).map_err(|_| unreadable(key, &"it is not text"))
 }
 
-fn pairs(authorities: &str, keys: &str) -> Result<Vec<Authority>, material::Error> {
-    let unreadable = |what, why: String| material::Error::Unreadable { what, why };
-    let authorities = certificates(authorities.as_bytes(), AUTHORITIES)
-        .map_err(|error| unreadable(AUTHORITIES, error.to_string()))?;
+fn pairs(authorities: &str, keys: &str) -> Result<Vec<Authority>, Error> {
+    let authorities =
+        certificates(authorities.as_bytes(), AUTHORITIES).map_err(|error| unreadable(AUTHORITIES, &error))?;
     let keys = PrivateKeyDer::pem_slice_iter(keys.as_bytes())
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| unreadable(AUTHORITY_KEYS, error.to_string()))?;
+        .map_err(|error| unreadable(AUTHORITY_KEYS, &error))?;
     if authorities.len() != keys.len() {
         let why = format!("it has {} keys for {} authorities", keys.len(), authorities.len());
-        return Err(unreadable(AUTHORITY_KEYS, why));
+        return Err(unreadable(AUTHORITY_KEYS, &why));
     }
     authorities.into_iter().zip(&keys).map(|(authority, key)| Authority::read(authority, key)).collect()
 }

@@ -6,15 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use moka::future::Cache;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::audit::note;
 use crate::operator::published::Published;
 use crate::server::audit::Audit;
 use crate::server::refusal::Refusal;
 use crate::server::{ServerState, surroundings};
+use queuewarden_api::review::admission;
+use queuewarden_api::review::envelope::{self, Response};
 use queuewarden_api::review::user_info::notes;
-use queuewarden_api::review::{admission, envelope};
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
 use yunikorn_access::user_info::{Judgement, Mode};
@@ -60,20 +61,16 @@ pub(super) async fn answer(
     };
     note(audit, state, &asked, &judgement, mode);
     let refusal = judgement.refusal(mode).and(refusal_of(&evaluation));
-    let mut response =
-        json!({"uid": asked.uid, "allowed": refusal.is_none(), "auditAnnotations": notes(&judgement)});
-    let mut insert = |field: &str, value: Value| {
-        response.as_object_mut().and_then(|fields| fields.insert(field.to_owned(), value));
-    };
-    if let Some(message) = refusal {
+    let response = Response {
+        uid: asked.uid,
+        allowed: refusal.is_none(),
         // Neither code nor reason: so kubectl prints what it prints of YuniKorn's.
-        insert("status", json!({"message": message}));
-    }
-    if mode == Mode::Enforce && !evaluation.patches.is_empty() {
-        insert("patch", admission::encoded(&evaluation.patches));
-        insert("patchType", "JSONPatch".into());
-    }
-    Ok(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
+        status: admission::status(refusal.unwrap_or_default()),
+        patch: admission::patch(&evaluation).filter(|_| mode == Mode::Enforce),
+        audit_annotations: notes(&judgement),
+        ..Response::default()
+    };
+    Ok(response.review())
 }
 
 /// Returns the admission controller's own message: only the logged copy is escaped and bounded.

@@ -10,12 +10,13 @@ use serde::Serialize;
 
 use super::{About, AclKey, Answers, Named, WrittenIn};
 use go_compat::diag::Severity;
-use queuewarden_report::{Change, Finding, Report};
+use queuewarden_report::{Beside, Change, Finding, findings};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
 use yunikorn_access::QueueSet;
 use yunikorn_access::check::Subject;
-use yunikorn_access::starts::{Start, Starts};
+use yunikorn_access::matrix::all_named;
+use yunikorn_access::starts::{Start, Starts, starts};
 use yunikorn_access::tree::{Grants, Node, Origin, QueueId};
 
 /// The answer to `report`.
@@ -192,33 +193,33 @@ impl<'t> Origins<'t> {
     }
 }
 
-impl Answers<'_> {
+impl<'a> Answers<'a> {
     /// Builds the report.
     pub fn report(
         &self,
-        report: &Report<'_>,
+        beside: &Beside<'_>,
         made: Option<String>,
         live: Option<LiveAnswer>,
     ) -> ReportAnswer {
-        let numbers: HashMap<Match<'_>, usize> =
-            report.subjects.iter().map(Subject::entry).zip(0..).collect();
+        let subjects = all_named(self.tree);
+        let numbers: HashMap<Match<'_>, usize> = subjects.iter().map(Subject::entry).zip(0..).collect();
         let mut origins = Origins::default();
-        let queues = report.tree.queues();
-        let queues = queues.map(|(id, node)| queue(report, id, node, &numbers, &mut origins)).collect();
+        let queues = self.tree.queues();
+        let queues = queues.map(|(id, node)| self.queue(id, node, &numbers, &mut origins)).collect();
         ReportAnswer {
             about: self.about(),
             made,
             live,
-            subjects: report.subjects.iter().map(Named::from).collect(),
             queues,
             origins: self.origins(origins.order),
-            rights: rights(report),
-            findings: report.findings.iter().map(|finding| self.found(finding)).collect(),
-            changes: report.changes.iter().map(|change| self.changed(change)).collect(),
+            rights: self.rights(&subjects),
+            subjects: subjects.iter().map(Named::from).collect(),
+            findings: findings(self.tree, beside).into_iter().map(|finding| self.found(finding)).collect(),
+            changes: beside.changes.iter().map(|change| self.changed(change)).collect(),
         }
     }
 
-    fn found(&self, finding: &Finding) -> ReportFinding {
+    fn found(&self, finding: Finding) -> ReportFinding {
         let Finding { queue, right, origin, diagnostic } = finding;
         ReportFinding {
             code: diagnostic.code.to_string(),
@@ -227,39 +228,70 @@ impl Answers<'_> {
                 Severity::Error => SeverityAnswer::Error,
                 Severity::Warning => SeverityAnswer::Warning,
             },
-            message: diagnostic.message.clone(),
-            help: diagnostic.help.clone(),
+            message: diagnostic.message,
+            help: diagnostic.help,
             queue: queue.map(QueueId::index),
             acl: right.map(Into::into),
-            written_in: self.origins(origin).pop(),
+            written_in: self.origins(&origin).pop(),
         }
     }
 
     fn changed(&self, change: &Change) -> ChangeAnswer {
-        let Change { time, kind, namespace, name, manager, operation, fields, queue } = change.clone();
+        let Change { kind, namespace, name, touch, queue } = change.clone();
         let here = queue.filter(|(partition, _)| partition.eq_ignore_ascii_case(self.tree.partition()));
-        let queue = here.and_then(|(_, queue)| self.tree.find(&queue)).map(QueueId::index);
-        let (time, kind) = (time.map(|time| time.to_string()), kind.to_owned());
-        ChangeAnswer { time, kind, namespace, name, manager, operation, fields, queue }
+        ChangeAnswer {
+            time: touch.time.map(|time| time.to_string()),
+            kind: kind.to_owned(),
+            namespace,
+            name,
+            manager: touch.manager,
+            operation: touch.operation,
+            fields: touch.fields,
+            queue: here.and_then(|(_, queue)| self.tree.find(&queue)).map(QueueId::index),
+        }
     }
-}
 
-fn queue<'t>(
-    report: &Report<'t>,
-    id: QueueId,
-    node: &'t Node,
-    numbers: &HashMap<Match<'_>, usize>,
-    origins: &mut Origins<'t>,
-) -> QueueAnswer {
-    let mut acl = |right| acl(node.grants(right), numbers, origins);
-    QueueAnswer {
-        path: node.path.to_string(),
-        parent: node.parent.map(QueueId::index),
-        end: QueueId::new(report.tree.subtree(id).end).index(),
-        leaf: node.is_leaf,
-        recovery: node.path.is_recovery(),
-        submit: acl(Right::Submit),
-        admin: acl(Right::Admin),
+    fn queue(
+        &self,
+        id: QueueId,
+        node: &'a Node,
+        numbers: &HashMap<Match<'_>, usize>,
+        origins: &mut Origins<'a>,
+    ) -> QueueAnswer {
+        let mut acl = |right| acl(node.grants(right), numbers, origins);
+        QueueAnswer {
+            path: node.path.to_string(),
+            parent: node.parent.map(QueueId::index),
+            end: QueueId::new(self.tree.subtree(id).end).index(),
+            leaf: node.is_leaf,
+            recovery: node.path.is_recovery(),
+            submit: acl(Right::Submit),
+            admin: acl(Right::Admin),
+        }
+    }
+
+    fn rights(&self, subjects: &[Subject]) -> Vec<RightAnswer> {
+        let starts = Right::ALL.map(|right| starts(self.tree, right));
+        let of_subject = |(subject, name): (usize, &Subject)| {
+            starts.each_ref().map(|starts| {
+                let of = starts.of(name.entry()).iter();
+                let starts_at = of.map(|start| StartAnswer {
+                    queue: start.queue.index(),
+                    acl: start.acl.into(),
+                    reach: self.reach(starts, start),
+                });
+                RightAnswer { subject, verb: starts.right, starts: starts_at.collect() }
+            })
+        };
+        let all = subjects.iter().enumerate().flat_map(of_subject);
+        all.filter(|right| !right.starts.is_empty()).collect()
+    }
+
+    /// Returns the queues that a start reaches, if they are not simply those from its own on.
+    fn reach(&self, starts: &Starts<'_>, start: &Start<'_>) -> Option<Vec<[u32; 2]>> {
+        let reach = starts.reach(self.tree, start);
+        let whole = reach == QueueSet::from(self.tree.subtree(start.queue));
+        (!whole).then(|| reach.ranges().iter().map(|range| [range.start, range.end]).collect())
     }
 }
 
@@ -280,37 +312,13 @@ fn acl<'t>(
     Some(AclAnswer { text: grants.text.clone(), entries: entries.collect() })
 }
 
-fn rights(report: &Report<'_>) -> Vec<RightAnswer> {
-    let of_subject = |(subject, name): (usize, &Subject)| {
-        report.rights.each_ref().map(|starts| {
-            let of = starts.of(name.entry()).iter();
-            let starts_at = of.map(|start| StartAnswer {
-                queue: start.queue.index(),
-                acl: start.acl.into(),
-                reach: reach(report, starts, start),
-            });
-            RightAnswer { subject, verb: starts.right, starts: starts_at.collect() }
-        })
-    };
-    let all = report.subjects.iter().enumerate().flat_map(of_subject);
-    all.filter(|right| !right.starts.is_empty()).collect()
-}
-
-/// Returns the queues that a start reaches, if they are not simply those from its own on.
-fn reach(report: &Report<'_>, starts: &Starts<'_>, start: &Start<'_>) -> Option<Vec<[u32; 2]>> {
-    let reach = starts.reach(report.tree, start);
-    let whole = reach == QueueSet::from(report.tree.subtree(start.queue));
-    (!whole).then(|| reach.ranges().iter().map(|range| [range.start, range.end]).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::answer::{Place, Texts};
     use proptest::prelude::*;
-    use queuewarden_report::Beside;
+    use queuewarden_plan::snapshot::Touch;
     use serde_json::{Value, json};
-    use yunikorn_access::lint::Known;
     use yunikorn_access::matrix::{How, matrix};
     use yunikorn_access::reach::Way;
     use yunikorn_access::testing::{any_tree, tree};
@@ -331,9 +339,8 @@ mod tests {
     }
 
     /// Returns the report as programs read it.
-    fn read(tree: &Tree, beside: Beside<'_>) -> Value {
-        let report = Report::of(tree, &Known::default(), beside);
-        serde_json::to_value(Answers { configuration: &Here, tree }.report(&report, None, None)).unwrap()
+    fn read(tree: &Tree, beside: &Beside<'_>) -> Value {
+        serde_json::to_value(Answers { configuration: &Here, tree }.report(beside, None, None)).unwrap()
     }
 
     fn number(value: &Value) -> usize {
@@ -372,7 +379,7 @@ mod tests {
 
     /// Checks that a reader of the report reaches the evaluator's decision for every cell.
     fn agree(tree: &Tree) -> Result<(), String> {
-        let report = read(tree, Beside::default());
+        let report = read(tree, &Beside::default());
         let matrix = matrix(tree, &[], &[], &Right::ALL);
         for (subject, row) in matrix.rows().enumerate() {
             for ((queue, right), cell) in matrix.columns().iter().zip(&row.cells) {
@@ -420,7 +427,7 @@ mod tests {
         let object = Origin::Object { kind: "QueueAcl", name: "a".to_owned() };
         let path = yunikorn::queue::QueuePath::parse("root.a").unwrap();
         tree.attribute(&path, Right::Submit, object, &yunikorn::acl::parse("sue").unwrap());
-        let report = read(&tree, Beside::default());
+        let report = read(&tree, &Beside::default());
         let queues = list(&report["queues"]);
         let shape: Vec<_> =
             queues.iter().map(|of| (&of["path"], &of["parent"], &of["end"], &of["leaf"])).collect();
@@ -460,18 +467,20 @@ mod tests {
     fn changes_lead_to_the_queues_of_this_partition() {
         let tree = tree(&[("root", "", ""), ("root.a", "", "")]);
         let change = |partition: &str, queue: &str| Change {
-            time: Some("2026-01-02T03:04:05Z".parse().unwrap()),
             kind: "QueueAcl",
             namespace: None,
             name: "a".to_owned(),
-            manager: "kubectl-edit".to_owned(),
-            operation: "Update".to_owned(),
-            fields: vec!["spec.submit".to_owned()],
+            touch: Touch {
+                time: Some("2026-01-02T03:04:05Z".parse().unwrap()),
+                manager: "kubectl-edit".to_owned(),
+                operation: "Update".to_owned(),
+                fields: vec!["spec.submit".to_owned()],
+            },
             queue: yunikorn::queue::QueuePath::parse(queue).ok().map(|queue| (partition.to_owned(), queue)),
         };
         let changes =
             vec![change("Default", "root.A"), change("gpu", "root.a"), change("default", "root.none")];
-        let report = read(&tree, Beside { changes, ..Beside::default() });
+        let report = read(&tree, &Beside { changes, ..Beside::default() });
         let queues: Vec<_> = list(&report["changes"]).iter().map(|change| change["queue"].clone()).collect();
         assert_eq!(queues, [json!(1), Value::Null, Value::Null]);
         assert_eq!(report["changes"][0]["time"], "2026-01-02T03:04:05Z");

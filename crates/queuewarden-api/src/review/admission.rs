@@ -1,12 +1,12 @@
 //! Reads an `AdmissionReview` as the admission controller of `YuniKorn` does, and writes its response.
 
-use k8s_openapi::ByteString;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::envelope::{self, JsonPatch, Response};
 use super::part::{at, decode_part, named_texts};
-use super::{codes, envelope, malformed, nullable, nullable_object};
+use super::{codes, malformed, nullable, nullable_object};
 use go_compat::diag::Diagnostic;
 use go_compat::go_json::push_string;
 use yunikorn::admission::patch::{self, Patch};
@@ -103,31 +103,30 @@ pub fn filled(mut review: Value, uid: &str, evaluation: &Evaluation) -> Value {
 /// Returns `response` (`admissionResponseBuilder`, `admission_controller.go:107-123`). Its `warnings`, which
 /// kubectl prints, say what would allow a refused request; the admission controller itself has none.
 pub fn response(uid: &str, evaluation: &Evaluation) -> Value {
-    let mut response = Map::new();
-    response.insert("uid".to_owned(), uid.into());
-    response.insert("allowed".to_owned(), (evaluation.outcome == Outcome::Allowed).into());
-    let message = match &evaluation.outcome {
-        Outcome::Allowed => String::new(),
-        Outcome::Denied(message) => message.clone(),
-        Outcome::Unknown(key) => format!("{key} decides, and what it holds is not known"),
+    let refusal = match &evaluation.outcome {
+        Outcome::Allowed => None,
+        Outcome::Denied(message) => Some(message.clone()),
+        Outcome::Unknown(key) => Some(format!("{key} decides, and what it holds is not known")),
     };
-    if !message.is_empty() {
-        response.insert("status".to_owned(), json!({"message": message}));
-    }
-    if !evaluation.patches.is_empty() {
-        response.insert("patch".to_owned(), encoded(&evaluation.patches));
-        response.insert("patchType".to_owned(), "JSONPatch".into());
-    }
-    let warnings: Vec<Value> = evaluation.remedies.iter().map(|remedy| remedy.to_string().into()).collect();
-    if !warnings.is_empty() {
-        response.insert("warnings".to_owned(), warnings.into());
-    }
-    Value::Object(response)
+    json!(Response {
+        uid: uid.to_owned(),
+        allowed: refusal.is_none(),
+        status: status(refusal.as_deref().unwrap_or_default()),
+        patch: patch(evaluation),
+        warnings: evaluation.remedies.iter().map(ToString::to_string).collect(),
+        ..Response::default()
+    })
 }
 
-/// Encodes the operations in base64, as bytes are in JSON.
-pub fn encoded(patches: &[Patch]) -> Value {
-    serde_json::to_value(ByteString(json_patch(patches).into_bytes())).unwrap_or_default()
+/// Returns the `Status` of a refusal, with neither code nor reason; null without a message.
+pub fn status(message: &str) -> Value {
+    if message.is_empty() { Value::Null } else { json!({"message": message}) }
+}
+
+/// Returns the changes that the admission controller makes.
+pub fn patch(evaluation: &Evaluation) -> Option<JsonPatch> {
+    let patches = &evaluation.patches;
+    (!patches.is_empty()).then(|| JsonPatch::new(json_patch(patches)))
 }
 
 /// Writes the operations as Go does, byte for byte.

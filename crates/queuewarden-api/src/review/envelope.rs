@@ -7,10 +7,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserializer;
+use k8s_openapi::ByteString;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserializer, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::part::{entries, member, text, text_at, texts, type_of, unread};
 use super::{codes, malformed};
@@ -141,22 +142,71 @@ impl Request {
     }
 }
 
-/// Returns a whole review with the response of a validating webhook. A refusal becomes `403 Forbidden`;
-/// kubectl prints its message after the webhook's name.
+/// The response of a webhook. What is empty is left out.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Response {
+    /// `uid` of the request.
+    pub uid: String,
+    /// True if the request is admitted.
+    pub allowed: bool,
+    /// The `Status` of a refusal.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub status: Value,
+    /// JSON Patch, in base64; `patchType` says so.
+    #[serde(flatten)]
+    pub patch: Option<JsonPatch>,
+    /// The warnings, which kubectl prints.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// The decision, for the API server's audit log.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub audit_annotations: BTreeMap<&'static str, String>,
+}
+
+/// Operations that change the object of a request.
+#[derive(Debug, Serialize)]
+#[serde(tag = "patchType", rename = "JSONPatch")]
+pub struct JsonPatch {
+    patch: ByteString,
+}
+
+impl JsonPatch {
+    /// Returns the patch with these operations, written as JSON.
+    pub fn new(operations: String) -> Self {
+        Self { patch: ByteString(operations.into_bytes()) }
+    }
+}
+
+impl Response {
+    /// Returns the response of a validating webhook. A refusal becomes `403 Forbidden`; kubectl prints its
+    /// message after the webhook's name.
+    pub fn new(uid: &str, refusal: Option<&str>) -> Self {
+        let status =
+            |message| json!({"code": 403, "reason": "Forbidden", "status": "Failure", "message": message});
+        let (uid, allowed) = (uid.to_owned(), refusal.is_none());
+        Self { uid, allowed, status: refusal.map(status).unwrap_or_default(), ..Self::default() }
+    }
+
+    /// Returns a whole review with this response.
+    pub fn review(&self) -> Value {
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": self})
+    }
+}
+
+/// Returns audit annotations with a decision; an empty reason is left out.
+pub fn audit_annotations(decision: &str, clause: &str, reason: &str) -> BTreeMap<&'static str, String> {
+    let notes = [("decision", decision), ("clause", clause), ("reason", reason)];
+    notes
+        .into_iter()
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(name, text)| (name, text.to_owned()))
+        .collect()
+}
+
+/// Returns a whole review with the response of a validating webhook.
 pub fn response(uid: &str, refusal: Option<&str>, warnings: &[String]) -> Value {
-    let mut response = Map::new();
-    response.insert("uid".to_owned(), uid.into());
-    response.insert("allowed".to_owned(), refusal.is_none().into());
-    if let Some(message) = refusal {
-        response.insert(
-            "status".to_owned(),
-            json!({"code": 403, "reason": "Forbidden", "status": "Failure", "message": message}),
-        );
-    }
-    if !warnings.is_empty() {
-        response.insert("warnings".to_owned(), warnings.into());
-    }
-    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
+    Response { warnings: warnings.to_vec(), ..Response::new(uid, refusal) }.review()
 }
 
 /// Reads a text; `null` means absent, as in Go.

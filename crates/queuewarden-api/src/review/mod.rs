@@ -121,7 +121,9 @@ fn malformed(code: Code, message: impl Into<String>) -> Diagnostic {
 }
 
 /// Reads a value; `null` means absent, as in Go.
-fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+pub(crate) fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    from: D,
+) -> Result<T, D::Error> {
     Option::deserialize(from).map(Option::unwrap_or_default)
 }
 

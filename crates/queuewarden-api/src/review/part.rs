@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -28,10 +28,15 @@ pub(super) type Entries<'p> = Vec<(Cow<'p, str>, &'p RawValue)>;
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`] when a name in the object is no text.
 pub fn member<'p>(part: &'p RawValue, name: &str) -> Result<Option<&'p RawValue>, Diagnostic> {
-    match type_of(part) {
-        "an object" => reader(part).deserialize_map(Member(name)).map_err(unread),
-        _ => Ok(None),
+    let mut found = None;
+    if type_of(part) == "an object" {
+        each(part, |key, value| {
+            if key.as_deref() == Some(name) {
+                found = Some(value);
+            }
+        })?;
     }
+    Ok(found)
 }
 
 /// Returns the part at a path of names.
@@ -64,10 +69,15 @@ pub(super) fn text(part: &RawValue) -> Result<String, Diagnostic> {
 /// # Errors
 /// As [`member`].
 pub(super) fn some_entries(part: &RawValue, limit: usize) -> Result<Entries<'_>, Diagnostic> {
-    match type_of(part) {
-        "an object" | "a list" => reader(part).deserialize_any(Each(limit)).map_err(unread),
-        _ => Ok(Vec::new()),
+    let mut entries = Vec::new();
+    if ["an object", "a list"].contains(&type_of(part)) {
+        each(part, |name, value| {
+            if entries.len() <= limit {
+                entries.push((name.unwrap_or_else(|| entries.len().to_string().into()), value));
+            }
+        })?;
     }
+    Ok(entries)
 }
 
 /// Returns all entries of an object or a list; none when it is absent or `null`.
@@ -165,81 +175,38 @@ fn reader(part: &RawValue) -> serde_json::Deserializer<serde_json::de::StrRead<'
     serde_json::Deserializer::from_str(part.get())
 }
 
-struct Member<'n>(&'n str);
-
-impl<'p> Visitor<'p> for Member<'_> {
-    type Value = Option<&'p RawValue>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'p>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(is_it) = map.next_key_seed(Is(self.0))? {
-            if is_it {
-                found = Some(map.next_value()?);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(found)
-    }
+/// Hands over the entries of an object or a list one by one; those of a list have no names.
+fn each<'p>(
+    part: &'p RawValue,
+    visit: impl FnMut(Option<Cow<'p, str>>, &'p RawValue),
+) -> Result<(), Diagnostic> {
+    reader(part).deserialize_any(Each(visit)).map_err(unread)
 }
 
-/// Compares a name without storing it.
-struct Is<'n>(&'n str);
-
-impl<'de> DeserializeSeed<'de> for Is<'_> {
-    type Value = bool;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<bool, D::Error> {
-        from.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Is<'_> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<bool, E> {
-        Ok(self.0 == name)
-    }
-}
-
-struct Each(usize);
+struct Each<F>(F);
 
 /// A name, borrowed where it has no escapes.
 #[derive(Deserialize)]
 struct Name<'p>(#[serde(borrow)] Cow<'p, str>);
 
-impl<'p> Visitor<'p> for Each {
-    type Value = Entries<'p>;
+impl<'p, F: FnMut(Option<Cow<'p, str>>, &'p RawValue)> Visitor<'p> for Each<F> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object or a list")
     }
 
-    fn visit_map<A: MapAccess<'p>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut entries = Vec::new();
-        while entries.len() <= self.0 {
-            let Some((Name(name), part)) = map.next_entry()? else { return Ok(entries) };
-            entries.push((name, part));
+    fn visit_map<A: MapAccess<'p>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some((Name(name), part)) = map.next_entry()? {
+            (self.0)(Some(name), part);
         }
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(entries)
+        Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'p>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut entries = Vec::new();
-        while entries.len() <= self.0 {
-            let Some(part) = list.next_element()? else { return Ok(entries) };
-            entries.push((entries.len().to_string().into(), part));
+    fn visit_seq<A: SeqAccess<'p>>(mut self, mut list: A) -> Result<(), A::Error> {
+        while let Some(part) = list.next_element()? {
+            (self.0)(None, part);
         }
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(entries)
+        Ok(())
     }
 }

@@ -1,11 +1,12 @@
 //! Reads an `AdmissionReview` of a pod or a workload, as far as it decides whether `YuniKorn` accepts it, and
 //! writes the response.
 
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
+use super::admission;
+use super::envelope::{self, Response, audit_annotations};
 use super::part::{at, entries, member, text_at};
-use super::{admission, envelope};
 use go_compat::diag::Diagnostic;
 use yunikorn::admission::request::Request;
 use yunikorn_access::submission::{Judgement, Mode};
@@ -69,20 +70,19 @@ fn owned(object: &RawValue) -> Result<bool, Diagnostic> {
 
 /// Returns the response; its `auditAnnotations` hold the decision.
 pub fn response(uid: &str, judgement: &Judgement, mode: Mode) -> Value {
-    let warnings: Vec<String> = judgement.warning(mode).map(str::to_owned).into_iter().collect();
-    let mut review = envelope::response(uid, judgement.refusal(mode), &warnings);
-    if let Some(response) = review.get_mut("response").and_then(Value::as_object_mut) {
-        let mut notes = json!({"decision": judgement.verdict.as_str(), "clause": judgement.clause});
-        if let (Some(notes), false) = (notes.as_object_mut(), judgement.reason.is_empty()) {
-            notes.insert("reason".to_owned(), judgement.reason.as_str().into());
-        }
-        response.insert("auditAnnotations".to_owned(), notes);
-    }
-    review
+    let Judgement { verdict, clause, reason, .. } = judgement;
+    let response = Response {
+        warnings: judgement.warning(mode).map(str::to_owned).into_iter().collect(),
+        audit_annotations: audit_annotations(verdict.as_str(), clause, reason),
+        ..Response::new(uid, judgement.refusal(mode))
+    };
+    response.review()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use yunikorn_access::submission::Verdict;
 

@@ -36,58 +36,24 @@ enum Dialect {
     V3,
 }
 
-/// An operation on a resource.
-struct Operation {
-    /// `list`, `get`, `post` or `patch`.
-    action: &'static str,
-    path: &'static str,
-    kind: &'static str,
-    about: &'static str,
-}
-
+/// The operations: action, path, kind and description.
+///
 /// Two operations that do not exist are described as well, with 405 as their answer: kubectl reads only from
 /// `patch` whether the server checks fields itself
 /// (`k8s.io/cli-runtime/pkg/resource/query_param_verifier_v3.go`). If it does not find a kind there, it lists
 /// all CRDs, which most callers may not, and creates nothing.
-const NOT_ALLOWED: &str = "405";
-
-const OPERATIONS: [Operation; 6] = [
-    Operation {
-        action: "list",
-        path: "/queues",
-        kind: "Queue",
-        about: "The queues of a partition with everyone who may.",
-    },
-    Operation {
-        action: "get",
-        path: "/queues/{name}",
-        kind: "Queue",
-        about: "A queue with everyone who may.",
-    },
-    Operation {
-        action: "post",
-        path: "/queueaccessreviews",
-        kind: "QueueAccessReview",
-        about: "May a user submit to a queue, or administer it?",
-    },
-    Operation {
-        action: "post",
-        path: "/selfqueueaccessreviews",
-        kind: "SelfQueueAccessReview",
-        about: "May I submit to a queue, or administer it?",
-    },
-    Operation {
-        action: "patch",
-        path: "/queueaccessreviews/{name}",
-        kind: "QueueAccessReview",
-        about: NOTHING_STORED,
-    },
-    Operation {
-        action: "patch",
-        path: "/selfqueueaccessreviews/{name}",
-        kind: "SelfQueueAccessReview",
-        about: NOTHING_STORED,
-    },
+const OPERATIONS: [(&str, &str, &str, &str); 6] = [
+    ("list", "/queues", "Queue", "The queues of a partition with everyone who may."),
+    ("get", "/queues/{name}", "Queue", "A queue with everyone who may."),
+    ("post", "/queueaccessreviews", "QueueAccessReview", "May a user submit to a queue, or administer it?"),
+    (
+        "post",
+        "/selfqueueaccessreviews",
+        "SelfQueueAccessReview",
+        "May I submit to a queue, or administer it?",
+    ),
+    ("patch", "/queueaccessreviews/{name}", "QueueAccessReview", NOTHING_STORED),
+    ("patch", "/selfqueueaccessreviews/{name}", "SelfQueueAccessReview", NOTHING_STORED),
 ];
 const NOTHING_STORED: &str = "Not allowed: nothing is stored that could be changed.";
 
@@ -130,160 +96,115 @@ fn schemas() -> Value {
 }
 
 fn schema<T: JsonSchema>(kind: &str) -> Value {
-    let settings = SchemaSettings::openapi3().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.transforms.clear();
-    });
-    let schema = settings.into_generator().into_root_schema_for::<T>();
-    let mut schema = tidy(schema.to_value());
-    if let Value::Object(fields) = &mut schema {
-        let kind = json!([{"group": GROUP, "version": VERSION, "kind": kind}]);
-        fields.insert("x-kubernetes-group-version-kind".to_owned(), kind);
-    }
-    schema
+    let settings = SchemaSettings::openapi3().with(|settings| settings.inline_subschemas = true);
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    tidy(&mut schema);
+    let kind = json!([{"group": GROUP, "version": VERSION, "kind": kind}]);
+    extended(schema, json!({"x-kubernetes-group-version-kind": kind}))
 }
 
-/// Rewrites a schema with the keywords that both versions know.
-fn tidy(schema: Value) -> Value {
-    let Value::Object(mut fields) = schema else {
+/// Leaves only the keywords that both versions know.
+fn tidy(schema: &mut Value) {
+    let Value::Object(fields) = schema else {
         // `true` means anything.
-        return json!({});
+        *schema = json!({});
+        return;
     };
     for choice in ["anyOf", "oneOf"] {
         if let Some(Value::Array(cases)) = fields.remove(choice) {
-            merge(&mut fields, &cases);
+            merge(fields, &cases);
         }
     }
-    if let Some(only) = fields.remove("const") {
-        fields.insert("enum".to_owned(), json!([only]));
-    }
-    if let Some(Value::Array(types)) = fields.get("type") {
-        let real = types.iter().find(|name| *name != "null").cloned();
-        fields.insert("type".to_owned(), real.unwrap_or_else(|| "object".into()));
-    }
     fields.retain(|name, _| KEPT.contains(&name.as_str()));
-    for (name, value) in &mut fields {
-        match (name.as_str(), &mut *value) {
-            ("properties", Value::Object(properties)) => {
-                properties.values_mut().for_each(|property| *property = tidy(property.take()));
-            }
-            ("items", _) => *value = tidy(value.take()),
+    for (name, value) in fields {
+        match (name.as_str(), value) {
+            ("properties", Value::Object(properties)) => properties.values_mut().for_each(tidy),
+            ("items", items) => tidy(items),
             ("description", Value::String(text)) => {
                 *text = text.replace('`', "").split_whitespace().collect::<Vec<_>>().join(" ");
             }
             _ => {}
         }
     }
-    Value::Object(fields)
 }
 
 /// Merges a choice between something and null into that something, and one between words into a list of
 /// words.
 fn merge(fields: &mut Map<String, Value>, cases: &[Value]) {
-    let is_null = |case: &&Value| case.get("type").is_some_and(|name| name == "null");
-    let real: Vec<&Value> = cases.iter().filter(|case| !is_null(case)).collect();
+    let words = |case: &Value| case.get("enum").and_then(Value::as_array).cloned().unwrap_or_default();
+    let real: Vec<&Value> = cases.iter().filter(|case| words(case) != [Value::Null]).collect();
     if let [Value::Object(only)] = real.as_slice() {
         for (name, value) in only {
             fields.entry(name.clone()).or_insert_with(|| value.clone());
         }
         return;
     }
-    let words = |case: &&Value| -> Vec<Value> {
-        let list = case.get("enum").and_then(Value::as_array).cloned().unwrap_or_default();
-        case.get("const").cloned().into_iter().chain(list).collect()
-    };
-    let words: Vec<Value> = real.iter().flat_map(words).collect();
     fields.insert("type".to_owned(), "string".into());
-    fields.insert("enum".to_owned(), Value::Array(words));
+    fields.insert("enum".to_owned(), real.into_iter().flat_map(words).collect());
 }
 
 fn paths(dialect: Dialect) -> Value {
-    let mut paths = Map::new();
-    for operation in &OPERATIONS {
-        let path = format!("{ROOT}{}", operation.path);
-        let method = if operation.action == "list" { "get" } else { operation.action };
-        paths.insert(path, json!({method: operation.document(dialect)}));
-    }
-    Value::Object(paths)
+    let paths = OPERATIONS.map(|(action, path, kind, about)| {
+        let method = if action == "list" { "get" } else { action };
+        (format!("{ROOT}{path}"), json!({method: operation(dialect, action, kind, about)}))
+    });
+    Value::Object(paths.into_iter().collect())
 }
 
-impl Operation {
-    fn document(&self, dialect: Dialect) -> Value {
-        let code = match self.action {
-            "post" => "201",
-            "patch" => NOT_ALLOWED,
-            _ => "200",
-        };
-        let document = json!({
-            "operationId": format!("{}QueuewardenAccess{VERSION}{}", self.action, self.answer_kind()),
-            "description": self.about,
-            "tags": ["queuewardenAccess_v1alpha1"],
-            "x-kubernetes-action": self.action,
-            "x-kubernetes-group-version-kind": {"group": GROUP, "version": VERSION, "kind": self.kind},
-            "parameters": self.parameters(dialect),
-            "responses": {code: self.answer(dialect)},
-        });
-        let more = match (dialect, self.action) {
-            (Dialect::V2, _) => {
-                json!({"consumes": ["*/*"], "produces": ["application/json"], "schemes": ["https"]})
-            }
-            (Dialect::V3, "post") => {
-                json!({"requestBody": {"required": true, "content": content(&self.reference(dialect))}})
-            }
-            (Dialect::V3, _) => json!({}),
-        };
-        extended(document, more)
-    }
-
-    /// Returns the kind of the answer.
-    fn answer_kind(&self) -> &'static str {
-        if self.action == "list" { "QueueList" } else { self.kind }
-    }
-
-    fn answer(&self, dialect: Dialect) -> Value {
-        match (self.action, dialect) {
-            ("patch", _) => json!({"description": "Method Not Allowed"}),
-            (_, Dialect::V2) => json!({"description": "OK", "schema": self.reference(dialect)}),
-            (_, Dialect::V3) => json!({"description": "OK", "content": content(&self.reference(dialect))}),
+fn operation(dialect: Dialect, action: &str, kind: &str, about: &str) -> Value {
+    let answer = if action == "list" { "QueueList" } else { kind };
+    let body = match dialect {
+        Dialect::V2 => json!({"schema": {"$ref": format!("#/definitions/{}", name(answer))}}),
+        Dialect::V3 => {
+            let schema = json!({"$ref": format!("#/components/schemas/{}", name(answer))});
+            json!({"content": {"application/json": {"schema": schema}}})
         }
-    }
-
-    fn reference(&self, dialect: Dialect) -> Value {
-        let home = match dialect {
-            Dialect::V2 => "definitions",
-            Dialect::V3 => "components/schemas",
+    };
+    let responses = match action {
+        "patch" => json!({"405": {"description": "Method Not Allowed"}}),
+        "post" => json!({"201": extended(json!({"description": "OK"}), body.clone())}),
+        _ => json!({"200": extended(json!({"description": "OK"}), body.clone())}),
+    };
+    let required = |more: Value| extended(json!({"required": true}), more);
+    let text = |name: &str, place: &str, about: &str| {
+        let text = match dialect {
+            Dialect::V2 => json!({"type": "string", "uniqueItems": true}),
+            Dialect::V3 => json!({"schema": {"type": "string"}}),
         };
-        json!({"$ref": format!("#/{home}/{}", name(self.answer_kind()))})
-    }
-
-    fn parameters(&self, dialect: Dialect) -> Value {
-        let parameter = |name: &str, place: &str, about: &str| {
-            let parameter = json!({"name": name, "in": place, "description": about});
-            let parameter = match dialect {
-                Dialect::V2 => extended(parameter, json!({"type": "string", "uniqueItems": true})),
-                Dialect::V3 => extended(parameter, json!({"schema": {"type": "string"}})),
-            };
-            if place == "path" { extended(parameter, json!({"required": true})) } else { parameter }
-        };
-        let validation = || {
-            let about = "What becomes of unknown fields: Ignore, Warn or Strict.";
-            parameter("fieldValidation", "query", about)
-        };
-        match (self.action, dialect) {
-            ("list", _) => {
-                let about = "Which queues, by name, partition, parent, leaf or dynamic.";
-                json!([parameter("fieldSelector", "query", about)])
-            }
-            ("get", _) => json!([parameter("name", "path", "The queue's full path.")]),
-            ("patch", _) => json!([parameter("name", "path", "The name."), validation()]),
-            _ => {
-                let dry_run = parameter("dryRun", "query", "Makes no difference: nothing is stored.");
-                let body = || json!({"name": "body", "in": "body", "required": true, "schema": self.reference(dialect)});
-                let body = (dialect == Dialect::V2).then(body);
-                [dry_run, validation()].into_iter().chain(body).collect()
-            }
+        extended(text, json!({"name": name, "in": place, "description": about}))
+    };
+    let validation =
+        || text("fieldValidation", "query", "What becomes of unknown fields: Ignore, Warn or Strict.");
+    let mut parameters = match action {
+        "list" => {
+            let about = "Which queues, by name, partition, parent, leaf or dynamic.";
+            vec![text("fieldSelector", "query", about)]
         }
+        "get" => vec![required(text("name", "path", "The queue's full path."))],
+        "patch" => vec![required(text("name", "path", "The name.")), validation()],
+        _ => vec![text("dryRun", "query", "Makes no difference: nothing is stored."), validation()],
+    };
+    let mut more = json!({});
+    if dialect == Dialect::V2 {
+        more = json!({"consumes": ["*/*"], "produces": ["application/json"], "schemes": ["https"]});
     }
+    match (action, dialect) {
+        ("post", Dialect::V2) => {
+            parameters.push(extended(required(body), json!({"name": "body", "in": "body"})));
+        }
+        ("post", Dialect::V3) => more = json!({"requestBody": required(body)}),
+        _ => {}
+    }
+    let document = json!({
+        "operationId": format!("{action}QueuewardenAccess{VERSION}{answer}"),
+        "description": about,
+        "tags": ["queuewardenAccess_v1alpha1"],
+        "x-kubernetes-action": action,
+        "x-kubernetes-group-version-kind": {"group": GROUP, "version": VERSION, "kind": kind},
+        "parameters": parameters,
+        "responses": responses,
+    });
+    extended(document, more)
 }
 
 /// Returns an object with the fields of another.
@@ -292,10 +213,6 @@ fn extended(mut object: Value, more: Value) -> Value {
         fields.extend(more);
     }
     object
-}
-
-fn content(schema: &Value) -> Value {
-    json!({"application/json": {"schema": schema}})
 }
 
 #[cfg(test)]

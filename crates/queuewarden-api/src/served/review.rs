@@ -18,6 +18,8 @@ use serde_json::{Map, Value, json};
 
 use super::API_VERSION;
 use crate::answer::{DecisionAnswer, Named, VERSION};
+use crate::convert::drop_nulls;
+use crate::review::nullable;
 use go_compat::diag::quoted;
 use yunikorn::queue::nearest;
 use yunikorn::right::Right;
@@ -201,15 +203,6 @@ impl Kind {
     }
 }
 
-/// Reads a value; `null` means absent, as in Go.
-fn nullable<'de, D, T>(from: D) -> Result<T, D::Error>
-where
-    D: serde::Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Option::deserialize(from).map(Option::unwrap_or_default)
-}
-
 /// Reads a review.
 ///
 /// # Errors
@@ -334,29 +327,29 @@ impl Status {
 
     /// Returns the outcome in one word, for logs and metrics.
     pub fn word(&self) -> &'static str {
-        match self {
-            Self::Other(Other { evaluation_error: Some(_), .. }) => "undecided",
-            Self::Brief(brief) if brief.evaluation_error.is_some() => "undecided",
-            answer if answer.allowed() => "allowed",
-            _ => "denied",
+        match self.parts() {
+            (.., true) => "undecided",
+            (true, ..) => "allowed",
+            (false, ..) => "denied",
         }
     }
 
     /// Returns the reason, in one sentence.
     pub fn reason(&self) -> &str {
-        match self {
-            Self::Decided(decision) => &decision.reason,
-            Self::Brief(brief) => &brief.reason,
-            Self::Other(other) => &other.reason,
-        }
+        self.parts().1
     }
 
     /// Returns whether access is allowed.
     pub fn allowed(&self) -> bool {
+        self.parts().0
+    }
+
+    /// Returns whether access is allowed, the reason, and whether it could not be decided.
+    fn parts(&self) -> (bool, &str, bool) {
         match self {
-            Self::Decided(decision) => decision.allowed,
-            Self::Brief(brief) => brief.allowed,
-            Self::Other(other) => other.allowed,
+            Self::Decided(decision) => (decision.allowed, &decision.reason, false),
+            Self::Brief(brief) => (brief.allowed, &brief.reason, brief.evaluation_error.is_some()),
+            Self::Other(other) => (other.allowed, &other.reason, other.evaluation_error.is_some()),
         }
     }
 }
@@ -396,21 +389,12 @@ pub fn answered(mut document: Value, status: &Status) -> Value {
         if let Value::Object(metadata) = metadata {
             metadata.entry("creationTimestamp").or_insert(Value::Null);
         }
-        fields.insert("status".to_owned(), without_nulls(json!(status)));
+        let mut status = json!(status);
+        // Kubernetes leaves out absent fields.
+        drop_nulls(&mut status);
+        fields.insert("status".to_owned(), status);
     }
     document
-}
-
-/// Leaves out absent fields, as Kubernetes does.
-fn without_nulls(value: Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let kept = fields.into_iter().filter(|(_, value)| !value.is_null());
-            Value::Object(kept.map(|(name, value)| (name, without_nulls(value))).collect())
-        }
-        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
-        other => other,
-    }
 }
 
 #[cfg(test)]

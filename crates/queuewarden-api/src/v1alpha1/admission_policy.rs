@@ -109,52 +109,7 @@ pub struct AdmissionPolicySpec {
     /// trustControllers, systemUsers, externalUsers and externalGroups say who may. It needs the webhooks of
     /// manifests/user-info. Left out: queuewarden does nothing about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user_info: Option<UserInfo>,
-}
-
-/// Handling of the annotation yunikorn.apache.org/user.info.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(inline)]
-pub struct UserInfo {
-    /// See [`user_info::Mode`], whose description is shown for the field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<user_info::Mode>,
-
-    /// See [`user_info::Profile`], whose description is shown for the field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub profile: Option<user_info::Profile>,
-
-    /// Paths of the pod templates in kinds other than Kubernetes' own, so that profile strict checks them
-    /// too. The webhooks must be configured for these resources: see manifests/user-info.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = schema::MAX_TEMPLATES), extend("x-kubernetes-list-type" = "atomic"))]
-    pub templates: Vec<UserInfoTemplate>,
-}
-
-/// Path of the pod templates in the objects of one resource.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(inline)]
-pub struct UserInfoTemplate {
-    /// The API group, e.g. sparkoperator.k8s.io.
-    #[schemars(length(max = 253))]
-    pub group: String,
-
-    /// The version, e.g. v1beta2. Left out: all versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 63))]
-    pub version: Option<String>,
-
-    /// The resource's plural name, e.g. sparkapplications.
-    #[schemars(length(min = 1, max = 63))]
-    pub resource: String,
-
-    /// Path to a pod template (spec.headGroupSpec.template), or to annotations that become those of pods
-    /// (spec.driver.annotations): names with dots between them. * stands for every member of a list or map
-    /// (spec.pytorchReplicaSpecs.*.template).
-    #[schemars(schema_with = "schema::template_path")]
-    pub path: String,
+    pub user_info: Option<user_info::Settings>,
 }
 
 /// State of an AdmissionPolicy, as queuewarden reports it.
@@ -168,42 +123,11 @@ pub struct AdmissionPolicyStatus {
     /// The last version of this object that went into the ConfigMap. It stays in force while the object is
     /// Invalid. Absent when nothing of this object is in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_force: Option<AccessControlInForce>,
+    pub in_force: Option<queuewarden_plan::snapshot::AdmissionPolicySpec>,
 
     /// Accepted: the object is valid and the one that counts. Programmed: it is in the ConfigMap. Effective:
     /// it changes a decision. Ready: all of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-}
-
-/// The values of an AdmissionPolicy as they went into the ConfigMap; an absent field left its key alone.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
-#[serde(rename_all = "camelCase")]
-#[schemars(inline)]
-pub struct AccessControlInForce {
-    /// The value of bypassAuth.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bypass_auth: Option<bool>,
-    /// The value of trustControllers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trust_controllers: Option<bool>,
-    /// The elements of systemUsers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = schema::MAX_PATTERNS))]
-    pub system_users: Option<Vec<String>>,
-    /// The elements of externalUsers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = schema::MAX_PATTERNS))]
-    pub external_users: Option<Vec<String>>,
-    /// The elements of externalGroups.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = schema::MAX_PATTERNS))]
-    pub external_groups: Option<Vec<String>>,
-    /// The value of submission.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub submission: Option<submission::Mode>,
-    /// The value of userInfo.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user_info: Option<UserInfo>,
 }

@@ -24,16 +24,13 @@ mod queue_acl;
 mod schema;
 mod yunikorn_config;
 
-pub use admission_policy::{
-    AccessControlInForce, AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus, UserInfo,
-    UserInfoTemplate,
-};
+pub use admission_policy::{AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus};
 pub use grant::Grant;
 pub use queue_access_test::{
     AccessCase, AccessRights, AccessSubject, ExpectedPlacement, QueueAccessTest, QueueAccessTestSpec,
     QueueAccessTestStatus,
 };
-pub use queue_acl::{DelegatedBy, GrantInForce, QueueAcl, QueueAclSpec, QueueAclStatus};
+pub use queue_acl::{QueueAcl, QueueAclSpec, QueueAclStatus};
 pub use schema::{
     MAX_NAME_LENGTH, MAX_NAMES, MAX_PATTERN_LENGTH, MAX_PATTERNS, MAX_QUEUE_LENGTH, MAX_RAW_ACL_LENGTH,
 };

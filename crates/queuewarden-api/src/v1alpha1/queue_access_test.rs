@@ -8,6 +8,7 @@ use queuewarden_plan::snapshot::Enforcement;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::queue_acl::default_partition;
 use super::schema;
 
 /// Expectations about access: rights that users have or lack on queues, and queues in which applications run.
@@ -64,10 +65,6 @@ pub struct QueueAccessTestSpec {
     /// each placement.
     #[schemars(length(min = 1, max = schema::MAX_CASES))]
     pub cases: Vec<AccessCase>,
-}
-
-fn default_partition() -> String {
-    "default".to_owned()
 }
 
 /// Expectations about some subjects.

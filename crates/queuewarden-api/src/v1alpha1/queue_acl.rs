@@ -2,12 +2,12 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
-use queuewarden_plan::snapshot::BaseAcl;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{grant::Grant, schema};
-use queuewarden_plan::snapshot::TEMPORARY_ONLY_ADDS;
+use queuewarden_plan::snapshot::{BaseAcl, TEMPORARY_ONLY_ADDS, delegated_by};
+use yunikorn::identity::Identity;
 
 /// One queue, the rights in it, and the time for which they count.
 ///
@@ -134,25 +134,11 @@ pub struct QueueAclSpec {
     /// long as YuniKorn's ACLs make them administrator of the queue or of one above it. Left out: a cluster
     /// administrator writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delegated_by: Option<DelegatedBy>,
+    #[schemars(schema_with = "delegated_by")]
+    pub delegated_by: Option<Identity>,
 }
 
-/// The writer of a delegated object, as the API server knows them.
-#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct DelegatedBy {
-    /// Their user name, as in "kubectl auth whoami".
-    #[schemars(length(min = 1, max = schema::MAX_NAME_LENGTH))]
-    pub user: String,
-
-    /// Those of their groups that make them administrator. Needed when no ACL names them by user name.
-    /// Default: none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::claimed_groups")]
-    pub groups: Vec<String>,
-}
-
-fn default_partition() -> String {
+pub(super) fn default_partition() -> String {
     "default".to_owned()
 }
 
@@ -164,54 +150,13 @@ pub struct QueueAclStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// The right to submit that this object alone gives: an ACL such as "sue devs", "*" for everyone,
-    /// "nobody", or "-" when it says nothing about submitting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub submit: Option<String>,
-
-    /// The right to administer that this object alone gives: an ACL such as "sue ops", "*" for everyone,
-    /// "nobody", or "-" when it says nothing about administration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub admin: Option<String>,
-
-    /// The last version of this object that went into the ConfigMap. It stays in force while the object is
-    /// Invalid, so that a typo neither widens nor takes away access. Absent when nothing of this object is in
-    /// force.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_force: Option<GrantInForce>,
+    /// The rest.
+    #[serde(flatten)]
+    pub rest: queuewarden_plan::QueueAclStatus,
 
     /// Accepted: the object is valid and its queue exists. Programmed: it is in the ConfigMap. Effective: it
     /// changes a decision. Ready: all of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-}
-
-/// A grant as it went into the ConfigMap.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
-#[serde(rename_all = "camelCase")]
-#[schemars(inline)]
-pub struct GrantInForce {
-    /// The partition of the queue.
-    pub partition: String,
-    /// The queue's full path in lower case.
-    pub queue: String,
-    /// Holders of the right to submit, as YuniKorn's ACL text; absent when the object said nothing about
-    /// submitting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub submit: Option<String>,
-    /// Holders of the right to administer, as YuniKorn's ACL text; absent when the object said nothing about
-    /// administration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub admin: Option<String>,
-    /// Effect on the base's own ACL.
-    #[serde(default)]
-    pub base_acl: BaseAcl,
-    /// Time at which the grant ends; absent when it never does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<Time>,
-    /// The administrator of the queue in whose name it was written; absent when it was a cluster
-    /// administrator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delegated_by: Option<DelegatedBy>,
 }

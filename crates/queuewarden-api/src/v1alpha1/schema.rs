@@ -9,7 +9,6 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use queuewarden_plan::snapshot::LEFT_EMPTY;
-use yunikorn_access::user_info;
 
 /// Most users, and most groups, that one grant may list. Several QueueAcls of a queue add up, so this limits
 /// no queue.
@@ -24,8 +23,6 @@ pub const MAX_QUEUE_LENGTH: usize = 1024;
 pub const MAX_PATTERNS: usize = 64;
 /// Longest regular expression, in characters.
 pub const MAX_PATTERN_LENGTH: usize = 512;
-/// Most paths of pod templates in one AdmissionPolicy.
-pub const MAX_TEMPLATES: usize = user_info::MAX_TEMPLATES;
 /// Most cases of one QueueAccessTest.
 pub const MAX_CASES: usize = 64;
 /// Most subjects of one case.
@@ -205,22 +202,6 @@ pub(super) fn patterns(_: &mut SchemaGenerator) -> Schema {
                 },
             ],
         },
-    })
-}
-
-/// The path to a pod template, as `yunikorn_access::user_info::Path` reads it.
-pub(super) fn template_path(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": "string",
-        "maxLength": user_info::MAX_LENGTH,
-        "x-kubernetes-validations": [
-            rule(
-                "self.matches('^[a-zA-Z0-9_-]+([.]([a-zA-Z0-9_-]+|[*]))*$')",
-                "must be names of letters, digits, - and _ with one dot between them, or * for every member \
-                 of a list or map, e.g. spec.pytorchReplicaSpecs.*.template",
-            ),
-            rule("self != 'annotations'", "must name a field of the object, e.g. spec.driver.annotations"),
-        ],
     })
 }
 

@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema;
-use queuewarden_plan::OutputRef;
 use queuewarden_plan::snapshot::{Adoption, Delegation, Mode};
 
 /// The source of the base configuration, the target of the result, and the conditions for writing it.
@@ -216,30 +215,9 @@ pub struct YuniKornConfigStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Number in the header of the text that was last written; it grows with each write.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::counter")]
-    pub revision: Option<u64>,
-
-    /// SHA-256 of the queue configuration in the output ConfigMap, in upper-case hexadecimal, as YuniKorn
-    /// shows it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub config_hash: Option<String>,
-
-    /// SHA-256 of the queue configuration that the scheduler runs, as it reported it last. Equal to
-    /// configHash when Loaded is True.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loaded_hash: Option<String>,
-
-    /// The ConfigMap that is written, and the keys in it that are queuewarden's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<OutputRef>,
-
-    /// Name of the AdmissionPolicy that is in force. Where spec.admissionPolicy names none, it stays the one
-    /// that counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 253))]
-    pub admission_policy: Option<String>,
+    /// The rest.
+    #[serde(flatten)]
+    pub rest: queuewarden_plan::ConfigStatus,
 
     /// BaseResolved: the base was found and understood. Applied: the ConfigMap holds the computed text.
     /// Loaded: the scheduler runs it. Mirrored: Kubernetes' RBAC says what the ACLs say (only with

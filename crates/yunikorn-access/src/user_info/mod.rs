@@ -12,7 +12,7 @@
 //! * `words`: the messages for people.
 //! * `path`: the positions of pod templates in objects of other people's kinds.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 mod answer;
@@ -59,13 +59,28 @@ pub enum Profile {
     Strict,
 }
 
-/// `AdmissionPolicy`'s `spec.userInfo`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Handling of the annotation: `AdmissionPolicy`'s `spec.userInfo`, as written.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::doc_markdown, reason = "kubectl explain shows it as plain text")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(inline)]
 pub struct Settings {
-    /// The strictness of the policy.
+    /// See [`Mode`], whose description is shown for the field.
+    #[serde(default)]
+    #[schemars(with = "Option<Mode>", transform = without_default)]
     pub mode: Mode,
-    /// The rules that decide.
+    /// See [`Profile`], whose description is shown for the field.
+    #[serde(default)]
+    #[schemars(with = "Option<Profile>", transform = without_default)]
     pub profile: Profile,
-    /// The positions of pod templates in kinds that are not Kubernetes' own.
+    /// Paths of the pod templates in kinds other than Kubernetes' own, so that profile strict checks them
+    /// too. The webhooks must be configured for these resources: see manifests/user-info.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MAX_TEMPLATES), extend("x-kubernetes-list-type" = "atomic"))]
     pub templates: Vec<Template>,
+}
+
+/// Leaves the default to the program, so that API servers do not write it into objects.
+fn without_default(schema: &mut Schema) {
+    schema.remove("default");
 }

@@ -8,6 +8,9 @@
 
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
 use go_compat::diag::quoted;
 
 /// The most names of a path.
@@ -17,17 +20,45 @@ pub const MAX_LENGTH: usize = 256;
 /// The most templates of one policy.
 pub const MAX_TEMPLATES: usize = 32;
 
-/// A position of pod templates in the objects of one resource.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Path of the pod templates in the objects of one resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(inline)]
 pub struct Template {
-    /// The API group, e.g. `sparkoperator.k8s.io`.
+    /// The API group, e.g. sparkoperator.k8s.io.
+    #[schemars(length(max = 253))]
     pub group: String,
-    /// The version, e.g. `v1beta2`; `None` means all.
+    /// The version, e.g. v1beta2. Left out: all versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
     pub version: Option<String>,
-    /// The resource's plural, e.g. `sparkapplications`.
+    /// The resource's plural name, e.g. sparkapplications.
+    #[schemars(length(min = 1, max = 63))]
     pub resource: String,
-    /// The path of the template.
-    pub path: Path,
+    /// Path to a pod template (spec.headGroupSpec.template), or to annotations that become those of pods
+    /// (spec.driver.annotations): names with dots between them. * stands for every member of a list or map
+    /// (spec.pytorchReplicaSpecs.*.template).
+    #[schemars(schema_with = "path_schema")]
+    pub path: String,
+}
+
+/// The path to a template, as [`Path`] reads it.
+fn path_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string",
+        "maxLength": MAX_LENGTH,
+        "x-kubernetes-validations": [
+            {
+                "rule": "self.matches('^[a-zA-Z0-9_-]+([.]([a-zA-Z0-9_-]+|[*]))*$')",
+                "message": "must be names of letters, digits, - and _ with one dot between them, or * for every member \
+                            of a list or map, e.g. spec.pytorchReplicaSpecs.*.template",
+            },
+            {
+                "rule": "self != 'annotations'",
+                "message": "must name a field of the object, e.g. spec.driver.annotations",
+            },
+        ],
+    })
 }
 
 impl Template {
@@ -188,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_template_without_version_is_of_all() {
-        let path = Path::read("spec.template").unwrap();
+        let path = "spec.template".into();
         let mut template = Template { group: "g".into(), version: None, resource: "r".into(), path };
         assert!(template.is_of("g", "r") && template.has("v1") && template.has("v2"));
         assert!(!template.is_of("h", "r") && !template.is_of("g", "s"));

@@ -18,12 +18,16 @@ pub use convert::{Claim, Refusal, identify};
 pub use groups_file::CODES;
 pub use resolver::{GroupResolver, NoResolver, Resolution, ResolverKind};
 
+use serde::{Deserialize, Serialize};
+
 /// A user as the scheduler's ACL checks see it (`UserGroup`, yunikorn-core `pkg/common/security/acl.go:135`).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Identity {
     /// The name, compared byte for byte.
     pub user: String,
     /// The groups in the order they were given or resolved; duplicates and empty ones are kept, as `YuniKorn`
     /// keeps them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
 }

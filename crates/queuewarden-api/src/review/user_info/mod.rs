@@ -7,13 +7,12 @@ mod places;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::ByteString;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
-use super::envelope::{self, Request, Resource};
+use super::envelope::{JsonPatch, Request, Resource, Response, audit_annotations};
 use super::{codes, malformed};
 use go_compat::diag::{Diagnostic, quoted};
 use places::{Found, Place, places, sites};
@@ -109,7 +108,7 @@ fn paths(request: &Request, templates: &[Template]) -> Result<Vec<Option<Path>>,
     let is_known = of_resource.peek().is_some();
     let paths: Vec<_> = of_resource
         .filter(|template| template.has(version))
-        .map(|template| Some(template.path.clone()))
+        .filter_map(|template| Path::read(&template.path).ok().map(Some))
         .collect();
     if is_known && paths.is_empty() {
         let message =
@@ -124,27 +123,19 @@ fn paths(request: &Request, templates: &[Template]) -> Result<Vec<Option<Path>>,
 /// Returns the response; its `auditAnnotations` hold the decision.
 pub fn response(uid: &str, asked: &Asked, judgement: &Judgement, mode: Mode) -> Value {
     let enforced = mode == Mode::Enforce;
-    let warnings: &[String] = if enforced { &judgement.warnings } else { &[] };
-    let mut review = envelope::response(uid, judgement.refusal(mode), warnings);
-    if let Some(response) = review.get_mut("response").and_then(Value::as_object_mut) {
-        let patch = patch(asked, judgement);
-        if enforced && !patch.is_empty() {
-            let bytes = ByteString(Value::from(patch).to_string().into_bytes());
-            response.insert("patch".to_owned(), json!(bytes));
-            response.insert("patchType".to_owned(), "JSONPatch".into());
-        }
-        response.insert("auditAnnotations".to_owned(), notes(judgement));
-    }
-    review
+    let patch = patch(asked, judgement);
+    let response = Response {
+        patch: (enforced && !patch.is_empty()).then(|| JsonPatch::new(Value::from(patch).to_string())),
+        warnings: if enforced { judgement.warnings.clone() } else { Vec::new() },
+        audit_annotations: notes(judgement),
+        ..Response::new(uid, judgement.refusal(mode))
+    };
+    response.review()
 }
 
 /// Returns the decision, for the API server's audit log.
-pub fn notes(judgement: &Judgement) -> Value {
-    let mut notes = json!({"decision": judgement.verdict.as_str(), "clause": judgement.clause});
-    if let (Some(notes), false) = (notes.as_object_mut(), judgement.reason.is_empty()) {
-        notes.insert("reason".to_owned(), judgement.reason.as_str().into());
-    }
-    notes
+pub fn notes(judgement: &Judgement) -> BTreeMap<&'static str, String> {
+    audit_annotations(judgement.verdict.as_str(), judgement.clause, &judgement.reason)
 }
 
 /// Returns the operations of JSON Patch that add the annotations, and change nothing else.

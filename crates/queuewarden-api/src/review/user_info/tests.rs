@@ -1,5 +1,6 @@
 //! Reviews as API servers send them, and patches applied as API servers apply them.
 
+use k8s_openapi::ByteString;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -12,7 +13,7 @@ use yunikorn_access::user_info::{Given, Verdict, judge};
 
 fn template(resource: (&str, &str), path: &str) -> Template {
     let (group, resource) = (resource.0.to_owned(), resource.1.to_owned());
-    Template { group, version: None, resource, path: Path::read(path).unwrap() }
+    Template { group, version: None, resource, path: path.to_owned() }
 }
 
 fn templates() -> Vec<Template> {
