@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use ::yunikorn::config::verdict;
 use ::yunikorn::identity::NoResolver;
+use ::yunikorn::version::Version;
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_api::review::{Kind, access};
 use queuewarden_e2e::{Operator, TestCluster, yunikorn};
@@ -89,7 +90,12 @@ async fn evaluator(cluster: &TestCluster) -> Result<Duration> {
     let tree = Tree::of(config.partition("default").context("no partition")?)?;
     let asked = access::read(Kind::Subject, &review("root.prod"), None)
         .map_err(|wrong| anyhow::anyhow!(wrong.message))?;
-    let world = World { tree: &tree, resolver: &NoResolver, applications: &NoApplications };
+    let world = World {
+        tree: &tree,
+        resolver: &NoResolver,
+        version: Version::default(),
+        applications: &NoApplications,
+    };
     ensure!(review::answer(&asked, world).opinion == Opinion::Allow);
     let begin = Instant::now();
     for _ in 0..ROUNDS {

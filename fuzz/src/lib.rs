@@ -28,6 +28,7 @@ use yunikorn::application::Reading;
 use yunikorn::config::verdict;
 use yunikorn::identity::{Identity, NoResolver};
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 use yunikorn_access::check::{decide, explain};
 use yunikorn_access::review::{self, NoApplications, World};
 use yunikorn_access::running::joins::Running;
@@ -130,7 +131,12 @@ pub fn access_review(data: &[u8]) {
     let Ok(body) = serde_json::from_slice::<Value>(data) else { return };
     let config = verdict(QUEUES, &[]).config.expect("these are queues");
     let tree = Tree::of(&config.partitions[0]).expect("and they are active");
-    let world = World { tree: &tree, resolver: &NoResolver, applications: &NoApplications };
+    let world = World {
+        tree: &tree,
+        resolver: &NoResolver,
+        version: Version::default(),
+        applications: &NoApplications,
+    };
     let asker = Identity { user: "sue".to_owned(), groups: vec!["devs".to_owned()] };
     for kind in [Kind::Subject, Kind::Local, Kind::Own] {
         let Ok(read) = access::read(kind, &body, Some(&asker)) else { continue };

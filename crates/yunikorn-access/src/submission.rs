@@ -269,7 +269,7 @@ fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Jud
         changed_user_info(request, &asked.pod, conf)?;
         (request.pod.clone(), None)
     };
-    let submitter = submitter.unwrap_or_else(|| Submitter::of(&pod));
+    let submitter = submitter.unwrap_or_else(|| Submitter::of(&pod, conf.version));
     Ok((pod, submitter))
 }
 
@@ -317,7 +317,7 @@ fn place_it(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &Subm
     let queue = workload.queue().to_owned();
     let mut claim = Claim::new(&submitter.user, &submitter.groups);
     claim.forced = !applied.node_name.is_empty();
-    let judgement = match identify(claim, world.resolver) {
+    let judgement = match identify(claim, world.resolver, world.conf.version) {
         Ok(identity) => placed(applied, world, &workload, identity),
         Err(Refusal::Undecided(why)) => Judgement::undecided("groups", &why),
         Err(refusal) => {

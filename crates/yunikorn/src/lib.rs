@@ -11,3 +11,4 @@ pub mod right;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod text_map;
+pub mod version;

@@ -10,6 +10,7 @@ use queuewarden_e2e::oracle::{ClaimQuestion, IdentityAnswer, IdentityQuestion, S
 use serde_json::json;
 use yunikorn::identity::accounts::{AccountGroups, TestAccounts};
 use yunikorn::identity::{Claim, GroupResolver, NoResolver, ResolverKind, identify};
+use yunikorn::version::Version;
 
 use super::{agree, fixture};
 
@@ -46,16 +47,12 @@ fn answers(question: &IdentityQuestion) -> Vec<Option<IdentityAnswer>> {
     let claims = question.claims.iter().enumerate();
     claims
         .map(|(index, ClaimQuestion { subject, force })| {
-            // Who has no name is `nobody` when the claim is forced.
-            let same = |claim: &ClaimQuestion| match claim.subject.user.as_str() {
-                "" => matches!(subject.user.as_str(), "" | "nobody"),
-                user => user == subject.user,
-            };
-            if subject.groups.is_empty() && question.claims.iter().take(index).any(same) {
+            let mut before = question.claims.iter().take(index);
+            if subject.groups.is_empty() && before.any(|claim| claim.subject.user == subject.user) {
                 return None;
             }
             let claim = Claim { user: &subject.user, groups: &subject.groups, forced: *force };
-            Some(match identify(claim, resolver) {
+            Some(match identify(claim, resolver, Version::V1_8) {
                 Ok(identity) => {
                     IdentityAnswer { user: identity.user, groups: identity.groups, error: String::new() }
                 }

@@ -255,7 +255,7 @@ fn answer(question: &MutateQuestion) -> MutateAnswer {
         Outcome::Denied(message) => message.clone(),
         Outcome::Unknown(key) => format!("{key} is not known"),
     };
-    let Submitter { user, groups, .. } = Submitter::of(&evaluation.pod);
+    let Submitter { user, groups, .. } = Submitter::of(&evaluation.pod, conf.version);
     MutateAnswer {
         allowed: evaluation.outcome == Outcome::Allowed,
         message: without_wording(message),

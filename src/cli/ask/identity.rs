@@ -5,6 +5,7 @@ use super::groups::{Groups, GroupsArgs};
 use crate::cli::Failure;
 use crate::cli::console::Console;
 use yunikorn::identity::{Claim, Identity, Refusal, ResolverKind, identify};
+use yunikorn::version::Version;
 
 /// Options for the user that a question is about.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -36,7 +37,7 @@ impl IdentityArgs {
         // If groups are given, no resolver is used and no file is read.
         let named = !claimed.groups.is_empty();
         let resolver = if named { Groups::Own(own) } else { self.source.resolver(own, console)? };
-        match identify(Claim::new(&claimed.user, &claimed.groups), &resolver) {
+        match identify(Claim::new(&claimed.user, &claimed.groups), &resolver, Version::default()) {
             Ok(identity) => Ok(identity),
             Err(Refusal::Unresolved(why) | Refusal::Undecided(why)) => Err(unresolved(&why)),
             Err(refusal) => Err(Failure::Refused(refusal.of(&claimed.user))),

@@ -8,6 +8,7 @@ use crate::cli::console::Console;
 use yunikorn::admission::request::{Pod, USER_INFO, USERNAME};
 use yunikorn::admission::user_info::{Source, Submitter};
 use yunikorn::identity::{Claim, Identity, Refusal, ResolverKind, identify};
+use yunikorn::version::Version;
 use yunikorn_access::placement::Workload;
 
 /// Determines the submitter as the scheduler sees it, and the message with which it rejects that one.
@@ -24,7 +25,7 @@ pub fn user(
     let mut claim = Claim::new(&claimed.user, &claimed.groups);
     claim.forced = !workload.node_name.is_empty();
     let resolver = args.source.resolver(ResolverKind::in_force(&asked.configuration.config), console)?;
-    match identify(claim, &resolver) {
+    match identify(claim, &resolver, Version::default()) {
         Ok(identity) => Ok((identity, None)),
         Err(Refusal::Undecided(why)) => Err(unresolved(&why)),
         Err(refusal) => {
@@ -43,7 +44,7 @@ fn claimed(
 ) -> Result<Identity, Failure> {
     let pod =
         Pod { labels: workload.labels.clone(), annotations: workload.annotations.clone(), ..Pod::default() };
-    let Submitter { user, groups, source } = Submitter::of(&pod);
+    let Submitter { user, groups, source } = Submitter::of(&pod, Version::default());
     if args.user.is_some() || source == Source::Nothing {
         return args.claimed(asked);
     }

@@ -14,6 +14,7 @@ use go_compat::diag::Diagnostic;
 use queuewarden_api::review::{Kind, access, admission, envelope};
 use yunikorn::admission::{Conf, Outcome, Request, Surroundings, evaluate};
 use yunikorn::identity::{Identity, ResolverKind};
+use yunikorn::version::Version;
 use yunikorn_access::review::{self, Answer, NoApplications, Opinion, Review, World};
 use yunikorn_access::tree::Tree;
 
@@ -98,8 +99,8 @@ impl Judge {
         let answer = match (review::read(&asked), self.tree()) {
             (Err(none), _) => Answer::from(none),
             (Ok(_), Ok(tree)) => {
-                let resolver = &self.groups;
-                review::answer(&asked, World { tree, resolver, applications: &NoApplications })
+                let (resolver, version) = (&self.groups, Version::default());
+                review::answer(&asked, World { tree, resolver, version, applications: &NoApplications })
             }
             (Ok(_), Err(why)) => Answer::undecided("configuration", &why),
         };

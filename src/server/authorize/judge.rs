@@ -14,6 +14,7 @@ use queuewarden_api::review::Kind;
 use queuewarden_api::review::access::Sent;
 use yunikorn::identity::Identity;
 use yunikorn::queue;
+use yunikorn::version::Version;
 use yunikorn_access::review::{self, Answer, Applications, Found, Question, Review, Wish, World};
 use yunikorn_access::running::Scheduler;
 use yunikorn_access::running::pods::{self, PodQuestion};
@@ -149,7 +150,7 @@ fn queues(published: Option<&Published>) -> Result<(&Queues, &Tree), String> {
 }
 
 fn scheduler<'a>(queues: &Queues, tree: &'a Tree) -> Scheduler<'a> {
-    Scheduler { tree, resolver: queues.resolver().here() }
+    Scheduler { tree, resolver: queues.resolver().here(), version: Version::default() }
 }
 
 /// Looks up the application of a request; `None` where it has none.
@@ -177,11 +178,11 @@ fn place<'a>(asked: Asked<'a>, found: Option<&'a Found>) -> &'a str {
 }
 
 fn evaluate(review: &Review, asked: Asked<'_>, found: Option<Found>, scheduler: Scheduler<'_>) -> Answer {
-    let Scheduler { tree, resolver } = scheduler;
+    let Scheduler { tree, resolver, version } = scheduler;
     match (asked, found) {
         (Asked::Ours(_), found) => {
             let applications = Looked(found);
-            review::answer(review, World { tree, resolver, applications: &applications })
+            review::answer(review, World { tree, resolver, version, applications: &applications })
         }
         (Asked::Pod(pod), Some(Found::Application(application))) => {
             pods::answer(review, pod, &application, tree, resolver)

@@ -26,6 +26,7 @@ use queuewarden_api::answer::Answers;
 use queuewarden_api::served::review::{Asked, Kind, Status, Wrong, answered, read};
 use queuewarden_api::served::{GROUP, VERSION};
 use yunikorn::identity::{Claim, Identity, Refusal as Nobody, identify};
+use yunikorn::version::Version;
 use yunikorn_access::check::explain;
 use yunikorn_access::review::path_of;
 
@@ -176,7 +177,7 @@ fn answer(published: Option<&Published>, asked: &Asked, user: &str, groups: &[St
         Ok(queues) => queues,
         Err(why) => return undecided("configuration", why),
     };
-    let identity = match identify(Claim::new(user, groups), queues.resolver().here()) {
+    let identity = match identify(Claim::new(user, groups), queues.resolver().here(), Version::default()) {
         Ok(identity) => identity,
         Err(Nobody::Undecided(why)) => return undecided(IDENTITY, &why),
         Err(refusal) => return refused(IDENTITY, refusal.of(user)),

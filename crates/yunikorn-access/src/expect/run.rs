@@ -12,6 +12,7 @@ use go_compat::diag::quoted;
 use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
 use yunikorn::queue::{QueuePath, nearest};
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 
 /// The context of the checks.
 #[derive(Clone, Copy)]
@@ -162,7 +163,7 @@ struct Judge<'t> {
 
 impl Judge<'_> {
     fn identify(&self, subject: &Identity) -> Result<Identity, Refusal> {
-        identify(Claim::new(&subject.user, &subject.groups), self.world.resolver)
+        identify(Claim::new(&subject.user, &subject.groups), self.world.resolver, Version::default())
     }
 
     fn verdict(

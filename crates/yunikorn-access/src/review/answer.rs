@@ -17,6 +17,7 @@ use yunikorn::application::ApplicationAcl;
 use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
 use yunikorn::queue::{self, QueuePath};
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 
 /// The longest reason, in characters. Longer ones are cut, because they go into logs, audit events and
 /// terminals.
@@ -91,6 +92,8 @@ pub struct World<'a> {
     pub tree: &'a Tree,
     /// The resolver of groups when a review names none.
     pub resolver: &'a dyn GroupResolver,
+    /// The version of `YuniKorn`.
+    pub version: Version,
     /// The source of applications.
     pub applications: &'a dyn Applications,
 }
@@ -98,7 +101,7 @@ pub struct World<'a> {
 impl fmt::Debug for World<'_> {
     /// Leaves out the fields behind traits, because they may contain a cluster.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("World").finish_non_exhaustive()
+        f.debug_struct("World").field("version", &self.version).finish_non_exhaustive()
     }
 }
 
@@ -171,7 +174,7 @@ pub fn answer(review: &Review, world: World<'_>) -> Answer {
         Err(none) => return Answer::from(none),
     };
     let claim = Claim::new(&review.user, &review.groups);
-    match identify(claim, world.resolver) {
+    match identify(claim, world.resolver, world.version) {
         Ok(identity) => world.answer(question, &identity),
         Err(Refusal::Undecided(why)) => Answer::undecided("identity", &why),
         Err(refusal) => Answer::deny("identity", &refusal.of(&review.user)),

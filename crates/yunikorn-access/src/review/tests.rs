@@ -7,6 +7,7 @@ use yunikorn::application::{ApplicationAcl, OwnRules, Rules};
 use yunikorn::identity::NoResolver;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 
 fn queues() -> Tree {
     let mut tree = tree(&[
@@ -36,7 +37,10 @@ impl Applications for One {
 
 fn asked(review: &Review) -> Answer {
     let tree = queues();
-    answer(review, World { tree: &tree, resolver: &NoResolver, applications: &One })
+    answer(
+        review,
+        World { tree: &tree, resolver: &NoResolver, version: Version::default(), applications: &One },
+    )
 }
 
 fn review(user: &str, groups: &[&str]) -> Review {

@@ -11,6 +11,7 @@ use super::{Pod, admitted, owner};
 use go_compat::diag::quoted;
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::admission::user_info::Submitter;
+use yunikorn::version::Version;
 
 /// The pods that matter to one request. By default there are none, as where pods are not watched.
 #[derive(Debug, Clone, Default)]
@@ -62,7 +63,7 @@ impl Running {
             return None;
         }
         let whose = if first.workload.namespace == namespace {
-            let owner = owner(Submitter::of(&admitted(first)));
+            let owner = owner(Submitter::of(&admitted(first), Version::default()));
             // Without a named owner the application belongs to nobody.
             (!owner.is_empty() && owner != user).then_some("another user runs")?
         } else {

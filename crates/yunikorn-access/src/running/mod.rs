@@ -29,6 +29,7 @@ use yunikorn::application::{ApplicationAcl, Dialect, Rules};
 use yunikorn::config::schema::PlacementRule;
 use yunikorn::identity::{Claim, GroupResolver, Identity, identify};
 use yunikorn::queue;
+use yunikorn::version::Version;
 
 /// A pod that `YuniKorn` schedules, as far as it describes its application.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,11 +57,13 @@ pub struct Scheduler<'a> {
     pub tree: &'a Tree,
     /// The resolver of groups that no annotation names.
     pub resolver: &'a (dyn GroupResolver + Sync),
+    /// The version of `YuniKorn`.
+    pub version: Version,
 }
 
 impl std::fmt::Debug for Scheduler<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scheduler").finish_non_exhaustive()
+        f.debug_struct("Scheduler").field("version", &self.version).finish_non_exhaustive()
     }
 }
 
@@ -107,7 +110,7 @@ pub fn speaker<'a>(mut pods: impl Iterator<Item = &'a Arc<Pod>>, pod: &'a Arc<Po
 /// The owner, rules and queue of the application that begins with this pod. `spark` is its driver's
 /// configuration, if it is one.
 pub fn application(pod: &Pod, spark: &[(String, String)], scheduler: Scheduler<'_>) -> Found {
-    let submitter = Submitter::of(&admitted(pod));
+    let submitter = Submitter::of(&admitted(pod), scheduler.version);
     match queue_of(pod, &submitter, scheduler) {
         Ok(queue) => {
             let acl = ApplicationAcl { owner: owner(submitter), rules: rules(pod, spark) };
@@ -149,7 +152,7 @@ fn rules(pod: &Pod, spark: &[(String, String)]) -> Rules {
 fn queue_of(pod: &Pod, submitter: &Submitter, scheduler: Scheduler<'_>) -> Result<String, String> {
     let claim = Claim::new(&submitter.user, &submitter.groups);
     let tree = scheduler.tree;
-    let (placement, elsewhere) = match identify(claim, scheduler.resolver) {
+    let (placement, elsewhere) = match identify(claim, scheduler.resolver, scheduler.version) {
         Ok(identity) => placed(pod, identity, tree),
         Err(refusal) => (Placement::rejected(refusal.to_string()), false),
     };

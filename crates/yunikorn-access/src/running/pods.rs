@@ -8,6 +8,7 @@ use crate::application::Verb;
 use crate::review::{Answer, Application, Opinion, Review};
 use crate::tree::Tree;
 use yunikorn::identity::{Claim, GroupResolver, identify};
+use yunikorn::version::Version;
 
 /// An action on one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +55,7 @@ pub fn answer(
     resolver: &dyn GroupResolver,
 ) -> Answer {
     let claim = Claim::new(&review.user, &review.groups);
-    let identity = match identify(claim, resolver) {
+    let identity = match identify(claim, resolver, Version::default()) {
         Ok(identity) => identity,
         Err(refusal) => return Answer::no_opinion("identity", &refusal.of(&review.user)),
     };

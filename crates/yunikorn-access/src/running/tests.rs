@@ -27,7 +27,7 @@ fn pod(name: &str, user: &str, queue: &str, second: i64) -> Pod {
 }
 
 fn scheduler(tree: &Tree) -> Scheduler<'_> {
-    Scheduler { tree, resolver: &NoResolver }
+    Scheduler { tree, resolver: &NoResolver, version: Version::default() }
 }
 
 fn judged(pod: &Pod, spark: &[(String, String)]) -> Application {

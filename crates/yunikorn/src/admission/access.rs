@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::conf::KeyReader;
+use super::codes::NOT_A_BOOLEAN;
 use super::keys::{
     AccessList, BYPASS_AUTH, DEFAULT_BYPASS_AUTH, DEFAULT_TRUST_CONTROLLERS, TRUST_CONTROLLERS,
 };
 use super::lists::PatternList;
-use go_compat::diag::{Diagnostic, quoted};
+use go_compat::diag::{Diagnostic, Span, quoted};
+use go_compat::go_bool::go_bool;
 
 /// The keys as the admission controller reads them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,15 +59,22 @@ impl AccessControl {
     /// an error; a key whose meaning is not known here is an error too. Spans are in the key's value; the
     /// message names the key.
     pub fn from_keys(keys: &BTreeMap<String, String>) -> (Self, Vec<Diagnostic>) {
-        let mut reader = KeyReader::new(keys);
-        let control = Self {
-            bypass_auth: reader.flag(BYPASS_AUTH, DEFAULT_BYPASS_AUTH),
-            trust_controllers: reader.flag(TRUST_CONTROLLERS, DEFAULT_TRUST_CONTROLLERS),
-            system_users: reader.list(AccessList::SystemUsers),
-            external_users: reader.list(AccessList::ExternalUsers),
-            external_groups: reader.list(AccessList::ExternalGroups),
+        let mut found = Vec::new();
+        let bypass_auth = read_flag(keys, BYPASS_AUTH, DEFAULT_BYPASS_AUTH, &mut found);
+        let trust_controllers = read_flag(keys, TRUST_CONTROLLERS, DEFAULT_TRUST_CONTROLLERS, &mut found);
+        let mut read_list = |list: AccessList| {
+            let (patterns, findings) = PatternList::read(list, keys.get(list.key()).map(String::as_str));
+            found.extend(findings);
+            patterns
         };
-        (control, reader.findings)
+        let control = Self {
+            bypass_auth,
+            trust_controllers,
+            system_users: read_list(AccessList::SystemUsers),
+            external_users: read_list(AccessList::ExternalUsers),
+            external_groups: read_list(AccessList::ExternalGroups),
+        };
+        (control, found)
     }
 
     /// Returns whether this user in these groups may set `user.info`, and by which expression (k8shim
@@ -101,10 +109,32 @@ fn first_match(list: AccessList, patterns: &PatternList, names: &[&str]) -> Opti
     })
 }
 
+/// Reads a boolean key. A value that Go does not read becomes the default and is reported.
+pub(super) fn read_flag(
+    keys: &BTreeMap<String, String>,
+    key: &str,
+    default: bool,
+    found: &mut Vec<Diagnostic>,
+) -> bool {
+    let Some(text) = keys.get(key) else { return default };
+    go_bool(text).unwrap_or_else(|| {
+        found.push(not_a_boolean(key, text, default));
+        default
+    })
+}
+
+fn not_a_boolean(key: &str, text: &str, default: bool) -> Diagnostic {
+    let message = format!(
+        "{key}: {} is no boolean as Go reads one, so the default `{default}` is in force",
+        quoted(text)
+    );
+    Diagnostic::error(NOT_A_BOOLEAN, message).at(Span::new(0, text.len())).help("write \"true\" or \"false\"")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::codes::{LIST_DISCARDED, NOT_A_BOOLEAN};
+    use crate::admission::codes::LIST_DISCARDED;
     use crate::admission::keys::{EXTERNAL_GROUPS, EXTERNAL_USERS, SYSTEM_USERS};
 
     const CONTROLLER: &str = "system:serviceaccount:kube-system:job-controller";

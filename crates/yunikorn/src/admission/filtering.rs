@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::conf::KeyReader;
+use super::access::read_flag;
 use super::keys::{DEFAULT_GENERATE_UNIQUE_APP_ID, GENERATE_UNIQUE_APP_ID, NamespaceList};
 use super::lists::PatternList;
 use super::request::{ENABLE_YUNIKORN, GENERATE_APP_ID};
@@ -68,15 +68,22 @@ impl fmt::Display for Because {
 impl Filtering {
     /// Reads the keys of the merged ConfigMaps, as [`super::AccessControl::from_keys`] does.
     pub fn from_keys(keys: &BTreeMap<String, String>) -> (Self, Vec<Diagnostic>) {
-        let mut reader = KeyReader::new(keys);
-        let filtering = Self {
-            generate_unique_app_id: reader.flag(GENERATE_UNIQUE_APP_ID, DEFAULT_GENERATE_UNIQUE_APP_ID),
-            process: reader.list(NamespaceList::Process),
-            bypass: reader.list(NamespaceList::Bypass),
-            label: reader.list(NamespaceList::Label),
-            no_label: reader.list(NamespaceList::NoLabel),
+        let mut found = Vec::new();
+        let generate_unique_app_id =
+            read_flag(keys, GENERATE_UNIQUE_APP_ID, DEFAULT_GENERATE_UNIQUE_APP_ID, &mut found);
+        let mut read_list = |list: NamespaceList| {
+            let (patterns, findings) = PatternList::read(list, keys.get(list.key()).map(String::as_str));
+            found.extend(findings);
+            patterns
         };
-        (filtering, reader.findings)
+        let filtering = Self {
+            process: read_list(NamespaceList::Process),
+            bypass: read_list(NamespaceList::Bypass),
+            label: read_list(NamespaceList::Label),
+            no_label: read_list(NamespaceList::NoLabel),
+            generate_unique_app_id,
+        };
+        (filtering, found)
     }
 
     /// Returns whether pods of a namespace with these annotations go to `YuniKorn`
@@ -114,15 +121,12 @@ impl Filtering {
         chosen: NamespaceList,
         excluded: NamespaceList,
     ) -> Result<Choice, NamespaceList> {
-        let matching = |list| {
-            let pattern = self.list(list).matching(namespace)?;
-            Some(Because::Matched(list, pattern.as_str().to_owned()))
-        };
-        if let Some(because) = matching(excluded) {
+        if let Some(pattern) = self.list(excluded).matching(namespace) {
+            let because = Because::Matched(excluded, pattern.as_str().to_owned());
             return Ok(Choice { yes: false, because });
         }
-        let because = match matching(chosen) {
-            Some(because) => because,
+        let because = match self.list(chosen).matching(namespace) {
+            Some(pattern) => Because::Matched(chosen, pattern.as_str().to_owned()),
             None if !self.list(chosen).is_known() => return Err(chosen),
             None if self.list(chosen).patterns().is_empty() => Because::All(chosen),
             None => return Ok(Choice { yes: false, because: Because::NotMatched(chosen) }),

@@ -60,18 +60,25 @@ pub enum AccessList {
 impl AccessList {
     /// The list's key.
     pub fn key(self) -> &'static str {
-        ListKey::from(self).key
+        match self {
+            Self::SystemUsers => SYSTEM_USERS,
+            Self::ExternalUsers => EXTERNAL_USERS,
+            Self::ExternalGroups => EXTERNAL_GROUPS,
+        }
+    }
+
+    /// The text that is in force where the key is absent, or one of its expressions does not compile.
+    pub fn default_text(self) -> &'static str {
+        match self {
+            Self::SystemUsers => DEFAULT_SYSTEM_USERS,
+            Self::ExternalUsers | Self::ExternalGroups => "",
+        }
     }
 }
 
 impl From<AccessList> for ListKey {
     fn from(list: AccessList) -> Self {
-        let (key, default_text) = match list {
-            AccessList::SystemUsers => (SYSTEM_USERS, DEFAULT_SYSTEM_USERS),
-            AccessList::ExternalUsers => (EXTERNAL_USERS, ""),
-            AccessList::ExternalGroups => (EXTERNAL_GROUPS, ""),
-        };
-        Self { key, default_text }
+        Self { key: list.key(), default_text: list.default_text() }
     }
 }
 
@@ -91,18 +98,21 @@ pub enum NamespaceList {
 impl NamespaceList {
     /// The list's key.
     pub fn key(self) -> &'static str {
-        ListKey::from(self).key
+        match self {
+            Self::Process => PROCESS_NAMESPACES,
+            Self::Bypass => BYPASS_NAMESPACES,
+            Self::Label => LABEL_NAMESPACES,
+            Self::NoLabel => NO_LABEL_NAMESPACES,
+        }
     }
 }
 
 impl From<NamespaceList> for ListKey {
     fn from(list: NamespaceList) -> Self {
-        let (key, default_text) = match list {
-            NamespaceList::Process => (PROCESS_NAMESPACES, ""),
-            NamespaceList::Bypass => (BYPASS_NAMESPACES, DEFAULT_BYPASS_NAMESPACES),
-            NamespaceList::Label => (LABEL_NAMESPACES, ""),
-            NamespaceList::NoLabel => (NO_LABEL_NAMESPACES, ""),
+        let default_text = match list {
+            NamespaceList::Bypass => DEFAULT_BYPASS_NAMESPACES,
+            NamespaceList::Process | NamespaceList::Label | NamespaceList::NoLabel => "",
         };
-        Self { key, default_text }
+        Self { key: list.key(), default_text }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// The annotation that names the user who submits.
 pub const USER_INFO: &str = "yunikorn.apache.org/user.info";
-/// The label that names the user who submits where [`USER_INFO`] is absent.
+/// The label that names the user who submits where [`USER_INFO`] is absent; not read after 1.9.
 pub const USERNAME: &str = "yunikorn.apache.org/username";
 /// The label and annotation of an application's ID.
 pub const APP_ID: &str = "yunikorn.apache.org/app-id";

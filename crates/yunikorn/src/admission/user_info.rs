@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::request::{Pod, USER_INFO, USERNAME};
+use crate::version::Version;
 use go_compat::go_json::{self, Error, GoString, is_field, push_string};
 
 /// The user of pods that name no other (`constants.go:61`).
@@ -133,7 +134,7 @@ pub enum Source {
 
 impl Submitter {
     /// Returns who submits the pod as it is.
-    pub fn of(pod: &Pod) -> Self {
+    pub fn of(pod: &Pod, version: Version) -> Self {
         let annotation = pod.annotation(USER_INFO);
         if !annotation.is_empty() {
             return match UserInfo::read(annotation) {
@@ -145,8 +146,8 @@ impl Submitter {
             };
         }
         match pod.label(USERNAME) {
-            "" => Self::without_groups(NOBODY, Source::Nothing),
-            user => Self::without_groups(user, Source::Label),
+            user if !user.is_empty() && version < Version::Next => Self::without_groups(user, Source::Label),
+            _ => Self::without_groups(NOBODY, Source::Nothing),
         }
     }
 
@@ -222,22 +223,23 @@ mod tests {
         }
     }
 
-    fn submitter(annotation: Option<&str>, label: &str) -> (String, Vec<String>) {
+    fn submitter(annotation: Option<&str>, label: &str, version: Version) -> (String, Vec<String>) {
         let mut pod = Pod::default();
         pod.annotations.extend(annotation.map(|text| (USER_INFO.to_owned(), text.to_owned())));
         pod.labels.insert(USERNAME.to_owned(), label.to_owned());
-        let Submitter { user, groups, .. } = Submitter::of(&pod);
+        let Submitter { user, groups, .. } = Submitter::of(&pod, version);
         (user, groups)
     }
 
     #[test]
     fn nobody_submits_what_names_no_user() {
         let nobody = |groups: &[&str]| ("nobody".to_owned(), info("", groups).groups);
-        assert_eq!(submitter(Some("{}"), "x"), nobody(&[]));
-        assert_eq!(submitter(Some(r#"{"groups":["g"]}"#), "x"), nobody(&["g"]));
-        assert_eq!(submitter(Some("x"), "x"), nobody(&[]));
-        assert_eq!(submitter(None, ""), nobody(&[]));
-        assert_eq!(submitter(Some(""), "x"), ("x".to_owned(), vec![]));
+        assert_eq!(submitter(Some("{}"), "x", Version::V1_8), nobody(&[]));
+        assert_eq!(submitter(Some(r#"{"groups":["g"]}"#), "x", Version::V1_8), nobody(&["g"]));
+        assert_eq!(submitter(Some("x"), "x", Version::V1_8), nobody(&[]));
+        assert_eq!(submitter(None, "", Version::V1_8), nobody(&[]));
+        assert_eq!(submitter(Some(""), "x", Version::V1_9), ("x".to_owned(), vec![]));
+        assert_eq!(submitter(None, "x", Version::Next), nobody(&[]));
     }
 
     proptest! {

@@ -4,6 +4,7 @@
 use super::Identity;
 use super::resolver::{GroupResolver, Resolution};
 use crate::config::names::is_user;
+use crate::version::Version;
 use go_compat::diag::quoted;
 
 /// The user of applications that nobody submits (`common.AnonymousUser`).
@@ -36,7 +37,7 @@ pub enum Refusal {
     /// There is no user.
     #[error("empty user cannot resolve")]
     EmptyUser,
-    /// The name does not match `UserRegExp`, which is checked where groups are given.
+    /// The name does not match `UserRegExp`, which is checked where groups are given (and after 1.9 always).
     #[error("invalid username, it contains invalid characters")]
     InvalidUser,
     /// The resolver failed: its message.
@@ -58,7 +59,11 @@ impl Refusal {
 ///
 /// # Errors
 /// `YuniKorn`'s refusal, or that it cannot be known.
-pub fn identify(claim: Claim<'_>, resolver: &dyn GroupResolver) -> Result<Identity, Refusal> {
+pub fn identify(
+    claim: Claim<'_>,
+    resolver: &dyn GroupResolver,
+    version: Version,
+) -> Result<Identity, Refusal> {
     let Claim { user, groups, forced } = claim;
     let identity = |user: &str, groups| Ok(Identity { user: user.to_owned(), groups });
     let anonymous = || vec![ANONYMOUS_GROUP.to_owned()];
@@ -66,7 +71,7 @@ pub fn identify(claim: Claim<'_>, resolver: &dyn GroupResolver) -> Result<Identi
         return if forced { identity(ANONYMOUS_USER, anonymous()) } else { Err(Refusal::EmptyUser) };
     }
     let is_valid = is_user(user);
-    if !groups.is_empty() {
+    if !groups.is_empty() || (version >= Version::Next && !is_valid) {
         return if is_valid { identity(user, groups.to_vec()) } else { Err(Refusal::InvalidUser) };
     }
     match resolver.resolve(user) {
@@ -102,20 +107,17 @@ mod tests {
             let test = row["asked"]["resolver"] == "test";
             let resolver: &dyn GroupResolver = if test { &AccountGroups(TestAccounts) } else { &NoResolver };
             let claims = row["asked"]["claims"].as_array().unwrap();
-            for (index, (claim, answer)) in claims.iter().zip(row["answers"].as_array().unwrap()).enumerate()
+            for (index, (claim, answer)) in
+                claims.iter().zip(row["answers"].as_array().unwrap()).enumerate()
             {
                 let given: Vec<String> = serde_json::from_value(claim["groups"].clone()).unwrap();
                 let user = claim["user"].as_str().unwrap();
-                // Who has no name is `nobody` when the claim is forced.
-                let same = |before: &serde_json::Value| {
-                    before["user"] == user || (before["user"] == "" && user == ANONYMOUS_USER)
-                };
-                if given.is_empty() && claims[..index].iter().any(same) {
+                if given.is_empty() && claims[..index].iter().any(|before| before["user"] == user) {
                     // YuniKorn answers from its cache.
                     continue;
                 }
                 let asked = Claim { user, groups: &given, forced: claim["force"] == true };
-                match identify(asked, resolver) {
+                match identify(asked, resolver, Version::V1_8) {
                     Ok(identity) => {
                         let expected: Vec<String> = serde_json::from_value(answer["groups"].clone()).unwrap();
                         assert_eq!(
@@ -135,16 +137,18 @@ mod tests {
     #[test]
     fn what_must_be_taken_gets_groups_where_there_are_none() {
         let forced = Claim { user: "sue", groups: &[], forced: true };
-        assert_eq!(identify(forced, &Fails).unwrap().groups, ["nogroup"]);
-        let nobody = identify(Claim { user: "", ..forced }, &Fails).unwrap();
+        assert_eq!(identify(forced, &Fails, Version::V1_9).unwrap().groups, ["nogroup"]);
+        let nobody = identify(Claim { user: "", ..forced }, &Fails, Version::V1_9).unwrap();
         assert_eq!((nobody.user.as_str(), nobody.groups), ("nobody", vec!["nogroup".to_owned()]));
         let bad = Claim { user: "bad user", ..forced };
-        assert_eq!(identify(bad, &Fails), Err(Refusal::InvalidUser));
+        assert_eq!(identify(bad, &Fails, Version::V1_9), Err(Refusal::InvalidUser));
     }
 
     #[test]
-    fn names_are_not_checked_without_groups() {
-        assert_eq!(identify(Claim::new("bad user", &[]), &NoResolver).unwrap().groups, ["bad user"]);
+    fn names_are_checked_without_groups_only_after_1_9() {
+        let identify = |version| identify(Claim::new("bad user", &[]), &NoResolver, version);
+        assert_eq!(identify(Version::V1_9).unwrap().groups, ["bad user"]);
+        assert_eq!(identify(Version::Next), Err(Refusal::InvalidUser));
     }
 
     #[test]
@@ -152,9 +156,9 @@ mod tests {
         let ldap = Elsewhere { name: "LDAP" };
         for forced in [false, true] {
             let claim = Claim { user: "sue", groups: &[], forced };
-            assert!(matches!(identify(claim, &ldap), Err(Refusal::Undecided(_))));
+            assert!(matches!(identify(claim, &ldap, Version::V1_8), Err(Refusal::Undecided(_))));
         }
-        let failed = identify(Claim::new("sue", &[]), &Fails);
+        let failed = identify(Claim::new("sue", &[]), &Fails, Version::V1_8);
         assert_eq!(failed, Err(Refusal::Unresolved("lookup failed for user: sue".to_owned())));
     }
 }

@@ -67,7 +67,7 @@ pub fn evaluate(request: &Request, surroundings: &Surroundings, conf: &Conf) -> 
         Err(outcome) => (outcome, Vec::new()),
     };
     let pod = patched(&request.pod, &patches);
-    let submitter = (outcome == Outcome::Allowed).then(|| Submitter::of(&pod));
+    let submitter = (outcome == Outcome::Allowed).then(|| Submitter::of(&pod, conf.version));
     Evaluation { outcome, patches, pod, submitter, steps: walk.steps, remedies: walk.remedies }
 }
 

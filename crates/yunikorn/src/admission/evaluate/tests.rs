@@ -6,6 +6,7 @@ use super::*;
 use crate::admission::patch::{ANNOTATIONS, LABELS, SCHEDULER_NAME};
 use crate::admission::request::{Texts, USERNAME, Workload};
 use crate::testing::is_same_refusal;
+use crate::version::Version;
 
 fn conf(keys: &[(&str, &str)]) -> Conf {
     Conf::from_keys(&texts(keys)).0
@@ -100,13 +101,17 @@ fn a_controller_that_is_not_trusted_could_be() {
 }
 
 #[test]
-fn a_namespace_without_application_ids_loses_the_user() {
+fn a_namespace_without_application_ids_loses_the_user_until_after_1_9() {
     let request = create(Kind::Pod, &[], &[(USERNAME, "carol")]);
     let old = answer(&request, &[NO_LABEL]);
     assert_eq!(paths(&old), [ANNOTATIONS, SCHEDULER_NAME, ANNOTATIONS]);
     assert_eq!(old.user_info(), None);
     assert!(old.steps.contains(&Step::UserInfoLost));
     assert_eq!(old.submitter.unwrap().user, "carol");
+    let next = conf(&[NO_LABEL]).with_version(Version::Next);
+    let next = evaluate(&request, &Surroundings::default(), &next);
+    assert_eq!(paths(&next), [ANNOTATIONS, SCHEDULER_NAME]);
+    assert_eq!(next.submitter.unwrap().user, "alice");
 }
 
 #[test]
@@ -290,7 +295,7 @@ fn requests_are_answered_as_by_the_admission_controller() {
         assert_eq!(evaluation.pod.labels, optional(&expected["labels"]), "{line}");
         assert_eq!(evaluation.pod.annotations, optional(&expected["annotations"]), "{line}");
         assert_eq!(evaluation.pod.scheduler_name, expected["schedulerName"].as_str().unwrap(), "{line}");
-        let submitter = Submitter::of(&evaluation.pod);
+        let submitter = Submitter::of(&evaluation.pod, Version::V1_8);
         let groups: Vec<String> = serde_json::from_value(expected["groups"].clone()).unwrap();
         assert_eq!(
             (submitter.user.as_str(), submitter.groups),
