@@ -3,10 +3,10 @@
 /// A line of `YuniKorn` releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Version {
-    /// 1.8.
+    /// 1.8: users that were resolved once are never resolved again, because its clock never advances.
     #[default]
     V1_8,
-    /// 1.9.
+    /// 1.9: entries of the user cache expire (YUNIKORN-3250).
     V1_9,
     /// The release after 1.9, as far as it is merged: names are also checked where no groups are given
     /// (YUNIKORN-3432), the label `yunikorn.apache.org/username` is not read (YUNIKORN-3311), and a namespace

@@ -1,6 +1,7 @@
-//! Compares the identities of requesters with `YuniKorn`'s, as far as its cache of users does not decide.
+//! Compares the identities of requesters: the model's user cache and `YuniKorn`'s, over whole histories.
 
 use anyhow::{Result, ensure};
+use jiff::Timestamp;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -9,7 +10,7 @@ use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{ClaimQuestion, IdentityAnswer, IdentityQuestion, Subject};
 use serde_json::json;
 use yunikorn::identity::accounts::{AccountGroups, TestAccounts};
-use yunikorn::identity::{Claim, GroupResolver, NoResolver, ResolverKind, identify};
+use yunikorn::identity::{Claim, GroupResolver, NoResolver, ResolverKind, UserCache};
 use yunikorn::version::Version;
 
 use super::{agree, fixture};
@@ -36,45 +37,36 @@ fn questions_drawn() -> impl Strategy<Value = IdentityQuestion> {
     (resolver, claims()).prop_map(|(resolver, claims)| IdentityQuestion { resolver, claims })
 }
 
-/// Returns the model's answers; `None` where `YuniKorn` answers from its cache, as to a claim without groups of
-/// a user who was named before.
-fn answers(question: &IdentityQuestion) -> Vec<Option<IdentityAnswer>> {
+fn answers(question: &IdentityQuestion) -> Vec<IdentityAnswer> {
     let resolver: &dyn GroupResolver = match ResolverKind::of(&question.resolver) {
         ResolverKind::Test => &AccountGroups(TestAccounts),
         ResolverKind::Os => &os_groups::resolver(),
         _ => &NoResolver,
     };
-    let claims = question.claims.iter().enumerate();
+    let mut cache = UserCache::new(Version::V1_8, Timestamp::UNIX_EPOCH);
+    let claims = question.claims.iter().zip(0_i64..);
     claims
-        .map(|(index, ClaimQuestion { subject, force })| {
-            let mut before = question.claims.iter().take(index);
-            if subject.groups.is_empty() && before.any(|claim| claim.subject.user == subject.user) {
-                return None;
-            }
+        .map(|(ClaimQuestion { subject, force }, hour)| {
             let claim = Claim { user: &subject.user, groups: &subject.groups, forced: *force };
-            Some(match identify(claim, resolver, Version::V1_8) {
+            // Version 1.8 ignores how much time has passed.
+            let now = Timestamp::from_second(hour * 3600).unwrap_or(Timestamp::UNIX_EPOCH);
+            match cache.identify(claim, resolver, now) {
                 Ok(identity) => {
                     IdentityAnswer { user: identity.user, groups: identity.groups, error: String::new() }
                 }
                 Err(refusal) => IdentityAnswer { error: refusal.to_string(), ..IdentityAnswer::default() },
-            })
+            }
         })
         .collect()
 }
 
-/// Returns whether the model answers as `YuniKorn` does.
-fn agrees(ours: &[Option<IdentityAnswer>], theirs: &[IdentityAnswer]) -> bool {
-    let same = |(ours, theirs): (&Option<IdentityAnswer>, _)| ours.as_ref().is_none_or(|ours| ours == theirs);
-    ours.len() == theirs.len() && ours.iter().zip(theirs).all(same)
-}
-
 #[test]
-fn the_model_identifies_users_as_yunikorn_does() -> Result<()> {
+fn the_model_remembers_users_as_yunikorn_does() -> Result<()> {
     agree(2_000, &questions_drawn(), |questions| {
         let theirs = Oracle::get()?.identity(questions)?;
         let differences = questions.iter().zip(theirs).map(|(question, theirs)| {
             let ours = answers(question);
-            (!agrees(&ours, &theirs)).then(|| format!("the model says {ours:?}\n    YuniKorn {theirs:?}"))
+            (ours != theirs).then(|| format!("the model says {ours:?}\n    YuniKorn {theirs:?}"))
         });
         Ok(differences.collect())
     })
@@ -141,7 +133,7 @@ fn this_machines_accounts_are_resolved_as_yunikorn_resolves_them() -> Result<()>
         .collect();
     for (question, theirs) in questions.iter().zip(Oracle::get()?.identity(&questions)?) {
         let ours = answers(question);
-        ensure!(agrees(&ours, &theirs), "{question:?}: the model says {ours:?}, YuniKorn {theirs:?}");
+        ensure!(ours == theirs, "{question:?}: the model says {ours:?}, YuniKorn {theirs:?}");
     }
     Ok(())
 }

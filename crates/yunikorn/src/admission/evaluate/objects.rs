@@ -4,12 +4,8 @@
 use super::{Answer, Outcome, Step, Walk, labels};
 use crate::admission::keys::AccessList;
 use crate::admission::patch::{ANNOTATIONS, LABELS, Patch, SCHEDULER_NAME, Value, YUNIKORN};
-<<<<<<< HEAD:crates/yunikorn/src/admission/evaluate/objects.rs
 use crate::admission::request::{ALLOW_PREEMPTION, APP, IGNORE_APPLICATION, Pod, Texts, USER_INFO, Workload};
-=======
-use crate::admission::request::{ALLOW_PREEMPTION, APP, IGNORE_APPLICATION, Pod, Texts, USER_INFO};
 use crate::version::Version;
->>>>>>> parent of cc8546dc (yunikorn: drop the version, which nobody could choose):crates/yunikorn/src/admission/evaluate/pod.rs
 
 impl Walk<'_> {
     /// Evaluates the creation of a pod. `user.info` is checked before anything else, also where the pod is
