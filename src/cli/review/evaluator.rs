@@ -19,8 +19,7 @@ use yunikorn_access::review::{self, Answer, NoApplications, Opinion, Review, Wor
 use yunikorn_access::tree::Tree;
 
 /// Answers reviews.
-#[derive(Debug)]
-pub struct Judge {
+pub(super) struct Evaluator {
     /// The configuration in the files, or the reason why there is none.
     configuration: Result<Configuration, String>,
     partition: String,
@@ -33,24 +32,23 @@ pub struct Judge {
 }
 
 /// A review with its answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answered {
+pub(super) struct Answered {
     /// The review, filled in.
-    pub review: Value,
+    pub(super) review: Value,
     /// The user, the question, the answer and the reason, for a table.
-    pub row: [String; 4],
+    pub(super) row: [String; 4],
     /// True if it is allowed.
-    pub allowed: bool,
+    pub(super) allowed: bool,
     /// True if it could not be decided.
-    pub undecided: bool,
+    pub(super) undecided: bool,
 }
 
-impl Judge {
+impl Evaluator {
     /// Creates the evaluator for one partition. Without queues, reviews that need none are still answered.
     ///
     /// # Errors
     /// When the command line is wrong, there is no such partition, or a file of groups cannot be read.
-    pub fn new(
+    pub(super) fn new(
         given: Option<&Given>,
         partition: &str,
         asker: &IdentityArgs,
@@ -87,7 +85,7 @@ impl Judge {
     ///
     /// # Errors
     /// When it is not a review that can be answered.
-    pub fn answer(&self, kind: Kind, review: Value) -> Result<Answered, Diagnostic> {
+    pub(super) fn answer(&self, kind: Kind, review: Value) -> Result<Answered, Diagnostic> {
         match kind {
             Kind::Admission => self.admission(review),
             _ => self.access(kind, review),
