@@ -82,7 +82,7 @@ impl Cluster {
         let server = config.cluster_url.to_string();
         let client = {
             let _context = runtime.enter();
-            Client::try_from(config).map_err(|error| no_cluster(&chain(&error)))?
+            Client::try_from(config).map_err(|error| no_cluster(&error))?
         };
         Ok(Self { runtime, client, server })
     }
@@ -115,9 +115,7 @@ impl Cluster {
         console: Console,
         notes: &mut Notes,
     ) -> Result<Configuration, Failure> {
-        let written = self.written(args, notes).await;
-        notes.tell(console);
-        Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
+        configuration(self.written(args, notes).await, notes, console)
     }
 
     /// Returns the configuration that `YuniKorn` would have after these `QueueAcl`s were applied, from its
@@ -138,8 +136,7 @@ impl Cluster {
             let settings = settings.map_err(|problems| unusable(&problems))?;
             self.found(of_namespace(settings, args)).await?.whole()?.changed(change, now, &mut notes)
         });
-        notes.tell(console);
-        Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
+        configuration(written, &notes, console)
     }
 
     /// Returns both ConfigMaps as `YuniKorn` merges them.
@@ -208,10 +205,9 @@ impl Cluster {
                 let flat = merged(&held.snapshot);
                 let key = flat.queues_key();
                 answer.compare(flat.queues(&key).text, &key, notes);
-                let stands = held.written(&flat, &mut Notes::default())?;
-                let stands_in = stands.text.clone();
-                let base = Some(stands.base.clone().unwrap_or(stands_in));
-                Ok(Written { text: answer.text(), base, ..stands })
+                let written = held.written(&flat, &mut Notes::default())?;
+                let base = Some(written.base.unwrap_or(written.text));
+                Ok(Written { text: answer.text(), base, ..written })
             }
             Err(failure) => {
                 notes.add(format!("not compared with the ConfigMaps: {failure}"));
@@ -247,11 +243,8 @@ impl Cluster {
 
     /// Returns the settings of the `YuniKornConfig` or its problems; the defaults if there is none.
     async fn settings(&self) -> Result<Result<ConfigSpec, Vec<Diagnostic>>, call::Error> {
-        match call(Kind::YuniKornConfig.api(self.client.clone()).get(SINGLETON)).await {
-            Ok(object) => Ok(convert::yunikorn_config(&object).spec),
-            Err(error) if error.is_not_found() => Ok(Ok(ConfigSpec::default())),
-            Err(error) => Err(error),
-        }
+        let object = call(Kind::YuniKornConfig.api(self.client.clone()).get_opt(SINGLETON)).await?;
+        Ok(object.map_or_else(|| Ok(ConfigSpec::default()), |object| convert::yunikorn_config(&object).spec))
     }
 
     /// Reads the ConfigMaps and the `QueueAcl`s; leaves out a base and `QueueAcl`s that may not be read.
@@ -271,8 +264,7 @@ impl Cluster {
         if defaults.is_none() && output.is_none() {
             return Err(Failure::NoConfigMaps(format!(
                 "namespace {} has neither ConfigMap {YUNIKORN_DEFAULTS} nor {YUNIKORN_CONFIGS}: is YuniKorn \
-                there? \
-                 --cluster-namespace names another namespace, and --live asks the scheduler itself",
+                there? --cluster-namespace names another namespace, and --live asks the scheduler itself",
                 spec.namespace
             )));
         }
@@ -304,9 +296,8 @@ impl Cluster {
         name: &str,
     ) -> Result<Option<Arc<ConfigMapState>>, Failure> {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &spec.namespace);
-        match call(api.get(name)).await {
-            Ok(map) => Ok(Some(Arc::new(config_map::state(&map)))),
-            Err(error) if error.is_not_found() => Ok(None),
+        match call(api.get_opt(name)).await {
+            Ok(map) => Ok(map.map(|map| Arc::new(config_map::state(&map)))),
             Err(error) => Err(self.failure(&format!("ConfigMap {}/{name}", spec.namespace), &error)),
         }
     }
@@ -343,6 +334,16 @@ impl Found {
     }
 }
 
+/// Prints the notes, and reads a text as a running `YuniKorn` does.
+fn configuration(
+    written: Result<Written, Failure>,
+    notes: &Notes,
+    console: Console,
+) -> Result<Configuration, Failure> {
+    notes.tell(console);
+    Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
+}
+
 fn unusable(problems: &[Diagnostic]) -> Failure {
     let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
     Failure::Undecided(format!("{SETTINGS} is invalid: {}", problems.join("; ")))
@@ -358,19 +359,19 @@ fn of_namespace(mut settings: ConfigSpec, args: &ClusterArgs) -> ConfigSpec {
 
 async fn config(args: &ClusterArgs) -> Result<Config, Failure> {
     let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
-    let found = match (&args.kubeconfig, &args.context) {
-        (Some(path), _) => {
-            async { Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await }
-                .await
-                .map_err(|error| chain(&error))
-        }
-        (None, Some(_)) => Config::from_kubeconfig(&options).await.map_err(|error| chain(&error)),
-        (None, None) => Config::infer().await.map_err(|error| chain(&error)),
+    let config = match (&args.kubeconfig, &args.context) {
+        (Some(path), _) => match Kubeconfig::read_from(path) {
+            Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
+            Err(error) => Err(error),
+        },
+        (None, Some(_)) => Config::from_kubeconfig(&options).await,
+        (None, None) => return Config::infer().await.map_err(|error| no_cluster(&error)),
     };
-    found.map_err(|why| no_cluster(&why))
+    config.map_err(|error| no_cluster(&error))
 }
 
-fn no_cluster(why: &str) -> Failure {
+fn no_cluster(error: &dyn std::error::Error) -> Failure {
+    let why = chain(error);
     Failure::Undecided(format!("no way to a cluster: {why}; -f FILE asks about files instead"))
 }
 

@@ -6,14 +6,13 @@ use super::sorted::Cluster;
 use crate::cli::Failure;
 use crate::cli::ask::configuration::Configuration;
 use crate::cli::ask::files::Given;
-use crate::cli::ask::groups::Groups;
 use crate::cli::ask::identity::IdentityArgs;
 use crate::cli::console::Console;
 use crate::cli::report;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::{Kind, access, admission, envelope};
 use yunikorn::admission::{Conf, Outcome, Request, Surroundings, evaluate};
-use yunikorn::identity::{Identity, ResolverKind};
+use yunikorn::identity::{GroupResolver, Identity, ResolverKind};
 use yunikorn::version::Version;
 use yunikorn_access::review::{self, Answer, NoApplications, Opinion, Review, World};
 use yunikorn_access::tree::Tree;
@@ -28,7 +27,7 @@ pub(super) struct Evaluator {
     /// The user who sends `SelfSubjectAccessReview`s.
     asker: Option<Identity>,
     /// The source of groups that a review does not name.
-    groups: Groups,
+    groups: Box<dyn GroupResolver + Sync>,
 }
 
 /// A review with its answer.
@@ -97,7 +96,7 @@ impl Evaluator {
         let answer = match (review::read(&asked), self.tree()) {
             (Err(none), _) => Answer::from(none),
             (Ok(_), Ok(tree)) => {
-                let (resolver, version) = (&self.groups, Version::default());
+                let (resolver, version) = (&*self.groups, Version::default());
                 review::answer(&asked, World { tree, resolver, version, applications: &NoApplications })
             }
             (Ok(_), Err(why)) => Answer::undecided("configuration", &why),

@@ -8,7 +8,7 @@ mod formats;
 mod suite;
 
 use super::ask::files::Given;
-use super::ask::groups::GroupsArgs;
+use super::ask::identity::GroupsArgs;
 use super::ask::output;
 use super::console::Console;
 use super::findings::plural;
@@ -64,7 +64,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let suites = suite::read(&inputs, console)?;
     let configuration = Given::of(inputs, args.input.now, console)?.configuration(console)?;
     let groups = args.groups.resolver(ResolverKind::in_force(&configuration.config), console)?;
-    let answer = TestAnswer::new(&suites, &configuration, &groups);
+    let answer = TestAnswer::new(&suites, &configuration, &*groups);
     console.out(&match args.format {
         Format::Plain => formats::text(&answer, args.verbose),
         Format::Tap => formats::tap(&answer),
