@@ -104,11 +104,8 @@ fn read(acls: &[&str]) -> Result<Vec<Source>, Failure> {
 /// of the ACL.
 fn standard_input() -> Result<Source, Failure> {
     let mut source = source::read_one(Path::new("-"))?;
-    if source.text.ends_with('\n') {
-        source.text.pop();
-        if source.text.ends_with('\r') {
-            source.text.pop();
-        }
+    if let Some(text) = source.text.strip_suffix('\n') {
+        source.text = text.strip_suffix('\r').unwrap_or(text).to_owned();
     }
     Ok(source)
 }

@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Action;
-use queuewarden_api::answer::Answers;
-use queuewarden_api::answer::{About, Named, TraceStep};
+use queuewarden_api::answer::{About, Answers, Named, TraceStep};
 use yunikorn::right::Right;
 use yunikorn_access::application::{Clause, List, Need, Remedy, Requirement, Step};
 
