@@ -53,17 +53,6 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// Objects read from a cluster; a part that may not be read is a failure of its own.
-struct Found {
-    spec: ConfigSpec,
-    /// Both ConfigMaps of `YuniKorn`, and nothing else.
-    maps: Snapshot,
-    base: Result<Option<Arc<ConfigMapState>>, Failure>,
-    /// The operator's output ConfigMap, if it is not one of `YuniKorn`'s.
-    elsewhere: Option<Result<Option<Arc<ConfigMapState>>, Failure>>,
-    queue_acls: Result<Vec<Arc<QueueAclEntry>>, Failure>,
-}
-
 impl Cluster {
     /// Connects to the cluster of the kubeconfig, or of the service account of the pod this runs in.
     ///
@@ -134,7 +123,7 @@ impl Cluster {
         let written = self.runtime.block_on(async {
             let settings = self.settings().await.map_err(|error| self.failure(SETTINGS, &error))?;
             let settings = settings.map_err(|problems| unusable(&problems))?;
-            self.found(of_namespace(settings, args)).await?.whole()?.changed(change, now, &mut notes)
+            self.all(of_namespace(settings, args)).await?.changed(change, now, &mut notes)
         });
         configuration(written, &notes, console)
     }
@@ -148,7 +137,7 @@ impl Cluster {
         let mut notes = Notes::default();
         self.runtime.block_on(async {
             let spec = self.spec(args, &mut notes).await?;
-            Ok(merged(&self.found(spec).await?.maps))
+            Ok(merged(&self.config_maps(&spec).await?))
         })
     }
 
@@ -193,15 +182,13 @@ impl Cluster {
     async fn written(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<Written, Failure> {
         let spec = self.spec(args, notes).await?;
         if !args.live {
-            let held = self.found(spec).await?.readable(notes);
-            let flat = merged(&held.snapshot);
-            return held.written(&flat, notes);
+            let held = self.readable(spec, notes).await?;
+            return held.written(&merged(&held.snapshot), notes);
         }
         let answer = live::ask(&self.client, args.scheduler_url.as_deref(), &spec).await?;
         // Without the ConfigMaps the answer is still valid, only its origins are unknown.
-        match self.found(spec).await {
-            Ok(found) => {
-                let held = found.readable(notes);
+        match self.readable(spec, notes).await {
+            Ok(held) => {
                 let flat = merged(&held.snapshot);
                 let key = flat.queues_key();
                 answer.compare(flat.queues(&key).text, &key, notes);
@@ -253,13 +240,39 @@ impl Cluster {
         spec: ConfigSpec,
         notes: &mut Notes,
     ) -> Result<Snapshot, Failure> {
-        self.found(spec).await.map(|found| found.readable(notes).snapshot)
+        self.readable(spec, notes).await.map(|held| held.snapshot)
     }
 
-    async fn found(&self, spec: ConfigSpec) -> Result<Found, Failure> {
-        let output = self.config_map(&spec, YUNIKORN_CONFIGS);
-        let defaults = self.config_map(&spec, YUNIKORN_DEFAULTS);
-        let (defaults, output, queue_acls) = tokio::join!(defaults, output, self.queue_acls());
+    /// Reads everything, for plans, or fails: a plan without some of the objects would take away what they
+    /// grant.
+    async fn all(&self, spec: ConfigSpec) -> Result<Held, Failure> {
+        let mut snapshot = self.config_maps(&spec).await?;
+        if spec.output_config_map != YUNIKORN_CONFIGS {
+            snapshot.output = self.config_map(&spec, &spec.output_config_map).await?;
+        }
+        snapshot.base = self.base(&spec, &snapshot).await?;
+        snapshot.queue_acls = self.queue_acls().await?;
+        Ok(Held { spec, snapshot })
+    }
+
+    /// Reads what may be read, for questions about the current text: without the rest only origins are
+    /// unknown.
+    async fn readable(&self, spec: ConfigSpec, notes: &mut Notes) -> Result<Held, Failure> {
+        let (maps, queue_acls) = tokio::join!(self.config_maps(&spec), self.queue_acls());
+        let mut snapshot = maps?;
+        snapshot.base = self.base(&spec, &snapshot).await.unwrap_or_default();
+        snapshot.queue_acls = queue_acls.unwrap_or_else(|failure| {
+            notes.add(format!("origins are places in the ConfigMaps: {failure}"));
+            Vec::new()
+        });
+        Ok(Held { spec, snapshot })
+    }
+
+    /// Reads both ConfigMaps of `YuniKorn`, and nothing else.
+    async fn config_maps(&self, spec: &ConfigSpec) -> Result<Snapshot, Failure> {
+        let defaults = self.config_map(spec, YUNIKORN_DEFAULTS);
+        let output = self.config_map(spec, YUNIKORN_CONFIGS);
+        let (defaults, output) = tokio::join!(defaults, output);
         let (defaults, output) = (defaults?, output?);
         if defaults.is_none() && output.is_none() {
             return Err(Failure::NoConfigMaps(format!(
@@ -268,16 +281,14 @@ impl Cluster {
                 spec.namespace
             )));
         }
-        let base = match spec.base_config_map.as_str() {
-            YUNIKORN_DEFAULTS => Ok(defaults.clone()),
-            name => self.config_map(&spec, name).await,
-        };
-        let elsewhere = match spec.output_config_map.as_str() {
-            YUNIKORN_CONFIGS => None,
-            name => Some(self.config_map(&spec, name).await),
-        };
-        let maps = Snapshot { defaults, output, ..Snapshot::empty(clock()) };
-        Ok(Found { spec, maps, base, elsewhere, queue_acls })
+        Ok(Snapshot { defaults, output, ..Snapshot::empty(clock()) })
+    }
+
+    async fn base(&self, spec: &ConfigSpec, maps: &Snapshot) -> Result<Option<Arc<ConfigMapState>>, Failure> {
+        match spec.base_config_map.as_str() {
+            YUNIKORN_DEFAULTS => Ok(maps.defaults.clone()),
+            name => self.config_map(spec, name).await,
+        }
     }
 
     /// Returns the `QueueAcl`s; none if the kind is not installed.
@@ -310,27 +321,6 @@ impl Cluster {
                 format!("no answer from the API server {}: {}", self.server, chain(cause.as_ref()))
             }
         })
-    }
-}
-
-impl Found {
-    /// Returns everything, for plans, or fails: a plan without some of the objects would take away what they
-    /// grant.
-    fn whole(self) -> Result<Held, Failure> {
-        let output = self.elsewhere.unwrap_or(Ok(self.maps.output))?;
-        let snapshot = Snapshot { base: self.base?, output, queue_acls: self.queue_acls?, ..self.maps };
-        Ok(Held { spec: self.spec, snapshot })
-    }
-
-    /// Returns the readable part, for questions about the current text: without the rest only origins are
-    /// unknown.
-    fn readable(self, notes: &mut Notes) -> Held {
-        let queue_acls = self.queue_acls.unwrap_or_else(|failure| {
-            notes.add(format!("origins are places in the ConfigMaps: {failure}"));
-            Vec::new()
-        });
-        let snapshot = Snapshot { base: self.base.unwrap_or_default(), queue_acls, ..self.maps };
-        Held { spec: self.spec, snapshot }
     }
 }
 
