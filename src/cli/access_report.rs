@@ -17,8 +17,8 @@ use super::console::Console;
 use super::findings::plural;
 use super::{Exit, Failure, atomic, clock};
 use queuewarden_api::answer::report::{LiveAnswer, ReportAnswer};
-use queuewarden_api::answer::{AclKey, Answers, Named, WrittenIn};
-use queuewarden_report::{Beside, diagram, page};
+use queuewarden_api::answer::{Answers, Named, WrittenIn};
+use queuewarden_report::{Beside, Report, diagram, page};
 use yunikorn::right::Right;
 use yunikorn_access::{Tree, who_can};
 
@@ -209,19 +209,18 @@ fn table(answers: &Answers<'_>) -> Table {
         Table::new(["QUEUE", "VERB", "KIND", "NAME", "INHERITED", "FROM QUEUE", "FROM ACL", "WRITTEN IN"]);
     for (id, node) in answers.tree.queues() {
         for right in Right::ALL {
-            let who = who_can(answers.tree, right, node.path.as_str());
-            let nearest = who.grantees.iter().filter_map(|of| Some((of.subject, of.grants.first()?)));
-            for (subject, grant) in nearest {
-                let Named { kind, name } = Named::from(subject);
+            for grantee in &who_can(answers.tree, right, node.path.as_str()).grantees {
+                let Some(nearest) = grantee.grants.first() else { continue };
+                let Named { kind, name } = Named::from(grantee.subject);
                 table.row([
-                    node.path.to_string(),
-                    right.verb().to_owned(),
-                    kind.as_str().to_owned(),
-                    name.unwrap_or_default(),
-                    (grant.queue != id).to_string(),
-                    answers.path(grant.queue),
-                    AclKey::from(grant.acl).as_str().to_owned(),
-                    WrittenIn::list(&answers.origins(grant.origins.iter().copied())),
+                    node.path.as_str(),
+                    right.verb(),
+                    kind.as_str(),
+                    name.as_deref().unwrap_or_default(),
+                    if nearest.queue == id { "false" } else { "true" },
+                    &answers.path(nearest.queue),
+                    nearest.acl.key(),
+                    &WrittenIn::list(&answers.origins(nearest.origins.iter().copied())),
                 ]);
             }
         }

@@ -1,7 +1,5 @@
 //! `queuewarden acl`: explains one ACL in `YuniKorn`'s syntax, or in YARN's with its meaning in both systems.
 
-mod yarn;
-
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -13,8 +11,8 @@ use super::input::source::{self, Source};
 use super::validate::Format;
 use super::{Exit, Failure, report};
 use go_compat::diag::{Diagnostic, Span, quoted};
-use yunikorn::acl::{self, Acl, AclError, Analysis, lint};
-use yunikorn::application::{Dialect as Rules, Reading};
+use yunikorn::acl::{self, Acl};
+use yunikorn::application::{Dialect as Rules, Reading, carry};
 
 /// Help text on quoting and on the order of results.
 const HELP: &str = "\
@@ -55,44 +53,24 @@ pub enum Dialect {
     YarnCloudera,
 }
 
-/// An ACL that has been read, as this command shows it.
-trait Explains {
-    fn findings(&self) -> &[Diagnostic];
-    fn as_text(&self, titled: bool, color: bool) -> String;
-    fn as_json(&self) -> Value;
-}
-
 /// Runs the command.
 ///
 /// # Errors
 /// When standard input cannot be read, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let acls: Vec<&str> = std::iter::once(&args.acl).chain(&args.more).map(String::as_str).collect();
-    let sources = read(&acls)?.into_iter();
-    match args.dialect {
-        Dialect::Yunikorn => show_all(&sources.map(Explained::of).collect::<Vec<_>>(), args, console),
-        Dialect::YarnHadoop => yarn(sources, Reading::Hadoop, args, console),
-        Dialect::YarnCloudera => yarn(sources, Reading::Cloudera, args, console),
-    }
-}
-
-fn yarn(
-    sources: impl Iterator<Item = Source>,
-    reading: Reading,
-    args: &Args,
-    console: Console,
-) -> Result<Exit, Failure> {
-    let explained = sources.map(|source| yarn::Explained::of(source, reading)).collect::<Vec<_>>();
-    show_all(&explained, args, console)
-}
-
-fn show_all<E: Explains>(explained: &[E], args: &Args, console: Console) -> Result<Exit, Failure> {
+    let explain = |source| match args.dialect {
+        Dialect::Yunikorn => Explained::yunikorn(source),
+        Dialect::YarnHadoop => Explained::yarn(source, Reading::Hadoop),
+        Dialect::YarnCloudera => Explained::yarn(source, Reading::Cloudera),
+    };
+    let explained: Vec<Explained> = read(&acls)?.into_iter().map(explain).collect();
     let shown = match args.format {
-        Format::Text => text(explained, console.color_out()),
-        Format::Json => format!("{:#}\n", to_json(explained)),
+        Format::Text => text(&explained, console.color_out()),
+        Format::Json => format!("{:#}\n", to_json(&explained)),
     };
     console.out(&shown)?;
-    let findings = explained.iter().flat_map(Explains::findings);
+    let findings = explained.iter().flat_map(|acl| &acl.findings);
     let count = findings.fold(Count::default(), |count, finding| count.with(finding.severity));
     Ok(Exit::of(count, args.strict))
 }
@@ -126,34 +104,140 @@ fn read(acls: &[&str]) -> Result<Vec<Source>, Failure> {
 /// of the ACL.
 fn standard_input() -> Result<Source, Failure> {
     let mut source = source::read_one(Path::new("-"))?;
-    if source.text.ends_with('\n') {
-        source.text.pop();
-        if source.text.ends_with('\r') {
-            source.text.pop();
-        }
+    if let Some(text) = source.text.strip_suffix('\n') {
+        source.text = text.strip_suffix('\r').unwrap_or(text).to_owned();
     }
     Ok(source)
 }
 
+/// An ACL that has been read, as this command shows it.
 struct Explained {
     source: Source,
-    analysis: Analysis,
+    dialect: Rules,
     /// Errors of the validator and of activation, in YuniKorn's words.
     refusals: [Option<String>; 2],
+    everyone: bool,
+    users: Vec<String>,
+    groups: Vec<String>,
+    canonical: Option<String>,
+    suggestion: Option<String>,
+    findings: Vec<Diagnostic>,
+    /// The lines for people, each with its label.
+    lines: Vec<(&'static str, String)>,
 }
 
 impl Explained {
-    fn of(source: Source) -> Self {
-        Self { analysis: lint(&source.text), refusals: refusals(&source.text), source }
+    fn yunikorn(source: Source) -> Self {
+        let analysis = acl::lint(&source.text);
+        let [validator, activation] = refusals(&source.text);
+        let mut lines =
+            vec![("validates", answer(validator.as_deref())), ("activates", answer(activation.as_deref()))];
+        if analysis.has_errors() {
+            lines.push((
+                "grants",
+                "nothing: a reload keeps the configuration there is, a start fails".to_owned(),
+            ));
+        } else if let Some(acl) = &analysis.acl {
+            let canonical = Some(acl.canonical()).filter(|canonical| !canonical.is_empty());
+            lines.push(("grants", grants(acl)));
+            lines.push(("canonical", canonical.unwrap_or_else(|| "(empty)".to_owned())));
+            lines.push(("in YAML", acl.yaml()));
+        }
+        // A suggestion equal to the ACL is only the canonical text again.
+        if let Some(meant) = analysis.suggestion.as_ref().filter(|meant| analysis.acl.as_ref() != Some(meant))
+        {
+            lines.push(("meant?", format!("{}: {}", meant.yaml(), grants(meant))));
+        }
+        let acl = analysis.acl.as_ref();
+        let names = |names: fn(&Acl) -> &acl::Names| -> Vec<String> {
+            acl.iter().flat_map(|acl| names(acl).iter()).map(str::to_owned).collect()
+        };
+        Self {
+            source,
+            dialect: Rules::YuniKorn,
+            refusals: [validator, activation],
+            everyone: acl.is_some_and(Acl::is_everyone),
+            users: names(Acl::users),
+            groups: names(Acl::groups),
+            canonical: acl.map(Acl::canonical),
+            suggestion: analysis.suggestion.as_ref().map(Acl::canonical),
+            findings: analysis.diagnostics,
+            lines,
+        }
+    }
+
+    /// Reads YARN's syntax: its meaning in YARN, and the ACL to write for `YuniKorn`.
+    fn yarn(source: Source, reading: Reading) -> Self {
+        let carry::Analysis { acl, carried, diagnostics } = carry::lint(&source.text, reading);
+        let refusals = refusals(&source.text);
+        let (users, groups) = (acl.users().to_vec(), acl.groups().to_vec());
+        let named =
+            names(acl.is_everyone(), users.iter().map(String::as_str), groups.iter().map(String::as_str));
+        // Activation first, because it decides what is in force.
+        let verdict = match refusals.iter().rev().flatten().next() {
+            Some(words) => format!("refuses this text: {}", quoted(words)),
+            None => "accepts this text".to_owned(),
+        };
+        let write = match &carried {
+            Some(carried) => format!("{}: {}", carried.yaml(), grants(carried)),
+            None => "nothing means the same".to_owned(),
+        };
+        let lines = vec![
+            ("dialect", reading.dialect().name().to_owned()),
+            ("grants", named),
+            // A space at the end counts, and is always there without groups.
+            ("canonical", format!("`{}`", visible(&acl.canonical()))),
+            ("YuniKorn", verdict),
+            ("in YAML", write),
+        ];
+        Self {
+            source,
+            dialect: reading.dialect(),
+            refusals,
+            everyone: acl.is_everyone(),
+            users,
+            groups,
+            canonical: Some(acl.canonical()),
+            suggestion: carried.as_ref().map(Acl::canonical),
+            findings: diagnostics,
+            lines,
+        }
+    }
+
+    fn as_text(&self, titled: bool, color: bool) -> String {
+        let findings = self.findings.iter().map(|finding| draw(finding, &self.source, color));
+        let title = titled.then(|| ("ACL", self.source.name.clone()));
+        let lines = title.iter().chain(&self.lines).map(|(label, value)| format!("{label:<11}{value}\n"));
+        findings.chain(lines).collect()
+    }
+
+    /// Returns the object that README.md describes.
+    fn as_json(&self) -> Value {
+        let [validator, activation] = &self.refusals;
+        let diagnostics = self.findings.iter().map(|finding| report::to_json(finding, &self.source));
+        json!({
+            "version": VERSION,
+            "dialect": self.dialect.name(),
+            "acl": self.source.text,
+            "validates": validator.is_none(),
+            "validateError": validator,
+            "activates": activation.is_none(),
+            "activateError": activation,
+            "everyone": self.everyone,
+            "users": self.users,
+            "groups": self.groups,
+            "canonical": self.canonical,
+            "suggestion": self.suggestion,
+            "diagnostics": diagnostics.collect::<Vec<_>>(),
+        })
     }
 }
 
 fn refusals(text: &str) -> [Option<String>; 2] {
-    let words = |error: AclError| error.to_string();
-    [acl::validates(text).err().map(words), acl::parse(text).err().map(words)]
+    [acl::validates(text), acl::parse(text).map(drop)].map(|read| read.err().map(|error| error.to_string()))
 }
 
-fn text<E: Explains>(explained: &[E], color: bool) -> String {
+fn text(explained: &[Explained], color: bool) -> String {
     let shown: Vec<String> = explained.iter().map(|acl| acl.as_text(explained.len() > 1, color)).collect();
     shown.join("\n")
 }
@@ -165,10 +249,6 @@ fn draw(diagnostic: &Diagnostic, source: &Source, color: bool) -> String {
     let span = diagnostic.span.map(|span| Span::new(shown(span.start).len(), shown(span.end).len()));
     let source = Source { text: shown(source.text.len()), ..source.clone() };
     report::draw(&Diagnostic { span, ..diagnostic.clone() }, Some(&source), None, color)
-}
-
-fn line(label: &str, value: &str) -> String {
-    format!("{label:<11}{value}\n")
 }
 
 fn answer(refusal: Option<&str>) -> String {
@@ -204,72 +284,11 @@ fn plain(name: &str) -> String {
     if name.contains(' ') { format!("`{}`", visible(name)) } else { visible(name) }
 }
 
-/// Returns one object for one ACL and an array for several; README.md describes every field.
-fn to_json<E: Explains>(explained: &[E]) -> Value {
+/// Returns one object for one ACL and an array for several.
+fn to_json(explained: &[Explained]) -> Value {
     match explained {
         [one] => one.as_json(),
-        several => several.iter().map(Explains::as_json).collect(),
-    }
-}
-
-fn diagnostics(findings: &[Diagnostic], source: &Source) -> Vec<Value> {
-    findings.iter().map(|finding| report::to_json(finding, source)).collect()
-}
-
-impl Explains for Explained {
-    fn findings(&self) -> &[Diagnostic] {
-        &self.analysis.diagnostics
-    }
-
-    fn as_text(&self, titled: bool, color: bool) -> String {
-        let Self { source, analysis, refusals: [validator, activation] } = self;
-        let mut shown: String =
-            analysis.diagnostics.iter().map(|diagnostic| draw(diagnostic, source, color)).collect();
-        if titled {
-            shown.push_str(&line("ACL", &source.name));
-        }
-        shown.push_str(&line("validates", &answer(validator.as_deref())));
-        shown.push_str(&line("activates", &answer(activation.as_deref())));
-        if analysis.has_errors() {
-            shown.push_str(&line(
-                "grants",
-                "nothing: a reload keeps the configuration there is, a start fails",
-            ));
-        } else if let Some(acl) = &analysis.acl {
-            shown.push_str(&line("grants", &grants(acl)));
-            let canonical = acl.canonical();
-            let empty = canonical.is_empty();
-            shown.push_str(&line("canonical", if empty { "(empty)" } else { &canonical }));
-            shown.push_str(&line("in YAML", &acl.yaml()));
-        }
-        // A suggestion equal to the ACL is only the canonical text again.
-        if let Some(meant) = analysis.suggestion.as_ref().filter(|meant| analysis.acl.as_ref() != Some(meant))
-        {
-            shown.push_str(&line("meant?", &format!("{}: {}", meant.yaml(), grants(meant))));
-        }
-        shown
-    }
-
-    fn as_json(&self) -> Value {
-        let Self { source, analysis, refusals: [validator, activation] } = self;
-        let names = |names: fn(&Acl) -> &yunikorn::acl::Names| -> Vec<&str> {
-            analysis.acl.iter().flat_map(|acl| names(acl).iter()).collect()
-        };
-        json!({
-            "version": VERSION,
-            "dialect": Rules::YuniKorn.name(),
-            "acl": source.text,
-            "validates": analysis.validates,
-            "validateError": validator,
-            "activates": analysis.activates,
-            "activateError": activation,
-            "everyone": analysis.acl.as_ref().is_some_and(Acl::is_everyone),
-            "users": names(Acl::users),
-            "groups": names(Acl::groups),
-            "canonical": analysis.acl.as_ref().map(Acl::canonical),
-            "suggestion": analysis.suggestion.as_ref().map(Acl::canonical),
-            "diagnostics": diagnostics(&analysis.diagnostics, source),
-        })
+        several => several.iter().map(Explained::as_json).collect(),
     }
 }
 
@@ -279,7 +298,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn explained(text: &str) -> Explained {
-        Explained::of(Source { name: "acl".to_owned(), file_name: String::new(), text: text.to_owned() })
+        Explained::yunikorn(Source {
+            name: "acl".to_owned(),
+            file_name: String::new(),
+            text: text.to_owned(),
+        })
     }
 
     #[test]
@@ -293,7 +316,7 @@ mod tests {
             ("sue ops,dev", "user sue; groups dev, ops"),
         ];
         for (text, expected) in cases {
-            let acl = explained(text).analysis.acl.unwrap();
+            let acl = acl::parse(text).unwrap();
             assert_eq!(grants(&acl), expected, "{text:?}");
         }
     }
@@ -328,7 +351,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_that_a_terminal_obeys_is_printed(acl in any::<String>()) {
-            let yarn = yarn::Explained::of(explained(&acl).source, Reading::Hadoop);
+            let yarn = Explained::yarn(explained(&acl).source, Reading::Hadoop);
             for shown in [text(&[explained(&acl)], false), text(&[yarn], false)] {
                 prop_assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{:?}", shown);
             }

@@ -90,11 +90,12 @@ impl QuestionArgs {
             unknown.iter().chain(&parent).for_each(|note| console.note(note));
         }
         if show != Show::Nothing {
+            let answer = answers.decision(&decision);
             let text = || match show {
-                Show::Everything => explain::text(&answers, &decision),
-                _ => line(allowed, &answers.reason(&decision)),
+                Show::Everything => explain::text(&answers, &decision, &answer),
+                _ => line(allowed, &answer.reason),
             };
-            console.out(&self.format.show(text, || answers.decision(&decision))?)?;
+            console.out(&self.format.show(text, || &answer)?)?;
         }
         Ok(Exit::yes(allowed))
     }

@@ -16,9 +16,11 @@ use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate, complete};
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 
+use super::application::Action;
 use super::ask::SourceArgs;
 use super::console::Console;
 use super::{codes, command};
+use yunikorn::right::Right;
 
 /// Environment variable that requests completion; its value is the name of a shell.
 pub const VARIABLE: &str = "QUEUEWARDEN_COMPLETE";
@@ -48,17 +50,17 @@ fn offering(command: Command) -> Command {
         let asks_applications = subcommand.get_arguments().any(|arg| arg.get_id() == "target");
         subcommand.mut_args(|arg| match arg.get_id().as_str() {
             "target" | "queue" | "to" => arg.add(ArgValueCompleter::new(queues)),
-            "verb" if asks_applications => arg.add(ArgValueCandidates::new(|| verbs(7))),
-            "verb" => arg.add(ArgValueCandidates::new(|| verbs(2))),
+            "verb" if asks_applications => arg.add(ArgValueCandidates::new(|| verbs(&Action::ALL))),
+            "verb" => arg.add(ArgValueCandidates::new(|| verbs(&[]))),
             "codes" => arg.add(ArgValueCandidates::new(all_codes)),
             _ => arg,
         })
     })
 }
 
-fn verbs(count: usize) -> Vec<CompletionCandidate> {
-    const VERBS: [&str; 7] = ["submit", "administer", "view", "modify", "kill", "logs", "move"];
-    VERBS.into_iter().take(count).map(CompletionCandidate::new).collect()
+fn verbs(actions: &[Action]) -> Vec<CompletionCandidate> {
+    let rights = Right::ALL.iter().map(|right| right.verb());
+    rights.chain(actions.iter().map(|action| action.as_str())).map(CompletionCandidate::new).collect()
 }
 
 fn all_codes() -> Vec<CompletionCandidate> {

@@ -3,16 +3,14 @@
 use std::fmt::Display;
 
 use super::ask::output::{self, Table};
-use super::ask::{EXIT_CODES, question};
+use super::ask::{DEFAULT_PARTITION, EXIT_CODES, question};
 use super::can_i::{QuestionArgs, Show};
 use super::console::Console;
 use super::{Exit, Failure};
-use queuewarden_api::answer::Answers;
-use queuewarden_api::answer::{Named, WrittenIn};
+use queuewarden_api::answer::{About, Answers, DecisionAnswer, WrittenIn};
 use yunikorn::identity::Identity;
 use yunikorn_access::check::{Decision, Step};
-use yunikorn_access::tree::Tree;
-use yunikorn_access::{self, near_misses};
+use yunikorn_access::near_misses;
 
 /// Maximum length of an ACL in the output, in characters; longer ones are cut.
 const MAX_ACL: usize = 48;
@@ -37,27 +35,28 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 /// Formats the answer for people: the reason, the question, each ACL, and changes that would allow it.
-pub(super) fn text(answers: &Answers<'_>, decision: &Decision) -> String {
-    let verdict = if decision.allowed() { "yes" } else { "no" };
-    let mut shown = visible_lines(&format!("{verdict}: {}\n", answers.reason(decision)));
-    shown.push('\n');
-    shown.push_str(&facts(answers, decision));
+pub(super) fn text(answers: &Answers<'_>, decision: &Decision, answer: &DecisionAnswer) -> String {
+    let verdict = if answer.allowed { "yes" } else { "no" };
+    let reason = visible_lines(&format!("{verdict}: {}", answer.reason));
+    let mut shown = format!("{reason}\n{}", facts(answers, answer));
     let steps = steps(answers, decision);
     if !steps.is_empty() {
         shown.push('\n');
         shown.push_str(&steps.text(true));
     }
-    shown.push_str(&remedies(&yunikorn_access::remedies(answers.tree, decision)));
+    shown.push_str(&remedies(answer.remedies.iter().map(|remedy| &remedy.message)));
     shown
 }
 
 /// Formats the changes that would allow it.
-pub(super) fn remedies(found: &[impl Display]) -> String {
-    if found.is_empty() {
-        return String::new();
+pub(super) fn remedies(found: impl IntoIterator<Item: Display>) -> String {
+    let numbered = found.into_iter().zip(1..).map(|(remedy, number)| format!("{number}. {remedy}\n"));
+    let numbered = visible_lines(&numbered.collect::<String>());
+    if numbered.is_empty() {
+        numbered
+    } else {
+        format!("\nTo allow it, the smallest change first:\n{numbered}")
     }
-    let numbered = found.iter().zip(1..).map(|(remedy, number)| format!("{number}. {remedy}\n"));
-    format!("\nTo allow it, the smallest change first:\n{}", visible_lines(&numbered.collect::<String>()))
 }
 
 /// Escapes control characters in every line.
@@ -66,35 +65,33 @@ fn visible_lines(text: &str) -> String {
 }
 
 /// Formats the question: the user, the right and the queue.
-fn facts(answers: &Answers<'_>, decision: &Decision) -> String {
+fn facts(answers: &Answers<'_>, answer: &DecisionAnswer) -> String {
     let mut table = Table::new(["", ""]);
-    table.row(["user", &decision.identity.user]);
-    table.row(["groups", &groups(&decision.identity)]);
-    table.row(["asks to", decision.right.verb()]);
-    let unknown = question::unknown(answers.tree, &decision.asked);
-    let parent = || question::parent(answers.tree, decision.right, &decision.asked);
-    let queue = unknown.or_else(parent).unwrap_or_else(|| decision.asked.clone());
-    table.row(["queue", &queue]);
-    table.row(["in", &place(answers.configuration.name(), answers.tree.partition())]);
+    table.row(["user", &answer.user]);
+    table.row(["groups", &groups(&answer.groups)]);
+    table.row(["asks to", answer.verb.verb()]);
+    let unknown = question::unknown(answers.tree, &answer.queue);
+    let note = unknown.or_else(|| question::parent(answers.tree, answer.verb, &answer.queue));
+    table.row(["queue", note.as_ref().unwrap_or(&answer.queue)]);
+    table.row(["in", &place(&answer.about)]);
     table.text(false)
 }
 
 /// Names the configuration, and a partition that is not the default.
-pub(super) fn place(source: &str, partition: &str) -> String {
-    match partition {
-        "default" => source.to_owned(),
+pub(super) fn place(About { source, partition, .. }: &About) -> String {
+    match partition.as_str() {
+        DEFAULT_PARTITION => source.clone(),
         other => format!("{source}, partition {other}"),
     }
 }
 
-pub(super) fn groups(identity: &Identity) -> String {
-    match identity.groups.as_slice() {
-        [] => "none".to_owned(),
-        groups if groups.len() <= MAX_GROUPS => groups.join(", "),
-        groups => {
-            let first: Vec<&str> = groups.iter().take(MAX_GROUPS).map(String::as_str).collect();
+pub(super) fn groups(groups: &[String]) -> String {
+    match groups.get(..MAX_GROUPS) {
+        None if groups.is_empty() => "none".to_owned(),
+        Some(first) if groups.len() > MAX_GROUPS => {
             format!("{} and {} more", first.join(", "), groups.len().saturating_sub(MAX_GROUPS))
         }
+        _ => groups.join(", "),
     }
 }
 
@@ -113,45 +110,30 @@ fn steps(answers: &Answers<'_>, decision: &Decision) -> Table {
 
 /// Returns the text of an ACL, its result, and where it is written.
 pub(super) fn cells(answers: &Answers<'_>, step: &Step, identity: &Identity) -> [String; 3] {
-    let (result, origins) = match &step.entry {
-        Some(entry) => {
-            (format!("grants {}", Named::from(&entry.subject).words()), answers.origins(&entry.origins))
-        }
-        None => (none(answers.tree, step, identity), own(answers, step)),
-    };
     let says = if step.acl.is_empty() { "-".to_owned() } else { quoted(&step.acl) };
-    [says, result, WrittenIn::list(&origins)]
-}
-
-/// Returns the reason why an ACL grants nothing here.
-fn none(tree: &Tree, step: &Step, identity: &Identity) -> String {
-    if step.acl.is_empty() {
-        return "not set".to_owned();
+    if let Some(entry) = &step.entry {
+        let origins = WrittenIn::list(&answers.origins(&entry.origins));
+        return [says, format!("grants {}", entry.subject), origins];
     }
-    let near: Vec<String> = near_misses(step, identity).into_iter().map(|miss| miss.message).collect();
-    let acl = tree.find(&step.queue).and_then(|id| tree.node(id)).map(|node| &node.grants(step.right).acl);
-    match acl {
-        _ if !near.is_empty() => format!("no match: {}", near.join("; ")),
-        Some(acl) if acl.is_nobody() => "names nobody".to_owned(),
-        _ => "no match".to_owned(),
-    }
-}
-
-/// Returns the writers of the whole ACL.
-fn own(answers: &Answers<'_>, step: &Step) -> Vec<WrittenIn> {
     let node = answers.tree.find(&step.queue).and_then(|id| answers.tree.node(id));
-    let parts = node.iter().flat_map(|node| &node.grants(step.right).parts);
-    answers.origins(parts.map(|(origin, _)| origin))
+    let grants = node.map(|node| node.grants(step.right));
+    let near: Vec<String> = near_misses(step, identity).into_iter().map(|miss| miss.message).collect();
+    let result = match grants {
+        _ if step.acl.is_empty() => "not set".to_owned(),
+        _ if !near.is_empty() => format!("no match: {}", near.join("; ")),
+        Some(grants) if grants.acl.is_nobody() => "names nobody".to_owned(),
+        _ => "no match".to_owned(),
+    };
+    let parts = grants.iter().flat_map(|grants| &grants.parts);
+    [says, result, WrittenIn::list(&answers.origins(parts.map(|(origin, _)| origin)))]
 }
 
 /// Quotes an ACL as written, because its spaces matter; a long one is cut.
 pub(super) fn quoted(acl: &str) -> String {
-    let count = acl.chars().count();
-    if count <= MAX_ACL {
-        return format!("\"{acl}\"");
+    match acl.char_indices().nth(MAX_ACL).and_then(|(end, _)| acl.get(..end)) {
+        Some(start) => format!("\"{start}… ({} characters)", acl.chars().count()),
+        None => format!("\"{acl}\""),
     }
-    let start: String = acl.chars().take(MAX_ACL).collect();
-    format!("\"{start}… ({count} characters)")
 }
 
 #[cfg(test)]
@@ -160,12 +142,10 @@ mod tests {
 
     #[test]
     fn many_groups_are_counted() {
-        let identity = |count: usize| Identity {
-            user: "sue".to_owned(),
-            groups: (0..count).map(|index| format!("g{index}")).collect(),
-        };
-        assert_eq!(groups(&identity(0)), "none");
-        assert_eq!(groups(&identity(2)), "g0, g1");
-        assert!(groups(&identity(20)).ends_with("g7 and 12 more"));
+        let many = |count: usize| groups(&(0..count).map(|index| format!("g{index}")).collect::<Vec<_>>());
+        assert_eq!(many(0), "none");
+        assert_eq!(many(2), "g0, g1");
+        assert!(many(8).ends_with("g6, g7"));
+        assert!(many(20).ends_with("g7 and 12 more"));
     }
 }

@@ -13,8 +13,7 @@ use super::input::source;
 use super::{Exit, Failure, report};
 use go_compat::diag::Diagnostic;
 use go_compat::go_regex::GoRegex;
-use queuewarden_api::answer::Answers;
-use queuewarden_api::answer::{About, AclKey, WrittenIn};
+use queuewarden_api::answer::{About, AclKey, Answers, WrittenIn};
 use yunikorn_access::lint::{self, Finding, Known, Population};
 use yunikorn_access::tree::Origin;
 

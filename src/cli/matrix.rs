@@ -1,11 +1,13 @@
 //! `queuewarden matrix`: shows queues and subjects in one table.
 
+use std::collections::HashMap;
+use std::iter;
+
 use super::ask::output::{self, Format, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;
 use super::{Exit, Failure};
-use queuewarden_api::answer::Answers;
-use queuewarden_api::answer::{Cell, GrantedBy, MatrixAnswer, Named};
+use queuewarden_api::answer::{Answers, Cell, GrantedBy, MatrixAnswer, Named};
 use yunikorn::right::Right;
 use yunikorn_access::check::Subject;
 use yunikorn_access::matrix::{How, Matrix, matrix};
@@ -48,19 +50,19 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let tree = answers.tree;
     let queues = queues(tree, &args.queue)?;
     let rights: Vec<Right> = args.verb.map_or_else(|| Right::ALL.to_vec(), |right| vec![right]);
-    let page = matrix(tree, &subjects(args), &queues, &rights);
+    let answer = answer(&answers, &matrix(tree, &subjects(args), &queues, &rights));
     let headers = !args.output.no_headers;
     match args.output.format {
         Format::Table | Format::Wide => {
-            console.out(&table(&answers, &page, letters).text(headers))?;
+            console.out(&table(&answer, letters).text(headers))?;
             console.note(LEGEND);
         }
-        Format::Csv => console.out(&table(&answers, &page, words).csv(headers))?,
+        Format::Csv => console.out(&table(&answer, words).csv(headers))?,
         Format::Name => {
             return Err(Failure::Usage("a matrix has no names: who-can and what-can print them".to_owned()));
         }
-        Format::Json => console.out(&output::json(&answer(&answers, &page))?)?,
-        Format::Yaml => console.out(&output::yaml(&answer(&answers, &page))?)?,
+        Format::Json => console.out(&output::json(&answer)?)?,
+        Format::Yaml => console.out(&output::yaml(&answer)?)?,
     }
     Ok(Exit::Clean)
 }
@@ -80,64 +82,45 @@ fn queues(tree: &Tree, asked: &[String]) -> Result<Vec<QueueId>, Failure> {
     Ok(found)
 }
 
-/// Returns the queues of a matrix.
-fn shown(page: &Matrix<'_>) -> Vec<QueueId> {
-    let mut queues: Vec<QueueId> = page.columns().iter().map(|(queue, _)| *queue).collect();
-    queues.dedup();
-    queues
-}
-
 fn subjects(args: &Args) -> Vec<Subject> {
     let users = args.user.iter().cloned().map(Subject::User);
     users.chain(args.group.iter().cloned().map(Subject::Group)).collect()
 }
 
-/// Formats a cell from its rights.
-type Show = fn(&[(Right, How)]) -> String;
-
-/// Builds a row for each queue, with a column for each subject.
-fn table(answers: &Answers<'_>, page: &Matrix<'_>, show: Show) -> Table {
-    let queues = shown(page);
-    let mut header = vec!["QUEUE".to_owned()];
-    header.extend(page.subjects().iter().map(|subject| Named::from(subject).words()));
-    let mut lines: Vec<Vec<String>> = queues.iter().map(|queue| vec![answers.path(*queue)]).collect();
-    for row in page.rows() {
-        let cells = page.columns().iter().zip(&row.cells);
-        let held: Vec<_> = cells
-            .map(|((queue, right), way)| {
-                (*queue, way.as_ref().map(|way| (*right, How::of(way, *queue, *right))))
-            })
-            .collect();
-        for (line, of_queue) in lines.iter_mut().zip(held.chunk_by(|left, right| left.0 == right.0)) {
-            let rights: Vec<_> = of_queue.iter().filter_map(|(_, how)| *how).collect();
-            line.push(show(&rights));
-        }
+/// Builds a row for each queue, with a column for each subject. `show` formats a subject's rights on a queue.
+fn table(answer: &MatrixAnswer, show: fn(&[&Cell]) -> String) -> Table {
+    let subjects: Vec<String> = answer.subjects.iter().map(Named::words).collect();
+    let mut rights: HashMap<(&str, String), Vec<&Cell>> = HashMap::new();
+    for cell in &answer.cells {
+        rights.entry((&cell.queue, cell.subject.words())).or_default().push(cell);
     }
-    let mut table = Table::new(header);
-    for line in lines {
-        table.row(line);
+    let mut table = Table::new(iter::once("QUEUE".to_owned()).chain(subjects.iter().cloned()));
+    for queue in &answer.queues {
+        let cell = |subject: &String| show(rights.get(&(queue, subject.clone())).map_or(&[], Vec::as_slice));
+        table.row(iter::once(queue.clone()).chain(subjects.iter().map(cell)));
     }
     table
 }
 
-fn letters(rights: &[(Right, How)]) -> String {
+fn letters(rights: &[&Cell]) -> String {
     let mut shown = String::new();
-    for (right, how) in rights {
-        let letter = match right {
-            Right::Submit => 's',
-            Right::Admin => 'a',
-        };
-        let own = !how.inherited && !how.through_admin;
-        shown.push(if own { letter.to_ascii_uppercase() } else { letter });
-        if how.everyone {
+    for cell in rights {
+        let own = !cell.inherited && !cell.through_admin;
+        shown.push_str(match (cell.verb, own) {
+            (Right::Submit, true) => "S",
+            (Right::Submit, false) => "s",
+            (Right::Admin, true) => "A",
+            (Right::Admin, false) => "a",
+        });
+        if cell.everyone {
             shown.push('*');
         }
     }
     if shown.is_empty() { "-".to_owned() } else { shown }
 }
 
-fn words(rights: &[(Right, How)]) -> String {
-    rights.iter().map(|(right, _)| right.verb()).collect::<Vec<_>>().join(" ")
+fn words(rights: &[&Cell]) -> String {
+    rights.iter().map(|cell| cell.verb.verb()).collect::<Vec<_>>().join(" ")
 }
 
 fn answer(answers: &Answers<'_>, page: &Matrix<'_>) -> MatrixAnswer {
@@ -163,10 +146,12 @@ fn answer(answers: &Answers<'_>, page: &Matrix<'_>) -> MatrixAnswer {
         });
         cells.collect::<Vec<_>>()
     });
+    let mut queues: Vec<QueueId> = page.columns().iter().map(|(queue, _)| *queue).collect();
+    queues.dedup();
     MatrixAnswer {
         about: answers.about(),
         subjects: page.subjects().iter().map(Named::from).collect(),
-        queues: shown(page).iter().map(|queue| answers.path(*queue)).collect(),
+        queues: queues.iter().map(|queue| answers.path(*queue)).collect(),
         cells: cells.collect(),
     }
 }

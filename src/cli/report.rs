@@ -88,16 +88,14 @@ pub fn fields(diagnostic: &Diagnostic) -> Map<String, Value> {
         Severity::Error => "error",
         Severity::Warning => "warning",
     };
-    [
+    let fields = [
         ("code", json!(code.to_string())),
         ("title", json!(code.title)),
         ("severity", json!(severity)),
         ("message", json!(message)),
         ("help", json!(help)),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into_iter()
-    .collect()
+    ];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Returns [`fields`], and `span`: `start` and `end` in bytes from zero, `line` and `column` of the start in

@@ -5,8 +5,7 @@ use super::ask::output::{self, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;
 use super::{Exit, Failure};
-use queuewarden_api::answer::Answers;
-use queuewarden_api::answer::{GrantedBy, Named, RightOn, WhatCanAnswer, WrittenIn};
+use queuewarden_api::answer::{Answers, GrantedBy, Named, RightOn, WhatCanAnswer, WrittenIn};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::what_can::what_can;
@@ -78,27 +77,14 @@ fn answer(answers: &Answers<'_>, args: &Args, identity: &Identity) -> WhatCanAns
 }
 
 fn table(answer: &WhatCanAnswer, wide: bool) -> Table {
-    let mut header = vec!["QUEUE", "MAY", "GRANTED TO", "AT"];
-    if wide {
-        header.extend(["ACL", "WRITTEN IN", "TYPE"]);
-    }
-    let mut table = Table::new(header);
-    for right in &answer.rights {
-        let mut row = vec![
-            right.queue.clone(),
-            right.verb.verb().to_owned(),
-            right.entry.words(),
-            right.by.queue.clone(),
-        ];
-        if wide {
-            let kind = if right.leaf { "leaf" } else { "parent" };
-            row.extend([
-                right.by.acl.as_str().to_owned(),
-                WrittenIn::list(&right.by.origins),
-                kind.to_owned(),
-            ]);
-        }
-        table.row(row);
+    let header = ["QUEUE", "MAY", "GRANTED TO", "AT", "ACL", "WRITTEN IN", "TYPE"];
+    let columns = if wide { header.len() } else { 4 };
+    let mut table = Table::new(header.into_iter().take(columns));
+    for RightOn { queue, leaf, verb, entry, by } in &answer.rights {
+        let (entry, origins) = (entry.words(), WrittenIn::list(&by.origins));
+        let kind = if *leaf { "leaf" } else { "parent" };
+        let row = [queue, verb.verb(), &entry, &by.queue, by.acl.as_str(), &origins, kind];
+        table.row(row.into_iter().take(columns));
     }
     table
 }

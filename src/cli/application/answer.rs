@@ -5,10 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Action;
-use queuewarden_api::answer::Answers;
-use queuewarden_api::answer::{About, Named, TraceStep};
+use queuewarden_api::answer::{About, Answers, Named, TraceStep};
 use yunikorn::right::Right;
-use yunikorn_access::application::{Clause, Decision, List, Need, Remedy, Requirement, Step};
+use yunikorn_access::application::{Clause, List, Need, Remedy, Requirement, Step};
 
 /// The answer to `can-i` and `explain` about an application.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -56,7 +55,7 @@ pub struct RequirementAnswer {
 }
 
 /// A clause that was evaluated.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct ClauseAnswer {
     /// The kind of clause.
     pub clause: ClauseKind,
@@ -79,13 +78,14 @@ pub struct ClauseAnswer {
 }
 
 /// Kind of clause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum ClauseKind {
     /// The switch of all ACLs; if it is off, everybody has access.
     Switch,
     /// The list of cluster administrators.
     ClusterAdministrators,
     /// The owner of the application.
+    #[default]
     Owner,
     /// A list that came with the application.
     ApplicationAcl,
@@ -119,102 +119,52 @@ pub enum RemedyKind {
     ClusterAdministrators,
 }
 
-/// A decision and the question it answers.
-#[derive(Debug, Clone, Copy)]
-pub struct Context<'a> {
-    /// The configuration.
-    pub answers: Answers<'a>,
-    /// The requested action.
-    pub action: Action,
-    /// The application's name.
-    pub name: Option<&'a str>,
-    /// The queue it is in.
-    pub queue: &'a str,
-    /// The queue to move it to.
-    pub to: Option<&'a str>,
-    /// The user that it runs as.
-    pub owner: &'a str,
-    /// The decision.
-    pub decision: &'a Decision,
-}
-
-impl Context<'_> {
-    /// Builds the whole answer.
-    pub fn answer(&self) -> ApplicationAnswer {
-        let Decision { dialect, identity, requirements } = self.decision;
-        ApplicationAnswer {
-            about: self.answers.about(),
-            verb: self.action,
-            application: self.name.map(str::to_owned),
-            owner: self.owner.to_owned(),
-            queue: self.queue.to_owned(),
-            target: self.to.map(str::to_owned),
-            dialect: dialect.name().to_owned(),
-            user: identity.user.clone(),
-            groups: identity.groups.clone(),
-            allowed: self.decision.allowed(),
-            reason: super::text::reason(self),
-            requirements: requirements.iter().map(|requirement| self.requirement(requirement)).collect(),
-            remedies: self.decision.remedies(self.answers.tree).iter().map(RemedyAnswer::from).collect(),
-        }
-    }
-
-    fn requirement(&self, requirement: &Requirement) -> RequirementAnswer {
-        RequirementAnswer {
+impl RequirementAnswer {
+    /// Converts a requirement with its clauses.
+    pub(super) fn new(answers: &Answers<'_>, requirement: &Requirement) -> Self {
+        Self {
             need: requirement.need,
             met: requirement.met(),
-            clauses: requirement.steps.iter().map(|step| self.clause(step)).collect(),
+            clauses: requirement.steps.iter().map(|step| ClauseAnswer::new(answers, step)).collect(),
         }
     }
+}
 
-    fn clause(&self, step: &Step) -> ClauseAnswer {
-        let plain = ClauseAnswer {
-            clause: ClauseKind::Owner,
-            granted: step.granted,
-            setting: None,
-            text: None,
-            set: None,
-            entry: None,
-            right: None,
-            queue: None,
-            trace: Vec::new(),
-        };
+impl ClauseAnswer {
+    fn new(answers: &Answers<'_>, step: &Step) -> Self {
+        let plain = Self { granted: step.granted, ..Self::default() };
         match &step.clause {
-            Clause::Switch { key } => ClauseAnswer {
+            Clause::Switch { key } => Self {
                 clause: ClauseKind::Switch,
                 setting: Some((*key).to_owned()),
                 text: Some((!step.granted).to_string()),
                 ..plain
             },
             Clause::Owner { .. } => plain,
-            Clause::ClusterAdministrators(list) => listed(ClauseKind::ClusterAdministrators, list, plain),
-            Clause::ApplicationAcl(list) => listed(ClauseKind::ApplicationAcl, list, plain),
+            Clause::ClusterAdministrators(list) => plain.list(ClauseKind::ClusterAdministrators, list),
+            Clause::ApplicationAcl(list) => plain.list(ClauseKind::ApplicationAcl, list),
             Clause::NoQueue { queue } => {
-                ClauseAnswer { clause: ClauseKind::NoQueue, queue: Some(queue.clone()), ..plain }
+                Self { clause: ClauseKind::NoQueue, queue: Some(queue.clone()), ..plain }
             }
-            Clause::Queue(decision) => ClauseAnswer {
+            Clause::Queue(decision) => Self {
                 clause: ClauseKind::Queue,
                 right: Some(decision.right),
                 queue: Some(decision.asked.clone()),
-                trace: decision
-                    .steps
-                    .iter()
-                    .map(|step| self.answers.step(step, &decision.identity))
-                    .collect(),
+                trace: decision.steps.iter().map(|step| answers.step(step, &decision.identity)).collect(),
                 ..plain
             },
         }
     }
-}
 
-fn listed(clause: ClauseKind, list: &List, plain: ClauseAnswer) -> ClauseAnswer {
-    ClauseAnswer {
-        clause,
-        setting: Some(list.key.to_owned()),
-        text: Some(list.text.clone()),
-        set: Some(list.set),
-        entry: list.entry.as_ref().map(Named::from),
-        ..plain
+    fn list(self, clause: ClauseKind, list: &List) -> Self {
+        Self {
+            clause,
+            setting: Some(list.key.to_owned()),
+            text: Some(list.text.clone()),
+            set: Some(list.set),
+            entry: list.entry.as_ref().map(Named::from),
+            ..self
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Questions about applications, for `can-i` and `explain`: who may view, modify, kill or move one, or read
 //! its logs.
 //!
-//! * [`answer`]: output for programs; [`text`]: output for people.
+//! * [`answer`]: output for programs; `text`: output for people.
 
 pub mod answer;
-pub mod text;
+mod text;
 
 use std::path::PathBuf;
 
@@ -17,17 +17,17 @@ use super::can_i::{self, QuestionArgs, Show};
 use super::console::Console;
 use super::input::source;
 use super::{Exit, Failure, reads_standard_input_once, report};
+use answer::{ApplicationAnswer, RemedyAnswer, RequirementAnswer};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::Answers;
 use yunikorn::application::properties;
 use yunikorn::application::settings::KEYS;
 use yunikorn::application::{ApplicationAcl, Dialect, Rules};
-use yunikorn_access::application::{self, Question, Verb};
+use yunikorn_access::application::{Question, Verb, decide, sentence};
 
 /// Note for the dialect `yunikorn`, whose rules are queuewarden's own.
 const UNENFORCED: &str = "YuniKorn itself does not ask who views, kills or moves an application; by \
-    queuewarden's rule its owner may, \
-                          and who administers its queue";
+    queuewarden's rule its owner may, and who administers its queue";
 
 /// Options that describe an application.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -105,16 +105,8 @@ impl ApplicationArgs {
     /// Returns whether an option about an application is given.
     pub fn is_given(&self) -> bool {
         let Self { owner, queue, to, dialect, settings, file } = self;
-        owner.is_some()
-            || queue.is_some()
-            || to.is_some()
-            || dialect.is_some()
-            || !settings.is_empty()
-            || file.is_some()
-    }
-
-    fn dialect(&self) -> Dialect {
-        self.dialect.unwrap_or_default()
+        let texts = [owner, queue, to].into_iter().any(Option::is_some);
+        texts || dialect.is_some() || !settings.is_empty() || file.is_some()
     }
 
     fn acl(&self, console: Console) -> Result<ApplicationAcl, Failure> {
@@ -124,12 +116,13 @@ impl ApplicationArgs {
         let mut settings = self.file_settings()?;
         settings.extend(self.settings.iter().cloned());
         let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let (rules, findings) = Rules::read(self.dialect(), settings);
+        let dialect = self.dialect.unwrap_or_default();
+        let (rules, findings) = Rules::read(dialect, settings);
         for finding in &findings {
             console.err(&report::draw(finding, None, None, console.color_err()));
         }
         if findings.iter().any(Diagnostic::is_error) {
-            return Err(Failure::Undecided(format!("the settings are none that {} reads", self.dialect())));
+            return Err(Failure::Undecided(format!("the settings are none that {dialect} reads")));
         }
         Ok(ApplicationAcl { owner, rules })
     }
@@ -167,16 +160,8 @@ pub fn run(args: &QuestionArgs, action: Action, show: Show, console: Console) ->
     let identity = identity.resolve(&asked, console)?;
     let tree = asked.tree()?;
     let acl = application.acl(console)?;
-    let decision = application::decide(tree, Question { verb, application: &acl, queue: &queue }, &identity);
-    let context = answer::Context {
-        answers: Answers { configuration: &asked.configuration, tree },
-        action,
-        name,
-        queue: &queue,
-        to: application.to.as_deref(),
-        owner: &acl.owner,
-        decision: &decision,
-    };
+    let decision = decide(tree, Question { verb, application: &acl, queue: &queue }, &identity);
+    let allowed = decision.allowed();
     if show != Show::Nothing {
         if let Some(note) = question::unknown(tree, &queue) {
             console.note(&note);
@@ -184,13 +169,30 @@ pub fn run(args: &QuestionArgs, action: Action, show: Show, console: Console) ->
         if acl.dialect() == Dialect::YuniKorn {
             console.note(UNENFORCED);
         }
-        let text = || match show {
-            Show::Everything => text::everything(&context),
-            _ => can_i::line(decision.allowed(), &text::reason(&context)),
+        let answers = Answers { configuration: &asked.configuration, tree };
+        let requirement = |requirement| RequirementAnswer::new(&answers, requirement);
+        let answer = ApplicationAnswer {
+            about: answers.about(),
+            verb: action,
+            application: name.map(str::to_owned),
+            owner: acl.owner,
+            queue,
+            target: application.to.clone(),
+            dialect: decision.dialect.name().to_owned(),
+            user: identity.user,
+            groups: identity.groups,
+            allowed,
+            reason: sentence(tree, &decision),
+            requirements: decision.requirements.iter().map(requirement).collect(),
+            remedies: decision.remedies(tree).iter().map(RemedyAnswer::from).collect(),
         };
-        console.out(&format.show(text, || context.answer())?)?;
+        let text = || match show {
+            Show::Everything => text::everything(&answers, &decision, &answer),
+            _ => can_i::line(allowed, &answer.reason),
+        };
+        console.out(&format.show(text, || &answer)?)?;
     }
-    Ok(Exit::yes(decision.allowed()))
+    Ok(Exit::yes(allowed))
 }
 
 /// Returns the application's name, if it has one, and the queue it is in. A target that is a path is the

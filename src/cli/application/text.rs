@@ -1,65 +1,49 @@
-//! Output for people: one line, or every clause with its text.
+//! Output for people: every clause with its text.
 
-use super::answer::Context;
+use super::answer::ApplicationAnswer;
 use crate::cli::ask::output::{Table, visible};
 use crate::cli::ask::question;
 use crate::cli::explain;
-use queuewarden_api::answer::Named;
-use yunikorn_access::application::{Clause, List, Need, Step, sentence};
+use queuewarden_api::answer::Answers;
+use yunikorn_access::application::{Clause, Decision, List, Need, Step};
 use yunikorn_access::check;
 
 /// Returns the answer, the question, every clause, and for a denial the changes that would help.
-pub fn everything(context: &Context<'_>) -> String {
-    let verdict = if context.decision.allowed() { "yes" } else { "no" };
-    let mut shown = format!("{verdict}: {}\n\n", visible(&reason(context)));
-    shown.push_str(&facts(context));
-    let clauses = clauses(context);
+pub(super) fn everything(answers: &Answers<'_>, decision: &Decision, answer: &ApplicationAnswer) -> String {
+    let verdict = if answer.allowed { "yes" } else { "no" };
+    let mut shown = format!("{verdict}: {}\n\n{}", visible(&answer.reason), facts(answers, answer));
+    let clauses = clauses(answers, decision);
     if !clauses.is_empty() {
         shown.push('\n');
         shown.push_str(&clauses.text(true));
     }
-    shown.push_str(&explain::remedies(&context.decision.remedies(context.answers.tree)));
+    shown.push_str(&explain::remedies(answer.remedies.iter().map(|remedy| &remedy.words)));
     shown
 }
 
-/// Returns the reason in one sentence.
-pub fn reason(context: &Context<'_>) -> String {
-    sentence(context.answers.tree, context.decision)
-}
-
-fn facts(context: &Context<'_>) -> String {
-    let identity = &context.decision.identity;
+fn facts(answers: &Answers<'_>, answer: &ApplicationAnswer) -> String {
     let mut table = Table::new(["", ""]);
-    table.row(["user", &identity.user]);
-    table.row(["groups", &explain::groups(identity)]);
-    table.row(["asks to", context.action.words()]);
-    if let Some(name) = context.name {
-        table.row(["application", name]);
-    }
-    table.row(["owner", context.owner]);
-    let queue =
-        question::unknown(context.answers.tree, context.queue).unwrap_or_else(|| context.queue.to_owned());
-    table.row(["queue", &queue]);
-    if let Some(to) = context.to {
-        table.row(["to", to]);
-    }
-    table.row(["dialect", context.decision.dialect.name()]);
-    table
-        .row(["in", &explain::place(context.answers.configuration.name(), context.answers.tree.partition())]);
+    table.row(["user", &answer.user]);
+    table.row(["groups", &explain::groups(&answer.groups)]);
+    table.row(["asks to", answer.verb.words()]);
+    answer.application.iter().for_each(|name| table.row(["application", name]));
+    table.row(["owner", &answer.owner]);
+    let queue = question::unknown(answers.tree, &answer.queue);
+    table.row(["queue", queue.as_ref().unwrap_or(&answer.queue)]);
+    answer.target.iter().for_each(|to| table.row(["to", to]));
+    table.row(["dialect", &answer.dialect]);
+    table.row(["in", &explain::place(&answer.about)]);
     table.text(false)
 }
 
 /// Builds a row for each clause, and for each queue ACL that a clause looks at.
-fn clauses(context: &Context<'_>) -> Table {
+fn clauses(answers: &Answers<'_>, decision: &Decision) -> Table {
     let mut table = Table::new(["TO", "CLAUSE", "SAYS", "RESULT", "WRITTEN IN"]);
-    for requirement in &context.decision.requirements {
+    for requirement in &decision.requirements {
         let mut need = needed(requirement.need);
-        for step in &requirement.steps {
-            for row in rows(context, step) {
-                let [clause, says, result, written] = row;
-                table.row([need, &clause, &says, &result, &written]);
-                need = "";
-            }
+        for [clause, says, result, written] in requirement.steps.iter().flat_map(|step| rows(answers, step)) {
+            table.row([need, &clause, &says, &result, &written]);
+            need = "";
         }
     }
     table
@@ -76,7 +60,7 @@ fn needed(need: Need) -> &'static str {
     }
 }
 
-fn rows(context: &Context<'_>, step: &Step) -> Vec<[String; 4]> {
+fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 4]> {
     let row = |clause: &str, says: &str, result: &str| vec![[clause, says, result, ""].map(str::to_owned)];
     match &step.clause {
         Clause::Switch { key } if step.granted => row(key, "false", "grants everyone"),
@@ -88,15 +72,16 @@ fn rows(context: &Context<'_>, step: &Step) -> Vec<[String; 4]> {
         }
         Clause::NoQueue { queue } => row("queue", queue, "there is none"),
         Clause::Queue(decision) if decision.steps.is_empty() => {
-            row(decision.right.verb(), &decision.asked, &context.answers.reason(decision))
+            row(decision.right.verb(), &decision.asked, &answers.reason(decision))
         }
-        Clause::Queue(decision) => decision.steps.iter().map(|step| queue_row(context, step)).collect(),
+        Clause::Queue(decision) => {
+            let row = |step: &check::Step| {
+                let [says, result, written] = explain::cells(answers, step, &decision.identity);
+                [format!("{} of {}", step.right.key(), step.queue), says, result, written]
+            };
+            decision.steps.iter().map(row).collect()
+        }
     }
-}
-
-fn queue_row(context: &Context<'_>, step: &check::Step) -> [String; 4] {
-    let [says, result, written] = explain::cells(&context.answers, step, &context.decision.identity);
-    [format!("{} of {}", step.right.key(), step.queue), says, result, written]
 }
 
 /// Quotes the text, because its spaces matter.
@@ -106,8 +91,5 @@ fn says(list: &List) -> String {
 }
 
 fn result(list: &List) -> String {
-    match &list.entry {
-        Some(entry) => format!("grants {}", Named::from(entry).words()),
-        None => "no match".to_owned(),
-    }
+    list.entry.as_ref().map_or_else(|| "no match".to_owned(), |entry| format!("grants {entry}"))
 }

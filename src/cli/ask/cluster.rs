@@ -53,17 +53,6 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// Objects read from a cluster; a part that may not be read is a failure of its own.
-struct Found {
-    spec: ConfigSpec,
-    /// Both ConfigMaps of `YuniKorn`, and nothing else.
-    maps: Snapshot,
-    base: Result<Option<Arc<ConfigMapState>>, Failure>,
-    /// The operator's output ConfigMap, if it is not one of `YuniKorn`'s.
-    elsewhere: Option<Result<Option<Arc<ConfigMapState>>, Failure>>,
-    queue_acls: Result<Vec<Arc<QueueAclEntry>>, Failure>,
-}
-
 impl Cluster {
     /// Connects to the cluster of the kubeconfig, or of the service account of the pod this runs in.
     ///
@@ -82,7 +71,7 @@ impl Cluster {
         let server = config.cluster_url.to_string();
         let client = {
             let _context = runtime.enter();
-            Client::try_from(config).map_err(|error| no_cluster(&chain(&error)))?
+            Client::try_from(config).map_err(|error| no_cluster(&error))?
         };
         Ok(Self { runtime, client, server })
     }
@@ -115,9 +104,7 @@ impl Cluster {
         console: Console,
         notes: &mut Notes,
     ) -> Result<Configuration, Failure> {
-        let written = self.written(args, notes).await;
-        notes.tell(console);
-        Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
+        configuration(self.written(args, notes).await, notes, console)
     }
 
     /// Returns the configuration that `YuniKorn` would have after these `QueueAcl`s were applied, from its
@@ -136,10 +123,9 @@ impl Cluster {
         let written = self.runtime.block_on(async {
             let settings = self.settings().await.map_err(|error| self.failure(SETTINGS, &error))?;
             let settings = settings.map_err(|problems| unusable(&problems))?;
-            self.found(of_namespace(settings, args)).await?.whole()?.changed(change, now, &mut notes)
+            self.all(of_namespace(settings, args)).await?.changed(change, now, &mut notes)
         });
-        notes.tell(console);
-        Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
+        configuration(written, &notes, console)
     }
 
     /// Returns both ConfigMaps as `YuniKorn` merges them.
@@ -151,7 +137,7 @@ impl Cluster {
         let mut notes = Notes::default();
         self.runtime.block_on(async {
             let spec = self.spec(args, &mut notes).await?;
-            Ok(merged(&self.found(spec).await?.maps))
+            Ok(merged(&self.config_maps(&spec).await?))
         })
     }
 
@@ -196,22 +182,19 @@ impl Cluster {
     async fn written(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<Written, Failure> {
         let spec = self.spec(args, notes).await?;
         if !args.live {
-            let held = self.found(spec).await?.readable(notes);
-            let flat = merged(&held.snapshot);
-            return held.written(&flat, notes);
+            let held = self.readable(spec, notes).await?;
+            return held.written(&merged(&held.snapshot), notes);
         }
         let answer = live::ask(&self.client, args.scheduler_url.as_deref(), &spec).await?;
         // Without the ConfigMaps the answer is still valid, only its origins are unknown.
-        match self.found(spec).await {
-            Ok(found) => {
-                let held = found.readable(notes);
+        match self.readable(spec, notes).await {
+            Ok(held) => {
                 let flat = merged(&held.snapshot);
                 let key = flat.queues_key();
                 answer.compare(flat.queues(&key).text, &key, notes);
-                let stands = held.written(&flat, &mut Notes::default())?;
-                let stands_in = stands.text.clone();
-                let base = Some(stands.base.clone().unwrap_or(stands_in));
-                Ok(Written { text: answer.text(), base, ..stands })
+                let written = held.written(&flat, &mut Notes::default())?;
+                let base = Some(written.base.unwrap_or(written.text));
+                Ok(Written { text: answer.text(), base, ..written })
             }
             Err(failure) => {
                 notes.add(format!("not compared with the ConfigMaps: {failure}"));
@@ -247,11 +230,8 @@ impl Cluster {
 
     /// Returns the settings of the `YuniKornConfig` or its problems; the defaults if there is none.
     async fn settings(&self) -> Result<Result<ConfigSpec, Vec<Diagnostic>>, call::Error> {
-        match call(Kind::YuniKornConfig.api(self.client.clone()).get(SINGLETON)).await {
-            Ok(object) => Ok(convert::yunikorn_config(&object).spec),
-            Err(error) if error.is_not_found() => Ok(Ok(ConfigSpec::default())),
-            Err(error) => Err(error),
-        }
+        let object = call(Kind::YuniKornConfig.api(self.client.clone()).get_opt(SINGLETON)).await?;
+        Ok(object.map_or_else(|| Ok(ConfigSpec::default()), |object| convert::yunikorn_config(&object).spec))
     }
 
     /// Reads the ConfigMaps and the `QueueAcl`s; leaves out a base and `QueueAcl`s that may not be read.
@@ -260,32 +240,55 @@ impl Cluster {
         spec: ConfigSpec,
         notes: &mut Notes,
     ) -> Result<Snapshot, Failure> {
-        self.found(spec).await.map(|found| found.readable(notes).snapshot)
+        self.readable(spec, notes).await.map(|held| held.snapshot)
     }
 
-    async fn found(&self, spec: ConfigSpec) -> Result<Found, Failure> {
-        let output = self.config_map(&spec, YUNIKORN_CONFIGS);
-        let defaults = self.config_map(&spec, YUNIKORN_DEFAULTS);
-        let (defaults, output, queue_acls) = tokio::join!(defaults, output, self.queue_acls());
+    /// Reads everything, for plans, or fails: a plan without some of the objects would take away what they
+    /// grant.
+    async fn all(&self, spec: ConfigSpec) -> Result<Held, Failure> {
+        let mut snapshot = self.config_maps(&spec).await?;
+        if spec.output_config_map != YUNIKORN_CONFIGS {
+            snapshot.output = self.config_map(&spec, &spec.output_config_map).await?;
+        }
+        snapshot.base = self.base(&spec, &snapshot).await?;
+        snapshot.queue_acls = self.queue_acls().await?;
+        Ok(Held { spec, snapshot })
+    }
+
+    /// Reads what may be read, for questions about the current text: without the rest only origins are
+    /// unknown.
+    async fn readable(&self, spec: ConfigSpec, notes: &mut Notes) -> Result<Held, Failure> {
+        let (maps, queue_acls) = tokio::join!(self.config_maps(&spec), self.queue_acls());
+        let mut snapshot = maps?;
+        snapshot.base = self.base(&spec, &snapshot).await.unwrap_or_default();
+        snapshot.queue_acls = queue_acls.unwrap_or_else(|failure| {
+            notes.add(format!("origins are places in the ConfigMaps: {failure}"));
+            Vec::new()
+        });
+        Ok(Held { spec, snapshot })
+    }
+
+    /// Reads both ConfigMaps of `YuniKorn`, and nothing else.
+    async fn config_maps(&self, spec: &ConfigSpec) -> Result<Snapshot, Failure> {
+        let defaults = self.config_map(spec, YUNIKORN_DEFAULTS);
+        let output = self.config_map(spec, YUNIKORN_CONFIGS);
+        let (defaults, output) = tokio::join!(defaults, output);
         let (defaults, output) = (defaults?, output?);
         if defaults.is_none() && output.is_none() {
             return Err(Failure::NoConfigMaps(format!(
                 "namespace {} has neither ConfigMap {YUNIKORN_DEFAULTS} nor {YUNIKORN_CONFIGS}: is YuniKorn \
-                there? \
-                 --cluster-namespace names another namespace, and --live asks the scheduler itself",
+                there? --cluster-namespace names another namespace, and --live asks the scheduler itself",
                 spec.namespace
             )));
         }
-        let base = match spec.base_config_map.as_str() {
-            YUNIKORN_DEFAULTS => Ok(defaults.clone()),
-            name => self.config_map(&spec, name).await,
-        };
-        let elsewhere = match spec.output_config_map.as_str() {
-            YUNIKORN_CONFIGS => None,
-            name => Some(self.config_map(&spec, name).await),
-        };
-        let maps = Snapshot { defaults, output, ..Snapshot::empty(clock()) };
-        Ok(Found { spec, maps, base, elsewhere, queue_acls })
+        Ok(Snapshot { defaults, output, ..Snapshot::empty(clock()) })
+    }
+
+    async fn base(&self, spec: &ConfigSpec, maps: &Snapshot) -> Result<Option<Arc<ConfigMapState>>, Failure> {
+        match spec.base_config_map.as_str() {
+            YUNIKORN_DEFAULTS => Ok(maps.defaults.clone()),
+            name => self.config_map(spec, name).await,
+        }
     }
 
     /// Returns the `QueueAcl`s; none if the kind is not installed.
@@ -304,9 +307,8 @@ impl Cluster {
         name: &str,
     ) -> Result<Option<Arc<ConfigMapState>>, Failure> {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &spec.namespace);
-        match call(api.get(name)).await {
-            Ok(map) => Ok(Some(Arc::new(config_map::state(&map)))),
-            Err(error) if error.is_not_found() => Ok(None),
+        match call(api.get_opt(name)).await {
+            Ok(map) => Ok(map.map(|map| Arc::new(config_map::state(&map)))),
             Err(error) => Err(self.failure(&format!("ConfigMap {}/{name}", spec.namespace), &error)),
         }
     }
@@ -322,25 +324,14 @@ impl Cluster {
     }
 }
 
-impl Found {
-    /// Returns everything, for plans, or fails: a plan without some of the objects would take away what they
-    /// grant.
-    fn whole(self) -> Result<Held, Failure> {
-        let output = self.elsewhere.unwrap_or(Ok(self.maps.output))?;
-        let snapshot = Snapshot { base: self.base?, output, queue_acls: self.queue_acls?, ..self.maps };
-        Ok(Held { spec: self.spec, snapshot })
-    }
-
-    /// Returns the readable part, for questions about the current text: without the rest only origins are
-    /// unknown.
-    fn readable(self, notes: &mut Notes) -> Held {
-        let queue_acls = self.queue_acls.unwrap_or_else(|failure| {
-            notes.add(format!("origins are places in the ConfigMaps: {failure}"));
-            Vec::new()
-        });
-        let snapshot = Snapshot { base: self.base.unwrap_or_default(), queue_acls, ..self.maps };
-        Held { spec: self.spec, snapshot }
-    }
+/// Prints the notes, and reads a text as a running `YuniKorn` does.
+fn configuration(
+    written: Result<Written, Failure>,
+    notes: &Notes,
+    console: Console,
+) -> Result<Configuration, Failure> {
+    notes.tell(console);
+    Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
 }
 
 fn unusable(problems: &[Diagnostic]) -> Failure {
@@ -358,19 +349,19 @@ fn of_namespace(mut settings: ConfigSpec, args: &ClusterArgs) -> ConfigSpec {
 
 async fn config(args: &ClusterArgs) -> Result<Config, Failure> {
     let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
-    let found = match (&args.kubeconfig, &args.context) {
-        (Some(path), _) => {
-            async { Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await }
-                .await
-                .map_err(|error| chain(&error))
-        }
-        (None, Some(_)) => Config::from_kubeconfig(&options).await.map_err(|error| chain(&error)),
-        (None, None) => Config::infer().await.map_err(|error| chain(&error)),
+    let config = match (&args.kubeconfig, &args.context) {
+        (Some(path), _) => match Kubeconfig::read_from(path) {
+            Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
+            Err(error) => Err(error),
+        },
+        (None, Some(_)) => Config::from_kubeconfig(&options).await,
+        (None, None) => return Config::infer().await.map_err(|error| no_cluster(&error)),
     };
-    found.map_err(|why| no_cluster(&why))
+    config.map_err(|error| no_cluster(&error))
 }
 
-fn no_cluster(why: &str) -> Failure {
+fn no_cluster(error: &dyn std::error::Error) -> Failure {
+    let why = chain(error);
     Failure::Undecided(format!("no way to a cluster: {why}; -f FILE asks about files instead"))
 }
 

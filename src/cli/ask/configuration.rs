@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::question::suggestion;
 use super::texts::Text;
 use crate::cli::Failure;
 use crate::cli::input::source::Source;
@@ -13,7 +14,6 @@ use queuewarden_plan::attribution::{self, Attribution};
 use queuewarden_report::Change;
 use yunikorn::acl;
 use yunikorn::config::{Config, Queue, verdict};
-use yunikorn::queue::nearest;
 use yunikorn::right::Right;
 use yunikorn_access::{Origin, Tree};
 
@@ -99,7 +99,10 @@ impl Configuration {
         let refused = refusal.map(|reason| refused(reason, true));
         let diagnostics = verdict.diagnostics;
         let mut configuration = Self { config, diagnostics, changes, trees, text, base };
-        configuration.attribute(&attributions);
+        for tree in &mut configuration.trees {
+            attribution::mark(tree, &attributions);
+        }
+        configuration.attribute_base(&attributions);
         Ok((configuration, refused))
     }
 
@@ -111,8 +114,7 @@ impl Configuration {
         let found = self.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition));
         found.ok_or_else(|| {
             let names: Vec<&str> = self.trees.iter().map(Tree::partition).collect();
-            let near = nearest(names.iter().copied(), partition);
-            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let hint = suggestion(names.iter().copied(), partition);
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             let only = if names.is_empty() {
                 "none at all".to_owned()
@@ -155,13 +157,6 @@ impl Configuration {
     /// Returns the offset of spans in the base, which distinguishes them from spans in the text.
     fn behind(&self) -> usize {
         self.text.text.len().saturating_add(1)
-    }
-
-    fn attribute(&mut self, attributions: &[Attribution]) {
-        for tree in &mut self.trees {
-            attribution::mark(tree, attributions);
-        }
-        self.attribute_base(attributions);
     }
 
     /// Attributes to the base all entries that no object writes.

@@ -19,9 +19,9 @@ use crate::cli::{Failure, InputArgs, clock, render, report};
 use go_compat::diag::Diagnostic;
 use queuewarden_plan::merged;
 use queuewarden_plan::simulate::{enforced, settle};
-use queuewarden_plan::snapshot::{ConfigMapState, QueueAclEntry, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_plan::snapshot::{QueueAclEntry, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use queuewarden_report::changes;
-use yunikorn::config::flatten::{Origin, Source};
+use yunikorn::config::flatten::Source;
 use yunikorn::config::{BUILT_IN, Flattened};
 
 /// Prints the errors of a text, and returns the failure that follows.
@@ -32,12 +32,17 @@ pub fn refuse(refused: &Refused, console: Console) -> Failure {
     Failure::Undecided(format!("YuniKorn does not take the configuration in {}{why}{unless}", text.name))
 }
 
-/// Prints the errors of a text. Returns the reason if there was none to print.
+/// Prints the errors of a text. Returns the reason if there was none to print, without its line breaks.
 fn show(refused: &Refused, console: Console) -> String {
     let errors = refused.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
-    let shown: String = errors.map(|diagnostic| draw(refused, diagnostic, console)).collect();
+    let draw = |diagnostic: &Diagnostic| {
+        let (source, span) = refused.text.shown(diagnostic.span);
+        report::draw(&Diagnostic { span, ..diagnostic.clone() }, Some(&source), None, console.color_err())
+    };
+    let shown: String = errors.map(draw).collect();
     console.err(&shown);
-    if shown.is_empty() { format!(": {}", one_line(&refused.reason)) } else { String::new() }
+    let reason = refused.reason.split_whitespace().collect::<Vec<_>>().join(" ");
+    if shown.is_empty() { format!(": {reason}") } else { String::new() }
 }
 
 /// Warns that the answers are those of a scheduler that was started with the text.
@@ -45,21 +50,9 @@ fn warn(refused: &Refused, console: Console) {
     let why = show(refused, console);
     console.err(&format!(
         "warning: a running YuniKorn does not take {} over{why}; the answer is that of one which starts with \
-        it, and so without \
-         placement rules\n",
+        it, and so without placement rules\n",
         refused.text.name
     ));
-}
-
-/// Joins `YuniKorn`'s message, which may have several lines.
-fn one_line(words: &str) -> String {
-    words.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn draw(refused: &Refused, diagnostic: &Diagnostic, console: Console) -> String {
-    let (source, span) = refused.text.shown(diagnostic.span);
-    let diagnostic = Diagnostic { span, ..diagnostic.clone() };
-    report::draw(&diagnostic, Some(&source), None, console.color_err())
 }
 
 /// The input files, read and assembled.
@@ -146,7 +139,8 @@ impl Given {
         if snapshot.queue_acls.is_empty() && self.inputs.of_kind(Kind::YuniKornConfig).next().is_none() {
             return Ok(self.as_it_stands(notes));
         }
-        rendered::written(snapshot, |map, key| self.base_text(map, key), notes)
+        let located = |map: &str, key: &str, text| self.text_in(map, key, text);
+        rendered::written(snapshot, &self.assembled.spec, located, notes)
     }
 
     fn refuse_ambiguity(&self) -> Result<(), Failure> {
@@ -162,14 +156,10 @@ impl Given {
     }
 
     fn no_tree(&self) -> Failure {
-        let read = if self.assembled.unused.is_empty() {
-            format!(
-                "there is no queue tree among the {} that were read",
-                plural(self.inputs.objects.len(), "object")
-            )
-        } else {
-            format!("YuniKorn does not read ConfigMap {}", self.assembled.unused.join(", "))
-        };
+        let read = self.unused().unwrap_or_else(|| {
+            let objects = plural(self.inputs.objects.len(), "object");
+            format!("there is no queue tree among the {objects} that were read")
+        });
         Failure::Undecided(format!(
             "{read}: add a queues.yaml, or the ConfigMap {YUNIKORN_DEFAULTS} or {YUNIKORN_CONFIGS} that holds it"
         ))
@@ -183,9 +173,13 @@ impl Given {
                 --base {name} makes it the base"
             ));
         }
-        if !self.assembled.unused.is_empty() {
-            notes.add(format!("YuniKorn does not read ConfigMap {}", self.assembled.unused.join(", ")));
-        }
+        self.unused().into_iter().for_each(|note| notes.add(note));
+    }
+
+    /// Names the ConfigMaps that `YuniKorn` does not read.
+    fn unused(&self) -> Option<String> {
+        let unused = &self.assembled.unused;
+        (!unused.is_empty()).then(|| format!("YuniKorn does not read ConfigMap {}", unused.join(", ")))
     }
 
     /// Returns the text of the ConfigMaps, if there are no objects of ours.
@@ -195,36 +189,26 @@ impl Given {
         let key = flat.queues_key();
         let queues = flat.queues(&key);
         let text = match queues.origin {
-            Some(origin) if !queues.text.is_empty() => self.text_of(origin, queues.text),
+            Some(origin) if !queues.text.is_empty() => {
+                let map = match origin.source {
+                    Source::Defaults => YUNIKORN_DEFAULTS,
+                    Source::Configs => self.assembled.spec.output_config_map.as_str(),
+                };
+                self.text_in(map, &origin.key, queues.text.to_owned())
+            }
             _ => built_in(&key, notes),
         };
         Written { changes: changes(snapshot), ..Written::text_alone(text) }
     }
 
-    /// Returns a text in the ConfigMap that the flattened value comes from.
-    fn text_of(&self, origin: &Origin, text: &str) -> Text {
-        let map = match origin.source {
-            Source::Defaults => YUNIKORN_DEFAULTS,
-            Source::Configs => self.assembled.spec.output_config_map.as_str(),
-        };
-        self.text_in(map, &origin.key, text)
-    }
-
-    fn text_in(&self, map: &str, key: &str, text: &str) -> Text {
+    fn text_in(&self, map: &str, key: &str, text: String) -> Text {
         if let Some(base) = self.inputs.base.as_ref().filter(|base| base.text == text) {
-            return Text::whole(self.inputs.name(base.source), text.to_owned());
+            return Text::whole(self.inputs.name(base.source), text);
         }
         match self.inputs.of_kind(Kind::ConfigMap).find(|object| object.name == map) {
-            Some(object) => Text::inside(&self.inputs, &object.document, key, text.to_owned()),
-            None => Text::whole(format!("{map}/{key}"), text.to_owned()),
+            Some(object) => Text::inside(&self.inputs, &object.document, key, text),
+            None => Text::whole(format!("{map}/{key}"), text),
         }
-    }
-
-    fn base_text(&self, map: &ConfigMapState, key: &str) -> Option<Text> {
-        let key = self.assembled.spec.base_key.as_deref().unwrap_or(key);
-        let alone = queuewarden_plan::merged_alone(map);
-        let value = alone.get(key).filter(|value| !value.text.is_empty())?;
-        Some(self.text_in(&map.name, &value.origin.key, &value.text))
     }
 }
 

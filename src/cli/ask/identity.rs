@@ -1,11 +1,54 @@
-//! Options for the user that a question is about.
+//! The user that a question is about, and the groups of a user who is given without any.
+//!
+//! `YuniKorn` uses the resolver that its configuration names. Two of them do not work from here: a directory
+//! service, and the accounts of the scheduler's container. Then the question cannot be decided, unless an
+//! option names another source.
+
+use std::path::PathBuf;
 
 use super::Asked;
-use super::groups::{Groups, GroupsArgs};
-use crate::cli::Failure;
 use crate::cli::console::Console;
-use yunikorn::identity::{Claim, Identity, Refusal, ResolverKind, identify};
+use crate::cli::input::source;
+use crate::cli::{Failure, os_groups, report};
+use yunikorn::identity::groups_file::GroupsFile;
+use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, ResolverKind, identify};
 use yunikorn::version::Version;
+
+/// Option for the source of groups.
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
+pub struct GroupsArgs {
+    /// Source of groups for a user who is given without any, instead of YuniKorn's resolver: a file that
+    /// lists them for each user, as in sue: [devs, ops]; or os, the accounts of this machine
+    #[arg(long, value_name = "FILE|os")]
+    pub groups_from: Option<PathBuf>,
+}
+
+impl GroupsArgs {
+    /// Returns the resolver in place of the scheduler's own, which is used if no option names another.
+    /// Findings on a file are printed.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn resolver(
+        &self,
+        own: ResolverKind,
+        console: Console,
+    ) -> Result<Box<dyn GroupResolver + Sync>, Failure> {
+        let Some(path) = &self.groups_from else { return Ok(Box::new(own.here())) };
+        // A file of that name is `./os`.
+        if path.as_os_str() == "os" {
+            return Ok(Box::new(os_groups::resolver()));
+        }
+        let file = source::read_one(path)?;
+        let print = |found: &_| console.err(&report::draw(found, Some(&file), None, console.color_err()));
+        let (groups, odd) = GroupsFile::read(&file.text).map_err(|wrong| {
+            wrong.iter().for_each(print);
+            Failure::Usage(format!("--groups-from: {} cannot be read", file.name))
+        })?;
+        odd.iter().for_each(print);
+        Ok(Box::new(groups))
+    }
+}
 
 /// Options for the user that a question is about.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -36,8 +79,9 @@ impl IdentityArgs {
         let own = ResolverKind::in_force(&asked.configuration.config);
         // If groups are given, no resolver is used and no file is read.
         let named = !claimed.groups.is_empty();
-        let resolver = if named { Groups::Own(own) } else { self.source.resolver(own, console)? };
-        match identify(Claim::new(&claimed.user, &claimed.groups), &resolver, Version::default()) {
+        let source = if named { &GroupsArgs::default() } else { &self.source };
+        let resolver = source.resolver(own, console)?;
+        match identify(Claim::new(&claimed.user, &claimed.groups), &*resolver, Version::default()) {
             Ok(identity) => Ok(identity),
             Err(Refusal::Unresolved(why) | Refusal::Undecided(why)) => Err(unresolved(&why)),
             Err(refusal) => Err(Failure::Refused(refusal.of(&claimed.user))),

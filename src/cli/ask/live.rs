@@ -28,9 +28,9 @@ const FREE: &[&str] = &["properties", "guaranteed", "max", "maxresources", "reso
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The URL or Service it came from.
-    from: String,
-    /// The checksum of the text that the scheduler loaded.
-    checksum: String,
+    pub from: String,
+    /// The checksum of the text that the scheduler loaded: 64 hexadecimal digits.
+    pub checksum: String,
     /// The configuration as JSON that is a valid queues.yaml.
     text: String,
 }
@@ -67,27 +67,23 @@ async fn get(
     spec: &ConfigSpec,
 ) -> Result<(String, Value), Failure> {
     let scheduler = Scheduler::new().map_err(|error| Failure::Undecided(error.to_string()))?;
-    if let Some(url) = url {
-        let answer = scheduler.answer(url, path).await;
-        return answer.map(|answer| (url.to_owned(), answer)).map_err(|error| no_answer(&error.to_string()));
-    }
     let mut tried = Vec::new();
-    if let Some(url) = &spec.scheduler_url {
+    // The URL of the YuniKornConfig is meant for the operator: from outside the cluster it may reach nothing,
+    // or something else.
+    if let Some(url) = url.or(spec.scheduler_url.as_deref()) {
         match scheduler.answer(url, path).await {
-            Ok(answer) => return Ok((url.clone(), answer)),
-            // This URL is meant for the operator: from outside the cluster it may reach nothing, or something
-            // else.
+            Ok(answer) => return Ok((url.to_owned(), answer)),
             Err(error) => tried.push(error.to_string()),
         }
     }
-    let path = format!("/api/v1/namespaces/{}/services/{SERVICE}/proxy/{path}", spec.namespace);
-    match through(client, &path).await {
-        Ok(answer) => Ok((format!("service {}/{SERVICE}", spec.namespace), answer)),
-        Err(why) => {
-            tried.push(why);
-            Err(no_answer(&tried.join("; ")))
+    if url.is_none() {
+        let service = format!("/api/v1/namespaces/{}/services/{SERVICE}/proxy/{path}", spec.namespace);
+        match through(client, &service).await {
+            Ok(answer) => return Ok((format!("service {}/{SERVICE}", spec.namespace), answer)),
+            Err(why) => tried.push(why),
         }
     }
+    Err(no_answer(&tried.join("; ")))
 }
 
 fn no_answer(why: &str) -> Failure {
@@ -150,16 +146,6 @@ impl Answer {
     /// Returns the configuration as a text.
     pub fn text(&self) -> Text {
         Text::made(format!("the scheduler at {}", self.from), self.text.clone())
-    }
-
-    /// Returns the URL or Service it came from.
-    pub fn from(&self) -> &str {
-        &self.from
-    }
-
-    /// Returns the checksum of the text that the scheduler loaded: 64 hexadecimal digits.
-    pub fn checksum(&self) -> &str {
-        &self.checksum
     }
 
     /// Adds a note if the scheduler runs another configuration than the ConfigMaps hold.

@@ -3,13 +3,12 @@
 //! * [`configuration`]: the trees with origins, and locations in the [`texts`] they were read from.
 //! * [`files`], [`cluster`], [`live`]: the three sources of a configuration.
 //! * [`rendered`]: the text that the operator would write.
-//! * [`identity`] with [`groups`], [`question`]: the user, and the right and queue.
+//! * [`identity`], [`question`]: the user, and the right and queue.
 //! * [`output`], [`schemas`]: output for people and programs.
 
 pub mod cluster;
 pub mod configuration;
 pub mod files;
-pub mod groups;
 pub mod identity;
 pub mod live;
 pub mod output;

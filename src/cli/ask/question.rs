@@ -16,12 +16,19 @@ const VERBS: &[(&str, Right)] =
 /// # Errors
 /// When there is no such verb; the message suggests a similar one.
 pub fn verb(text: &str) -> Result<Right, String> {
-    let found = VERBS.iter().find(|(verb, _)| verb.eq_ignore_ascii_case(text));
-    found.map(|(_, right)| *right).ok_or_else(|| {
-        let near = nearest(VERBS.iter().map(|(verb, _)| *verb), text);
-        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    right(text).ok_or_else(|| {
+        let hint = suggestion(VERBS.iter().map(|(verb, _)| *verb), text);
         format!("YuniKorn knows the verbs `submit` and `administer`{hint}")
     })
+}
+
+fn right(verb: &str) -> Option<Right> {
+    VERBS.iter().find(|(known, _)| known.eq_ignore_ascii_case(verb)).map(|(_, right)| *right)
+}
+
+/// Asks whether a similar name was meant; empty if there is none.
+pub(super) fn suggestion<'a>(names: impl IntoIterator<Item = &'a str>, text: &str) -> String {
+    nearest(names, text).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
 /// A right in a queue, or an action on an application.
@@ -38,19 +45,16 @@ pub enum AnyVerb {
 /// # Errors
 /// When there is no such verb; the message suggests a similar one.
 pub fn any_verb(text: &str) -> Result<AnyVerb, String> {
-    if let Ok(right) = verb(text) {
-        return Ok(AnyVerb::Right(right));
-    }
-    if let Some(action) = Action::ALL.into_iter().find(|action| action.as_str().eq_ignore_ascii_case(text)) {
-        return Ok(AnyVerb::Action(action));
-    }
-    let actions = Action::ALL.map(Action::as_str);
-    let near = nearest(VERBS.iter().map(|(verb, _)| *verb).chain(actions), text);
-    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    Err(format!(
-        "the verbs are `submit` and `administer` for a queue, and for an application `{}`{hint}",
-        actions.join("`, `")
-    ))
+    let action = || Action::ALL.into_iter().find(|action| action.as_str().eq_ignore_ascii_case(text));
+    let verb = right(text).map(AnyVerb::Right).or_else(|| action().map(AnyVerb::Action));
+    verb.ok_or_else(|| {
+        let actions = Action::ALL.map(Action::as_str);
+        let hint = suggestion(VERBS.iter().map(|(verb, _)| *verb).chain(actions), text);
+        let actions = actions.join("`, `");
+        format!(
+            "the verbs are `submit` and `administer` for a queue, and for an application `{actions}`{hint}"
+        )
+    })
 }
 
 /// Parses the queue of a question about a right, and rejects options about applications.
@@ -60,8 +64,7 @@ pub fn any_verb(text: &str) -> Result<AnyVerb, String> {
 pub fn only_queue(target: &str, application: &ApplicationArgs) -> Result<String, Failure> {
     if application.is_given() {
         let words = "--owner, --queue, --to, --dialect and settings are for questions about an application: \
-            view, \
-                     modify, kill, logs, move";
+            view, modify, kill, logs, move";
         return Err(Failure::Usage(words.to_owned()));
     }
     queue(target).map_err(Failure::Usage)

@@ -9,17 +9,20 @@ use crate::cli::findings::plural;
 use crate::cli::input::object::Kind;
 use crate::cli::{Failure, statuses};
 use queuewarden_plan::conditions::{Status, Type};
+use queuewarden_plan::merged_alone;
 use queuewarden_plan::simulate::{Settled, enforced, settle};
-use queuewarden_plan::snapshot::{ConfigMapState, QueueAclEntry, Snapshot};
+use queuewarden_plan::snapshot::{ConfigSpec, QueueAclEntry, Snapshot};
 use queuewarden_report::changes;
 
-/// Returns what the operator would write. `base` finds the text of the base's key, with its location.
+/// Returns what the operator would write. `located` returns a text with its location, by the names of its
+/// ConfigMap and key.
 ///
 /// # Errors
 /// When it would write nothing.
 pub fn written(
     snapshot: &Snapshot,
-    base: impl FnOnce(&ConfigMapState, &str) -> Option<Text>,
+    spec: &ConfigSpec,
+    located: impl FnOnce(&str, &str, String) -> Text,
     notes: &mut Notes,
 ) -> Result<Written, Failure> {
     let settled = settle(snapshot.clone());
@@ -33,7 +36,7 @@ pub fn written(
         return Err(not_applied(&settled));
     };
     excluded(&settled, notes);
-    let base = settled.snapshot.base.as_deref().and_then(|map| base(map, &rendered.key));
+    let base = base(&settled.snapshot, spec, &rendered.key, located);
     let name = base.as_ref().map_or("the built-in configuration", |base| base.name.as_str());
     let name = match snapshot.queue_acls.len() {
         0 => name.to_owned(),
@@ -42,6 +45,19 @@ pub fn written(
     let attributions = Arc::clone(&settled.plan.contributions);
     let changes = changes(snapshot);
     Ok(Written { text: Text::made(name, rendered.text.clone()), base, attributions, changes })
+}
+
+/// Returns the text of the base.
+pub fn base(
+    snapshot: &Snapshot,
+    spec: &ConfigSpec,
+    key: &str,
+    located: impl FnOnce(&str, &str, String) -> Text,
+) -> Option<Text> {
+    let map = snapshot.base.as_deref()?;
+    let alone = merged_alone(map);
+    let value = alone.get(spec.base_key.as_deref().unwrap_or(key)).filter(|value| !value.text.is_empty())?;
+    Some(located(&map.name, &value.origin.key, value.text.clone()))
 }
 
 /// Applies `QueueAcl`s to the current ones: one of the same name replaces the other, but keeps its memory of

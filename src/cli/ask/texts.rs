@@ -28,10 +28,7 @@ struct Home {
 impl Home {
     /// Converts a span of the text to one of the file.
     fn span(&self, span: Span) -> Span {
-        match &self.inside {
-            Some((places, shift)) => places.span(span).shifted(*shift),
-            None => span,
-        }
+        self.inside.as_ref().map_or(span, |(places, shift)| places.span(span).shifted(*shift))
     }
 }
 

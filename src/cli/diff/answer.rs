@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::ask::configuration::Configuration;
-use queuewarden_api::answer::{Answers, Texts};
-use queuewarden_api::answer::{GrantedBy, Named, VERSION};
+use queuewarden_api::answer::{Answers, GrantedBy, Named, Texts, VERSION};
 use yunikorn::identity::ResolverKind;
 use yunikorn::right::Right;
 use yunikorn_access::diff::{Change, Direction, Extent, PartitionDiff, Presence, Reached, Section};
@@ -140,37 +139,33 @@ impl Compared<'_> {
     }
 
     fn changes(self, partition: &str, section: &Section) -> Vec<ChangeAnswer> {
-        let change = |change: &Change| ChangeAnswer {
-            direction: change.direction,
-            subject: Named::from(&change.subject),
-            verb: change.right,
-            subtrees: change
-                .extents
-                .iter()
-                .filter_map(|reached| self.subtree(partition, change.direction, reached))
-                .collect(),
-            unchanged: change
-                .unchanged
-                .iter()
-                .map(|(subject, queues)| UnchangedAnswer {
-                    subject: Named::from(subject),
-                    subtrees: section.queues.extents(queues),
-                })
-                .collect(),
+        let change = |change: &Change| {
+            let configuration = if change.direction == Direction::Gains { self.new } else { self.old };
+            let answers = configuration.tree(partition).map(|tree| Answers { configuration, tree });
+            let subtree = |reached: &Reached| SubtreeAnswer {
+                extent: reached.extent.clone(),
+                by: GrantedBy {
+                    queue: reached.extent.queue.to_string(),
+                    acl: reached.acl.into(),
+                    origins: answers
+                        .iter()
+                        .flat_map(|answers| answers.origins(&reached.by.origins))
+                        .collect(),
+                },
+            };
+            let unchanged = change.unchanged.iter().map(|(subject, queues)| UnchangedAnswer {
+                subject: Named::from(subject),
+                subtrees: section.queues.extents(queues),
+            });
+            ChangeAnswer {
+                direction: change.direction,
+                subject: Named::from(&change.subject),
+                verb: change.right,
+                subtrees: change.extents.iter().map(subtree).collect(),
+                unchanged: unchanged.collect(),
+            }
         };
         section.changes.iter().map(change).collect()
-    }
-
-    fn subtree(self, partition: &str, direction: Direction, of: &Reached) -> Option<SubtreeAnswer> {
-        let configuration = if direction == Direction::Gains { self.new } else { self.old };
-        let tree = configuration.tree(partition).ok()?;
-        let answers = Answers { configuration, tree };
-        let by = GrantedBy {
-            queue: of.extent.queue.to_string(),
-            acl: of.acl.into(),
-            origins: answers.origins(&of.by.origins),
-        };
-        Some(SubtreeAnswer { extent: of.extent.clone(), by })
     }
 }
 

@@ -117,9 +117,8 @@ impl Args {
 
 /// Returns whether the output must name the partitions.
 fn several(compared: Compared<'_>) -> bool {
-    [compared.old, compared.new]
-        .iter()
-        .any(|of| of.trees().iter().any(|tree| tree.partition() != DEFAULT_PARTITION))
+    let mut trees = compared.old.trees().iter().chain(compared.new.trees());
+    trees.any(|tree| tree.partition() != DEFAULT_PARTITION)
 }
 
 /// Prints notes about differences other than access to queues.

@@ -1,7 +1,9 @@
 //! Output of `diff` for people: a row for each subtree on which someone gains or loses, both rights in one if
 //! they change together.
 
-use super::answer::{ChangeAnswer, DiffAnswer, PartitionAnswer, QueuesAnswer};
+use super::answer::{
+    ChangeAnswer, DiffAnswer, PartitionAnswer, QueuesAnswer, SubtreeAnswer, UnchangedAnswer,
+};
 use crate::cli::ask::output::Table;
 use queuewarden_api::answer::WrittenIn;
 use yunikorn_access::diff::{Direction, Extent};
@@ -53,56 +55,56 @@ impl Shown {
     }
 
     fn changes(&self, changes: &[ChangeAnswer], with_unchanged: bool) -> Vec<Row> {
-        let together = changes.chunk_by(same_but_the_verb);
-        let rows = |changes: &[ChangeAnswer]| {
-            let unchanged = if with_unchanged { self.unchanged(changes) } else { Vec::new() };
-            [self.change(changes), unchanged].concat()
-        };
-        together.flat_map(rows).collect()
+        let mut rows = Vec::new();
+        for together in changes.chunk_by(same_but_the_verb) {
+            let verbs: Vec<&str> = together.iter().map(|change| change.verb.verb()).collect();
+            let verbs = verbs.join(", ");
+            let Some(change) = together.first() else { continue };
+            rows.extend(self.change(change, &verbs));
+            if with_unchanged {
+                rows.extend(self.unchanged(change, &verbs));
+            }
+        }
+        rows
     }
 
     /// Returns the rows for a change of one or both rights.
-    fn change(&self, changes: &[ChangeAnswer]) -> Vec<Row> {
-        let Some(first) = changes.first() else { return Vec::new() };
-        let word = match first.direction {
+    fn change(&self, change: &ChangeAnswer, verbs: &str) -> Vec<Row> {
+        let word = match change.direction {
             Direction::Gains => "gains",
             Direction::Loses => "loses",
         };
-        let (who, verbs) = (first.subject.words(), verbs(changes));
-        let rows = first.subtrees.iter().map(|of| {
-            let origins = WrittenIn::list(&of.by.origins);
-            row([word, &who, &verbs, &self.extent(&of.extent), of.by.acl.as_str(), &origins])
+        let subject = change.subject.words();
+        let rows = change.subtrees.iter().map(|SubtreeAnswer { extent, by }| {
+            let origins = WrittenIn::list(&by.origins);
+            row([word, &subject, verbs, &self.extent(extent), by.acl.as_str(), &origins])
         });
         rows.collect()
     }
 
     /// Returns the rows for subjects without a change.
-    fn unchanged(&self, changes: &[ChangeAnswer]) -> Vec<Row> {
-        let Some(first) = changes.first() else { return Vec::new() };
-        let word = match first.direction {
+    fn unchanged(&self, change: &ChangeAnswer, verbs: &str) -> Vec<Row> {
+        let word = match change.direction {
             Direction::Gains => "has it",
             Direction::Loses => "keeps",
         };
-        let verbs = verbs(changes);
-        if self.most < first.unchanged.len() {
-            let names = first.unchanged.iter().map(|unchanged| unchanged.subject.words());
-            return vec![row([word, &self.list(names.collect()), &verbs, "", "", ""])];
+        if self.most < change.unchanged.len() {
+            let names = change.unchanged.iter().map(|unchanged| unchanged.subject.words());
+            return vec![row([word, &self.list(names.collect()), verbs, "", "", ""])];
         }
-        let rows = first.unchanged.iter().map(|of| {
-            let extents = of.subtrees.iter().map(|extent| self.extent(extent)).collect();
-            row([word, &of.subject.words(), &verbs, &self.list(extents), "", ""])
+        let rows = change.unchanged.iter().map(|UnchangedAnswer { subject, subtrees }| {
+            let extents = subtrees.iter().map(|extent| self.extent(extent)).collect();
+            row([word, &subject.words(), verbs, &self.list(extents), "", ""])
         });
         rows.collect()
     }
 
     /// Describes a subtree: `root.prod and 14 below, not root.prod.etl`.
     fn extent(&self, of: &Extent) -> String {
-        let mut words = format!("{}{}", of.queue, and_below(of.below));
-        if !of.except.is_empty() {
-            words.push_str(", not ");
-            words.push_str(&self.list(of.except.iter().map(ToString::to_string).collect()));
-        }
-        words
+        let below = if of.below == 0 { String::new() } else { format!(" and {} below", of.below) };
+        let except = self.list(of.except.iter().map(ToString::to_string).collect());
+        let not = if except.is_empty() { "" } else { ", not " };
+        format!("{}{below}{not}{except}", of.queue)
     }
 
     fn list(&self, names: Vec<String>) -> String {
@@ -110,14 +112,6 @@ impl Shown {
         let shown = names.into_iter().take(self.most).collect::<Vec<_>>().join(", ");
         if more > 0 { format!("{shown} and {more} more") } else { shown }
     }
-}
-
-fn verbs(changes: &[ChangeAnswer]) -> String {
-    changes.iter().map(|change| change.verb.verb()).collect::<Vec<_>>().join(", ")
-}
-
-fn and_below(below: usize) -> String {
-    if below == 0 { String::new() } else { format!(" and {below} below") }
 }
 
 fn row(cells: [&str; COLUMNS.len()]) -> Row {

@@ -69,8 +69,8 @@ pub async fn ask(
     let expected = snapshot.map(|snapshot| checksum(&text_in_force(snapshot)));
     match live::ask(client, url, spec).await {
         Ok(answer) => SchedulerState {
-            asked: Some(answer.from().to_owned()),
-            checksum: Some(answer.checksum().to_owned()),
+            asked: Some(answer.from),
+            checksum: Some(answer.checksum),
             expected,
             problem: None,
         },

@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{remedies, words};
-use queuewarden_api::answer::Answers;
-use queuewarden_api::answer::{About, TraceStep, WrittenIn};
+use queuewarden_api::answer::{About, Answers, TraceStep, WrittenIn};
 use yunikorn_access::placement::{
     Landing, LandingEnd, Outcome, Placement, Placer, RuleEnd, RuleName, RuleStep, Step, Submission,
 };
@@ -126,22 +125,23 @@ impl Asking<'_> {
             Outcome::Undecided { .. } => (OutcomeKind::Undecided, None, None),
         };
         let created = self.placement.created.iter().filter(|_| outcome == OutcomeKind::Placed);
+        let created = created.flat_map(|created| created.paths().take(MAX_LEVELS));
+        let rules: Vec<_> =
+            self.placement.steps.iter().enumerate().map(|(at, step)| self.step(at, step)).collect();
+        let tags = tags.iter().filter(|(_, value)| !value.is_empty());
         PlaceAnswer {
             about: self.answers.about(),
             user: identity.user.clone(),
             groups: identity.groups.clone(),
             application_id: application_id.clone(),
             asked_queue: (!queue.is_empty()).then(|| queue.clone()),
-            tags: tags.iter().filter(|(_, value)| !value.is_empty()).map(owned).collect(),
+            tags: tags.map(|(key, value)| (key.clone(), value.clone())).collect(),
             outcome,
             queue: placed,
-            created: created
-                .flat_map(|created| created.paths().take(MAX_LEVELS))
-                .map(str::to_owned)
-                .collect(),
-            reason: words::outcome(self),
+            created: created.map(str::to_owned).collect(),
+            reason: words::outcome(self, &rules),
             message,
-            rules: self.placement.steps.iter().enumerate().map(|(at, step)| self.step(at, step)).collect(),
+            rules,
             remedies: remedies::remedies(self),
         }
     }
@@ -186,7 +186,7 @@ pub(super) fn number(at: usize, rule: &RuleStep) -> Option<usize> {
     rule.span.map(|_| at.saturating_add(1))
 }
 
-fn value(name: &RuleName) -> Option<&str> {
+pub(super) fn value(name: &RuleName) -> Option<&str> {
     match name {
         RuleName::Tag(value) | RuleName::Fixed(value) => Some(value),
         _ => None,
@@ -199,8 +199,4 @@ fn landed(landing: &Landing) -> RuleResult {
         LandingEnd::NotALeaf | LandingEnd::Denied | LandingEnd::Draining => RuleResult::Passes,
         LandingEnd::Fails { .. } | LandingEnd::Crashes | LandingEnd::Undecided { .. } => RuleResult::Ends,
     }
-}
-
-fn owned((key, value): (&String, &String)) -> (String, String) {
-    (key.clone(), value.clone())
 }

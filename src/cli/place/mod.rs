@@ -1,7 +1,7 @@
 //! `queuewarden place`: shows in which queue an application would run, and by which rule; or how `YuniKorn`
 //! would reject it.
 //!
-//! * [`workload`]: the pod of the question, from the command line or a manifest; [`user`]: its submitter.
+//! * [`workload`]: the pod of the question, from the command line or a manifest.
 //! * [`answer`]: output for programs; [`words`] has its sentences, [`remedies`] the changes to another
 //!   outcome.
 //! * [`text`]: output for people.
@@ -9,19 +9,21 @@
 pub mod answer;
 pub mod remedies;
 pub mod text;
-pub mod user;
 pub mod words;
 pub mod workload;
 
-use super::ask::identity::IdentityArgs;
+use super::ask::identity::{IdentityArgs, unresolved};
 use super::ask::output::AnswerFormat;
 use super::ask::{Asked, SourceArgs};
 use super::console::Console;
 use super::{Exit, Failure, reads_standard_input_once};
 use answer::Asking;
 use queuewarden_api::answer::Answers;
-use user::user;
 use workload::WorkloadArgs;
+use yunikorn::admission::request::{Pod, USER_INFO, USERNAME};
+use yunikorn::admission::user_info::{Source, Submitter};
+use yunikorn::identity::{Claim, Identity, Refusal, ResolverKind, identify};
+use yunikorn::version::Version;
 use yunikorn_access::placement::{Live, Naming, Outcome, Placement, Placer, Workload};
 
 /// Exit codes, for `--help`.
@@ -90,4 +92,51 @@ fn live(source: &SourceArgs, asked: &Asked) -> Result<Live, Failure> {
         }
         _ => Ok(Live::default()),
     }
+}
+
+/// Determines the submitter as the scheduler sees it, and the message with which it rejects that one.
+///
+/// # Errors
+/// When no user is given, or the user's groups cannot be resolved.
+fn user(
+    args: &IdentityArgs,
+    workload: &Workload,
+    asked: &Asked,
+    console: Console,
+) -> Result<(Identity, Option<String>), Failure> {
+    let claimed = claimed(args, workload, asked, console)?;
+    let mut claim = Claim::new(&claimed.user, &claimed.groups);
+    claim.forced = !workload.node_name.is_empty();
+    let resolver = args.source.resolver(ResolverKind::in_force(&asked.configuration.config), console)?;
+    match identify(claim, &*resolver, Version::default()) {
+        Ok(identity) => Ok((identity, None)),
+        Err(Refusal::Undecided(why)) => Err(unresolved(&why)),
+        Err(refusal) => {
+            let message = refusal.to_string();
+            Ok((claimed, Some(message)))
+        }
+    }
+}
+
+/// Returns the claimed name, and the groups that come with it.
+fn claimed(
+    args: &IdentityArgs,
+    workload: &Workload,
+    asked: &Asked,
+    console: Console,
+) -> Result<Identity, Failure> {
+    let pod =
+        Pod { labels: workload.labels.clone(), annotations: workload.annotations.clone(), ..Pod::default() };
+    let Submitter { user, groups, source } = Submitter::of(&pod, Version::default());
+    if args.user.is_some() || source == Source::Nothing {
+        return args.claimed(asked);
+    }
+    console.note(&match &source {
+        Source::Label => format!("the user is {user}, by the pod's label {USERNAME}"),
+        Source::AnnotationUnreadable(error) => {
+            format!("the user is {user}: the pod's annotation {USER_INFO} cannot be read ({error})")
+        }
+        _ => format!("the user is {user}, by the pod's annotation {USER_INFO}"),
+    });
+    Ok(Identity { user, groups })
 }

@@ -67,7 +67,7 @@ fn facts(answer: &PlaceAnswer) -> Table {
         table.row(["parent queue", &format!("{parent} (tag namespace.parentqueue)")]);
     }
     table.row(["asks for", answer.asked_queue.as_deref().unwrap_or("no queue")]);
-    table.row(["in", &explain::place(&answer.about.source, &answer.about.partition)]);
+    table.row(["in", &explain::place(&answer.about)]);
     table
 }
 

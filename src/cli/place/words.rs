@@ -1,11 +1,11 @@
 //! Sentences of an answer.
 
-use super::answer::{Asking, number};
+use super::answer::{Asking, RuleAnswer, RuleResult, number, value};
 use yunikorn::queue::ROOT;
 use yunikorn_access::check::{Decision, Denial, Outcome as Verdict};
 use yunikorn_access::near_misses;
 use yunikorn_access::placement::{
-    Filtered, Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step, Target, Why,
+    Filtered, Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Target, Why,
 };
 
 /// Name of the fallback in a list of rules.
@@ -13,8 +13,8 @@ pub const FALLBACK: &str = "(no rule fits)";
 /// Name of the rule of a partition without rules.
 pub const IMPLICIT: &str = "provided (no rules are configured)";
 
-/// Returns the reason for the outcome.
-pub fn outcome(asking: &Asking<'_>) -> String {
+/// Returns the reason for the outcome after these rules.
+pub(super) fn outcome(asking: &Asking<'_>, rules: &[RuleAnswer]) -> String {
     let placement = asking.placement;
     match &placement.outcome {
         Outcome::Placed { queue } => format!("{} places it in {queue}", by(placement)),
@@ -22,10 +22,10 @@ pub fn outcome(asking: &Asking<'_>) -> String {
             "the scheduler runs without placement rules, because it could not build those of its configuration"
                 .to_owned()
         }
-        Outcome::Rejected { message } => match placement.steps.last() {
+        Outcome::Rejected { message } => match rules.last().map(|rule| rule.result) {
             None => format!("YuniKorn takes no user `{}`: {message}", asking.submission.identity.user),
-            Some(step) if passes(step) => "no placement rule finds a queue for it".to_owned(),
-            Some(_) => format!("{} fails, and no other rule is tried", by(placement)),
+            Some(RuleResult::Ends) => format!("{} fails, and no other rule is tried", by(placement)),
+            Some(_) => "no placement rule finds a queue for it".to_owned(),
         },
         Outcome::Crashes { queue } => {
             format!("{} names the queue {queue}, which is not below root", by(placement))
@@ -54,23 +54,9 @@ pub fn rule_name(at: usize, rule: &RuleStep) -> String {
 
 /// Returns `tag namespace`, or `user below tag namespace` if the rule has a parent rule.
 pub fn label(rule: &RuleStep) -> String {
-    let own = match &rule.name {
-        RuleName::Tag(value) | RuleName::Fixed(value) => format!("{} {value}", rule.name.key()),
-        name => name.key().to_owned(),
-    };
-    match &rule.parent {
-        Some(parent) => format!("{own} below {}", label(parent)),
-        None => own,
-    }
-}
-
-fn passes(step: &Step) -> bool {
-    match &step.landing {
-        Some(landing) => {
-            matches!(landing.end, LandingEnd::NotALeaf | LandingEnd::Denied | LandingEnd::Draining)
-        }
-        None => !matches!(step.rule.end, RuleEnd::Fails { .. } | RuleEnd::Undecided { .. }),
-    }
+    let value = value(&rule.name).map(|value| format!(" {value}")).unwrap_or_default();
+    let below = rule.parent.as_ref().map(|parent| format!(" below {}", label(parent))).unwrap_or_default();
+    format!("{}{value}{below}", rule.name.key())
 }
 
 /// Returns the queue that a rule names, or the reason why it names none.

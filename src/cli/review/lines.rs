@@ -1,8 +1,7 @@
 //! Reads reviews as one JSON object per line, as API servers and audit tools write them: one at a time,
 //! without a limit on their number.
 
-use std::fmt;
-use std::io::{self, BufRead, BufReader, Read, Take};
+use std::io::{self, BufRead, Read as _, Take};
 
 use serde_json::Value;
 
@@ -12,78 +11,49 @@ use go_compat::diag::{Diagnostic, quoted};
 use queuewarden_api::review::{Kind, codes};
 
 /// Maximum length of a line, in bytes: API servers accept no request body above 3 MiB.
-pub const MAX_LINE: usize = 4 * 1024 * 1024;
-
-/// Reader of a stream.
-type Source = BufReader<Box<dyn Read>>;
-
-/// A stream of reviews.
-pub struct Lines {
-    name: String,
-    first: Option<Vec<u8>>,
-    reader: Source,
-    number: usize,
-}
-
-impl fmt::Debug for Lines {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lines")
-            .field("name", &self.name)
-            .field("number", &self.number)
-            .finish_non_exhaustive()
-    }
-}
+const MAX_LINE: usize = 4 * 1024 * 1024;
 
 /// Limits a reader to the longest line.
-pub fn limited(reader: &mut impl BufRead) -> Take<&mut impl BufRead> {
+pub(super) fn limited(reader: &mut impl BufRead) -> Take<&mut impl BufRead> {
     reader.take(u64::try_from(MAX_LINE).unwrap_or(u64::MAX))
 }
 
-impl Lines {
-    /// Creates a stream whose first line has been read.
-    pub fn new(name: String, first: Vec<u8>, reader: Source) -> Self {
-        Self { name, first: Some(first), reader, number: 0 }
-    }
-
-    /// Returns the next line with its end; empty at the end of the stream. A line that is too long is cut,
-    /// and the rest of it is skipped.
-    fn line(&mut self) -> io::Result<(Vec<u8>, bool)> {
-        if let Some(first) = self.first.take() {
-            return Ok((first, false));
+/// Reads the reviews of a stream.
+pub(super) fn reviews(
+    name: String,
+    mut reader: impl BufRead,
+) -> impl Iterator<Item = Result<Document, Failure>> {
+    let cannot_read = {
+        let name = name.clone();
+        move |error| Failure::Undecided(format!("cannot read `{name}`: {error}"))
+    };
+    let lines = std::iter::from_fn(move || read(&mut reader).map_err(&cannot_read).transpose());
+    lines.zip(1_usize..).filter_map(move |(line, number)| {
+        let document = |review| Document { review, form: Form::Line, place: format!("{name}:{number}") };
+        match line {
+            Ok(Line::Short(line)) if line.trim_ascii().is_empty() => None,
+            Ok(Line::Short(line)) => Some(Ok(document(review(&line)))),
+            Ok(Line::TooLong) => Some(Ok(document(Err(too_large())))),
+            Err(failure) => Some(Err(failure)),
         }
-        let mut line = Vec::new();
-        limited(&mut self.reader).read_until(b'\n', &mut line)?;
-        let too_long = line.len() == MAX_LINE && line.last() != Some(&b'\n');
-        if too_long {
-            self.reader.skip_until(b'\n')?;
-        }
-        Ok((line, too_long))
-    }
-
-    fn document(&self, line: &[u8], too_long: bool) -> Document {
-        let review = if too_long { Err(too_large()) } else { review(line) };
-        Document { review, form: Form::Line, place: format!("{}:{}", self.name, self.number) }
-    }
+    })
 }
 
-impl Iterator for Lines {
-    type Item = Result<Document, Failure>;
+enum Line {
+    Short(Vec<u8>),
+    /// A line that has been skipped.
+    TooLong,
+}
 
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let (line, too_long) = match self.line() {
-                Ok((line, _)) if line.is_empty() => return None,
-                Ok(line) => line,
-                Err(error) => {
-                    return Some(Err(Failure::Undecided(format!("cannot read `{}`: {error}", self.name))));
-                }
-            };
-            self.number = self.number.saturating_add(1);
-            if !line.trim_ascii().is_empty() {
-                return Some(Ok(self.document(&line, too_long)));
-            }
-        }
+/// Reads the next line with its end; `None` at the end of the stream.
+fn read(reader: &mut impl BufRead) -> io::Result<Option<Line>> {
+    let mut line = Vec::new();
+    limited(reader).read_until(b'\n', &mut line)?;
+    if line.len() == MAX_LINE && line.last() != Some(&b'\n') {
+        reader.skip_until(b'\n')?;
+        return Ok(Some(Line::TooLong));
     }
+    Ok((!line.is_empty()).then_some(Line::Short(line)))
 }
 
 fn review(line: &[u8]) -> Result<(Kind, Value), Diagnostic> {
@@ -91,14 +61,13 @@ fn review(line: &[u8]) -> Result<(Kind, Value), Diagnostic> {
         let message = format!("this line is no JSON: {error}");
         Diagnostic::error(codes::NOT_JSON_LINE, message)
     })?;
-    if let Some(kind) = Kind::of(&value) {
-        Ok((kind?, value))
-    } else {
+    let Some(kind) = Kind::of(&value) else {
         let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
         let message = format!("this line is no review: its kind is {}", quoted(kind));
         let help = "give the configuration with another -f";
-        Err(Diagnostic::error(codes::NOT_JSON_LINE, message).help(help))
-    }
+        return Err(Diagnostic::error(codes::NOT_JSON_LINE, message).help(help));
+    };
+    Ok((kind?, value))
 }
 
 fn too_large() -> Diagnostic {
@@ -112,10 +81,7 @@ mod tests {
     use std::io::Cursor;
 
     fn answered(text: String) -> Vec<(String, Result<Kind, u16>)> {
-        let reader: Source = BufReader::new(Box::new(Cursor::new(text.into_bytes())));
-        let mut lines = Lines::new("x".into(), Vec::new(), reader);
-        lines.first = None;
-        lines
+        reviews("x".into(), Cursor::new(text))
             .map(|document| {
                 let document = document.unwrap();
                 (document.place, document.review.map(|(kind, _)| kind).map_err(|wrong| wrong.code.number))

@@ -1,30 +1,32 @@
 //! `queuewarden review`: answers the reviews that an API server sends, from files.
 //!
-//! * [`sorted`]: separates the reviews from the configuration.
-//! * [`lines`]: reviews as one JSON object per line, answered as they come.
-//! * [`judge`]: the answers; [`output`]: the output.
+//! * `sorted`: separates the reviews from the configuration.
+//! * `lines`: reviews as one JSON object per line, answered as they come.
+//! * `evaluator`: the answers.
 
-pub mod judge;
-pub mod lines;
-pub mod output;
-pub mod sorted;
+mod evaluator;
+mod lines;
+mod sorted;
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::ask::files::Given;
 use super::ask::identity::IdentityArgs;
+use super::ask::output::{self, Table};
 use super::console::Console;
 use super::findings::plural;
 use super::input::Inputs;
 use super::input::source::Source;
 use super::{Exit, Failure, moment, report};
-use go_compat::diag::Diagnostic;
-use judge::Judge;
-use output::{Format, Printer};
-use sorted::{Batch, Sorted};
+use evaluator::{Answered, Evaluator};
+use sorted::{Batch, Document, Form, Sorted};
+
+/// Maximum number of rows that are buffered for the widths of columns; a longer stream makes several tables.
+const ROWS: usize = 1000;
 
 /// Help text on kinds of reviews, answers, and exit codes.
 const HELP: &str = "\
@@ -70,12 +72,15 @@ pub struct Args {
     exit_code: bool,
 }
 
-/// Number of reviews by result.
-#[derive(Debug, Clone, Copy, Default)]
-struct Tally {
-    all: usize,
-    not_allowed: usize,
-    undecided: usize,
+/// Output format of reviews.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// One JSON object after another.
+    Json,
+    /// YAML documents.
+    Yaml,
+    /// A row for each review.
+    Table,
 }
 
 /// Runs the command.
@@ -89,12 +94,12 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     if batches.is_empty() {
         return Err(Failure::Usage("there is no review in the files".to_owned()));
     }
-    let judge = Judge::new(given.as_ref(), &args.partition, &args.asker, cluster, console)?;
+    let evaluator = Evaluator::new(given.as_ref(), &args.partition, &args.asker, cluster, console)?;
     // With --exit-code all reviews are evaluated, even if nobody reads the output.
     let console = if args.exit_code { console } else { console.endless() };
     let mut session =
-        Session { judge, printer: Printer::new(args.format, console), console, tally: Tally::default() };
-    match session.all(batches) {
+        Session { evaluator, printer: Printer::new(args.format, console), tally: Tally::default() };
+    match session.answer_all(batches) {
         Err(Failure::Stream(error)) if error.kind() == ErrorKind::BrokenPipe => session.tally.exit(false),
         ended => ended.and_then(|()| session.tally.exit(args.exit_code)),
     }
@@ -113,52 +118,42 @@ impl Args {
 }
 
 struct Session {
-    judge: Judge,
+    evaluator: Evaluator,
     printer: Printer,
-    console: Console,
     tally: Tally,
 }
 
 impl Session {
-    fn all(&mut self, batches: Vec<Batch>) -> Result<(), Failure> {
-        for batch in batches {
-            match batch {
-                Batch::Document(document) => self.answer(document)?,
-                Batch::Lines(lines) => {
-                    for line in lines {
-                        self.answer(line?)?;
-                    }
+    fn answer_all(&mut self, batches: Vec<Batch>) -> Result<(), Failure> {
+        for document in batches.into_iter().flatten() {
+            let Document { review, form, place } = document?;
+            self.tally.all = self.tally.all.saturating_add(1);
+            match review.and_then(|(kind, review)| self.evaluator.answer(kind, review)) {
+                Ok(answered) => {
+                    let undecided = usize::from(answered.undecided);
+                    let not_allowed = usize::from(!answered.undecided && !answered.allowed);
+                    self.tally.undecided = self.tally.undecided.saturating_add(undecided);
+                    self.tally.not_allowed = self.tally.not_allowed.saturating_add(not_allowed);
+                    self.printer.print(answered, form)?;
+                }
+                Err(diagnostic) => {
+                    self.tally.undecided = self.tally.undecided.saturating_add(1);
+                    let Printer { console, .. } = self.printer;
+                    let at = format!("at {place}");
+                    console.err(&report::draw(&diagnostic, None, Some(&at), console.color_err()));
                 }
             }
         }
         self.printer.finish()
     }
+}
 
-    fn answer(&mut self, document: sorted::Document) -> Result<(), Failure> {
-        self.tally.all = self.tally.all.saturating_add(1);
-        let sorted::Document { review, form, place } = document;
-        let answered = review.and_then(|(kind, review)| self.judge.answer(kind, review));
-        match answered {
-            Ok(answered) => {
-                if answered.undecided {
-                    self.tally.undecided = self.tally.undecided.saturating_add(1);
-                } else if !answered.allowed {
-                    self.tally.not_allowed = self.tally.not_allowed.saturating_add(1);
-                }
-                self.printer.print(answered, form)
-            }
-            Err(diagnostic) => {
-                self.tally.undecided = self.tally.undecided.saturating_add(1);
-                self.tell(&diagnostic, &place);
-                Ok(())
-            }
-        }
-    }
-
-    fn tell(&self, diagnostic: &Diagnostic, place: &str) {
-        let at = format!("at {place}");
-        self.console.err(&report::draw(diagnostic, None, Some(&at), self.console.color_err()));
-    }
+/// Number of reviews by result.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    all: usize,
+    not_allowed: usize,
+    undecided: usize,
 }
 
 impl Tally {
@@ -168,5 +163,50 @@ impl Tally {
             return Err(Failure::Undecided(format!("{} of {all} could not be decided", self.undecided)));
         }
         Ok(Exit::yes(!strict || self.not_allowed == 0))
+    }
+}
+
+/// Prints reviews as they are answered.
+struct Printer {
+    format: Option<Format>,
+    console: Console,
+    table: Table,
+    /// True if the next YAML document needs a marker.
+    printed: bool,
+}
+
+impl Printer {
+    fn new(format: Option<Format>, console: Console) -> Self {
+        Self { format, console, table: Table::new(["USER", "ASKS TO", "ANSWER", "REASON"]), printed: false }
+    }
+
+    /// Prints a review in its own form, or in the requested format.
+    fn print(&mut self, answered: Answered, form: Form) -> Result<(), Failure> {
+        let Answered { review, row, .. } = answered;
+        let text = match (self.format, form) {
+            (Some(Format::Table), _) => {
+                self.table.row(row);
+                return if self.table.len() == ROWS { self.finish() } else { Ok(()) };
+            }
+            (Some(Format::Yaml), _) | (None, Form::Yaml) => self.yaml(&review)?,
+            (Some(Format::Json), _) | (None, Form::Json) => output::json(&review)?,
+            (None, Form::Line) => format!("{review}\n"),
+        };
+        self.printed = true;
+        Ok(self.console.out(&text)?)
+    }
+
+    fn yaml(&self, review: &Value) -> Result<String, Failure> {
+        let marker = if self.printed { "---\n" } else { "" };
+        Ok(format!("{marker}{}", output::yaml(review)?))
+    }
+
+    /// Prints the buffered rows.
+    fn finish(&mut self) -> Result<(), Failure> {
+        if !self.table.is_empty() {
+            self.console.out(&self.table.text(true))?;
+            self.table.clear();
+        }
+        Ok(())
     }
 }

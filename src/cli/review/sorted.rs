@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::lines::{self, Lines};
+use super::lines;
+use crate::cli::Failure;
 use crate::cli::input::object::listed;
 use crate::cli::input::source::{self, Request, STDIN, Source, Unreadable};
 use crate::cli::input::split::{Syntax, split};
@@ -21,39 +22,32 @@ use queuewarden_api::review::Kind;
 use yunikorn::admission::request::Texts;
 
 /// Contents of the paths.
-#[derive(Debug, Default)]
-pub struct Sorted {
+#[derive(Default)]
+pub(super) struct Sorted {
     /// The reviews in the order of the paths.
-    pub batches: Vec<Batch>,
+    pub(super) batches: Vec<Batch>,
     /// The texts without the reviews, if anything is left.
-    pub configuration: Vec<Source>,
+    pub(super) configuration: Vec<Source>,
     /// The objects of the cluster that reviews depend on.
-    pub cluster: Cluster,
+    pub(super) cluster: Cluster,
 }
 
 /// One review, or a stream of them.
-#[derive(Debug)]
-pub enum Batch {
-    /// A review.
-    Document(Document),
-    /// A stream.
-    Lines(Lines),
-}
+pub(super) type Batch = Box<dyn Iterator<Item = Result<Document, Failure>>>;
 
 /// A review as given.
-#[derive(Debug)]
-pub struct Document {
+pub(super) struct Document {
     /// The review, or the reason why it cannot be answered.
-    pub review: Result<(Kind, Value), Diagnostic>,
+    pub(super) review: Result<(Kind, Value), Diagnostic>,
     /// The form it was written in.
-    pub form: Form,
+    pub(super) form: Form,
     /// The location: `name:line`.
-    pub place: String,
+    pub(super) place: String,
 }
 
 /// Form of a review.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+#[derive(Clone, Copy)]
+pub(super) enum Form {
     /// As YAML.
     Yaml,
     /// As JSON of several lines.
@@ -62,20 +56,18 @@ pub enum Form {
     Line,
 }
 
-/// Objects of the cluster that the admission controller reads, by their names.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Cluster {
-    /// Annotations of namespaces.
-    pub namespaces: BTreeMap<String, Texts>,
-    /// Annotations of `PriorityClass`es.
-    pub priority_classes: BTreeMap<String, Texts>,
+/// Annotations of the objects that the admission controller reads, by the objects' names.
+#[derive(Default)]
+pub(super) struct Cluster {
+    pub(super) namespaces: BTreeMap<String, Texts>,
+    pub(super) priority_classes: BTreeMap<String, Texts>,
 }
 
 /// Reads the paths.
 ///
 /// # Errors
 /// When one of them cannot be read.
-pub fn read(paths: &[PathBuf], recursive: bool) -> Result<Sorted, Unreadable> {
+pub(super) fn read(paths: &[PathBuf], recursive: bool) -> Result<Sorted, Unreadable> {
     let mut sorted = Sorted::default();
     for path in paths {
         if path.is_dir() {
@@ -102,11 +94,12 @@ impl Sorted {
             .read_until(b'\n', &mut first)
             .map_err(|error| Unreadable::new(Path::new(&name), &error))?;
         let value: Option<Value> = serde_json::from_slice(&first).ok();
+        let reader = Cursor::new(first).chain(reader);
         if value.is_some_and(|value| Kind::of(&value).is_some()) {
-            self.batches.push(Batch::Lines(Lines::new(name, first, reader)));
+            self.batches.push(Box::new(lines::reviews(name, reader)));
             return Ok(());
         }
-        let mut source = source::from_reader(&name, Cursor::new(first).chain(reader))?;
+        let mut source = source::from_reader(&name, reader)?;
         source.file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         self.take(source);
         Ok(())
@@ -144,7 +137,7 @@ impl Sorted {
     fn is_review(&mut self, value: &Value, form: Form, place: &dyn Fn() -> String) -> bool {
         if let Some(kind) = Kind::of(value) {
             let review = kind.map(|kind| (kind, value.clone()));
-            self.batches.push(Batch::Document(Document { review, form, place: place() }));
+            self.batches.push(Box::new(std::iter::once(Ok(Document { review, form, place: place() }))));
             return true;
         }
         let Some(items) = listed(value) else {
@@ -218,19 +211,14 @@ mod tests {
         sorted
     }
 
-    fn places(sorted: &Sorted) -> Vec<&str> {
-        let documents = sorted.batches.iter().filter_map(|batch| match batch {
-            Batch::Document(document) => Some(document.place.as_str()),
-            Batch::Lines(_) => None,
-        });
-        documents.collect()
+    fn places(sorted: Sorted) -> Vec<String> {
+        sorted.batches.into_iter().flatten().map(|document| document.unwrap().place).collect()
     }
 
     #[test]
     fn reviews_are_taken_out_and_places_stay() {
         let text = format!("partitions: [a]\n---\n{REVIEW}---\nkind: X\n");
         let found = sorted(&text);
-        assert_eq!(places(&found), ["a.yaml:3"]);
         let left = &found.configuration[0].text;
         assert_eq!(left.len(), text.len());
         assert_eq!(
@@ -238,13 +226,14 @@ mod tests {
             ["partitions:", "[a]", "---", "---", "kind:", "X"]
         );
         assert_eq!(left.find("kind: X"), text.find("kind: X"));
+        assert_eq!(places(found), ["a.yaml:3"]);
     }
 
     #[test]
     fn a_text_of_reviews_is_no_configuration() {
         let found = sorted(&format!("{REVIEW}---\n{REVIEW}"));
-        assert_eq!(places(&found), ["a.yaml:1", "a.yaml:5"]);
         assert!(found.configuration.is_empty());
+        assert_eq!(places(found), ["a.yaml:1", "a.yaml:5"]);
         // All other texts stay for the reader of the configuration.
         for text in ["", "# nothing\n", "a: [", "{\"kind\": \"X\"}"] {
             assert_eq!(sorted(text).configuration.len(), 1, "{text:?}");
@@ -267,11 +256,11 @@ mod tests {
         let list = |items: &str| format!(r#"{{"apiVersion":"v1","kind":"List","items":[{items}]}}"#);
         let found = sorted(&list(&format!("{},{review}", list(namespace))));
         assert_eq!(found.cluster.namespaces["jobs"]["a"], "x");
-        assert_eq!(places(&found), ["a.yaml:1, items[1]"]);
         assert_eq!(found.configuration.len(), 1);
+        assert_eq!(places(found), ["a.yaml:1, items[1]"]);
         let found = sorted(&list(&format!("{review},{}", list(review))));
-        assert_eq!(places(&found), ["a.yaml:1, items[0]", "a.yaml:1, items[1], items[0]"]);
         assert!(found.configuration.is_empty());
+        assert_eq!(places(found), ["a.yaml:1, items[0]", "a.yaml:1, items[1], items[0]"]);
         assert_eq!(sorted(&list("")).configuration.len(), 1);
     }
 

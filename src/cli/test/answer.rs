@@ -3,13 +3,16 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::suite::Results;
+use super::suite::Suite;
 use crate::cli::ask::configuration::Configuration;
 use crate::cli::ask::output::visible;
-use queuewarden_api::answer::{Texts, VERSION};
+use queuewarden_api::answer::{Answers, Texts, VERSION};
 use queuewarden_plan::snapshot::Enforcement;
+use yunikorn::identity::GroupResolver;
 use yunikorn::right::Right;
-use yunikorn_access::expect::{Check, Question, Tally, Verdict};
+use yunikorn_access::Tree;
+use yunikorn_access::check::Decision;
+use yunikorn_access::expect::{Check, Question, Tally, Verdict, World, run};
 
 /// The results of all tests.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -86,9 +89,17 @@ pub enum TestResult {
 }
 
 impl TestAnswer {
-    /// Summarizes the results of tests.
-    pub fn of(results: &[Results<'_>], configuration: &Configuration) -> Self {
-        let tests: Vec<OneTest> = results.iter().map(OneTest::of).collect();
+    /// Runs all checks; reasons name the location of the grant. `groups` resolves groups that a test does not
+    /// name.
+    pub(super) fn new(
+        suites: &[Suite],
+        configuration: &Configuration,
+        groups: &(dyn GroupResolver + Sync),
+    ) -> Self {
+        let explain = |tree: &Tree, decision: &Decision| Answers { configuration, tree }.reason(decision);
+        let world = World { trees: configuration.trees(), resolver: groups, explain: &explain };
+        let test = |suite: &Suite| OneTest::new(suite, &run(&suite.spec.expectations, world));
+        let tests: Vec<OneTest> = suites.iter().map(test).collect();
         let sum = |of: fn(&OneTest) -> usize| tests.iter().map(of).fold(0, usize::saturating_add);
         Self {
             version: VERSION,
@@ -107,8 +118,7 @@ impl TestAnswer {
 }
 
 impl OneTest {
-    fn of(results: &Results<'_>) -> Self {
-        let Results { suite, checks } = results;
+    fn new(suite: &Suite, checks: &[Check<'_>]) -> Self {
         let Tally { passed, failed, undecided } = Tally::of(checks);
         Self {
             name: suite.name.clone(),
@@ -117,13 +127,13 @@ impl OneTest {
             passed,
             failed,
             undecided,
-            checks: checks.iter().map(OneCheck::of).collect(),
+            checks: checks.iter().map(OneCheck::new).collect(),
         }
     }
 }
 
 impl OneCheck {
-    fn of(check: &Check<'_>) -> Self {
+    fn new(check: &Check<'_>) -> Self {
         let (verb, queue) = match check.question {
             Question::Right { right, queue, .. } => (Some(right), Some(queue.to_owned())),
             Question::Placement(_) => (None, None),

@@ -1,16 +1,14 @@
 //! `queuewarden test`: checks a configuration against the access it is meant to give.
 //!
-//! * [`suite`]: the tests among the files, with the results of their checks.
-//! * [`answer`]: output for programs; [`tap`] and [`junit`]: for CI systems; [`text`]: for people.
+//! * `suite`: the tests among the files.
+//! * [`answer`]: their results, as output for programs; `formats`: for people and CI systems.
 
 pub mod answer;
-pub mod junit;
-pub mod suite;
-pub mod tap;
-pub mod text;
+mod formats;
+mod suite;
 
 use super::ask::files::Given;
-use super::ask::groups::GroupsArgs;
+use super::ask::identity::GroupsArgs;
 use super::ask::output;
 use super::console::Console;
 use super::findings::plural;
@@ -66,12 +64,11 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let suites = suite::read(&inputs, console)?;
     let configuration = Given::of(inputs, args.input.now, console)?.configuration(console)?;
     let groups = args.groups.resolver(ResolverKind::in_force(&configuration.config), console)?;
-    let results = suite::results(&suites, &configuration, &groups);
-    let answer = TestAnswer::of(&results, &configuration);
+    let answer = TestAnswer::new(&suites, &configuration, &*groups);
     console.out(&match args.format {
-        Format::Plain => text::text(&answer, args.verbose),
-        Format::Tap => tap::tap(&answer),
-        Format::Junit => junit::junit(&answer),
+        Format::Plain => formats::text(&answer, args.verbose),
+        Format::Tap => formats::tap(&answer),
+        Format::Junit => formats::junit(&answer),
         Format::Json => output::json(&answer)?,
     })?;
     if answer.failed == 0 && answer.undecided > 0 {

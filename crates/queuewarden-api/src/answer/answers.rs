@@ -134,17 +134,7 @@ impl Answers<'_> {
     }
 
     fn remedy(&self, remedy: &Remedy) -> RemedyAnswer {
-        let message = remedy.to_string();
-        let nothing = RemedyAnswer {
-            kind: RemedyKind::Unnameable,
-            message,
-            queue: None,
-            acl: None,
-            subject: None,
-            objects: Vec::new(),
-            extend: false,
-            opens: 0,
-        };
+        let nothing = RemedyAnswer { message: remedy.to_string(), ..RemedyAnswer::default() };
         match remedy {
             Remedy::Grant { queue, right, subject, how, opens } => {
                 let (objects, extend) = match how {

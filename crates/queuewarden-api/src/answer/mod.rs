@@ -125,7 +125,7 @@ pub struct TraceStep {
 }
 
 /// One way to get the access that was denied.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct RemedyAnswer {
     /// The kind of change.
     pub kind: RemedyKind,
@@ -146,7 +146,7 @@ pub struct RemedyAnswer {
 }
 
 /// The kind of change.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
 pub enum RemedyKind {
     /// An ACL names one more subject.
     Grant,
@@ -155,6 +155,7 @@ pub enum RemedyKind {
     /// Another queue is used.
     Ask,
     /// No ACL can name the user or a group: another name is needed.
+    #[default]
     Unnameable,
 }
 

@@ -14,6 +14,12 @@ pub trait GroupResolver {
     fn resolve(&self, user: &str) -> Resolution;
 }
 
+impl<R: GroupResolver + ?Sized> GroupResolver for &R {
+    fn resolve(&self, user: &str) -> Resolution {
+        (**self).resolve(user)
+    }
+}
+
 /// The result of resolving a user's groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolution {

@@ -11,10 +11,10 @@ use crate::cli::ask::rendered;
 use crate::cli::ask::texts::Text;
 use crate::cli::ask::{Notes, files};
 use queuewarden_api::v1alpha1::SINGLETON;
+use queuewarden_plan::attribution;
 use queuewarden_plan::snapshot::{
     ConfigSpec, Entry, MANAGED_KEYS, Meta, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
 };
-use queuewarden_plan::{attribution, merged_alone};
 use queuewarden_report::changes;
 use yunikorn::config::Flattened;
 use yunikorn::config::flatten::Source;
@@ -48,12 +48,13 @@ impl Held {
             Source::Defaults => YUNIKORN_DEFAULTS,
             Source::Configs => YUNIKORN_CONFIGS,
         };
-        let text = Text::whole(format!("{map}/{}", origin.key), queues.text.to_owned());
+        let text = located(map, &origin.key, queues.text.to_owned());
         if !self.is_ours(map, &origin.key) {
             return Ok(Written { changes, ..Written::text_alone(text) });
         }
         let attributions = attribution::in_force(&self.snapshot.queue_acls);
-        Ok(Written { text, base: self.base(&key), attributions, changes })
+        let base = rendered::base(&self.snapshot, &self.spec, &key, located);
+        Ok(Written { text, base, attributions, changes })
     }
 
     /// Returns what the operator would write after a change of the objects: now, or at another time.
@@ -74,7 +75,7 @@ impl Held {
             spec: Ok(ConfigSpec { scheduler_url: None, ..self.spec.clone() }),
             in_force: None,
         });
-        rendered::written(&snapshot, |_, key| self.base(key), notes)
+        rendered::written(&snapshot, &self.spec, located, notes)
     }
 
     /// Returns whether the operator wrote a key.
@@ -84,12 +85,8 @@ impl Held {
             .filter_map(|output| output.annotations.get(MANAGED_KEYS))
             .any(|keys| keys.split(',').any(|managed| managed == key))
     }
+}
 
-    fn base(&self, key: &str) -> Option<Text> {
-        let key = self.spec.base_key.as_deref().unwrap_or(key);
-        let map = self.snapshot.base.as_deref()?;
-        let alone = merged_alone(map);
-        let value = alone.get(key).filter(|value| !value.text.is_empty())?;
-        Some(Text::whole(format!("{}/{}", map.name, value.origin.key), value.text.clone()))
-    }
+fn located(map: &str, key: &str, text: String) -> Text {
+    Text::whole(format!("{map}/{key}"), text)
 }

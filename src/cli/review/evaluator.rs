@@ -6,21 +6,19 @@ use super::sorted::Cluster;
 use crate::cli::Failure;
 use crate::cli::ask::configuration::Configuration;
 use crate::cli::ask::files::Given;
-use crate::cli::ask::groups::Groups;
 use crate::cli::ask::identity::IdentityArgs;
 use crate::cli::console::Console;
 use crate::cli::report;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::{Kind, access, admission, envelope};
 use yunikorn::admission::{Conf, Outcome, Request, Surroundings, evaluate};
-use yunikorn::identity::{Identity, ResolverKind};
+use yunikorn::identity::{GroupResolver, Identity, ResolverKind};
 use yunikorn::version::Version;
 use yunikorn_access::review::{self, Answer, NoApplications, Opinion, Review, World};
 use yunikorn_access::tree::Tree;
 
 /// Answers reviews.
-#[derive(Debug)]
-pub struct Judge {
+pub(super) struct Evaluator {
     /// The configuration in the files, or the reason why there is none.
     configuration: Result<Configuration, String>,
     partition: String,
@@ -29,28 +27,27 @@ pub struct Judge {
     /// The user who sends `SelfSubjectAccessReview`s.
     asker: Option<Identity>,
     /// The source of groups that a review does not name.
-    groups: Groups,
+    groups: Box<dyn GroupResolver + Sync>,
 }
 
 /// A review with its answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answered {
+pub(super) struct Answered {
     /// The review, filled in.
-    pub review: Value,
+    pub(super) review: Value,
     /// The user, the question, the answer and the reason, for a table.
-    pub row: [String; 4],
+    pub(super) row: [String; 4],
     /// True if it is allowed.
-    pub allowed: bool,
+    pub(super) allowed: bool,
     /// True if it could not be decided.
-    pub undecided: bool,
+    pub(super) undecided: bool,
 }
 
-impl Judge {
+impl Evaluator {
     /// Creates the evaluator for one partition. Without queues, reviews that need none are still answered.
     ///
     /// # Errors
     /// When the command line is wrong, there is no such partition, or a file of groups cannot be read.
-    pub fn new(
+    pub(super) fn new(
         given: Option<&Given>,
         partition: &str,
         asker: &IdentityArgs,
@@ -87,7 +84,7 @@ impl Judge {
     ///
     /// # Errors
     /// When it is not a review that can be answered.
-    pub fn answer(&self, kind: Kind, review: Value) -> Result<Answered, Diagnostic> {
+    pub(super) fn answer(&self, kind: Kind, review: Value) -> Result<Answered, Diagnostic> {
         match kind {
             Kind::Admission => self.admission(review),
             _ => self.access(kind, review),
@@ -99,7 +96,7 @@ impl Judge {
         let answer = match (review::read(&asked), self.tree()) {
             (Err(none), _) => Answer::from(none),
             (Ok(_), Ok(tree)) => {
-                let (resolver, version) = (&self.groups, Version::default());
+                let (resolver, version) = (&*self.groups, Version::default());
                 review::answer(&asked, World { tree, resolver, version, applications: &NoApplications })
             }
             (Ok(_), Err(why)) => Answer::undecided("configuration", &why),
