@@ -18,7 +18,7 @@ use super::findings::plural;
 use super::{Exit, Failure, atomic, clock};
 use queuewarden_api::answer::report::{LiveAnswer, ReportAnswer};
 use queuewarden_api::answer::{Answers, Named, WrittenIn};
-use queuewarden_report::{Beside, Report, diagram, page};
+use queuewarden_report::{Beside, diagram, page};
 use yunikorn::right::Right;
 use yunikorn_access::{Tree, who_can};
 
