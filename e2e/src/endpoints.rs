@@ -2,12 +2,16 @@
 //! one test.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use axum::Router;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{ValidatingWebhookConfiguration, WebhookClientConfig};
 use kube::api::{Api, PostParams};
+use queuewarden::operator::health::Health;
+use queuewarden::server::{bounds, listener, tls};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
 
 use crate::control_plane;
@@ -86,6 +90,34 @@ impl Endpoints {
         let authority = reqwest::Certificate::from_pem(self.authority.as_bytes())?;
         let client = reqwest::Client::builder().tls_certs_only([authority]).no_proxy();
         Ok(client.timeout(Duration::from_secs(10)))
+    }
+
+    /// Serves `router` from this process as the operator serves its endpoints: by the same listener, with the
+    /// same limits, on as many threads.
+    ///
+    /// # Errors
+    /// When the address cannot be used.
+    pub fn serve(router: Router) -> Result<Self> {
+        let pair = Pair::new()?;
+        let identity = tls::Identity::default();
+        identity.show(pair.certificate.as_bytes(), pair.key.as_bytes())?;
+        let config = tls::server_config(identity)?;
+        let socket = std::net::TcpListener::bind("127.0.0.1:0")?;
+        socket.set_nonblocking(true)?;
+        let address = socket.local_addr()?.to_string();
+        let health = Arc::new(Health::default());
+        let body = bounds::BODY;
+        let limits = bounds::Limits { body, larger: bounds::Larger::Refused, all: 2 * body };
+        let router = bounds::bound(router, limits, &health);
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        std::thread::spawn(move || {
+            runtime.block_on(async {
+                let Ok(socket) = tokio::net::TcpListener::from_std(socket) else { return };
+                let limits = listener::Limits::DEFAULT;
+                listener::serve(socket, Some(config), router, limits, health, std::future::pending()).await;
+            });
+        });
+        Ok(Self { address, authority: pair.authority, mounted: None })
     }
 
     /// Returns the port.

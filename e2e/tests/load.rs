@@ -11,8 +11,11 @@ use ::yunikorn::config::verdict;
 use ::yunikorn::identity::NoResolver;
 use ::yunikorn::version::Version;
 use anyhow::{Context as _, Result, ensure};
+use axum::Router;
+use axum::body::Bytes;
+use axum::routing::post;
 use queuewarden_api::review::{Kind, access};
-use queuewarden_e2e::{Operator, TestCluster, yunikorn};
+use queuewarden_e2e::{Endpoints, Operator, TestCluster, yunikorn};
 use serde_json::{Value, json};
 use yunikorn_access::Tree;
 use yunikorn_access::review::{self, NoApplications, Opinion, World};
@@ -104,6 +107,41 @@ async fn evaluator(cluster: &TestCluster) -> Result<Duration> {
     Ok(begin.elapsed() / ROUNDS)
 }
 
+/// The same request, again and again.
+#[derive(Debug, Clone, Copy)]
+struct Load<'a> {
+    endpoints: &'a Endpoints,
+    path: &'a str,
+    token: &'a str,
+    body: &'a str,
+}
+
+impl Load<'_> {
+    fn request(self) -> Result<reqwest::RequestBuilder> {
+        let request = self.endpoints.client()?.post(self.endpoints.url(self.path));
+        Ok(request.bearer_auth(self.token).body(self.body.to_owned()))
+    }
+
+    async fn answer(self) -> Result<Bytes> {
+        let answer = self.request()?.send().await?.error_for_status()?;
+        Ok(answer.bytes().await?)
+    }
+
+    async fn figures(self, at_once: usize) -> Result<Figures> {
+        let (request, expected) = (self.request()?, self.answer().await?);
+        // The code that reads the answer is a debug build, and would dominate the measurement.
+        load(at_once, move || {
+            let (request, expected) = (request.try_clone(), expected.clone());
+            async move {
+                let answer = request.context("a body that is sent once")?.send().await?;
+                ensure!(answer.bytes().await? == expected, "another answer than the first");
+                Ok(())
+            }
+        })
+        .await
+    }
+}
+
 #[tokio::test]
 #[ignore = "a measurement of half a minute, for a release build"]
 async fn decisions_per_second() -> Result<()> {
@@ -117,40 +155,24 @@ async fn decisions_per_second() -> Result<()> {
             "the evaluator alone (in the build of this test): {:?} a decision",
             evaluator(cluster).await?
         );
-        let client = endpoints.client()?;
+        let body = review("root.prod").to_string();
+        let authorizer =
+            Load { endpoints: &endpoints, path: "/authorize", token: &authorizer.token, body: &body };
+        let answer = authorizer.answer().await?;
+        ensure!(serde_json::from_slice::<Value>(&answer)?["status"]["allowed"] == true);
+        // Reads as much, and answers as much.
+        let empty = Router::new().route("/empty", post(async move |_: Bytes| answer.clone()));
+        let empty = Load { endpoints: &Endpoints::serve(empty)?, path: "/empty", ..authorizer };
         for at_once in AT_ONCE {
-            // A body of the same size is read, and refused by its first byte.
-            let decided = review("root.prod").to_string();
-            let not_json = "x".repeat(decided.len());
-            for (name, body, code) in [("no JSON,", not_json, 400), ("/authorize,", decided, 200)] {
-                let (client, token) = (client.clone(), authorizer.token.clone());
-                let url = endpoints.url("/authorize");
-                let ask = move || {
-                    let request = client.post(&url).bearer_auth(&token).body(body.clone());
-                    async move {
-                        let answer = request.send().await?;
-                        ensure!(answer.status() == code, "{answer:?}");
-                        Ok(answer.bytes().await?)
-                    }
-                };
-                // The code that reads the answer is a debug build, and would dominate the measurement.
-                let expected = ask().await?;
-                ensure!(
-                    code == 400 || serde_json::from_slice::<Value>(&expected)?["status"]["allowed"] == true
-                );
-                let before = operator.usage()?.cpu;
-                let figures = load(at_once, move || {
-                    let (answer, expected) = (ask(), expected.clone());
-                    async move {
-                        ensure!(answer.await? == expected, "another answer than the first");
-                        Ok(())
-                    }
-                });
-                let figures = figures.await?;
-                // The clients share the processors with the server: this is what it alone needs.
-                let each = operator.usage()?.cpu.saturating_sub(before) / u32::try_from(figures.count)?;
-                println!("{name:<20} {at_once:>2} at once: {figures}   {each:>6.0?} of processor time each");
-            }
+            println!("{:<20} {at_once:>2} at once: {}", "an empty handler,", empty.figures(at_once).await?);
+            let before = operator.usage()?.cpu;
+            let figures = authorizer.figures(at_once).await?;
+            // The clients share the processors with the server: this is what it alone needs.
+            let each = operator.usage()?.cpu.saturating_sub(before) / u32::try_from(figures.count)?;
+            println!(
+                "{:<20} {at_once:>2} at once: {figures}   {each:>6.0?} of processor time each",
+                "/authorize,"
+            );
             let (kube, next) = (cluster.client()?, Arc::new(AtomicU64::new(0)));
             let figures = load(at_once, move || {
                 // Another name each time, because the API server caches answers.
