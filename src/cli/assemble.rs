@@ -95,7 +95,7 @@ pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
         replace_base(&mut snapshot, &spec, base.text.clone());
     }
     let output = find(&spec.output_config_map).map(|(object, _)| object.document.value.clone());
-    Assembled { snapshot, output, has_tree, unused, spec, findings }
+    Assembled { snapshot, spec, has_tree, output, findings, unused }
 }
 
 /// Returns the given settings, or else the defaults.

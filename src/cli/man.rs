@@ -35,11 +35,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 fn pages() -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let mut whole = command().disable_help_subcommand(true);
     whole.build();
-    let mut pages = vec![page(whole.clone())?];
-    for subcommand in whole.get_subcommands() {
-        pages.push(page(subcommand.clone())?);
-    }
-    Ok(pages)
+    std::iter::once(&whole).chain(whole.get_subcommands()).cloned().map(page).collect()
 }
 
 fn page(command: Command) -> Result<(String, Vec<u8>), Failure> {

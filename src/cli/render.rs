@@ -1,7 +1,6 @@
 //! `queuewarden render`: prints the ConfigMap that the operator would write, and the conditions it would
 //! report.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -186,13 +185,14 @@ fn content(format: Format, assembled: &Assembled, settled: &Settled) -> String {
 /// Returns the ConfigMaps that would be created, and the output.
 fn manifests(assembled: &Assembled, settled: &Settled) -> Vec<Value> {
     let namespace = assembled.spec.namespace.as_str();
-    let created = settled.created.iter().map(|map| (None, &map.name, &map.annotations, &map.data));
-    let output = settled.snapshot.output.iter();
-    let output = output.map(|map| (assembled.output.as_ref(), &map.name, &map.annotations, &map.data));
-    let manifest = |(written, name, annotations, data): (_, &String, &BTreeMap<_, _>, &BTreeMap<_, _>)| {
-        manifest::config_map(written, (namespace, name), annotations.clone(), data.clone())
-    };
-    created.chain(output).map(manifest).collect()
+    let created = settled.created.iter().map(|map| {
+        manifest::config_map(None, (namespace, &map.name), map.annotations.clone(), map.data.clone())
+    });
+    let written = assembled.output.as_ref();
+    let output = settled.snapshot.output.iter().map(|map| {
+        manifest::config_map(written, (namespace, &map.name), map.annotations.clone(), map.data.clone())
+    });
+    created.chain(output).collect()
 }
 
 fn emit(args: &Args, console: Console, content: &str, again: bool) -> Result<(), Failure> {

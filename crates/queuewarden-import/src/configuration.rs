@@ -63,19 +63,6 @@ impl Value {
     }
 }
 
-/// A text with its variables replaced.
-struct Substituted {
-    text: String,
-    unbound: Option<String>,
-    endless: bool,
-}
-
-impl Substituted {
-    fn of(text: String, unbound: Option<String>) -> Self {
-        Self { text, unbound, endless: false }
-    }
-}
-
 /// One property as the parser has assembled it.
 #[derive(Debug, Clone, Default)]
 struct Property {
@@ -144,11 +131,13 @@ impl Configuration {
 
     /// `get`: returns the value with its variables replaced; `None` when it is not set.
     pub fn get(&self, name: &str) -> Option<Value> {
-        let written = self.settings.get(name).filter(|written| written.set)?;
-        let Substituted { text, unbound, endless } = self.substituted(&written.text.text);
-        let verbatim = written.text.verbatim && text == written.text.text;
-        let place = Place { file: written.file, span: written.text.span };
-        Some(Value { text, place, verbatim, unbound, endless })
+        let Written { text, file, .. } = self.settings.get(name).filter(|written| written.set)?;
+        let place = Place { file: *file, span: text.span };
+        let mut value =
+            Value { text: text.text.clone(), place, verbatim: false, unbound: None, endless: false };
+        self.substitute(&mut value);
+        value.verbatim = text.verbatim && value.text == text.text;
+        Some(value)
     }
 
     /// Returns the names of all settings, in the order in which they are first written.
@@ -156,37 +145,30 @@ impl Configuration {
         self.order.iter().map(String::as_str)
     }
 
-    /// `substituteVars`: also returns the variable that it stopped at, or whose default is taken.
-    fn substituted(&self, text: &str) -> Substituted {
-        let endless = |name| Substituted { text: text.to_owned(), unbound: Some(name), endless: true };
-        let (mut value, mut unbound) = (text.to_owned(), None);
+    /// `substituteVars`: also sets the variable that it stops at, or whose default is taken.
+    fn substitute(&self, value: &mut Value) {
+        let written = value.text.clone();
         for _ in 0..MAX_SUBSTITUTIONS {
-            let Some(Span { start, end }) = variable(&value) else {
-                return Substituted::of(value, unbound);
-            };
-            let name = value.get(start..end).unwrap_or_default().to_owned();
+            let Some(Span { start, end }) = variable(&value.text) else { return };
+            let name = value.text.get(start..end).unwrap_or_default().to_owned();
             let Some((found, by_default)) = self.variable(&name) else {
-                return Substituted::of(value, Some(name));
+                value.unbound = Some(name);
+                return;
             };
-            unbound = unbound.or(by_default);
-            let reference = format!("${{{name}}}");
-            if found.contains(&reference) {
-                return Substituted::of(text.to_owned(), Some(name));
+            if found.contains(&format!("${{{name}}}")) {
+                (value.text, value.unbound) = (written, Some(name));
+                return;
             }
-            let before = value.get(..start.saturating_sub(2)).unwrap_or_default();
-            let behind = value.get(end.saturating_add(1)..).unwrap_or_default();
-            value = [before, &found, behind].concat();
-            if value.len() > MAX_VALUE {
-                return endless(name);
+            let before = value.text.get(..start.saturating_sub(2)).unwrap_or_default();
+            let behind = value.text.get(end.saturating_add(1)..).unwrap_or_default();
+            value.text = [before, &found, behind].concat();
+            value.unbound = value.unbound.take().or(by_default);
+            if value.text.len() > MAX_VALUE {
+                break;
             }
         }
         // Hadoop does not check whether the last time was enough.
-        endless(
-            variable(&value)
-                .and_then(|Span { start, end }| value.get(start..end))
-                .unwrap_or_default()
-                .to_owned(),
-        )
+        (value.text, value.endless) = (written, true);
     }
 
     /// Returns the value of a variable. If that is its default because the variable is unknown, its name as

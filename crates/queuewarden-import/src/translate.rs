@@ -162,7 +162,7 @@ impl Translator<'_> {
 
     /// Returns the part of an ACL that `YuniKorn` can hold.
     fn acl(&mut self, at: usize, here: usize, right: Right, setting: &Setting) -> Acl {
-        self.tell_of_text(setting);
+        self.report_text(setting);
         let (carried, lost) = self.names(setting);
         for (subject, code) in lost {
             self.imported.lost.entry((at, right, subject)).or_insert(code);
@@ -177,7 +177,7 @@ impl Translator<'_> {
         self.imported.came.entry((queue, right, subject)).or_default().push(came);
     }
 
-    fn tell_of_text(&mut self, setting: &Setting) {
+    fn report_text(&mut self, setting: &Setting) {
         if setting.set {
             for finding in carry::misread(&setting.text, self.source.reading) {
                 self.findings.push(Finding::maybe_at(setting.part(finding.span), finding));
@@ -242,7 +242,7 @@ impl Translator<'_> {
             if setting.acl.is_nobody() {
                 continue;
             }
-            self.tell_of_text(setting);
+            self.report_text(setting);
             let (carried, _) = self.names(setting);
             let message = format!("`{key}` goes with each job, and is no ACL of a queue");
             let finding = Diagnostic::warning(codes::APPLICATION_ACL, message).help(format!(
@@ -277,7 +277,7 @@ impl Translator<'_> {
             self.findings.push(Finding { file: setting.file, ..finding });
             return;
         }
-        self.tell_of_text(setting);
+        self.report_text(setting);
         let (carried, _) = self.names(setting);
         for (subject, from) in carried.iter().cloned() {
             self.came(0, Right::Admin, subject, Came { from, cluster: true });

@@ -233,15 +233,15 @@ async fn answers(client: &Client) -> Line {
         data: json!({"spec": {"queue": "root", "submit": {"nobody": true}}}),
     };
     let dry = PostParams { dry_run: true, ..PostParams::default() };
-    judge(call(kind.api(client.clone()).create(&dry, &object)).await.map(drop))
+    evaluate(call(kind.api(client.clone()).create(&dry, &object)).await.map(drop))
 }
 
 /// Evaluates the result of the dry run. A rejection by the webhook itself is an answer, too.
-fn judge(asked: Result<(), call::Error>) -> Line {
+fn evaluate(result: Result<(), call::Error>) -> Line {
     let fine = Line::ok(ANSWERS, "a QueueAcl that was only tried went through the webhook");
     let silent = format!("failed calling webhook \"{VALIDATES}\"");
     let denied = format!("webhook \"{VALIDATES}\" denied the request");
-    match asked {
+    match result {
         Ok(()) => fine,
         Err(call::Error::Refused { message, .. }) if message.contains(&silent) => Line::fail(
             ANSWERS,
@@ -328,20 +328,23 @@ mod tests {
         let refused = |message: &str| {
             Err(call::Error::Refused { code: 500, reason: String::new(), message: message.into() })
         };
-        assert_eq!(judge(Ok(())).level, Level::Ok);
+        assert_eq!(evaluate(Ok(())).level, Level::Ok);
         let silent = r#"Internal error occurred: failed calling webhook "validate.queuewarden.dev": connection refused"#;
-        assert_eq!(judge(refused(silent)).level, Level::Fail);
+        assert_eq!(evaluate(refused(silent)).level, Level::Fail);
         assert_eq!(
-            judge(refused(r#"admission webhook "validate.queuewarden.dev" denied the request: no"#)).level,
+            evaluate(refused(r#"admission webhook "validate.queuewarden.dev" denied the request: no"#)).level,
             Level::Ok
         );
-        assert_eq!(judge(refused(r#"queueacls is forbidden: User "x" cannot create"#)).level, Level::Warn);
+        assert_eq!(evaluate(refused(r#"queueacls is forbidden: User "x" cannot create"#)).level, Level::Warn);
         for theirs in [
             r#"Internal error occurred: failed calling webhook "validate.kyverno.svc": connection refused"#,
             r#"admission webhook "validation.gatekeeper.sh" denied the request: no"#,
         ] {
-            assert_eq!(judge(refused(theirs)).level, Level::Warn, "{theirs}");
+            assert_eq!(evaluate(refused(theirs)).level, Level::Warn, "{theirs}");
         }
-        assert_eq!(judge(Err(call::Error::Timeout(std::time::Duration::from_secs(10)))).level, Level::Warn);
+        assert_eq!(
+            evaluate(Err(call::Error::Timeout(std::time::Duration::from_secs(10)))).level,
+            Level::Warn
+        );
     }
 }

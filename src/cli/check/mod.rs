@@ -138,7 +138,7 @@ pub fn diagnose(installed: &Installed, reach: &ReachArgs) -> CheckAnswer {
             mounted: state.mounted_certificate,
         };
         let rights = rights::check(client, &setting).await;
-        [api, rights, running::judge(&state), endpoints, written].concat()
+        [api, vec![rights], running::check(&state), endpoints, written].concat()
     });
     CheckAnswer {
         version: VERSION,

@@ -2,7 +2,7 @@
 //! for the webhooks, of `manifests/https/rbac.yaml`. Not every installation needs all of them, and an
 //! installation that grants fewer is not advised to grant more.
 
-use futures::StreamExt as _;
+use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -69,7 +69,7 @@ struct Question {
     purpose: Purpose,
     /// Account that needs the right.
     account: &'static str,
-    asked: ResourceAttributes,
+    attributes: ResourceAttributes,
 }
 
 impl Role {
@@ -144,7 +144,7 @@ impl Setting<'_> {
                 questions.extend(objects.iter().map(|name| Question {
                     purpose: role.purpose(right),
                     account: role.account(),
-                    asked: ResourceAttributes {
+                    attributes: ResourceAttributes {
                         namespace: namespace.clone(),
                         group: right.api_groups.as_ref().map(|groups| groups.concat()),
                         resource: Some(resource.to_owned()),
@@ -174,7 +174,7 @@ impl Setting<'_> {
     }
 
     /// Creates the line for `asked` questions, of which those in `missing` were denied.
-    fn judge(&self, asked: usize, missing: &[Question]) -> Line {
+    fn evaluate(&self, asked: usize, missing: &[Question]) -> Line {
         let user = self.user(NAME);
         if missing.is_empty() {
             return Line::ok(RIGHTS, format!("{user} may do all {asked} things it needs to"));
@@ -219,7 +219,7 @@ impl Setting<'_> {
     }
 }
 
-pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Vec<Line> {
+pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Line {
     let questions = setting.questions();
     let asked = questions.len();
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
@@ -227,18 +227,15 @@ pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Vec<Line> {
         let reviews = reviews.clone();
         async move { may(&reviews, setting, &question).await.map(|may| (question, may)) }
     });
-    let answers: Vec<_> = answers.buffered(CONCURRENCY).collect().await;
-    let mut missing = Vec::new();
-    for answer in answers {
-        match answer {
-            Ok((_, true)) => {}
-            Ok((question, false)) => missing.push(question),
-            Err(error) => {
-                return vec![Line::unknown(RIGHTS, &format!("what {} may do", setting.user(NAME)), &error)];
-            }
+    let answers: Result<Vec<(Question, bool)>, call::Error> =
+        answers.buffered(CONCURRENCY).try_collect().await;
+    match answers {
+        Ok(answers) => {
+            let missing = answers.into_iter().filter_map(|(question, may)| (!may).then_some(question));
+            setting.evaluate(asked, &missing.collect::<Vec<_>>())
         }
+        Err(error) => Line::unknown(RIGHTS, &format!("what {} may do", setting.user(NAME)), &error),
     }
-    vec![setting.judge(asked, &missing)]
 }
 
 async fn may(
@@ -251,7 +248,7 @@ async fn may(
         spec: SubjectAccessReviewSpec {
             user: Some(setting.user(question.account)),
             groups: Some(groups.chain([format!("system:serviceaccounts:{}", setting.namespace)]).collect()),
-            resource_attributes: Some(question.asked.clone()),
+            resource_attributes: Some(question.attributes.clone()),
             ..SubjectAccessReviewSpec::default()
         },
         ..SubjectAccessReview::default()
@@ -262,7 +259,7 @@ async fn may(
 
 /// Describes a missing right.
 fn missing_right(question: &Question) -> String {
-    let words = words(&question.asked);
+    let words = words(&question.attributes);
     if question.account == KEEPER { format!("{words} (as {KEEPER})") } else { words }
 }
 
@@ -304,7 +301,7 @@ mod tests {
     }
 
     fn asked(setting: &Setting<'_>) -> Vec<String> {
-        setting.questions().iter().map(|question| words(&question.asked)).collect()
+        setting.questions().iter().map(|question| words(&question.attributes)).collect()
     }
 
     /// Returns the line if every right whose description contains the word is missing.
@@ -312,8 +309,8 @@ mod tests {
         let questions = setting.questions();
         let asked = questions.len();
         let missing: Vec<Question> =
-            questions.into_iter().filter(|question| words(&question.asked).contains(word)).collect();
-        setting.judge(asked, &missing)
+            questions.into_iter().filter(|question| words(&question.attributes).contains(word)).collect();
+        setting.evaluate(asked, &missing)
     }
 
     #[test]

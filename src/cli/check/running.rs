@@ -7,7 +7,7 @@ const REPLICAS: &str = "replicas";
 const LEADER: &str = "leader";
 const VERSION: &str = "version";
 
-pub(super) fn judge(state: &OperatorState) -> Vec<Line> {
+pub(super) fn check(state: &OperatorState) -> Vec<Line> {
     let mut lines = vec![replicas(state), leader(state)];
     lines.extend(state.image.as_deref().map(version));
     lines
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn one_ready_replica_is_enough_to_work_and_none_is_not() {
-        let levels = |state: &OperatorState| judge(state).iter().map(|line| line.level).collect::<Vec<_>>();
+        let levels = |state: &OperatorState| check(state).iter().map(|line| line.level).collect::<Vec<_>>();
         assert_eq!(levels(&state(Some(2), 2, Some("a"))), [Level::Ok, Level::Ok]);
         assert_eq!(levels(&state(Some(2), 1, Some("a"))), [Level::Warn, Level::Ok]);
         assert_eq!(levels(&state(Some(2), 0, None)), [Level::Fail, Level::Fail]);

@@ -30,7 +30,7 @@ impl Granted {
     /// Returns the root, and each queue that grants anybody access; each sets both rights, so that the base's
     /// ACLs of this queue are replaced. The others keep the base's ACLs, which are empty in the tree that
     /// `--queues` writes.
-    pub(super) fn of(imported: &Imported) -> Vec<Self> {
+    pub(super) fn from_imported(imported: &Imported) -> Vec<Self> {
         let queues = imported.queues.iter().filter(|queue| {
             queue.path.is_root() || Right::ALL.iter().any(|right| !queue.acl(*right).is_nobody())
         });

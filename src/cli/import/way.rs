@@ -31,7 +31,7 @@ pub(super) struct Way {
 
 impl Way {
     /// Starts from the ConfigMap that holds the tree; a file by itself counts as `yunikorn-configs`.
-    pub(super) fn of(args: &Args, merged: &Flattened) -> Self {
+    pub(super) fn new(args: &Args, merged: &Flattened) -> Self {
         let key = merged.queues_key();
         let origin = merged.queues(&key).origin;
         let from = match origin {

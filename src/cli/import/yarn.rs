@@ -102,7 +102,7 @@ pub(super) fn run(args: &Args, scheduler: Scheduler, console: Console) -> Result
         answer.print(args.format, console)?;
         return Ok(Exit::Findings);
     };
-    let granted = Granted::of(&imported);
+    let granted = Granted::from_imported(&imported);
     let manifests = manifests::queue_acls(&granted);
     match args.format {
         AnswerFormat::Text if args.queues => console.out(&imported.queues_yaml())?,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::core::DynamicObject;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::answer::ImportAnswer;
 use super::arguments::Accepted;
@@ -20,17 +20,16 @@ use crate::cli::input::Inputs;
 use crate::cli::input::source::Source;
 use crate::cli::manifest::to_yaml;
 use crate::cli::{Exit, Failure};
-use go_compat::go_regex::GoRegex;
 use queuewarden_api::answer::Texts;
-use queuewarden_api::v1alpha1::SINGLETON;
+use queuewarden_api::v1alpha1::{AdmissionPolicySpec, SINGLETON};
 use queuewarden_api::{API_VERSION, convert};
 use queuewarden_plan::snapshot::BaseAcl;
 use queuewarden_plan::snapshot::QueueAclEntry;
 use yunikorn::acl::Acl;
-use yunikorn::admission::AccessControl;
 use yunikorn::admission::keys::{
     BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, SYSTEM_USERS, TRUST_CONTROLLERS,
 };
+use yunikorn::admission::{AccessControl, PatternList};
 use yunikorn::config::Flattened;
 use yunikorn_access::diff::{Direction, between};
 use yunikorn_access::tree::{Grants, Origin, Tree};
@@ -62,7 +61,7 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let granted: Vec<Granted> = before.trees().iter().flat_map(inline).collect();
     let queue_acls = manifests::queue_acls(&granted);
     let merged = asked.merged(&args.source.cluster)?;
-    let way = Way::of(args, &merged);
+    let way = Way::new(args, &merged);
     let after = with(before.written(), &entries(&queue_acls)?)?;
     if let Some(why) = differs(before, &after) {
         return Err(Failure::Undecided(format!(
@@ -99,26 +98,22 @@ fn policy(merged: &Flattened) -> Option<Value> {
         keys.contains_key(key)
             && !findings.iter().any(|finding| finding.is_error() && finding.message.contains(key))
     };
-    let mut spec = Map::new();
-    for (key, field, value) in [
-        (BYPASS_AUTH, "bypassAuth", control.bypass_auth),
-        (TRUST_CONTROLLERS, "trustControllers", control.trust_controllers),
-    ] {
-        if readable(key) {
-            spec.insert(field.to_owned(), json!(value));
-        }
-    }
-    for (key, field, list) in [
-        (SYSTEM_USERS, "systemUsers", &control.system_users),
-        (EXTERNAL_USERS, "externalUsers", &control.external_users),
-        (EXTERNAL_GROUPS, "externalGroups", &control.external_groups),
-    ] {
-        if readable(key) && list.is_known() {
-            let patterns: Vec<&str> = list.patterns().iter().map(GoRegex::as_str).collect();
-            spec.insert(field.to_owned(), json!(patterns));
-        }
-    }
-    (!spec.is_empty()).then(|| {
+    let switch = |key, value| readable(key).then_some(value);
+    let list = |key, list: &PatternList| {
+        let patterns = || list.patterns().iter().map(|pattern| pattern.as_str().to_owned()).collect();
+        (readable(key) && list.is_known()).then(patterns)
+    };
+    let spec = AdmissionPolicySpec {
+        bypass_auth: switch(BYPASS_AUTH, control.bypass_auth),
+        trust_controllers: switch(TRUST_CONTROLLERS, control.trust_controllers),
+        system_users: list(SYSTEM_USERS, &control.system_users),
+        external_users: list(EXTERNAL_USERS, &control.external_users),
+        external_groups: list(EXTERNAL_GROUPS, &control.external_groups),
+        submission: None,
+        user_info: None,
+    };
+    let spec = json!(spec);
+    (spec != json!({})).then(|| {
         json!({
             "apiVersion": API_VERSION,
             "kind": "AdmissionPolicy",

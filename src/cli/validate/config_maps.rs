@@ -210,7 +210,7 @@ pub(super) fn within(
     let part = text.get(document.range.start..document.range.end).unwrap_or_default();
     let places = document.node_at(pointer).map(|node| Places::trace(part, node));
     let key = document.place_of_key(pointer);
-    let placed = diagnostics.map(|diagnostic| {
+    let located = diagnostics.map(|diagnostic| {
         // A finding about the whole text is shown at its key rather than over all of its lines.
         let at = match (diagnostic.span, &places) {
             (Some(span), Some(places)) => document.in_text(places.span(span)),
@@ -218,7 +218,7 @@ pub(super) fn within(
         };
         diagnostic.at(at)
     });
-    placed.collect()
+    located.collect()
 }
 
 #[cfg(test)]

@@ -28,9 +28,9 @@ pub const CODES: &[Code] = &[NOT_ACCEPTED, CONFIG_NOT_READY, WITHOUT_EFFECT, EXP
 /// Reasons that do not depend on the queues.
 const BY_THEMSELVES: [Reason; 3] = [Reason::Invalid, Reason::Conflicted, Reason::Expired];
 
-/// Returns the problems that the plan found, except those that were `reported` already: an object with an error
-/// of its own is not accepted because of it. Without a valid base, only problems that do not depend on it
-/// count.
+/// Returns the problems that the plan found, except those that were `reported` already: an object with an
+/// error of its own is not accepted because of it. Without a valid base, only problems that do not depend on
+/// it count.
 pub fn check(inputs: &Inputs, settled: &Settled, has_tree: bool, reported: &[Finding]) -> Vec<Finding> {
     let errors = || reported.iter().filter(|finding| finding.diagnostic.is_error());
     let invalid: BTreeSet<&str> = errors().filter_map(|finding| finding.object.as_deref()).collect();

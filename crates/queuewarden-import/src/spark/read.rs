@@ -54,7 +54,7 @@ impl Spark {
             findings.push(Finding { file: None, diagnostic: finding });
         }
         let spark = rules(&settings, findings)?;
-        tell_of_names(&spark, findings);
+        report_names(&spark, findings);
         Some(spark)
     }
 }
@@ -181,7 +181,7 @@ fn rules(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Spark> {
 }
 
 /// Reports names that do not do what they seem to.
-fn tell_of_names(spark: &Spark, findings: &mut Vec<Finding>) {
+fn report_names(spark: &Spark, findings: &mut Vec<Finding>) {
     for (list, of_users) in spark.lists() {
         let names = list.value.names();
         let mut told = Vec::new();

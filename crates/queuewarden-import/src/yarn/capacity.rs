@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Queue, Setting, placement_left_out, tell_open_root, too_many_queues};
+use super::{Queue, Setting, placement_left_out, report_open_root, too_many_queues};
 use crate::configuration::{Configuration, java_trim};
 use crate::{Finding, MAX_DEPTH, MAX_QUEUES, Place, codes};
 use go_compat::diag::{Diagnostic, quoted};
@@ -53,9 +53,9 @@ pub(super) fn read(
         findings.push(*finding);
         return None;
     }
-    tell_unused(configuration, &queues, &used, findings);
+    report_unused(configuration, &queues, &used, findings);
     if let Some(root) = queues.first() {
-        tell_open_root(root, findings);
+        report_open_root(root, findings);
     }
     Some(queues)
 }
@@ -79,7 +79,7 @@ impl Reader<'_> {
             let queue = self.queue(parent, &name, place)?;
             if paths.insert(queue.path.clone(), self.queues.len()).is_some() {
                 let message = format!("the queue {} is named twice", quoted(&queue.path));
-                self.tell(place, Diagnostic::warning(codes::TWICE, message).help("name it once"));
+                self.report(place, Diagnostic::warning(codes::TWICE, message).help("name it once"));
                 continue;
             }
             let below = self.below(&queue)?;
@@ -154,13 +154,13 @@ impl Reader<'_> {
         })
     }
 
-    fn tell(&mut self, place: Option<Place>, diagnostic: Diagnostic) {
+    fn report(&mut self, place: Option<Place>, diagnostic: Diagnostic) {
         self.findings.push(Finding::maybe_at(place, diagnostic));
     }
 }
 
 /// Reports access settings that nothing has read.
-fn tell_unused(
+fn report_unused(
     configuration: &Configuration,
     queues: &[Queue],
     used: &HashSet<String>,

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use roxmltree::Node;
 
-use super::{Queue, Setting, placement_left_out, tell_open_root, too_many_queues};
+use super::{Queue, Setting, placement_left_out, report_open_root, too_many_queues};
 use crate::xml::{self, First};
 use crate::{Finding, MAX_DEPTH, MAX_QUEUES, Place, codes};
 use go_compat::diag::{Code, Diagnostic, quoted};
@@ -91,7 +91,7 @@ impl Reader<'_> {
         }
         self.top(&queues)?;
         if let Some(root) = self.queues.first() {
-            tell_open_root(root, self.findings);
+            report_open_root(root, self.findings);
         }
         Ok(())
     }

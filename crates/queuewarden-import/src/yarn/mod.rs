@@ -165,7 +165,7 @@ fn placement_left_out() -> Diagnostic {
 }
 
 /// Reports a root queue that gives its rights to everyone because nothing else is set.
-fn tell_open_root(root: &Queue, findings: &mut Vec<Finding>) {
+fn report_open_root(root: &Queue, findings: &mut Vec<Finding>) {
     for right in Right::ALL {
         let acl = root.acl(right);
         if !acl.set && acl.acl.is_everyone() {

@@ -24,13 +24,13 @@ pub(super) fn read(
         return Ok(None);
     };
     load(configuration, (file, text), findings)?;
-    tell_of_settings(configuration, wanted.reading, file, findings);
+    report_settings(configuration, wanted.reading, file, findings);
     let Some(value) = configuration.get(YARN_ADMIN) else { return Ok(Some(Setting::everyone_in(file))) };
     Setting::property(value, wanted.reading, findings).map(Some).map_err(|refusal| findings.push(*refusal))
 }
 
 /// Reports settings that do not do what they seem to.
-fn tell_of_settings(
+fn report_settings(
     configuration: &Configuration,
     reading: Reading,
     file: usize,
