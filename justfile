@@ -77,7 +77,7 @@ model:
 mutants *args:
     PROPTEST_CASES=48 PROPTEST_MAX_SHRINK_ITERS=50 cargo mutants --package queuewarden {{ args }}
 
-# How fast it is beside YuniKorn and Hadoop: the table in the README (needs Go, Maven and a JDK).
+# How fast it is beside YuniKorn and Hadoop: the table in docs/speed.md (needs Go, Maven and a JDK).
 compare *rounds:
     cargo run --release --package queuewarden-compare --locked -- {{ rounds }}
 
@@ -89,7 +89,7 @@ e2e *args:
 chaos *filter:
     QUEUEWARDEN_E2E_CHAOS=full cargo test --workspace --locked --test e2e -- chaos::{{ filter }} --include-ignored
 
-# How many decisions a second the authorizer makes: the table in docs/kubectl.md. The client is a release build, too (ten minutes to compile).
+# How many decisions a second the authorizer makes: the table in docs/speed.md. The client is a release build, too (ten minutes to compile).
 load:
     cargo build --release --locked --package queuewarden
     QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" cargo test --release --workspace --locked --test e2e -- load:: --ignored --nocapture

@@ -101,10 +101,13 @@ fn base<T>(series: &str, metrics: &BTreeMap<String, T>) -> Option<String> {
 #[test]
 fn every_metric_is_described() {
     let head = "# Metrics\n\n\
-        Generated from the sources by `UPDATE=1 cargo test --test all monitoring`. `/metrics` on port 8080 (`run --listen`) serves them, on every replica. Labels are\n\
-        words of queuewarden's own, never names of objects, so that their number is bounded; the one exception is `hash`, of which each\n\
-        replica has one at a time. What is about one object is in that object's conditions; kube-state-metrics can count those.\n\n\
-        Alerts stand in `manifests/monitoring/rules.yaml`, as Prometheus reads them, and a Grafana dashboard in `manifests/monitoring/dashboard.json`.\n\n\
+        Look up a metric or an alert. `/metrics` on port 8080 (`run --listen`) serves the metrics, on every replica.\n\n\
+        * Labels are words of queuewarden's own, never names of objects, so that their number is bounded. The one\n  \
+        exception is `hash`, of which each replica has one at a time.\n\
+        * Conditions are about one object; kube-state-metrics can count those.\n\
+        * `manifests/monitoring/rules.yaml` has the alerts, as Prometheus reads them, and\n  \
+        `manifests/monitoring/dashboard.json` a Grafana dashboard.\n\n\
+        Generated from the sources by `UPDATE=1 cargo test --test all monitoring`.\n\n\
         | metric | type | labels | meaning |\n|---|---|---|---|\n";
     let mut text = head.to_owned();
     for (name, (kind, help, labels)) in metrics() {

@@ -10,18 +10,19 @@ use queuewarden_e2e::{Capability, Operator, TestCluster};
 use crate::operator::configure;
 
 /// The blocks, by the page and their beginning, in the order in which they are typed.
-const STORY: [(&str, &str); 14] = [
+const STORY: [(&str, &str); 15] = [
     ("README.md", "kubectl apply --server-side -k manifests "),
     ("README.md", "kubectl apply -f prod.yaml"),
+    ("docs/quick-start.md", "kubectl apply -f prod.yaml"),
     ("docs/access-tests.md", "kubectl apply --server-side -f examples/access-tests"),
     ("docs/operations.md", "kubectl annotate yunikornconfig"),
-    ("docs/kubectl.md", "kubectl apply --server-side -k manifests/rbac-mirror"),
-    ("docs/kubectl.md", "kubectl apply --server-side -k manifests/submission-policy "),
+    ("docs/rbac-mirror.md", "kubectl apply --server-side -k manifests/rbac-mirror"),
+    ("docs/rbac-mirror.md", "kubectl apply --server-side -k manifests/submission-policy "),
     ("docs/gitops.md", "kubectl patch configmap argocd-cm"),
     ("docs/report.md", "queuewarden report -o access.html"),
     ("docs/webhooks.md", "kubectl apply --server-side -k examples/https"),
-    ("docs/webhooks.md", "kubectl apply --server-side -k manifests/submission"),
-    ("docs/webhooks.md", "kubectl patch admissionpolicy default"),
+    ("docs/submission.md", "kubectl apply --server-side -k manifests/submission"),
+    ("docs/submission.md", "kubectl patch admissionpolicy default"),
     ("docs/identity.md", "kubectl apply --server-side -k manifests/user-info "),
     // From here on the API server calls a Service without endpoints.
     ("docs/delegation.md", "kubectl patch yunikornconfig default"),
@@ -35,7 +36,7 @@ const ELSEWHERE: [(&str, &str, &str); 8] = [
     ("docs/delegation.md", "kubectl apply -f - <<'END'", "the endpoints judge it: validating/delegation.rs"),
     ("docs/kubectl.md", "kubectl create -o yaml -f -", "the endpoints answer it: access.rs"),
     (
-        "docs/kubectl.md",
+        "docs/authorizer.md",
         "kubectl apply --server-side -k manifests/authorizer",
         "the API server starts with it: authorizer.rs",
     ),
@@ -134,7 +135,7 @@ async fn the_commands_of_the_pages_are_taken() -> Result<()> {
                 cluster
                     .kubectl_with_input(
                         &["apply", "-f", "-"],
-                        &block("README.md", "yaml", "kind: AdmissionPolicy")?,
+                        &block("docs/quick-start.md", "yaml", "kind: AdmissionPolicy")?,
                     )
                     .await?;
                 cluster.kubectl(&["create", "namespace", "argocd"]).await?;
@@ -170,7 +171,8 @@ pub(crate) fn desk() -> Result<tempfile::TempDir> {
         folder.path().join("prod.yaml"),
         block("README.md", "yaml", "kind: QueueAcl\nmetadata: {name: prod}\n")?,
     )?;
-    let base: serde_json::Value = serde_saphyr::from_str(&block("README.md", "yaml", "kind: ConfigMap")?)?;
+    let base = block("docs/quick-start.md", "yaml", "kind: ConfigMap")?;
+    let base: serde_json::Value = serde_saphyr::from_str(&base)?;
     let queues =
         base.pointer("/data/queues.yaml").and_then(serde_json::Value::as_str).context("no queues")?;
     std::fs::write(folder.path().join("queues.yaml"), queues)?;

@@ -68,13 +68,13 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
         &["does not let this through, in", "if it is meant, change the test first"],
     ),
     (
-        "docs/webhooks.md",
+        "docs/validating.md",
         "$ kubectl apply -f devs.yaml",
         "e2e/tests/validating/words.rs",
         &["grants submit on root.prod and 2 queues below to group devs; nobody loses access"],
     ),
     (
-        "docs/webhooks.md",
+        "docs/submission.md",
         "$ kubectl create -f job.yaml",
         "crates/yunikorn-access/src/submission/tests.rs",
         &[
@@ -91,7 +91,7 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
         ],
     ),
     // Read by `a_map_of_names_is_one`.
-    ("docs/import.md", "# FROM=TO", "crates/queuewarden-import/src/names.rs", &[]),
+    ("docs/import-yarn.md", "# FROM=TO", "crates/queuewarden-import/src/names.rs", &[]),
     ("docs/install.md", "kubectl krew install queuewarden", "e2e/tests/release.rs", &["who-can submit"]),
     (
         "docs/kubectl.md",
@@ -142,7 +142,7 @@ fn every_block_is_of_a_kind_that_is_tested() {
 fn a_map_of_names_is_one() {
     let all = blocks();
     let block =
-        all.iter().find(|block| block.page == "docs/import.md" && block.text.starts_with("# FROM=TO"));
+        all.iter().find(|block| block.page == "docs/import-yarn.md" && block.text.starts_with("# FROM=TO"));
     let names = NameMap::default().with_pairs(&block.unwrap().text).unwrap();
     assert_eq!(names.identity("CORP\\alice").as_deref(), Some("alice"));
     assert_eq!(names.identity("Domain Users").as_deref(), Some("domain-users"));

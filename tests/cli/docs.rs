@@ -10,9 +10,12 @@ use queuewarden::cli::codes;
 use super::examples;
 
 const HEAD: &str = "# Codes of all diagnostics\n\n\
-    Generated from the sources by `UPDATE=1 cargo test --test all cli::docs`. A code keeps its number and its meaning. Whether it is an error or a\n\
-    warning can depend on where it is found: a name that YuniKorn drops is a warning in a queues.yaml, which YuniKorn accepts, and an error in a\n\
-    `QueueAcl`, which must not promise what does not hold. `queuewarden codes QW1003` says what stands here about a code.\n\n";
+    Look up a code: `queuewarden codes QW1003` prints what is here about it.\n\n\
+    * A code keeps its number and its meaning.\n\
+    * Whether it is an error or a warning can depend on where it is found: a name that YuniKorn drops is a\n  \
+    warning in a queues.yaml, which YuniKorn accepts, and an error in a `QueueAcl`, which must not promise what\n  \
+    does not hold.\n\n\
+    Generated from the sources by `UPDATE=1 cargo test --test all cli::docs`.\n\n";
 
 /// The subjects of the codes, for each thousand.
 const ABOUT: [&str; 7] = [

@@ -4,7 +4,17 @@
 use std::path::Path;
 
 /// Pages on which nothing is promised without a test.
-const PAGES: [&str; 5] = ["concepts", "conditions", "operations", "gitops", "delegation"];
+const PAGES: [&str; 9] = [
+    "concepts",
+    "conditions",
+    "object-conditions",
+    "events",
+    "operations",
+    "failures",
+    "server-failures",
+    "gitops",
+    "delegation",
+];
 /// Words that promise.
 const WORDS: [&str; 5] = ["never", "always", "at most", "every time", "nobody gains"];
 /// The ends of sentences and of cells of tables.

@@ -57,7 +57,7 @@ fn command_one_runs() {
 
 #[test]
 fn manifests_are_valid_together() {
-    let manifests = blocks(&readme(), "yaml");
+    let manifests = blocks(&page("docs/quick-start.md"), "yaml");
     assert!(manifests.len() >= 4, "{manifests:?}");
     let ended =
         run(&["validate", "--strict", "-f", "-", "--now", "2026-12-24"], root(), &manifests.join("---\n"));
@@ -78,8 +78,8 @@ fn conditions(text: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn the_conditions_are_all_there_and_nothing_else() {
-    let text = page("docs/conditions.md");
-    let rows = conditions(&text);
+    let pages = ["docs/conditions.md", "docs/object-conditions.md"].map(page);
+    let rows: Vec<_> = pages.iter().flat_map(|text| conditions(text)).collect();
     let types: BTreeSet<_> = rows.iter().map(|row| row[1].as_str()).collect();
     let reasons: BTreeSet<_> = rows.iter().map(|row| row[2].as_str()).collect();
     assert_eq!(types, Type::ALL.iter().map(|type_| type_.as_str()).collect());
@@ -131,6 +131,145 @@ fn links_lead_somewhere() {
             assert!(found, "{}: no section {link}", path.display());
         }
     }
+}
+
+/// Returns the lines of prose of a page, each with its number: without code, tables and comments.
+fn prose(text: &str) -> Vec<(usize, String)> {
+    let mut in_code = false;
+    let mut lines = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let is_fence = line.trim_start().starts_with("```");
+        if !is_fence && !in_code && !line.starts_with('|') {
+            let parts = line.split("<!--").enumerate();
+            let parts = parts.map(|(at, part)| match at {
+                0 => part,
+                _ => part.split_once("-->").map_or("", |(_, rest)| rest),
+            });
+            lines.push((number, parts.collect::<String>().trim_end().to_owned()));
+        }
+        in_code ^= is_fence;
+    }
+    lines
+}
+
+/// Checks that pages are easy to read: lines that fit, paragraphs of six lines at most. Generated pages
+/// have the width of their sources.
+#[test]
+fn lines_fit_and_paragraphs_are_short() {
+    const GENERATED: [&str; 3] = ["docs/codes/", "docs/codes.md", "docs/reference.md"];
+    let others = [
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "e2e/README.md",
+        "crates/yunikorn/README.md",
+        "crates/yunikorn-access/README.md",
+    ];
+    let others = others.map(|name| (root().join(name), page(name)));
+    let mut wrong = Vec::new();
+    for (path, text) in pages().into_iter().chain(others) {
+        let name = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+        if GENERATED.iter().any(|generated| name.starts_with(generated)) {
+            continue;
+        }
+        let mut length = 0;
+        let mut last = 0;
+        for (number, line) in prose(&text) {
+            let is_item = line
+                .trim_start()
+                .starts_with(|first: char| matches!(first, '*' | '-') || first.is_ascii_digit());
+            length = match line.is_empty() {
+                true => 0,
+                false if is_item || number != last + 1 => 1,
+                false => length + 1,
+            };
+            last = number;
+            if line.chars().count() > 110 {
+                wrong.push(format!("{name}:{number}: wider than 110 columns"));
+            }
+            if length > 6 {
+                wrong.push(format!("{name}:{number}: a paragraph of more than six lines"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(readme().lines().count() <= 200, "the README has at most 200 lines");
+}
+
+/// The files, folders and types that the architecture names exist.
+#[test]
+fn files_and_types_of_the_architecture_exist() {
+    let text = page("docs/architecture.md");
+    let sources = super::docs::sources().into_iter();
+    let code: String = sources.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let mut found = 0;
+    for name in text.split("```").step_by(2).flat_map(|prose| prose.split('`').skip(1).step_by(2)) {
+        let is_path = ["src/", "crates/", "e2e/", "tests/", "docs/", "manifests/", "charts/", "fuzz/"]
+            .iter()
+            .any(|folder| name.starts_with(folder));
+        let is_type = name.starts_with(|first: char| first.is_ascii_uppercase())
+            && name.chars().all(char::is_alphanumeric)
+            && !OF_KUBERNETES.contains(&name);
+        if is_path {
+            // A star is any name in between.
+            let (folder, end) = name.split_once('*').unwrap_or((name, ""));
+            assert!(root().join(folder).exists(), "there is no {name}");
+            assert!(end.is_empty() || folder.ends_with('/'), "{name}");
+            found += 1;
+        } else if is_type {
+            let declared = ["struct", "enum", "trait", "type"];
+            let is_declared = declared.iter().any(|kind| {
+                code.match_indices(&format!("{kind} {name}")).any(|(at, words)| {
+                    code.get(at + words.len()..).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+                })
+            });
+            assert!(is_declared, "no type is called {name}");
+            found += 1;
+        }
+    }
+    assert!(found > 50, "{found}");
+}
+
+/// Names in the architecture that are Kubernetes' or kube's.
+const OF_KUBERNETES: [&str; 3] = ["Controller", "ConfigMap", "Lease"];
+
+/// Draws a terminal with a command and its output.
+fn terminal(command: &str, output: &str) -> String {
+    let prompt = format!("$ {command}");
+    let lines = [prompt.as_str(), ""].into_iter().chain(output.lines());
+    let lines: Vec<String> =
+        lines.map(|line| line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")).collect();
+    let columns = lines.iter().map(|line| line.chars().count()).max().unwrap();
+    let (width, height) = (columns * 72 / 10 + 32, lines.len() * 17 + 32);
+    let rows = (0..).zip(&lines).map(|(at, line)| {
+        let color = if at == 0 { " fill=\"#8fd18f\"" } else { "" };
+        format!("<text x=\"16\" y=\"{}\"{color} xml:space=\"preserve\">{line}</text>\n", 28 + at * 17)
+    });
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\">\n\
+         <rect width=\"{width}\" height=\"{height}\" rx=\"8\" fill=\"#1d2430\"/>\n\
+         <g font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"12\" fill=\"#e6e9ef\">\n\
+         {}</g>\n</svg>\n",
+        rows.collect::<String>()
+    )
+}
+
+/// The picture of a terminal in the README shows what the program prints.
+#[test]
+fn terminal_of_the_readme_shows_the_output() {
+    let args = "explain submit root.prod.reporting --as Superset -f examples/quickstart";
+    let ended = run(&args.split(' ').collect::<Vec<_>>(), root(), "");
+    assert_eq!(ended.status.code(), Some(1), "{}", err(&ended));
+    let picture = terminal(&format!("queuewarden {args}"), &out(&ended));
+    let path = root().join("docs/images/terminal.svg");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &picture).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&path).is_ok_and(|found| found == picture),
+        "docs/images/terminal.svg is out of date: UPDATE=1 cargo test --test all cli::readme"
+    );
 }
 
 /// Readers of the README find the contents, and from there every page; the book consists of them.

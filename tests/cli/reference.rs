@@ -9,9 +9,11 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use queuewarden_api::crds;
 
 const HEAD: &str = "# Reference of the kinds\n\n\
-    Generated from the sources by `UPDATE=1 cargo test --test all cli::reference`; in a cluster `kubectl explain queueacl.spec` says the same. All kinds\n\
-    are of `queuewarden.dev/v1alpha1` and of the whole cluster. A field marked * must be written. `[]` is each element of a list, `{}` each value of a map. What the API\n\
-    server refuses before queuewarden hears of it stands below each table.\n";
+    Look up a field, its limits and its meaning. In a cluster, `kubectl explain queueacl.spec` prints the same.\n\n\
+    * All kinds are of `queuewarden.dev/v1alpha1` and of the whole cluster.\n\
+    * A field marked \\* must be written. `[]` is each element of a list, `{}` each value of a map.\n\
+    * The rules below each table are the API server's: it refuses such an object before queuewarden reads it.\n\n\
+    Generated from the sources by `UPDATE=1 cargo test --test all cli::reference`.\n";
 
 /// Fields whose content is described elsewhere: in Kubernetes' own documentation, and in the table of the
 /// spec.

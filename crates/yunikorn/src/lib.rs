@@ -12,3 +12,8 @@ pub mod right;
 pub mod testing;
 pub mod text_map;
 pub mod version;
+
+/// The example of the README, which compiles and runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

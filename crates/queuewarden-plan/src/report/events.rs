@@ -99,7 +99,7 @@ pub(crate) fn event(subject: &Subject, warning: bool, reason: &str, note: &str) 
 mod tests {
     use super::*;
 
-    const PAGE: &str = include_str!("../../../../docs/conditions.md");
+    const PAGE: &str = include_str!("../../../../docs/events.md");
 
     fn subject() -> Subject {
         Subject::QueueAcl("a".into())
