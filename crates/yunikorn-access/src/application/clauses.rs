@@ -55,8 +55,11 @@ impl<'a> Asked<'a> {
     }
 
     fn checks(self, need: Need) -> Vec<Check<'a>> {
-        match &self.question.application.rules {
-            rules if need == Need::Target => self.target(rules),
+        let rules = &self.question.application.rules;
+        if need == Need::Target {
+            return self.target(rules);
+        }
+        match rules {
             Rules::YuniKorn(rules) => self.yunikorn(need, rules),
             Rules::Yarn(Reading::Hadoop, rules) => self.hadoop(need, rules),
             Rules::Yarn(Reading::Cloudera, rules) => self.cloudera(need, rules),
