@@ -35,8 +35,8 @@ fn questions_drawn() -> impl Strategy<Value = IdentityQuestion> {
     (resolver, claims()).prop_map(|(resolver, claims)| IdentityQuestion { resolver, claims })
 }
 
-/// Returns the model's answers; `None` where `YuniKorn` answers from its cache, as to a claim without groups of
-/// a user who was named before.
+/// Returns the model's answers; `None` where `YuniKorn` answers from its cache, as to a claim without groups
+/// of a user who was named before.
 fn answers(question: &IdentityQuestion) -> Vec<Option<IdentityAnswer>> {
     let resolver: &dyn GroupResolver = match ResolverKind::of(&question.resolver) {
         ResolverKind::Test => &AccountGroups(TestAccounts),

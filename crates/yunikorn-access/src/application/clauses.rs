@@ -67,8 +67,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The clauses for the queue to move to. Nothing can be moved to a queue that does not exist, whatever the
-    /// ACLs say.
+    /// The clauses for the queue to move to. Nothing can be moved to a queue that does not exist, whatever
+    /// the ACLs say.
     fn target(self, rules: &'a Rules) -> Vec<Check<'a>> {
         let Verb::Move(queue) = self.question.verb else { return Vec::new() };
         if !matches!(self.tree.locate(queue), Located::Queue(_)) {
