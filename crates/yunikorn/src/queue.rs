@@ -8,7 +8,6 @@
 use serde::Serialize;
 use std::borrow::Borrow;
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use go_compat::diag::{Code, Diagnostic, Span, quoted};
@@ -160,14 +159,6 @@ impl QueuePath {
 impl fmt::Display for QueuePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-impl FromStr for QueuePath {
-    type Err = Diagnostic;
-
-    fn from_str(text: &str) -> Result<Self, Diagnostic> {
-        Self::parse(text)
     }
 }
 

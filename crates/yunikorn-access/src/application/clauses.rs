@@ -55,8 +55,11 @@ impl<'a> Asked<'a> {
     }
 
     fn checks(self, need: Need) -> Vec<Check<'a>> {
-        match &self.question.application.rules {
-            rules if need == Need::Target => self.target(rules),
+        let rules = &self.question.application.rules;
+        if need == Need::Target {
+            return self.target(rules);
+        }
+        match rules {
             Rules::YuniKorn(rules) => self.yunikorn(need, rules),
             Rules::Yarn(Reading::Hadoop, rules) => self.hadoop(need, rules),
             Rules::Yarn(Reading::Cloudera, rules) => self.cloudera(need, rules),
@@ -64,8 +67,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The clauses for the queue to move to. Nothing can be moved to a queue that does not exist, whatever the
-    /// ACLs say.
+    /// The clauses for the queue to move to. Nothing can be moved to a queue that does not exist, whatever
+    /// the ACLs say.
     fn target(self, rules: &'a Rules) -> Vec<Check<'a>> {
         let Verb::Move(queue) = self.question.verb else { return Vec::new() };
         if !matches!(self.tree.locate(queue), Located::Queue(_)) {

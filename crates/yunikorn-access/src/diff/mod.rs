@@ -200,8 +200,8 @@ impl Section {
         Self { queues: Shape::of(queues.cloned()), changes: Vec::new() }
     }
 
-    /// Adds the changes of a right, from its holders in the first tree to those in the second. A change is one
-    /// of the tree that grants it, and left out without that.
+    /// Adds the changes of a right, from its holders before to those after. Gains are looked up in `new`,
+    /// losses in `old`; without the tree they are left out.
     fn add(
         &mut self,
         right: Right,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{Diff, diff};
 use crate::tree::Tree;
 use go_compat::yaml::decode::{Spanned, items};
-use yunikorn::config::schema::{Filter, PlacementRule};
+use yunikorn::config::schema::PlacementRule;
 
 /// The differences in one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,26 +65,21 @@ fn alone(tree: &Tree, presence: Presence, diff: Diff) -> PartitionDiff {
 
 /// Returns whether the rules are the same, whatever their positions in the text.
 fn same_rules(left: &[PlacementRule], right: &[PlacementRule]) -> bool {
-    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same_rule(left, right))
+    left.iter().map(content).eq(right.iter().map(content))
 }
 
-fn same_rule(left: &PlacementRule, right: &PlacementRule) -> bool {
-    let parents = match (left.parent.as_deref(), right.parent.as_deref()) {
-        (Some(left), Some(right)) => same_rule(left, right),
-        (left, right) => left.is_none() && right.is_none(),
-    };
-    parents
-        && left.name.as_str().eq_ignore_ascii_case(right.name.as_str())
-        && left.value.as_str() == right.value.as_str()
-        && left.create == right.create
-        && same_filter(&left.filter, &right.filter)
-}
+/// What is written in a rule: its name in lower case, its value, whether it creates queues, and its filter.
+type Written<'r> = (String, &'r str, bool, &'r str, Vec<&'r str>, Vec<&'r str>);
 
-fn same_filter(left: &Filter, right: &Filter) -> bool {
-    let same = |left: &[Spanned], right: &[Spanned]| {
-        left.iter().map(Spanned::as_str).eq(right.iter().map(Spanned::as_str))
-    };
-    left.kind.as_str() == right.kind.as_str()
-        && same(items(&left.users), items(&right.users))
-        && same(items(&left.groups), items(&right.groups))
+/// The rule and those that name the queue above.
+fn content(rule: &PlacementRule) -> Vec<Written<'_>> {
+    let names = |list| items(list).iter().map(Spanned::as_str).collect();
+    let chain = std::iter::successors(Some(rule), |rule| rule.parent.as_deref());
+    chain
+        .map(|PlacementRule { name, value, create, filter, .. }| {
+            let name = name.as_str().to_ascii_lowercase();
+            let (users, groups) = (names(&filter.users), names(&filter.groups));
+            (name, value.as_str(), *create, filter.kind.as_str(), users, groups)
+        })
+        .collect()
 }

@@ -77,24 +77,17 @@ pub fn first<'a>(
     namespace: &str,
     id: &str,
 ) -> Result<Option<Arc<Pod>>, String> {
-    let mut first: Option<&Arc<Pod>> = None;
     let here = |pod: &&Arc<Pod>| namespace.is_empty() || pod.workload.namespace == namespace;
-    for pod in pods.filter(|pod| pod.application == id).filter(here) {
-        let Some(other) = first else {
-            first = Some(pod);
-            continue;
-        };
-        if other.workload.namespace != pod.workload.namespace {
-            return Err(format!(
-                "there are applications of this ID in the namespaces {} and {}; name one: -n NAMESPACE",
-                other.workload.namespace, pod.workload.namespace
-            ));
-        }
-        if (pod.created, &pod.name) < (other.created, &other.name) {
-            first = Some(pod);
-        }
+    let pods: Vec<_> = pods.filter(|pod| pod.application == id).filter(here).collect();
+    let mut namespaces = pods.iter().map(|pod| &pod.workload.namespace);
+    if let Some(one) = namespaces.next()
+        && let Some(other) = namespaces.find(|other| *other != one)
+    {
+        return Err(format!(
+            "there are applications of this ID in the namespaces {one} and {other}; name one: -n NAMESPACE"
+        ));
     }
-    Ok(first.cloned())
+    Ok(pods.into_iter().min_by_key(|pod| (pod.created, &pod.name)).cloned())
 }
 
 /// The pod that names the owner of a pod: itself, or the one of the same application that owns it.

@@ -193,21 +193,21 @@ fn comma_blank(parts: Parts<'_>, findings: &mut Findings) {
 }
 
 fn user(name: &str) -> Option<Diagnostic> {
-    if let Some(real) = name.strip_prefix('~') {
-        let message =
-            format!("{} lets in whom {} acts for, which YuniKorn does not know", quoted(name), quoted(real));
-        let help = "leave it out, and grant those users themselves";
-        return Some(Diagnostic::warning(codes::REAL_USER, message).help(help));
-    }
-    either(name).or_else(|| {
-        if name.contains('@') {
-            let message =
-                format!("{} lets nobody in: YARN compares short names, without a realm", quoted(name));
-            let help = "write the name that the API server sends to YuniKorn, if this user is to be let in";
-            return Some(Diagnostic::warning(codes::PRINCIPAL, message).help(help));
-        }
-        dropped(List::Users, name)
-    })
+    let shown = quoted(name);
+    let (code, message, help) = if let Some(real) = name.strip_prefix('~') {
+        let real = quoted(real);
+        let message = format!("{shown} lets in whom {real} acts for, which YuniKorn does not know");
+        (codes::REAL_USER, message, "leave it out, and grant those users themselves")
+    } else if let Some(finding) = either(name) {
+        return Some(finding);
+    } else if name.contains('@') {
+        let message = format!("{shown} lets nobody in: YARN compares short names, without a realm");
+        let help = "write the name that the API server sends to YuniKorn, if this user is to be let in";
+        (codes::PRINCIPAL, message, help)
+    } else {
+        return dropped(List::Users, name);
+    };
+    Some(Diagnostic::warning(code, message).help(help))
 }
 
 fn group(name: &str) -> Option<Diagnostic> {
@@ -223,28 +223,24 @@ fn group(name: &str) -> Option<Diagnostic> {
 /// Reports what users and groups have in common.
 fn either(name: &str) -> Option<Diagnostic> {
     let shown = quoted(name);
-    if name.chars().all(|c| c == '*') {
+    let is_odd = |c: char| c.is_control() || (c.is_whitespace() && c != ' ');
+    let (code, message, help) = if name.chars().all(|c| c == '*') {
         let message = format!("{shown} beside other names is a name, and no wildcard");
-        return Some(
-            Diagnostic::warning(codes::LITERAL_WILDCARD, message)
-                .help("write `*` alone if everyone is meant, else leave it out"),
-        );
-    }
-    if name.chars().any(|c| c.is_control() || (c.is_whitespace() && c != ' ')) {
+        (codes::LITERAL_WILDCARD, message, "write `*` alone if everyone is meant, else leave it out")
+    } else if name.chars().any(is_odd) {
         let message =
             format!("{shown} has a control character or an odd blank in it, so nobody has this name");
-        return Some(
-            Diagnostic::warning(codes::CONTROL, message).help("write one U+0020 between users and groups"),
-        );
-    }
-    if let Some(denied) = name.strip_prefix(['!', '-']) {
+        (codes::CONTROL, message, "write one U+0020 between users and groups")
+    } else if let Some(denied) = name.strip_prefix(['!', '-']) {
         let message = format!("{shown} is a name, and denies nothing to {}", quoted(denied));
-        return Some(Diagnostic::warning(codes::DENY, message).help("name only those who are to be let in"));
-    }
-    means_nobody(name).then(|| {
+        (codes::DENY, message, "name only those who are to be let in")
+    } else if means_nobody(name) {
         let message = format!("{shown} is a name: a user or group of this name would be let in");
-        Diagnostic::warning(codes::NOBODY_BY_NAME, message).help("leave it out: an empty ACL lets nobody in")
-    })
+        (codes::NOBODY_BY_NAME, message, "leave it out: an empty ACL lets nobody in")
+    } else {
+        return None;
+    };
+    Some(Diagnostic::warning(code, message).help(help))
 }
 
 /// Returns the finding if `YuniKorn` drops the name.

@@ -227,8 +227,8 @@ impl<'a> Reader<'a> {
         if LEGACY.contains(&key) && self.dialect != Dialect::Spark {
             let message =
                 format!("`{key}` is a setting of MapReduce's own servers, and answers nothing here");
-            return Diagnostic::warning(codes::LEGACY, message)
-                .help(format!("write `{YARN_ENABLE}` and `{YARN_ADMIN}`"));
+            let help = format!("write `{YARN_ENABLE}` and `{YARN_ADMIN}`");
+            return Diagnostic::warning(codes::LEGACY, message).help(help);
         }
         let owners: Vec<&str> =
             KEYS.iter().filter(|(_, keys)| keys.contains(&key)).map(|(dialect, _)| dialect.name()).collect();
@@ -298,13 +298,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn get(&self, key: &str) -> Option<Option<&'a str>> {
-        self.known.iter().find(|(known, _)| *known == key).map(|(_, value)| *value)
+    fn get(&self, key: &str) -> Option<&(&'static str, Option<&'a str>)> {
+        self.known.iter().find(|(known, _)| *known == key)
     }
 
     fn written<T>(&self, key: &'static str, default: &str, read: impl Fn(&str) -> T) -> Written<T> {
         let set = self.get(key);
-        let text = set.map_or(default, Option::unwrap_or_default);
+        let text = set.map_or(default, |(_, text)| text.unwrap_or_default());
         Written { key, text: text.to_owned(), set: set.is_some(), value: read(text) }
     }
 
@@ -320,23 +320,20 @@ impl<'a> Reader<'a> {
     fn switch(&mut self, key: &'static str, default: bool) -> bool {
         let text = match self.get(key) {
             None => return default,
-            Some(Some(text)) => text,
-            Some(None) => return true,
+            Some((_, Some(text))) => text,
+            Some((_, None)) => return true,
         };
-        let word = trim(text);
-        if word.eq_ignore_ascii_case("true") {
-            return true;
+        match trim(text).to_ascii_lowercase().as_str() {
+            "true" => return true,
+            "false" => return false,
+            _ => {}
         }
-        if word.eq_ignore_ascii_case("false") {
-            return false;
-        }
+        let shown = quoted(text);
         let spark = self.dialect == Dialect::Spark;
         let found = if spark {
-            let message = format!("Spark does not start: `{key}` is {}", quoted(text));
-            Diagnostic::error(codes::NOT_A_SWITCH, message)
+            Diagnostic::error(codes::NOT_A_SWITCH, format!("Spark does not start: `{key}` is {shown}"))
         } else {
-            let message =
-                format!("`{key}` is {}, for which YARN takes its default, `{default}`", quoted(text));
+            let message = format!("`{key}` is {shown}, for which YARN takes its default, `{default}`");
             Diagnostic::warning(codes::NOT_A_SWITCH, message)
         };
         self.findings.push(found.help("write `true` or `false`"));

@@ -46,7 +46,8 @@ macro_rules! records {
         }
 
         $(impl $type {
-            /// The span to point at when something is wrong with it: its name, or its mapping when it has none.
+            /// The span to point at when something is wrong with it: its name, or its mapping when it has
+            /// none.
             pub fn head(&self) -> Span {
                 self.$head.span.unwrap_or(self.$place.span)
             }

@@ -75,29 +75,21 @@ pub fn verdict(text: &str, active: &[&str]) -> Verdict {
 
 /// As [`verdict`], for a text whose first document was read already.
 pub fn verdict_of(text: &str, document: NodeIn<'_>, active: &[&str]) -> Verdict {
-    judge_document(text, Some(document), active)
+    judge_document(text, Some(document), active).unwrap_or_else(Verdict::unreadable)
 }
 
 /// Evaluates a text as it is, also an empty one.
 pub(super) fn judge(text: &str, active: &[&str]) -> Verdict {
-    match read::parsed(text) {
-        Ok(document) => judge_document(text, document, active),
-        Err(error) => Verdict::unreadable(error),
-    }
+    let verdict = read::parsed(text).and_then(|document| judge_document(text, document, active));
+    verdict.unwrap_or_else(Verdict::unreadable)
 }
 
-fn judge_document(text: &str, root: Option<NodeIn<'_>>, active: &[&str]) -> Verdict {
-    let mut document = match read::decoded(text, root.as_ref()) {
-        Ok(document) => document,
-        Err(error) => return Verdict::unreadable(error),
-    };
+fn judge_document(text: &str, root: Option<NodeIn<'_>>, active: &[&str]) -> Result<Verdict, ConfigError> {
+    let mut document = read::decoded(text, root.as_ref())?;
     let validated = validate(&mut document.config);
     if validated.is_err() {
         // Validation may have changed the document before it refused, so it is decoded again.
-        document = match read::decoded(text, root.as_ref()) {
-            Ok(document) => document,
-            Err(error) => return Verdict::unreadable(error),
-        };
+        document = read::decoded(text, root.as_ref())?;
     }
     // For a large text the tree takes as much memory as the document, and it is not needed any more.
     drop(root);
@@ -105,14 +97,14 @@ fn judge_document(text: &str, root: Option<NodeIn<'_>>, active: &[&str]) -> Verd
     let mut findings = lint::findings(text, &config);
     findings.extend(beyond.map(ignored));
     findings.extend(contains_checksum_marker(text).then(|| checksum_marker(text)));
-    match validated {
+    Ok(match validated {
         Ok(()) => Verdict::activated(config, active, findings),
         Err(error) => {
             let refused = error.message.clone();
             lint::add(&mut findings, error);
             Verdict::refused(&refused, findings)
         }
-    }
+    })
 }
 
 impl Verdict {

@@ -1,5 +1,5 @@
-//! Pods, created (`admission_controller.go:157-218`) and updated (`:284-322`), and objects with a pod template
-//! (`:220-282`, `:333-345`).
+//! Pods, created (`admission_controller.go:157-218`) and updated (`:284-322`), and objects with a pod
+//! template (`:220-282`, `:333-345`).
 
 use super::{Answer, Outcome, Step, Walk, labels};
 use crate::admission::keys::AccessList;
