@@ -288,7 +288,7 @@ pub fn find(conditions: &[Condition], type_: Type) -> Option<&Condition> {
 }
 
 /// Returns the current condition of a type as a finding, for use when nothing newer is known.
-pub(super) fn standing(conditions: &[Condition], type_: Type) -> Option<Finding> {
+pub(super) fn current(conditions: &[Condition], type_: Type) -> Option<Finding> {
     let condition = find(conditions, type_)?;
     let reason = *Reason::ALL.iter().find(|reason| reason.as_str() == condition.reason)?;
     Some(Finding { type_, status: condition.status, reason, message: condition.message.as_str().into() })

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::base::{self, Base};
-use super::conditions::{self, Finding, Reason, Status, Type, standing};
+use super::conditions::{self, Finding, Reason, Status, Type, current};
 use super::delegation;
 use super::environment::{Environment, Source, config_map};
 use super::grants::{self, ByObject, Grants};
@@ -392,15 +392,14 @@ impl Decided<'_> {
                 let mut found =
                     report::queue_acl::report(entry, object, &decided, note.and_then(Option::as_ref), &facts);
                 if !object.judged {
-                    let granted = resolve::granted(entry, self.snapshot.now);
-                    let granted = granted.as_ref().map(|(submit, admin)| (submit.as_ref(), admin.as_ref()));
-                    (found.status.submit, found.status.admin) = report::queue_acl::columns(granted);
+                    (found.status.submit, found.status.admin) =
+                        report::queue_acl::own_columns(entry, self.snapshot.now);
                 }
                 let (meta, findings) = (&entry.meta, &found.findings);
                 events.extend(events::transitions(Subject::QueueAcl, meta, findings, events::OF_OBJECTS));
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
                 if found.takes && (newly || is_unconfirmed(meta)) {
-                    let taken = report::queue_acl::told_taken(&decided);
+                    let taken = report::queue_acl::taken_in_words(&decided);
                     let subject = Subject::QueueAcl(meta.name.clone());
                     events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
                 }
@@ -479,7 +478,7 @@ impl Decided<'_> {
         let accepts_open = self.accepts_open();
         let fail_open =
             report::config::fail_open(&self.env, key_written, accepts_open).unwrap_or_else(|| {
-                let was = standing(&meta.conditions, Type::FailOpen);
+                let was = current(&meta.conditions, Type::FailOpen);
                 report::config::runs_open(&self.env, &self.runs, was.as_ref(), &self.loaded.finding)
             });
         let findings = report::config::findings(

@@ -688,8 +688,8 @@ impl State {
         let mut creates: VecDeque<_> = plan.import.iter().chain(&plan.backup).cloned().collect();
         // A creation names no version, so one that is accepted late must not bring anything back: the output
         // is created empty before it is written.
-        let created = plan.write.as_ref().filter(|write| write.resource_version.is_none());
-        creates.extend(created.map(|it| NewConfigMap { name: it.name.clone(), ..NewConfigMap::default() }));
+        let new = plan.write.as_ref().filter(|write| write.resource_version.is_none());
+        creates.extend(new.map(|it| NewConfigMap { name: it.name.clone(), ..NewConfigMap::default() }));
         let spec = snapshot.spec().filter(|_| plan.write.is_some() || plan.import.is_some());
         let Some(spec) = spec.filter(|_| self.run.tries < MAX_TRIES) else {
             self.run.write = Stage::Over;

@@ -87,8 +87,8 @@ pub(super) struct Adopted {
     pub import: Option<NewConfigMap>,
 }
 
-/// The decision about one foreign key.
-enum Verdict {
+/// The treatment of one foreign key.
+enum Treatment {
     Replace,
     /// It is left to its owner, for now if the base is created first.
     Leave(Finding, Option<NewConfigMap>),
@@ -106,36 +106,36 @@ pub(super) fn adopt(question: &Question<'_>, wants: BTreeMap<String, String>) ->
         if current == Some(&value) {
             continue;
         }
-        match judge(question, &key, &owners) {
-            Verdict::Replace => {
+        match treatment(question, &key, &owners) {
+            Treatment::Replace => {
                 adopted.replaced.insert(key.clone(), current.cloned().unwrap_or_default());
                 adopted.wants.insert(key, value);
             }
-            Verdict::Leave(finding, import) if key == question.env.key => {
+            Treatment::Leave(finding, import) if key == question.env.key => {
                 adopted.tree_conflict = Some(finding);
                 adopted.import = import;
             }
-            Verdict::Leave(finding, _) => drop(adopted.conflict.get_or_insert(finding)),
+            Treatment::Leave(finding, _) => drop(adopted.conflict.get_or_insert(finding)),
         }
     }
     adopted
 }
 
-fn judge(question: &Question<'_>, key: &str, owners: &[Owner]) -> Verdict {
-    let leave = |why: String| Verdict::Leave(conflict(question, key, owners, &why), None);
+fn treatment(question: &Question<'_>, key: &str, owners: &[Owner]) -> Treatment {
+    let leave = |why: String| Treatment::Leave(conflict(question, key, owners, &why), None);
     match question.spec.adoption {
         Adoption::IfUnowned => leave(
             "remove the key there, or set spec.adoption to Import (their text becomes the base) or Force (the base replaces it)".into(),
         ),
         Adoption::Import if key != question.env.key => leave("Import hands over the queue tree only; remove the key there".into()),
-        Adoption::Import if imported(question) => Verdict::Replace,
+        Adoption::Import if imported(question) => Treatment::Replace,
         Adoption::Import => import(question).unwrap_or_else(leave),
-        Adoption::Force if key != question.env.key => Verdict::Replace,
+        Adoption::Force if key != question.env.key => Treatment::Replace,
         Adoption::Force => match lacking(question) {
             Ok(Some(queues)) => leave(format!(
                 "it is not replaced, because the base lacks queues that are live: {queues}; add them to the base"
             )),
-            Ok(None) => Verdict::Replace,
+            Ok(None) => Treatment::Replace,
             Err(why) => leave(format!(
                 "it is not replaced, because nobody knows which queues are live: {why}. Correct it, or remove the key there"
             )),
@@ -165,14 +165,14 @@ pub(super) fn first_import(question: &Question<'_>) -> Option<(Option<NewConfigM
     let key = &question.env.key;
     let due = question.spec.adoption == Adoption::Import && question.snapshot.base.is_none();
     let Claim::Foreign(owners) = question.snapshot.claim(key) else { return None };
-    match judge(question, key, &owners) {
-        Verdict::Leave(finding, import) if due => Some((import, finding)),
+    match treatment(question, key, &owners) {
+        Treatment::Leave(finding, import) if due => Some((import, finding)),
         _ => None,
     }
 }
 
 /// Makes the live text the base if there is no base yet; the error explains why that cannot be.
-fn import(question: &Question<'_>) -> Result<Verdict, String> {
+fn import(question: &Question<'_>) -> Result<Treatment, String> {
     let spec = question.spec;
     let map = spec.base_name();
     let text = live_text(question).ok_or("there is no text to import")?;
@@ -188,7 +188,7 @@ fn import(question: &Question<'_>) -> Result<Verdict, String> {
     }
     if spec.mode == Mode::Observe {
         let message = format!("in mode Enforce the live queue tree would be copied to {map}");
-        return Ok(Verdict::Leave(Finding::no(Type::Applied, Reason::ObserveMode, message), None));
+        return Ok(Treatment::Leave(Finding::no(Type::Applied, Reason::ObserveMode, message), None));
     }
     let base = NewConfigMap {
         name: spec.base_config_map.clone(),
@@ -199,7 +199,7 @@ fn import(question: &Question<'_>) -> Result<Verdict, String> {
         let message = format!("the live queue tree is being copied to {map}");
         Finding::no(Type::Applied, Reason::Pending, message)
     };
-    Ok(Verdict::Leave(not_written(question, &map).unwrap_or_else(copying), Some(base)))
+    Ok(Treatment::Leave(not_written(question, &map).unwrap_or_else(copying), Some(base)))
 }
 
 /// Returns the configured queues that the scheduler runs and the base does not have, as a list for a message.

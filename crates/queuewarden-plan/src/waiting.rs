@@ -1,7 +1,7 @@
 //! Makes the plan while there is no usable `YuniKornConfig`: nothing is written, and every status reports
 //! why.
 
-use super::conditions::{self, Finding, Reason, Status, Type, standing};
+use super::conditions::{self, Finding, Reason, Status, Type, current};
 use super::snapshot::{ConfigEntry, Meta, Snapshot};
 use super::{ConfigStatus, ObjectStatus, Plan, QueueAclStatus, access_tests, policy, report, resolve};
 
@@ -9,9 +9,7 @@ use super::{ConfigStatus, ObjectStatus, Plan, QueueAclStatus, access_tests, poli
 pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&ConfigEntry>) -> Plan {
     let queue_acls = snapshot.queue_acls.iter().map(|entry| {
         let findings = findings(resolve::content(entry), why);
-        let granted = resolve::granted(entry, snapshot.now);
-        let granted = granted.as_ref().map(|(submit, admin)| (submit.as_ref(), admin.as_ref()));
-        let (submit, admin) = report::queue_acl::columns(granted);
+        let (submit, admin) = report::queue_acl::own_columns(entry, snapshot.now);
         let rest = QueueAclStatus { submit, admin, in_force: entry.in_force.clone() };
         (entry.meta.name.clone(), ObjectStatus::new(&entry.meta, &findings, rest, snapshot.now))
     });
@@ -52,7 +50,7 @@ fn config_findings(meta: &Meta, why: &str) -> Vec<Finding> {
     let unknown = |type_| Finding::unknown(type_, Reason::Invalid, why);
     let mirrored = conditions::find(&meta.conditions, Type::Mirrored)
         .map(|_| Finding::unknown(Type::Mirrored, Reason::ConfigNotReady, "the RBAC mirror stays as it is"));
-    let open = standing(&meta.conditions, Type::FailOpen).filter(|was| was.status == Status::True);
+    let open = current(&meta.conditions, Type::FailOpen).filter(|was| was.status == Status::True);
     let open = open.unwrap_or_else(|| unknown(Type::FailOpen));
     let ready = Finding::no(Type::Ready, Reason::Invalid, why);
     let chain = [Type::BaseResolved, Type::Applied, Type::Loaded].map(unknown);

@@ -20,7 +20,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<AccessTest>) -> Ans
 }
 
 /// Returns the warnings of the tests about a change of the queues, or the reason why they refuse it.
-pub(super) fn judge(
+pub(super) fn warnings(
     tests: &[AccessTest],
     was: Option<&Config>,
     is: Option<&Config>,

@@ -280,12 +280,12 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> 
     warnings.extend(
         is.policies.not_found().map(|Finding { reason, message, .. }| format!("{reason}: {message}")),
     );
-    warnings.extend(standing(&is));
+    warnings.extend(obstacles(&is));
     Answer::warned(&warnings)
 }
 
 /// Returns the conditions that keep anything at all from being written.
-fn standing(decided: &Decided<'_>) -> Vec<String> {
+fn obstacles(decided: &Decided<'_>) -> Vec<String> {
     let troubles = [&decided.base, &decided.output.applied].into_iter();
     let troubles =
         troubles.filter(|finding| finding.status != Status::True && finding.reason != Reason::Pending);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    ACCESS_TEST, Answer, DELEGATION, QueueAcl, Versions, access_test, change, decided, put, queues, standing,
+    ACCESS_TEST, Answer, DELEGATION, QueueAcl, Versions, access_test, change, decided, obstacles, put, queues,
 };
 use crate::conditions::Reason;
 use crate::decide::Decided;
@@ -49,7 +49,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
     }
     let before = decided(snapshot, known);
     let (was, wanted) = (before.as_ref().and_then(queues), queues(&is));
-    let broken = match access_test::judge(&snapshot.access_tests, was, wanted) {
+    let broken = match access_test::warnings(&snapshot.access_tests, was, wanted) {
         Ok(broken) => broken,
         Err(why) => return Answer::refused(ACCESS_TEST, why),
     };
@@ -60,7 +60,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
     );
     warnings.extend(broken);
     warnings.extend(found.map(|object| about(object, &is)).unwrap_or_default());
-    warnings.extend(standing(&is));
+    warnings.extend(obstacles(&is));
     Answer::warned(&warnings)
 }
 

@@ -3,9 +3,11 @@
 use std::iter;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::{Target, people, push, push_people, with_warnings};
 use crate::QueueAclStatus;
-use crate::conditions::{Finding, Reason, Status, Type, standing};
+use crate::conditions::{Finding, Reason, Status, Type, current};
 use crate::effect::redundant;
 use crate::environment::{Environment, Source};
 use crate::grants::{Decided, Grants, acl_of, text_of};
@@ -144,8 +146,14 @@ pub(crate) fn report(
 }
 
 /// Returns the grants of an object as the columns of its status show them: submit and admin.
-pub(crate) fn columns(granted: Option<(Option<&Acl>, Option<&Acl>)>) -> (String, String) {
+fn columns(granted: Option<(Option<&Acl>, Option<&Acl>)>) -> (String, String) {
     granted.map_or_else(Default::default, |(submit, admin)| (column(submit), column(admin)))
+}
+
+/// Returns the columns of an object by its own content, for use when there is no queue tree.
+pub(crate) fn own_columns(entry: &QueueAclEntry, now: Timestamp) -> (String, String) {
+    let granted = crate::resolve::granted(entry, now);
+    columns(granted.as_ref().map(|(submit, admin)| (submit.as_ref(), admin.as_ref())))
 }
 
 /// Returns a right as a column shows it.
@@ -195,7 +203,7 @@ fn ended(entry: &QueueAclEntry, object: &Resolved, refusal: &Refusal, facts: &Fa
 /// Returns whether the status has `Ready=True` for this generation, with this reason.
 fn was_ready(entry: &QueueAclEntry, reason: Reason) -> bool {
     let Meta { conditions, generation, .. } = &entry.meta;
-    let ready = standing(conditions, Type::Ready);
+    let ready = current(conditions, Type::Ready);
     ready.is_some_and(|was| was.status == Status::True && was.reason == reason)
         && conditions.iter().all(|condition| condition.observed_generation == *generation)
 }
@@ -405,7 +413,7 @@ fn push_taken(text: &mut String, right: Right, acl: &Acl) {
 }
 
 /// Returns the people who lose access by [`taken`], in words.
-pub(crate) fn told_taken(decided: &[(Right, &Decided)]) -> String {
+pub(crate) fn taken_in_words(decided: &[(Right, &Decided)]) -> String {
     let mut text = String::new();
     for (separator, (right, acl)) in iter::once("").chain(iter::repeat("; ")).zip(taken(decided)) {
         text.push_str(separator);
