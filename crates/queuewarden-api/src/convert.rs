@@ -327,7 +327,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{crds, status};
+    use crate::crds;
+    use crate::status::{self, Reported};
     use queuewarden_plan::snapshot::{BaseAcl, QueueAclInForce};
 
     fn object(value: Value) -> DynamicObject {
@@ -650,7 +651,10 @@ mod tests {
             admin: "-".into(),
             in_force: Some(in_force.clone()),
         };
-        let status = status::whole(json!(status::queue_acl(7, &rest)), std::slice::from_ref(&condition));
+        let status = status::whole(
+            json!(Reported { observed_generation: 7, rest: &rest }),
+            std::slice::from_ref(&condition),
+        );
         let entry = queue_acl(&object(json!({"metadata": {"name": "x"}, "status": status})));
         assert_eq!((entry.in_force, entry.meta.conditions), (Some(in_force), [condition].into()));
 
@@ -671,7 +675,7 @@ mod tests {
             }),
             admission_policy: Some("strict".into()),
         };
-        let status = status::yunikorn_config(1, &rest);
+        let status = Reported { observed_generation: 1, rest: &rest };
         let entry = yunikorn_config(&object(json!({"metadata": {"name": "x"}, "status": status})));
         let expected = ConfigMemory {
             revision: Some(12),

@@ -101,40 +101,43 @@ pub(super) fn texts(_: &mut SchemaGenerator) -> Schema {
 
 /// `users` of a grant.
 pub(super) fn user_names(_: &mut SchemaGenerator) -> Schema {
-    let why = format!(
-        "self == '*' ? \"'*' is no user: to let everyone in, write everyone: true instead of lists\" \
-         : self.contains(',') || self.contains(' ') ? \"user '\" + self + \"' holds a comma or blank: \
-           write each user as a list element of its own\" \
-         : self.startsWith('system:') ? \"user '\" + self + \"' cannot be granted anything: \
-           YuniKorn drops service accounts and other system: names from ACLs without a word \
-           (its users match {USER}). \
-           Grant a group that the workload's user.info annotation carries instead\" \
-         : \"user '\" + self + \"' cannot be granted anything: \
-           YuniKorn drops users that do not match {USER} from ACLs without a word. \
-           Grant one of the user's groups instead\""
+    let system = format!(
+        "YuniKorn drops service accounts and other system: names from ACLs without a word (its users match \
+         {USER}). Grant a group that the workload's user.info annotation carries instead"
     );
-    names("user", USER, &why)
+    let other = format!(
+        "YuniKorn drops users that do not match {USER} from ACLs without a word. Grant one of the user's \
+         groups instead"
+    );
+    names("user", USER, &system, &other)
 }
 
 /// `groups` of a grant.
 pub(super) fn group_names(_: &mut SchemaGenerator) -> Schema {
-    let why = format!(
-        "self == '*' ? \"'*' is no group: to let everyone in, write everyone: true instead of lists\" \
-         : self.contains(',') || self.contains(' ') ? \"group '\" + self + \"' holds a comma or blank: \
-           write each group as a list element of its own\" \
-         : self.startsWith('system:') ? \"group '\" + self + \"' cannot be granted anything: \
-           YuniKorn drops system: groups from ACLs without a word (its groups match {GROUP}). \
-           To let every authenticated user in, write everyone: true\" \
-         : \"group '\" + self + \"' cannot be granted anything: \
-           YuniKorn drops groups that do not match {GROUP} from ACLs without a word \
-           (no '.', '@' or ':'). Grant another group of these users, or list the users\""
+    let system = format!(
+        "YuniKorn drops system: groups from ACLs without a word (its groups match {GROUP}). To let every \
+         authenticated user in, write everyone: true"
     );
-    names("group", GROUP, &why)
+    let other = format!(
+        "YuniKorn drops groups that do not match {GROUP} from ACLs without a word (no '.', '@' or ':'). \
+         Grant another group of these users, or list the users"
+    );
+    names("group", GROUP, &system, &other)
 }
 
+/// Names in a list. `system` says why names that begin with `system:` cannot be granted anything, `other` why
+/// other names cannot.
+///
 /// The API server ignores a message with a line break in it, so each expression that quotes its input has a
 /// plain message to fall back on.
-fn names(what: &str, pattern: &str, message_expression: &str) -> Schema {
+fn names(what: &str, pattern: &str, system: &str, other: &str) -> Schema {
+    let ungranted = format!("\"{what} '\" + self + \"' cannot be granted anything:");
+    let message = format!(
+        "self == '*' ? \"'*' is no {what}: to let everyone in, write everyone: true instead of lists\" : \
+         self.contains(',') || self.contains(' ') ? \"{what} '\" + self + \"' holds a comma or blank: write \
+         each {what} as a list element of its own\" : \
+         self.startsWith('system:') ? {ungranted} {system}\" : {ungranted} {other}\""
+    );
     json_schema!({
         "type": "array",
         "maxItems": MAX_NAMES,
@@ -146,7 +149,7 @@ fn names(what: &str, pattern: &str, message_expression: &str) -> Schema {
                 "rule": format!("self.matches('{pattern}')"),
                 "message": format!("this {what} cannot be granted anything: YuniKorn drops {what}s that do \
                                     not match {pattern} from ACLs"),
-                "messageExpression": one_line(message_expression),
+                "messageExpression": message,
             }],
         },
     })
