@@ -9,6 +9,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use queuewarden_plan::snapshot::LEFT_EMPTY;
+use yunikorn_access::expect::QUEUE_PATTERN;
 
 /// Most users, and most groups, that one grant may list. Several QueueAcls of a queue add up, so this limits
 /// no queue.
@@ -27,8 +28,6 @@ pub const MAX_PATTERN_LENGTH: usize = 512;
 pub const MAX_CASES: usize = 64;
 /// Most subjects of one case.
 pub const MAX_SUBJECTS: usize = 64;
-/// Most queues in one list of a case.
-pub const MAX_EXPECTED_QUEUES: usize = 64;
 /// Most placements of one case.
 pub const MAX_PLACEMENTS: usize = 32;
 /// Most labels or annotations of an expected placement.
@@ -73,21 +72,9 @@ pub(super) fn claimed_groups(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The rule of [`queue_path`] as a pattern: it costs the API server nothing, however many paths there are.
-const QUEUE_PATTERN: &str = "^[rR][oO][oO][tT]([.][a-zA-Z0-9_:#/@-]{1,64})*$";
-
 /// A queue that a test names.
 pub(super) fn expected_queue(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "maxLength": MAX_QUEUE_LENGTH, "pattern": QUEUE_PATTERN })
-}
-
-/// The queues that a test names.
-pub(super) fn expected_queues(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": "array",
-        "maxItems": MAX_EXPECTED_QUEUES,
-        "items": { "type": "string", "maxLength": MAX_QUEUE_LENGTH, "pattern": QUEUE_PATTERN },
-    })
 }
 
 /// Labels or annotations.
