@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::call::{Error, call};
 use super::world::{Kind, World};
-use queuewarden_api::status;
+use queuewarden_api::status::{self, Reported};
 use queuewarden_plan::snapshot::{FIELD_MANAGER, Snapshot};
 use queuewarden_plan::{ObjectStatus, Plan, Subject};
 
@@ -69,14 +69,14 @@ pub fn patches<'a>(
     });
     let config = snapshot.config.iter().filter_map(|entry| {
         let status = plan.config.as_ref()?;
-        let rest = status::yunikorn_config(entry.meta.generation, &status.rest);
+        let rest = Reported { observed_generation: entry.meta.generation, rest: &status.rest };
         patch(world, Subject::Config(entry.meta.name.clone()), status, &rest)
     });
     let first = snapshot.queue_acls.partition_point(|entry| entry.meta.name.as_str() <= after);
     let (before, behind) = snapshot.queue_acls.split_at_checked(first).unwrap_or_default();
     let acls = behind.iter().chain(before).filter_map(|entry| {
         let status = plan.queue_acls.get(&entry.meta.name)?;
-        let rest = status::queue_acl(entry.meta.generation, &status.rest);
+        let rest = Reported { observed_generation: entry.meta.generation, rest: &status.rest };
         patch(world, Subject::QueueAcl(entry.meta.name.clone()), status, &rest)
     });
     config.chain(policies).chain(tests).chain(acls)

@@ -142,13 +142,13 @@ fn peer() -> String {
 
 /// Returns whether a status says that a request was not read: malformed, late, too large, or one too many.
 fn is_unread(status: StatusCode) -> bool {
-    [
-        StatusCode::BAD_REQUEST,
-        StatusCode::REQUEST_TIMEOUT,
-        StatusCode::PAYLOAD_TOO_LARGE,
-        StatusCode::TOO_MANY_REQUESTS,
-    ]
-    .contains(&status)
+    matches!(
+        status,
+        StatusCode::BAD_REQUEST
+            | StatusCode::REQUEST_TIMEOUT
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::TOO_MANY_REQUESTS
+    )
 }
 
 impl Audit {

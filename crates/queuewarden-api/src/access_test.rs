@@ -63,14 +63,14 @@ fn case(at: &str, case: api::AccessCase, wrong: &mut Vec<Diagnostic>) -> Case {
         let help = format!("name a user, any who is not named otherwise, with groups: [{groups}]");
         wrong.push(Diagnostic::error(NO_USER, message).help(help));
     }
-    let mut queues = |field: &str, rights: Option<api::AccessRights>| {
-        let api::AccessRights { submit, administer } = rights.unwrap_or_default();
-        for (list, queues) in [("submit", &submit), ("administer", &administer)] {
+    let mut queues = |field: &str, rights: Option<Queues>| {
+        let rights = rights.unwrap_or_default();
+        for (list, queues) in [("submit", &rights.submit), ("administer", &rights.administer)] {
             for (index, queue) in queues.iter().enumerate() {
                 wrong.extend(bad_queue(&format!("{at}.{field}.{list}[{index}]"), queue));
             }
         }
-        Queues { submit, administer }
+        rights
     };
     let (allow, deny) = (queues("allow", allow), queues("deny", deny));
     let subjects = subjects.into_iter().map(|api::AccessSubject { user, groups }| Identity { user, groups });

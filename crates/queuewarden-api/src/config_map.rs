@@ -12,7 +12,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry},
 };
 
-use super::touches::touches;
+use super::touches::{named, touches};
 use go_compat::yaml::MAX_TEXT;
 use queuewarden_plan::{
     Write,
@@ -78,14 +78,10 @@ pub fn owners(config_map: &ConfigMap) -> BTreeMap<String, Vec<Owner>> {
 }
 
 /// Returns the keys of `data` and `binaryData` that one entry claims: `{"f:data": {"f:queues.yaml": {}}}`.
-/// The element `.` is the map itself.
 fn keys(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
-    let fields = entry.fields_v1.as_ref().map(|FieldsV1(fields)| fields);
-    ["f:data", "f:binaryData"]
-        .into_iter()
-        .filter_map(move |map| fields?.get(map)?.as_object())
-        .flat_map(serde_json::Map::keys)
-        .filter_map(|key| key.strip_prefix("f:"))
+    let sections = entry.fields_v1.iter().flat_map(|FieldsV1(fields)| named(fields));
+    let maps = sections.filter(|(section, _)| ["data", "binaryData"].contains(section));
+    maps.flat_map(|(_, keys)| named(keys)).map(|(key, _)| key)
 }
 
 /// Returns the text inside, or `None` when it is no gzip, is damaged, or unpacks to more bytes than `room`.

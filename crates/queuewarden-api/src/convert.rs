@@ -258,18 +258,6 @@ fn template_paths(settings: &user_info::Settings) -> Result<(), Vec<Diagnostic>>
 }
 
 fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, Vec<Diagnostic>> {
-    let api::YuniKornConfigSpec {
-        namespace,
-        base,
-        output,
-        mode,
-        adoption,
-        scheduler_url,
-        rbac_mirror,
-        delegation,
-        accept_open_root,
-        admission_policy,
-    } = spec;
     let mut wrong = Vec::new();
     if name != api::SINGLETON {
         wrong.push(
@@ -277,28 +265,24 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
                 .help(format!("name it `{}`: there is one in a cluster", api::SINGLETON)),
         );
     }
-    if base.config_map == output.config_map {
-        wrong.push(
-            Diagnostic::error(
-                BASE_IS_OUTPUT,
-                format!("base and output are both ConfigMap `{}`", base.config_map),
-            )
-            .help("the base is yours to write, the output is queuewarden's: name two ConfigMaps"),
-        );
+    if spec.base.config_map == spec.output.config_map {
+        let message = format!("base and output are both ConfigMap `{}`", spec.base.config_map);
+        let help = "the base is yours to write, the output is queuewarden's: name two ConfigMaps";
+        wrong.push(Diagnostic::error(BASE_IS_OUTPUT, message).help(help));
     }
     let spec = ConfigSpec {
-        namespace,
-        base_config_map: base.config_map,
-        base_key: base.key,
-        output_config_map: output.config_map,
-        mode,
-        adoption,
-        scheduler_url,
-        rbac_mirror: rbac_mirror == api::RbacMirror::Enabled,
-        delegation,
-        accept_open_root,
+        namespace: spec.namespace,
+        base_config_map: spec.base.config_map,
+        base_key: spec.base.key,
+        output_config_map: spec.output.config_map,
+        mode: spec.mode,
+        adoption: spec.adoption,
+        scheduler_url: spec.scheduler_url,
+        rbac_mirror: spec.rbac_mirror == api::RbacMirror::Enabled,
+        delegation: spec.delegation,
+        accept_open_root: spec.accept_open_root,
         confirmed_removal: None,
-        admission_policy,
+        admission_policy: spec.admission_policy,
     };
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
 }
@@ -323,7 +307,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{crds, status};
+    use crate::crds;
+    use crate::status::{self, Reported};
     use queuewarden_plan::snapshot::{BaseAcl, QueueAclInForce};
 
     fn object(value: Value) -> DynamicObject {
@@ -646,7 +631,10 @@ mod tests {
             admin: "-".into(),
             in_force: Some(in_force.clone()),
         };
-        let status = status::whole(json!(status::queue_acl(7, &rest)), std::slice::from_ref(&condition));
+        let status = status::whole(
+            json!(Reported { observed_generation: 7, rest: &rest }),
+            std::slice::from_ref(&condition),
+        );
         let entry = queue_acl(&object(json!({"metadata": {"name": "x"}, "status": status})));
         assert_eq!((entry.in_force, entry.meta.conditions), (Some(in_force), [condition].into()));
 
@@ -667,7 +655,7 @@ mod tests {
             }),
             admission_policy: Some("strict".into()),
         };
-        let status = status::yunikorn_config(1, &rest);
+        let status = Reported { observed_generation: 1, rest: &rest };
         let entry = yunikorn_config(&object(json!({"metadata": {"name": "x"}, "status": status})));
         assert_eq!(entry.in_force, Some(rest));
     }

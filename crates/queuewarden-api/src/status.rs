@@ -7,24 +7,25 @@
 //! ([`super::convert`]) gives the plan the same memory.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::v1alpha1 as api;
-use queuewarden_plan::{
-    AccessTestStatus, ConfigStatus, QueueAclStatus, conditions::Condition, snapshot::AdmissionPolicySpec,
-};
+use queuewarden_plan::{AccessTestStatus, conditions::Condition, snapshot::AdmissionPolicySpec};
 use yunikorn_access::expect::Tally;
 
 /// Name of the field of conditions.
 pub const CONDITIONS: &str = "conditions";
 
-/// Returns the status of a `QueueAcl` whose spec was read at `generation`.
-pub fn queue_acl(generation: i64, status: &QueueAclStatus) -> api::QueueAclStatus {
-    api::QueueAclStatus {
-        observed_generation: Some(generation),
-        rest: status.clone(),
-        conditions: Vec::new(),
-    }
+/// A status without conditions, of an object whose spec was read at a generation.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reported<'a, S> {
+    /// `metadata.generation`
+    pub observed_generation: i64,
+    /// The rest of the status, as planned.
+    #[serde(flatten)]
+    pub rest: &'a S,
 }
 
 /// Returns the status of an `AdmissionPolicy` whose spec was read at `generation`.
@@ -47,15 +48,6 @@ pub fn queue_access_test(generation: i64, status: &AccessTestStatus) -> api::Que
         failed: count(|tally| tally.failed),
         undecided: count(|tally| tally.undecided),
         failures: failures.clone(),
-        conditions: Vec::new(),
-    }
-}
-
-/// Returns the status of the `YuniKornConfig` whose spec was read at `generation`.
-pub fn yunikorn_config(generation: i64, status: &ConfigStatus) -> api::YuniKornConfigStatus {
-    api::YuniKornConfigStatus {
-        observed_generation: Some(generation),
-        rest: status.clone(),
         conditions: Vec::new(),
     }
 }

@@ -49,7 +49,7 @@ fn fields(FieldsV1(fields): &FieldsV1) -> Vec<String> {
 }
 
 /// Returns the fields in a set that have a name; `.`, `k:…` and `v:…` belong to elements of lists.
-fn named(set: &Value) -> impl Iterator<Item = (&str, &Value)> {
+pub(super) fn named(set: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let fields = set.as_object().into_iter().flatten();
     fields.filter_map(|(key, inner)| Some((key.strip_prefix("f:")?, inner)))
 }

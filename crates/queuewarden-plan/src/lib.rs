@@ -215,7 +215,6 @@ pub struct AccessTestStatus {
 
 /// The rest of the `YuniKornConfig`'s status.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::doc_markdown, reason = "kubectl explain shows it as plain text")]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigStatus {
     /// Number in the header of the text that was last written; it grows with each write.

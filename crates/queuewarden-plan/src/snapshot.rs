@@ -212,7 +212,6 @@ pub struct QueueAclSpec {
 
 /// `status.inForce` of a `QueueAcl`: its last version that went into the ConfigMap. Texts are canonical ACLs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::doc_markdown, reason = "kubectl explain shows it as plain text")]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub struct QueueAclInForce {

@@ -93,7 +93,7 @@ impl Keeper {
         let told = |material: &Material| self.told.as_deref() == Some(&material.bundle());
         let mut wanted = material.clone();
         for _ in 0..STEPS {
-            let step = wanted.view(&self.terms, told(&wanted), |view| due(view, now));
+            let step = due(&wanted.view(&self.terms, told(&wanted)), now);
             match step {
                 Due::Nothing => break,
                 Due::Forget(at) => wanted.forget(at),
@@ -260,8 +260,7 @@ mod tests {
         leader.listens.store(true, Ordering::Relaxed);
         assert_eq!(leader.round().await, (String::new(), Vec::new()));
         assert_eq!(leader.round().await.1.len(), 1);
-        let signer =
-            leader.keeper.held.view(&Terms::sample(), true, |view| view.shown.and_then(|shown| shown.signer));
-        assert_eq!(signer, Some(1));
+        let shown = leader.keeper.held.view(&Terms::sample(), true).shown;
+        assert_eq!(shown.and_then(|shown| shown.signer), Some(1));
     }
 }

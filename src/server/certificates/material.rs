@@ -173,15 +173,14 @@ impl Material {
         material
     }
 
-    /// Passes the view that [`super::schedule::due`] decides on to `look`.
-    pub fn view<T>(&self, terms: &Terms, told: bool, look: impl FnOnce(View<'_>) -> T) -> T {
-        let authorities: Vec<Validity> = self.authorities.iter().map(|one| one.validity).collect();
+    /// Returns the view that [`super::schedule::due`] decides on.
+    pub fn view(&self, terms: &Terms, told: bool) -> View {
         let shown = self.shown.as_ref().map(|shown| Shown {
             validity: shown.validity,
             signer: self.authorities.iter().position(|authority| shown.is_signed_by(authority)),
             names_fit: shown.names == terms.names,
         });
-        look(View { authorities: &authorities, shown, told })
+        View { authorities: self.authorities.iter().map(|one| one.validity).collect(), shown, told }
     }
 
     /// Returns the PEM of all authorities that callers should trust.

@@ -53,10 +53,10 @@ pub struct Shown {
 }
 
 /// The current state of the authorities and the certificate.
-#[derive(Debug, Clone, Copy)]
-pub struct View<'a> {
+#[derive(Debug, Clone)]
+pub struct View {
     /// The authorities, oldest first.
-    pub authorities: &'a [Validity],
+    pub authorities: Vec<Validity>,
     /// The certificate; `None`: there is none.
     pub shown: Option<Shown>,
     /// True if the API server has the bundle with all authorities.
@@ -77,8 +77,8 @@ pub enum Due {
 }
 
 /// Returns the change that is due now.
-pub fn due(view: View<'_>, now: Timestamp) -> Due {
-    let View { authorities, shown, .. } = view;
+pub fn due(view: &View, now: Timestamp) -> Due {
+    let View { authorities, shown, told } = view;
     let valid = |at: &usize| authorities.get(*at).is_some_and(|authority| authority.holds(now));
     let all = || 0..authorities.len();
     if let Some(expired) = all().find(|&at| authorities.get(at).is_some_and(|one| one.until <= now)) {
@@ -101,7 +101,7 @@ pub fn due(view: View<'_>, now: Timestamp) -> Due {
     };
     let Some(by) = shown.signer.filter(valid) else { return Due::Certificate(signer) };
     // Another one signs only after callers know of it. Until then the old one goes on.
-    if by != signer && view.told {
+    if by != signer && *told {
         return Due::Certificate(signer);
     }
     let late = shown.validity.is_late(now, 3) || !shown.names_fit;
@@ -123,60 +123,59 @@ mod tests {
         Validity { from: at(from), until: at(until) }
     }
 
-    fn view(authorities: &[Validity], shown: Option<(Validity, Option<usize>)>, told: bool) -> View<'_> {
+    fn view(authorities: &[Validity], shown: Option<(Validity, Option<usize>)>, told: bool) -> View {
         let shown = shown.map(|(validity, signer)| Shown { validity, signer, names_fit: true });
-        View { authorities, shown, told }
+        View { authorities: authorities.to_vec(), shown, told }
     }
 
     #[test]
     fn begins_with_an_authority_then_a_certificate() {
-        assert_eq!(due(view(&[], None, false), at(0)), Due::Authority);
-        assert_eq!(due(view(&[days(0, 600)], None, false), at(0)), Due::Certificate(0));
+        assert_eq!(due(&view(&[], None, false), at(0)), Due::Authority);
+        assert_eq!(due(&view(&[days(0, 600)], None, false), at(0)), Due::Certificate(0));
     }
 
     #[test]
     fn a_certificate_is_renewed_when_a_third_is_left() {
         let authorities = [days(0, 600)];
         let shown = Some((days(100, 106), Some(0)));
-        assert_eq!(due(view(&authorities, shown, true), at(103)), Due::Nothing);
-        assert_eq!(due(view(&authorities, shown, false), at(104)), Due::Certificate(0));
-        assert_eq!(due(view(&authorities, shown, false), at(200)), Due::Certificate(0));
+        assert_eq!(due(&view(&authorities, shown, true), at(103)), Due::Nothing);
+        assert_eq!(due(&view(&authorities, shown, false), at(104)), Due::Certificate(0));
+        assert_eq!(due(&view(&authorities, shown, false), at(200)), Due::Certificate(0));
     }
 
     #[test]
     fn an_authority_is_followed_in_time_and_the_next_signs_when_it_is_known() {
         let old = days(0, 600);
-        assert_eq!(due(view(&[old], Some((days(399, 405), Some(0))), true), at(399)), Due::Nothing);
-        assert_eq!(due(view(&[old], Some((days(399, 405), Some(0))), true), at(400)), Due::Authority);
+        assert_eq!(due(&view(&[old], Some((days(399, 405), Some(0))), true), at(399)), Due::Nothing);
+        assert_eq!(due(&view(&[old], Some((days(399, 405), Some(0))), true), at(400)), Due::Authority);
         let both = [old, days(400, 1000)];
         let by_old = |day: i64| Some((days(day - 1, day + 5), Some(0)));
         // The old one goes on until the new one has been known for a sixth of its time ...
-        assert_eq!(due(view(&both, by_old(499), true), at(499)), Due::Nothing);
-        assert_eq!(due(view(&both, by_old(497), true), at(501)), Due::Certificate(1));
+        assert_eq!(due(&view(&both, by_old(499), true), at(499)), Due::Nothing);
+        assert_eq!(due(&view(&both, by_old(497), true), at(501)), Due::Certificate(1));
         // ... and until callers know of it, for as long as it can.
-        assert_eq!(due(view(&both, by_old(501), false), at(501)), Due::Nothing);
-        assert_eq!(due(view(&both, by_old(501), false), at(505)), Due::Certificate(0));
-        assert_eq!(due(view(&both, by_old(600), false), at(600)), Due::Forget(0));
-        assert_eq!(due(view(&both[1..], Some((days(599, 605), None)), false), at(600)), Due::Certificate(0));
+        assert_eq!(due(&view(&both, by_old(501), false), at(501)), Due::Nothing);
+        assert_eq!(due(&view(&both, by_old(501), false), at(505)), Due::Certificate(0));
+        assert_eq!(due(&view(&both, by_old(600), false), at(600)), Due::Forget(0));
+        assert_eq!(due(&view(&both[1..], Some((days(599, 605), None)), false), at(600)), Due::Certificate(0));
     }
 
     #[test]
     fn clocks_that_jump_are_noticed() {
         let authorities = [days(0, 600)];
         let shown = Some((days(100, 106), Some(0)));
-        assert_eq!(due(view(&authorities, shown, true), at(99)), Due::Certificate(0));
-        assert_eq!(due(view(&authorities, shown, true), at(-1)), Due::Authority);
-        assert_eq!(due(view(&authorities, shown, true), at(601)), Due::Forget(0));
+        assert_eq!(due(&view(&authorities, shown, true), at(99)), Due::Certificate(0));
+        assert_eq!(due(&view(&authorities, shown, true), at(-1)), Due::Authority);
+        assert_eq!(due(&view(&authorities, shown, true), at(601)), Due::Forget(0));
     }
 
     #[test]
     fn another_name_needs_another_certificate() {
         let mut view = view(&[], Some((days(0, 6), Some(0))), true);
-        let authorities = [days(0, 600)];
-        view.authorities = &authorities;
-        assert_eq!(due(view, at(1)), Due::Nothing);
+        view.authorities = vec![days(0, 600)];
+        assert_eq!(due(&view, at(1)), Due::Nothing);
         view.shown = view.shown.map(|shown| Shown { names_fit: false, ..shown });
-        assert_eq!(due(view, at(1)), Due::Certificate(0));
+        assert_eq!(due(&view, at(1)), Due::Certificate(0));
     }
 
     proptest! {
@@ -201,7 +200,7 @@ mod tests {
             let mut steps = 0;
             loop {
                 let before = shown;
-                match due(View { authorities: &authorities, shown, told }, now) {
+                match due(&View { authorities: authorities.clone(), shown, told }, now) {
                     Due::Nothing => break,
                     Due::Forget(gone) => {
                         authorities.remove(gone);

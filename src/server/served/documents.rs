@@ -2,7 +2,8 @@
 //! not fetch them again.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, LazyLock};
+use std::future::ready;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -64,34 +65,32 @@ fn discovery_list(version: &str) -> Document {
     Document::of(&discovery::aggregated(version), media)
 }
 
-static GROUPS: LazyLock<Document> = LazyLock::new(|| Document::json(&discovery::groups()));
-static NEW_GROUPS: LazyLock<[Document; 2]> = LazyLock::new(|| ["v2", "v2beta1"].map(discovery_list));
-static ONE_GROUP: LazyLock<Document> = LazyLock::new(|| Document::json(&discovery::group()));
-static RESOURCES: LazyLock<Document> = LazyLock::new(|| Document::json(&discovery::resources()));
-static OPENAPI_V2: LazyLock<Document> = LazyLock::new(|| Document::json(&openapi::v2()));
-static OPENAPI_V3: LazyLock<Document> = LazyLock::new(|| Document::json(&openapi::v3()));
-static OPENAPI_ROOT: LazyLock<Document> = LazyLock::new(|| Document::json(&openapi::root(&OPENAPI_V3.hash)));
-
 pub(super) fn router() -> Router<Arc<ServerState>> {
-    let at = |path: &str, document: &'static LazyLock<Document>| {
-        Router::new().route(path, get(async move |headers: HeaderMap| document.answer(&headers)))
-    };
-    Router::new()
-        .route("/apis", get(apis))
-        .merge(at(&format!("/apis/{GROUP}"), &ONE_GROUP))
-        .merge(at(ROOT, &RESOURCES))
-        .merge(at("/openapi/v2", &OPENAPI_V2))
-        .merge(at("/openapi/v3", &OPENAPI_ROOT))
-        .merge(at(&format!("/openapi/v3/{}", openapi::PATH), &OPENAPI_V3))
+    let v3 = Document::json(&openapi::v3());
+    let documents = [
+        (format!("/apis/{GROUP}"), Document::json(&discovery::group())),
+        (ROOT.to_owned(), Document::json(&discovery::resources())),
+        ("/openapi/v2".to_owned(), Document::json(&openapi::v2())),
+        ("/openapi/v3".to_owned(), Document::json(&openapi::root(&v3.hash))),
+        (format!("/openapi/v3/{}", openapi::PATH), v3),
+    ];
+    let groups = Arc::new([
+        (Shape::Object, Document::json(&discovery::groups())),
+        (Shape::Discovery("v2"), discovery_list("v2")),
+        (Shape::Discovery("v2beta1"), discovery_list("v2beta1")),
+    ]);
+    let apis = get(move |headers: HeaderMap| ready(in_shape(&*groups, &headers)));
+    documents.into_iter().fold(Router::new().route("/apis", apis), |router, (path, document)| {
+        let document = Arc::new(document);
+        router.route(&path, get(move |headers: HeaderMap| ready(document.answer(&headers))))
+    })
 }
 
-async fn apis(headers: HeaderMap) -> Result<Response, Refusal> {
-    let [v2, v2beta1] = &*NEW_GROUPS;
-    let offered = [Shape::Object, Shape::Discovery("v2"), Shape::Discovery("v2beta1")];
-    let document = match shape(&headers, &offered)? {
-        Shape::Discovery("v2") => v2,
-        Shape::Discovery(_) => v2beta1,
-        Shape::Object | Shape::Table(_) => &*GROUPS,
-    };
-    Ok(document.answer(&headers))
+/// Returns the first document in a format of the client.
+fn in_shape(documents: &[(Shape, Document)], headers: &HeaderMap) -> Result<Response, Refusal> {
+    let offered: Vec<Shape> = documents.iter().map(|(shape, _)| *shape).collect();
+    let found = shape(headers, &offered)?;
+    let document = documents.iter().find(|(shape, _)| *shape == found);
+    Ok(document
+        .map_or_else(|| super::nothing_here().into_response(), |(_, document)| document.answer(headers)))
 }

@@ -6,7 +6,6 @@
 //! `AdmissionPolicy` in force decides whether it counts. Unreadable requests are refused. Missing state is
 //! an error, so that `failurePolicy` decides.
 
-mod audit;
 mod parity;
 #[cfg(test)]
 mod tests;
@@ -19,11 +18,10 @@ use axum::{Extension, Json, Router};
 use serde_json::Value;
 
 use super::ServerState;
-use super::audit::Audit;
+use super::audit::{Audit, Decision};
 use super::refusal::Refusal;
 use super::review::Review;
 use crate::operator::published::Published;
-use audit::note;
 use parity::Registration;
 use queuewarden_api::review::envelope::{self, Request, Unreadable};
 use queuewarden_api::review::user_info::{Asked, read, response};
@@ -98,6 +96,26 @@ fn judged(
     let running = state.applications.running(&asked.applications(), request.creator());
     let running = running.map_err(Refusal::unavailable)?;
     Ok(user_info::judge(&asked.at(request, &running, moment), &known.conf.access))
+}
+
+/// Logs the decision, unless it changes nothing and has no warnings.
+fn note(audit: &Audit, state: &ServerState, request: &Request, judgement: &Judgement, mode: Mode) {
+    if judgement.verdict <= Verdict::Unchanged && judgement.warnings.is_empty() {
+        return;
+    }
+    let warnings = judgement.warnings.join("; ");
+    let decision = Decision {
+        verb: "user_info",
+        said: judgement.verdict.as_str(),
+        clause: judgement.clause,
+        refused: judgement.refusal(mode).is_some(),
+        by: &request.by.user,
+        user: &judgement.user,
+        queue: "",
+        object: &format!("{} {}/{}", request.kind, request.namespace, request.name),
+        reason: if judgement.reason.is_empty() { &warnings } else { &judgement.reason },
+    };
+    audit.note(&state.health, &decision);
 }
 
 /// Refuses a request that cannot be read.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use moka::future::Cache;
 use serde_json::Value;
 
-use super::audit::note;
+use super::note;
 use crate::operator::published::Published;
 use crate::server::audit::Audit;
 use crate::server::refusal::Refusal;

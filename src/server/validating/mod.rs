@@ -115,23 +115,7 @@ fn answered(
     request: &Request,
     answer: Result<Answer, Answer>,
 ) -> Json<Value> {
-    note(&memory.audit, state, request, answer.as_ref());
-    let answer = answer.unwrap_or_else(|doubt| doubt);
-    Json(response(&request.uid, answer.refusal.as_deref(), &answer.warnings))
-}
-
-/// Returns the answer to a request that cannot be read.
-fn unreadable(why: &Diagnostic) -> Answer {
-    Answer { clause: "unreadable", ..refused(&why.to_string()) }
-}
-
-fn refused(why: &str) -> Answer {
-    Answer { clause: DOUBT, refusal: Some(why.to_owned()), warnings: Vec::new() }
-}
-
-/// Logs the answer to a change; an error is the answer in doubt.
-fn note(audit: &Audit, state: &ServerState, request: &Request, answer: Result<&Answer, &Answer>) {
-    let said = match answer {
+    let said = match &answer {
         Ok(Answer { refusal: None, .. }) => "accepted",
         Ok(_) => "refused",
         Err(_) => "undecided",
@@ -150,7 +134,17 @@ fn note(audit: &Audit, state: &ServerState, request: &Request, answer: Result<&A
         object: &format!("{} {namespace}{}", request.kind, request.name),
         reason: answer.refusal.as_ref().or(answer.warnings.first()).map_or("", String::as_str),
     };
-    audit.note(&state.health, &decision);
+    memory.audit.note(&state.health, &decision);
+    Json(response(&request.uid, answer.refusal.as_deref(), &answer.warnings))
+}
+
+/// Returns the answer to a request that cannot be read.
+fn unreadable(why: &Diagnostic) -> Answer {
+    Answer { clause: "unreadable", ..refused(&why.to_string()) }
+}
+
+fn refused(why: &str) -> Answer {
+    Answer { clause: DOUBT, refusal: Some(why.to_owned()), warnings: Vec::new() }
 }
 
 /// Returns the operation as Kubernetes' authorizers call it.

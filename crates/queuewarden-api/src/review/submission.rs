@@ -8,20 +8,8 @@ use super::admission;
 use super::envelope::{self, Response, audit_annotations};
 use super::part::{at, entries, member, text_at};
 use go_compat::diag::Diagnostic;
-use yunikorn::admission::request::Request;
+use yunikorn::admission::request::{Kind, Request};
 use yunikorn_access::submission::{Judgement, Mode};
-
-/// Kinds that are checked themselves, so that the objects they create are not: API group and kind. A
-/// `SparkApplication` is none of them: its driver is its first object that is checked.
-const JUDGED: [(&str, &str); 7] = [
-    ("", "Pod"),
-    ("apps", "Deployment"),
-    ("apps", "DaemonSet"),
-    ("apps", "StatefulSet"),
-    ("apps", "ReplicaSet"),
-    ("batch", "Job"),
-    ("batch", "CronJob"),
-];
 
 /// The parts of an applied object that decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,12 +44,14 @@ pub fn read(request: &envelope::Request) -> Result<Asked, Diagnostic> {
     })
 }
 
+/// Returns whether the object's controller is of a kind that is checked itself, so that the objects it
+/// creates are not. A `SparkApplication` is none of them: its driver is its first object that is checked.
 fn owned(object: &RawValue) -> Result<bool, Diagnostic> {
     for (_, owner) in entries(at(object, &["metadata", "ownerReferences"])?, "a list")? {
         let controls = member(owner, "controller")?.is_some_and(|controls| controls.get() == "true");
         let version = text_at(owner, &["apiVersion"])?;
         let group = version.rsplit_once('/').map_or("", |(group, _)| group);
-        if controls && JUDGED.contains(&(group, &text_at(owner, &["kind"])?)) {
+        if controls && !matches!(Kind::of(group, &text_at(owner, &["kind"])?), Kind::Other(_)) {
             return Ok(true);
         }
     }

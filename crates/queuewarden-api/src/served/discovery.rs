@@ -8,44 +8,25 @@ use serde_json::{Value, json};
 
 use super::{API_VERSION, GROUP, VERSION, queue};
 
-/// A resource as discovery describes it.
-struct Resource {
-    plural: &'static str,
-    singular: &'static str,
-    kind: &'static str,
-    verbs: &'static [&'static str],
-}
-
-/// All resources; none of them is in a namespace. No category: `kubectl get yunikorn` would fail with this
-/// server.
-const RESOURCES: [Resource; 3] = [
-    Resource { plural: "queues", singular: "queue", kind: queue::KIND, verbs: &["get", "list"] },
-    Resource {
-        plural: "queueaccessreviews",
-        singular: "queueaccessreview",
-        kind: "QueueAccessReview",
-        verbs: &["create"],
-    },
-    Resource {
-        plural: "selfqueueaccessreviews",
-        singular: "selfqueueaccessreview",
-        kind: "SelfQueueAccessReview",
-        verbs: &["create"],
-    },
+/// All resources: plural, singular, kind and verbs. None of them is in a namespace. No category: `kubectl get
+/// yunikorn` would fail with this server.
+const RESOURCES: [(&str, &str, &str, &[&str]); 3] = [
+    ("queues", "queue", queue::KIND, &["get", "list"]),
+    ("queueaccessreviews", "queueaccessreview", "QueueAccessReview", &["create"]),
+    ("selfqueueaccessreviews", "selfqueueaccessreview", "SelfQueueAccessReview", &["create"]),
 ];
 
 /// `/apis`, aggregated; `version` is `v2` or `v2beta1`.
 pub fn aggregated(version: &str) -> Value {
-    let resources = RESOURCES.iter().map(|resource| {
+    let resources = RESOURCES.map(|(plural, singular, kind, verbs)| {
         json!({
-            "resource": resource.plural,
-            "responseKind": {"group": GROUP, "version": VERSION, "kind": resource.kind},
+            "resource": plural,
+            "responseKind": {"group": GROUP, "version": VERSION, "kind": kind},
             "scope": "Cluster",
-            "singularResource": resource.singular,
-            "verbs": resource.verbs,
+            "singularResource": singular,
+            "verbs": verbs,
         })
     });
-    let resources: Vec<Value> = resources.collect();
     json!({
         "kind": "APIGroupDiscoveryList",
         "apiVersion": format!("apidiscovery.k8s.io/{version}"),
@@ -79,20 +60,20 @@ fn group_fields() -> Value {
 
 /// `/apis/GROUP/VERSION`
 pub fn resources() -> Value {
-    let resources = RESOURCES.iter().map(|resource| {
+    let resources = RESOURCES.map(|(plural, singular, kind, verbs)| {
         json!({
-            "name": resource.plural,
-            "singularName": resource.singular,
+            "name": plural,
+            "singularName": singular,
             "namespaced": false,
-            "kind": resource.kind,
-            "verbs": resource.verbs,
+            "kind": kind,
+            "verbs": verbs,
         })
     });
     json!({
         "kind": "APIResourceList",
         "apiVersion": "v1",
         "groupVersion": API_VERSION,
-        "resources": resources.collect::<Vec<_>>(),
+        "resources": resources,
     })
 }
 
@@ -104,8 +85,8 @@ mod tests {
     #[test]
     fn reviews_are_named_as_they_are_read() {
         for kind in [review::Kind::Named, review::Kind::Own] {
-            let found = RESOURCES.iter().find(|resource| resource.plural == kind.plural());
-            let names = found.map(|resource| (resource.kind, resource.singular.to_owned()));
+            let found = RESOURCES.iter().find(|(plural, ..)| *plural == kind.plural());
+            let names = found.map(|(_, singular, name, _)| (*name, (*singular).to_owned()));
             assert_eq!(names, Some((kind.name(), kind.name().to_lowercase())));
         }
     }

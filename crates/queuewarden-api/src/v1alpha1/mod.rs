@@ -27,8 +27,7 @@ mod yunikorn_config;
 pub use admission_policy::{AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus};
 pub use grant::Grant;
 pub use queue_access_test::{
-    AccessCase, AccessRights, AccessSubject, ExpectedPlacement, QueueAccessTest, QueueAccessTestSpec,
-    QueueAccessTestStatus,
+    AccessCase, AccessSubject, ExpectedPlacement, QueueAccessTest, QueueAccessTestSpec, QueueAccessTestStatus,
 };
 pub use queue_acl::{QueueAcl, QueueAclSpec, QueueAclStatus};
 pub use schema::{

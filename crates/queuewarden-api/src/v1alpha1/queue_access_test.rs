@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::queue_acl::default_partition;
 use super::schema;
+use yunikorn_access::expect::Queues;
 
 /// Expectations about access: rights that users have or lack on queues, and queues in which applications run.
 ///
@@ -85,11 +86,11 @@ pub struct AccessCase {
 
     /// Rights that the subjects have. Left out: no right is expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allow: Option<AccessRights>,
+    pub allow: Option<Queues>,
 
     /// Rights that the subjects lack. Left out: no denial is expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deny: Option<AccessRights>,
+    pub deny: Option<Queues>,
 
     /// Queues in which their applications run. Left out: no placement is expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -115,21 +116,6 @@ pub struct AccessSubject {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::claimed_groups")]
     pub groups: Vec<String>,
-}
-
-/// Queues by right.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AccessRights {
-    /// Queues to submit to, by full path, e.g. ["root.prod.etl"]. Default: none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::expected_queues")]
-    pub submit: Vec<String>,
-
-    /// Queues to administer, by full path. Default: none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::expected_queues")]
-    pub administer: Vec<String>,
 }
 
 /// A workload, and its expected placement.

@@ -9,6 +9,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use queuewarden_plan::snapshot::LEFT_EMPTY;
+use yunikorn_access::expect::QUEUE_PATTERN;
 
 /// Most users, and most groups, that one grant may list. Several QueueAcls of a queue add up, so this limits
 /// no queue.
@@ -27,8 +28,6 @@ pub const MAX_PATTERN_LENGTH: usize = 512;
 pub const MAX_CASES: usize = 64;
 /// Most subjects of one case.
 pub const MAX_SUBJECTS: usize = 64;
-/// Most queues in one list of a case.
-pub const MAX_EXPECTED_QUEUES: usize = 64;
 /// Most placements of one case.
 pub const MAX_PLACEMENTS: usize = 32;
 /// Most labels or annotations of an expected placement.
@@ -73,21 +72,9 @@ pub(super) fn claimed_groups(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The rule of [`queue_path`] as a pattern: it costs the API server nothing, however many paths there are.
-const QUEUE_PATTERN: &str = "^[rR][oO][oO][tT]([.][a-zA-Z0-9_:#/@-]{1,64})*$";
-
 /// A queue that a test names.
 pub(super) fn expected_queue(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "maxLength": MAX_QUEUE_LENGTH, "pattern": QUEUE_PATTERN })
-}
-
-/// The queues that a test names.
-pub(super) fn expected_queues(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": "array",
-        "maxItems": MAX_EXPECTED_QUEUES,
-        "items": { "type": "string", "maxLength": MAX_QUEUE_LENGTH, "pattern": QUEUE_PATTERN },
-    })
 }
 
 /// Labels or annotations.
@@ -101,40 +88,43 @@ pub(super) fn texts(_: &mut SchemaGenerator) -> Schema {
 
 /// `users` of a grant.
 pub(super) fn user_names(_: &mut SchemaGenerator) -> Schema {
-    let why = format!(
-        "self == '*' ? \"'*' is no user: to let everyone in, write everyone: true instead of lists\" \
-         : self.contains(',') || self.contains(' ') ? \"user '\" + self + \"' holds a comma or blank: \
-           write each user as a list element of its own\" \
-         : self.startsWith('system:') ? \"user '\" + self + \"' cannot be granted anything: \
-           YuniKorn drops service accounts and other system: names from ACLs without a word \
-           (its users match {USER}). \
-           Grant a group that the workload's user.info annotation carries instead\" \
-         : \"user '\" + self + \"' cannot be granted anything: \
-           YuniKorn drops users that do not match {USER} from ACLs without a word. \
-           Grant one of the user's groups instead\""
+    let system = format!(
+        "YuniKorn drops service accounts and other system: names from ACLs without a word (its users match \
+         {USER}). Grant a group that the workload's user.info annotation carries instead"
     );
-    names("user", USER, &why)
+    let other = format!(
+        "YuniKorn drops users that do not match {USER} from ACLs without a word. Grant one of the user's \
+         groups instead"
+    );
+    names("user", USER, &system, &other)
 }
 
 /// `groups` of a grant.
 pub(super) fn group_names(_: &mut SchemaGenerator) -> Schema {
-    let why = format!(
-        "self == '*' ? \"'*' is no group: to let everyone in, write everyone: true instead of lists\" \
-         : self.contains(',') || self.contains(' ') ? \"group '\" + self + \"' holds a comma or blank: \
-           write each group as a list element of its own\" \
-         : self.startsWith('system:') ? \"group '\" + self + \"' cannot be granted anything: \
-           YuniKorn drops system: groups from ACLs without a word (its groups match {GROUP}). \
-           To let every authenticated user in, write everyone: true\" \
-         : \"group '\" + self + \"' cannot be granted anything: \
-           YuniKorn drops groups that do not match {GROUP} from ACLs without a word \
-           (no '.', '@' or ':'). Grant another group of these users, or list the users\""
+    let system = format!(
+        "YuniKorn drops system: groups from ACLs without a word (its groups match {GROUP}). To let every \
+         authenticated user in, write everyone: true"
     );
-    names("group", GROUP, &why)
+    let other = format!(
+        "YuniKorn drops groups that do not match {GROUP} from ACLs without a word (no '.', '@' or ':'). \
+         Grant another group of these users, or list the users"
+    );
+    names("group", GROUP, &system, &other)
 }
 
+/// Names in a list. `system` says why names that begin with `system:` cannot be granted anything, `other` why
+/// other names cannot.
+///
 /// The API server ignores a message with a line break in it, so each expression that quotes its input has a
 /// plain message to fall back on.
-fn names(what: &str, pattern: &str, message_expression: &str) -> Schema {
+fn names(what: &str, pattern: &str, system: &str, other: &str) -> Schema {
+    let ungranted = format!("\"{what} '\" + self + \"' cannot be granted anything:");
+    let message = format!(
+        "self == '*' ? \"'*' is no {what}: to let everyone in, write everyone: true instead of lists\" : \
+         self.contains(',') || self.contains(' ') ? \"{what} '\" + self + \"' holds a comma or blank: write \
+         each {what} as a list element of its own\" : \
+         self.startsWith('system:') ? {ungranted} {system}\" : {ungranted} {other}\""
+    );
     json_schema!({
         "type": "array",
         "maxItems": MAX_NAMES,
@@ -146,7 +136,7 @@ fn names(what: &str, pattern: &str, message_expression: &str) -> Schema {
                 "rule": format!("self.matches('{pattern}')"),
                 "message": format!("this {what} cannot be granted anything: YuniKorn drops {what}s that do \
                                     not match {pattern} from ACLs"),
-                "messageExpression": one_line(message_expression),
+                "messageExpression": message,
             }],
         },
     })

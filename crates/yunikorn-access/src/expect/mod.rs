@@ -20,6 +20,9 @@ pub mod words;
 pub use reason::Reason;
 pub use run::{Check, Question, Tally, Verdict, World, run};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::placement::Workload;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
@@ -27,6 +30,12 @@ use yunikorn::right::Right;
 /// The most checks of one set of expectations. At this number an answer takes about as long as reading the
 /// configuration.
 pub const MAX_CHECKS: usize = 10_000;
+/// The most queues in one list.
+const MAX_QUEUES: usize = 64;
+/// The longest path of a queue.
+const MAX_LENGTH: usize = 1024;
+/// A full path, as the API server checks it: a pattern costs it nothing, however many paths there are.
+pub const QUEUE_PATTERN: &str = "^[rR][oO][oO][tT]([.][a-zA-Z0-9_:#/@-]{1,64})*$";
 
 /// Everything that is expected of one partition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,12 +63,18 @@ pub struct Case {
     pub dynamic: bool,
 }
 
-/// Queues by right, by full path.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Queues by right.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::doc_link_with_quotes, reason = "kubectl explain shows it as plain text")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Queues {
-    /// Queues to submit to.
+    /// Queues to submit to, by full path, e.g. ["root.prod.etl"]. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MAX_QUEUES), inner(length(max = MAX_LENGTH), regex(pattern = QUEUE_PATTERN)))]
     pub submit: Vec<String>,
-    /// Queues to administer.
+    /// Queues to administer, by full path. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MAX_QUEUES), inner(length(max = MAX_LENGTH), regex(pattern = QUEUE_PATTERN)))]
     pub administer: Vec<String>,
 }
 

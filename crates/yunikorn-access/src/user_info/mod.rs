@@ -61,7 +61,6 @@ pub enum Profile {
 
 /// Handling of the annotation: `AdmissionPolicy`'s `spec.userInfo`, as written.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::doc_markdown, reason = "kubectl explain shows it as plain text")]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Settings {
