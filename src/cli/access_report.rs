@@ -145,15 +145,15 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
     let output = args.output.as_ref().ok_or_else(|| Failure::Usage("-o says what to write".to_owned()))?;
     let format = output.format(args.format)?;
-    let asked = args.source.open(console)?;
-    let tree = asked.tree()?;
-    let written = written(args, &asked.configuration, tree, format)?;
+    let session = args.source.open(console)?;
+    let tree = session.tree()?;
+    let written = written(args, &session.configuration, tree, format)?;
     match output {
         Output::Stdout(_) => console.out(&written)?,
         Output::File(path) => atomic::write(path, written.as_bytes())
             .map_err(|error| Failure::Output(format!("cannot write {}: {error}", path.display())))?,
     }
-    others(&asked.configuration, tree).for_each(|note| console.note(&note));
+    others(&session.configuration, tree).for_each(|note| console.note(&note));
     Ok(Exit::Clean)
 }
 

@@ -75,12 +75,12 @@ impl QuestionArgs {
 
     fn about_queue(&self, right: Right, show: Show, console: Console) -> Result<Exit, Failure> {
         let queue = question::only_queue(&self.target, &self.application)?;
-        let asked = self.source.open(console)?;
-        let identity = match self.identity.resolve(&asked, console) {
+        let session = self.source.open(console)?;
+        let identity = match self.identity.resolve(&session, console) {
             Err(Failure::Refused(_)) if show == Show::Nothing => return Ok(Exit::yes(false)),
             resolved => resolved?,
         };
-        let answers = asked.answers()?;
+        let answers = session.answers()?;
         let tree = answers.tree;
         let decision = check::explain(tree, right, &queue, &identity);
         let allowed = decision.allowed();

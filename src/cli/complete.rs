@@ -102,8 +102,8 @@ fn source(args: impl IntoIterator<Item = OsString>) -> Option<SourceArgs> {
 fn paths(source: SourceArgs) -> Vec<String> {
     let (found, finds) = mpsc::channel();
     thread::spawn(move || {
-        let paths = source.open(Console::silent()).ok().and_then(|asked| {
-            let tree = asked.tree().ok()?;
+        let paths = source.open(Console::silent()).ok().and_then(|session| {
+            let tree = session.tree().ok()?;
             Some(tree.queues().map(|(_, node)| node.path.to_string()).collect())
         });
         // Nobody may be waiting any more.

@@ -83,15 +83,15 @@ pub struct FindingAnswer {
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let known =
         Known { users: population(args.users.as_deref())?, groups: population(args.groups.as_deref())? };
-    let asked = args.source.open(console)?;
-    let answers = asked.answers()?;
+    let session = args.source.open(console)?;
+    let answers = session.answers()?;
     let tree = answers.tree;
     let findings = lint::lint(tree, &known);
-    for other in asked.configuration.trees().iter().filter(|other| other.partition() != tree.partition()) {
+    for other in session.configuration.trees().iter().filter(|other| other.partition() != tree.partition()) {
         console.note(&format!("partition {0} is not looked at: --partition {0}", other.partition()));
     }
     let color = console.color_out();
-    let text = || findings.iter().map(|finding| draw(&asked.configuration, finding, color)).collect();
+    let text = || findings.iter().map(|finding| draw(&session.configuration, finding, color)).collect();
     console.out(&args.format.show(text, || answer(&answers, &findings))?)?;
     if args.format == AnswerFormat::Text {
         let count = plural(findings.len(), "warning");

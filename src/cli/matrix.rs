@@ -45,8 +45,8 @@ pub struct Args {
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let asked = args.source.open(console)?;
-    let answers = asked.answers()?;
+    let session = args.source.open(console)?;
+    let answers = session.answers()?;
     let tree = answers.tree;
     let queues = queues(tree, &args.queue)?;
     let rights: Vec<Right> = args.verb.map_or_else(|| Right::ALL.to_vec(), |right| vec![right]);
@@ -68,9 +68,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 /// Returns the requested queues, with those below them; for none, returns none, which means all.
-fn queues(tree: &Tree, asked: &[String]) -> Result<Vec<QueueId>, Failure> {
+fn queues(tree: &Tree, paths: &[String]) -> Result<Vec<QueueId>, Failure> {
     let mut found = Vec::new();
-    for path in asked {
+    for path in paths {
         let Located::Queue(id) = tree.locate(path) else {
             let why = question::unknown(tree, path).unwrap_or_default();
             return Err(Failure::Usage(format!("--queue {path}: {why}")));

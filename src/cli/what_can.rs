@@ -33,9 +33,9 @@ pub struct Args {
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let asked = args.source.open(console)?;
-    let identity = args.identity.resolve(&asked, console)?;
-    let answers = asked.answers()?;
+    let session = args.source.open(console)?;
+    let identity = args.identity.resolve(&session, console)?;
+    let answers = session.answers()?;
     let answer = answer(&answers, args, &identity);
     let nothing = answer.rights.is_empty();
     if nothing {

@@ -31,8 +31,8 @@ pub struct Args {
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let asked = args.source.open(console)?;
-    let answers = asked.answers()?;
+    let session = args.source.open(console)?;
+    let answers = session.answers()?;
     let tree = answers.tree;
     let found = who_can(tree, args.verb, &args.queue);
     if let Some(note) = question::unknown(tree, &args.queue) {

@@ -156,9 +156,9 @@ pub fn run(args: &QuestionArgs, action: Action, show: Show, console: Console) ->
     let verb = verb(action, application)?;
     let files = source.filename.iter().chain(&source.base);
     reads_standard_input_once(files.chain(&application.file))?;
-    let asked = source.open(console)?;
-    let identity = identity.resolve(&asked, console)?;
-    let tree = asked.tree()?;
+    let session = source.open(console)?;
+    let identity = identity.resolve(&session, console)?;
+    let tree = session.tree()?;
     let acl = application.acl(console)?;
     let decision = decide(tree, Question { verb, application: &acl, queue: &queue }, &identity);
     let allowed = decision.allowed();
@@ -169,7 +169,7 @@ pub fn run(args: &QuestionArgs, action: Action, show: Show, console: Console) ->
         if acl.dialect() == Dialect::YuniKorn {
             console.note(UNENFORCED);
         }
-        let answers = Answers { configuration: &asked.configuration, tree };
+        let answers = Answers { configuration: &session.configuration, tree };
         let requirement = |requirement| RequirementAnswer::new(&answers, requirement);
         let answer = ApplicationAnswer {
             about: answers.about(),

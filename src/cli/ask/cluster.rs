@@ -1,7 +1,7 @@
 //! Reads the current configuration of a cluster: both of `YuniKorn`'s ConfigMaps as it merges them, and the
 //! objects that wrote into them. It writes nothing, and every request has a timeout.
 
-mod held;
+mod objects;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use tokio::runtime::Runtime;
 
-use self::held::Held;
+use self::objects::Objects;
 use super::configuration::{Configuration, Written};
 use super::{ClusterArgs, Notes, files, live};
 use crate::cli::console::Console;
@@ -182,17 +182,17 @@ impl Cluster {
     async fn written(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<Written, Failure> {
         let spec = self.spec(args, notes).await?;
         if !args.live {
-            let held = self.readable(spec, notes).await?;
-            return held.written(&merged(&held.snapshot), notes);
+            let objects = self.readable(spec, notes).await?;
+            return objects.written(&merged(&objects.snapshot), notes);
         }
         let answer = live::ask(&self.client, args.scheduler_url.as_deref(), &spec).await?;
         // Without the ConfigMaps the answer is still valid, only its origins are unknown.
         match self.readable(spec, notes).await {
-            Ok(held) => {
-                let flat = merged(&held.snapshot);
+            Ok(objects) => {
+                let flat = merged(&objects.snapshot);
                 let key = flat.queues_key();
                 answer.compare(flat.queues(&key).text, &key, notes);
-                let written = held.written(&flat, &mut Notes::default())?;
+                let written = objects.written(&flat, &mut Notes::default())?;
                 let base = Some(written.base.unwrap_or(written.text));
                 Ok(Written { text: answer.text(), base, ..written })
             }
@@ -240,24 +240,24 @@ impl Cluster {
         spec: ConfigSpec,
         notes: &mut Notes,
     ) -> Result<Snapshot, Failure> {
-        self.readable(spec, notes).await.map(|held| held.snapshot)
+        self.readable(spec, notes).await.map(|objects| objects.snapshot)
     }
 
     /// Reads everything, for plans, or fails: a plan without some of the objects would take away what they
     /// grant.
-    async fn all(&self, spec: ConfigSpec) -> Result<Held, Failure> {
+    async fn all(&self, spec: ConfigSpec) -> Result<Objects, Failure> {
         let mut snapshot = self.config_maps(&spec).await?;
         if spec.output_config_map != YUNIKORN_CONFIGS {
             snapshot.output = self.config_map(&spec, &spec.output_config_map).await?;
         }
         snapshot.base = self.base(&spec, &snapshot).await?;
         snapshot.queue_acls = self.queue_acls().await?;
-        Ok(Held { spec, snapshot })
+        Ok(Objects { spec, snapshot })
     }
 
     /// Reads what may be read, for questions about the current text: without the rest only origins are
     /// unknown.
-    async fn readable(&self, spec: ConfigSpec, notes: &mut Notes) -> Result<Held, Failure> {
+    async fn readable(&self, spec: ConfigSpec, notes: &mut Notes) -> Result<Objects, Failure> {
         let (maps, queue_acls) = tokio::join!(self.config_maps(&spec), self.queue_acls());
         let mut snapshot = maps?;
         snapshot.base = self.base(&spec, &snapshot).await.unwrap_or_default();
@@ -265,7 +265,7 @@ impl Cluster {
             notes.add(format!("origins are places in the ConfigMaps: {failure}"));
             Vec::new()
         });
-        Ok(Held { spec, snapshot })
+        Ok(Objects { spec, snapshot })
     }
 
     /// Reads both ConfigMaps of `YuniKorn`, and nothing else.

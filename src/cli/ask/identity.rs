@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use super::Asked;
+use super::Session;
 use crate::cli::console::Console;
 use crate::cli::input::source;
 use crate::cli::{Failure, os_groups, report};
@@ -71,12 +71,12 @@ impl IdentityArgs {
     /// # Errors
     /// When no user is given and there is no cluster to ask, the name is invalid, or the groups cannot be
     /// resolved.
-    pub fn resolve(&self, asked: &Asked, console: Console) -> Result<Identity, Failure> {
-        let claimed = self.claimed(asked)?;
+    pub fn resolve(&self, session: &Session, console: Console) -> Result<Identity, Failure> {
+        let claimed = self.claimed(session)?;
         if self.user.is_none() && claimed.groups.is_empty() {
             return Ok(claimed);
         }
-        let own = ResolverKind::in_force(&asked.configuration.config);
+        let own = ResolverKind::in_force(&session.configuration.config);
         // If groups are given, no resolver is used and no file is read.
         let named = !claimed.groups.is_empty();
         let source = if named { &GroupsArgs::default() } else { &self.source };
@@ -92,8 +92,8 @@ impl IdentityArgs {
     ///
     /// # Errors
     /// When no user is given and there is no cluster to ask, or the name is invalid.
-    pub fn claimed(&self, asked: &Asked) -> Result<Identity, Failure> {
-        match (&self.user, asked.cluster()) {
+    pub fn claimed(&self, session: &Session) -> Result<Identity, Failure> {
+        match (&self.user, session.cluster()) {
             (Some(user), _) if user.is_empty() => {
                 Err(Failure::Usage("--as is empty: YuniKorn knows no user without a name".to_owned()))
             }

@@ -89,7 +89,7 @@ pub struct ClusterArgs {
 
 /// A configuration to answer questions about.
 #[derive(Debug)]
-pub struct Asked {
+pub struct Session {
     /// The configuration.
     pub configuration: Configuration,
     /// Its source.
@@ -112,7 +112,7 @@ impl SourceArgs {
     ///
     /// # Errors
     /// When there is no configuration to answer questions about.
-    pub fn open(&self, console: Console) -> Result<Asked, Failure> {
+    pub fn open(&self, console: Console) -> Result<Session, Failure> {
         let (configuration, source) = if self.filename.is_empty() {
             let cluster = Cluster::connect(&self.cluster)?;
             (cluster.read(&self.cluster, console)?, Source::Cluster(Box::new(cluster)))
@@ -120,7 +120,7 @@ impl SourceArgs {
             let given = Given::read(&self.files(), console)?;
             (given.configuration(console)?, Source::Files(Box::new(given)))
         };
-        Ok(Asked { configuration, source, partition: self.partition.clone() })
+        Ok(Session { configuration, source, partition: self.partition.clone() })
     }
 
     /// Returns the files of the command line.
@@ -134,7 +134,7 @@ impl SourceArgs {
     }
 }
 
-impl Asked {
+impl Session {
     /// Returns the cluster, if the configuration was read from one.
     pub fn cluster(&self) -> Option<&Cluster> {
         match &self.source {

@@ -103,7 +103,7 @@ pub enum RuleResult {
 
 /// A question and its answer by the evaluator.
 #[derive(Debug)]
-pub struct Asking<'a> {
+pub struct Context<'a> {
     /// The source of locations and decisions.
     pub answers: Answers<'a>,
     /// The evaluator, to try other requests.
@@ -114,7 +114,7 @@ pub struct Asking<'a> {
     pub placement: &'a Placement,
 }
 
-impl Asking<'_> {
+impl Context<'_> {
     /// Builds the answer for programs.
     pub fn answer(&self) -> PlaceAnswer {
         let Submission { application_id, identity, queue, tags } = self.submission;

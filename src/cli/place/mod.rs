@@ -14,10 +14,10 @@ pub mod workload;
 
 use super::ask::identity::{IdentityArgs, unresolved};
 use super::ask::output::AnswerFormat;
-use super::ask::{Asked, SourceArgs};
+use super::ask::{Session, SourceArgs};
 use super::console::Console;
 use super::{Exit, Failure, reads_standard_input_once};
-use answer::Asking;
+use answer::Context;
 use queuewarden_api::answer::Answers;
 use workload::WorkloadArgs;
 use yunikorn::admission::request::{Pod, USER_INFO, USERNAME};
@@ -54,19 +54,20 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let SourceArgs { filename, base, .. } = &args.source;
     reads_standard_input_once(filename.iter().chain(base).chain(args.workload.file()))?;
     let mut workload = args.workload.read(console)?;
-    let asked = args.source.open(console)?;
-    annotate(&mut workload, &asked, console);
-    let (identity, refused) = user(&args.identity, &workload, &asked, console)?;
+    let session = args.source.open(console)?;
+    annotate(&mut workload, &session, console);
+    let (identity, refused) = user(&args.identity, &workload, &session, console)?;
     let mut submission = workload.submission(identity, Naming::default());
     submission.tags.extend(args.workload.tags());
-    let tree = asked.tree()?;
-    let placer = Placer::with_live(tree, live(&args.source, &asked)?);
+    let tree = session.tree()?;
+    let placer = Placer::with_live(tree, live(&args.source, &session)?);
     let placement = match refused {
         Some(message) => Placement::rejected(message),
         None => placer.place(&submission),
     };
-    let answers = Answers { configuration: &asked.configuration, tree };
-    let answer = Asking { answers, placer: &placer, submission: &submission, placement: &placement }.answer();
+    let answers = Answers { configuration: &session.configuration, tree };
+    let answer =
+        Context { answers, placer: &placer, submission: &submission, placement: &placement }.answer();
     console.out(&args.format.show(|| text::text(&answer), || &answer)?)?;
     match placement.outcome {
         Outcome::Placed { .. } => Ok(Exit::Clean),
@@ -76,8 +77,8 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 /// Adds the namespace's annotations from the cluster; given ones take precedence.
-fn annotate(workload: &mut Workload, asked: &Asked, console: Console) {
-    if let Some(cluster) = asked.cluster() {
+fn annotate(workload: &mut Workload, session: &Session, console: Console) {
+    if let Some(cluster) = session.cluster() {
         let mut annotations = cluster.namespace_annotations(&workload.namespace, console);
         annotations.append(&mut workload.namespace_annotations);
         workload.namespace_annotations = annotations;
@@ -85,10 +86,10 @@ fn annotate(workload: &mut Workload, asked: &Asked, console: Console) {
 }
 
 /// Returns the queues that the scheduler has in addition to its configuration, if it is queried at all.
-fn live(source: &SourceArgs, asked: &Asked) -> Result<Live, Failure> {
-    match asked.cluster() {
+fn live(source: &SourceArgs, session: &Session) -> Result<Live, Failure> {
+    match session.cluster() {
         Some(cluster) if source.cluster.live => {
-            cluster.live_queues(&source.cluster, asked.tree()?.partition())
+            cluster.live_queues(&source.cluster, session.tree()?.partition())
         }
         _ => Ok(Live::default()),
     }
@@ -101,13 +102,13 @@ fn live(source: &SourceArgs, asked: &Asked) -> Result<Live, Failure> {
 fn user(
     args: &IdentityArgs,
     workload: &Workload,
-    asked: &Asked,
+    session: &Session,
     console: Console,
 ) -> Result<(Identity, Option<String>), Failure> {
-    let claimed = claimed(args, workload, asked, console)?;
+    let claimed = claimed(args, workload, session, console)?;
     let mut claim = Claim::new(&claimed.user, &claimed.groups);
     claim.forced = !workload.node_name.is_empty();
-    let resolver = args.source.resolver(ResolverKind::in_force(&asked.configuration.config), console)?;
+    let resolver = args.source.resolver(ResolverKind::in_force(&session.configuration.config), console)?;
     match identify(claim, &*resolver, Version::default()) {
         Ok(identity) => Ok((identity, None)),
         Err(Refusal::Undecided(why)) => Err(unresolved(&why)),
@@ -122,14 +123,14 @@ fn user(
 fn claimed(
     args: &IdentityArgs,
     workload: &Workload,
-    asked: &Asked,
+    session: &Session,
     console: Console,
 ) -> Result<Identity, Failure> {
     let pod =
         Pod { labels: workload.labels.clone(), annotations: workload.annotations.clone(), ..Pod::default() };
     let Submitter { user, groups, source } = Submitter::of(&pod, Version::default());
     if args.user.is_some() || source == Source::Nothing {
-        return args.claimed(asked);
+        return args.claimed(session);
     }
     console.note(&match &source {
         Source::Label => format!("the user is {user}, by the pod's label {USERNAME}"),

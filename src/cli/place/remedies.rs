@@ -1,7 +1,7 @@
 //! Changes that would lead to another outcome: first those in the application itself, then those in the
 //! configuration.
 
-use super::answer::{Asking, number};
+use super::answer::{Context, number};
 use super::words;
 use yunikorn::queue::{in_recovery, nearest};
 use yunikorn::right::Right;
@@ -23,22 +23,22 @@ const MAX_TRIED: usize = 100;
 const PARENT_TAG: &str = "namespace.parentqueue";
 
 /// Returns the remedies in the order in which to try them.
-pub fn remedies(asking: &Asking<'_>) -> Vec<String> {
-    let steps = asking.placement.steps.iter().enumerate();
-    let found: Vec<String> = match &asking.placement.outcome {
+pub fn remedies(context: &Context<'_>) -> Vec<String> {
+    let steps = context.placement.steps.iter().enumerate();
+    let found: Vec<String> = match &context.placement.outcome {
         // It runs, but perhaps not in the requested queue.
         Outcome::Placed { .. } => steps
             .filter(|(_, step)| step.rule.name == RuleName::Provided)
-            .flat_map(|(at, step)| asking.remedies(at, step))
-            .chain(asking.no_rule_listens())
+            .flat_map(|(at, step)| context.remedies(at, step))
+            .chain(context.no_rule_listens())
             .collect(),
         Outcome::Undecided { .. } => Vec::new(),
-        Outcome::Rejected { .. } if asking.placement.steps.is_empty() => vec![before_rules(asking)],
+        Outcome::Rejected { .. } if context.placement.steps.is_empty() => vec![before_rules(context)],
         Outcome::Rejected { .. } | Outcome::Crashes { .. } => {
             let (filters, others): (Vec<_>, Vec<_>) = steps.partition(|(_, step)| is_filtered(step));
             let others = others.into_iter().chain(filters);
-            let in_configuration = others.flat_map(|(at, step)| asking.remedies(at, step));
-            let asked = asking.other_queues().into_iter().chain(asking.no_rule_listens());
+            let in_configuration = others.flat_map(|(at, step)| context.remedies(at, step));
+            let asked = context.other_queues().into_iter().chain(context.no_rule_listens());
             asked.chain(in_configuration).collect()
         }
     };
@@ -53,8 +53,8 @@ pub fn remedies(asking: &Asking<'_>) -> Vec<String> {
 }
 
 /// Returns the remedy if no rule was tried: there are no rules, or the user's name is invalid.
-fn before_rules(asking: &Asking<'_>) -> String {
-    match &asking.placement.inactive {
+fn before_rules(context: &Context<'_>) -> String {
+    match &context.placement.inactive {
         Some(reason) => format!("correct the rules: {reason}"),
         None => "let user.info carry a name that YuniKorn takes: a letter or `_`, then letters, digits and \
             :#/_.@-"
@@ -66,7 +66,7 @@ fn is_filtered(step: &Step) -> bool {
     step.rule.end == RuleEnd::Filtered
 }
 
-impl Asking<'_> {
+impl Context<'_> {
     fn tree(&self) -> &Tree {
         self.answers.tree
     }
@@ -84,8 +84,8 @@ impl Asking<'_> {
 
     /// Returns whether the application would run in this queue if it requested it.
     fn runs_in(&self, queue: &str) -> bool {
-        let asking = Submission { queue: queue.to_owned(), ..self.submission.clone() };
-        self.placer.place(&asking).queue() == Some(queue)
+        let submission = Submission { queue: queue.to_owned(), ..self.submission.clone() };
+        self.placer.place(&submission).queue() == Some(queue)
     }
 
     /// Returns queues that the application would run in if it requested them; each was tried.
@@ -274,7 +274,7 @@ mod tests {
         let placer = Placer::new(&tree);
         let placement = placer.place(&submission);
         let answers = Answers { configuration: &Here, tree: &tree };
-        remedies(&Asking { answers, placer: &placer, submission: &submission, placement: &placement })
+        remedies(&Context { answers, placer: &placer, submission: &submission, placement: &placement })
     }
 
     fn says(told: &[String], beginning: &str) -> bool {

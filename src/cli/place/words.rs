@@ -1,6 +1,6 @@
 //! Sentences of an answer.
 
-use super::answer::{Asking, RuleAnswer, RuleResult, number, value};
+use super::answer::{Context, RuleAnswer, RuleResult, number, value};
 use yunikorn::queue::ROOT;
 use yunikorn_access::check::{Decision, Denial, Outcome as Verdict};
 use yunikorn_access::near_misses;
@@ -14,8 +14,8 @@ pub const FALLBACK: &str = "(no rule fits)";
 pub const IMPLICIT: &str = "provided (no rules are configured)";
 
 /// Returns the reason for the outcome after these rules.
-pub(super) fn outcome(asking: &Asking<'_>, rules: &[RuleAnswer]) -> String {
-    let placement = asking.placement;
+pub(super) fn outcome(context: &Context<'_>, rules: &[RuleAnswer]) -> String {
+    let placement = context.placement;
     match &placement.outcome {
         Outcome::Placed { queue } => format!("{} places it in {queue}", by(placement)),
         Outcome::Rejected { .. } if placement.inactive.is_some() => {
@@ -23,7 +23,7 @@ pub(super) fn outcome(asking: &Asking<'_>, rules: &[RuleAnswer]) -> String {
                 .to_owned()
         }
         Outcome::Rejected { message } => match rules.last().map(|rule| rule.result) {
-            None => format!("YuniKorn takes no user `{}`: {message}", asking.submission.identity.user),
+            None => format!("YuniKorn takes no user `{}`: {message}", context.submission.identity.user),
             Some(RuleResult::Ends) => format!("{} fails, and no other rule is tried", by(placement)),
             Some(_) => "no placement rule finds a queue for it".to_owned(),
         },
@@ -92,9 +92,9 @@ fn filtered(step: &RuleStep) -> String {
 }
 
 /// Returns the result for the queue that a rule named.
-pub fn landing(asking: &Asking<'_>, landing: &Landing) -> String {
+pub fn landing(context: &Context<'_>, landing: &Landing) -> String {
     let queue = &landing.queue;
-    let access = landing.decision.as_ref().map(|decision| asking.answers.reason(decision));
+    let access = landing.decision.as_ref().map(|decision| context.answers.reason(decision));
     match &landing.end {
         LandingEnd::Placed { created } => match (access, created) {
             (Some(access), Some(created)) => format!("{access}; it is created below {}", created.above),

@@ -20,12 +20,12 @@ use yunikorn::config::Flattened;
 use yunikorn::config::flatten::Source;
 
 /// Settings and objects of a cluster.
-pub(super) struct Held {
+pub(super) struct Objects {
     pub(super) spec: ConfigSpec,
     pub(super) snapshot: Snapshot,
 }
 
-impl Held {
+impl Objects {
     /// Returns the current text of the ConfigMaps, which merge to `flat`, and who wrote which part of it.
     ///
     /// # Errors
