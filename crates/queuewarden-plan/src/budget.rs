@@ -24,9 +24,9 @@ fn recent(repairs: &[Timestamp], now: Timestamp) -> impl DoubleEndedIterator<Ite
     repairs.iter().copied().filter(move |at| now.duration_since(*at) < WINDOW)
 }
 
-/// Returns the time before which no more repair is made, given the earlier ones; `None`: now. A text that is missing or
-/// grants too much (`open`) is repaired at least every second: a reload costs milliseconds, an open cluster
-/// is a risk.
+/// Returns the time before which no more repair is made, given the earlier ones; `None`: now. A text that
+/// is missing or grants too much (`open`) is repaired at least every second: a reload costs milliseconds,
+/// an open cluster is a risk.
 pub(super) fn repair_at(repairs: &[Timestamp], open: bool, now: Timestamp) -> Option<Timestamp> {
     let count = recent(repairs, now).count();
     let (beyond, last) = (count.checked_sub(BURST)?, recent(repairs, now).max()?);

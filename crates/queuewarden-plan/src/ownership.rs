@@ -1,5 +1,5 @@
-//! Decides who owns a key of the output ConfigMap. A key that someone else wrote is left to its owner, imported
-//! into the base, or taken over after a copy.
+//! Decides who owns a key of the output ConfigMap. A key that someone else wrote is left to its owner,
+//! imported into the base, or taken over after a copy.
 //!
 //! `managedFields` alone cannot answer: one `kubectl edit` moves a key to another manager. So the keys that
 //! we wrote are recorded in an annotation next to them, and in the status of the `YuniKornConfig` together

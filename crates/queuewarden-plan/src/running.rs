@@ -1,8 +1,8 @@
-//! What the scheduler runs: the text by which it decides now, and condition `Loaded`.
+//! Finds what the scheduler runs: the text by which it decides now, and condition `Loaded`.
 //!
-//! Usually the ConfigMaps hold that text. A scheduler that loads no new text, or refuses one, continues with the
-//! previous text, and reports about access must take that into account. The checksum that the scheduler reports
-//! decides; nothing is assumed.
+//! Usually the ConfigMaps hold that text. A scheduler that loads no new text, or refuses one, continues
+//! with the previous text, and reports about access must take that into account. The checksum that the
+//! scheduler reports decides; nothing is assumed.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -91,8 +91,8 @@ pub(super) struct Loaded {
     pub reassert_at: Option<Timestamp>,
 }
 
-/// Compares what the scheduler reports with `expected`, the checksum of the text that it should run. `ignored` is
-/// why a running scheduler loads no text from the ConfigMaps, where that is known.
+/// Compares what the scheduler reports with `expected`, the checksum of the text that it should run.
+/// `ignored` is why a running scheduler loads no text from the ConfigMaps, where that is known.
 pub(super) fn loaded(
     has_url: bool,
     expected: &str,

@@ -105,8 +105,8 @@ fn desired(snapshot: &Snapshot, env: &Environment, known: &mut ParseCache) -> Re
     })
 }
 
-/// Returns the condition; none once there is neither a mirror nor to be one. `on` is true if there is to be one,
-/// `steps` are left to the desired one, and `failure` is why the last one failed.
+/// Returns the condition; none once there is neither a mirror nor to be one. `on` is true if there is to
+/// be one, `steps` are left to the desired one, and `failure` is why the last one failed.
 fn finding(
     on: bool,
     mirror: &Mirror,

@@ -10,8 +10,8 @@ use crate::{ConfigStatus, OutputRef, header};
 use yunikorn::config::Config;
 use yunikorn::right::Right;
 
-/// All conditions of the object: `chain` is `BaseResolved`, `Applied` and `Loaded`. `Mirrored` matters to `Ready`
-/// only if there is to be a mirror, and `FailOpen` only if the root may not be open.
+/// All conditions of the object: `chain` is `BaseResolved`, `Applied` and `Loaded`. `Mirrored` matters to
+/// `Ready` only if there is to be a mirror, and `FailOpen` only if the root may not be open.
 pub(crate) fn findings(
     chain: [Finding; 3],
     mirrored: Option<(Finding, bool)>,

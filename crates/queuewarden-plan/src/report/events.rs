@@ -23,8 +23,8 @@ pub(crate) const OF_OBJECTS: &[Type] = &[Type::Ready];
 /// The reasons that need no action: the state passes by itself, or was chosen.
 const CALM: [Reason; 3] = [Reason::Pending, Reason::LoadPending, Reason::ObserveMode];
 
-/// An event for each finding of the given types that differs in status or reason from the object's conditions. `FailOpen` has
-/// an event here only when it becomes true; [`closed`] reports its end.
+/// An event for each finding of the given types that differs in status or reason from the object's
+/// conditions. `FailOpen` has an event here only when it becomes true; [`closed`] reports its end.
 pub(crate) fn transitions(
     subject: impl Fn(String) -> Subject,
     meta: &Meta,
