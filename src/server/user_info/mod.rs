@@ -107,7 +107,7 @@ fn note(audit: &Audit, state: &ServerState, request: &Request, judgement: &Judge
     let decision = Decision {
         verb: "user_info",
         said: judgement.verdict.as_str(),
-        clause: judgement.clause,
+        clause: judgement.rule.as_str(),
         refused: judgement.refusal(mode).is_some(),
         by: &request.by.user,
         user: &judgement.user,

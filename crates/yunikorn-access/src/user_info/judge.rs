@@ -6,31 +6,31 @@
 
 use std::collections::BTreeSet;
 
-use super::answer::{Addition, Judgement, Verdict};
+use super::answer::{Addition, Judgement, Rule, Verdict};
 use super::asked::{Asked, Given, Moment, Site};
 use super::json;
 use super::words::{self, Refusal};
 use crate::review::answer::visible;
 use go_compat::diag::quoted;
-use yunikorn::admission::{AccessControl, AccessList, Operation, UserInfo, Verdict as MaySet};
+use yunikorn::admission::{AccessControl, Operation, UserInfo, Verdict as MaySet};
 
 /// Decides a request by these keys.
 pub fn judge(asked: &Asked<'_>, access: &AccessControl) -> Judgement {
     if asked.operation == Operation::Other || asked.sites.is_empty() {
-        return Judgement { warnings: words::nowhere(asked), ..Judgement::new(Verdict::NotAsked, "no_pods") };
+        return Judgement { warnings: words::nowhere(asked), ..Judgement::default() };
     }
     let own = UserInfo { user: asked.user.to_owned(), groups: asked.groups.to_vec() };
     let walk = Walk { asked, access, own };
-    let mut judgement = Judgement::new(Verdict::NotAsked, "no_pods");
+    let mut judgement = Judgement::default();
     for (index, site) in asked.sites.iter().enumerate() {
         match walk.site(site).and_then(|end| walk.application(site, end)) {
-            Ok(End { verdict, clause, text }) => {
-                judgement.note(verdict, clause);
+            Ok(End { verdict, rule, text }) => {
+                judgement.note(verdict, rule);
                 judgement.additions.extend(text.map(|text| Addition { site: index, text }));
             }
             Err(refusal) => {
                 let reason = words::reason(asked, access, site, &refusal);
-                return Judgement::refused(refusal.clause, &reason, asked.user);
+                return Judgement::refused(refusal.rule, &reason, asked.user);
             }
         }
     }
@@ -42,18 +42,18 @@ pub fn judge(asked: &Asked<'_>, access: &AccessControl) -> Judgement {
 /// The result of one site.
 struct End {
     verdict: Verdict,
-    clause: &'static str,
+    rule: Rule,
     /// The text that is written into the site.
     text: Option<String>,
 }
 
 impl End {
-    fn of(verdict: Verdict, clause: &'static str) -> Self {
-        Self { verdict, clause, text: None }
+    fn of(verdict: Verdict, rule: Rule) -> Self {
+        Self { verdict, rule, text: None }
     }
 
-    fn added(clause: &'static str, text: String) -> Self {
-        Self { verdict: Verdict::Added, clause, text: Some(text) }
+    fn added(rule: Rule, text: String) -> Self {
+        Self { verdict: Verdict::Added, rule, text: Some(text) }
     }
 }
 
@@ -68,9 +68,9 @@ impl Walk<'_> {
     fn site(&self, site: &Site) -> Result<End, Refusal> {
         match (&site.given, &site.old) {
             (Given::Absent, Given::Absent) => self.missing(site),
-            (given, old) if given == old => Ok(End::of(Verdict::Unchanged, "unchanged")),
+            (given, old) if given == old => Ok(End::of(Verdict::Unchanged, Rule::Unchanged)),
             (Given::Odd(what), _) => {
-                Err(Refusal::new("form", format!("it is no text but {what}; write {}", json::FORM)))
+                Err(Refusal::new(Rule::Form, format!("it is no text but {what}; write {}", json::FORM)))
             }
             (Given::Text(text), Given::Absent) => self.given(site, text),
             (Given::Text(text), _) => self.changed(text),
@@ -92,7 +92,7 @@ impl Walk<'_> {
         };
         match asked.running.objection(&site.application, asked.namespace, &user.unwrap_or_default()) {
             None => Ok(end),
-            Some(of_others) => Err(Refusal::new("application", format!("it names {of_others}"))),
+            Some(of_others) => Err(Refusal::new(Rule::Application, format!("it names {of_others}"))),
         }
     }
 
@@ -101,24 +101,24 @@ impl Walk<'_> {
         if self.asked.operation == Operation::Update
             && (!site.changed || self.asked.is_of_controller(self.access))
         {
-            return Ok(End::of(Verdict::Unchanged, "unchanged"));
+            return Ok(End::of(Verdict::Unchanged, Rule::Unchanged));
         }
         if self.asked.is_replica_set && self.asked.is_of_controller(self.access) {
-            return Ok(End::of(Verdict::Unchanged, "replica_set"));
+            return Ok(End::of(Verdict::Unchanged, Rule::ReplicaSet));
         }
         if self.access.bypass_auth && !site.username.is_empty() {
-            return Ok(End::of(Verdict::Kept, "bypass_auth"));
+            return Ok(End::of(Verdict::Kept, Rule::BypassAuth));
         }
         if self.asked.user.is_empty() {
-            return Err(Refusal::new("nobody", "it is missing, and who asks has no name to add"));
+            return Err(Refusal::new(Rule::Nobody, "it is missing, and who asks has no name to add"));
         }
         match self.asked.moment {
-            Moment::Mutating => Ok(End::added("missing", self.own.write())),
+            Moment::Mutating => Ok(End::added(Rule::Missing, self.own.write())),
             Moment::Final if self.asked.operation == Operation::Update => {
-                Ok(End::of(Verdict::Unchanged, "unchanged"))
+                Ok(End::of(Verdict::Unchanged, Rule::Unchanged))
             }
             Moment::Final => Err(Refusal::new(
-                "missing",
+                Rule::Missing,
                 "it is missing at the end: the webhook that adds it was not asked, or another one has taken \
                  it away; try again",
             )),
@@ -128,26 +128,26 @@ impl Walk<'_> {
     /// Decides about a new annotation where there was none.
     fn given(&self, site: &Site, text: &str) -> Result<End, Refusal> {
         if self.is_own(text) {
-            return Ok(End::of(Verdict::Kept, "own"));
+            return Ok(End::of(Verdict::Kept, Rule::Own));
         }
         // A Spark driver makes its executors by the account of its pod and in the name of its submitter.
         let creators = self.asked.running.creators_user_info();
         if site.place.is_empty() && creators.is_some_and(|creators| is_same(creators, text)) {
-            return Ok(End::of(Verdict::Kept, "own_pod"));
+            return Ok(End::of(Verdict::Kept, Rule::OwnPod));
         }
-        let clause = self.may_set("not_allowed", || match json::read(text) {
+        let rule = self.may_set(Rule::NotAllowed, || match json::read(text) {
             Ok(info) => format!("it names user {}", quoted(&info.user)),
             Err(_) => "it names somebody else".to_owned(),
         })?;
         well_formed(text)?;
-        Ok(End::of(Verdict::Kept, clause))
+        Ok(End::of(Verdict::Kept, rule))
     }
 
     /// Decides about a changed annotation.
     fn changed(&self, text: &str) -> Result<End, Refusal> {
-        let clause = self.may_set("immutable", || "it was set before and would be changed".to_owned())?;
+        let rule = self.may_set(Rule::Immutable, || "it was set before and would be changed".to_owned())?;
         well_formed(text)?;
-        Ok(End::of(Verdict::Kept, clause))
+        Ok(End::of(Verdict::Kept, rule))
     }
 
     /// Decides about a removed annotation. Users who leave their own name out lose nothing.
@@ -155,27 +155,24 @@ impl Walk<'_> {
         if let (Given::Text(old), Moment::Mutating) = (old, self.asked.moment)
             && self.is_own(old)
         {
-            return Ok(End::added("own", old.clone()));
+            return Ok(End::added(Rule::Own, old.clone()));
         }
-        let clause = self.may_set("immutable", || "it was set before and would be taken away".to_owned())?;
-        Ok(End::of(Verdict::Kept, clause))
+        let rule =
+            self.may_set(Rule::Immutable, || "it was set before and would be taken away".to_owned())?;
+        Ok(End::of(Verdict::Kept, rule))
     }
 
-    /// Returns the clause by which the lists let the requester set any name, or the refusal by `clause`.
-    fn may_set(&self, clause: &'static str, what: impl Fn() -> String) -> Result<&'static str, Refusal> {
+    /// Returns the rule by which the lists let the requester set any name, or the refusal.
+    fn may_set(&self, rule: Rule, what: impl Fn() -> String) -> Result<Rule, Refusal> {
         if self.access.bypass_auth {
-            return Ok("bypass_auth");
+            return Ok(Rule::BypassAuth);
         }
         match self.access.is_annotation_allowed(self.asked.user, self.asked.groups) {
-            MaySet::Allowed(allowed) => Ok(match allowed.list {
-                AccessList::SystemUsers => "system_users",
-                AccessList::ExternalUsers => "external_users",
-                AccessList::ExternalGroups => "external_groups",
-            }),
-            MaySet::Denied => Err(Refusal::by_lists(clause, what())),
+            MaySet::Allowed(allowed) => Ok(Rule::Allowed(allowed.list)),
+            MaySet::Denied => Err(Refusal::by_lists(rule, what())),
             MaySet::Unknown(list) => {
                 let why = format!("{}, and what {} holds, which decides, is not known", what(), list.key());
-                Err(Refusal::new("configuration", why))
+                Err(Refusal::new(Rule::Configuration, why))
             }
         }
     }
@@ -210,5 +207,5 @@ fn names_the_same(one: &UserInfo, other: &UserInfo) -> bool {
 }
 
 fn well_formed(text: &str) -> Result<UserInfo, Refusal> {
-    json::read(text).map_err(|why| Refusal::new("form", format!("{why}; write {}", json::FORM)))
+    json::read(text).map_err(|why| Refusal::new(Rule::Form, format!("{why}; write {}", json::FORM)))
 }

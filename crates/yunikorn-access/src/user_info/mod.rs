@@ -24,7 +24,7 @@ mod path;
 mod tests;
 mod words;
 
-pub use answer::{Addition, Judgement, Verdict};
+pub use answer::{Addition, Judgement, Rule, Verdict};
 pub use asked::{Asked, Given, MAX_SITES, Moment, Site};
 pub use judge::judge;
 pub use path::{LeadsTo, MAX_LENGTH, MAX_NAMES, MAX_TEMPLATES, Path, Segment, Template};

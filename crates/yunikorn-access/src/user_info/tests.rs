@@ -10,7 +10,8 @@ use crate::running::Pod;
 use crate::running::joins::Running;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
 use yunikorn::admission::{
-    AccessControl, BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, Operation, TRUST_CONTROLLERS, UserInfo,
+    AccessControl, AccessList, BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, Operation, TRUST_CONTROLLERS,
+    UserInfo,
 };
 
 const CONTROLLER: &str = "system:serviceaccount:kube-system:job-controller";
@@ -83,7 +84,7 @@ impl Case {
 
     fn decided(&self, keys: &[(&str, &str)]) -> (Verdict, &'static str) {
         let judgement = self.judged(keys);
-        (judgement.verdict, judgement.clause)
+        (judgement.verdict, judgement.rule.as_str())
     }
 }
 
@@ -237,7 +238,7 @@ fn of_places_with_the_same_verdict_the_first_says_why() {
     let rule = |sites: &[Site]| {
         let asked = job(Operation::Create, false, ("alice", &groups), sites, Moment::Mutating);
         let judgement = judge(&asked, &access(&[(EXTERNAL_USERS, "^alice$")]));
-        (judgement.verdict, judgement.clause)
+        (judgement.verdict, judgement.rule.as_str())
     };
     assert_eq!(rule(&[place(ALICE), place(BOB)]), (Verdict::Kept, "own"));
     assert_eq!(rule(&[place(BOB), place(ALICE)]), (Verdict::Kept, "external_users"));
@@ -248,14 +249,14 @@ fn of_places_with_the_same_verdict_the_first_says_why() {
 #[test]
 fn what_yunikorns_admission_controller_says_names_the_user() {
     let refused = Judgement::of_yunikorn(Some("user alice may not"), false, "alice");
-    assert_eq!((refused.verdict, refused.clause), (Verdict::Refused, "yunikorn"));
+    assert_eq!((refused.verdict, refused.rule), (Verdict::Refused, Rule::YuniKorn));
     assert_eq!(
         (refused.user.as_str(), refused.refusal(Mode::Enforce)),
         ("alice", Some("user alice may not"))
     );
     for (patched, verdict) in [(true, Verdict::Added), (false, Verdict::Unchanged)] {
         let passed = Judgement::of_yunikorn(None, patched, "al\u{1b}ice");
-        assert_eq!((passed.verdict, passed.clause), (verdict, "yunikorn"));
+        assert_eq!((passed.verdict, passed.rule), (verdict, Rule::YuniKorn));
         assert_eq!(passed.refusal(Mode::Enforce), None);
         assert!(passed.user.starts_with("al") && !passed.user.contains('\u{1b}'), "{passed:?}");
     }
@@ -396,7 +397,7 @@ fn a_pod_makes_pods_in_the_name_that_it_runs_in() {
 fn what_is_not_known_is_refused() {
     let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
     let judgement = created("alice", text(BOB)).judged(&[(EXTERNAL_USERS, &deep)]);
-    assert_eq!((judgement.verdict, judgement.clause), (Verdict::Refused, "configuration"));
+    assert_eq!((judgement.verdict, judgement.rule), (Verdict::Refused, Rule::Configuration));
     assert!(judgement.reason.contains("externalUsers"), "{}", judgement.reason);
     assert_eq!(created("alice", text(ALICE)).decided(&[(EXTERNAL_USERS, &deep)]), (Verdict::Kept, "own"));
 }
@@ -560,4 +561,29 @@ proptest! {
             prop_assert!(again.additions.is_empty() && again.verdict != Verdict::Refused, "{:?}", again);
         }
     }
+}
+
+#[test]
+fn every_rule_and_list_has_a_word_of_its_own() {
+    let lists =
+        [AccessList::SystemUsers, AccessList::ExternalUsers, AccessList::ExternalGroups].map(Rule::Allowed);
+    let rules = [
+        Rule::NoPods,
+        Rule::Unchanged,
+        Rule::ReplicaSet,
+        Rule::Own,
+        Rule::OwnPod,
+        Rule::BypassAuth,
+        Rule::Missing,
+        Rule::NotAllowed,
+        Rule::Application,
+        Rule::Immutable,
+        Rule::Form,
+        Rule::Nobody,
+        Rule::Configuration,
+        Rule::YuniKorn,
+    ];
+    let words: BTreeSet<_> = rules.into_iter().chain(lists).map(Rule::as_str).collect();
+    assert_eq!(words.len(), rules.len() + lists.len());
+    assert!(USER_INFO.starts_with("yunikorn.apache.org/"));
 }

@@ -135,7 +135,7 @@ pub fn response(uid: &str, asked: &Asked, judgement: &Judgement, mode: Mode) -> 
 
 /// Returns the decision, for the API server's audit log.
 pub fn notes(judgement: &Judgement) -> BTreeMap<&'static str, String> {
-    audit_annotations(judgement.verdict.as_str(), judgement.clause, &judgement.reason)
+    audit_annotations(judgement.verdict.as_str(), judgement.rule.as_str(), &judgement.reason)
 }
 
 /// Returns the operations of JSON Patch that add the annotations, and change nothing else.
