@@ -106,10 +106,11 @@ fn paths(request: &Request, templates: &[Template]) -> Result<Vec<Option<Path>>,
     let Resource { group, version, name } = &request.resource;
     let mut of_resource = templates.iter().filter(|template| template.is_of(group, name)).peekable();
     let is_known = of_resource.peek().is_some();
-    let paths: Vec<_> = of_resource
+    let paths = of_resource
         .filter(|template| template.has(version))
-        .filter_map(|template| Path::read(&template.path).ok().map(Some))
-        .collect();
+        .map(|template| Path::read(&template.path).map(Some))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|why| malformed(codes::MALFORMED_REVIEW, &why))?;
     if is_known && paths.is_empty() {
         let message =
             format!("no template says where version {} of {name}.{group} has its pods", quoted(version));
