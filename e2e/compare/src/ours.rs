@@ -4,11 +4,15 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use queuewarden_api::review::{Kind, access};
+use serde_json::json;
 use yunikorn::acl;
 use yunikorn::config::verdict;
-use yunikorn::identity::Identity;
+use yunikorn::identity::{Identity, NoResolver};
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 use yunikorn_access::check::decide;
+use yunikorn_access::review::{self, NoApplications, World};
 use yunikorn_access::{Tree, Way, who_can};
 
 use super::{Figures, inputs};
@@ -29,8 +33,28 @@ pub(super) fn figures() -> Result<Figures> {
     measure(&mut figures, "WhoCan", || who_can_everywhere(black_box(&tree)) == results)?;
     // The figure is for a thousand results.
     figures.entry("WhoCan".to_owned()).and_modify(|time| *time *= 1000.0 / as_float(results));
+    measure(&mut figures, "Review", review_of(&tree)?)?;
     decisions(&mut figures)?;
     Ok(figures)
+}
+
+/// Returns what the authorizer does with a request apart from the network, from the bytes of a
+/// `SubjectAccessReview` to those of its answer.
+fn review_of(tree: &Tree) -> Result<impl Fn() -> bool> {
+    let (_, queue) = tree.queues().last().context("no queue")?;
+    let attributes = json!({"verb": "submit", "group": "queuewarden.dev", "resource": "queues", "name": queue.path.as_str()});
+    let body = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+        "spec": {"user": "somebody", "groups": ["operators", "system:authenticated"], "resourceAttributes": attributes}});
+    let body = body.to_string();
+    let world =
+        World { tree, resolver: &NoResolver, version: Version::default(), applications: &NoApplications };
+    Ok(move || {
+        let sent = access::Sent::read_json(black_box(body.as_bytes()));
+        let Some(Ok(review)) = sent.map(|sent| sent.review(Kind::Subject, None)) else { return false };
+        let answer = review::answer(&review, world);
+        let sent = access::only_status("authorization.k8s.io/v1", Kind::Subject, &answer);
+        answer.allowed() && serde_json::to_vec(black_box(&sent)).is_ok()
+    })
 }
 
 /// Loads the text as all commands read it, into what is needed to answer.

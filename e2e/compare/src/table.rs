@@ -40,6 +40,11 @@ pub(super) fn table(ours: &Figures, go: &Figures, java: &Figures) -> String {
             shown(hadoop)
         );
     }
+    let review = shown(ours.get("Review"));
+    _ = writeln!(
+        text,
+        "| a SubjectAccessReview, allowed, from its JSON to that of the answer | {review} | | | | |"
+    );
     let who_can = ours.get("WhoCan");
     let goal = who_can.map_or_else(String::new, |time| with_result("< 1 ms", *time < 1e6));
     _ = writeln!(
