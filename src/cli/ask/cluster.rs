@@ -230,8 +230,12 @@ impl Cluster {
 
     /// Returns the settings of the `YuniKornConfig` or its problems; the defaults if there is none.
     async fn settings(&self) -> Result<Result<ConfigSpec, Vec<Diagnostic>>, call::Error> {
-        let object = call(Kind::YuniKornConfig.api(self.client.clone()).get_opt(SINGLETON)).await?;
-        Ok(object.map_or_else(|| Ok(ConfigSpec::default()), |object| convert::yunikorn_config(&object).spec))
+        // Without the definitions it is a 404, too, but none that `get_opt` knows.
+        match call(Kind::YuniKornConfig.api(self.client.clone()).get(SINGLETON)).await {
+            Ok(object) => Ok(convert::yunikorn_config(&object).spec),
+            Err(error) if error.is_not_found() => Ok(Ok(ConfigSpec::default())),
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads the ConfigMaps and the `QueueAcl`s; leaves out a base and `QueueAcl`s that may not be read.
