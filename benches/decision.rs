@@ -14,7 +14,8 @@ use crate::inputs;
 pub(crate) fn decisions(criterion: &mut Criterion) {
     for inputs::Decision { name, config, lists, user, groups, allowed } in inputs::decisions() {
         let config = verdict(&config, &[]).config.expect("a valid configuration");
-        let tree = Tree::of(config.partition("default").expect("the partition")).expect("ACLs that activate");
+        let tree =
+            Tree::new(config.partition("default").expect("the partition")).expect("ACLs that activate");
         let path = &lists.first().expect("a queue").path;
         let queue = tree.locate(path).decides().expect("a queue");
         let identity = Identity { user, groups };
@@ -25,7 +26,7 @@ pub(crate) fn decisions(criterion: &mut Criterion) {
             bencher.iter(|| decide(&tree, Right::Submit, black_box(path), black_box(&identity)));
         });
         group.bench_function("of a queue", |bencher| {
-            bencher.iter(|| Way::of(&tree, Right::Submit, black_box(queue), black_box(&identity)));
+            bencher.iter(|| Way::find(&tree, Right::Submit, black_box(queue), black_box(&identity)));
         });
         group.bench_function("explain", |bencher| {
             bencher.iter(|| explain(&tree, Right::Submit, black_box(path), black_box(&identity)));

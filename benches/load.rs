@@ -33,5 +33,5 @@ pub(crate) fn load(criterion: &mut Criterion) {
 }
 
 fn tree(config: &Config) -> Tree {
-    Tree::of(config.partition("default").expect("the partition")).expect("ACLs that activate")
+    Tree::new(config.partition("default").expect("the partition")).expect("ACLs that activate")
 }

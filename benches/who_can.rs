@@ -11,7 +11,7 @@ use crate::inputs;
 
 pub(crate) fn everywhere(criterion: &mut Criterion) {
     let config = verdict(&inputs::queues(), &[]).config.expect("a valid configuration");
-    let tree = Tree::of(config.partition("default").expect("the partition")).expect("ACLs that activate");
+    let tree = Tree::new(config.partition("default").expect("the partition")).expect("ACLs that activate");
     let ask = |tree: &Tree| -> usize {
         tree.queues().map(|(_, node)| who_can(tree, Right::Submit, node.path.as_str()).grantees.len()).sum()
     };

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::operator::asking::Asking;
+use crate::operator::counted_scheduler::CountedScheduler;
 use crate::operator::events::Events;
 use crate::operator::health::Health;
 use crate::operator::leader::election::Timing;
@@ -96,7 +96,7 @@ pub async fn serve(
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(version, identity = options.identity, listen = %options.listen, "Starting");
     let health = Arc::new(Health::default());
-    let asking = Asking::new(Scheduler::new()?, Arc::clone(&health));
+    let asking = CountedScheduler::new(Scheduler::new()?, Arc::clone(&health));
     let identity = options.https.as_ref().map(|_| Identity::default());
     let endpoints = tokio::spawn(probes::serve(listener, Arc::clone(&health), identity.clone()));
     let (leadership, election) = elect(&client, &options);
@@ -114,7 +114,7 @@ pub async fn serve(
         last_base: last_base::Store::new(client.clone(), options.namespace.as_deref()),
         client,
         leadership,
-        asking,
+        scheduler: asking,
         events,
         health,
         publisher,

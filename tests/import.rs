@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use go_compat::diag::Code;
 use queuewarden_import::spark::{self, Spark};
 use queuewarden_import::translate::{Options, translate};
-use queuewarden_import::{Direction, Finding, Source, Wanted, codes, prove};
+use queuewarden_import::{Direction, FileDiagnostic, Files, Source, codes, prove};
 use yunikorn::application::Reading;
 
 /// Returns the result of a file on one line: the output, the number of differences, and each code.
-fn said(name: &str, outcome: Option<String>, findings: &[Finding]) -> String {
+fn said(name: &str, outcome: Option<String>, findings: &[FileDiagnostic]) -> String {
     let mut found: Vec<String> = findings
         .iter()
         .map(|finding| {
@@ -46,7 +46,7 @@ fn yarn(path: &Path) -> String {
     let site = fs::read_to_string(path.with_extension("site.xml")).ok();
     let site = site.as_deref().map(|site| (1, site));
     let mut findings = Vec::new();
-    let wanted = Wanted { reading: Reading::Hadoop, scheduler: (0, &text), site, defined: &[] };
+    let wanted = Files { reading: Reading::Hadoop, scheduler: (0, &text), site, defined: &[] };
     let read = if name.starts_with("fair") { Source::fair } else { Source::capacity };
     let source = read(wanted, &mut findings);
     let source = match fs::read_to_string(path.with_extension("mapred.xml")) {

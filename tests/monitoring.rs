@@ -59,7 +59,7 @@ fn exposed() -> String {
     metrics.drifted("deleted");
     metrics.patched(Kind::QueueAcl, "patched");
     metrics.asked("config", "200".into(), Duration::ZERO);
-    metrics.endpoints.knows(&Published::of(Arc::new(snapshot), &plan, &mut ParseCache::default(), None));
+    metrics.endpoints.knows(&Published::new(Arc::new(snapshot), &plan, &mut ParseCache::default(), None));
     metrics.endpoints.ended("closed");
     metrics.endpoints.answered("/validate", 200, Duration::ZERO);
     metrics.endpoints.decided("submit", "allow", "acl");

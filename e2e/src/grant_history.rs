@@ -221,7 +221,7 @@ fn tree(text: &str) -> Result<Tree> {
         bail!("YuniKorn would refuse it: {refusal}");
     }
     let config = verdict.config.context("no configuration")?;
-    Ok(Tree::of(config.partition("default").context("no partition")?)?)
+    Ok(Tree::new(config.partition("default").context("no partition")?)?)
 }
 
 /// Returns who gains and who loses which rights, and all other differences.

@@ -274,7 +274,7 @@ fn request(case: &Case) -> Request {
     };
     Request {
         operation: case.operation,
-        kind: Kind::of(group(case.kind), case.kind),
+        kind: Kind::parse(group(case.kind), case.kind),
         namespace: case.namespace.to_owned(),
         user: case.user.to_owned(),
         groups,

@@ -90,7 +90,7 @@ async fn load<F: Future<Output = Result<()>> + Send>(
 async fn evaluator(cluster: &TestCluster) -> Result<Duration> {
     let text = cluster.config_value(yunikorn::CONFIGS, "queues.yaml").await?.context("no queues")?;
     let config = verdict(&text, &[]).config.context("no configuration")?;
-    let tree = Tree::of(config.partition("default").context("no partition")?)?;
+    let tree = Tree::new(config.partition("default").context("no partition")?)?;
     let asked = access::read(Kind::Subject, &review("root.prod"), None)
         .map_err(|wrong| anyhow::anyhow!(wrong.message))?;
     let world = World {

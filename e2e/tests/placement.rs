@@ -190,7 +190,7 @@ async fn predict(
         Err(message) => return Ok(Err(message)),
     };
     let config = verdict(text, &[]).config.context("an invalid configuration")?;
-    let tree = Tree::of(config.partition("default").context("no partition")?)?;
+    let tree = Tree::new(config.partition("default").context("no partition")?)?;
     let mut live = Live::default();
     for queue in rest.queues().await? {
         let draining = queue.status == "Draining";

@@ -17,7 +17,7 @@ use go_compat::go_regex::GoRegex;
 use go_compat::yaml::edit::{Edit, Step, apply};
 use go_compat::yaml::parse::parse;
 use queuewarden_api::review::{Kind, access, admission, envelope, submission, user_info};
-use queuewarden_import::yarn::{Source, Wanted};
+use queuewarden_import::yarn::{Files, Source};
 use serde_json::Value;
 use yunikorn::acl;
 use yunikorn::admission::access::AccessControl;
@@ -64,7 +64,7 @@ pub fn yaml(data: &[u8]) {
     let judged = verdict(text, &[]);
     let Some(config) = judged.config else { return };
     for partition in &config.partitions {
-        let Ok(tree) = Tree::of(partition) else { continue };
+        let Ok(tree) = Tree::new(partition) else { continue };
         let sue = Identity { user: "sue".to_owned(), groups: vec!["dev".to_owned()] };
         for (_, node) in tree.queues().take(8) {
             for right in Right::ALL {
@@ -114,7 +114,7 @@ pub fn admission(data: &[u8]) {
     if let Ok(asked) = user_info::read(&request, &[]) {
         let (access, _) = AccessControl::from_keys(&std::collections::BTreeMap::new());
         for moment in [policy::Moment::Mutating, policy::Moment::Final] {
-            let judgement = policy::judge(&asked.at(&request, &Running::default(), moment), &access);
+            let judgement = policy::decide(&asked.at(&request, &Running::default(), moment), &access);
             let patch = user_info::patch(&asked, &judgement);
             assert!(moment == policy::Moment::Mutating || patch.is_empty(), "at the end nothing is changed");
             let response = user_info::response(&request.uid, &asked, &judgement, policy::Mode::Enforce);
@@ -130,7 +130,7 @@ const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, adminac
 pub fn access_review(data: &[u8]) {
     let Ok(body) = serde_json::from_slice::<Value>(data) else { return };
     let config = verdict(QUEUES, &[]).config.expect("these are queues");
-    let tree = Tree::of(&config.partitions[0]).expect("and they are active");
+    let tree = Tree::new(&config.partitions[0]).expect("and they are active");
     let world = World {
         tree: &tree,
         resolver: &NoResolver,
@@ -152,7 +152,7 @@ pub fn access_review(data: &[u8]) {
 pub fn xml(data: &[u8]) {
     let Some(text) = text(data) else { return };
     for reading in [Reading::Hadoop, Reading::Cloudera] {
-        let wanted = Wanted { reading, scheduler: (0, text), site: Some((1, text)), defined: &[] };
+        let wanted = Files { reading, scheduler: (0, text), site: Some((1, text)), defined: &[] };
         let _ = (Source::fair(wanted, &mut Vec::new()), Source::capacity(wanted, &mut Vec::new()));
     }
 }

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::ask::output::visible;
 use super::console::Console;
 use super::findings::{Count, VERSION};
 use super::input::source::{self, Source};
+use super::query::output::visible;
 use super::validate::Format;
 use super::{Exit, Failure, report};
 use go_compat::diag::{Diagnostic, Span, quoted};
@@ -72,7 +72,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     console.out(&shown)?;
     let findings = explained.iter().flat_map(|acl| &acl.findings);
     let count = findings.fold(Count::default(), |count, finding| count.with(finding.severity));
-    Ok(Exit::of(count, args.strict))
+    Ok(Exit::from_count(count, args.strict))
 }
 
 /// Rejects misspelt options: an ACL may begin with a dash, but `--stirct` must not pass for one.

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::input::object::{Document, Kind, Object, token};
-use super::input::{Finding, Inputs};
+use super::input::{Inputs, SourceDiagnostic};
 use go_compat::diag::{Code, Diagnostic};
 use queuewarden_api::{access_test, config_map, convert, v1alpha1};
 use queuewarden_plan::merged;
@@ -35,7 +35,7 @@ pub struct Assembled {
     /// The output ConfigMap as it was written.
     pub output: Option<Value>,
     /// Objects that Kubernetes itself would reject.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<SourceDiagnostic>,
     /// ConfigMaps that `YuniKorn` does not read, by name.
     pub unused: Vec<String>,
 }
@@ -99,7 +99,7 @@ pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
 }
 
 /// Returns the given settings, or else the defaults.
-fn config(inputs: &Inputs, findings: &mut Vec<Finding>) -> queuewarden_plan::snapshot::ConfigEntry {
+fn config(inputs: &Inputs, findings: &mut Vec<SourceDiagnostic>) -> queuewarden_plan::snapshot::ConfigEntry {
     inputs
         .of_kind(Kind::YuniKornConfig)
         .find(|object| object.name == v1alpha1::SINGLETON)
@@ -137,13 +137,13 @@ fn replace_base(snapshot: &mut Snapshot, spec: &ConfigSpec, text: String) {
 }
 
 /// Deserializes an object, or adds a finding with the reason why that fails.
-fn typed<T: DeserializeOwned>(object: &Object, findings: &mut Vec<Finding>) -> Option<T> {
+fn typed<T: DeserializeOwned>(object: &Object, findings: &mut Vec<SourceDiagnostic>) -> Option<T> {
     match serde_path_to_error::deserialize(&object.document.value) {
         Ok(typed) => Some(typed),
         Err(error) => {
             let message = format!("{} in `{}`", error.inner(), error.path());
             let steps = error.path().iter().map(|step| format!("/{}", token(&step.to_string())));
-            let at = object.document.place(&steps.collect::<String>());
+            let at = object.document.span(&steps.collect::<String>());
             findings.push(object.finding(Diagnostic::error(MALFORMED, message).at(at)));
             None
         }

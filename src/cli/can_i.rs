@@ -1,11 +1,11 @@
 //! `queuewarden can-i`: answers yes or no.
 
 use super::application;
-use super::ask::identity::IdentityArgs;
-use super::ask::output::{self, AnswerFormat};
-use super::ask::question::{self, AnyVerb};
-use super::ask::{EXIT_CODES, SourceArgs};
 use super::console::Console;
+use super::query::identity::IdentityArgs;
+use super::query::output::{self, AnswerFormat};
+use super::query::request::{self, AnyVerb};
+use super::query::{EXIT_CODES, SourceArgs};
 use super::{Exit, Failure, explain};
 use application::ApplicationArgs;
 use yunikorn::right::Right;
@@ -17,7 +17,7 @@ use yunikorn_access::check;
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
     #[command(flatten)]
-    question: QuestionArgs,
+    request: RequestArgs,
     /// Print nothing: the exit code is the answer
     #[arg(short, long, conflicts_with = "format")]
     quiet: bool,
@@ -25,9 +25,9 @@ pub struct Args {
 
 /// A question about one queue or one application.
 #[derive(Debug, Clone, clap::Args)]
-pub struct QuestionArgs {
+pub struct RequestArgs {
     /// submit or administer, for a queue; view, modify, kill, logs or move, for an application
-    #[arg(value_parser = question::any_verb)]
+    #[arg(value_parser = request::any_verb)]
     verb: AnyVerb,
     /// The queue's full path, such as root.prod; or an application's name, together with --queue
     pub(super) target: String,
@@ -58,10 +58,10 @@ pub enum Show {
 /// # Errors
 /// As [`QuestionArgs::answer`].
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    args.question.answer(if args.quiet { Show::Nothing } else { Show::Line }, console)
+    args.request.answer(if args.quiet { Show::Nothing } else { Show::Line }, console)
 }
 
-impl QuestionArgs {
+impl RequestArgs {
     /// Answers the question.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl QuestionArgs {
     }
 
     fn about_queue(&self, right: Right, show: Show, console: Console) -> Result<Exit, Failure> {
-        let queue = question::only_queue(&self.target, &self.application)?;
+        let queue = request::only_queue(&self.target, &self.application)?;
         let session = self.source.open(console)?;
         let identity = match self.identity.resolve(&session, console) {
             Err(Failure::Refused(_)) if show == Show::Nothing => return Ok(Exit::yes(false)),
@@ -85,8 +85,8 @@ impl QuestionArgs {
         let decision = check::explain(tree, right, &queue, &identity);
         let allowed = decision.allowed();
         if show == Show::Line {
-            let unknown = question::unknown(tree, &queue);
-            let parent = question::parent(tree, right, &queue).filter(|_| allowed);
+            let unknown = request::unknown(tree, &queue);
+            let parent = request::parent(tree, right, &queue).filter(|_| allowed);
             unknown.iter().chain(&parent).for_each(|note| console.note(note));
         }
         if show != Show::Nothing {

@@ -17,8 +17,8 @@ use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCan
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 
 use super::application::Action;
-use super::ask::SourceArgs;
 use super::console::Console;
+use super::query::SourceArgs;
 use super::{codes, command};
 use yunikorn::right::Right;
 

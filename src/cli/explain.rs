@@ -2,10 +2,10 @@
 
 use std::fmt::Display;
 
-use super::ask::output::{self, Table};
-use super::ask::{DEFAULT_PARTITION, EXIT_CODES, question};
-use super::can_i::{QuestionArgs, Show};
+use super::can_i::{RequestArgs, Show};
 use super::console::Console;
+use super::query::output::{self, Table};
+use super::query::{DEFAULT_PARTITION, EXIT_CODES, request};
 use super::{Exit, Failure};
 use queuewarden_api::answer::{About, Answers, DecisionAnswer, WrittenIn};
 use yunikorn::identity::Identity;
@@ -23,7 +23,7 @@ const MAX_GROUPS: usize = 8;
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
     #[command(flatten)]
-    question: QuestionArgs,
+    request: RequestArgs,
 }
 
 /// Runs the command.
@@ -31,7 +31,7 @@ pub struct Args {
 /// # Errors
 /// As [`QuestionArgs::answer`].
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    args.question.answer(Show::Everything, console)
+    args.request.answer(Show::Everything, console)
 }
 
 /// Formats the answer for people: the reason, the question, each ACL, and changes that would allow it.
@@ -70,15 +70,15 @@ fn facts(answers: &Answers<'_>, answer: &DecisionAnswer) -> String {
     table.row(["user", &answer.user]);
     table.row(["groups", &groups(&answer.groups)]);
     table.row(["asks to", answer.verb.verb()]);
-    let unknown = question::unknown(answers.tree, &answer.queue);
-    let note = unknown.or_else(|| question::parent(answers.tree, answer.verb, &answer.queue));
+    let unknown = request::unknown(answers.tree, &answer.queue);
+    let note = unknown.or_else(|| request::parent(answers.tree, answer.verb, &answer.queue));
     table.row(["queue", note.as_ref().unwrap_or(&answer.queue)]);
-    table.row(["in", &place(&answer.about)]);
+    table.row(["in", &location(&answer.about)]);
     table.text(false)
 }
 
 /// Names the configuration, and a partition that is not the default.
-pub(super) fn place(About { source, partition, .. }: &About) -> String {
+pub(super) fn location(About { source, partition, .. }: &About) -> String {
     match partition.as_str() {
         DEFAULT_PARTITION => source.clone(),
         other => format!("{source}, partition {other}"),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::input::source::Source;
-use super::input::{Finding, Inputs};
+use super::input::{Inputs, SourceDiagnostic};
 use super::report;
 pub use go_compat::diag::plural;
 use go_compat::diag::{Severity, Span};
@@ -22,7 +22,7 @@ pub struct Count {
 
 impl Count {
     /// Counts findings.
-    pub fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
+    pub fn count<'a>(findings: impl IntoIterator<Item = &'a SourceDiagnostic>) -> Self {
         findings.into_iter().fold(Self::default(), |count, finding| count.with(finding.diagnostic.severity))
     }
 
@@ -43,7 +43,7 @@ impl Count {
 }
 
 /// Formats all findings for people, each with its line and its fix.
-pub fn text(sources: &[Source], findings: &[Finding], color: bool) -> String {
+pub fn text(sources: &[Source], findings: &[SourceDiagnostic], color: bool) -> String {
     findings
         .iter()
         .map(|finding| {
@@ -55,7 +55,7 @@ pub fn text(sources: &[Source], findings: &[Finding], color: bool) -> String {
 }
 
 /// Returns `{version, diagnostics: [...], summary}`; README.md describes every field.
-pub fn to_json(inputs: &Inputs, findings: &[Finding]) -> Value {
+pub fn to_json(inputs: &Inputs, findings: &[SourceDiagnostic]) -> Value {
     let diagnostics: Vec<Value> = findings
         .iter()
         .map(|finding| {
@@ -64,12 +64,12 @@ pub fn to_json(inputs: &Inputs, findings: &[Finding]) -> Value {
             fields.insert("object".to_owned(), json!(finding.object));
             fields.insert(
                 "source".to_owned(),
-                json!(source.map(|source| place(source, finding.diagnostic.span))),
+                json!(source.map(|source| location(source, finding.diagnostic.span))),
             );
             Value::Object(fields)
         })
         .collect();
-    let Count { errors, warnings } = Count::of(findings);
+    let Count { errors, warnings } = Count::count(findings);
     json!({
         "version": VERSION,
         "diagnostics": diagnostics,
@@ -83,7 +83,7 @@ pub fn to_json(inputs: &Inputs, findings: &[Finding]) -> Value {
     })
 }
 
-fn place(source: &Source, span: Option<Span>) -> Value {
+fn location(source: &Source, span: Option<Span>) -> Value {
     let Some(span) = span else {
         return json!({"file": source.name});
     };
@@ -112,12 +112,12 @@ mod tests {
         }
     }
 
-    fn finding(span: Option<Span>) -> Finding {
+    fn finding(span: Option<Span>) -> SourceDiagnostic {
         let diagnostic = Diagnostic {
             span,
             ..Diagnostic::error(Code::new(9999, "test"), "it is wrong").help("write it right")
         };
-        Finding { source: Some(0), object: Some("QueueAcl/a".into()), diagnostic }
+        SourceDiagnostic { source: Some(0), object: Some("QueueAcl/a".into()), diagnostic }
     }
 
     #[test]

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ask::output::AnswerFormat;
-use super::ask::{SourceArgs, configuration::Configuration};
 use super::console::Console;
 use super::findings::plural;
 use super::input::source;
+use super::query::output::AnswerFormat;
+use super::query::{SourceArgs, configuration::Configuration};
 use super::{Exit, Failure, report};
 use go_compat::diag::Diagnostic;
 use go_compat::go_regex::GoRegex;

@@ -171,7 +171,7 @@ mod tests {
     use go_compat::yaml::parse::parse;
     use proptest::prelude::*;
 
-    fn of(text: &str) -> Value {
+    fn parsed(text: &str) -> Value {
         config_map(
             None,
             ("yunikorn", "yunikorn-configs"),
@@ -184,7 +184,7 @@ mod tests {
     fn a_queues_yaml_stands_as_a_block() {
         let expected = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  annotations:\n    a/b: c,d\n  name: yunikorn-configs\n  \
                         namespace: yunikorn\ndata:\n  queues.yaml: |\n    partitions:\n      - name: \"x\"\n\n    # end\n";
-        assert_eq!(document(&of("partitions:\n  - name: \"x\"\n\n# end\n")), expected);
+        assert_eq!(document(&parsed("partitions:\n  - name: \"x\"\n\n# end\n")), expected);
     }
 
     #[test]

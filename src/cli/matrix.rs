@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::iter;
 
-use super::ask::output::{self, Format, FormatArgs, Table};
-use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;
+use super::query::output::{self, Format, FormatArgs, Table};
+use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
 use super::{Exit, Failure};
 use queuewarden_api::answer::{Answers, Cell, GrantedBy, MatrixAnswer, Named};
 use yunikorn::right::Right;
@@ -23,7 +23,7 @@ const LEGEND: &str =
 #[command(after_help = EXIT_CODES_OF_LISTS)]
 pub struct Args {
     /// Show only this queue and those below it; may be repeated
-    #[arg(long, value_name = "QUEUE", value_parser = question::queue)]
+    #[arg(long, value_name = "QUEUE", value_parser = request::queue)]
     queue: Vec<String>,
     /// Show only this user; may be repeated
     #[arg(long, value_name = "NAME")]
@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     group: Vec<String>,
     /// Show only submit or administer
-    #[arg(long, value_parser = question::verb)]
+    #[arg(long, value_parser = request::verb)]
     verb: Option<Right>,
     #[command(flatten)]
     source: SourceArgs,
@@ -72,7 +72,7 @@ fn queues(tree: &Tree, paths: &[String]) -> Result<Vec<QueueId>, Failure> {
     let mut found = Vec::new();
     for path in paths {
         let Located::Queue(id) = tree.locate(path) else {
-            let why = question::unknown(tree, path).unwrap_or_default();
+            let why = request::unknown(tree, path).unwrap_or_default();
             return Err(Failure::Usage(format!("--queue {path}: {why}")));
         };
         found.extend(tree.subtree(id).map(QueueId::new));
@@ -129,7 +129,7 @@ fn answer(answers: &Answers<'_>, page: &Matrix<'_>) -> MatrixAnswer {
         let columns = page.columns().iter().zip(row.cells);
         let cells = columns.filter_map(|((queue, right), way)| {
             let way = way?;
-            let how = How::of(&way, *queue, *right);
+            let how = How::new(&way, *queue, *right);
             Some(Cell {
                 subject: subject.clone(),
                 queue: answers.path(*queue),

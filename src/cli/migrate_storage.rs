@@ -12,9 +12,9 @@ use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
-use super::ask::ClusterArgs;
-use super::ask::cluster::{Cluster, chain};
 use super::console::Console;
+use super::query::ClusterArgs;
+use super::query::cluster::{Cluster, chain};
 use super::{Exit, Failure};
 use crate::operator::call::{self, call};
 use crate::operator::world::Kind;

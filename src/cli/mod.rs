@@ -7,7 +7,6 @@
 pub mod access_report;
 pub mod acl;
 pub mod application;
-pub mod ask;
 pub mod assemble;
 mod atomic;
 pub mod authorizer_config;
@@ -32,6 +31,7 @@ pub mod matrix;
 pub mod migrate_storage;
 pub mod os_groups;
 pub mod place;
+pub mod query;
 pub mod render;
 pub mod report;
 pub mod review;
@@ -205,7 +205,7 @@ impl Exit {
     }
 
     /// Converts the number of findings; `strict` counts warnings.
-    pub fn of(count: Count, strict: bool) -> Self {
+    pub fn from_count(count: Count, strict: bool) -> Self {
         if count.errors > 0 || (strict && count.warnings > 0) { Self::Findings } else { Self::Clean }
     }
 }

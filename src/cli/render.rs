@@ -10,7 +10,7 @@ use super::assemble::{Assembled, assemble};
 use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
-use super::input::{Finding, Inputs};
+use super::input::{Inputs, SourceDiagnostic};
 use super::validate::{self, schema};
 use super::{Exit, Failure, InputArgs, atomic, clock, manifest, statuses, watch};
 use queuewarden_plan::simulate::{Settled, enforced, loaded, settle};
@@ -107,7 +107,7 @@ pub(super) fn print(args: &Args, console: Console, inputs: &Inputs, again: bool)
                 console.note("mode Observe: the operator would not write this");
             }
             emit(args, console, &content(args.format, &assembled, &rendered), again)?;
-            Ok(Printed { exit: Exit::of(count(&found, &settled), args.strict), wake_at })
+            Ok(Printed { exit: Exit::from_count(count(&found, &settled), args.strict), wake_at })
         }
         Err(why) => {
             console.note(&format!("nothing is rendered: {why}"));
@@ -119,7 +119,7 @@ pub(super) fn print(args: &Args, console: Console, inputs: &Inputs, again: bool)
 /// Returns the state to print, or the reason why there is none.
 fn rendered<'a>(
     settled: &Settled,
-    mut lost: impl Iterator<Item = &'a Finding>,
+    mut lost: impl Iterator<Item = &'a SourceDiagnostic>,
 ) -> Result<Settled, &'static str> {
     // An object that cannot be read could grant anything, or be the base.
     if lost.any(|finding| finding.diagnostic.is_error()) {
@@ -134,8 +134,8 @@ fn rendered<'a>(
 }
 
 /// Counts the findings in the files, and the problems of the objects.
-fn count(found: &[Finding], settled: &Settled) -> Count {
-    let mut count = Count::of(found);
+fn count(found: &[SourceDiagnostic], settled: &Settled) -> Count {
+    let mut count = Count::count(found);
     for object in statuses::objects(&settled.plan) {
         count = object.problems().fold(count, |count, (_, severity)| count.with(severity));
     }
@@ -143,8 +143,9 @@ fn count(found: &[Finding], settled: &Settled) -> Count {
 }
 
 /// Returns findings on the files as such; problems of the objects are in their conditions.
-pub(super) fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<Finding> {
-    let mut found: Vec<Finding> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
+pub(super) fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDiagnostic> {
+    let mut found: Vec<SourceDiagnostic> =
+        inputs.findings.iter().chain(&assembled.findings).cloned().collect();
     for object in inputs.objects.iter().filter(|object| object.kind != Kind::ConfigMap) {
         found.extend(schema::check(object).into_iter().map(|diagnostic| object.finding(diagnostic)));
     }

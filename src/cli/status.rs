@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::ask::Notes;
-use super::ask::output::{AnswerFormat, Table, visible};
 use super::console::Console;
 use super::installed::objects::{self, Attention, ObservedObject};
 use super::installed::operator::{self, OperatorState};
 use super::installed::scheduler::{self, QueueCount, SchedulerState};
 use super::installed::{Installed, ReachArgs};
+use super::query::Notes;
+use super::query::output::{AnswerFormat, Table, visible};
 use super::{Exit, Failure, clock};
 use crate::operator::world::Kind;
 use queuewarden_api::answer::VERSION;
@@ -108,7 +108,7 @@ pub struct KindState {
 /// When the cluster cannot be reached, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let installed = args.reach.open()?;
-    installed.notes.tell(console);
+    installed.notes.print(console);
     let answer = look(&installed, &args.reach);
     console.out(&args.output.show(|| text(&answer, args.all), || &answer)?)?;
     Ok(Exit::yes(answer.ready))
@@ -124,7 +124,7 @@ pub fn look(installed: &Installed, reach: &ReachArgs) -> StatusAnswer {
         let snapshot = snapshot.map_err(|failure| problems.push(failure.to_string())).ok();
         let url = reach.scheduler_url.as_deref();
         let (scheduler, operator, objects) = tokio::join!(
-            scheduler::ask(client, url, spec, snapshot.as_ref()),
+            scheduler::read(client, url, spec, snapshot.as_ref()),
             operator::look(client, &reach.namespace, clock()),
             objects::all(client),
         );

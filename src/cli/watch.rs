@@ -35,7 +35,7 @@ pub(super) fn run(
     })
     .map_err(|error| unwatchable(&error))?;
     // Watching starts before reading, so that no change is missed.
-    for (path, mode) in places(args) {
+    for (path, mode) in paths(args) {
         watcher.watch(&path, mode).map_err(|error| unwatchable(&error))?;
     }
     let mut last = read()?;
@@ -64,7 +64,7 @@ fn unwatchable(error: &notify::Error) -> Failure {
 }
 
 /// Returns the paths to watch: folders themselves, and the folders of files, because editors replace files.
-fn places(args: &Args) -> Vec<(PathBuf, RecursiveMode)> {
+fn paths(args: &Args) -> Vec<(PathBuf, RecursiveMode)> {
     let (paths, recursive) = args.watched();
     let below = if recursive { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
     paths

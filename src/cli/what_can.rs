@@ -1,9 +1,9 @@
 //! `queuewarden what-can`: lists all queues on which a user may do something.
 
-use super::ask::identity::IdentityArgs;
-use super::ask::output::{self, FormatArgs, Table};
-use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;
+use super::query::identity::IdentityArgs;
+use super::query::output::{self, FormatArgs, Table};
+use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
 use super::{Exit, Failure};
 use queuewarden_api::answer::{Answers, GrantedBy, Named, RightOn, WhatCanAnswer, WrittenIn};
 use yunikorn::identity::Identity;
@@ -15,7 +15,7 @@ use yunikorn_access::what_can::what_can;
 #[command(after_help = EXIT_CODES_OF_LISTS)]
 pub struct Args {
     /// submit or administer; both by default
-    #[arg(value_parser = question::verb)]
+    #[arg(value_parser = request::verb)]
     verb: Option<Right>,
     #[command(flatten)]
     identity: IdentityArgs,

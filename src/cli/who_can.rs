@@ -1,8 +1,8 @@
 //! `queuewarden who-can`: lists all who may do something on a queue.
 
-use super::ask::output::{FormatArgs, Table};
-use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;
+use super::query::output::{FormatArgs, Table};
+use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
 use super::{Exit, Failure};
 use queuewarden_api::answer::{Answers, Grantee, WhoCanAnswer, WrittenIn};
 use yunikorn::right::Right;
@@ -15,10 +15,10 @@ use yunikorn_access::who_can::{WhoCan, who_can};
 #[command(after_help = EXIT_CODES_OF_LISTS)]
 pub struct Args {
     /// submit or administer
-    #[arg(value_parser = question::verb)]
+    #[arg(value_parser = request::verb)]
     verb: Right,
     /// The queue's full path, such as root.prod
-    #[arg(value_parser = question::queue)]
+    #[arg(value_parser = request::queue)]
     queue: String,
     #[command(flatten)]
     source: SourceArgs,
@@ -35,7 +35,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let answers = session.answers()?;
     let tree = answers.tree;
     let found = who_can(tree, args.verb, &args.queue);
-    if let Some(note) = question::unknown(tree, &args.queue) {
+    if let Some(note) = request::unknown(tree, &args.queue) {
         console.note(&note);
     }
     if found.denial == Some(Denial::Recovery) {

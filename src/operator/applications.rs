@@ -14,15 +14,15 @@ use kube::{Api, Client};
 use moka::future::Cache;
 use tokio::sync::Notify;
 
-use super::cache::Kept;
+use super::cache::Cached;
 use super::call::call;
 use super::watch::{Progress, Watch};
 use queuewarden_api::pod;
 use yunikorn::application::properties;
 use yunikorn_access::placement::workload::SCHEDULER;
-use yunikorn_access::review::Found;
+use yunikorn_access::review::Lookup;
 use yunikorn_access::running::joins::{BoundPod, Running};
-use yunikorn_access::running::pods::PodQuestion;
+use yunikorn_access::running::pods::PodRequest;
 use yunikorn_access::running::{self, Pod, Scheduler, first, speaker};
 
 /// The key of a Spark driver's `ConfigMap` (spark-kubernetes 3.5 `Constants.SPARK_CONF_FILE_NAME`).
@@ -90,9 +90,9 @@ impl Applications {
     }
 
     /// Finds the application with this ID; only in this namespace, if that is not empty.
-    pub async fn find(&self, namespace: &str, id: &str, scheduler: Scheduler<'_>) -> Found {
+    pub async fn find(&self, namespace: &str, id: &str, scheduler: Scheduler<'_>) -> Lookup {
         let Some(inner) = &self.inner else {
-            return Found::Undecided(
+            return Lookup::Undecided(
                 "applications are not looked up here: start queuewarden run with --applications=on"
                     .to_owned(),
             );
@@ -103,8 +103,8 @@ impl Applications {
         };
         match found {
             Ok(Some(pod)) => inner.application(&pod, scheduler).await,
-            Ok(None) => Found::Unknown,
-            Err(why) => Found::Undecided(why),
+            Ok(None) => Lookup::Unknown,
+            Err(why) => Lookup::Undecided(why),
         }
     }
 
@@ -129,10 +129,10 @@ impl Applications {
     }
 
     /// Finds the application of a pod; unknown if `YuniKorn` does not schedule it.
-    pub async fn of_pod(&self, question: PodQuestion<'_>, scheduler: Scheduler<'_>) -> Found {
-        let Some(inner) = self.inner.as_ref().filter(|_| self.answers_pods()) else { return Found::Unknown };
+    pub async fn of_pod(&self, question: PodRequest<'_>, scheduler: Scheduler<'_>) -> Lookup {
+        let Some(inner) = self.inner.as_ref().filter(|_| self.answers_pods()) else { return Lookup::Unknown };
         if let Some(why) = inner.unready() {
-            return Found::Undecided(why);
+            return Lookup::Undecided(why);
         }
         let speaking = {
             let cache = inner.pods.cache();
@@ -141,7 +141,7 @@ impl Applications {
         };
         match speaking {
             Some(pod) => inner.application(&pod, scheduler).await,
-            None => Found::Unknown,
+            None => Lookup::Unknown,
         }
     }
 }
@@ -156,7 +156,7 @@ impl Inner {
         Some(format!("the pods have not been read yet{}", problem.unwrap_or_default()))
     }
 
-    async fn application(&self, pod: &Pod, scheduler: Scheduler<'_>) -> Found {
+    async fn application(&self, pod: &Pod, scheduler: Scheduler<'_>) -> Lookup {
         let settings = match &pod.spark_conf {
             Some(map) => self.conf(pod, map).await,
             None => Settings::default(),
@@ -195,10 +195,10 @@ fn key(namespace: &str, name: &str) -> String {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
-fn keep(object: core::Pod) -> Kept<Pod> {
+fn keep(object: core::Pod) -> Cached<Pod> {
     let pod = pod::read(&object);
     let version = object.metadata.resource_version.clone().unwrap_or_default();
-    Kept {
+    Cached {
         name: key(&pod.workload.namespace, &pod.name),
         // Pods change all the time, and no plan waits for them.
         stamp: String::new(),

@@ -12,7 +12,7 @@ use kube::runtime::watcher;
 
 /// One object, converted.
 #[derive(Debug)]
-pub struct Kept<T> {
+pub struct Cached<T> {
     /// `metadata.name`
     pub name: String,
     /// `metadata.resourceVersion`
@@ -23,7 +23,7 @@ pub struct Kept<T> {
     pub value: Arc<T>,
 }
 
-impl<T> Clone for Kept<T> {
+impl<T> Clone for Cached<T> {
     fn clone(&self) -> Self {
         Self {
             name: self.name.clone(),
@@ -37,11 +37,11 @@ impl<T> Clone for Kept<T> {
 /// Objects by name.
 #[derive(Debug)]
 pub struct Cache<T> {
-    objects: BTreeMap<String, Kept<T>>,
+    objects: BTreeMap<String, Cached<T>>,
     /// The objects that the running list has returned so far, if one is running.
-    listing: Option<BTreeMap<String, Kept<T>>>,
+    listing: Option<BTreeMap<String, Cached<T>>>,
     /// Objects that we wrote since that list began: the list may be older than they are.
-    written: BTreeMap<String, Kept<T>>,
+    written: BTreeMap<String, Cached<T>>,
     /// The highest resource version that the watch has shown. The watch keeps the order, so every earlier
     /// write is known or was deleted.
     shown: String,
@@ -77,17 +77,17 @@ impl<T> Cache<T> {
     }
 
     /// Returns all objects, by name.
-    pub fn objects(&self) -> impl Iterator<Item = &Kept<T>> {
+    pub fn objects(&self) -> impl Iterator<Item = &Cached<T>> {
         self.objects.values()
     }
 
     /// Returns one object.
-    pub fn get(&self, name: &str) -> Option<&Kept<T>> {
+    pub fn get(&self, name: &str) -> Option<&Cached<T>> {
         self.objects.get(name)
     }
 
     /// Applies an event of the watch; returns whether the plan may change because of it.
-    pub fn observe(&mut self, event: watcher::Event<Kept<T>>) -> bool {
+    pub fn observe(&mut self, event: watcher::Event<Cached<T>>) -> bool {
         match event {
             watcher::Event::Apply(object) => {
                 raise(&mut self.shown, &object.resource_version);
@@ -119,14 +119,14 @@ impl<T> Cache<T> {
 
     /// Stores an object that our request, made after `moment`, returned, unless the watch was faster. An
     /// object that is not in a list read meanwhile was deleted, or will arrive by the watch.
-    pub fn learn(&mut self, object: Kept<T>, moment: Moment) {
+    pub fn learn(&mut self, object: Cached<T>, moment: Moment) {
         if moment.0 != self.lists && !self.objects.contains_key(&object.name) {
             return;
         }
         self.take_in(object);
     }
 
-    fn take_in(&mut self, object: Kept<T>) {
+    fn take_in(&mut self, object: Cached<T>) {
         if matches!(compare(&object.resource_version, &self.shown), Some(Ordering::Less | Ordering::Equal)) {
             return;
         }
@@ -138,7 +138,7 @@ impl<T> Cache<T> {
 
     /// Stores a newer version of an object that is already cached. An object that is not cached was deleted
     /// (a list does not show when), or will arrive by the watch.
-    pub fn learn_if_held(&mut self, object: Kept<T>) {
+    pub fn update_if_cached(&mut self, object: Cached<T>) {
         if self.objects.contains_key(&object.name) {
             self.take_in(object);
         }
@@ -150,7 +150,7 @@ impl<T> Cache<T> {
         self.objects.remove(name);
     }
 
-    fn put(&mut self, object: Kept<T>) -> bool {
+    fn put(&mut self, object: Cached<T>) -> bool {
         let known = self.objects.get(&object.name);
         // The watch delivers our own writes again; they are not stored twice.
         if known
@@ -163,7 +163,7 @@ impl<T> Cache<T> {
         matters
     }
 
-    fn remove(&mut self, deleted: &Kept<T>) -> bool {
+    fn remove(&mut self, deleted: &Cached<T>) -> bool {
         if self.objects.get(&deleted.name).is_some_and(|known| older(deleted, known)) {
             return false;
         }
@@ -193,7 +193,7 @@ impl<T> Cache<T> {
 
 /// Returns whether `this` is certainly older than `that`. By Kubernetes' rule (KEP-5504) the resource
 /// versions of one resource compare as decimal numbers of any length; anything else cannot be compared.
-fn older<T>(this: &Kept<T>, that: &Kept<T>) -> bool {
+fn older<T>(this: &Cached<T>, that: &Cached<T>) -> bool {
     compare(&this.resource_version, &that.resource_version) == Some(Ordering::Less)
 }
 
@@ -217,8 +217,8 @@ mod tests {
     use super::*;
     use watcher::Event;
 
-    fn object(name: &str, version: u64, stamp: &str) -> Kept<u64> {
-        Kept {
+    fn object(name: &str, version: u64, stamp: &str) -> Cached<u64> {
+        Cached {
             name: name.into(),
             resource_version: version.to_string(),
             stamp: stamp.into(),
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    fn listed(objects: &[Kept<u64>]) -> Cache<u64> {
+    fn listed(objects: &[Cached<u64>]) -> Cache<u64> {
         let mut cache = Cache::default();
         cache.observe(Event::Init);
         for object in objects {
@@ -323,9 +323,9 @@ mod tests {
         cache.observe(Event::Init);
         cache.observe(Event::InitApply(object("b", 90, "90")));
         assert!(cache.observe(Event::InitDone), "a was patched at 95, and deleted at 100");
-        cache.learn_if_held(object("a", 95, "5"));
+        cache.update_if_cached(object("a", 95, "5"));
         assert_eq!(versions(&cache), [90]);
-        cache.learn_if_held(object("b", 96, "90"));
+        cache.update_if_cached(object("b", 96, "90"));
         assert_eq!(versions(&cache), [96]);
     }
 

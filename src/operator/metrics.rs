@@ -217,7 +217,7 @@ impl Metrics {
 
     /// Returns the text of `/metrics`. Only the given watches are in it.
     pub fn text(&self, watches: &[Arc<Progress>]) -> String {
-        let told = |watch: &Arc<Progress>| Some((label("resource", watch.resource), watch.told()?));
+        let told = |watch: &Arc<Progress>| Some((label("resource", watch.resource), watch.last_reported()?));
         self.watch_progress.show(watches.iter().filter_map(told).collect());
         let mut text = String::new();
         // Writing to a String cannot fail.

@@ -14,11 +14,13 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
 use super::apply;
-use super::cache::{Kept, Moment};
+use super::cache::{Cached, Moment};
 use super::call::{Error, call};
 use super::watch::{Progress, Watch};
 use queuewarden_api::mirror;
-use queuewarden_plan::mirror::{Action, Changes, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Standing, Step};
+use queuewarden_plan::mirror::{
+    Action, Changes, CurrentObject, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Step,
+};
 use queuewarden_plan::snapshot::{FIELD_MANAGER, WriteFailure};
 
 /// The number of writes that run at the same time.
@@ -28,8 +30,8 @@ const CONCURRENCY: usize = 8;
 /// are granted with it.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Watches {
-    roles: Watch<Standing>,
-    bindings: Watch<Standing>,
+    roles: Watch<CurrentObject>,
+    bindings: Watch<CurrentObject>,
 }
 
 /// The moment before steps are taken, for each kind.
@@ -43,9 +45,9 @@ pub struct Moments {
 #[derive(Debug)]
 pub enum Answer {
     /// The object was written; this is its current version.
-    Stands(Kind, Standing),
+    Stands(Kind, CurrentObject),
     /// Someone else changed the object first; this is its current version.
-    Stale(Kind, Standing),
+    Stale(Kind, CurrentObject),
     /// The object does not exist any more.
     Gone(Kind, String),
     /// The step failed.
@@ -60,7 +62,7 @@ impl Watches {
             client,
             Api::<ClusterRole>::all,
             config(),
-            |role| keep(mirror::standing_role(role)),
+            |role| keep(mirror::current_role(role)),
             Progress::new("clusterroles"),
             Arc::clone(changed),
         );
@@ -68,7 +70,7 @@ impl Watches {
             client,
             Api::<ClusterRoleBinding>::all,
             config(),
-            |binding| keep(mirror::standing_binding(binding)),
+            |binding| keep(mirror::current_binding(binding)),
             Progress::new("clusterrolebindings"),
             Arc::clone(changed),
         );
@@ -76,8 +78,8 @@ impl Watches {
     }
 
     /// Returns the known objects of the mirror.
-    pub fn seen(&self) -> Mirror {
-        let forbidden = |watch: &Watch<Standing>| {
+    pub fn observed(&self) -> Mirror {
+        let forbidden = |watch: &Watch<CurrentObject>| {
             let problem = watch.progress().problem().filter(|problem| problem.code == Some(403))?;
             Some(problem.message)
         };
@@ -90,7 +92,7 @@ impl Watches {
     /// queues are more important.
     pub fn reading(&self) -> bool {
         let reading =
-            |watch: &Watch<Standing>| !watch.cache().synced() && watch.progress().problem().is_none();
+            |watch: &Watch<CurrentObject>| !watch.cache().synced() && watch.progress().problem().is_none();
         reading(&self.roles) || reading(&self.bindings)
     }
 
@@ -119,7 +121,7 @@ impl Watches {
         }
     }
 
-    fn watch(&self, kind: Kind) -> &Watch<Standing> {
+    fn watch(&self, kind: Kind) -> &Watch<CurrentObject> {
         match kind {
             Kind::Role => &self.roles,
             Kind::Binding => &self.bindings,
@@ -128,15 +130,15 @@ impl Watches {
 }
 
 /// Returns all objects of a watch, and whether the list is complete. Locks once.
-fn all(watch: &Watch<Standing>) -> (BTreeMap<String, Arc<Standing>>, bool) {
+fn all(watch: &Watch<CurrentObject>) -> (BTreeMap<String, Arc<CurrentObject>>, bool) {
     let cache = watch.cache();
     let objects = cache.objects().map(|kept| (kept.name.clone(), Arc::clone(&kept.value)));
     (objects.collect(), cache.synced())
 }
 
 /// Converts an object for the cache. Every change matters, because nobody else should write here.
-fn keep(standing: Standing) -> Kept<Standing> {
-    Kept {
+fn keep(standing: CurrentObject) -> Cached<CurrentObject> {
+    Cached {
         name: standing.name.clone(),
         resource_version: standing.resource_version.clone(),
         stamp: standing.resource_version.clone(),
@@ -157,23 +159,23 @@ pub async fn carry_out(client: &Client, changes: Changes, may_write: impl Fn() -
 }
 
 async fn one(client: &Client, step: &Step, owner: &str) -> Answer {
-    let version = step.seen.as_ref().map(|(_, version)| version.as_str());
+    let version = step.last.as_ref().map(|(_, version)| version.as_str());
     match (&step.action, step.kind) {
         (Action::Rules(rules), _) => {
             let role = mirror::role(&step.name, rules, owner, version);
-            written(put(Api::all(client.clone()), step, role).await, step, mirror::standing_role)
+            written(put(Api::all(client.clone()), step, role).await, step, mirror::current_role)
         }
         (Action::Subjects(subjects), _) => {
             let binding = mirror::binding(&step.name, subjects, owner, version);
-            written(put(Api::all(client.clone()), step, binding).await, step, mirror::standing_binding)
+            written(put(Api::all(client.clone()), step, binding).await, step, mirror::current_binding)
         }
         (Action::Delete, Kind::Role) => {
             let done = delete(Api::<ClusterRole>::all(client.clone()), step).await;
-            written(done, step, mirror::standing_role)
+            written(done, step, mirror::current_role)
         }
         (Action::Delete, Kind::Binding) => {
             let done = delete(Api::<ClusterRoleBinding>::all(client.clone()), step).await;
-            written(done, step, mirror::standing_binding)
+            written(done, step, mirror::current_binding)
         }
     }
 }
@@ -195,13 +197,13 @@ where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + fmt::Debug,
 {
     let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
-    let done = match &step.seen {
+    let done = match &step.last {
         None => call(api.create(&params, &object)).await,
         Some(_) => call(api.replace(&step.name, &params, &object)).await,
     };
     match done {
         Ok(object) => Ok(Done::Stands(object)),
-        Err(error) if error.is_not_found() && step.seen.is_some() => Ok(Done::Gone),
+        Err(error) if error.is_not_found() && step.last.is_some() => Ok(Done::Gone),
         Err(error) if error.is_conflict() => read(&api, step).await,
         Err(error) => Err(apply::failure(&error)),
     }
@@ -213,7 +215,7 @@ where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
 {
     let preconditions = step
-        .seen
+        .last
         .clone()
         .map(|(uid, version)| Preconditions { uid: Some(uid), resource_version: Some(version) });
     let params = DeleteParams { preconditions, ..DeleteParams::default() };
@@ -242,7 +244,11 @@ where
     }
 }
 
-fn written<K>(done: Result<Done<K>, WriteFailure>, step: &Step, standing: impl Fn(K) -> Standing) -> Answer {
+fn written<K>(
+    done: Result<Done<K>, WriteFailure>,
+    step: &Step,
+    standing: impl Fn(K) -> CurrentObject,
+) -> Answer {
     match done {
         Ok(Done::Stands(object)) => Answer::Stands(step.kind, standing(object)),
         Ok(Done::Stale(object)) => Answer::Stale(step.kind, standing(object)),

@@ -14,10 +14,11 @@
 
 pub mod applications;
 pub mod apply;
-pub mod asking;
 pub mod cache;
 pub mod call;
 pub mod clock;
+pub mod counted_scheduler;
+pub mod current_object;
 pub mod events;
 pub mod health;
 pub mod last_base;
@@ -28,7 +29,6 @@ pub mod published;
 pub mod read_back;
 pub mod reconcile;
 pub mod served;
-pub mod standing;
 pub mod status;
 #[cfg(test)]
 pub(crate) mod testing;

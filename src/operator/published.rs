@@ -54,8 +54,8 @@ impl Queues {
     ///
     /// # Errors
     /// When an ACL does not activate.
-    fn of(config: Arc<Config>, attributions: &[Attribution]) -> Result<Self, String> {
-        let trees = config.partitions.iter().map(Tree::of).collect::<Result<Vec<_>, _>>();
+    fn new(config: Arc<Config>, attributions: &[Attribution]) -> Result<Self, String> {
+        let trees = config.partitions.iter().map(Tree::new).collect::<Result<Vec<_>, _>>();
         let mut trees = trees.map_err(|error| error.to_string())?;
         for tree in &mut trees {
             attribution::mark(tree, attributions);
@@ -78,9 +78,9 @@ impl Queues {
 impl Published {
     /// Returns the state that follows from a round. Unchanged parts are taken from `before`, and what the
     /// plan has parsed is not parsed again.
-    pub fn of(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut ParseCache, before: Option<&Self>) -> Self {
+    pub fn new(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut ParseCache, before: Option<&Self>) -> Self {
         let flat = merged(&snapshot);
-        let running = Running::of(&flat, &snapshot);
+        let running = Running::new(&flat, &snapshot);
         let attributions = attributions(&running, &snapshot, plan);
         let keys = flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
         let hash = hash(&running, &attributions, &keys);
@@ -116,7 +116,7 @@ fn queues_of(
     attributions: &[Attribution],
     known: &mut ParseCache,
 ) -> Result<Queues, String> {
-    running.read(|text| Queues::of(known.taken(text)?, attributions))
+    running.read(|text| Queues::new(known.taken(text)?, attributions))
 }
 
 fn hash(running: &Running<'_>, attributions: &[Attribution], keys: &BTreeMap<String, String>) -> String {

@@ -43,8 +43,8 @@ use tokio::time::{Instant, sleep};
 
 pub use planning::{Functions, Step};
 
-use super::asking::Asking;
 use super::clock;
+use super::counted_scheduler::CountedScheduler;
 use super::events::Events;
 use super::health::Health;
 use super::last_base;
@@ -77,7 +77,7 @@ pub struct Reconciler {
     /// The view of whether this replica writes.
     pub leadership: Leadership,
     /// The requests to the scheduler.
-    pub asking: Asking,
+    pub scheduler: CountedScheduler,
     /// The store of the last good base.
     pub last_base: last_base::Store,
     /// The queue of events to publish.

@@ -92,9 +92,9 @@ fn patch<P, S: Serialize>(
 ) -> Option<StatusPatch> {
     let (kind, name) = target(&subject);
     // A new object of the same name, created since the plan, gets its status from the next plan.
-    let standing = world.standing(kind, name).filter(|standing| standing.uid == planned.uid)?;
+    let standing = world.current_object(kind, name).filter(|standing| standing.uid == planned.uid)?;
     // Nearly always equal, so the values need not be compared.
-    if standing.says(&serde_json::to_string(rest).ok()?, &planned.conditions) {
+    if standing.has_status(&serde_json::to_string(rest).ok()?, &planned.conditions) {
         return None;
     }
     let new = status::whole(serde_json::to_value(rest).ok()?, &planned.conditions);

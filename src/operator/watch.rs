@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tower::BoxError;
 
-use super::cache::{Cache, Kept};
+use super::cache::{Cache, Cached};
 use super::clock;
 
 /// Longest wait for the beginning of a response, including that of a full list.
@@ -64,16 +64,16 @@ pub struct Problem {
 impl Progress {
     /// Creates the state of a watch that starts now.
     pub fn new(resource: &'static str) -> Arc<Self> {
-        Self::of(resource, false)
+        Self::start(resource, false)
     }
 
     /// Creates the state of a watch that the operator can do without when the API server does not know the
     /// kind or denies it.
     pub fn optional(resource: &'static str) -> Arc<Self> {
-        Self::of(resource, true)
+        Self::start(resource, true)
     }
 
-    fn of(resource: &'static str, optional: bool) -> Arc<Self> {
+    fn start(resource: &'static str, optional: bool) -> Arc<Self> {
         Arc::new(Self {
             resource,
             optional,
@@ -112,7 +112,7 @@ impl Progress {
 
     /// Returns the value for metrics: the time of the last response with success, 0: never. `None` for an
     /// optional watch that has never worked, because alerts on stalled watches would report it for ever.
-    pub fn told(&self) -> Option<i64> {
+    pub fn last_reported(&self) -> Option<i64> {
         let succeeded = self.succeeded();
         let needless = self.optional && self.is_refused() && succeeded == 0;
         (!needless).then_some(succeeded)
@@ -127,7 +127,7 @@ impl Progress {
 
     /// Notes a problem; returns whether it is a new one. Each problem is logged once, not with each attempt.
     fn note_problem(&self, error: &watcher::Error) -> bool {
-        let found = Problem::of(error);
+        let found = Problem::from_error(error);
         if matches!(error, watcher::Error::WatchError(status) if status.code == 410) {
             return false;
         }
@@ -160,7 +160,7 @@ impl Progress {
 }
 
 impl Problem {
-    fn of(error: &watcher::Error) -> Self {
+    fn from_error(error: &watcher::Error) -> Self {
         use watcher::Error as E;
         let status = match error {
             E::InitialListFailed(kube::Error::Api(status))
@@ -197,7 +197,7 @@ impl<T: Send + Sync + 'static> Watch<T> {
         client: &Client,
         api: impl FnOnce(Client) -> Api<K>,
         config: watcher::Config,
-        keep: fn(K) -> Kept<T>,
+        keep: fn(K) -> Cached<T>,
         progress: Arc<Progress>,
         changed: Arc<Notify>,
     ) -> Self
@@ -225,7 +225,7 @@ impl<T: Send + Sync + 'static> Watch<T> {
 async fn follow<K, T>(
     api: Api<K>,
     config: watcher::Config,
-    keep: fn(K) -> Kept<T>,
+    keep: fn(K) -> Cached<T>,
     cache: Arc<Mutex<Cache<T>>>,
     progress: Arc<Progress>,
     changed: Arc<Notify>,
@@ -244,7 +244,7 @@ async fn follow<K, T>(
     }
 }
 
-fn convert<K, T>(event: watcher::Event<K>, keep: fn(K) -> Kept<T>) -> watcher::Event<Kept<T>> {
+fn convert<K, T>(event: watcher::Event<K>, keep: fn(K) -> Cached<T>) -> watcher::Event<Cached<T>> {
     match event {
         watcher::Event::Apply(object) => watcher::Event::Apply(keep(object)),
         watcher::Event::Delete(object) => watcher::Event::Delete(keep(object)),

@@ -15,8 +15,8 @@ use kube::{Api, Client};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::cache::{Cache, Kept, Moment};
-use super::standing::{Object, Standing, keep};
+use super::cache::{Cache, Cached, Moment};
+use super::current_object::{CurrentObject, Object, keep};
 use super::watch::{Progress, Watch};
 use super::{clock, mirror};
 use go_compat::diag::{Code, Diagnostic};
@@ -117,13 +117,13 @@ struct Watches {
 /// The watches of ConfigMaps.
 #[derive(Debug)]
 struct Maps {
-    place: Place,
+    config_map: ConfigMapRef,
     watches: BTreeMap<String, Watch<ConfigMapState>>,
 }
 
 /// The names of the watched ConfigMaps, and their namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct ConfigMapRef {
     namespace: String,
     base: String,
     output: String,
@@ -185,13 +185,13 @@ impl World {
     }
 
     /// Returns the current version of an object, if it is known.
-    pub fn standing(&self, kind: Kind, name: &str) -> Option<Standing> {
+    pub fn current_object(&self, kind: Kind, name: &str) -> Option<CurrentObject> {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
-            Kind::QueueAcl => standing(queue_acls, name),
-            Kind::AdmissionPolicy => standing(policies, name),
-            Kind::YuniKornConfig => standing(configs, name),
-            Kind::QueueAccessTest => standing(access_tests, name),
+            Kind::QueueAcl => current_object(queue_acls, name),
+            Kind::AdmissionPolicy => current_object(policies, name),
+            Kind::YuniKornConfig => current_object(configs, name),
+            Kind::QueueAccessTest => current_object(access_tests, name),
         }
     }
 
@@ -199,10 +199,10 @@ impl World {
     pub fn learn(&self, kind: Kind, object: DynamicObject) {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
-            Kind::QueueAcl => queue_acls.cache().learn_if_held(keep_queue_acl(object)),
-            Kind::AdmissionPolicy => policies.cache().learn_if_held(keep_policy(object)),
-            Kind::YuniKornConfig => configs.cache().learn_if_held(keep_config(object)),
-            Kind::QueueAccessTest => access_tests.cache().learn_if_held(keep_access_test(object)),
+            Kind::QueueAcl => queue_acls.cache().update_if_cached(keep_queue_acl(object)),
+            Kind::AdmissionPolicy => policies.cache().update_if_cached(keep_policy(object)),
+            Kind::YuniKornConfig => configs.cache().update_if_cached(keep_config(object)),
+            Kind::QueueAccessTest => access_tests.cache().update_if_cached(keep_access_test(object)),
         }
     }
 
@@ -301,7 +301,7 @@ impl Watches {
             base,
             output,
             last_base: None,
-            mirror: self.mirror.as_ref().map(mirror::Watches::seen),
+            mirror: self.mirror.as_ref().map(mirror::Watches::observed),
             observed: Observed::default(),
         })
     }
@@ -316,9 +316,12 @@ impl Watches {
     fn follow_config(&mut self) {
         let spec = self.configs.cache().get(SINGLETON).and_then(|kept| kept.value.entry.spec.clone().ok());
         let Some(spec) = spec else { return };
-        let place =
-            Place { namespace: spec.namespace, base: spec.base_config_map, output: spec.output_config_map };
-        if self.maps.as_ref().is_none_or(|maps| maps.place != place) {
+        let place = ConfigMapRef {
+            namespace: spec.namespace,
+            base: spec.base_config_map,
+            output: spec.output_config_map,
+        };
+        if self.maps.as_ref().is_none_or(|maps| maps.config_map != place) {
             tracing::info!(
                 namespace = place.namespace,
                 base = place.base,
@@ -362,7 +365,7 @@ impl Watches {
 }
 
 impl Maps {
-    fn start(client: &Client, place: Place, changed: &Arc<Notify>) -> Self {
+    fn start(client: &Client, place: ConfigMapRef, changed: &Arc<Notify>) -> Self {
         let mut watches = BTreeMap::new();
         let names = [
             (YUNIKORN_DEFAULTS, "configmaps-defaults"),
@@ -376,7 +379,7 @@ impl Maps {
                 Watch::start(client, api, config, keep_config_map, Progress::new(label), Arc::clone(changed))
             });
         }
-        Self { place, watches }
+        Self { config_map: place, watches }
     }
 
     fn synced(&self) -> bool {
@@ -396,7 +399,7 @@ impl Maps {
             let (problem, _) = watch.progress().failing().filter(|(problem, since)| {
                 problem.code == Some(403) && now.duration_since(*since) >= FORBIDDEN_FOR
             })?;
-            let namespace = &self.place.namespace;
+            let namespace = &self.config_map.namespace;
             let message = format!(
                 "queuewarden may not read ConfigMap {namespace}/{name}; name it in the Role of its ServiceAccount: {}",
                 problem.message
@@ -409,7 +412,7 @@ impl Maps {
 fn objects<T: Send + Sync + 'static>(
     client: &Client,
     kind: Kind,
-    keep: fn(DynamicObject) -> Kept<T>,
+    keep: fn(DynamicObject) -> Cached<T>,
     changed: &Arc<Notify>,
 ) -> Watch<T> {
     // See `Watches::knows_access_tests`.
@@ -427,11 +430,11 @@ fn objects<T: Send + Sync + 'static>(
     )
 }
 
-fn standing<S: Send + Sync + 'static, M: Send + Sync + 'static>(
+fn current_object<S: Send + Sync + 'static, M: Send + Sync + 'static>(
     objects: &Objects<S, M>,
     name: &str,
-) -> Option<Standing> {
-    objects.cache().get(name).map(Standing::of)
+) -> Option<CurrentObject> {
+    objects.cache().get(name).map(CurrentObject::from_cached)
 }
 
 fn entries<E: Clone>(cache: &Cache<Object<E>>) -> Vec<E> {
@@ -442,27 +445,27 @@ fn shared<E>(cache: &Cache<Object<E>>) -> Vec<Arc<E>> {
     cache.objects().map(|kept| Arc::clone(&kept.value.entry)).collect()
 }
 
-fn keep_queue_acl(object: DynamicObject) -> Kept<Object<QueueAclEntry>> {
+fn keep_queue_acl(object: DynamicObject) -> Cached<Object<QueueAclEntry>> {
     keep::<_, _, api::QueueAclStatus>(object, convert::queue_acl)
 }
 
-fn keep_policy(object: DynamicObject) -> Kept<Object<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>> {
+fn keep_policy(object: DynamicObject) -> Cached<Object<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>> {
     keep::<_, _, api::AdmissionPolicyStatus>(object, convert::admission_policy)
 }
 
-fn keep_config(object: DynamicObject) -> Kept<Object<ConfigEntry>> {
+fn keep_config(object: DynamicObject) -> Cached<Object<ConfigEntry>> {
     keep::<_, _, api::YuniKornConfigStatus>(object, convert::yunikorn_config)
 }
 
-fn keep_access_test(object: DynamicObject) -> Kept<Object<Entry<AccessTestSpec, ()>>> {
+fn keep_access_test(object: DynamicObject) -> Cached<Object<Entry<AccessTestSpec, ()>>> {
     keep::<_, _, api::QueueAccessTestStatus>(object, access_test::access_test)
 }
 
 /// Converts a ConfigMap. Every change matters, including a change of an owner.
 #[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
-fn keep_config_map(map: ConfigMap) -> Kept<ConfigMapState> {
+fn keep_config_map(map: ConfigMap) -> Cached<ConfigMapState> {
     let state = config_map::state(&map);
-    Kept {
+    Cached {
         name: state.name.clone(),
         resource_version: state.resource_version.clone(),
         stamp: state.resource_version.clone(),

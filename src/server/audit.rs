@@ -36,11 +36,11 @@ const REASON: usize = 1024;
 
 /// A decision to log and to count.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Decision<'a> {
+pub(super) struct AuditRecord<'a> {
     /// The request: one of the verbs that the endpoint knows, or [`OTHER`].
     pub(super) verb: &'static str,
     /// The answer.
-    pub(super) said: &'static str,
+    pub(super) decision: &'static str,
     /// The rule that decided.
     pub(super) clause: &'static str,
     /// True if the request fails because of the decision.
@@ -70,7 +70,7 @@ pub(super) struct Audit {
 
 /// A share of the lines that others cannot use up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Room {
+enum Share {
     /// Requests that do not succeed because of the decision.
     Refused,
     /// Pairs of requester and object that were not seen before.
@@ -96,13 +96,13 @@ impl Lines {
     /// Takes a line for a decision.
     fn decided(&mut self, now: Instant, refused: bool, by: &str, object: &str) -> Option<u32> {
         if refused {
-            return self.take(now, Room::Refused);
+            return self.take(now, Share::Refused);
         }
         let pair = self.hasher.hash_one((by, object));
         if self.pairs.contains(&pair) {
-            return self.take(now, Room::Known);
+            return self.take(now, Share::Known);
         }
-        let line = self.take(now, Room::New)?;
+        let line = self.take(now, Share::New)?;
         if self.pairs.len() == PAIRS {
             self.pairs.pop_front();
         }
@@ -111,7 +111,7 @@ impl Lines {
     }
 
     /// Returns how many lines were left out since the last one; `None` if the room is full.
-    fn take(&mut self, now: Instant, room: Room) -> Option<u32> {
+    fn take(&mut self, now: Instant, room: Share) -> Option<u32> {
         if self.began.is_none_or(|began| now.duration_since(began) >= Duration::from_secs(1)) {
             (self.began, self.used) = (Some(now), [0; ROOMS]);
         }
@@ -153,13 +153,13 @@ fn is_unread(status: StatusCode) -> bool {
 
 impl Audit {
     /// Returns the audit log of one endpoint.
-    pub(super) fn of(endpoint: &'static str) -> Self {
+    pub(super) fn new(endpoint: &'static str) -> Self {
         Self { endpoint, lines: Arc::default() }
     }
 
     /// Counts a decision and logs it.
-    pub(super) fn note(&self, health: &Health, decided: &Decision<'_>) {
-        let Decision { verb, said: decision, clause, refused, by, user, queue, object, reason } = *decided;
+    pub(super) fn note(&self, health: &Health, decided: &AuditRecord<'_>) {
+        let AuditRecord { verb, decision, clause, refused, by, user, queue, object, reason } = *decided;
         health.metrics.endpoints.decided(verb, decision, clause);
         let line = self.lines(|lines| lines.decided(Instant::now(), refused, by, object));
         let Some(left_out) = line else { return };
@@ -186,7 +186,7 @@ impl Audit {
         if !is_unread(status) {
             return;
         }
-        let Some(left_out) = self.lines(|lines| lines.take(Instant::now(), Room::Unread)) else { return };
+        let Some(left_out) = self.lines(|lines| lines.take(Instant::now(), Share::Unread)) else { return };
         let (status, peer) = (status.as_u16(), peer());
         tracing::info!(target: "queuewarden::audit", endpoint, status, peer, left_out, "Not read");
     }
@@ -215,11 +215,11 @@ mod tests {
         let mut lines = Lines::default();
         let start = Instant::now();
         for _ in 0..LINES {
-            assert_eq!(lines.take(start, Room::Known), Some(0));
+            assert_eq!(lines.take(start, Share::Known), Some(0));
         }
-        assert_eq!((lines.take(start, Room::Known), lines.take(start, Room::Known)), (None, None));
+        assert_eq!((lines.take(start, Share::Known), lines.take(start, Share::Known)), (None, None));
         let later = start + Duration::from_secs(1);
-        assert_eq!((lines.take(later, Room::Known), lines.take(later, Room::Known)), (Some(2), Some(0)));
+        assert_eq!((lines.take(later, Share::Known), lines.take(later, Share::Known)), (Some(2), Some(0)));
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
         let known = (0..1000).filter_map(|_| lines.decided(now, false, "sue", "Pod a/b")).count();
         let new = (0..1000).filter_map(|i| lines.decided(now, false, &i.to_string(), "Pod a/b")).count();
         let refused = (0..1000).filter_map(|i| lines.decided(now, true, &i.to_string(), "Pod a/b")).count();
-        let unread = (0..1000).filter_map(|_| lines.take(now, Room::Unread)).count();
+        let unread = (0..1000).filter_map(|_| lines.take(now, Share::Unread)).count();
         assert_eq!([known, new + 1, refused, unread], [LINES as usize; ROOMS]);
         // A pair without a line is new in the next second, too.
         let later = now + Duration::from_secs(1);
@@ -270,11 +270,11 @@ mod tests {
     #[tokio::test]
     async fn lines_name_the_peer_and_requests_that_are_not_read_have_one() {
         let health = Arc::new(Health::default());
-        let (audit, seen) = (Audit::of("submission"), Arc::clone(&health));
+        let (audit, seen) = (Audit::new("submission"), Arc::clone(&health));
         let decided = move || {
-            let decided = Decision {
+            let decided = AuditRecord {
                 verb: "submit",
-                said: "placed",
+                decision: "placed",
                 clause: "submitacl",
                 refused: false,
                 by: "boss",
@@ -324,10 +324,10 @@ mod tests {
         let writer = written.clone();
         let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
         let health = Health::default();
-        let (audit, endless) = (Audit::of("authorize"), "ü".repeat(10_000));
-        let decided = Decision {
+        let (audit, endless) = (Audit::new("authorize"), "ü".repeat(10_000));
+        let decided = AuditRecord {
             verb: "submit",
-            said: "denied",
+            decision: "denied",
             clause: "acl",
             refused: false,
             by: "system:apiserver",

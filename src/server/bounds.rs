@@ -18,10 +18,10 @@ use tracing::Instrument as _;
 
 use super::audit::{Audit, from_peer};
 use super::budget::{Budget, Share};
-use super::fault::contained;
+use super::internal_error::contained;
 use super::listener::Peer;
-use super::places::Place;
 use super::refusal::Refusal;
+use super::slots::Slot;
 use crate::operator::health::Health;
 
 /// Bytes of one body. An `AdmissionReview` has an object of up to 1.5 MiB twice, with quotes escaped.
@@ -72,7 +72,7 @@ pub fn bound<S>(router: Router<S>, limits: Limits, health: &Arc<Health>) -> Rout
 where
     S: Clone + Send + Sync + 'static,
 {
-    let (budget, audit) = (Budget::new(limits.all), Audit::of("requests"));
+    let (budget, audit) = (Budget::new(limits.all), Audit::new("requests"));
     let bound = Bound { budget, limits, health: Arc::clone(health), audit };
     // The body is in memory when it is extracted.
     router.layer(DefaultBodyLimit::disable()).layer(from_fn_with_state(bound, bounded))
@@ -111,7 +111,7 @@ async fn bounded(
 impl Bound {
     async fn answer(&self, request: Request, next: Next) -> Response {
         let answer = async {
-            let place = request.extensions().get::<Arc<Place>>().cloned();
+            let place = request.extensions().get::<Arc<Slot>>().cloned();
             let (request, _share) = self.read(request).await?;
             // Until here the connection makes room for others.
             let _busy = place.as_ref().map(|place| place.begin());
@@ -151,9 +151,9 @@ impl Bound {
         Ok((Request::from_parts(parts, Body::from(kept.bytes)), share))
     }
 
-    async fn collect(&self, mut body: BodyDataStream, share: &mut Share) -> Result<Kept, Refusal> {
+    async fn collect(&self, mut body: BodyDataStream, share: &mut Share) -> Result<Received, Refusal> {
         let (end, most) = (Instant::now() + READ, self.limits.body);
-        let mut kept = Kept::default();
+        let mut kept = Received::default();
         loop {
             let chunk = match timeout_at(end, body.next()).await {
                 Ok(None) => return Ok(kept),
@@ -182,7 +182,7 @@ impl Bound {
 
 /// The kept part of a body.
 #[derive(Debug, Default)]
-struct Kept {
+struct Received {
     bytes: Vec<u8>,
     cut: Option<Cut>,
 }

@@ -27,8 +27,8 @@ use tokio_rustls::TlsAcceptor;
 use tower::{BoxError, ServiceExt as _};
 
 use super::budget::{Budget, Share};
-use super::places::{Place, Places, Unused};
 use super::refusal::Refusal;
+use super::slots::{Slot, Slots, Unused};
 use crate::operator::health::Health;
 
 /// The time that a connection without requests has to close.
@@ -99,13 +99,13 @@ pub async fn serve(
     health: Arc<Health>,
     stop: impl Future<Output = ()>,
 ) {
-    let places = Places::new(limits.connections);
+    let places = Slots::new(limits.connections);
     let headers = Budget::new(limits.all_headers);
     let (stopping, _) = watch::channel(());
-    let serve = |stream: TcpStream, address: SocketAddr, place: Place| {
+    let serve = |stream: TcpStream, address: SocketAddr, place: Slot| {
         let connection = Connection {
             address,
-            place: Arc::new(place),
+            slot: Arc::new(place),
             acceptor: tls.clone().map(TlsAcceptor::from),
             router: router.clone(),
             headers: Arc::clone(&headers),
@@ -152,7 +152,7 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
 
 struct Connection {
     address: SocketAddr,
-    place: Arc<Place>,
+    slot: Arc<Slot>,
     acceptor: Option<TlsAcceptor>,
     router: Router,
     /// The budget for the headers of all requests.
@@ -189,7 +189,7 @@ impl Connection {
                 }
                 Err(_) => return "handshake_timeout",
             },
-            _ = self.place.unused(self.limits.handshake) => return "evicted",
+            _ = self.slot.unused(self.limits.handshake) => return "evicted",
         };
         let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default().into();
         self.converse(stream, certificates, stopping).await
@@ -205,7 +205,7 @@ impl Connection {
         let address = self.address;
         let peer = Peer { address, certificates };
         let (place, router, headers) =
-            (Arc::clone(&self.place), self.router.clone(), Arc::clone(&self.headers));
+            (Arc::clone(&self.slot), self.router.clone(), Arc::clone(&self.headers));
         let service = service_fn(move |mut request: Request<Incoming>| {
             place.ask();
             let mut share = Share::new(&headers, address.ip());
@@ -250,7 +250,7 @@ impl Connection {
     async fn ends(&self, stopping: &mut watch::Receiver<()>) -> &'static str {
         let last_words = async {
             let _ = stopping.changed().await;
-            let _ = timeout(LAST_WORDS, self.place.asked()).await;
+            let _ = timeout(LAST_WORDS, self.slot.asked()).await;
         };
         tokio::select! {
             () = last_words => "stopped",
@@ -262,12 +262,12 @@ impl Connection {
     /// The first request has to come soon, further ones may take their time.
     async fn unused(&self) -> &'static str {
         let first = tokio::select! {
-            () = self.place.asked() => None,
-            why = self.place.unused(self.limits.headers) => Some(why),
+            () = self.slot.asked() => None,
+            why = self.slot.unused(self.limits.headers) => Some(why),
         };
         let why = match first {
             Some(why) => why,
-            None => self.place.unused(self.limits.idle).await,
+            None => self.slot.unused(self.limits.idle).await,
         };
         match why {
             Unused::Idle => "idle",

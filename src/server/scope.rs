@@ -25,7 +25,7 @@ pub(super) enum Scope {
 
 /// A request about access.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct AccessRequest<'a> {
     /// The partition of the queue.
     pub(super) partition: &'a str,
     /// Its queues; `None` where they are unknown.
@@ -73,13 +73,13 @@ const ABOUT_OTHERS: Wish<'static> = Wish {
 pub(super) async fn scope(
     lookups: &Lookups,
     caller: &Arc<Caller>,
-    asked: Asked<'_>,
+    request: AccessRequest<'_>,
 ) -> Result<Scope, Denied> {
-    if administers(asked.tree, asked.asker, asked.queue) {
+    if administers(request.tree, request.asker, request.queue) {
         return Ok(Scope::Whole);
     }
-    let is_own = is_self(asked.asker, asked.about);
-    if is_own && matches!(against_reading(lookups, caller, asked).await, Ok(None)) {
+    let is_own = is_self(request.asker, request.about);
+    if is_own && matches!(against_reading(lookups, caller, request).await, Ok(None)) {
         return Ok(Scope::Whole);
     }
     match reason_against(lookups, caller, ABOUT_OTHERS).await {
@@ -88,7 +88,7 @@ pub(super) async fn scope(
         Ok(Some(reason)) => Err(Denied::Forbidden(Refusal::forbidden(format!(
             "about other users, and about more groups than your own, only an administrator of the queue may ask, and whoever may create \
              subjectaccessreviews; about yourself ask with a {}: {}",
-            asked.own_review,
+            request.own_review,
             forbidden(caller, ABOUT_OTHERS, &reason)
         )))),
         Err(refusal) => Err(Denied::Unknown(refusal)),
@@ -100,10 +100,10 @@ pub(super) async fn scope(
 async fn against_reading(
     lookups: &Lookups,
     caller: &Arc<Caller>,
-    asked: Asked<'_>,
+    request: AccessRequest<'_>,
 ) -> Result<Option<String>, Refusal> {
-    let queue = lowered(asked.queue);
-    let is_named = asked.partition == DEFAULT_PARTITION && !queue.is_empty();
+    let queue = lowered(request.queue);
+    let is_named = request.partition == DEFAULT_PARTITION && !queue.is_empty();
     let (verb, name) = if is_named { ("get", queue.as_str()) } else { ("list", "") };
     reason_against(lookups, caller, Wish { verb, group: GROUP, version: VERSION, resource: "queues", name })
         .await

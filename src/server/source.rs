@@ -1,6 +1,6 @@
 //! Names of the texts that answers point to.
 
-use queuewarden_api::answer::{Place, Texts};
+use queuewarden_api::answer::{Location, Texts};
 use queuewarden_plan::merged;
 use queuewarden_plan::snapshot::{Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use yunikorn::config::flatten::Source;
@@ -14,7 +14,7 @@ pub(in crate::server) struct InForce {
 
 impl InForce {
     /// Returns the text with the ConfigMap and key that it comes from: `yunikorn-configs/queues.yaml`.
-    pub(in crate::server) fn of(snapshot: &Snapshot) -> Self {
+    pub(in crate::server) fn from_snapshot(snapshot: &Snapshot) -> Self {
         let flat = merged(snapshot);
         let queues_key = flat.queues_key();
         let queues = flat.queues(&queues_key);
@@ -36,10 +36,10 @@ impl Texts for InForce {
 
     /// Returns the file of an entry without a position, because positions in a generated text do not help;
     /// `None` for an entry of an object.
-    fn place(&self, origin: &Origin) -> Option<Place> {
+    fn locate(&self, origin: &Origin) -> Option<Location> {
         match origin {
             Origin::Object { .. } => None,
-            Origin::Text(_) => Some(Place { file: self.name.clone(), position: None }),
+            Origin::Text(_) => Some(Location { file: self.name.clone(), position: None }),
         }
     }
 }

@@ -68,7 +68,7 @@ impl TestService {
     pub(super) fn learn(&self, snapshot: Snapshot) {
         let mut known = ParseCache::default();
         let plan = plan_again(&snapshot, &mut known);
-        self.publisher.publish(Published::of(Arc::new(snapshot), &plan, &mut known, None));
+        self.publisher.publish(Published::new(Arc::new(snapshot), &plan, &mut known, None));
     }
 
     /// Sends a request; the body of the answer is null where it is no JSON.

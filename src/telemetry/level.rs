@@ -46,7 +46,7 @@ impl fmt::Debug for Running {
 }
 
 impl Logging {
-    pub(super) fn of(at_start: &str, handle: reload::Handle<EnvFilter, Registry>) -> Self {
+    pub(super) fn new(at_start: &str, handle: reload::Handle<EnvFilter, Registry>) -> Self {
         Self(Some(Arc::new(Running {
             at_start: at_start.to_owned(),
             handle,
@@ -167,7 +167,7 @@ mod tests {
         let written = lines.clone();
         let layer = fmt::layer().with_ansi(false).with_writer(move || written.clone());
         let subscriber = Registry::default().with(selection).with(layer);
-        tracing::subscriber::with_default(subscriber, || test(&Logging::of(at_start, handle), &lines));
+        tracing::subscriber::with_default(subscriber, || test(&Logging::new(at_start, handle), &lines));
     }
 
     /// Returns the words of the lines that are shown now.

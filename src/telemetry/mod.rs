@@ -59,7 +59,7 @@ pub fn start(format: Format, filter: &str) -> Result<Logging, Error> {
     } else {
         lines.boxed()
     };
-    let logging = Logging::of(filter, handle);
+    let logging = Logging::new(filter, handle);
     let subscriber = registry().with(lines.with_filter(selection));
     #[cfg(feature = "otel")]
     let (logging, subscriber) = {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use queuewarden::cli::ask::schemas::schemas;
+use queuewarden::cli::query::schemas::schemas;
 use serde_json::Value;
 
 use super::process::{err, out, run};

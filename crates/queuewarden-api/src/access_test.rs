@@ -12,7 +12,7 @@ use go_compat::diag::{Code, Diagnostic};
 use queuewarden_plan::snapshot::{AccessTestSpec, Entry};
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
-use yunikorn_access::expect::{Case, Expectations, MAX_CHECKS, Place, Placing, Queues};
+use yunikorn_access::expect::{Case, Expectations, ExpectedPlacement, MAX_CHECKS, Placing, Queues};
 use yunikorn_access::placement::Workload;
 use yunikorn_access::placement::workload::labels;
 
@@ -109,10 +109,10 @@ fn placing(at: &str, placement: api::ExpectedPlacement) -> Result<Placing, Diagn
     } = placement;
     let expected = match (runs_in, rejected) {
         (Some(queue), None) => match bad_queue(&format!("{at}.runsIn"), &queue) {
-            None => Place::In(queue),
+            None => ExpectedPlacement::In(queue),
             Some(wrong) => return Err(wrong),
         },
-        (None, Some(true)) => Place::Nowhere,
+        (None, Some(true)) => ExpectedPlacement::Nowhere,
         _ => {
             let message = format!("{at}: exactly one of `runsIn` and `rejected` says what is expected");
             let help = "write `runsIn: root.prod`, or `rejected: true`";
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(first.workload.labels["l"], "1");
         assert_eq!(first.workload.annotations, BTreeMap::from([("a".to_owned(), "2".to_owned())]));
         assert_eq!(first.workload.namespace_annotations["n"], "3");
-        assert_eq!((&second.expected, second.workload.queue()), (&Place::Nowhere, ""));
+        assert_eq!((&second.expected, second.workload.queue()), (&ExpectedPlacement::Nowhere, ""));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 
 use super::v1alpha1::SINGLETON;
 use super::{GROUP, VERSION};
-use queuewarden_plan::mirror::{Content, Kind, MIRROR_LABEL, MIRROR_VALUE, Rule, Standing, Subject};
+use queuewarden_plan::mirror::{Content, CurrentObject, Kind, MIRROR_LABEL, MIRROR_VALUE, Rule, Subject};
 use queuewarden_plan::snapshot::{FIELD_MANAGER, MANAGED_BY};
 
 /// The group of roles, bindings, users and groups.
@@ -64,7 +64,7 @@ pub fn binding(
 }
 
 /// Reads a current role.
-pub fn standing_role(role: ClusterRole) -> Standing {
+pub fn current_role(role: ClusterRole) -> CurrentObject {
     let plain = |rule: PolicyRule| match rule {
         PolicyRule { api_groups, resources, resource_names, verbs, non_resource_urls }
             if non_resource_urls.as_ref().is_none_or(Vec::is_empty) =>
@@ -80,11 +80,11 @@ pub fn standing_role(role: ClusterRole) -> Standing {
     };
     let rules: Option<Vec<_>> = role.rules.unwrap_or_default().into_iter().map(plain).collect();
     let rules = rules.filter(|_| role.aggregation_rule.is_none());
-    standing(role.metadata, rules.map_or(Content::Other, Content::Role))
+    current_object(role.metadata, rules.map_or(Content::Other, Content::Role))
 }
 
 /// Reads a current binding.
-pub fn standing_binding(binding: ClusterRoleBinding) -> Standing {
+pub fn current_binding(binding: ClusterRoleBinding) -> CurrentObject {
     let subject = |subject: RbacSubject| match subject.kind.as_str() {
         _ if subject.api_group.as_deref() != Some(RBAC) || subject.namespace.is_some() => None,
         "User" => Some(Subject::User(subject.name)),
@@ -100,7 +100,7 @@ pub fn standing_binding(binding: ClusterRoleBinding) -> Standing {
     } else {
         Content::OtherRole
     };
-    standing(binding.metadata, content)
+    current_object(binding.metadata, content)
 }
 
 /// Returns whether the mirror may change an object: those without its label belong to somebody else.
@@ -108,9 +108,9 @@ pub fn is_labelled(metadata: &ObjectMeta) -> bool {
     metadata.labels.iter().any(|labels| labels.get(MIRROR_LABEL).is_some_and(|value| value == MIRROR_VALUE))
 }
 
-fn standing(metadata: ObjectMeta, content: Content) -> Standing {
+fn current_object(metadata: ObjectMeta, content: Content) -> CurrentObject {
     let owner = metadata.owner_references.into_iter().flatten().find(|owner| owner.kind == OWNER);
-    Standing {
+    CurrentObject {
         name: metadata.name.unwrap_or_default(),
         uid: metadata.uid.unwrap_or_default(),
         resource_version: metadata.resource_version.unwrap_or_default(),
@@ -153,13 +153,13 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_as_it_was_meant() {
-        let read = standing_role(role("queuewarden:mirror:x", &rules(), "uid", Some("7")));
+        let read = current_role(role("queuewarden:mirror:x", &rules(), "uid", Some("7")));
         assert_eq!(read.content, Content::Role(rules()));
         assert_eq!((read.owner.as_deref(), read.resource_version.as_str()), (Some("uid"), "7"));
         let subjects = BTreeSet::from([Subject::User("sue".to_owned()), Subject::Group("devs".to_owned())]);
         let written = binding("queuewarden:mirror:x", &subjects, "uid", None);
         assert!(is_labelled(&written.metadata));
-        assert_eq!(standing_binding(written).content, Content::Binding(subjects));
+        assert_eq!(current_binding(written).content, Content::Binding(subjects));
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
         let mut other = binding("x", &BTreeSet::from([Subject::User("sue".to_owned())]), "uid", None);
         let mut elsewhere = other.clone();
         elsewhere.role_ref.name = "cluster-admin".to_owned();
-        assert_eq!(standing_binding(elsewhere).content, Content::OtherRole);
+        assert_eq!(current_binding(elsewhere).content, Content::OtherRole);
         let account = RbacSubject {
             kind: "ServiceAccount".to_owned(),
             name: "x".to_owned(),
@@ -175,14 +175,14 @@ mod tests {
             api_group: None,
         };
         other.subjects.get_or_insert_default().push(account);
-        assert_eq!(standing_binding(other).content, Content::Other);
+        assert_eq!(current_binding(other).content, Content::Other);
         let mut path = role("x", &rules(), "uid", None);
         if let Some(rule) = path.rules.as_mut().and_then(|rules| rules.first_mut()) {
             rule.non_resource_urls = Some(vec!["/metrics".to_owned()]);
         }
-        assert_eq!(standing_role(path).content, Content::Other);
+        assert_eq!(current_role(path).content, Content::Other);
         let mut aggregated = role("x", &rules(), "uid", None);
         aggregated.aggregation_rule = Some(k8s_openapi::api::rbac::v1::AggregationRule::default());
-        assert_eq!(standing_role(aggregated).content, Content::Other);
+        assert_eq!(current_role(aggregated).content, Content::Other);
     }
 }

@@ -10,7 +10,7 @@ use yunikorn_access::placement::workload::{Naming, labels};
 use yunikorn_access::running::Pod;
 
 /// The labels and annotations that describe an application; the others are not read.
-const KEPT: [&str; 9] = [
+const RETAINED: [&str; 9] = [
     labels::QUEUE,
     labels::OLD_QUEUE,
     labels::APPLICATION,
@@ -29,7 +29,7 @@ pub fn read(pod: &core::Pod) -> Pod {
     let metadata = &pod.metadata;
     let spec = pod.spec.as_ref();
     let kept = |texts: &Option<std::collections::BTreeMap<String, String>>| {
-        let texts = texts.iter().flatten().filter(|(key, _)| KEPT.contains(&key.as_str()));
+        let texts = texts.iter().flatten().filter(|(key, _)| RETAINED.contains(&key.as_str()));
         texts.map(|(key, value)| (key.clone(), value.clone())).collect()
     };
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());

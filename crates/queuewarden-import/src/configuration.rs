@@ -12,7 +12,7 @@ use roxmltree::Node;
 
 use super::codes;
 use super::xml::{self, Text};
-use super::{Finding, Place};
+use super::{FileDiagnostic, Location};
 use go_compat::diag::{Diagnostic, Span, quoted};
 
 /// Most replacements of variables in one value (`MAX_SUBST`).
@@ -43,7 +43,7 @@ pub struct Value {
     /// The text as Hadoop's `get` returns it.
     pub text: String,
     /// The location of the property's value.
-    pub place: Place,
+    pub location: Location,
     /// True when the file has it byte for byte.
     pub verbatim: bool,
     /// An unknown variable in it, which stays as written or is replaced by its default.
@@ -54,12 +54,12 @@ pub struct Value {
 
 impl Value {
     /// Returns the finding that Hadoop refuses the value, if it does.
-    pub fn refusal(&self) -> Option<Finding> {
+    pub fn refusal(&self) -> Option<FileDiagnostic> {
         let message = format!(
             "variables are replaced {MAX_SUBSTITUTIONS} times, and these lead on: Hadoop refuses that"
         );
         let diagnostic = Diagnostic::error(codes::HADOOP_REFUSES, message).help("write the value itself");
-        self.endless.then(|| Finding::at(self.place, diagnostic))
+        self.endless.then(|| FileDiagnostic::at(self.location, diagnostic))
     }
 }
 
@@ -82,7 +82,12 @@ impl Configuration {
     ///
     /// # Errors
     /// Fails when it is no such file.
-    pub fn load(&mut self, file: usize, text: &str, findings: &mut Vec<Finding>) -> Result<(), Diagnostic> {
+    pub fn load(
+        &mut self,
+        file: usize,
+        text: &str,
+        findings: &mut Vec<FileDiagnostic>,
+    ) -> Result<(), Diagnostic> {
         let document = xml::parse(text)?;
         let root = document.root_element();
         if root.tag_name().name() != "configuration" {
@@ -106,14 +111,14 @@ impl Configuration {
     }
 
     /// `loadProperty`.
-    fn take(&mut self, file: usize, property: Property, findings: &mut Vec<Finding>) {
+    fn take(&mut self, file: usize, property: Property, findings: &mut Vec<FileDiagnostic>) {
         let Some(name) = property.name else { return };
         let known = self.settings.get(&name);
         if known.is_some_and(|known| known.is_final) {
             if let (Some(value), true) = (&property.value, known.is_some_and(|known| known.set)) {
                 let message = format!("{} is final above, so that this value does not count", quoted(&name));
                 let finding = Diagnostic::warning(codes::FINAL, message).help("leave one of them out");
-                findings.push(Finding::at(Place { file, span: value.span }, finding));
+                findings.push(FileDiagnostic::at(Location { file, span: value.span }, finding));
             }
             return;
         }
@@ -132,9 +137,14 @@ impl Configuration {
     /// `get`: returns the value with its variables replaced; `None` when it is not set.
     pub fn get(&self, name: &str) -> Option<Value> {
         let Written { text, file, .. } = self.settings.get(name).filter(|written| written.set)?;
-        let place = Place { file: *file, span: text.span };
-        let mut value =
-            Value { text: text.text.clone(), place, verbatim: false, unbound: None, endless: false };
+        let place = Location { file: *file, span: text.span };
+        let mut value = Value {
+            text: text.text.clone(),
+            location: place,
+            verbatim: false,
+            unbound: None,
+            endless: false,
+        };
         self.substitute(&mut value);
         value.verbatim = text.verbatim && value.text == text.text;
         Some(value)
@@ -329,7 +339,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(texts: &[&str], defined: &[(&str, &str)]) -> (Configuration, Vec<Finding>) {
+    fn read(texts: &[&str], defined: &[(&str, &str)]) -> (Configuration, Vec<FileDiagnostic>) {
         let mut findings = Vec::new();
         let defined = defined.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let mut configuration = Configuration::defining(defined);
@@ -438,7 +448,7 @@ mod tests {
         let mut configuration = Configuration::default();
         configuration.load(0, &text, &mut Vec::new()).expect("read");
         let value = configuration.get("a").expect("set");
-        assert!(value.verbatim && text.get(value.place.span.start..value.place.span.end) == Some(" b"));
+        assert!(value.verbatim && text.get(value.location.span.start..value.location.span.end) == Some(" b"));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub use codes::CODES;
 pub use names::NameMap;
 pub use proof::{Compared, Difference, Direction, Proof, prove};
 pub use translate::{Imported, translate};
-pub use yarn::{Source, Wanted};
+pub use yarn::{Files, Source};
 
 use go_compat::diag::{Diagnostic, Span};
 
@@ -36,7 +36,7 @@ pub const MAX_DEPTH: usize = 100;
 
 /// A part of one of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The number of the file, in the order in which the files were given.
     pub file: usize,
     /// The location in its text, in bytes.
@@ -45,21 +45,21 @@ pub struct Place {
 
 /// A finding about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct FileDiagnostic {
     /// The number of the file; the span of the diagnostic is in its text.
     pub file: Option<usize>,
     /// The diagnostic itself.
     pub diagnostic: Diagnostic,
 }
 
-impl Finding {
+impl FileDiagnostic {
     /// Creates a finding about a part of a file.
-    pub fn at(place: Place, diagnostic: Diagnostic) -> Self {
+    pub fn at(place: Location, diagnostic: Diagnostic) -> Self {
         Self { file: Some(place.file), diagnostic: diagnostic.at(place.span) }
     }
 
     /// Creates a finding about a part of a file, if that is known.
-    pub fn maybe_at(place: Option<Place>, diagnostic: Diagnostic) -> Self {
+    pub fn maybe_at(place: Option<Location>, diagnostic: Diagnostic) -> Self {
         match place {
             Some(place) => Self::at(place, diagnostic),
             None => Self { file: None, diagnostic },

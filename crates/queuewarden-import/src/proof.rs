@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::translate::{Came, Imported};
 use super::yarn::{Granting, Holders, Source};
-use super::{Place, codes};
+use super::{Location, codes};
 use go_compat::diag::{Code, Diagnostic};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,7 +23,7 @@ use yunikorn_access::{QueueId, Tree, Way};
 use super::names::Names;
 
 /// Most comparisons that are made.
-const MAX_QUESTIONS: usize = 2_000_000_000;
+const MAX_DECISIONS: usize = 2_000_000_000;
 
 /// The result of a comparison, of queues or of Spark's applications.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub struct Difference {
     /// The number of queues, with those below; 0 for Spark.
     pub count: usize,
     /// The location of the entry that grants access, if the source has one.
-    pub place: Option<Place>,
+    pub location: Option<Location>,
 }
 
 impl Proof {
@@ -84,7 +84,7 @@ impl Proof {
     }
 
     /// Returns the differences of one direction.
-    pub fn of(&self, direction: Direction) -> impl Iterator<Item = &Difference> {
+    pub fn toward(&self, direction: Direction) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(move |difference| difference.direction == direction)
     }
 }
@@ -100,12 +100,12 @@ pub fn prove(
     mut progress: impl FnMut(usize, usize),
 ) -> Result<Proof, Diagnostic> {
     let tree = tree_of(imported)?;
-    let holders = Holders::of(source);
+    let holders = Holders::new(source);
     let known = holders.subjects();
-    let subjects = names.asked(&known);
+    let subjects = names.requested(&known);
     let (queues, names_count) = (source.queues.len(), subjects.len());
     let questions = queues.saturating_mul(names_count).saturating_mul(Right::ALL.len());
-    if questions > MAX_QUESTIONS {
+    if questions > MAX_DECISIONS {
         let message = format!("{queues} queues times {names_count} names are too many to be compared");
         return Err(Diagnostic::error(codes::TOO_MANY, message).help("import a part of the tree at a time"));
     }
@@ -133,7 +133,7 @@ pub(super) fn tree_of(imported: &Imported) -> Result<Tree, Diagnostic> {
     let verdict = verdict(&text, &[]);
     let refusal = verdict.refusal();
     let partition = verdict.config.as_ref().and_then(|config| config.partition("default"));
-    partition.and_then(|partition| Tree::of(partition).ok()).ok_or_else(|| {
+    partition.and_then(|partition| Tree::new(partition).ok()).ok_or_else(|| {
         let why = refusal.unwrap_or_else(|| "it would not start with it".to_owned());
         Diagnostic::error(codes::UNEXPLAINED, format!("YuniKorn would not take the queues: {why}"))
             .help("please report it, with the files")
@@ -158,12 +158,12 @@ impl Comparison<'_> {
         before: &[Option<Granting>],
         differences: &mut Vec<Difference>,
     ) {
-        let found: Vec<Option<(Direction, Code, Option<Place>)>> = before
+        let found: Vec<Option<(Direction, Code, Option<Location>)>> = before
             .iter()
             .enumerate()
             .map(|(at, granting)| match (granting, self.after(right, at, identity)) {
                 (Some(granting), false) => {
-                    Some((Direction::Narrower, self.lost(at, *granting, subject), self.place(*granting)))
+                    Some((Direction::Narrower, self.lost(at, *granting, subject), self.location(*granting)))
                 }
                 (None, true) => Some((Direction::Wider, self.gained(right, at, subject, identity), None)),
                 (Some(_), true) | (None, false) => None,
@@ -180,7 +180,7 @@ impl Comparison<'_> {
                 code: *code,
                 queues: Vec::new(),
                 count: 0,
-                place: *place,
+                location: *place,
             });
             entry.count = entry.count.saturating_add(1);
             let above = queue.parent.and_then(|above| found.get(above)?.as_ref());
@@ -237,10 +237,10 @@ impl Comparison<'_> {
         }
     }
 
-    fn place(&self, granting: Granting) -> Option<Place> {
+    fn location(&self, granting: Granting) -> Option<Location> {
         match granting {
-            Granting::Cluster => self.source.administrators.as_ref()?.place,
-            Granting::Queue(queue, right) => self.source.queues.get(queue)?.acl(right).place,
+            Granting::Cluster => self.source.administrators.as_ref()?.location,
+            Granting::Queue(queue, right) => self.source.queues.get(queue)?.acl(right).location,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::names::{Mapped, Names};
 use super::yarn::{OfJobs, Setting, Source};
-use super::{Finding, codes};
+use super::{FileDiagnostic, codes};
 use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::acl::lint::MAX_FINDINGS;
 use yunikorn::acl::{Acl, group_name_ok, user_name_ok};
@@ -77,7 +77,7 @@ pub struct Options {
 }
 
 /// Translates, and reports what cannot be translated.
-pub fn translate(source: &Source, options: &Options, findings: &mut Vec<Finding>) -> Imported {
+pub fn translate(source: &Source, options: &Options, findings: &mut Vec<FileDiagnostic>) -> Imported {
     let mut translator =
         Translator { source, options, findings, imported: Imported::default(), taken: HashMap::new() };
     translator.queues();
@@ -89,7 +89,7 @@ pub fn translate(source: &Source, options: &Options, findings: &mut Vec<Finding>
 struct Translator<'a> {
     source: &'a Source,
     options: &'a Options,
-    findings: &'a mut Vec<Finding>,
+    findings: &'a mut Vec<FileDiagnostic>,
     imported: Imported,
     taken: HashMap<QueuePath, usize>,
 }
@@ -153,10 +153,10 @@ impl Translator<'_> {
     }
 
     fn left_out(&mut self, at: usize, code: Code, message: String) -> Code {
-        let place = self.source.queues.get(at).and_then(|queue| queue.place);
+        let place = self.source.queues.get(at).and_then(|queue| queue.location);
         let finding = Diagnostic::error(code, message)
             .help(format!("rename it; --accept {code} leaves it out, with all below it"));
-        self.findings.push(Finding::maybe_at(place, finding));
+        self.findings.push(FileDiagnostic::maybe_at(place, finding));
         code
     }
 
@@ -180,7 +180,7 @@ impl Translator<'_> {
     fn report_text(&mut self, setting: &Setting) {
         if setting.set {
             for finding in carry::misread(&setting.text, self.source.reading) {
-                self.findings.push(Finding::maybe_at(setting.part(finding.span), finding));
+                self.findings.push(FileDiagnostic::maybe_at(setting.part(finding.span), finding));
             }
         }
     }
@@ -197,7 +197,7 @@ impl Translator<'_> {
                 Err(finding) => {
                     lost.push((subject_of(name), finding.code));
                     if lost.len() <= MAX_FINDINGS {
-                        self.findings.push(Finding::maybe_at(setting.part(Some(span)), *finding));
+                        self.findings.push(FileDiagnostic::maybe_at(setting.part(Some(span)), *finding));
                     }
                 }
             }
@@ -249,7 +249,7 @@ impl Translator<'_> {
                 "write the annotation `{annotation}: {}` on the pods of each application",
                 acl_of(&carried).yaml()
             ));
-            self.findings.push(Finding::maybe_at(setting.place, finding));
+            self.findings.push(FileDiagnostic::maybe_at(setting.location, finding));
         }
     }
 
@@ -273,8 +273,8 @@ impl Translator<'_> {
                 "--cluster-admins root makes them administrators of the root queue, who may also \
                  submit everywhere",
             );
-            let finding = Finding::maybe_at(setting.place, finding);
-            self.findings.push(Finding { file: setting.file, ..finding });
+            let finding = FileDiagnostic::maybe_at(setting.location, finding);
+            self.findings.push(FileDiagnostic { file: setting.file, ..finding });
             return;
         }
         self.report_text(setting);

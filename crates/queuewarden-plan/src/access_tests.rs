@@ -10,7 +10,7 @@ use super::{AccessTestStatus, Event, ObjectStatus, Subject};
 use go_compat::diag::cut;
 use yunikorn::config::Config;
 use yunikorn::identity::ResolverKind;
-use yunikorn_access::expect::{Check, Expectations, Tally, Verdict, World, run};
+use yunikorn_access::expect::{Check, CheckOutcome, Expectations, Tally, World, run};
 use yunikorn_access::{Tree, sentence};
 
 /// Most failures that a status lists.
@@ -30,8 +30,8 @@ pub(super) struct Queues {
 
 impl Queues {
     /// Takes the queues of a configuration; a partition that would not become active has none.
-    pub(super) fn of(config: &Config) -> Self {
-        let trees = config.partitions.iter().filter_map(|partition| Tree::of(partition).ok());
+    pub(super) fn new(config: &Config) -> Self {
+        let trees = config.partitions.iter().filter_map(|partition| Tree::new(partition).ok());
         Self { trees: trees.collect(), resolver: ResolverKind::in_force(config) }
     }
 
@@ -51,7 +51,7 @@ pub(super) fn statuses(
     if snapshot.access_tests.is_empty() {
         return BTreeMap::new();
     }
-    let queues = runs.map(Queues::of);
+    let queues = runs.map(Queues::new);
     let queues = queues.as_ref().map_err(|why| *why);
     let status = |entry: &AccessTest| {
         let meta = &entry.meta;
@@ -92,7 +92,7 @@ fn accepted(spec: &AccessTestSpec) -> Finding {
 }
 
 fn passing(checks: &[Check<'_>]) -> Finding {
-    let tally = Tally::of(checks);
+    let tally = Tally::new(checks);
     let all = tally.all();
     match failures(checks).next() {
         None => Finding::yes(Type::Passing, Reason::Passing, format!("all {all} checks hold")),
@@ -109,18 +109,18 @@ fn passing(checks: &[Check<'_>]) -> Finding {
 
 fn status(checks: &[Check<'_>]) -> AccessTestStatus {
     AccessTestStatus {
-        tally: Some(Tally::of(checks)),
+        tally: Some(Tally::new(checks)),
         failures: failures(checks).take(MAX_FAILURES).collect(),
     }
 }
 
 /// Returns the checks that do not hold, then those that cannot be decided.
 fn failures<'c>(checks: &'c [Check<'_>]) -> impl Iterator<Item = String> + 'c {
-    let failed = checks.iter().filter(|check| matches!(check.verdict, Verdict::Failed(_)));
-    let undecided = checks.iter().filter(|check| matches!(check.verdict, Verdict::Undecided(_)));
+    let failed = checks.iter().filter(|check| matches!(check.verdict, CheckOutcome::Failed(_)));
+    let undecided = checks.iter().filter(|check| matches!(check.verdict, CheckOutcome::Undecided(_)));
     failed
         .chain(undecided)
-        .map(|check| cut(&format!("{}: {}", check.place(), check.line()), MAX_FAILURE).into_owned())
+        .map(|check| cut(&format!("{}: {}", check.location(), check.line()), MAX_FAILURE).into_owned())
 }
 
 /// A test with checks that hold by one configuration and not by another.
@@ -142,7 +142,7 @@ pub(super) fn broken(tests: &[AccessTest], was: &Config, is: &Config) -> Vec<Bro
     if tests.is_empty() {
         return Vec::new();
     }
-    let (was, is) = (Queues::of(was), Queues::of(is));
+    let (was, is) = (Queues::new(was), Queues::new(is));
     let breaks = |entry: &AccessTest| {
         let spec = entry.spec.as_ref().ok()?;
         let (before, after) = (was.run(&spec.expectations), is.run(&spec.expectations));
@@ -156,7 +156,7 @@ pub(super) fn broken(tests: &[AccessTest], was: &Config, is: &Config) -> Vec<Bro
             name: entry.meta.name.clone(),
             blocks: spec.enforcement == Enforcement::Block,
             checks: lost.len(),
-            first: format!("{}: {}", first.place(), first.line()),
+            first: format!("{}: {}", first.location(), first.line()),
         })
     };
     tests.iter().filter_map(breaks).collect()
@@ -164,7 +164,7 @@ pub(super) fn broken(tests: &[AccessTest], was: &Config, is: &Config) -> Vec<Bro
 
 /// Returns the failure of a test by a configuration, in one line; `None` when every check holds.
 pub(super) fn trouble(expectations: &Expectations, config: &Config) -> Option<String> {
-    let queues = Queues::of(config);
+    let queues = Queues::new(config);
     let finding = passing(&queues.run(expectations));
     (finding.reason != Reason::Passing).then(|| finding.message.to_string())
 }

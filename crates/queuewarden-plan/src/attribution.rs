@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::grants::{ByObject, Decided, Grants, Place};
+use super::grants::{AclKey, ByObject, Decided, Grants};
 use super::resolve::Resolved;
 use super::snapshot::{BaseAcl, QueueAclEntry};
 use yunikorn::acl::{self, Acl};
@@ -31,8 +31,8 @@ pub struct Attribution {
 
 /// Returns the contributions of the resolved objects to the text of a plan: `grants`, in which each takes
 /// part as `by_object` records.
-pub(super) fn wanted(objects: &[Resolved], grants: &Grants, by_object: &ByObject) -> Arc<[Attribution]> {
-    let attribution = |((partition, queue, right), _): &(Place, Decided)| Attribution {
+pub(super) fn desired(objects: &[Resolved], grants: &Grants, by_object: &ByObject) -> Arc<[Attribution]> {
+    let attribution = |((partition, queue, right), _): &(AclKey, Decided)| Attribution {
         partition: partition.clone(),
         queue: queue.clone(),
         right: *right,
@@ -42,7 +42,7 @@ pub(super) fn wanted(objects: &[Resolved], grants: &Grants, by_object: &ByObject
     let mut found: Vec<_> = grants.iter().map(attribution).collect();
     for (index, object) in objects.iter().enumerate() {
         let Some(contribution) = object.contribution() else { continue };
-        for place in by_object.places(index) {
+        for place in by_object.positions(index) {
             let one = found.get_mut(place);
             if let Some((acl, one)) = one.and_then(|one| Some((contribution.grant(one.right)?, one))) {
                 one.objects.push((object.name.clone(), acl.clone()));

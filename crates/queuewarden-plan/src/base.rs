@@ -8,7 +8,7 @@ use super::environment::{Environment, is_queues_key, text_in};
 use super::header;
 use super::ownership::managed_keys;
 use super::parse_cache::{ParseCache, Reading};
-use super::planted::{Fault, is_planted};
+use super::planted::{PlantedFault, is_planted};
 use super::snapshot::{ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::diag::Diagnostic;
 use yunikorn::config::{BUILT_IN, Config, contains_checksum_marker};
@@ -69,7 +69,7 @@ pub(super) fn last(snapshot: &Snapshot, known: &mut ParseCache) -> Option<Base> 
 /// Returns whether anything was ever written from a base that somebody wrote, as far as is known. The
 /// built-in default must not replace such a base: it has no queues and lets everyone in.
 fn had_another(snapshot: &Snapshot) -> bool {
-    if is_planted(Fault::BuiltInDefault) {
+    if is_planted(PlantedFault::BuiltInDefault) {
         return false;
     }
     if let Some(last) = &snapshot.last_base {
@@ -108,7 +108,7 @@ fn read(text: &str, source: String, missing: Option<&str>, known: &mut ParseCach
         );
         return Err(invalid(message));
     }
-    let read = known.of(text);
+    let read = known.read(text);
     let (errors, warnings): (Vec<_>, Vec<_>) = read.diagnostics.iter().partition(|d| d.is_error());
     let tree = match (&read.tree, &read.refusal) {
         (Some(tree), None) => Arc::clone(tree),

@@ -265,7 +265,7 @@ pub fn merge(
     generation: i64,
     now: Timestamp,
 ) -> Arc<[Condition]> {
-    if stand(old, findings, generation) {
+    if are_current(old, findings, generation) {
         return Arc::clone(old);
     }
     let fresh = findings.iter().map(|finding| {
@@ -299,7 +299,7 @@ fn ours(condition: &Condition) -> bool {
 }
 
 /// Returns whether the conditions match the findings already, with foreign ones first.
-fn stand(conditions: &[Condition], findings: &[Finding], generation: i64) -> bool {
+fn are_current(conditions: &[Condition], findings: &[Finding], generation: i64) -> bool {
     let foreign = conditions.iter().take_while(|condition| !ours(condition)).count();
     let own = conditions.get(foreign..).unwrap_or_default();
     own.len() == findings.len()

@@ -13,10 +13,10 @@ use super::delegation;
 use super::environment::{Environment, Source, config_map};
 use super::grants::{self, ByObject, Grants};
 use super::mirror;
-use super::output::{self, Decision, Question};
+use super::output::{self, Decision, Inputs};
 use super::ownership::Claim;
 use super::parse_cache::{ParseCache, Reading};
-use super::planted::{Fault, is_planted};
+use super::planted::{PlantedFault, is_planted};
 use super::policy::{self, Policies};
 use super::record::{self, Note, Record};
 use super::render;
@@ -56,7 +56,7 @@ pub(super) struct Decided<'a> {
     by_object: ByObject,
     /// True if the ACLs were decided by a base, and not by the live text in its stead.
     by_base: bool,
-    pub(super) wanted: Option<Arc<Config>>,
+    pub(super) desired: Option<Arc<Config>>,
     pub(super) output: Decision,
     /// The base to store as the last good one, in place of the stored one.
     last_base: Option<LastBase>,
@@ -87,13 +87,13 @@ pub(super) fn decided<'a>(
     spec: &'a ConfigSpec,
     known: &mut ParseCache,
 ) -> Decided<'a> {
-    let env = Environment::of(snapshot, known);
+    let env = Environment::new(snapshot, known);
     let mut base = base::resolve(snapshot, spec, &env, known);
     let usable = base.as_ref().is_ok_and(|base| output::missing_partition(&base.tree, &env).is_none());
     let last = if usable { None } else { base::last(snapshot, known) };
     let from = last.or_else(|| base.as_ref().ok().cloned());
     let tree = queues(from.as_ref(), base.as_ref(), &env);
-    let mut objects = objects(snapshot, tree, &Record::of(snapshot, &env.key, known));
+    let mut objects = objects(snapshot, tree, &Record::new(snapshot, &env.key, known));
     let tree_gone = BTreeMap::from([(env.key.clone(), None)]);
     let used = from.as_ref().map_or(0, |base| base.read.text.len());
     let used = used.saturating_add(output::size_after(snapshot.output.as_deref(), &tree_gone));
@@ -132,7 +132,7 @@ pub(super) fn decided<'a>(
             && entry.in_force.is_some()
             && entry.in_force.as_ref() == entry.spec.as_ref().ok()
     });
-    let question = Question {
+    let question = Inputs {
         snapshot,
         spec,
         env: &env,
@@ -170,7 +170,7 @@ pub(super) fn decided<'a>(
         grants,
         by_object,
         by_base: from.is_some(),
-        wanted: desired,
+        desired,
         output,
         last_base,
         loaded,
@@ -273,7 +273,7 @@ fn objects(snapshot: &Snapshot, queues: Result<&Config, &str>, record: &Record<'
     };
     let resolve = |entry: &Arc<QueueAclEntry>| match queues {
         Ok(tree) => resolve::resolve(entry, tree, record, snapshot.now, &dynamic),
-        Err(why) => resolve::unjudged(entry, why),
+        Err(why) => resolve::without_queues(entry, why),
     };
     snapshot.queue_acls.iter().map(resolve).collect()
 }
@@ -342,7 +342,7 @@ impl Decided<'_> {
             write,
             last_base: self.last_base,
             mirror: self.mirror.0,
-            contributions: attribution::wanted(&self.objects, &self.grants, &self.by_object),
+            contributions: attribution::desired(&self.objects, &self.grants, &self.by_object),
             rendered,
             queue_acls: queue_acls.into_iter().collect(),
             policies: policies.into_iter().collect(),
@@ -365,7 +365,7 @@ impl Decided<'_> {
     ) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
         let name = self.spec.output_name();
         // The grants of the objects alone count only where nothing can be rendered.
-        let granted = match self.wanted {
+        let granted = match self.desired {
             Some(_) => Grants::default(),
             None => grants::decide(&self.objects, &Config::default()),
         };
@@ -380,7 +380,7 @@ impl Decided<'_> {
             effective: report::effective(),
             ready: target.ready(),
             hidden: hidden.as_deref(),
-            wanted: self.wanted.as_deref(),
+            desired: self.desired.as_deref(),
             granted: &granted,
             by_base: self.by_base,
             runs: &self.runs,
@@ -391,7 +391,7 @@ impl Decided<'_> {
                 let decided = self.by_object.decided(&self.grants, index);
                 let mut found =
                     report::queue_acl::report(entry, object, &decided, note.and_then(Option::as_ref), &facts);
-                if !object.judged {
+                if !object.has_queues {
                     (found.status.submit, found.status.admin) =
                         report::queue_acl::own_columns(entry, self.snapshot.now);
                 }
@@ -456,7 +456,7 @@ impl Decided<'_> {
 
     /// The environment that objects are compared with.
     fn reported_environment(&self, known: &mut ParseCache) -> Cow<'_, Environment> {
-        if !is_planted(Fault::DataAlone) {
+        if !is_planted(PlantedFault::DataAlone) {
             return Cow::Borrowed(&self.env);
         }
         let tree = self.output_tree(known);
@@ -520,7 +520,7 @@ impl Decided<'_> {
         let now = self.snapshot.now;
         let specs = self.snapshot.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
         let windows = specs.flat_map(|spec| [spec.not_before, spec.expires_at]).flatten();
-        let kept = self.objects.iter().filter_map(|object| object.kept.as_ref()?.expires_at);
+        let kept = self.objects.iter().filter_map(|object| object.last_valid.as_ref()?.expires_at);
         let patience = self
             .snapshot
             .observed

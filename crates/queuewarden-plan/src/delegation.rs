@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::conditions::Reason;
 use super::grants::{self, Grants, acl_of};
 use super::output;
-use super::planted::{Fault, is_planted};
+use super::planted::{PlantedFault, is_planted};
 use super::resolve::{Contribution, Refusal, Resolved};
 use super::snapshot::{BaseAcl, Delegation, QueueAclEntry};
 use go_compat::diag::quoted;
@@ -44,7 +44,7 @@ pub(super) struct Administrators<'a> {
 
 impl<'a> Administrators<'a> {
     /// Takes the administrators from these objects and the base.
-    pub(super) fn of<'o>(objects: impl IntoIterator<Item = &'o Resolved>, tree: &'a Config) -> Self {
+    pub(super) fn new<'o>(objects: impl IntoIterator<Item = &'o Resolved>, tree: &'a Config) -> Self {
         Self { grants: grants::decide(objects, tree), tree }
     }
 
@@ -111,10 +111,10 @@ pub(super) fn recheck(
     }
     let others = counting.iter().filter_map(|index| contribution(objects, *index)).map(bytes);
     let used = others.fold(used, usize::saturating_add);
-    let mut room = Room::of(output::MAX_BYTES.saturating_sub(used).min(MAX_BYTES));
+    let mut room = DelegatedSize::new(output::MAX_BYTES.saturating_sub(used).min(MAX_BYTES));
     for _ in 0..MAX_CHAIN {
         let counted = objects.iter().enumerate().filter(|(index, _)| counting.contains(index));
-        let administrators = Administrators::of(counted.map(|(_, object)| object), tree);
+        let administrators = Administrators::new(counted.map(|(_, object)| object), tree);
         let (entitled, others): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|index| {
             claim(objects, entries, *index)
                 .is_some_and(|(by, partition, queue)| administrators.contain(by, partition, &queue))
@@ -137,7 +137,7 @@ pub(super) fn recheck(
         }
     }
     for index in waiting {
-        if is_planted(Fault::DelegationLasts) {
+        if is_planted(PlantedFault::DelegationLasts) {
             break;
         }
         if let Some(why) = contribution(objects, index).map(no_administrator) {
@@ -233,7 +233,7 @@ pub(super) fn shown(by: &Identity) -> String {
 
 fn refuse(objects: &mut [Resolved], index: usize, reason: Reason, message: String) {
     let Some(object) = objects.get_mut(index) else { return };
-    object.kept = None;
+    object.last_valid = None;
     if object.outcome.is_ok() {
         object.outcome = Err(Refusal { reason, message });
     }
@@ -242,7 +242,7 @@ fn refuse(objects: &mut [Resolved], index: usize, reason: Reason, message: Strin
 /// Refuses an object that there is no space for, even if it was refused for another reason.
 fn exclude(objects: &mut [Resolved], index: usize, message: String) {
     let Some(object) = objects.get_mut(index) else { return };
-    object.kept = None;
+    object.last_valid = None;
     object.outcome = Err(Refusal { reason: Reason::TooLarge, message });
 }
 
@@ -254,7 +254,7 @@ fn bytes(contribution: &Contribution) -> usize {
 
 /// The part of the ConfigMap that delegated objects take, and their number.
 #[derive(Debug, Default)]
-struct Room {
+struct DelegatedSize {
     most: usize,
     all: usize,
     of_one: BTreeMap<String, usize>,
@@ -262,8 +262,8 @@ struct Room {
     objects_of_one: BTreeMap<String, usize>,
 }
 
-impl Room {
-    fn of(most: usize) -> Self {
+impl DelegatedSize {
+    fn new(most: usize) -> Self {
         Self { most, ..Self::default() }
     }
 
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn objects_of_one_writer_and_of_all_together_are_counted() {
-        let mut room = Room::of(MAX_BYTES);
+        let mut room = DelegatedSize::new(MAX_BYTES);
         for writer in 0..MAX_OBJECTS / MAX_OBJECTS_OF_ONE {
             for _ in 0..MAX_OBJECTS_OF_ONE {
                 assert_eq!(room.count(&format!("writer{writer}")), None);
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn what_one_writer_and_all_together_add_is_bounded_to_the_byte() {
-        let mut room = Room::of(MAX_BYTES);
+        let mut room = DelegatedSize::new(MAX_BYTES);
         for writer in 0..MAX_BYTES / MAX_BYTES_OF_ONE {
             assert_eq!(room.take(&adds(writer, MAX_BYTES_OF_ONE / 64)), None, "all but one byte");
             assert_eq!(room.take(&adds(writer, 1)), None, "the last byte");

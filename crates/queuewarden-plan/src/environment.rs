@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::ownership::managed_keys;
 use super::parse_cache::ParseCache;
-use super::planted::{Fault, is_planted};
+use super::planted::{PlantedFault, is_planted};
 use super::report::config::loaded_hash;
 use super::running::Running;
 use super::snapshot::{ConfigMapState, ConfigSpec, QUEUES_KEY, Snapshot};
@@ -55,7 +55,7 @@ pub(super) struct Environment {
 
 impl Environment {
     /// Merges the ConfigMaps of the snapshot.
-    pub(super) fn of(snapshot: &Snapshot, known: &mut ParseCache) -> Self {
+    pub(super) fn new(snapshot: &Snapshot, known: &mut ParseCache) -> Self {
         let flat = merged(snapshot);
         let QueuesKey { key, next: next_key } = queues_key(snapshot, &flat);
         let shadow = flat.shadows(flatten::Source::Configs, &key).map(|origin| origin.key.clone());
@@ -77,7 +77,7 @@ impl Environment {
             source,
             shadow,
             checksum: checksum(&text),
-            runs: Running::of(&flat, snapshot).read(|text| known.taken(text)),
+            runs: Running::new(&flat, snapshot).read(|text| known.taken(text)),
             tree: reading.tree.clone(),
             text,
             next_key,
@@ -133,7 +133,7 @@ pub fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> QueuesKey {
     let named = flat.queues_key();
     let sum = |key: &str| checksum(or_built_in(flat.queues(key).text));
     match managed_key(snapshot, &named) {
-        Some(key) if key != named && !is_planted(Fault::GroupAtOnce) => {
+        Some(key) if key != named && !is_planted(PlantedFault::GroupAtOnce) => {
             let (now, then) = (sum(&key), sum(&named));
             // It runs the built-in default also where the key that it reads was missing for a moment, until
             // it loads what is there again.

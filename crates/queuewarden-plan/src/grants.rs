@@ -12,7 +12,7 @@ use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
 /// The key of an ACL: partition name, queue, right.
-pub(super) type Place = (String, QueuePath, Right);
+pub(super) type AclKey = (String, QueuePath, Right);
 
 /// One ACL that objects decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,12 +27,12 @@ pub(super) struct Decided {
 
 /// All ACLs that objects decide, sorted by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Grants(Vec<(Place, Decided)>);
+pub(super) struct Grants(Vec<(AclKey, Decided)>);
 
 impl Grants {
     /// Returns the decision about one ACL; `None` where no object sets it.
     pub(super) fn get(&self, partition: &str, queue: &QueuePath, right: Right) -> Option<&Decided> {
-        let compare = |((p, q, r), _): &(Place, Decided)| {
+        let compare = |((p, q, r), _): &(AclKey, Decided)| {
             p.as_str().cmp(partition).then_with(|| q.cmp(queue)).then(r.cmp(&right))
         };
         let index = self.0.binary_search_by(compare).ok()?;
@@ -40,7 +40,7 @@ impl Grants {
     }
 
     /// Iterates over all decisions.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &(Place, Decided)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(AclKey, Decided)> {
         self.0.iter()
     }
 }
@@ -53,19 +53,19 @@ pub(super) struct ByObject(Vec<[Option<usize>; Right::ALL.len()]>);
 impl ByObject {
     /// Returns the decisions, by right, that an object makes about its queue together with others.
     pub(super) fn decided<'g>(&self, grants: &'g Grants, object: usize) -> Vec<(Right, &'g Decided)> {
-        let decided = self.places(object).filter_map(|place| grants.0.get(place));
+        let decided = self.positions(object).filter_map(|place| grants.0.get(place));
         decided.map(|((.., right), decided)| (*right, decided)).collect()
     }
 
     /// Returns the indexes in the grants at which an object takes part.
-    pub(super) fn places(&self, object: usize) -> impl Iterator<Item = usize> {
+    pub(super) fn positions(&self, object: usize) -> impl Iterator<Item = usize> {
         self.0.get(object).into_iter().flatten().flatten().copied()
     }
 }
 
 #[cfg(test)]
-impl<const N: usize> From<[(Place, Decided); N]> for Grants {
-    fn from(mut decided: [(Place, Decided); N]) -> Self {
+impl<const N: usize> From<[(AclKey, Decided); N]> for Grants {
+    fn from(mut decided: [(AclKey, Decided); N]) -> Self {
         decided.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
         Self(decided.into())
     }
@@ -75,7 +75,7 @@ impl<const N: usize> From<[(Place, Decided); N]> for Grants {
 struct Part<'a> {
     /// The beginning of the path below the root, as a number: quick to compare, and in the same order.
     start: u64,
-    place: (&'a str, &'a QueuePath, Right),
+    key: (&'a str, &'a QueuePath, Right),
     index: usize,
     contribution: &'a Contribution,
     acl: &'a Acl,
@@ -99,7 +99,7 @@ pub(super) fn decide_by_object<'a>(
             Right::ALL.into_iter().filter_map(move |right| {
                 Some(Part {
                     start: start(&contribution.queue),
-                    place: (&contribution.partition, &contribution.queue, right),
+                    key: (&contribution.partition, &contribution.queue, right),
                     index,
                     contribution,
                     acl: contribution.grant(right)?,
@@ -107,10 +107,10 @@ pub(super) fn decide_by_object<'a>(
             })
         })
         .collect();
-    parts.sort_unstable_by_key(|part| (part.place.0, part.start, part.place));
+    parts.sort_unstable_by_key(|part| (part.key.0, part.start, part.key));
     let mut grants = Vec::new();
-    for parts in parts.chunk_by(|left, right| left.place == right.place) {
-        let Some(Part { place: (partition, queue, right), contribution, .. }) = parts.first() else {
+    for parts in parts.chunk_by(|left, right| left.key == right.key) {
+        let Some(Part { key: (partition, queue, right), contribution, .. }) = parts.first() else {
             continue;
         };
         for part in parts {

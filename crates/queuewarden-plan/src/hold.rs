@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::budget;
 use super::conditions::{Finding, Reason, Type};
 use super::header;
-use super::output::{Question, live_text, missing_partition, narrowed, repairs};
+use super::output::{Inputs, live_text, missing_partition, narrowed, repairs};
 use super::snapshot::{CONFIRM_REMOVAL, OBJECTS};
 use super::withdraw;
 use yunikorn::config::checksum;
@@ -23,25 +23,25 @@ pub(super) struct Hold {
 
 impl Hold {
     /// Makes a reason that ends with a change of its cause.
-    pub(super) fn of(applied: Finding) -> Self {
+    pub(super) fn new(applied: Finding) -> Self {
         Self { applied, until: None }
     }
 }
 
 /// Returns the first reason that applies. None does while the output has no text of its own: then the
 /// scheduler falls back to a text that is wider than what is rendered from the last good base.
-pub(super) fn find(question: &Question<'_>) -> Option<Hold> {
+pub(super) fn find(question: &Inputs<'_>) -> Option<Hold> {
     if question.desired.is_none() || live_text(question).is_none() {
         return None;
     }
     base(question)
-        .map(Hold::of)
+        .map(Hold::new)
         .or_else(|| refused(question))
-        .or_else(|| removal(question).map(Hold::of))
+        .or_else(|| removal(question).map(Hold::new))
         .or_else(|| pace(question))
 }
 
-fn base(question: &Question<'_>) -> Option<Finding> {
+fn base(question: &Inputs<'_>) -> Option<Finding> {
     match question.base {
         Ok(base) => missing_partition(&base.tree, question.env),
         Err(finding) => {
@@ -54,7 +54,7 @@ fn base(question: &Question<'_>) -> Option<Finding> {
 /// Returns a reason if the full text was refused, by the API server or by the scheduler. Withdrawals come
 /// first, and the text that the scheduler runs stays until the full text is tried again, at growing
 /// intervals.
-fn refused(question: &Question<'_>) -> Option<Hold> {
+fn refused(question: &Inputs<'_>) -> Option<Hold> {
     let snapshot = question.snapshot;
     let refused = snapshot.observed.refused.as_ref()?;
     let until = budget::retry_at(refused.at, refused.times);
@@ -78,7 +78,7 @@ fn refused(question: &Question<'_>) -> Option<Hold> {
 
 /// Returns a reason if more than half of the objects disappeared at once and access would widen: a definition
 /// was made anew, or a list is empty by accident.
-fn removal(question: &Question<'_>) -> Option<Finding> {
+fn removal(question: &Inputs<'_>) -> Option<Finding> {
     let output = question.snapshot.output.as_deref()?;
     let before: usize = output.annotations.get(OBJECTS)?.parse().ok()?;
     let lost = before.checked_sub(question.count())?;
@@ -96,7 +96,7 @@ fn removal(question: &Question<'_>) -> Option<Finding> {
 }
 
 /// Returns a reason if access was widened too often within a short time.
-fn pace(question: &Question<'_>) -> Option<Hold> {
+fn pace(question: &Inputs<'_>) -> Option<Hold> {
     let snapshot = question.snapshot;
     let until = budget::widening_at(&snapshot.observed.widened, snapshot.now)?;
     if repairs(question) || !widens(question) {
@@ -110,7 +110,7 @@ fn pace(question: &Question<'_>) -> Option<Hold> {
 }
 
 /// Returns whether the full text grants anything that the current one does not.
-fn widens(question: &Question<'_>) -> bool {
+fn widens(question: &Inputs<'_>) -> bool {
     question
         .current_tree()
         .zip(question.desired)

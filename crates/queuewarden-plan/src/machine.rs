@@ -37,7 +37,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::conditions::Reason;
 use super::mirror::{self, Wish, wishes};
-use super::planted::{Fault, is_planted};
+use super::planted::{PlantedFault, is_planted};
 use super::snapshot::{LastBase, Snapshot, WriteFailure};
 use super::{MAX_BYTES, NewConfigMap, ParseCache, Plan, Write, plan_again, text_in_force};
 use backoff::{Backoff, Data};
@@ -167,7 +167,7 @@ pub enum Action {
     /// Store the last good base.
     StoreBase(LastBase),
     /// Request the checksum from the scheduler at this URL.
-    AskScheduler(String),
+    ReadScheduler(String),
     /// Take a snapshot.
     Observe,
     /// Create a ConfigMap; one that exists is left alone.
@@ -193,7 +193,7 @@ pub enum Action {
     },
     /// Query the scheduler until it runs the text with this checksum, or does not answer, or takes too long.
     /// A change of what is watched shortens the wait.
-    AskUntilLoaded {
+    ReadUntilLoaded {
         /// The scheduler's URL.
         url: String,
         /// The checksum.
@@ -202,7 +202,7 @@ pub enum Action {
     /// Take the next steps of the RBAC mirror.
     Mirror(mirror::Changes),
     /// Request the queues of these partitions from the scheduler.
-    AskQueues {
+    ReadQueues {
         /// The scheduler's URL.
         url: String,
         /// The partitions.
@@ -229,7 +229,7 @@ pub struct State {
     pending: Option<Pending>,
     backoffs: Backoffs,
     /// True if a plan is needed.
-    wanted: bool,
+    desired: bool,
     /// The time when the next plan is due without a cause.
     plan_at: Timestamp,
     queues_at: Option<Timestamp>,
@@ -255,7 +255,7 @@ enum Role {
 enum Doing {
     Nothing,
     ReadingBase,
-    Asking,
+    ReadingScheduler,
     Observing,
     Creating,
     Writing,
@@ -263,7 +263,7 @@ enum Doing {
     Loading,
     StoringBase,
     Mirroring,
-    AskingQueues,
+    ReadingQueues,
     Publishing,
     Reporting,
 }
@@ -326,7 +326,7 @@ struct Backoffs {
 struct Base {
     /// True if it was read since the start, and since the last takeover.
     read: bool,
-    kept: Option<LastBase>,
+    last_base: Option<LastBase>,
     /// True if `kept` is not stored.
     unsaved: bool,
 }
@@ -342,7 +342,7 @@ impl State {
             run: Run::default(),
             pending: None,
             backoffs: Backoffs::default(),
-            wanted: true,
+            desired: true,
             plan_at: Timestamp::MIN,
             queues_at: None,
             failing: None,
@@ -381,7 +381,7 @@ impl State {
     fn take(&mut self, now: Timestamp, event: Event, known: &mut ParseCache) -> Vec<Action> {
         match event {
             Event::LeadershipWon => {
-                self.role = if is_planted(Fault::NoRelist) { Role::Relisted } else { Role::Relisting };
+                self.role = if is_planted(PlantedFault::NoRelist) { Role::Relisted } else { Role::Relisting };
                 self.base.read = false;
                 self.memory.takes_over();
                 let mut actions = vec![Action::Relist];
@@ -395,7 +395,7 @@ impl State {
                 self.doing = Doing::Nothing;
                 self.pending = None;
                 self.run = Run::default();
-                self.wanted = true;
+                self.desired = true;
                 self.proceed(now)
             }
             Event::Relisted => {
@@ -409,16 +409,16 @@ impl State {
                 self.proceed(now)
             }
             Event::Changed => {
-                self.wanted = true;
+                self.desired = true;
                 self.proceed_if_idle(now)
             }
             Event::Due => {
-                self.wanted |= self.plan_at <= now;
+                self.desired |= self.plan_at <= now;
                 self.proceed_if_idle(now)
             }
             Event::Watches(failing) => {
                 self.failing = failing;
-                self.wanted |= self.watch_failure(now) != self.memory.observed.watch_failure;
+                self.desired |= self.watch_failure(now) != self.memory.observed.watch_failure;
                 self.proceed_if_idle(now)
             }
             answer => self.take_answer(now, answer, known),
@@ -432,8 +432,8 @@ impl State {
                 self.base_read(now, result);
                 self.proceed(now)
             }
-            (Doing::Asking, Event::Answered(checksum)) => {
-                self.wanted |= self.memory.answered(whole_second(now), checksum);
+            (Doing::ReadingScheduler, Event::Answered(checksum)) => {
+                self.desired |= self.memory.answered(whole_second(now), checksum);
                 self.proceed(now)
             }
             (Doing::Observing, Event::Observed(snapshot)) => self.observed(now, *snapshot, known),
@@ -442,7 +442,7 @@ impl State {
                 self.backoffs.plan.fail(now, (), self.seed);
                 // Nothing else is tried without a plan, even if it is due.
                 let due = self.backoffs.plan.until().unwrap_or(now);
-                self.wanted = false;
+                self.desired = false;
                 self.finish(now, due)
             }
             (Doing::Creating, Event::Created(Ok(()))) => self.send(),
@@ -469,7 +469,7 @@ impl State {
                 self.memory.observed.mirror_failure = failure;
                 self.observe()
             }
-            (Doing::AskingQueues, Event::Queues(found)) => {
+            (Doing::ReadingQueues, Event::Queues(found)) => {
                 self.memory.observed.live_queues = found;
                 self.observe()
             }
@@ -497,7 +497,7 @@ impl State {
     fn leads_by_now(&mut self) {
         if self.role == Role::Relisted {
             self.role = Role::Leader;
-            self.wanted = true;
+            self.desired = true;
         }
     }
 
@@ -513,9 +513,9 @@ impl State {
         if let Some((url, at)) = self.next_request()
             && at <= now
         {
-            return self.begin(Doing::Asking, Action::AskScheduler(url));
+            return self.begin(Doing::ReadingScheduler, Action::ReadScheduler(url));
         }
-        if self.wanted {
+        if self.desired {
             return self.observe();
         }
         self.finish(now, self.plan_at)
@@ -527,7 +527,7 @@ impl State {
     }
 
     fn observe(&mut self) -> Vec<Action> {
-        self.wanted = false;
+        self.desired = false;
         self.begin(Doing::Observing, Action::Observe)
     }
 
@@ -536,8 +536,8 @@ impl State {
         self.doing = Doing::Nothing;
         let run = std::mem::take(&mut self.run);
         self.leads_by_now();
-        self.plan_at = if self.wanted || run.more { plan_at.min(after(now, AGAIN)) } else { plan_at };
-        self.wanted = false;
+        self.plan_at = if self.desired || run.more { plan_at.min(after(now, AGAIN)) } else { plan_at };
+        self.desired = false;
         let request = self.next_request().map(|(_, at)| at);
         let failing = self.failing.as_ref().map(|failing| after(failing.since, WATCH_PATIENCE));
         let failing = failing.filter(|at| *at > now);
@@ -569,10 +569,10 @@ impl State {
         self.backoffs.base.take(now, result.as_ref().map(drop).map_err(drop), self.seed);
         let Ok(found) = result else { return };
         self.base.read = true;
-        self.base.unsaved = found.is_none() && self.base.kept.is_some();
-        if found.is_some() && self.base.kept != found {
-            self.base.kept = found;
-            self.wanted = true;
+        self.base.unsaved = found.is_none() && self.base.last_base.is_some();
+        if found.is_some() && self.base.last_base != found {
+            self.base.last_base = found;
+            self.desired = true;
         }
     }
 }
@@ -588,13 +588,13 @@ impl State {
             self.backoffs.mirror.end();
         }
         let url = snapshot.spec().and_then(|spec| spec.scheduler_url.as_deref());
-        if self.memory.asks(url) && url.is_some() {
+        if self.memory.has_scheduler(url) && url.is_some() {
             // A plan without an answer would report that the scheduler was not queried yet.
-            self.wanted = true;
+            self.desired = true;
             return self.proceed(now);
         }
         self.memory.observed.watch_failure = self.watch_failure(now);
-        if let Some(stored) = self.base.kept.as_ref().and_then(|kept| kept.loaded.as_ref()) {
+        if let Some(stored) = self.base.last_base.as_ref().and_then(|kept| kept.loaded.as_ref()) {
             self.memory.recall(stored);
         }
         let text = text_in_force(&snapshot);
@@ -611,7 +611,7 @@ impl State {
 
     fn plan(&mut self, snapshot: &mut Snapshot, known: &mut ParseCache) -> Plan {
         self.memory.fill(snapshot);
-        snapshot.last_base.clone_from(&self.base.kept);
+        snapshot.last_base.clone_from(&self.base.last_base);
         plan_again(snapshot, known)
     }
 
@@ -628,7 +628,7 @@ impl State {
             self.backoffs.write.end();
             self.backoffs.mirror.end();
         }
-        if let Some(actions) = self.ask_queues(&snapshot, &plan) {
+        if let Some(actions) = self.read_queues(&snapshot, &plan) {
             return actions;
         }
         let (snapshot, plan) = (Arc::new(snapshot), Arc::new(plan));
@@ -744,7 +744,7 @@ impl State {
                 match (self.memory.url.clone(), memory::tree(&write)) {
                     (Some(url), Some((_, text))) => {
                         let checksum = checksum(text);
-                        self.begin(Doing::Loading, Action::AskUntilLoaded { url, checksum })
+                        self.begin(Doing::Loading, Action::ReadUntilLoaded { url, checksum })
                     }
                     _ => self.observe(),
                 }
@@ -773,11 +773,11 @@ impl State {
     /// Stores the base that the plan returns, and the text that the scheduler runs while it refuses the
     /// written one.
     fn store_base(&mut self, now: Timestamp, plan: &Plan) -> Option<Vec<Action>> {
-        if plan.last_base.is_some() && plan.last_base != self.base.kept {
-            self.base.kept.clone_from(&plan.last_base);
+        if plan.last_base.is_some() && plan.last_base != self.base.last_base {
+            self.base.last_base.clone_from(&plan.last_base);
             self.base.unsaved = true;
         }
-        if let (Some(kept), Some(loaded)) = (&mut self.base.kept, self.memory.left())
+        if let (Some(kept), Some(loaded)) = (&mut self.base.last_base, self.memory.left())
             && kept.loaded.as_ref() != Some(loaded)
             && kept.text.len().saturating_add(loaded.len()) <= MAX_BYTES
         {
@@ -785,7 +785,7 @@ impl State {
             self.base.unsaved = true;
         }
         let unsaved = self.base.unsaved && self.base.read && !self.backoffs.base.lasts(now);
-        let base = self.base.kept.clone().filter(|_| unsaved)?;
+        let base = self.base.last_base.clone().filter(|_| unsaved)?;
         Some(self.begin(Doing::StoringBase, Action::StoreBase(base)))
     }
 
@@ -835,7 +835,7 @@ impl State {
     }
 
     /// Requests the queues of those partitions in which the plan did not find a queue.
-    fn ask_queues(&mut self, snapshot: &Snapshot, plan: &Plan) -> Option<Vec<Action>> {
+    fn read_queues(&mut self, snapshot: &Snapshot, plan: &Plan) -> Option<Vec<Action>> {
         let url = snapshot.spec()?.scheduler_url.clone()?;
         let partitions = partitions(snapshot, plan);
         let live = &self.memory.observed.live_queues;
@@ -846,7 +846,7 @@ impl State {
         }
         self.run.queues = true;
         self.queues_at = Some(snapshot.now);
-        Some(self.begin(Doing::AskingQueues, Action::AskQueues { url, partitions }))
+        Some(self.begin(Doing::ReadingQueues, Action::ReadQueues { url, partitions }))
     }
 }
 

@@ -13,7 +13,7 @@ use super::environment::{Environment, is_queues_key};
 use super::hold::{self, Hold};
 use super::ownership::{self, Adopted, Claim, managed_keys, managed_keys_text};
 use super::parse_cache::{ParseCache, Reading};
-use super::planted::{Fault, is_planted};
+use super::planted::{PlantedFault, is_planted};
 use super::policy::Keys;
 use super::record::Note;
 use super::resolve::Resolved;
@@ -30,7 +30,7 @@ pub const MAX_BYTES: usize = 1024 * 1024;
 pub const WARN_BYTES: usize = 900 * 1024;
 
 /// The inputs of the decision.
-pub(super) struct Question<'a> {
+pub(super) struct Inputs<'a> {
     pub snapshot: &'a Snapshot,
     pub spec: &'a ConfigSpec,
     pub env: &'a Environment,
@@ -60,7 +60,7 @@ pub(super) struct Question<'a> {
     pub reassert: bool,
 }
 
-impl Question<'_> {
+impl Inputs<'_> {
     /// Returns the number of objects that the body was rendered from.
     pub(super) fn count(&self) -> usize {
         self.objects.iter().filter(|object| object.contribution().is_some()).count()
@@ -106,7 +106,7 @@ struct Attempt {
 }
 
 /// Decides: the full text where it may be written, else the current text with the withdrawals applied.
-pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decision {
+pub(super) fn decide(question: &Inputs<'_>, cache: &mut ParseCache) -> Decision {
     let mut hold = hold::find(question);
     let mut candidate = match hold {
         None => question.body.and_then(|body| full(question, body)),
@@ -114,7 +114,7 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decisio
     };
     let mut attempt = attempt(question, candidate.as_ref());
     if hold.is_none() && attempt.oversized.is_some() {
-        hold = attempt.oversized.take().map(Hold::of);
+        hold = attempt.oversized.take().map(Hold::new);
         candidate = partial(question, cache);
         attempt = self::attempt(question, candidate.as_ref());
     }
@@ -177,7 +177,7 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut ParseCache) -> Decisio
 }
 
 /// Returns the result of writing the candidate and the keys of the policy.
-fn attempt(question: &Question<'_>, candidate: Option<&Candidate>) -> Attempt {
+fn attempt(question: &Inputs<'_>, candidate: Option<&Candidate>) -> Attempt {
     let policy = question.policy.into_iter().flatten();
     let mut values: BTreeMap<String, String> =
         policy.map(|(key, value)| ((*key).to_string(), value.clone())).collect();
@@ -191,15 +191,15 @@ fn attempt(question: &Question<'_>, candidate: Option<&Candidate>) -> Attempt {
 }
 
 /// Returns the full text: the rendered body under a header.
-fn full(question: &Question<'_>, body: &Reading) -> Option<Candidate> {
+fn full(question: &Inputs<'_>, body: &Reading) -> Option<Candidate> {
     let origin = header::origin(&question.from?.source);
     let rendered = revise(question, &body.text, &origin);
     Some(Candidate { rendered, tree: body.tree.clone(), partial: false })
 }
 
 /// Returns the current text with nothing but the withdrawals applied; `None` when there is nothing to write.
-fn partial(question: &Question<'_>, cache: &mut ParseCache) -> Option<Candidate> {
-    if is_planted(Fault::WithdrawalsWait) {
+fn partial(question: &Inputs<'_>, cache: &mut ParseCache) -> Option<Candidate> {
+    if is_planted(PlantedFault::WithdrawalsWait) {
         return None;
     }
     if question.snapshot.claim(&question.env.key) != Claim::Ours {
@@ -227,7 +227,7 @@ fn partial(question: &Question<'_>, cache: &mut ParseCache) -> Option<Candidate>
 
 /// Returns the text that withdrawals are applied to: the text in the output, unless the scheduler refuses it
 /// or somebody else wrote it.
-pub(super) fn narrowed<'q>(question: &'q Question<'_>) -> Option<&'q Arc<Reading>> {
+pub(super) fn narrowed<'q>(question: &'q Inputs<'_>) -> Option<&'q Arc<Reading>> {
     let current = question.current.as_ref();
     if question.snapshot.observed.refused.is_some() && question.proven.is_some() {
         return question.proven.as_ref();
@@ -236,7 +236,7 @@ pub(super) fn narrowed<'q>(question: &'q Question<'_>) -> Option<&'q Arc<Reading
 }
 
 /// Puts the body under a header: with the live revision if that would change nothing, else with the next one.
-fn revise(question: &Question<'_>, body: &str, origin: &str) -> Rendered {
+fn revise(question: &Inputs<'_>, body: &str, origin: &str) -> Rendered {
     let live = live_text(question).and_then(header::split);
     let wanted = header::join(origin, 0, body);
     let same = live.filter(|live| {
@@ -254,11 +254,11 @@ fn revise(question: &Question<'_>, body: &str, origin: &str) -> Rendered {
     Rendered { key: question.env.key.clone(), checksum: question.env.checksum_of(&text), revision, text }
 }
 
-pub(super) fn live_text<'a>(question: &'a Question<'_>) -> Option<&'a str> {
+pub(super) fn live_text<'a>(question: &'a Inputs<'_>) -> Option<&'a str> {
     question.snapshot.output_text(&question.env.key).map(String::as_str)
 }
 
-fn not_rendered(question: &Question<'_>) -> Finding {
+fn not_rendered(question: &Inputs<'_>) -> Finding {
     let message = match question.base {
         Err(finding) => format!("nothing is written, what is live stays: {}", finding.message),
         Ok(_) => {
@@ -297,11 +297,11 @@ pub(super) fn is_fenced(snapshot: &Snapshot) -> bool {
 /// Returns a write that changes annotations alone: the number of objects, if the text is the desired one
 /// (`full`); the version of each object that is in force, if the text shows it (`known`); and the resource
 /// version, while an older write may still be accepted.
-fn touch(question: &Question<'_>, full: bool, known: bool) -> Option<Write> {
-    let Question { snapshot, spec, .. } = question;
+fn touch(question: &Inputs<'_>, full: bool, known: bool) -> Option<Write> {
+    let Inputs { snapshot, spec, .. } = question;
     let output = snapshot.output.as_deref().filter(|_| spec.mode == Mode::Enforce)?;
     let mut annotations = BTreeMap::new();
-    if is_fenced(snapshot) && !is_planted(Fault::NoFence) {
+    if is_fenced(snapshot) && !is_planted(PlantedFault::NoFence) {
         let epoch: u64 = output.annotations.get(EPOCH).and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
         annotations.insert(EPOCH.to_string(), epoch.wrapping_add(1).to_string());
     }
@@ -322,7 +322,7 @@ fn touch(question: &Question<'_>, full: bool, known: bool) -> Option<Write> {
 }
 
 /// Returns our keys that are present now.
-fn ours<'a>(question: &'a Question<'_>) -> impl Iterator<Item = &'a str> {
+fn ours<'a>(question: &'a Inputs<'_>) -> impl Iterator<Item = &'a str> {
     let output = question.snapshot.output.as_deref();
     let keys = output.into_iter().flat_map(|output| output.data.keys());
     keys.map(String::as_str).filter(|key| question.snapshot.claim(key) == Claim::Ours)
@@ -331,7 +331,7 @@ fn ours<'a>(question: &'a Question<'_>) -> impl Iterator<Item = &'a str> {
 /// Returns the keys to change: desired values that differ, and keys of ours that are no longer desired. A key
 /// with a queue tree is never removed: without it the scheduler falls back to a default that lets everyone
 /// in.
-fn changes(question: &Question<'_>, wants: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
+fn changes(question: &Inputs<'_>, wants: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
     let current = |key: &str| question.snapshot.output_text(key);
     let set = wants
         .iter()
@@ -345,7 +345,7 @@ fn changes(question: &Question<'_>, wants: &BTreeMap<String, String>) -> BTreeMa
 
 /// Returns the keys that are ours once `changes` are made.
 fn owned_after(
-    question: &Question<'_>,
+    question: &Inputs<'_>,
     wants: &BTreeMap<String, String>,
     changes: &BTreeMap<String, Option<String>>,
 ) -> BTreeSet<String> {
@@ -354,7 +354,7 @@ fn owned_after(
 }
 
 /// Refuses a write that is too large for the API server.
-fn oversized(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>) -> Option<Finding> {
+fn oversized(question: &Inputs<'_>, changes: &BTreeMap<String, Option<String>>) -> Option<Finding> {
     let size = size_after(question.snapshot.output.as_deref(), changes);
     (size > MAX_BYTES).then(|| {
         let message = format!(
@@ -380,13 +380,13 @@ pub fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Op
 
 /// Writes, if the rate limit allows it: the text has the queues `tree`, and may be a `partial` one.
 fn hand_out(
-    question: &Question<'_>,
+    question: &Inputs<'_>,
     changes: BTreeMap<String, Option<String>>,
     taken: BTreeMap<String, String>,
     (tree, partial): (Option<&Config>, bool),
     decision: &mut Decision,
 ) {
-    let Question { snapshot, spec, env, .. } = question;
+    let Inputs { snapshot, spec, env, .. } = question;
     let queue_tree = changes.contains_key(&env.key);
     // Keys that were present and correct have been changed by others. They decide who may act as anyone, so
     // they are repaired at least every second, like a text that grants too much.
@@ -424,7 +424,7 @@ fn hand_out(
 }
 
 /// Returns the annotations that change along with the keys. `full`: the full text is written.
-fn annotations(question: &Question<'_>, full: bool, keys: &BTreeSet<String>) -> BTreeMap<String, String> {
+fn annotations(question: &Inputs<'_>, full: bool, keys: &BTreeSet<String>) -> BTreeMap<String, String> {
     let output = question.snapshot.output.as_deref();
     let current = |name: &str| output.and_then(|output| output.annotations.get(name));
     let mut annotations = BTreeMap::new();
@@ -443,7 +443,7 @@ fn annotations(question: &Question<'_>, full: bool, keys: &BTreeSet<String>) -> 
 
 /// Returns condition `Applied` while `service.policyGroup` names another key than the one that the scheduler
 /// is proven to read.
-fn unproven_key(question: &Question<'_>) -> Option<Finding> {
+fn unproven_key(question: &Inputs<'_>) -> Option<Finding> {
     let next = question.env.next_key.as_ref()?;
     let message = format!(
         "`service.policyGroup` names key `{next}` now, which YuniKorn reads only after a restart; key `{}` is kept up until the scheduler \
@@ -455,7 +455,7 @@ fn unproven_key(question: &Question<'_>) -> Option<Finding> {
 }
 
 /// Returns whether writing the queue tree puts back someone else's change, rather than adding something new.
-pub(super) fn repairs(question: &Question<'_>) -> bool {
+pub(super) fn repairs(question: &Inputs<'_>) -> bool {
     let last = question
         .snapshot
         .observed
@@ -477,7 +477,7 @@ fn backup(spec: &ConfigSpec, data: BTreeMap<String, String>) -> NewConfigMap {
     }
 }
 
-fn applied(question: &Question<'_>) -> Finding {
+fn applied(question: &Inputs<'_>) -> Finding {
     let map = question.spec.output_name();
     let mut message = format!("{map} holds what was rendered");
     let size = size_after(question.snapshot.output.as_deref(), &BTreeMap::new());
@@ -487,14 +487,14 @@ fn applied(question: &Question<'_>) -> Finding {
     Finding::yes(Type::Applied, Reason::Applied, message)
 }
 
-fn pending(question: &Question<'_>) -> Finding {
+fn pending(question: &Inputs<'_>) -> Finding {
     let map = question.spec.output_name();
     not_written(question, &map)
         .unwrap_or_else(|| Finding::no(Type::Applied, Reason::Pending, format!("{map} is being written")))
 }
 
 /// Returns the reason why the last write, which was to `map`, was not made.
-pub(super) fn not_written(question: &Question<'_>, map: &str) -> Option<Finding> {
+pub(super) fn not_written(question: &Inputs<'_>, map: &str) -> Option<Finding> {
     let (reason, message) = match question.snapshot.observed.write_failure.as_ref()? {
         WriteFailure::Forbidden(why) => {
             (Reason::Forbidden, format!("the API server does not let queuewarden write {map}: {why}"))
@@ -523,14 +523,14 @@ pub(super) fn rejection(message: &str) -> Reason {
     if webhook { Reason::RejectedByAdmission } else { Reason::Rejected }
 }
 
-fn observed_only(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>) -> Finding {
+fn observed_only(question: &Inputs<'_>, changes: &BTreeMap<String, Option<String>>) -> Finding {
     let keys: Vec<_> = changes.keys().map(|key| format!("`{key}`")).collect();
     let map = question.spec.output_name();
     let message = format!("in mode Enforce these keys of {map} would change: {}", keys.join(", "));
     Finding::no(Type::Applied, Reason::ObserveMode, message)
 }
 
-fn contended(question: &Question<'_>) -> Finding {
+fn contended(question: &Inputs<'_>) -> Finding {
     let other_writer = question
         .snapshot
         .observed
@@ -545,7 +545,7 @@ fn contended(question: &Question<'_>) -> Finding {
     Finding::no(Type::Applied, Reason::Contended, message)
 }
 
-fn shadowed(question: &Question<'_>) -> Option<Finding> {
+fn shadowed(question: &Inputs<'_>) -> Option<Finding> {
     let shadow = question.env.shadow.as_ref()?;
     let message = format!(
         "binaryData key `{shadow}` of {} hides key `{}` from the scheduler; remove it",

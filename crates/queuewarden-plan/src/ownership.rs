@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::conditions::{Finding, Reason, Type};
-use super::output::{Question, live_text, not_written};
+use super::output::{Inputs, live_text, not_written};
 use super::snapshot::{
     Adoption, ConfigMapState, FIELD_MANAGER, IMPORTED_FROM, MANAGED_KEYS, Mode, Owner, Snapshot,
 };
@@ -95,7 +95,7 @@ enum Treatment {
 }
 
 /// Sorts the desired keys by whether they may be written.
-pub(super) fn adopt(question: &Question<'_>, wants: BTreeMap<String, String>) -> Adopted {
+pub(super) fn adopt(question: &Inputs<'_>, wants: BTreeMap<String, String>) -> Adopted {
     let mut adopted = Adopted::default();
     for (key, value) in wants {
         let current = question.snapshot.output_text(&key);
@@ -121,7 +121,7 @@ pub(super) fn adopt(question: &Question<'_>, wants: BTreeMap<String, String>) ->
     adopted
 }
 
-fn treatment(question: &Question<'_>, key: &str, owners: &[Owner]) -> Treatment {
+fn treatment(question: &Inputs<'_>, key: &str, owners: &[Owner]) -> Treatment {
     let leave = |why: String| Treatment::Leave(conflict(question, key, owners, &why), None);
     match question.spec.adoption {
         Adoption::IfUnowned => leave(
@@ -143,25 +143,25 @@ fn treatment(question: &Question<'_>, key: &str, owners: &[Owner]) -> Treatment 
     }
 }
 
-fn conflict(question: &Question<'_>, key: &str, owners: &[Owner], why: &str) -> Finding {
+fn conflict(question: &Inputs<'_>, key: &str, owners: &[Owner], why: &str) -> Finding {
     let map = question.spec.output_name();
     let message = format!("key `{key}` of {map} belongs to {}; {why}", names(owners));
     Finding::no(Type::Applied, Reason::FieldConflict, message)
 }
 
 /// Returns whether the base was made from this output by an earlier import.
-fn imported(question: &Question<'_>) -> bool {
+fn imported(question: &Inputs<'_>) -> bool {
     question.snapshot.base.as_deref().and_then(|base| base.annotations.get(IMPORTED_FROM))
         == Some(&origin(question))
 }
 
-fn origin(question: &Question<'_>) -> String {
+fn origin(question: &Inputs<'_>) -> String {
     format!("{}/{}", question.spec.namespace, question.spec.output_config_map)
 }
 
 /// Returns the import that is due while there is no base to render: someone else's live text becomes the
 /// base.
-pub(super) fn first_import(question: &Question<'_>) -> Option<(Option<NewConfigMap>, Finding)> {
+pub(super) fn first_import(question: &Inputs<'_>) -> Option<(Option<NewConfigMap>, Finding)> {
     let key = &question.env.key;
     let due = question.spec.adoption == Adoption::Import && question.snapshot.base.is_none();
     let Claim::Foreign(owners) = question.snapshot.claim(key) else { return None };
@@ -172,7 +172,7 @@ pub(super) fn first_import(question: &Question<'_>) -> Option<(Option<NewConfigM
 }
 
 /// Makes the live text the base if there is no base yet; the error explains why that cannot be.
-fn import(question: &Question<'_>) -> Result<Treatment, String> {
+fn import(question: &Inputs<'_>) -> Result<Treatment, String> {
     let spec = question.spec;
     let map = spec.base_name();
     let text = live_text(question).ok_or("there is no text to import")?;
@@ -206,7 +206,7 @@ fn import(question: &Question<'_>) -> Result<Treatment, String> {
 ///
 /// # Errors
 /// Returns why it is not known what the scheduler runs.
-fn lacking<'q>(question: &Question<'q>) -> Result<Option<String>, &'q str> {
+fn lacking<'q>(question: &Inputs<'q>) -> Result<Option<String>, &'q str> {
     const SHOWN: usize = 10;
     let live = question.env.runs.as_deref().map_err(String::as_str)?;
     let base = question.base.ok().map(|base| &base.tree);

@@ -10,7 +10,7 @@ use super::grants::Grants;
 use super::header;
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::NodeIn;
-use yunikorn::config::{Config, Verdict, verdict, verdict_of};
+use yunikorn::config::{Assessment, Config, verdict, verdict_of};
 
 /// The result of reading one text as `YuniKorn` does.
 #[derive(Debug)]
@@ -44,14 +44,14 @@ pub struct ParseCache {
 
 impl ParseCache {
     /// Reads a text, or returns the cached reading.
-    pub(super) fn of(&mut self, text: &str) -> Arc<Reading> {
+    pub(super) fn read(&mut self, text: &str) -> Arc<Reading> {
         self.known_or(text, || verdict(text, &[]))
     }
 
     /// Reads a text that may be one of ours, without our header: without it, the text is the one that was
     /// rendered.
     pub(super) fn of_live(&mut self, text: &str) -> Arc<Reading> {
-        self.of(Some(header::strip(text)).filter(|body| !body.is_empty()).unwrap_or(text))
+        self.read(Some(header::strip(text)).filter(|body| !body.is_empty()).unwrap_or(text))
     }
 
     /// Returns the queues of a text that may be one of ours.
@@ -96,7 +96,7 @@ impl ParseCache {
         self.texts.iter_mut().for_each(|(_, used)| *used = false);
     }
 
-    fn known_or(&mut self, text: &str, read: impl FnOnce() -> Verdict) -> Arc<Reading> {
+    fn known_or(&mut self, text: &str, read: impl FnOnce() -> Assessment) -> Arc<Reading> {
         if let Some((known, used)) = self.texts.iter_mut().find(|(known, _)| known.text == text) {
             *used = true;
             return Arc::clone(known);
@@ -123,14 +123,14 @@ mod tests {
     #[test]
     fn a_text_is_read_once_and_kept_while_plans_ask_for_it() {
         let mut known = ParseCache::default();
-        let first = known.of(TEXT);
+        let first = known.read(TEXT);
         known.forget_unused();
-        assert!(Arc::ptr_eq(&first, &known.of(TEXT)));
+        assert!(Arc::ptr_eq(&first, &known.read(TEXT)));
         known.forget_unused();
-        assert!(Arc::ptr_eq(&first, &known.of(TEXT)));
+        assert!(Arc::ptr_eq(&first, &known.read(TEXT)));
         known.forget_unused();
         known.forget_unused();
-        assert!(!Arc::ptr_eq(&first, &known.of(TEXT)), "nobody had asked for it");
+        assert!(!Arc::ptr_eq(&first, &known.read(TEXT)), "nobody had asked for it");
     }
 
     #[test]
@@ -154,15 +154,15 @@ mod tests {
     #[test]
     fn what_was_rendered_is_kept_with_its_base_and_is_known_when_it_is_live() {
         let mut known = ParseCache::default();
-        let (base, body) = (known.of(TEXT), known.of(&format!("{TEXT}\n")));
+        let (base, body) = (known.read(TEXT), known.read(&format!("{TEXT}\n")));
         let grants = Arc::new(Grants::default());
         assert!(known.rendered(&base, &grants).is_none());
         known.remember(&base, &grants, &body);
         known.forget_unused();
         assert!(known.rendered(&base, &grants).is_some_and(|found| Arc::ptr_eq(&found, &body)));
         known.forget_unused();
-        assert!(Arc::ptr_eq(&known.of(&body.text), &body));
-        let again = known.of(TEXT);
+        assert!(Arc::ptr_eq(&known.read(&body.text), &body));
+        let again = known.read(TEXT);
         assert!(
             known.rendered(&again, &grants).is_none(),
             "the base was read anew, since nobody had asked for it"

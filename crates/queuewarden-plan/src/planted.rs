@@ -4,7 +4,7 @@
 
 /// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Fault {
+pub(super) enum PlantedFault {
     /// Withdrawals wait until the full text can be written.
     WithdrawalsWait,
     /// An invalid object keeps the version in its status, however old that is.
@@ -33,23 +33,23 @@ pub(super) enum Fault {
 
 #[cfg(test)]
 thread_local! {
-    static PLANTED: std::cell::Cell<Option<Fault>> = const { std::cell::Cell::new(None) };
+    static PLANTED: std::cell::Cell<Option<PlantedFault>> = const { std::cell::Cell::new(None) };
 }
 
 /// Switches a fault on, or all of them off, in this thread.
 #[cfg(test)]
-pub(super) fn plant(fault: Option<Fault>) {
+pub(super) fn plant(fault: Option<PlantedFault>) {
     PLANTED.with(|planted| planted.set(fault));
 }
 
 /// Returns whether a fault is switched on.
 #[cfg(test)]
-pub(super) fn is_planted(fault: Fault) -> bool {
+pub(super) fn is_planted(fault: PlantedFault) -> bool {
     PLANTED.with(|planted| planted.get() == Some(fault))
 }
 
 /// Returns whether a fault is switched on: never.
 #[cfg(not(test))]
-pub(super) const fn is_planted(_: Fault) -> bool {
+pub(super) const fn is_planted(_: PlantedFault) -> bool {
     false
 }

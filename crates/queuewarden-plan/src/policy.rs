@@ -94,7 +94,7 @@ pub(super) struct ResolvedPolicy {
     /// The keys it sets, or why it is refused.
     pub outcome: Result<Keys, Refusal>,
     /// The keys of its last valid version, which stay because the object is invalid now and counts.
-    pub kept: Option<Keys>,
+    pub last_valid: Option<Keys>,
     /// The warnings about an accepted object.
     pub warnings: Vec<Diagnostic>,
 }
@@ -102,7 +102,7 @@ pub(super) struct ResolvedPolicy {
 impl ResolvedPolicy {
     /// Returns the keys that it adds to the plan.
     pub(super) fn keys(&self) -> Option<&Keys> {
-        self.outcome.as_ref().ok().or(self.kept.as_ref())
+        self.outcome.as_ref().ok().or(self.last_valid.as_ref())
     }
 }
 
@@ -124,7 +124,7 @@ pub(super) fn resolve(snapshot: &Snapshot) -> Policies {
     };
     let count = objects.len();
     for policy in objects.iter_mut().filter(|policy| counting.as_ref() != Some(&policy.name)) {
-        policy.kept = None;
+        policy.last_valid = None;
         if policy.outcome.is_ok() {
             let message = conflict(counting.as_deref(), named, missing.as_deref(), count);
             policy.outcome = Err(Refusal { reason: Reason::Conflicted, message });
@@ -187,10 +187,10 @@ fn conflict(counting: Option<&str>, named: Option<&str>, missing: Option<&str>, 
 fn alone(entry: &PolicyEntry) -> ResolvedPolicy {
     let name = entry.meta.name.clone();
     match entry.spec.as_ref().map_err(Clone::clone).and_then(keys) {
-        Ok((keys, warnings)) => ResolvedPolicy { name, outcome: Ok(keys), kept: None, warnings },
+        Ok((keys, warnings)) => ResolvedPolicy { name, outcome: Ok(keys), last_valid: None, warnings },
         Err(errors) => {
             let kept = former(entry.in_force.as_ref());
-            ResolvedPolicy { name, outcome: Err(invalid(&errors)), kept, warnings: Vec::new() }
+            ResolvedPolicy { name, outcome: Err(invalid(&errors)), last_valid: kept, warnings: Vec::new() }
         }
     }
 }

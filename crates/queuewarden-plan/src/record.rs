@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::ownership::Claim;
 use super::parse_cache::{ParseCache, Reading};
-use super::planted::{Fault, is_planted};
+use super::planted::{PlantedFault, is_planted};
 use super::resolve::{Contribution, Resolved};
 use super::snapshot::{ConfigMapState, QueueAclEntry, QueueAclInForce, Snapshot};
 use yunikorn::config::Config;
@@ -35,7 +35,7 @@ pub(super) struct Record<'a> {
 impl<'a> Record<'a> {
     /// Returns the text under `key` that this process wrote last; if another process wrote it, the one that
     /// is there now.
-    pub(super) fn of(snapshot: &'a Snapshot, key: &str, cache: &mut ParseCache) -> Self {
+    pub(super) fn new(snapshot: &'a Snapshot, key: &str, cache: &mut ParseCache) -> Self {
         let output = snapshot.output.as_deref();
         let written = snapshot.observed.written.as_ref().filter(|written| written.key == key);
         let current = snapshot.output_text(key).filter(|_| snapshot.claim(key) == Claim::Ours);
@@ -51,7 +51,7 @@ impl<'a> Record<'a> {
     /// Returns the version of an object that is in force, by the output or else by the object's status.
     pub(super) fn in_force<'e>(&'e self, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
         let noted = self.output.and_then(|output| output.in_force.get(&entry.meta.uid));
-        match noted.filter(|_| !is_planted(Fault::KeptByStatusAlone)) {
+        match noted.filter(|_| !is_planted(PlantedFault::KeptByStatusAlone)) {
             Some(noted) => noted.as_ref(),
             None => entry.in_force.as_deref(),
         }
@@ -60,7 +60,7 @@ impl<'a> Record<'a> {
 
 /// Returns what the output notes about each object, in their order.
 pub(super) fn notes(snapshot: &Snapshot) -> Vec<Option<Note<'_>>> {
-    let output = snapshot.output.as_deref().filter(|_| !is_planted(Fault::KeptByStatusAlone));
+    let output = snapshot.output.as_deref().filter(|_| !is_planted(PlantedFault::KeptByStatusAlone));
     let noted = output.map(|output| &output.in_force);
     snapshot.queue_acls.iter().map(|entry| noted?.get(&entry.meta.uid)).collect()
 }

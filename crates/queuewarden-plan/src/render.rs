@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::base::Base;
-use super::grants::{Grants, Place, acl_of, text_of};
+use super::grants::{AclKey, Grants, acl_of, text_of};
 use super::parse_cache::{ParseCache, Reading};
 use go_compat::diag::{Code, Diagnostic};
 use go_compat::yaml::edit::{self, Edit};
@@ -32,7 +32,7 @@ pub(super) fn body(
         [] => Arc::clone(&base.read),
         edits => {
             let (text, proof) = edit::draft(&base.read.text, edits)?;
-            let document = proof.of(&text)?;
+            let document = proof.read(&text)?;
             known.of_document(&text, document)
         }
     };
@@ -55,7 +55,7 @@ pub(super) fn tree(base: &Base, grants: &Grants) -> Config {
 
 /// Returns the ACLs that cannot be written into this base, because of its notation at those locations, each
 /// with the reason.
-pub(super) fn refused<'g>(base: &Base, grants: &'g Grants) -> BTreeMap<&'g Place, Diagnostic> {
+pub(super) fn refused<'g>(base: &Base, grants: &'g Grants) -> BTreeMap<&'g AclKey, Diagnostic> {
     let (places, edits): (Vec<_>, Vec<_>) = edits(base, grants).into_iter().unzip();
     // A text that cannot be read is refused as a whole.
     let refused = edit::refused(&base.read.text, &edits).unwrap_or_default();
@@ -63,7 +63,7 @@ pub(super) fn refused<'g>(base: &Base, grants: &'g Grants) -> BTreeMap<&'g Place
 }
 
 /// Returns the edits: none where the base grants the same already, so that its bytes stay.
-fn edits<'g>(base: &Base, grants: &'g Grants) -> Vec<(&'g Place, Edit)> {
+fn edits<'g>(base: &Base, grants: &'g Grants) -> Vec<(&'g AclKey, Edit)> {
     let mut edits = Vec::new();
     for (at, decided) in grants.iter() {
         let (partition, path, right) = at;
@@ -71,7 +71,7 @@ fn edits<'g>(base: &Base, grants: &'g Grants) -> Vec<(&'g Place, Edit)> {
         else {
             continue;
         };
-        let Some(place) = &queue.place else { continue };
+        let Some(place) = &queue.location else { continue };
         let same = match text_of(queue, *right) {
             None => decided.acl.is_nobody(),
             Some(text) => {
@@ -123,7 +123,7 @@ mod tests {
         let acl = acl::parse("sue").unwrap();
         let place = ("default".to_owned(), QueuePath::parse("root.a").unwrap(), Right::Submit);
         let grants = Grants::from([(place, Decided { acl, taken: acl::parse(" ").unwrap(), position: 1 })]);
-        let prove = |text: &str, grants: &Grants| prove(&ParseCache::default().of(text), grants);
+        let prove = |text: &str, grants: &Grants| prove(&ParseCache::default().read(text), grants);
         let text = |queue: &str| {
             format!("partitions: [{{name: default, queues: [{{name: root, queues: [{queue}]}}]}}]")
         };

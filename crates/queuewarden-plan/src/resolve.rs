@@ -10,8 +10,8 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 
 use super::conditions::Reason;
-use super::grants::{Place, acl_of};
-use super::planted::{Fault, is_planted};
+use super::grants::{AclKey, acl_of};
+use super::planted::{PlantedFault, is_planted};
 use super::record::Record;
 use super::snapshot::{BaseAcl, Grant, QueueAclEntry, QueueAclInForce, QueueAclSpec, TEMPORARY_ONLY_ADDS};
 use go_compat::diag::{Code, Diagnostic};
@@ -138,19 +138,19 @@ pub(super) struct Resolved {
     /// The object's contribution, or the reason why it is refused.
     pub outcome: Result<Contribution, Refusal>,
     /// The last valid version, which stays in force because the object is invalid now.
-    pub kept: Option<Box<Contribution>>,
+    pub last_valid: Option<Box<Contribution>>,
     /// The grants that an object outside its time window would make within it.
     pub lapsed: Option<Box<Contribution>>,
     /// Warnings about an object that is accepted all the same.
     pub warnings: Vec<Diagnostic>,
     /// True if there was a queue tree to resolve against; without one the status stays as it is.
-    pub judged: bool,
+    pub has_queues: bool,
 }
 
 impl Resolved {
     /// Returns what it adds to the plan: its current version, or else the last valid one.
     pub(super) fn contribution(&self) -> Option<&Contribution> {
-        self.outcome.as_ref().ok().or(self.kept.as_deref())
+        self.outcome.as_ref().ok().or(self.last_valid.as_deref())
     }
 }
 
@@ -177,7 +177,7 @@ pub(super) fn resolve(
         let intent = read(spec).map_err(|diagnostics| invalid(&diagnostics))?;
         warnings.clone_from(&intent.warnings);
         let timely = in_time(spec, now);
-        let placed = place(spec, intent, tree, dynamic);
+        let placed = locate(spec, intent, tree, dynamic);
         timely.inspect_err(|_| lapsed = placed.as_ref().ok().cloned().map(Box::new))?;
         placed
     });
@@ -188,18 +188,24 @@ pub(super) fn resolve(
         }
         _ => None,
     };
-    let mut resolved =
-        Resolved { name: entry.meta.name.clone(), outcome, kept, lapsed, warnings, judged: true };
+    let mut resolved = Resolved {
+        name: entry.meta.name.clone(),
+        outcome,
+        last_valid: kept,
+        lapsed,
+        warnings,
+        has_queues: true,
+    };
     if entry.meta.deleting {
         resolved.outcome = resolved.outcome.map(Contribution::closing);
-        resolved.kept = resolved.kept.map(|kept| Box::new(kept.closing()));
+        resolved.last_valid = resolved.last_valid.map(|kept| Box::new(kept.closing()));
         resolved.warnings.clear();
     }
     resolved
 }
 
 /// Refuses objects that set an ACL which cannot be written into the base's text at that location.
-pub(super) fn withdraw(objects: &mut [Resolved], refused: &BTreeMap<&Place, Diagnostic>) {
+pub(super) fn withdraw(objects: &mut [Resolved], refused: &BTreeMap<&AclKey, Diagnostic>) {
     let why = |it: &Contribution| {
         let rights = Right::ALL.into_iter().filter(|right| it.grant(*right).is_some());
         rights.map(|right| (it.partition.clone(), it.queue.clone(), right)).find_map(|at| refused.get(&at))
@@ -207,27 +213,27 @@ pub(super) fn withdraw(objects: &mut [Resolved], refused: &BTreeMap<&Place, Diag
     for object in objects {
         if let Some(why) = object.contribution().and_then(why) {
             object.outcome = Err(invalid(std::slice::from_ref(why)));
-            object.kept = None;
+            object.last_valid = None;
         }
     }
 }
 
 /// Resolves one object while there is no queue tree; `why` explains why there is none.
-pub(super) fn unjudged(entry: &QueueAclEntry, why: &str) -> Resolved {
+pub(super) fn without_queues(entry: &QueueAclEntry, why: &str) -> Resolved {
     let waiting = || Refusal { reason: Reason::ConfigNotReady, message: why.to_string() };
     Resolved {
         name: entry.meta.name.clone(),
         outcome: Err(content(entry).unwrap_or_else(waiting)),
-        kept: None,
+        last_valid: None,
         lapsed: None,
         warnings: Vec::new(),
-        judged: false,
+        has_queues: false,
     }
 }
 
 /// Returns the errors in the object's own content, which do not depend on the queue tree.
 pub(super) fn content(entry: &QueueAclEntry) -> Option<Refusal> {
-    let faults = faults(entry);
+    let faults = diagnostics(entry);
     (!faults.is_empty()).then(|| invalid(&faults))
 }
 
@@ -244,7 +250,7 @@ pub(super) fn granted(entry: &QueueAclEntry, now: Timestamp) -> Option<(Option<A
 }
 
 /// Returns every error in the object's own content, and the names that `YuniKorn` would drop.
-pub(super) fn faults(entry: &QueueAclEntry) -> Vec<Diagnostic> {
+pub(super) fn diagnostics(entry: &QueueAclEntry) -> Vec<Diagnostic> {
     match &entry.spec {
         Err(diagnostics) => diagnostics.clone(),
         Ok(spec) => read(spec).err().unwrap_or_default(),
@@ -355,7 +361,7 @@ fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), Refusal> {
 }
 
 /// Finds the queue, or explains why there is none and which one may have been meant.
-fn place(
+fn locate(
     spec: &QueueAclSpec,
     intent: Intent,
     tree: &Config,
@@ -397,7 +403,7 @@ fn place(
 
 /// Returns whether the queue's text defines other queues as well.
 fn is_shared(queue: &Queue) -> bool {
-    queue.place.as_ref().is_some_and(|place| place.shared)
+    queue.location.as_ref().is_some_and(|place| place.shared)
 }
 
 /// Refuses the root that `YuniKorn` adds above a tree without one: it cannot carry an ACL, because the text
@@ -459,7 +465,7 @@ fn keep(
         expires_at,
         delegated_by: old.delegated_by.clone(),
     };
-    if is_planted(Fault::KeptByStatusAlone) {
+    if is_planted(PlantedFault::KeptByStatusAlone) {
         return Some(last);
     }
     Some(last.within(record.tree()))

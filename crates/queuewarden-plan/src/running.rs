@@ -34,7 +34,7 @@ pub struct Running<'s> {
 impl<'s> Running<'s> {
     /// Takes the text from the snapshot; `flat` is [`super::merged`] of it. A scheduler that cannot be
     /// queried, or is not, is assumed to follow the ConfigMaps, because it reads them when it starts.
-    pub fn of(flat: &'s Flattened, snapshot: &'s Snapshot) -> Self {
+    pub fn new(flat: &'s Flattened, snapshot: &'s Snapshot) -> Self {
         Self { text: text(flat, snapshot), proven: snapshot.observed.loaded_text.as_deref() }
     }
 
@@ -233,7 +233,7 @@ mod tests {
         let mut unseen = behind(5, Ok(OLD));
         unseen.observed.loaded_text = None;
         assert!(runs(&unseen).is_err());
-        assert!(Running::of(&merged(&unseen), &unseen).read(|text| Ok(text.to_owned())).is_err());
+        assert!(Running::new(&merged(&unseen), &unseen).read(|text| Ok(text.to_owned())).is_err());
     }
 
     #[test]

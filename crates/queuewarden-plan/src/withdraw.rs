@@ -35,7 +35,7 @@ pub(super) fn withdraw(
     let kept = edits.into_iter().enumerate().filter(|(index, _)| !refused.contains(index));
     let edits: Vec<Edit> = kept.map(|(_, edit)| edit).collect();
     let (text, proof) = edit::draft(&current.text, &edits).ok()?;
-    let document = proof.of(&text).ok()?;
+    let document = proof.read(&text).ok()?;
     let result = cache.of_document(&text, document);
     let narrower = result.tree.as_deref().is_some_and(|result| !widens(tree, result));
     (result.refusal.is_none() && narrower && result.text != current.text).then_some(result)
@@ -59,7 +59,7 @@ pub(super) fn exceeds(current: &Config, desired: &Config) -> bool {
 
 fn withdrawals(current: &Config, desired: &Config) -> impl Iterator<Item = Edit> {
     acls(current).filter_map(|(partition, queue, right)| {
-        let place = queue.place.as_ref()?;
+        let place = queue.location.as_ref()?;
         let after = desired.partition(&partition.name);
         if after.is_some_and(|after| same_text(after, queue, right)) {
             return None;
@@ -104,7 +104,7 @@ mod tests {
 
     fn left(current: &str, desired: &str) -> Option<String> {
         let mut cache = ParseCache::default();
-        let (current, desired) = (cache.of(&text(current)), cache.of(&text(desired)));
+        let (current, desired) = (cache.read(&text(current)), cache.read(&text(desired)));
         withdraw(&current, desired.tree.as_deref().unwrap(), &mut cache).map(|result| result.text.clone())
     }
 
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_text_that_cannot_be_read_is_left_alone() {
         let mut cache = ParseCache::default();
-        let (current, desired) = (cache.of("partitions: ["), cache.of(&text("parent: true")));
+        let (current, desired) = (cache.read("partitions: ["), cache.read(&text("parent: true")));
         assert!(withdraw(&current, desired.tree.as_deref().unwrap(), &mut cache).is_none());
     }
 
@@ -145,7 +145,7 @@ mod tests {
     fn widens_compares_access_and_not_texts() {
         let mut cache = ParseCache::default();
         let mut widens = |from: &str, to: &str| {
-            let (from, to) = (cache.of(&text(from)), cache.of(&text(to)));
+            let (from, to) = (cache.read(&text(from)), cache.read(&text(to)));
             super::widens(from.tree.as_deref().unwrap(), to.tree.as_deref().unwrap())
         };
         assert!(!widens("submitacl: sue", "submitacl: 'sue '"));

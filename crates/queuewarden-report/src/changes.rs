@@ -31,11 +31,14 @@ pub fn changes(snapshot: &Snapshot) -> Vec<Change> {
             entry.spec.as_ref().ok().and_then(|spec| {
                 QueuePath::parse(&spec.queue).ok().map(|queue| (spec.partition.clone(), queue))
             });
-        changes.extend(of("QueueAcl", &entry.meta, queue));
+        changes.extend(changes_to("QueueAcl", &entry.meta, queue));
     }
-    changes.extend(snapshot.policies.iter().flat_map(|entry| of("AdmissionPolicy", &entry.meta, None)));
-    changes.extend(snapshot.access_tests.iter().flat_map(|entry| of("QueueAccessTest", &entry.meta, None)));
-    changes.extend(snapshot.config.iter().flat_map(|entry| of("YuniKornConfig", &entry.meta, None)));
+    changes
+        .extend(snapshot.policies.iter().flat_map(|entry| changes_to("AdmissionPolicy", &entry.meta, None)));
+    changes.extend(
+        snapshot.access_tests.iter().flat_map(|entry| changes_to("QueueAccessTest", &entry.meta, None)),
+    );
+    changes.extend(snapshot.config.iter().flat_map(|entry| changes_to("YuniKornConfig", &entry.meta, None)));
     changes.extend(of_maps(snapshot));
     // Programs that wrote in the same second stay in the order of their objects.
     changes.sort_by(|left, right| right.touch.time.cmp(&left.touch.time).then_with(|| left.cmp(right)));
@@ -43,7 +46,11 @@ pub fn changes(snapshot: &Snapshot) -> Vec<Change> {
     changes
 }
 
-fn of(kind: &'static str, meta: &Meta, queue: Option<(String, QueuePath)>) -> impl Iterator<Item = Change> {
+fn changes_to(
+    kind: &'static str,
+    meta: &Meta,
+    queue: Option<(String, QueuePath)>,
+) -> impl Iterator<Item = Change> {
     let name = &meta.name;
     let change = move |touch: &Touch| Change {
         kind,

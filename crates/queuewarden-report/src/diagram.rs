@@ -18,13 +18,13 @@ fn lines(node: &Node) -> Vec<String> {
     let name = if node.parent.is_some() { node.path.leaf() } else { node.path.as_str() };
     let grants = Right::ALL.into_iter().filter_map(|right| {
         let acl = &node.grants(right).acl;
-        (!acl.is_nobody()).then(|| format!("{}: {}", right.verb(), whom(acl)))
+        (!acl.is_nobody()).then(|| format!("{}: {}", right.verb(), subjects(acl)))
     });
     std::iter::once(name.to_owned()).chain(grants).collect()
 }
 
 /// `everyone`, `sue, bob, group devs and 3 more`
-fn whom(acl: &Acl) -> String {
+fn subjects(acl: &Acl) -> String {
     let name = |entry| match entry {
         Match::Everyone => "everyone".to_owned(),
         Match::User(user) => user.to_owned(),
@@ -148,7 +148,7 @@ mod tests {
     fn long_lists_are_cut() {
         let names: Vec<String> = (0..20).map(|n| format!("u{n:02}")).collect();
         let acl = yunikorn::acl::parse(&names.join(",")).unwrap();
-        assert_eq!(whom(&acl), "u00, u01, u02, u03, u04, u05, u06, u07 and 12 more");
+        assert_eq!(subjects(&acl), "u00, u01, u02, u03, u04, u05, u06, u07 and 12 more");
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub struct Beside<'p> {
 
 /// Returns the findings, errors first, then by the queues.
 pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
-    let places = Places::of(text.partition);
+    let places = Places::new(text.partition);
     let of_text = text.diagnostics.iter().map(|diagnostic| {
         let about = diagnostic.span.and_then(|span| places.holding(span));
         Finding {
@@ -74,7 +74,7 @@ pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
 struct Places<'p>(Vec<(Span, &'p QueuePath, Right)>);
 
 impl<'p> Places<'p> {
-    fn of(partition: Option<&'p Partition>) -> Self {
+    fn new(partition: Option<&'p Partition>) -> Self {
         let queues = partition.into_iter().flat_map(Partition::queues);
         let acls = queues.flat_map(|queue| {
             [(queue.submit_acl.span, Right::Submit), (queue.admin_acl.span, Right::Admin)]

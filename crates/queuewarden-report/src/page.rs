@@ -27,7 +27,7 @@ const SCRIPTS: &[&str] = &[
 ];
 
 /// The placeholders of the page's parts. The data comes last, because it may contain anything.
-const PLACES: [&str; 4] = ["{{policy}}", "{{style}}", "{{report}}", "{{script}}"];
+const PLACEHOLDERS: [&str; 4] = ["{{policy}}", "{{style}}", "{{report}}", "{{script}}"];
 
 /// Returns the page with a report in JSON.
 pub fn page(report: &str) -> String {
@@ -35,7 +35,7 @@ pub fn page(report: &str) -> String {
     let parts = [&policy(), STYLE, &escaped(report), &script];
     let mut page = String::with_capacity(INDEX.len() + parts.iter().map(|part| part.len()).sum::<usize>());
     let mut rest = INDEX;
-    for (place, part) in PLACES.iter().zip(parts) {
+    for (place, part) in PLACEHOLDERS.iter().zip(parts) {
         // The placeholders are in this order; a test checks it.
         let (before, behind) = rest.split_once(place).unwrap_or((rest, ""));
         page.push_str(before);
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn every_part_has_its_place_once_and_in_order() {
-        let at: Vec<_> = PLACES
+        let at: Vec<_> = PLACEHOLDERS
             .iter()
             .map(|place| INDEX.match_indices(place).map(|(at, _)| at).collect::<Vec<_>>())
             .collect();

@@ -12,7 +12,7 @@ fn told(queues: &[yunikorn_access::testing::Queue<'_>]) -> Vec<(String, Option<S
     let verdict = verdict(&text(queues), &[]);
     let config = verdict.config.unwrap();
     let partition = config.partition("default").unwrap();
-    let tree = Tree::of(partition).unwrap();
+    let tree = Tree::new(partition).unwrap();
     let beside = Beside { partition: Some(partition), diagnostics: verdict.diagnostics, ..Beside::default() };
     let path = |finding: &Finding| {
         finding.queue.and_then(|queue| tree.node(queue)).map(|node| node.path.to_string())
@@ -42,7 +42,7 @@ fn findings_of_texts_and_of_trees_stand_at_their_queues() {
 fn places_are_in_the_acl_they_are_in() {
     let config = verdict(&text(&[("root", "sue", " ops"), ("root.a", "zoe", "")]), &[]).config.unwrap();
     let partition = config.partition("default").unwrap();
-    let places = Places::of(Some(partition));
+    let places = Places::new(Some(partition));
     for (span, queue, right) in &places.0 {
         assert_eq!(places.holding(*span), Some((*queue, *right)));
         assert_eq!(places.holding(Span::new(span.end, span.end + 1)), None, "behind it");
@@ -50,7 +50,7 @@ fn places_are_in_the_acl_they_are_in() {
         assert_eq!(places.holding(inside), Some((*queue, *right)));
     }
     assert_eq!((places.0.len(), places.holding(Span::new(0, 0))), (3, None));
-    assert_eq!(Places::of(None).holding(Span::new(0, 0)), None);
+    assert_eq!(Places::new(None).holding(Span::new(0, 0)), None);
 }
 
 fn touch(manager: &str, time: Option<&str>) -> Touch {

@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use std::fmt;
 
-use clauses::Asked;
+use clauses::Context;
 pub use sentence::sentence;
 
 use super::check::{self, Subject};
@@ -65,7 +65,7 @@ impl<'a> Verb<'a> {
 
 /// An application in a queue, and an action on it.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct Request<'a> {
     /// The action.
     pub verb: Verb<'a>,
     /// The application.
@@ -185,9 +185,9 @@ pub enum Remedy {
 }
 
 /// Decides a question, with the trace.
-pub fn decide(tree: &Tree, question: Question<'_>, identity: &Identity) -> Decision {
+pub fn decide(tree: &Tree, question: Request<'_>, identity: &Identity) -> Decision {
     let dialect = question.application.dialect();
-    let asked = Asked { tree, question, identity };
+    let asked = Context { tree, request: question, identity };
     let mut requirements = Vec::new();
     for need in needs(dialect, question.verb) {
         let requirement = Requirement { need: *need, steps: asked.steps(*need) };

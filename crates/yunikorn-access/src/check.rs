@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use std::fmt;
 
-use super::reach::{Way, asked, stops};
+use super::reach::{Way, checked, stops};
 use super::tree::{Grants, Located, Origin, QueueId, Tree};
 use yunikorn::acl::Acl;
 use yunikorn::identity::Identity;
@@ -23,7 +23,7 @@ pub struct Decision {
     /// The requested right.
     pub right: Right,
     /// The queue as requested.
-    pub asked: String,
+    pub path: String,
     /// The identity that requests access.
     pub identity: Identity,
     /// The queue that the path leads to, if any.
@@ -151,7 +151,7 @@ impl Verdict<'_> {
 pub fn decide<'t>(tree: &'t Tree, right: Right, queue: &str, identity: &Identity) -> Verdict<'t> {
     let located = tree.locate(queue);
     match located.decides() {
-        Some(id) => Verdict { located, way: Way::of(tree, right, id, identity) },
+        Some(id) => Verdict { located, way: Way::find(tree, right, id, identity) },
         None => Verdict { located, way: None },
     }
 }
@@ -161,7 +161,7 @@ pub fn explain(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> D
     let Verdict { located, way } = decide(tree, right, queue, identity);
     Decision {
         right,
-        asked: queue.to_owned(),
+        path: queue.to_owned(),
         identity: identity.clone(),
         located,
         outcome: match way {
@@ -184,7 +184,7 @@ fn denial(tree: &Tree, right: Right, located: Located) -> Denial {
 /// Returns each ACL that is checked, up to the one that grants the right.
 fn steps(tree: &Tree, right: Right, id: QueueId, way: Option<Way<'_>>) -> Vec<Step> {
     let mut steps = Vec::new();
-    for (id, node) in asked(tree, right, id) {
+    for (id, node) in checked(tree, right, id) {
         for acl in implied_by(right) {
             let way = way.filter(|way| (way.queue, way.acl) == (id, *acl));
             steps.push(Step {
@@ -244,7 +244,7 @@ partitions:
 
     fn tree() -> Tree {
         let verdict = verdict(QUEUES, &[]);
-        Tree::of(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
+        Tree::new(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
     }
 
     fn person(user: &str, groups: &[&str]) -> Identity {

@@ -39,7 +39,7 @@ pub struct How {
 
 impl How {
     /// Describes how a way leads to a right on a queue.
-    pub fn of(way: &Way<'_>, queue: QueueId, right: Right) -> Self {
+    pub fn new(way: &Way<'_>, queue: QueueId, right: Right) -> Self {
         Self {
             inherited: way.queue != queue,
             through_admin: way.acl != right,

@@ -51,7 +51,7 @@ struct Start {
 }
 
 impl Named {
-    pub(super) fn of(tree: &Tree) -> Self {
+    pub(super) fn new(tree: &Tree) -> Self {
         let mut everyone = Holder::default();
         // A name can be in many ACLs, and is copied once.
         let (mut users, mut groups) = (Names::default(), Names::default());
@@ -121,7 +121,7 @@ impl Named {
         let starts = holder.map(|holder| holder.starts(right).0.as_slice()).unwrap_or_default();
         let reached =
             starts.iter().flat_map(|start| reach(right, start.queue..start.end, self.recovery.as_ref()));
-        QueueSet::of(reached.collect())
+        QueueSet::new(reached.collect())
     }
 }
 
@@ -211,14 +211,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::reach::asked;
+    use crate::reach::checked;
     use crate::testing::{any_identity, any_tree, each_tree, people, tree};
     use crate::tree::Located;
     use yunikorn::identity::Identity;
 
     /// Decides as `YuniKorn` does: it reads ACL after ACL, from the queue up.
     fn walk<'t>(tree: &'t Tree, right: Right, id: QueueId, who: &Identity) -> Option<Way<'t>> {
-        asked(tree, right, id).find_map(|(queue, node)| {
+        checked(tree, right, id).find_map(|(queue, node)| {
             implied_by(right).iter().find_map(|acl| {
                 let entry = node.grants(*acl).acl.matched(&who.user, &who.groups)?;
                 Some(Way { queue, acl: *acl, entry })
@@ -229,7 +229,7 @@ mod tests {
     fn agree(tree: &Tree, who: &Identity) {
         for (id, _) in tree.queues() {
             for right in Right::ALL {
-                let found = Way::of(tree, right, id, who);
+                let found = Way::find(tree, right, id, who);
                 assert_eq!(found, walk(tree, right, id, who), "{right:?} {id:?} {who:?} {tree:?}");
             }
         }
@@ -296,7 +296,7 @@ mod tests {
                 for right in Right::ALL {
                     let queues = tree.named().reach(right, entry);
                     for (id, _) in tree.queues() {
-                        let granted = asked(&tree, right, id).any(|(_, node)| {
+                        let granted = checked(&tree, right, id).any(|(_, node)| {
                             implied_by(right).iter().any(|acl| node.grants(*acl).acl.has(entry))
                         });
                         prop_assert_eq!(queues.contains(id.number()), granted, "{:?} {:?}", entry, id);

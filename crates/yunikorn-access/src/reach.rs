@@ -18,7 +18,7 @@ pub struct QueueSet(Vec<Range<u32>>);
 
 impl QueueSet {
     /// Returns the union of ranges in any order; empty ones are ignored.
-    pub fn of(mut ranges: Vec<Range<u32>>) -> Self {
+    pub fn new(mut ranges: Vec<Range<u32>>) -> Self {
         ranges.retain(|range| !range.is_empty());
         ranges.sort_unstable_by_key(|range| range.start);
         let mut joined: Vec<Range<u32>> = Vec::with_capacity(ranges.len());
@@ -78,7 +78,7 @@ impl QueueSet {
             }
             kept.push(from..range.end);
         }
-        Self::of(kept)
+        Self::new(kept)
     }
 
     /// Returns the queues that both sets have.
@@ -93,13 +93,13 @@ impl QueueSet {
                     .map(|other| range.start.max(other.start)..range.end.min(other.end)),
             );
         }
-        Self::of(both)
+        Self::new(both)
     }
 
     /// Returns the queues that at least one of the sets has.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
-        Self::of([self.0.as_slice(), other.0.as_slice()].concat())
+        Self::new([self.0.as_slice(), other.0.as_slice()].concat())
     }
 
     /// Returns the ranges that do not end before this queue.
@@ -110,7 +110,7 @@ impl QueueSet {
 
 impl From<Range<u32>> for QueueSet {
     fn from(range: Range<u32>) -> Self {
-        Self::of(std::iter::once(range).collect())
+        Self::new(std::iter::once(range).collect())
     }
 }
 
@@ -127,7 +127,7 @@ pub(super) fn reach(right: Right, subtree: Range<u32>, recovery: Option<&Range<u
 
 /// Returns the queues on which a subject in an ACL of this queue holds a right, if that ACL grants it.
 pub fn granted_on(tree: &Tree, right: Right, id: QueueId) -> QueueSet {
-    QueueSet::of(reach(right, tree.subtree(id), tree.recovery().as_ref()).to_vec())
+    QueueSet::new(reach(right, tree.subtree(id), tree.recovery().as_ref()).to_vec())
 }
 
 /// Returns the queues on which an entry of an ACL alone grants a right.
@@ -137,7 +137,7 @@ pub fn reached_by(tree: &Tree, right: Right, entry: Match<'_>) -> QueueSet {
 
 /// Returns the queues whose ACLs are checked for a right on one of them, in order: the queue itself, and
 /// those above it as far as the check goes up.
-pub fn asked(tree: &Tree, right: Right, id: QueueId) -> impl Iterator<Item = (QueueId, &Node)> {
+pub fn checked(tree: &Tree, right: Right, id: QueueId) -> impl Iterator<Item = (QueueId, &Node)> {
     tree.lineage(id).take_while(move |(_, node)| !stops(right, node))
 }
 
@@ -162,7 +162,7 @@ impl<'t> Way<'t> {
     /// Finds the entry by which a user with these groups has a right on a queue; `None` when nothing grants
     /// it. Every access decision uses it.
     #[inline]
-    pub fn find<G: AsRef<str>>(
+    pub fn for_names<G: AsRef<str>>(
         tree: &'t Tree,
         right: Right,
         id: QueueId,
@@ -172,18 +172,18 @@ impl<'t> Way<'t> {
         tree.named().way(right, id, user, groups)
     }
 
-    /// Calls [`Way::find`] for a known identity.
+    /// Calls [`Way::for_names`] for a known identity.
     #[inline]
-    pub fn of(tree: &'t Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Self> {
-        Self::find(tree, right, id, &identity.user, &identity.groups)
+    pub fn find(tree: &'t Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Self> {
+        Self::for_names(tree, right, id, &identity.user, &identity.groups)
     }
 
-    /// Calls [`Way::find`] for a subject of which only the name is known ([`Subject::identity`]).
+    /// Calls [`Way::for_names`] for a subject of which only the name is known ([`Subject::identity`]).
     pub fn of_name(tree: &'t Tree, right: Right, id: QueueId, name: Match<'_>) -> Option<Self> {
         match name {
-            Match::Everyone => Self::find::<&str>(tree, right, id, "", &[]),
-            Match::User(user) => Self::find::<&str>(tree, right, id, user, &[]),
-            Match::Group(group) => Self::find(tree, right, id, "", &[group]),
+            Match::Everyone => Self::for_names::<&str>(tree, right, id, "", &[]),
+            Match::User(user) => Self::for_names::<&str>(tree, right, id, user, &[]),
+            Match::Group(group) => Self::for_names(tree, right, id, "", &[group]),
         }
     }
 
@@ -237,7 +237,7 @@ mod tests {
     fn set(ranges: &[(u32, u32)]) -> (QueueSet, BTreeSet<u32>) {
         let ranges: Vec<Range<u32>> = ranges.iter().map(|(start, len)| *start..start + len).collect();
         let model = ranges.iter().flat_map(Clone::clone).collect();
-        (QueueSet::of(ranges), model)
+        (QueueSet::new(ranges), model)
     }
 
     fn any_ranges() -> impl Strategy<Value = Vec<(u32, u32)>> {

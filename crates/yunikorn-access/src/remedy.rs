@@ -7,7 +7,7 @@
 use std::{fmt, iter};
 
 use super::check::{Decision, Outcome, Subject};
-use super::reach::{Way, asked, granted_on, reached_by, stops};
+use super::reach::{Way, checked, granted_on, reached_by, stops};
 use super::tree::{Grants, Located, Node, Origin, QueueId, Tree};
 use yunikorn::acl::{Match, group_name_ok, user_name_ok};
 use yunikorn::queue::{QueuePath, lowered, nearest};
@@ -129,7 +129,7 @@ fn offered<'a>(tree: &'a Tree, decision: &'a Decision) -> Box<dyn Iterator<Item 
 /// convention.
 pub fn administrators(tree: &Tree, decision: &Decision) -> Vec<Subject> {
     let Some(id) = decision.located.decides() else { return Vec::new() };
-    let entries = asked(tree, Right::Admin, id).flat_map(|(_, node)| node.admin.acl.entries());
+    let entries = checked(tree, Right::Admin, id).flat_map(|(_, node)| node.admin.acl.entries());
     let mut found: Vec<Subject> = Vec::new();
     for subject in entries.filter(|entry| *entry != Match::Everyone).map(Subject::from) {
         if !found.contains(&subject) {
@@ -145,8 +145,8 @@ pub fn administrators(tree: &Tree, decision: &Decision) -> Vec<Subject> {
 /// The queue that a misspelled path was perhaps meant to name, when the right is granted there.
 fn meant(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     let Located::Below(_) = decision.located else { return None };
-    let asked = lowered(&decision.asked);
-    ask_for(tree, decision, near(tree, decision.right, &asked)?)
+    let asked = lowered(&decision.path);
+    request_access(tree, decision, near(tree, decision.right, &asked)?)
 }
 
 /// Returns whether the right is of use on this queue: no application runs in a queue that has others below
@@ -164,17 +164,17 @@ fn near(tree: &Tree, right: Right, path: &str) -> Option<QueueId> {
 
 /// The queue that a path without the root was perhaps meant to name, when the right is granted there.
 fn like(tree: &Tree, decision: &Decision) -> Option<Remedy> {
-    let full = format!("root.{}", decision.asked);
+    let full = format!("root.{}", decision.path);
     let found = match tree.locate(&full) {
         Located::Queue(found) => found,
         _ => near(tree, decision.right, &full)?,
     };
-    ask_for(tree, decision, found)
+    request_access(tree, decision, found)
 }
 
 /// The advice to ask for this queue instead, when the right is granted there and of use.
-fn ask_for(tree: &Tree, decision: &Decision, queue: QueueId) -> Option<Remedy> {
-    Way::of(tree, decision.right, queue, &decision.identity)?;
+fn request_access(tree: &Tree, decision: &Decision, queue: QueueId) -> Option<Remedy> {
+    Way::find(tree, decision.right, queue, &decision.identity)?;
     let node = tree.node(queue).filter(|node| serves(decision.right, node))?;
     Some(Remedy::Ask { queue: node.path.clone() })
 }
@@ -481,6 +481,6 @@ mod tests {
             .map(|(path, [submit, admin])| (path.as_str(), submit.as_str(), admin.as_str()))
             .collect();
         let verdict = verdict(&text(&queues), &[]);
-        Tree::of(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
+        Tree::new(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
     }
 }

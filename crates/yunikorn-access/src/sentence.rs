@@ -11,7 +11,7 @@ use yunikorn::right::Right;
 /// The reason for a yes or a no.
 pub fn sentence(tree: &Tree, decision: &Decision) -> String {
     let queue = decision.located.decides().and_then(|id| tree.node(id)).map(|node| node.path.as_str());
-    let queue = queue.unwrap_or(&decision.asked);
+    let queue = queue.unwrap_or(&decision.path);
     let why = match decision.outcome {
         Outcome::Allowed => decision.granted_by().map_or_else(String::new, |step| {
             let who = step.entry.as_ref().map_or(&Subject::Everyone, |entry| &entry.subject);
@@ -26,10 +26,10 @@ pub fn sentence(tree: &Tree, decision: &Decision) -> String {
             "nobody may submit to the recovery queue, whatever the ACLs say".to_owned()
         }
         Outcome::Denied(Denial::NoQueue) => {
-            format!("{} is no queue: a queue path begins with `root`", quoted(&decision.asked))
+            format!("{} is no queue: a queue path begins with `root`", quoted(&decision.path))
         }
     };
-    format!("{}{why}", instead(tree, &decision.asked, decision.located))
+    format!("{}{why}", instead(tree, &decision.path, decision.located))
 }
 
 /// The reason for a yes without its trace; the same sentence.
@@ -65,11 +65,11 @@ fn not_granted(decision: &Decision, queue: &str, last: &str) -> String {
     if decision.steps.iter().all(|step| step.acl.is_empty()) {
         return format!("nobody may: no {acl} is set on {way}");
     }
-    format!("no {acl} on {way} names {}", whom(&decision.identity))
+    format!("no {acl} on {way} names {}", describe(&decision.identity))
 }
 
 /// `user sue`, `user sue or group devs`, `user sue or any of 12 groups`
-fn whom(identity: &Identity) -> String {
+fn describe(identity: &Identity) -> String {
     let Identity { user, groups } = identity;
     match groups.as_slice() {
         [] => format!("user {user}"),

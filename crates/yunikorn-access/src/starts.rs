@@ -50,7 +50,7 @@ pub fn starts(tree: &Tree, right: Right) -> Starts<'_> {
 
 impl<'t> Starts<'t> {
     /// The starts of one subject, which name it and not everyone.
-    pub fn of(&self, subject: Match<'_>) -> &[Start<'t>] {
+    pub fn get(&self, subject: Match<'_>) -> &[Start<'t>] {
         let from = self.starts.partition_point(|start| start.subject < subject);
         let behind = self.starts.get(from..).unwrap_or_default();
         let len = behind.partition_point(|start| start.subject <= subject);
@@ -65,10 +65,10 @@ impl<'t> Starts<'t> {
     /// The start that gives a subject the right on a queue. Among its own starts and those of everyone that
     /// reach the queue it is the one with the highest number, because queues above come before those below;
     /// of two at one queue it is the subject's own.
-    pub fn held(&self, tree: &Tree, subject: Match<'_>, queue: QueueId) -> Option<&Start<'t>> {
+    pub fn nearest(&self, tree: &Tree, subject: Match<'_>, queue: QueueId) -> Option<&Start<'t>> {
         let nearest = |subject| {
             let reaches = |start: &&Start<'_>| self.reach(tree, start).contains(queue.number());
-            self.of(subject).iter().rev().find(reaches)
+            self.get(subject).iter().rev().find(reaches)
         };
         let (own, everyone) = (nearest(subject), nearest(Match::Everyone));
         match (own, everyone) {
@@ -93,7 +93,7 @@ mod tests {
         for row in matrix.rows() {
             for ((queue, right), cell) in matrix.columns().iter().zip(&row.cells) {
                 let starts = all.iter().find(|starts| starts.right == *right).ok_or("no such right")?;
-                let held = starts.held(tree, row.subject.entry(), *queue);
+                let held = starts.nearest(tree, row.subject.entry(), *queue);
                 let held = held.map(|start| Way { queue: start.queue, acl: start.acl, entry: start.subject });
                 if held != *cell {
                     return Err(format!(
@@ -134,6 +134,6 @@ mod tests {
                 (Match::User("sue"), 1, Right::Submit),
             ]
         );
-        assert!(submit.of(Match::Group("sue")).is_empty());
+        assert!(submit.get(Match::Group("sue")).is_empty());
     }
 }

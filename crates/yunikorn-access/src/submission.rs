@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check::decide;
 use super::placement::{
-    LandingEnd, Naming, Outcome, Placement, RuleEnd, RuleName, Step, Submission, Workload, place,
+    self, LandingEnd, Naming, Placement, RuleEnd, RuleName, Step, Submission, Workload, place,
 };
 use super::remedy::first_remedy;
 use super::review::answer::visible;
@@ -28,7 +28,7 @@ use yunikorn::admission::patch::YUNIKORN;
 use yunikorn::admission::request::{APP, USER_INFO};
 use yunikorn::admission::user_info::Source;
 use yunikorn::admission::{
-    self, Conf, Kind, Operation, Pod, Request, Submitter, Surroundings, UserInfo, Verdict as MaySet,
+    self, Access as MaySet, Conf, Kind, Operation, Pod, Request, Submitter, Surroundings, UserInfo,
 };
 use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
 use yunikorn::right::Right;
@@ -95,7 +95,7 @@ impl std::fmt::Debug for World<'_> {
 
 /// The expected result for a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verdict {
+pub enum Outcome {
     /// There is nothing to decide.
     NotAsked,
     /// It runs, in the queue that it names if it names one.
@@ -110,7 +110,7 @@ pub enum Verdict {
     Undecided,
 }
 
-impl Verdict {
+impl Outcome {
     /// The verdict in one word, for logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -128,7 +128,7 @@ impl Verdict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
     /// The expected result.
-    pub verdict: Verdict,
+    pub verdict: Outcome,
     /// The clause that decided, in one word of a few: a label of metrics.
     pub clause: &'static str,
     /// The reason, in one bounded line without invisible characters; empty where there is nothing to report.
@@ -140,34 +140,34 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    fn new(verdict: Verdict, clause: &'static str, reason: &str) -> Self {
+    fn new(verdict: Outcome, clause: &'static str, reason: &str) -> Self {
         let reason = visible(reason);
         Self { verdict, clause, reason, user: String::new(), queue: String::new() }
     }
 
     fn not_asked(clause: &'static str) -> Self {
-        Self::new(Verdict::NotAsked, clause, "")
+        Self::new(Outcome::NotAsked, clause, "")
     }
 
     /// No answer is possible now, with the reason.
     pub fn undecided(clause: &'static str, reason: &str) -> Self {
-        Self::new(Verdict::Undecided, clause, reason)
+        Self::new(Outcome::Undecided, clause, reason)
     }
 
     /// The answer to a request that cannot be read.
     pub fn unreadable(reason: &str) -> Self {
-        Self::new(Verdict::Refused, "unreadable", reason)
+        Self::new(Outcome::Refused, "unreadable", reason)
     }
 
     /// The reason why the request is refused in this mode; `None` lets it pass.
     pub fn refusal(&self, mode: Mode) -> Option<&str> {
-        (mode == Mode::Deny && self.verdict == Verdict::Refused).then_some(self.reason.as_str())
+        (mode == Mode::Deny && self.verdict == Outcome::Refused).then_some(self.reason.as_str())
     }
 
     /// The warning that the user gets when the request succeeds.
     pub fn warning(&self, mode: Mode) -> Option<&str> {
         let tells = matches!(mode, Mode::Warn | Mode::Deny) && self.refusal(mode).is_none();
-        let told = matches!(self.verdict, Verdict::Elsewhere | Verdict::Doubtful | Verdict::Refused);
+        let told = matches!(self.verdict, Outcome::Elsewhere | Outcome::Doubtful | Outcome::Refused);
         (tells && told).then_some(self.reason.as_str())
     }
 }
@@ -216,7 +216,7 @@ fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) 
         "this {kind} of user {user} names {of_others}: YuniKorn would run it in that one's queue, whatever \
          its ACLs say"
     );
-    let judgement = Judgement::new(Verdict::Refused, "application", &reason);
+    let judgement = Judgement::new(Outcome::Refused, "application", &reason);
     Some(Judgement { user: visible(&submitter.user), ..judgement })
 }
 
@@ -269,7 +269,7 @@ fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Jud
         changed_user_info(request, &asked.pod, conf)?;
         (request.pod.clone(), None)
     };
-    let submitter = submitter.unwrap_or_else(|| Submitter::of(&pod, conf.version));
+    let submitter = submitter.unwrap_or_else(|| Submitter::from_pod(&pod, conf.version));
     Ok((pod, submitter))
 }
 
@@ -295,7 +295,7 @@ fn unknown_list(key: &str) -> Judgement {
 fn impostor(request: &Request, why: &str) -> Judgement {
     let user = quoted(&request.user);
     let reason = format!("user {user} may not say with {USER_INFO} whose {} this is: {why}", request.kind);
-    let judgement = Judgement::new(Verdict::Refused, "user_info", &reason);
+    let judgement = Judgement::new(Outcome::Refused, "user_info", &reason);
     Judgement { user: request.user.clone(), ..judgement }
 }
 
@@ -321,8 +321,8 @@ fn place_it(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &Subm
         Ok(identity) => placed(applied, world, &workload, identity),
         Err(Refusal::Undecided(why)) => Judgement::undecided("groups", &why),
         Err(refusal) => {
-            let reason = refusal.of(&submitter.user);
-            Judgement::new(Verdict::Refused, "user", &reason)
+            let reason = refusal.describe(&submitter.user);
+            Judgement::new(Outcome::Refused, "user", &reason)
         }
     };
     let queue = if judgement.queue.is_empty() { queue } else { judgement.queue.clone() };
@@ -336,33 +336,33 @@ fn placed(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity
     let placement = place(world.tree, &submission);
     let user = quoted(&submission.identity.user);
     match &placement.outcome {
-        Outcome::Placed { queue } => {
+        placement::Outcome::Placed { queue } => {
             let judgement = match placement.steps.iter().find(|step| is_refused_wish(step)) {
-                None => Judgement::new(Verdict::Placed, "acl", ""),
+                None => Judgement::new(Outcome::Placed, "acl", ""),
                 Some(step) => {
                     let why = why(world.tree, step).unwrap_or_default();
                     let asked = quoted(&submission.queue);
                     let reason = format!(
                         "YuniKorn will run this in {queue}, not in {asked} as user {user} asks: {why}"
                     );
-                    Judgement::new(Verdict::Elsewhere, "acl", &reason)
+                    Judgement::new(Outcome::Elsewhere, "acl", &reason)
                 }
             };
             Judgement { queue: queue.clone(), ..judgement }
         }
-        Outcome::Rejected { message } => {
+        placement::Outcome::Rejected { message } => {
             let kind = &applied.request.kind;
             let why = whys(world.tree, &placement, message);
             let reason = format!("YuniKorn would reject this {kind} of user {user}: {why}");
             let doubt = placement.steps.iter().any(|step| may_exist(world.tree, step, &submission));
-            let verdict = if doubt { Verdict::Doubtful } else { Verdict::Refused };
+            let verdict = if doubt { Outcome::Doubtful } else { Outcome::Refused };
             Judgement::new(verdict, clause(&placement), &reason)
         }
-        Outcome::Crashes { queue } => {
+        placement::Outcome::Crashes { queue } => {
             let reason = format!("a placement rule names {}, which crashes the scheduler", quoted(queue));
-            Judgement::new(Verdict::Undecided, "rule", &reason)
+            Judgement::new(Outcome::Undecided, "rule", &reason)
         }
-        Outcome::Undecided { reason } => Judgement::undecided("rule", reason),
+        placement::Outcome::Undecided { reason } => Judgement::undecided("rule", reason),
     }
 }
 

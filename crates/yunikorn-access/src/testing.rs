@@ -36,7 +36,7 @@ pub fn tree(queues: &[Queue<'_>]) -> Tree {
 pub fn parsed(text: &str) -> Tree {
     let verdict = verdict(text, &[]);
     let config = verdict.config.unwrap_or_else(|| panic!("{text}\n{:?}", verdict.diagnostics));
-    Tree::of(config.partition("default").expect("default")).expect("active")
+    Tree::new(config.partition("default").expect("default")).expect("active")
 }
 
 fn write_below(text: &mut String, above: Option<&QueuePath>, queues: &[Queue<'_>]) {

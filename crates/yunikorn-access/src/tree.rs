@@ -131,7 +131,7 @@ impl Tree {
     ///
     /// # Errors
     /// When an ACL cannot be activated: then the scheduler does not load the configuration.
-    pub fn of(partition: &Partition) -> Result<Self, NotActive> {
+    pub fn new(partition: &Partition) -> Result<Self, NotActive> {
         let mut tree = Self {
             partition: partition.name.clone(),
             rules: partition.placement_rules.clone(),
@@ -140,7 +140,7 @@ impl Tree {
             named: Lazy::default(),
         };
         for queue in partition.queues() {
-            tree.queues.push(Node::of(queue)?);
+            tree.queues.push(Node::new(queue)?);
         }
         tree.measure();
         Ok(tree)
@@ -246,7 +246,7 @@ impl Tree {
 
     /// Returns the names in the ACLs, and builds that index if needed.
     pub(super) fn named(&self) -> &Named {
-        self.named.0.get_or_init(|| Named::of(self))
+        self.named.0.get_or_init(|| Named::new(self))
     }
 
     /// Returns the queue and those above it, up to the root.
@@ -308,7 +308,7 @@ impl QueueId {
 
 impl Node {
     /// Makes the node of a queue, without those below it.
-    fn of(queue: &Queue) -> Result<Self, NotActive> {
+    fn new(queue: &Queue) -> Result<Self, NotActive> {
         Ok(Self {
             path: queue.path.clone(),
             parent: queue.above.map(QueueId),

@@ -46,10 +46,10 @@ pub fn what_can<'t>(tree: &'t Tree, right: Right, identity: &Identity) -> WhatCa
     for (id, node) in tree.queues() {
         // Queues come after the one above them.
         let above = node.parent.and_then(|parent| nearest.get(parent.index()).copied().flatten());
-        let way = Way::of(tree, right, id, identity);
+        let way = Way::find(tree, right, id, identity);
         if let (None, Some(way)) = (above, way) {
             let reached = super::reach::reach(right, tree.subtree(id), recovery.as_ref());
-            subtrees.push(Subtree { way, queues: QueueSet::of(reached.into()) });
+            subtrees.push(Subtree { way, queues: QueueSet::new(reached.into()) });
         }
         nearest.push(way);
     }

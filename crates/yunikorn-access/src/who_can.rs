@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::check::{Denial, implied_by};
-use super::reach::{asked, stops};
+use super::reach::{checked, stops};
 use super::tree::{Grants, Located, Origin, QueueId, Tree};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
@@ -63,7 +63,7 @@ pub fn who_can<'t>(tree: &'t Tree, right: Right, queue: &str) -> WhoCan<'t> {
 fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee<'_>> {
     // Each subject with the number of its nearest step, and its grants.
     let mut found: HashMap<Match<'_>, (usize, Vec<Grant<'_>>), RandomState> = HashMap::default();
-    let steps = asked(tree, right, id)
+    let steps = checked(tree, right, id)
         .flat_map(|(queue, node)| implied_by(right).iter().map(move |acl| (queue, node, *acl)));
     for (step, (queue, node, acl)) in steps.enumerate() {
         let Grants { acl: in_force, parts, .. } = node.grants(acl);
@@ -122,7 +122,7 @@ mod tests {
         let Some(id) = who.located.decides() else { return Ok(()) };
         let way = what.on(id);
         same(way.is_some() == decision.allowed(), "what-can and can-i")?;
-        same(way == Way::of(tree, right, id, identity), "what-can and the way")?;
+        same(way == Way::find(tree, right, id, identity), "what-can and the way")?;
         let step = decision.granted_by();
         let entry = way.map(|way| way.written(tree));
         same(entry == step.and_then(|step| step.entry.clone()), "the entry")?;
@@ -197,7 +197,7 @@ mod tests {
                     prop_assert_eq!(cell.map(|way| way.written(&tree)), decision.granted_by().and_then(|step| step.entry.clone()));
                     if let Some(way) = cell {
                         let step = decision.granted_by().unwrap();
-                        let how = How::of(way, *queue, *right);
+                        let how = How::new(way, *queue, *right);
                         prop_assert_eq!(how.inherited, step.queue != path);
                         prop_assert_eq!(how.through_admin, step.right != *right);
                         prop_assert_eq!(how.everyone, step.entry.as_ref().unwrap().subject == Subject::Everyone);

@@ -60,7 +60,7 @@ fn review_of(tree: &Tree) -> Result<impl Fn() -> bool> {
 /// Loads the text as all commands read it, into what is needed to answer.
 fn load(text: &str) -> Result<Tree> {
     let config = verdict(text, &[]).config.context("the configuration is refused")?;
-    let tree = Tree::of(config.partition("default").context("no partition")?)?;
+    let tree = Tree::new(config.partition("default").context("no partition")?)?;
     tree.make_ready();
     Ok(tree)
 }
@@ -80,7 +80,7 @@ fn decisions(figures: &mut Figures) -> Result<()> {
             decide(&tree, Right::Submit, black_box(path), black_box(&who)).allowed() == *allowed
         })?;
         measure(figures, &format!("OnQueue/{name}"), || {
-            Way::of(&tree, Right::Submit, black_box(queue), black_box(&who)).is_some() == *allowed
+            Way::find(&tree, Right::Submit, black_box(queue), black_box(&who)).is_some() == *allowed
         })?;
     }
     Ok(())

@@ -8,7 +8,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{AdmissionAnswer, AdmissionQuestion, ConfigMapData, ConfigMaps, Subject};
-use yunikorn::admission::{self, AccessControl, KEYS, PatternList, Verdict};
+use yunikorn::admission::{self, Access, AccessControl, KEYS, PatternList};
 
 use super::agree;
 
@@ -96,7 +96,7 @@ fn hold(keys: &BTreeMap<String, String>, subjects: &[Subject]) -> AdmissionAnswe
     let sources =
         |list: &PatternList| list.patterns().iter().map(|pattern| pattern.as_str().to_owned()).collect();
     let allowed = |subject: &Subject| {
-        matches!(control.is_annotation_allowed(&subject.user, &subject.groups), Verdict::Allowed(_))
+        matches!(control.is_annotation_allowed(&subject.user, &subject.groups), Access::Allowed(_))
     };
     AdmissionAnswer {
         bypass_auth: control.bypass_auth,

@@ -38,7 +38,7 @@ fn questions_drawn() -> impl Strategy<Value = IdentityQuestion> {
 }
 
 fn answers(question: &IdentityQuestion) -> Vec<IdentityAnswer> {
-    let resolver: &dyn GroupResolver = match ResolverKind::of(&question.resolver) {
+    let resolver: &dyn GroupResolver = match ResolverKind::parse(&question.resolver) {
         ResolverKind::Test => &AccountGroups(TestAccounts),
         ResolverKind::Os => &os_groups::resolver(),
         _ => &NoResolver,

@@ -228,8 +228,8 @@ fn answer(question: &MutateQuestion) -> MutateAnswer {
         _ => "",
     };
     let request = Request {
-        operation: Operation::of(&question.operation),
-        kind: Kind::of(group, &question.kind),
+        operation: Operation::parse(&question.operation),
+        kind: Kind::parse(group, &question.kind),
         namespace: question.namespace.clone(),
         user: question.subject.user.clone(),
         groups: question.subject.groups.clone(),
@@ -255,7 +255,7 @@ fn answer(question: &MutateQuestion) -> MutateAnswer {
         Outcome::Denied(message) => message.clone(),
         Outcome::Unknown(key) => format!("{key} is not known"),
     };
-    let Submitter { user, groups, .. } = Submitter::of(&evaluation.pod, conf.version);
+    let Submitter { user, groups, .. } = Submitter::from_pod(&evaluation.pod, conf.version);
     MutateAnswer {
         allowed: evaluation.outcome == Outcome::Allowed,
         message: without_wording(message),

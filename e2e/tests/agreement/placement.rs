@@ -88,7 +88,7 @@ fn tree(text: &str) -> Option<Tree> {
     if verdict.starts.is_err() {
         return None;
     }
-    verdict.config?.partition("default").and_then(|partition| Tree::of(partition).ok())
+    verdict.config?.partition("default").and_then(|partition| Tree::new(partition).ok())
 }
 
 fn submission(number: usize, query: &AccessQuery, groups: &[String]) -> Submission {

@@ -115,7 +115,7 @@ fn messages(plan: &Plan) -> impl Iterator<Item = &str> {
 }
 
 fn settable(queue: &Queue) -> bool {
-    queue.place.as_ref().is_some_and(|place| !place.shared)
+    queue.location.as_ref().is_some_and(|place| !place.shared)
 }
 
 fn snapshot(base: &str, queue: &str) -> Snapshot {

@@ -11,13 +11,13 @@ use queuewarden_e2e::Hadoop;
 use queuewarden_e2e::hadoop::{SparkAnswer, SparkFileAnswer, SparkQuestion};
 use queuewarden_e2e::oracle::Subject;
 use queuewarden_import::spark::{Options, Spark, carry};
-use queuewarden_import::{Finding, codes};
+use queuewarden_import::{FileDiagnostic, codes};
 use yunikorn::application::settings::SparkRules;
 use yunikorn::application::{ApplicationAcl, Rules, codes as own};
 use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
 use yunikorn_access::Tree;
-use yunikorn_access::application::{self, Question, Verb};
+use yunikorn_access::application::{self, Request, Verb};
 
 use super::agree;
 
@@ -96,7 +96,12 @@ fn question(file: String, subjects: &[Subject]) -> SparkQuestion {
 }
 
 /// Returns the importer's reading; `None` when it refuses.
-fn model(tree: &Tree, spark: Option<&Spark>, findings: &[Finding], subjects: &[Subject]) -> SparkFileAnswer {
+fn model(
+    tree: &Tree,
+    spark: Option<&Spark>,
+    findings: &[FileDiagnostic],
+    subjects: &[Subject],
+) -> SparkFileAnswer {
     let has = |code| findings.iter().any(|finding| finding.diagnostic.code == code);
     let Some(spark) = spark else {
         return SparkFileAnswer::Refused { exception: String::new() };
@@ -105,7 +110,7 @@ fn model(tree: &Tree, spark: Option<&Spark>, findings: &[Finding], subjects: &[S
     let application = ApplicationAcl { owner: "owner".to_owned(), rules: Rules::Spark(rules) };
     let may = |verb, subject: &Subject| {
         let identity = Identity { user: subject.user.clone(), groups: subject.groups.clone() };
-        let question = Question { verb, application: &application, queue: "root" };
+        let question = Request { verb, application: &application, queue: "root" };
         application::decide(tree, question, &identity).allowed()
     };
     let answers = subjects
@@ -118,7 +123,7 @@ fn model(tree: &Tree, spark: Option<&Spark>, findings: &[Finding], subjects: &[S
 fn spark_defaults_are_imported_as_spark_reads_them() -> Result<()> {
     let text = "partitions: [{name: default, queues: [{name: root}]}]";
     let config = verdict(text, &[]).config.context("no configuration")?;
-    let tree = Tree::of(config.partition("default").context("no partition")?)?;
+    let tree = Tree::new(config.partition("default").context("no partition")?)?;
     agree(6_000, &files(), |inputs| {
         let mut questions = Vec::new();
         let mut models = Vec::new();
@@ -137,7 +142,11 @@ fn spark_defaults_are_imported_as_spark_reads_them() -> Result<()> {
     })
 }
 
-fn compared(answers: &[SparkFileAnswer], model: &SparkFileAnswer, findings: &[Finding]) -> Option<String> {
+fn compared(
+    answers: &[SparkFileAnswer],
+    model: &SparkFileAnswer,
+    findings: &[FileDiagnostic],
+) -> Option<String> {
     let has = |code| findings.iter().any(|finding| finding.diagnostic.code == code);
     let [read, written] = answers else { return Some("no answer".to_owned()) };
     match (read, model) {

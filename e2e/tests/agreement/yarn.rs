@@ -16,7 +16,7 @@ use yunikorn::application::{ApplicationAcl, Dialect, Reading, Rules, YarnAcl};
 use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
 use yunikorn_access::Tree;
-use yunikorn_access::application::{self, Question, Verb};
+use yunikorn_access::application::{self, Request, Verb};
 
 use super::agree;
 
@@ -192,7 +192,7 @@ fn judged(question: &ApplicationQuestion) -> Result<Vec<ApplicationAnswer>> {
     let application = ApplicationAcl { owner: question.owner.clone(), rules };
     let answer = |subject: &Subject| {
         let may = |verb| {
-            let question = Question { verb, application: &application, queue: &question.queue };
+            let question = Request { verb, application: &application, queue: &question.queue };
             application::decide(&tree, question, &identity(subject)).allowed()
         };
         ApplicationAnswer {
@@ -243,7 +243,7 @@ fn the_model_judges_applications_as_spark_does() -> Result<()> {
             let (rules, _) = Rules::read(Dialect::Spark, settings);
             let application = ApplicationAcl { owner: question.owner.clone(), rules };
             let may = |verb, subject: &Subject| {
-                let question = Question { verb, application: &application, queue: "root" };
+                let question = Request { verb, application: &application, queue: "root" };
                 application::decide(&tree, question, &identity(subject)).allowed()
             };
             let model: Vec<SparkAnswer> = question
@@ -262,7 +262,7 @@ fn the_model_judges_applications_as_spark_does() -> Result<()> {
 
 fn tree_of(text: &str) -> Result<Tree> {
     let config = verdict(text, &[]).config.with_context(|| text.to_owned())?;
-    Ok(Tree::of(config.partition("default").context("no partition")?)?)
+    Ok(Tree::new(config.partition("default").context("no partition")?)?)
 }
 
 /// `tests/vectors/yarn-acl.json`, on which the unit tests rely, has Hadoop's answers. `UPDATE=1` writes it

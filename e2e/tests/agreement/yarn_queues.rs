@@ -10,7 +10,7 @@ use queuewarden_e2e::hadoop::{DeclaredQueue, QueuesAnswer, QueuesQuestion};
 use queuewarden_e2e::oracle::Subject;
 use queuewarden_import::translate::{Imported, Options, translate};
 use queuewarden_import::yarn::Holders;
-use queuewarden_import::{Direction, Finding, Source, Wanted, codes, prove};
+use queuewarden_import::{Direction, FileDiagnostic, Files, Source, codes, prove};
 use yunikorn::application::Reading;
 use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
@@ -183,16 +183,16 @@ fn capacity_files() -> impl Strategy<Value = QueuesQuestion> {
 /// Returns the importer's answer; `None` when it refuses what Hadoop would read, and reports that.
 fn imported(
     question: &QueuesQuestion,
-    read: fn(Wanted<'_>, &mut Vec<Finding>) -> Option<Source>,
-) -> (Option<Source>, Vec<Finding>) {
+    read: fn(Files<'_>, &mut Vec<FileDiagnostic>) -> Option<Source>,
+) -> (Option<Source>, Vec<FileDiagnostic>) {
     let mut findings = Vec::new();
     let site = question.site.as_deref().map(|site| (1, site));
-    let wanted = Wanted { reading: Reading::Hadoop, scheduler: (0, &question.file), site, defined: &[] };
+    let wanted = Files { reading: Reading::Hadoop, scheduler: (0, &question.file), site, defined: &[] };
     (read(wanted, &mut findings), findings)
 }
 
 fn declared(source: &Source, subjects: &[Subject]) -> Vec<DeclaredQueue> {
-    let holders = Holders::of(source);
+    let holders = Holders::new(source);
     let [submits, administers] = Right::ALL
         .map(|right| subjects.iter().map(|subject| holders.reach(right, &who(subject))).collect::<Vec<_>>());
     let at = |reached: &[Vec<_>], at: usize| {
@@ -217,7 +217,7 @@ fn declared(source: &Source, subjects: &[Subject]) -> Vec<DeclaredQueue> {
 
 fn compared(
     question: &QueuesQuestion,
-    (source, findings): &(Option<Source>, Vec<Finding>),
+    (source, findings): &(Option<Source>, Vec<FileDiagnostic>),
     hadoop: &QueuesAnswer,
 ) -> Result<Option<String>> {
     let refusals: Vec<_> = findings
@@ -248,7 +248,7 @@ fn widened(source: &Source, hadoop: &[DeclaredQueue], subjects: &[Subject]) -> R
     let proof =
         prove(source, &imported, &options.names, |_, _| {}).map_err(|error| anyhow::anyhow!("{error}"))?;
     ensure!(proof.differences.iter().all(|difference| difference.code != codes::UNEXPLAINED), "{proof:?}");
-    if proof.of(Direction::Wider).next().is_some() {
+    if proof.toward(Direction::Wider).next().is_some() {
         return Ok(Some(format!("wider: {:?}", proof.differences)));
     }
     let tree = tree_of(&imported)?;
@@ -280,7 +280,7 @@ fn tree_of(imported: &Imported) -> Result<Tree> {
     let text = imported.queues_yaml();
     let config = verdict(&text, &[]).config.ok_or_else(|| anyhow::anyhow!("refused: {text}"))?;
     let partition = config.partition("default").ok_or_else(|| anyhow::anyhow!("no partition"))?;
-    Ok(Tree::of(partition)?)
+    Ok(Tree::new(partition)?)
 }
 
 #[test]

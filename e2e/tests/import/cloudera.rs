@@ -11,7 +11,7 @@ use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Kind, Operator, Outcome, TestCluster};
 use queuewarden_import::yarn::Holders;
-use queuewarden_import::{Source, Wanted};
+use queuewarden_import::{Files, Source};
 use yunikorn::application::Reading;
 use yunikorn::right::Right;
 use yunikorn_access::check::Subject;
@@ -71,7 +71,7 @@ fn base(skeleton: &str) -> String {
 /// Submits as everyone whom the file names, and as the others, into every queue that takes applications.
 async fn decisions(cluster: &TestCluster) -> Result<()> {
     let source = source()?;
-    let holders = Holders::of(&source);
+    let holders = Holders::new(&source);
     let others = OTHERS.map(|group| Subject::Group(group.to_owned()));
     let subjects: Vec<Subject> =
         holders.subjects().into_iter().filter(|who| *who != Subject::Everyone).chain(others).collect();
@@ -117,7 +117,7 @@ fn source() -> Result<Source> {
     let (file, site) = (read("cloudera.xml")?, read("yarn-site.xml")?);
     let mut findings = Vec::new();
     let wanted =
-        Wanted { reading: Reading::Cloudera, scheduler: (0, &file), site: Some((1, &site)), defined: &[] };
+        Files { reading: Reading::Cloudera, scheduler: (0, &file), site: Some((1, &site)), defined: &[] };
     Source::fair(wanted, &mut findings).with_context(|| format!("{findings:?}"))
 }
 

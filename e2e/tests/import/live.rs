@@ -157,7 +157,7 @@ async fn pods(cluster: &TestCluster, when: &str) -> Result<()> {
 fn changes(text: &str) -> Result<Vec<(String, Direction)>> {
     let trees = |text: &str| -> Result<Vec<Tree>> {
         let config = verdict(text, &[]).config.with_context(|| text.to_owned())?;
-        config.partitions.iter().map(|partition| Ok(Tree::of(partition)?)).collect()
+        config.partitions.iter().map(|partition| Ok(Tree::new(partition)?)).collect()
     };
     let partitions = between(&trees(TREE)?, &trees(text)?);
     let changes = partitions.iter().flat_map(|partition| &partition.diff.kept.changes);

@@ -24,9 +24,9 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 
 use super::{answer, others};
-use crate::cli::ask::cluster::Cluster;
-use crate::cli::ask::{Notes, SourceArgs};
 use crate::cli::console::Console;
+use crate::cli::query::cluster::Cluster;
+use crate::cli::query::{Notes, SourceArgs};
 use crate::cli::{Exit, Failure, clock};
 use crate::operator::health::Health;
 use crate::operator::terminated;
@@ -41,7 +41,7 @@ pub(super) const ANY_PORT: &str = "127.0.0.1:0";
 /// Path of the page's data, relative to the page.
 const DATA: &str = "report.json";
 /// Seconds that a page waits before it requests the data again.
-const PAUSE: u32 = 5;
+const INTERVAL: u32 = 5;
 /// Time during which one report answers every request.
 const FRESH: Duration = Duration::from_secs(2);
 /// Longest wait for a new report. After that the previous one is served, marked as old.
@@ -136,7 +136,7 @@ async fn read(cluster: &Cluster, source: &SourceArgs, console: Console) -> Resul
     let configuration = cluster.current(&source.cluster, console, &mut notes).await?;
     let tree = configuration.tree(&source.partition)?;
     others(&configuration, tree).for_each(|note| notes.add(note));
-    let live = LiveAnswer { url: DATA.to_owned(), seconds: PAUSE, notes: notes.list(), stale: None };
+    let live = LiveAnswer { url: DATA.to_owned(), seconds: INTERVAL, notes: notes.list(), stale: None };
     Ok(Reading::new(answer(&configuration, tree, None, Some(live))))
 }
 
@@ -243,8 +243,8 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::cli::ask::configuration::{Configuration, Written};
-    use crate::cli::ask::texts::Text;
+    use crate::cli::query::configuration::{Configuration, Written};
+    use crate::cli::query::texts::Text;
 
     const ADDRESS: &str = "127.0.0.1:8001";
 
@@ -252,9 +252,9 @@ mod tests {
     fn reading(acl: &str) -> Reading {
         let text = format!("partitions: [{{name: default, queues: [{{name: root, submitacl: '{acl}'}}]}}]\n");
         let written = Written::text_alone(Text::whole("queues.yaml", text));
-        let configuration = Configuration::of(written).unwrap();
+        let configuration = Configuration::from_written(written).unwrap();
         let tree = configuration.tree("default").unwrap();
-        let live = LiveAnswer { url: DATA.to_owned(), seconds: PAUSE, notes: Vec::new(), stale: None };
+        let live = LiveAnswer { url: DATA.to_owned(), seconds: INTERVAL, notes: Vec::new(), stale: None };
         Reading::new(answer(&configuration, tree, None, Some(live)))
     }
 

@@ -149,7 +149,7 @@ impl ClauseAnswer {
             Clause::Queue(decision) => Self {
                 clause: ClauseKind::Queue,
                 right: Some(decision.right),
-                queue: Some(decision.asked.clone()),
+                queue: Some(decision.path.clone()),
                 trace: decision.steps.iter().map(|step| answers.step(step, &decision.identity)).collect(),
                 ..plain
             },

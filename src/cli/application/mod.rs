@@ -11,11 +11,11 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ask::output;
-use super::ask::question::{self, key_value};
-use super::can_i::{self, QuestionArgs, Show};
+use super::can_i::{self, RequestArgs, Show};
 use super::console::Console;
 use super::input::source;
+use super::query::output;
+use super::query::request::{self, key_value};
 use super::{Exit, Failure, reads_standard_input_once, report};
 use answer::{ApplicationAnswer, RemedyAnswer, RequirementAnswer};
 use go_compat::diag::Diagnostic;
@@ -23,7 +23,7 @@ use queuewarden_api::answer::Answers;
 use yunikorn::application::properties;
 use yunikorn::application::settings::KEYS;
 use yunikorn::application::{ApplicationAcl, Dialect, Rules};
-use yunikorn_access::application::{Question, Verb, decide, sentence};
+use yunikorn_access::application::{Request, Verb, decide, sentence};
 
 /// Note for the dialect `yunikorn`, whose rules are queuewarden's own.
 const UNENFORCED: &str = "YuniKorn itself does not ask who views, kills or moves an application; by \
@@ -37,10 +37,10 @@ pub struct ApplicationArgs {
     #[arg(long, value_name = "USER")]
     pub owner: Option<String>,
     /// The queue the application is in, if TARGET is the application's name
-    #[arg(long, value_name = "PATH", value_parser = question::queue)]
+    #[arg(long, value_name = "PATH", value_parser = request::queue)]
     pub queue: Option<String>,
     /// The queue to move it to
-    #[arg(long, value_name = "PATH", value_parser = question::queue)]
+    #[arg(long, value_name = "PATH", value_parser = request::queue)]
     pub to: Option<String>,
     /// Dialect of the rules: yunikorn, yarn-hadoop, yarn-cloudera or spark [default: yunikorn]
     #[arg(long, value_name = "DIALECT")]
@@ -150,9 +150,9 @@ impl ApplicationArgs {
 ///
 /// # Errors
 /// When the question is incomplete or cannot be decided, or the output cannot be written.
-pub fn run(args: &QuestionArgs, action: Action, show: Show, console: Console) -> Result<Exit, Failure> {
-    let QuestionArgs { target, identity, application, source, format, .. } = args;
-    let (name, queue) = place(target, application)?;
+pub fn run(args: &RequestArgs, action: Action, show: Show, console: Console) -> Result<Exit, Failure> {
+    let RequestArgs { target, identity, application, source, format, .. } = args;
+    let (name, queue) = target_of(target, application)?;
     let verb = verb(action, application)?;
     let files = source.filename.iter().chain(&source.base);
     reads_standard_input_once(files.chain(&application.file))?;
@@ -160,10 +160,10 @@ pub fn run(args: &QuestionArgs, action: Action, show: Show, console: Console) ->
     let identity = identity.resolve(&session, console)?;
     let tree = session.tree()?;
     let acl = application.acl(console)?;
-    let decision = decide(tree, Question { verb, application: &acl, queue: &queue }, &identity);
+    let decision = decide(tree, Request { verb, application: &acl, queue: &queue }, &identity);
     let allowed = decision.allowed();
     if show != Show::Nothing {
-        if let Some(note) = question::unknown(tree, &queue) {
+        if let Some(note) = request::unknown(tree, &queue) {
             console.note(&note);
         }
         if acl.dialect() == Dialect::YuniKorn {
@@ -197,8 +197,11 @@ pub fn run(args: &QuestionArgs, action: Action, show: Show, console: Console) ->
 
 /// Returns the application's name, if it has one, and the queue it is in. A target that is a path is the
 /// queue.
-fn place<'a>(target: &'a str, application: &ApplicationArgs) -> Result<(Option<&'a str>, String), Failure> {
-    match (question::queue(target), &application.queue) {
+fn target_of<'a>(
+    target: &'a str,
+    application: &ApplicationArgs,
+) -> Result<(Option<&'a str>, String), Failure> {
+    match (request::queue(target), &application.queue) {
         (Ok(_), Some(_)) => Err(Failure::Usage(
             "the queue is given twice: write `application` where --queue names it".to_owned(),
         )),

@@ -1,9 +1,9 @@
 //! Output for people: every clause with its text.
 
 use super::answer::ApplicationAnswer;
-use crate::cli::ask::output::{Table, visible};
-use crate::cli::ask::question;
 use crate::cli::explain;
+use crate::cli::query::output::{Table, visible};
+use crate::cli::query::request;
 use queuewarden_api::answer::Answers;
 use yunikorn_access::application::{Clause, Decision, List, Need, Step};
 use yunikorn_access::check;
@@ -28,11 +28,11 @@ fn facts(answers: &Answers<'_>, answer: &ApplicationAnswer) -> String {
     table.row(["asks to", answer.verb.words()]);
     answer.application.iter().for_each(|name| table.row(["application", name]));
     table.row(["owner", &answer.owner]);
-    let queue = question::unknown(answers.tree, &answer.queue);
+    let queue = request::unknown(answers.tree, &answer.queue);
     table.row(["queue", queue.as_ref().unwrap_or(&answer.queue)]);
     answer.target.iter().for_each(|to| table.row(["to", to]));
     table.row(["dialect", &answer.dialect]);
-    table.row(["in", &explain::place(&answer.about)]);
+    table.row(["in", &explain::location(&answer.about)]);
     table.text(false)
 }
 
@@ -68,11 +68,11 @@ fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 4]> {
         Clause::Owner { owner } if step.granted => row("owner", owner, "grants its owner"),
         Clause::Owner { owner } => row("owner", owner, "no match"),
         Clause::ClusterAdministrators(list) | Clause::ApplicationAcl(list) => {
-            row(list.key, &says(list), &result(list))
+            row(list.key, &describe(list), &result(list))
         }
         Clause::NoQueue { queue } => row("queue", queue, "there is none"),
         Clause::Queue(decision) if decision.steps.is_empty() => {
-            row(decision.right.verb(), &decision.asked, &answers.reason(decision))
+            row(decision.right.verb(), &decision.path, &answers.reason(decision))
         }
         Clause::Queue(decision) => {
             let row = |step: &check::Step| {
@@ -85,7 +85,7 @@ fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 4]> {
 }
 
 /// Quotes the text, because its spaces matter.
-fn says(list: &List) -> String {
+fn describe(list: &List) -> String {
     let text = explain::quoted(&list.text);
     if list.set { text } else { format!("{text} (default)") }
 }

@@ -18,10 +18,10 @@ pub mod written;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ask::Notes;
-use super::ask::output::{AnswerFormat, visible};
 use super::console::Console;
 use super::installed::{Installed, ReachArgs, operator};
+use super::query::Notes;
+use super::query::output::{AnswerFormat, visible};
 use super::status::EXIT_CODES;
 use super::{Exit, Failure, clock};
 use queuewarden_api::answer::VERSION;
@@ -110,7 +110,7 @@ pub struct CheckAnswer {
 /// When the cluster cannot be reached, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let installed = args.reach.open()?;
-    installed.notes.tell(console);
+    installed.notes.print(console);
     let answer = diagnose(&installed, &args.reach);
     console.out(&args.output.show(|| text(&answer, args.quiet), || &answer)?)?;
     let bad = if args.strict { Level::Warn } else { Level::Fail };

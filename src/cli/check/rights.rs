@@ -65,7 +65,7 @@ enum Purpose {
 }
 
 /// A right to check by an access review.
-struct Question {
+struct RightRequest {
     purpose: Purpose,
     /// Account that needs the right.
     account: &'static str,
@@ -117,17 +117,17 @@ impl Setting<'_> {
     }
 
     /// Returns the questions for all rights that are, or may be, needed.
-    fn questions(&self) -> Vec<Question> {
+    fn requests(&self) -> Vec<RightRequest> {
         let mut questions = Vec::new();
         for role in self.roles() {
             let needed = role.rules.iter().filter(|rule| self.needs(role.purpose(rule)) != Some(false));
-            questions.extend(needed.flat_map(|rule| self.questions_of(&role, rule)));
+            questions.extend(needed.flat_map(|rule| self.requests_for(&role, rule)));
         }
         questions
     }
 
     /// Returns one question for each resource, verb and name of a right.
-    fn questions_of(&self, role: &Role, right: &PolicyRule) -> Vec<Question> {
+    fn requests_for(&self, role: &Role, right: &PolicyRule) -> Vec<RightRequest> {
         let namespace = match role.metadata.namespace.as_deref() {
             Some(YUNIKORN) => Some(self.spec.namespace.clone()),
             Some(NAMESPACE) => Some(self.namespace.to_owned()),
@@ -141,7 +141,7 @@ impl Setting<'_> {
                 None => (resource.as_str(), None),
             };
             for verb in &right.verbs {
-                questions.extend(objects.iter().map(|name| Question {
+                questions.extend(objects.iter().map(|name| RightRequest {
                     purpose: role.purpose(right),
                     account: role.account(),
                     attributes: ResourceAttributes {
@@ -174,13 +174,13 @@ impl Setting<'_> {
     }
 
     /// Creates the line for `asked` questions, of which those in `missing` were denied.
-    fn evaluate(&self, asked: usize, missing: &[Question]) -> Line {
+    fn evaluate(&self, asked: usize, missing: &[RightRequest]) -> Line {
         let user = self.user(NAME);
         if missing.is_empty() {
             return Line::ok(RIGHTS, format!("{user} may do all {asked} things it needs to"));
         }
-        let needed = |question: &&Question| self.needs(question.purpose) == Some(true);
-        let (sure, maybe): (Vec<&Question>, Vec<&Question>) = missing.iter().partition(needed);
+        let needed = |question: &&RightRequest| self.needs(question.purpose) == Some(true);
+        let (sure, maybe): (Vec<&RightRequest>, Vec<&RightRequest>) = missing.iter().partition(needed);
         let named: Vec<String> = sure.iter().chain(&maybe).map(|question| missing_right(question)).collect();
         let found = format!("{user} may not: {}", list(&named, NAMED));
         if sure.is_empty() {
@@ -196,7 +196,7 @@ impl Setting<'_> {
 
     /// Returns the remedy for missing rights. The files may hold more than is needed, so it does not say to
     /// apply them as they are.
-    fn remedy(&self, missing: &[&Question]) -> String {
+    fn remedy(&self, missing: &[&RightRequest]) -> String {
         let file = if self.https {
             "manifests/rbac.yaml and manifests/https/rbac.yaml"
         } else {
@@ -220,14 +220,14 @@ impl Setting<'_> {
 }
 
 pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Line {
-    let questions = setting.questions();
+    let questions = setting.requests();
     let asked = questions.len();
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
     let answers = futures::stream::iter(questions).map(|question| {
         let reviews = reviews.clone();
         async move { may(&reviews, setting, &question).await.map(|may| (question, may)) }
     });
-    let answers: Result<Vec<(Question, bool)>, call::Error> =
+    let answers: Result<Vec<(RightRequest, bool)>, call::Error> =
         answers.buffered(CONCURRENCY).try_collect().await;
     match answers {
         Ok(answers) => {
@@ -241,7 +241,7 @@ pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Line {
 async fn may(
     reviews: &Api<SubjectAccessReview>,
     setting: &Setting<'_>,
-    question: &Question,
+    question: &RightRequest,
 ) -> Result<bool, call::Error> {
     let groups = ["system:serviceaccounts", "system:authenticated"].map(str::to_owned).into_iter();
     let review = SubjectAccessReview {
@@ -258,7 +258,7 @@ async fn may(
 }
 
 /// Describes a missing right.
-fn missing_right(question: &Question) -> String {
+fn missing_right(question: &RightRequest) -> String {
     let words = words(&question.attributes);
     if question.account == KEEPER { format!("{words} (as {KEEPER})") } else { words }
 }
@@ -301,14 +301,14 @@ mod tests {
     }
 
     fn asked(setting: &Setting<'_>) -> Vec<String> {
-        setting.questions().iter().map(|question| words(&question.attributes)).collect()
+        setting.requests().iter().map(|question| words(&question.attributes)).collect()
     }
 
     /// Returns the line if every right whose description contains the word is missing.
     fn without(setting: &Setting<'_>, word: &str) -> Line {
-        let questions = setting.questions();
+        let questions = setting.requests();
         let asked = questions.len();
-        let missing: Vec<Question> =
+        let missing: Vec<RightRequest> =
             questions.into_iter().filter(|question| words(&question.attributes).contains(word)).collect();
         setting.evaluate(asked, &missing)
     }

@@ -53,7 +53,7 @@ pub(super) async fn check(
         Ok(snapshot) => lines.extend(maps(spec, snapshot)),
         Err(failure) => lines.push(unread(failure)),
     }
-    lines.push(runs(&scheduler::ask(client, url, spec, snapshot.as_ref().ok()).await));
+    lines.push(runs(&scheduler::read(client, url, spec, snapshot.as_ref().ok()).await));
     lines.push(attention(others));
     lines
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::ask::configuration::Configuration;
+use crate::cli::query::configuration::Configuration;
 use queuewarden_api::answer::{Answers, GrantedBy, Named, Texts, VERSION};
 use yunikorn::identity::ResolverKind;
 use yunikorn::right::Right;

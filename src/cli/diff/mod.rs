@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::ask::cluster::Cluster;
-use super::ask::configuration::Configuration;
-use super::ask::files::Given;
-use super::ask::output::FormatArgs;
-use super::ask::{ClusterArgs, DEFAULT_PARTITION};
 use super::console::Console;
+use super::query::cluster::Cluster;
+use super::query::configuration::Configuration;
+use super::query::files::Given;
+use super::query::output::FormatArgs;
+use super::query::{ClusterArgs, DEFAULT_PARTITION};
 use super::{Exit, Failure, InputArgs, moment};
 use answer::{Compared, DiffAnswer};
 use yunikorn_access::diff::between;

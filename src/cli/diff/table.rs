@@ -4,7 +4,7 @@
 use super::answer::{
     ChangeAnswer, DiffAnswer, PartitionAnswer, QueuesAnswer, SubtreeAnswer, UnchangedAnswer,
 };
-use crate::cli::ask::output::Table;
+use crate::cli::query::output::Table;
 use queuewarden_api::answer::WrittenIn;
 use yunikorn_access::diff::{Direction, Extent};
 

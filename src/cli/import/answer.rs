@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::arguments::Accepted;
 use crate::cli::Failure;
-use crate::cli::ask::output::AnswerFormat;
 use crate::cli::console::Console;
 use crate::cli::input::source::Source as Text;
+use crate::cli::query::output::AnswerFormat;
 use queuewarden_api::answer::{Named, VERSION};
-use queuewarden_import::{Compared, Difference, Direction, Finding, Place, Proof};
+use queuewarden_import::{Compared, Difference, Direction, FileDiagnostic, Location, Proof};
 
 /// The answer to `import`; from files of Hadoop or Spark also if the import is refused.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -57,12 +57,12 @@ pub struct ImportFinding {
     /// The fix.
     pub help: Option<String>,
     /// The location; null when it is about no single one.
-    pub written_in: Option<FilePlace>,
+    pub written_in: Option<FileLocation>,
 }
 
 /// A location in one of the files.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct FilePlace {
+pub struct FileLocation {
     /// The file as it was given.
     pub file: String,
     /// The line in it, from 1.
@@ -92,7 +92,7 @@ pub struct ImportDifference {
     /// The title of the code.
     pub title: String,
     /// The location of the entry that granted access before.
-    pub written_in: Option<FilePlace>,
+    pub written_in: Option<FileLocation>,
 }
 
 /// A setting of Spark.
@@ -108,7 +108,7 @@ impl ImportAnswer {
     /// Creates an answer with these findings, and the comparison if there is one.
     pub(super) fn new(
         texts: &[Text],
-        findings: &[Finding],
+        findings: &[FileDiagnostic],
         proof: Option<&Proof>,
         accepted: &Accepted,
     ) -> Self {
@@ -137,8 +137,8 @@ impl ImportAnswer {
 }
 
 impl ImportFinding {
-    fn new(texts: &[Text], Finding { file, diagnostic }: &Finding) -> Self {
-        let place = file.zip(diagnostic.span).map(|(file, span)| Place { file, span });
+    fn new(texts: &[Text], FileDiagnostic { file, diagnostic }: &FileDiagnostic) -> Self {
+        let place = file.zip(diagnostic.span).map(|(file, span)| Location { file, span });
         Self {
             code: diagnostic.code.to_string(),
             title: diagnostic.code.title.to_owned(),
@@ -161,14 +161,14 @@ impl ImportDifference {
             queue_count: difference.count,
             code: difference.code.to_string(),
             title: difference.code.title.to_owned(),
-            written_in: written_in(texts, difference.place),
+            written_in: written_in(texts, difference.location),
         }
     }
 }
 
-fn written_in(texts: &[Text], place: Option<Place>) -> Option<FilePlace> {
+fn written_in(texts: &[Text], place: Option<Location>) -> Option<FileLocation> {
     let place = place?;
     let text = texts.get(place.file)?;
     let (line, column) = text.position(place.span.start);
-    Some(FilePlace { file: text.name.clone(), line, column })
+    Some(FileLocation { file: text.name.clone(), line, column })
 }

@@ -8,7 +8,7 @@ use crate::cli::input::source::{self, Source};
 use crate::cli::{Failure, reads_standard_input_once};
 use go_compat::diag::{Code, Severity};
 use queuewarden_import::names::Names;
-use queuewarden_import::{Difference, Direction, Finding, NameMap};
+use queuewarden_import::{Difference, Direction, FileDiagnostic, NameMap};
 
 /// Options for the names in Kubernetes.
 #[derive(Debug, Clone, clap::Args)]
@@ -40,7 +40,7 @@ impl NameArgs {
 
 impl Accepted {
     /// Turns acknowledged findings into warnings.
-    pub(super) fn acknowledge(&self, findings: &mut [Finding]) {
+    pub(super) fn acknowledge(&self, findings: &mut [FileDiagnostic]) {
         for finding in findings {
             if self.accept.contains(&finding.diagnostic.code) {
                 finding.diagnostic.severity = Severity::Warning;

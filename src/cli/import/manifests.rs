@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::cli::ask::DEFAULT_PARTITION;
+use crate::cli::query::DEFAULT_PARTITION;
 use queuewarden_api::API_VERSION;
 use queuewarden_api::v1alpha1::{Grant, MAX_NAMES};
 use queuewarden_import::translate::Imported;

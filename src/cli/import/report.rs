@@ -5,13 +5,13 @@ use std::io::{self, IsTerminal};
 
 use super::answer::{ImportAnswer, ImportDifference};
 use super::arguments::Accepted;
-use crate::cli::ask::output::Table;
 use crate::cli::console::Console;
 use crate::cli::findings::{self, Count, plural};
 use crate::cli::input;
 use crate::cli::input::source::Source;
+use crate::cli::query::output::Table;
 use queuewarden_api::answer::{Named, NamedKind};
-use queuewarden_import::{Compared, Direction, Finding, Proof};
+use queuewarden_import::{Compared, Direction, FileDiagnostic, Proof};
 
 /// Maximum number of rows; more are counted.
 const MAX_ROWS: usize = 200;
@@ -24,7 +24,7 @@ const MANY: usize = 500;
 /// Returns the answer with them. Acknowledged errors are warnings.
 pub(super) fn report(
     texts: &[Source],
-    mut findings: Vec<Finding>,
+    mut findings: Vec<FileDiagnostic>,
     proof: Option<&Proof>,
     accepted: &Accepted,
     console: Console,
@@ -32,12 +32,16 @@ pub(super) fn report(
     accepted.acknowledge(&mut findings);
     let answer = ImportAnswer::new(texts, &findings, proof, accepted);
     findings.sort_by_key(|finding| (finding.file, finding.diagnostic.span.map(|span| span.start)));
-    let shown: Vec<input::Finding> = findings
+    let shown: Vec<input::SourceDiagnostic> = findings
         .into_iter()
-        .map(|Finding { file, diagnostic }| input::Finding { source: file, object: None, diagnostic })
+        .map(|FileDiagnostic { file, diagnostic }| input::SourceDiagnostic {
+            source: file,
+            object: None,
+            diagnostic,
+        })
         .collect();
     console.err(&findings::text(texts, &shown, console.color_err()));
-    let count = Count::of(&shown);
+    let count = Count::count(&shown);
     if count != Count::default() {
         console.err(&format!("{} in {}\n", count.text(), plural(texts.len(), "file")));
     }

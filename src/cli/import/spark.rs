@@ -8,12 +8,12 @@ use super::answer::{ImportAnswer, SparkSetting};
 use super::arguments::{Accepted, NameArgs, texts};
 use super::manifests::{self, Granted};
 use super::report::report;
-use crate::cli::ask::DEFAULT_PARTITION;
-use crate::cli::ask::output::AnswerFormat;
 use crate::cli::console::Console;
 use crate::cli::manifest::to_yaml;
+use crate::cli::query::DEFAULT_PARTITION;
+use crate::cli::query::output::AnswerFormat;
 use crate::cli::{Exit, Failure};
-use queuewarden_import::Finding;
+use queuewarden_import::FileDiagnostic;
 use queuewarden_import::spark::{Carried, Options, Spark, carry, prove};
 use queuewarden_plan::snapshot::BaseAcl;
 use yunikorn::queue::QueuePath;
@@ -48,7 +48,7 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let carried = Spark::read(&files, &mut findings).and_then(|spark| {
         let carried = carry(&spark, &options, &mut findings);
         let proof = prove(&spark, &carried, &options);
-        Some((carried, proof.map_err(|error| findings.push(Finding::maybe_at(None, error))).ok()?))
+        Some((carried, proof.map_err(|error| findings.push(FileDiagnostic::maybe_at(None, error))).ok()?))
     });
     let proof = carried.as_ref().map(|(_, proof)| proof);
     let answer = report(&texts, findings, proof, &args.accepted, messages);

@@ -7,16 +7,16 @@ use super::arguments::{Accepted, NameArgs, texts};
 use super::manifests;
 use super::manifests::Granted;
 use super::report::{Progress, report};
-use crate::cli::ask::output::AnswerFormat;
-use crate::cli::ask::question::key_value;
 use crate::cli::console::Console;
 use crate::cli::findings::plural;
 use crate::cli::input::source::Source as Text;
 use crate::cli::manifest::to_yaml;
+use crate::cli::query::output::AnswerFormat;
+use crate::cli::query::request::key_value;
 use crate::cli::{Exit, Failure};
 use queuewarden_import::proof::prove;
 use queuewarden_import::translate::{Options, translate};
-use queuewarden_import::{Finding, Source, Wanted};
+use queuewarden_import::{FileDiagnostic, Files, Source};
 use yunikorn::application::Reading;
 
 /// Options of the import from YARN.
@@ -94,7 +94,7 @@ pub(super) fn run(args: &Args, scheduler: Scheduler, console: Console) -> Result
         let progress = Progress::new(messages);
         let proof = prove(&source, &imported, &options.names, |done, all| progress.show(done, all));
         progress.end();
-        Some((imported, proof.map_err(|error| findings.push(Finding::maybe_at(None, error))).ok()?))
+        Some((imported, proof.map_err(|error| findings.push(FileDiagnostic::maybe_at(None, error))).ok()?))
     });
     let proof = imported.as_ref().map(|(_, proof)| proof);
     let answer = report(&texts, findings, proof, &args.accepted, messages);
@@ -127,7 +127,12 @@ pub(super) fn run(args: &Args, scheduler: Scheduler, console: Console) -> Result
 
 impl Args {
     /// Reads the texts: the scheduler's file, then yarn-site.xml, then mapred-site.xml.
-    fn source(&self, scheduler: Scheduler, texts: &[Text], findings: &mut Vec<Finding>) -> Option<Source> {
+    fn source(
+        &self,
+        scheduler: Scheduler,
+        texts: &[Text],
+        findings: &mut Vec<FileDiagnostic>,
+    ) -> Option<Source> {
         let numbered = |given: &Option<PathBuf>, at: usize| {
             given.is_some().then(|| Some((at, texts.get(at)?.text.as_str()))).flatten()
         };
@@ -138,7 +143,7 @@ impl Args {
             Dialect::YarnHadoop => Reading::Hadoop,
             Dialect::YarnCloudera => Reading::Cloudera,
         };
-        let wanted = Wanted { reading, scheduler: (0, scheduler_text), site, defined: &self.defined };
+        let wanted = Files { reading, scheduler: (0, scheduler_text), site, defined: &self.defined };
         let source = match scheduler {
             Scheduler::Fair => Source::fair(wanted, findings),
             Scheduler::Capacity => Source::capacity(wanted, findings),

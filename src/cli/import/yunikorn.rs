@@ -10,15 +10,15 @@ use super::answer::ImportAnswer;
 use super::arguments::Accepted;
 use super::manifests::{self, Granted};
 use super::way::Way;
-use crate::cli::ask::SourceArgs;
-use crate::cli::ask::configuration::Configuration;
-use crate::cli::ask::files::Given;
-use crate::cli::ask::output::AnswerFormat;
 use crate::cli::console::Console;
 use crate::cli::findings::plural;
 use crate::cli::input::Inputs;
 use crate::cli::input::source::Source;
 use crate::cli::manifest::to_yaml;
+use crate::cli::query::SourceArgs;
+use crate::cli::query::configuration::Configuration;
+use crate::cli::query::files::Given;
+use crate::cli::query::output::AnswerFormat;
 use crate::cli::{Exit, Failure};
 use queuewarden_api::answer::Texts;
 use queuewarden_api::v1alpha1::{AdmissionPolicySpec, SINGLETON};
@@ -145,7 +145,7 @@ fn with(text: &str, queue_acls: &[Arc<QueueAclEntry>]) -> Result<Configuration, 
     let source = Source { name: name.to_owned(), file_name: name.to_owned(), text: text.to_owned() };
     let mut inputs = Inputs::default();
     inputs.set_base(source);
-    let given = Given::of(inputs, None, Console::silent())?;
+    let given = Given::from_inputs(inputs, None, Console::silent())?;
     given.changed(queue_acls).configuration(Console::silent())
 }
 

@@ -41,7 +41,7 @@ pub const CODES: &[Code] =
 
 /// A diagnostic with the text it is about. Its span is one of that text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct SourceDiagnostic {
     /// Index into [`Inputs::sources`]; `None` when it is about no text in particular.
     pub source: Option<usize>,
     /// `Kind/name` of the object it is about, if there is one.
@@ -73,7 +73,7 @@ pub struct Inputs {
     /// Number of objects of other kinds.
     pub ignored: usize,
     /// Findings on the texts themselves.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<SourceDiagnostic>,
 }
 
 impl Inputs {
@@ -82,11 +82,11 @@ impl Inputs {
     /// # Errors
     /// When a path cannot be read at all; problems inside a text become findings.
     pub fn read(request: &Request) -> Result<Self, Unreadable> {
-        Ok(Self::of(source::read(request)?))
+        Ok(Self::new(source::read(request)?))
     }
 
     /// Decodes texts that were read.
-    pub fn of(sources: Vec<Source>) -> Self {
+    pub fn new(sources: Vec<Source>) -> Self {
         let mut inputs = Self { sources, ..Self::default() };
         for index in 0..inputs.sources.len() {
             object::collect(&mut inputs, index);
@@ -155,6 +155,6 @@ impl Inputs {
 
     /// Adds a finding on a text.
     fn report(&mut self, source: usize, diagnostic: Diagnostic) {
-        self.findings.push(Finding { source: Some(source), object: None, diagnostic });
+        self.findings.push(SourceDiagnostic { source: Some(source), object: None, diagnostic });
     }
 }

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::split::{Syntax, split};
 use super::{
-    BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Finding, Inputs, NOT_AN_OBJECT, NOT_JSON, UNKNOWN_KIND, value,
+    BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, NOT_JSON, SourceDiagnostic,
+    UNKNOWN_KIND, value,
 };
 use go_compat::diag::{Diagnostic, Span};
 use go_compat::yaml::{self, Node};
@@ -76,7 +77,7 @@ impl Document {
     }
 
     /// Returns the span of the value at a JSON pointer in the text, or of the deepest parent that exists.
-    pub fn place(&self, pointer: &str) -> Span {
+    pub fn span(&self, pointer: &str) -> Span {
         let mut parents = iter::successors(Some(pointer), |pointer| Some(pointer.rsplit_once('/')?.0));
         let node = parents.find_map(|pointer| self.node_at(pointer));
         node.map_or(self.range, |node| self.in_text(node.span))
@@ -84,10 +85,10 @@ impl Document {
 
     /// Returns the span of the name of the field at a JSON pointer; like [`Document::place`] if that is no
     /// field.
-    pub fn place_of_key(&self, pointer: &str) -> Span {
+    pub fn span_of_key(&self, pointer: &str) -> Span {
         let parent = pointer.rsplit_once('/');
         let pair = parent.and_then(|(parent, token)| pair(self.node_at(parent)?, &unescaped(token)));
-        pair.map_or_else(|| self.place(pointer), |(name, _)| self.in_text(name.span))
+        pair.map_or_else(|| self.span(pointer), |(name, _)| self.in_text(name.span))
     }
 
     /// Converts a span in the tree to a span in the text.
@@ -163,8 +164,8 @@ impl Object {
     }
 
     /// Returns a finding on the object.
-    pub fn finding(&self, diagnostic: Diagnostic) -> Finding {
-        Finding { source: Some(self.document.source), object: Some(self.label()), diagnostic }
+    pub fn finding(&self, diagnostic: Diagnostic) -> SourceDiagnostic {
+        SourceDiagnostic { source: Some(self.document.source), object: Some(self.label()), diagnostic }
     }
 }
 
@@ -282,7 +283,7 @@ fn kind_of(document: &Document, api_version: &str, kind: &str) -> Result<Option<
         },
         _ => return Ok(None),
     };
-    Err(Diagnostic::error(UNKNOWN_KIND, message).at(document.place(field)).help(help))
+    Err(Diagnostic::error(UNKNOWN_KIND, message).at(document.span(field)).help(help))
 }
 
 /// Returns the objects of a list; `None` if it is no list.
@@ -312,7 +313,7 @@ fn no_object(inputs: &mut Inputs, document: &Document) -> Result<(), Diagnostic>
     let message = "this is no Kubernetes object: it has no `apiVersion` and `kind`";
     let help = "a queues.yaml by itself begins with `partitions:`, and comes first in its file; everything \
         else needs both fields";
-    Err(Diagnostic::error(NOT_AN_OBJECT, message).at(document.place("")).help(help))
+    Err(Diagnostic::error(NOT_AN_OBJECT, message).at(document.span("")).help(help))
 }
 
 fn named(kind: Kind, document: Document) -> Result<Object, Diagnostic> {
@@ -325,12 +326,12 @@ fn named(kind: Kind, document: Document) -> Result<Object, Diagnostic> {
     }
     if name.is_empty() {
         let message = format!("this {} has no `metadata.name`", kind.as_str());
-        return Err(Diagnostic::error(BAD_NAME, message).at(document.place("/metadata")));
+        return Err(Diagnostic::error(BAD_NAME, message).at(document.span("/metadata")));
     }
     let message = format!("`{name}` is not a name that Kubernetes takes");
     let help =
         "write lower-case letters, digits, `-` and `.`, at most 253, with a letter or digit at both ends";
-    Err(Diagnostic::error(BAD_NAME, message).at(document.place("/metadata/name")).help(help))
+    Err(Diagnostic::error(BAD_NAME, message).at(document.span("/metadata/name")).help(help))
 }
 
 /// Returns whether the name is an RFC 1123 subdomain, which Kubernetes requires for names of objects.
@@ -348,7 +349,7 @@ pub(super) fn refuse_duplicates(inputs: &mut Inputs) {
     for object in std::mem::take(&mut inputs.objects) {
         // Objects of ours are cluster-scoped: a namespace in the manifest does not distinguish them.
         let namespace = if object.kind == Kind::ConfigMap { object.namespace.clone() } else { String::new() };
-        let span = object.document.place("/metadata/name");
+        let span = object.document.span("/metadata/name");
         match first.entry((object.kind, namespace, object.name.clone())) {
             Entry::Vacant(entry) => {
                 entry.insert((object.document.source, span.start));
@@ -373,7 +374,7 @@ mod tests {
 
     fn read(text: &str) -> Inputs {
         let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text: text.into() };
-        Inputs::of(vec![source])
+        Inputs::new(vec![source])
     }
 
     fn labels(inputs: &Inputs) -> Vec<String> {
@@ -396,7 +397,7 @@ mod tests {
         let inputs = read(&text);
         assert_eq!(labels(&inputs), ["QueueAcl/a", "ConfigMap/c"]);
         assert_eq!((inputs.ignored, codes(&inputs)), (1, vec![]));
-        let place = inputs.objects[1].document.place("/metadata/name");
+        let place = inputs.objects[1].document.span("/metadata/name");
         assert_eq!(text.get(place.start..place.end).unwrap(), "c");
     }
 
@@ -405,7 +406,7 @@ mod tests {
         let text = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}"#;
         let inputs = read(text);
         assert_eq!(labels(&inputs), ["ConfigMap/c"]);
-        let place = inputs.objects[0].document.place("/metadata/name");
+        let place = inputs.objects[0].document.span("/metadata/name");
         assert_eq!(text.get(place.start..place.end).unwrap(), "\"c\"");
     }
 

@@ -9,14 +9,14 @@ use go_compat::yaml::{Kind, Node, Style};
 
 /// Location of each byte of a scalar's content in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct ContentSpans {
     /// For each byte of the content the bytes of the text it came from, and one empty span for the end. Empty
     /// if it cannot be traced.
     bytes: Vec<Span>,
     whole: Span,
 }
 
-impl Places {
+impl ContentSpans {
     /// Traces the content of `node`, which was read from `text`; a node that is no scalar has one span.
     pub fn trace(text: &str, node: &Node) -> Self {
         let bytes = match &node.kind {
@@ -129,7 +129,7 @@ mod tests {
         let root = parse(text).unwrap().unwrap();
         let node = &root.as_mapping().unwrap()[0].1;
         let start = node.as_scalar().unwrap().find(part).expect(part);
-        let span = Places::trace(text, node).span(Span::new(start, start + part.len()));
+        let span = ContentSpans::trace(text, node).span(Span::new(start, start + part.len()));
         text.get(span.start..span.end).unwrap()
     }
 
@@ -164,7 +164,7 @@ mod tests {
         let text = "a: |\n  x";
         let root = parse(text).unwrap().unwrap();
         let node = &root.as_mapping().unwrap()[0].1;
-        let places = Places::trace(text, node);
+        let places = ContentSpans::trace(text, node);
         for start in 0..5 {
             for end in start..5 {
                 let span = places.span(Span::new(start, end));

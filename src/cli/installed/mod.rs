@@ -12,8 +12,8 @@ pub mod scheduler;
 use std::path::PathBuf;
 
 use super::Failure;
-use super::ask::cluster::Cluster;
-use super::ask::{ClusterArgs, Notes};
+use super::query::cluster::Cluster;
+use super::query::{ClusterArgs, Notes};
 use queuewarden_plan::snapshot::ConfigSpec;
 
 /// Default namespace of queuewarden.

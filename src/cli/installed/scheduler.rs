@@ -4,7 +4,7 @@ use kube::Client;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::ask::live;
+use crate::cli::query::live;
 use queuewarden_plan::snapshot::{ConfigSpec, Snapshot};
 use queuewarden_plan::text_in_force;
 use yunikorn::config::{Config, Partition, checksum, verdict};
@@ -60,14 +60,14 @@ pub struct QueueCount {
 }
 
 /// Reads the scheduler's state, and compares it with the ConfigMaps if they are known.
-pub async fn ask(
+pub async fn read(
     client: &Client,
     url: Option<&str>,
     spec: &ConfigSpec,
     snapshot: Option<&Snapshot>,
 ) -> SchedulerState {
     let expected = snapshot.map(|snapshot| checksum(&text_in_force(snapshot)));
-    match live::ask(client, url, spec).await {
+    match live::read(client, url, spec).await {
         Ok(answer) => SchedulerState {
             asked: Some(answer.from),
             checksum: Some(answer.checksum),

@@ -12,10 +12,10 @@ pub mod text;
 pub mod words;
 pub mod workload;
 
-use super::ask::identity::{IdentityArgs, unresolved};
-use super::ask::output::AnswerFormat;
-use super::ask::{Session, SourceArgs};
 use super::console::Console;
+use super::query::identity::{IdentityArgs, unresolved};
+use super::query::output::AnswerFormat;
+use super::query::{Session, SourceArgs};
 use super::{Exit, Failure, reads_standard_input_once};
 use answer::Context;
 use queuewarden_api::answer::Answers;
@@ -128,7 +128,7 @@ fn claimed(
 ) -> Result<Identity, Failure> {
     let pod =
         Pod { labels: workload.labels.clone(), annotations: workload.annotations.clone(), ..Pod::default() };
-    let Submitter { user, groups, source } = Submitter::of(&pod, Version::default());
+    let Submitter { user, groups, source } = Submitter::from_pod(&pod, Version::default());
     if args.user.is_some() || source == Source::Nothing {
         return args.claimed(session);
     }

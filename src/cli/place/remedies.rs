@@ -230,7 +230,7 @@ fn after_failure(message: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use queuewarden_api::answer::{Answers, Place, Texts};
+    use queuewarden_api::answer::{Answers, Location, Texts};
     use yunikorn::identity::Identity;
     use yunikorn_access::placement::Placer;
     use yunikorn_access::testing::parsed;
@@ -244,7 +244,7 @@ mod tests {
             "here"
         }
 
-        fn place(&self, _: &Origin) -> Option<Place> {
+        fn locate(&self, _: &Origin) -> Option<Location> {
             None
         }
     }

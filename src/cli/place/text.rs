@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::answer::{OutcomeKind, PlaceAnswer, RuleAnswer, RuleResult};
 use super::words;
-use crate::cli::ask::output::{Table, visible};
 use crate::cli::explain;
+use crate::cli::query::output::{Table, visible};
 use queuewarden_api::answer::WrittenIn;
 
 /// Formats the whole answer.
@@ -67,7 +67,7 @@ fn facts(answer: &PlaceAnswer) -> Table {
         table.row(["parent queue", &format!("{parent} (tag namespace.parentqueue)")]);
     }
     table.row(["asks for", answer.asked_queue.as_deref().unwrap_or("no queue")]);
-    table.row(["in", &explain::place(&answer.about)]);
+    table.row(["in", &explain::location(&answer.about)]);
     table
 }
 

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::cli::Failure;
-use crate::cli::ask::question::key_value;
 use crate::cli::console::Console;
 use crate::cli::input::object::{Document, listed};
 use crate::cli::input::source::{self, Source};
 use crate::cli::input::split::split;
+use crate::cli::query::request::key_value;
 use yunikorn_access::placement::workload::{SCHEDULER, labels};
 use yunikorn_access::placement::{Naming, Workload};
 

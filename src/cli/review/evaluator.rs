@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::sorted::Cluster;
 use crate::cli::Failure;
-use crate::cli::ask::configuration::Configuration;
-use crate::cli::ask::files::Given;
-use crate::cli::ask::identity::IdentityArgs;
 use crate::cli::console::Console;
+use crate::cli::query::configuration::Configuration;
+use crate::cli::query::files::Given;
+use crate::cli::query::identity::IdentityArgs;
 use crate::cli::report;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::{Kind, access, admission, envelope};

@@ -61,7 +61,7 @@ fn review(line: &[u8]) -> Result<(Kind, Value), Diagnostic> {
         let message = format!("this line is no JSON: {error}");
         Diagnostic::error(codes::NOT_JSON_LINE, message)
     })?;
-    let Some(kind) = Kind::of(&value) else {
+    let Some(kind) = Kind::from_document(&value) else {
         let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
         let message = format!("this line is no review: its kind is {}", quoted(kind));
         let help = "give the configuration with another -f";

@@ -14,13 +14,13 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::ask::files::Given;
-use super::ask::identity::IdentityArgs;
-use super::ask::output::{self, Table};
 use super::console::Console;
 use super::findings::plural;
 use super::input::Inputs;
 use super::input::source::Source;
+use super::query::files::Given;
+use super::query::identity::IdentityArgs;
+use super::query::output::{self, Table};
 use super::{Exit, Failure, moment, report};
 use evaluator::{Answered, Evaluator};
 use sorted::{Batch, Document, Form, Sorted};
@@ -111,9 +111,9 @@ impl Args {
         if sources.is_empty() && self.base.is_none() {
             return Ok(None);
         }
-        let mut inputs = Inputs::of(sources);
+        let mut inputs = Inputs::new(sources);
         inputs.choose_base(self.base.as_deref())?;
-        Given::of(inputs, self.now, console).map(Some)
+        Given::from_inputs(inputs, self.now, console).map(Some)
     }
 }
 

@@ -95,7 +95,7 @@ impl Sorted {
             .map_err(|error| Unreadable::new(Path::new(&name), &error))?;
         let value: Option<Value> = serde_json::from_slice(&first).ok();
         let reader = Cursor::new(first).chain(reader);
-        if value.is_some_and(|value| Kind::of(&value).is_some()) {
+        if value.is_some_and(|value| Kind::from_document(&value).is_some()) {
             self.batches.push(Box::new(lines::reviews(name, reader)));
             return Ok(());
         }
@@ -122,7 +122,7 @@ impl Sorted {
                 format!("{}:{line}", source.name)
             };
             if value(text, form).is_some_and(|value| self.is_review(&value, form, &place)) {
-                blank(&mut left, span, text);
+                clear(&mut left, span, text);
             } else {
                 stays = true;
             }
@@ -135,7 +135,7 @@ impl Sorted {
     /// Takes a review, or those in a list, and returns whether there is nothing else. A list of both counts
     /// as configuration, too; its readers ignore the reviews.
     fn is_review(&mut self, value: &Value, form: Form, place: &dyn Fn() -> String) -> bool {
-        if let Some(kind) = Kind::of(value) {
+        if let Some(kind) = Kind::from_document(value) {
             let review = kind.map(|kind| (kind, value.clone()));
             self.batches.push(Box::new(std::iter::once(Ok(Document { review, form, place: place() }))));
             return true;
@@ -186,7 +186,7 @@ fn marker(text: &str) -> &str {
 }
 
 /// Replaces a document by spaces, except for its marker, which ends the previous one.
-fn blank(left: &mut String, span: Span, text: &str) {
+fn clear(left: &mut String, span: Span, text: &str) {
     let kept = if text.starts_with("---") { 3 } else { 0 };
     let bytes = text.bytes().enumerate().map(|(at, byte)| match byte {
         b'\n' => '\n',

@@ -4,15 +4,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::suite::Suite;
-use crate::cli::ask::configuration::Configuration;
-use crate::cli::ask::output::visible;
+use crate::cli::query::configuration::Configuration;
+use crate::cli::query::output::visible;
 use queuewarden_api::answer::{Answers, Texts, VERSION};
 use queuewarden_plan::snapshot::Enforcement;
 use yunikorn::identity::GroupResolver;
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
 use yunikorn_access::check::Decision;
-use yunikorn_access::expect::{Check, Question, Tally, Verdict, World, run};
+use yunikorn_access::expect::{Check, CheckOutcome, Expectation, Tally, World, run};
 
 /// The results of all tests.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -119,7 +119,7 @@ impl TestAnswer {
 
 impl OneTest {
     fn new(suite: &Suite, checks: &[Check<'_>]) -> Self {
-        let Tally { passed, failed, undecided } = Tally::of(checks);
+        let Tally { passed, failed, undecided } = Tally::new(checks);
         Self {
             name: suite.name.clone(),
             file: suite.file.clone(),
@@ -134,14 +134,14 @@ impl OneTest {
 
 impl OneCheck {
     fn new(check: &Check<'_>) -> Self {
-        let (verb, queue) = match check.question {
-            Question::Right { right, queue, .. } => (Some(right), Some(queue.to_owned())),
-            Question::Placement(_) => (None, None),
+        let (verb, queue) = match check.expectation {
+            Expectation::Right { right, queue, .. } => (Some(right), Some(queue.to_owned())),
+            Expectation::Placement(_) => (None, None),
         };
         let result = match check.verdict {
-            Verdict::Passed => TestResult::Passed,
-            Verdict::Failed(_) => TestResult::Failed,
-            Verdict::Undecided(_) => TestResult::Undecided,
+            CheckOutcome::Passed => TestResult::Passed,
+            CheckOutcome::Failed(_) => TestResult::Failed,
+            CheckOutcome::Undecided(_) => TestResult::Undecided,
         };
         Self {
             case: check.index.saturating_add(1),
@@ -157,7 +157,7 @@ impl OneCheck {
     }
 
     /// Returns the name of the case: `case 2 (developers run in prod)`.
-    pub fn place(&self) -> String {
+    pub fn location(&self) -> String {
         match self.case_name.as_str() {
             "" => format!("case {}", self.case),
             name => format!("case {} ({})", self.case, visible(name)),

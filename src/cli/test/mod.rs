@@ -7,11 +7,11 @@ pub mod answer;
 mod formats;
 mod suite;
 
-use super::ask::files::Given;
-use super::ask::identity::GroupsArgs;
-use super::ask::output;
 use super::console::Console;
 use super::findings::plural;
+use super::query::files::Given;
+use super::query::identity::GroupsArgs;
+use super::query::output;
 use super::{Exit, Failure, InputArgs};
 use answer::TestAnswer;
 use yunikorn::identity::ResolverKind;
@@ -62,7 +62,7 @@ pub enum Format {
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let inputs = args.input.read(None)?;
     let suites = suite::read(&inputs, console)?;
-    let configuration = Given::of(inputs, args.input.now, console)?.configuration(console)?;
+    let configuration = Given::from_inputs(inputs, args.input.now, console)?.configuration(console)?;
     let groups = args.groups.resolver(ResolverKind::in_force(&configuration.config), console)?;
     let answer = TestAnswer::new(&suites, &configuration, &*groups);
     console.out(&match args.format {

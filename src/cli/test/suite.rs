@@ -6,7 +6,7 @@ use crate::cli::Failure;
 use crate::cli::console::Console;
 use crate::cli::findings::{self, plural};
 use crate::cli::input::object::{Kind, Object};
-use crate::cli::input::{Finding, Inputs};
+use crate::cli::input::{Inputs, SourceDiagnostic};
 use crate::cli::validate::objects;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::access_test::access_test;
@@ -47,7 +47,7 @@ pub(super) fn read(inputs: &Inputs, console: Console) -> Result<Vec<Suite>, Fail
     Ok(suites)
 }
 
-fn suite(inputs: &Inputs, object: &Object) -> Result<Suite, Vec<Finding>> {
+fn suite(inputs: &Inputs, object: &Object) -> Result<Suite, Vec<SourceDiagnostic>> {
     let diagnostics = objects::check(inputs, object);
     let dynamic = serde_json::from_value::<DynamicObject>(object.document.value.clone());
     let spec = dynamic.ok().and_then(|dynamic| access_test(&dynamic).spec.ok());

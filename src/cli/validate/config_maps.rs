@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::cli::input::Inputs;
 use crate::cli::input::object::{Document, Kind, Object, token};
-use crate::cli::input::scalar::Places;
+use crate::cli::input::scalar::ContentSpans;
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::MAX_TEXT;
 use queuewarden_api::config_map;
@@ -105,7 +105,7 @@ fn of_binary(inputs: &Inputs, object: &Object, known: bool) -> Vec<Diagnostic> {
             of_key.extend((before != text).then(|| contradicts(key, other)));
         }
         if !of_key.is_empty() {
-            let at = document.place_of_key(&format!("/binaryData/{}", token(key)));
+            let at = document.span_of_key(&format!("/binaryData/{}", token(key)));
             found.extend(of_key.into_iter().map(|diagnostic| diagnostic.at(at)));
         }
     }
@@ -208,8 +208,8 @@ pub(super) fn within(
     }
     let text = inputs.sources.get(document.source).map_or("", |source| source.text.as_str());
     let part = text.get(document.range.start..document.range.end).unwrap_or_default();
-    let places = document.node_at(pointer).map(|node| Places::trace(part, node));
-    let key = document.place_of_key(pointer);
+    let places = document.node_at(pointer).map(|node| ContentSpans::trace(part, node));
+    let key = document.span_of_key(pointer);
     let located = diagnostics.map(|diagnostic| {
         // A finding about the whole text is shown at its key rather than over all of its lines.
         let at = match (diagnostic.span, &places) {
@@ -260,7 +260,7 @@ mod tests {
             binary.concat()
         );
         let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text };
-        let inputs = Inputs::of(vec![source]);
+        let inputs = Inputs::new(vec![source]);
         assert!(inputs.findings.is_empty(), "{:?}", inputs.findings);
         let shown = |diagnostic: Diagnostic| {
             let at = diagnostic.span.unwrap();
@@ -300,7 +300,7 @@ mod tests {
     /// Returns the number of findings in all objects of a text.
     fn checked(text: &str) -> usize {
         let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text: text.into() };
-        let inputs = Inputs::of(vec![source]);
+        let inputs = Inputs::new(vec![source]);
         inputs.objects.iter().flat_map(|object| check(&inputs, object)).count()
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::cli::input::object::{Kind, Object};
-use crate::cli::input::{Finding, Inputs};
+use crate::cli::input::{Inputs, SourceDiagnostic};
 use crate::cli::statuses::{ObjectConditions, objects};
 use go_compat::diag::{Code, Diagnostic, Severity};
 use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
@@ -31,7 +31,12 @@ const BY_THEMSELVES: [Reason; 3] = [Reason::Invalid, Reason::Conflicted, Reason:
 /// Returns the problems that the plan found, except those that were `reported` already: an object with an
 /// error of its own is not accepted because of it. Without a valid base, only problems that do not depend on
 /// it count.
-pub fn check(inputs: &Inputs, settled: &Settled, has_tree: bool, reported: &[Finding]) -> Vec<Finding> {
+pub fn check(
+    inputs: &Inputs,
+    settled: &Settled,
+    has_tree: bool,
+    reported: &[SourceDiagnostic],
+) -> Vec<SourceDiagnostic> {
     let errors = || reported.iter().filter(|finding| finding.diagnostic.is_error());
     let invalid: BTreeSet<&str> = errors().filter_map(|finding| finding.object.as_deref()).collect();
     // Returns whether the condition only repeats an error that was reported before.
@@ -65,7 +70,7 @@ pub fn check(inputs: &Inputs, settled: &Settled, has_tree: bool, reported: &[Fin
 
 /// Returns findings on policies that check the user of each pod although an application has one user for a
 /// whole namespace. That is known only if a ConfigMap of `YuniKorn` is among the files.
-fn shared_applications(inputs: &Inputs, settled: &Settled) -> Vec<Finding> {
+fn shared_applications(inputs: &Inputs, settled: &Settled) -> Vec<SourceDiagnostic> {
     let known = [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS];
     if !inputs.of_kind(Kind::ConfigMap).any(|map| known.contains(&map.name.as_str())) {
         return Vec::new();
@@ -74,7 +79,7 @@ fn shared_applications(inputs: &Inputs, settled: &Settled) -> Vec<Finding> {
         let entry = settled.snapshot.policies.iter().find(|entry| entry.meta.name == object.name)?;
         let spec = entry.spec.as_ref().ok()?;
         let (field, diagnostic) = shared_application(&settled.snapshot, spec)?;
-        let at = object.document.place(&format!("/spec/{field}"));
+        let at = object.document.span(&format!("/spec/{field}"));
         Some(object.finding(diagnostic.at(at)))
     };
     inputs.of_kind(Kind::AdmissionPolicy).filter_map(shared).collect()
@@ -85,7 +90,7 @@ fn finding(
     object: Option<&Object>,
     condition: &Condition,
     severity: Severity,
-) -> Finding {
+) -> SourceDiagnostic {
     let is = |reason: Reason| condition.reason == reason.as_str();
     let of = |type_: Type| condition.type_ == type_.as_str();
     let code = match status.kind {
@@ -96,8 +101,8 @@ fn finding(
         _ => NOT_ACCEPTED,
     };
     let message = format!("{} ({}): {}", status.label(), condition.reason, condition.message);
-    let at = object.map(|object| object.document.place(place_of(object, condition)));
-    Finding {
+    let at = object.map(|object| object.document.span(field_of(object, condition)));
+    SourceDiagnostic {
         source: object.map(|object| object.document.source),
         object: None,
         diagnostic: Diagnostic { code, severity, message, span: at, help: None },
@@ -105,7 +110,7 @@ fn finding(
 }
 
 /// Returns the JSON pointer of the field that a condition is about.
-fn place_of(object: &Object, condition: &Condition) -> &'static str {
+fn field_of(object: &Object, condition: &Condition) -> &'static str {
     let is = |reason: Reason| condition.reason == reason.as_str();
     match object.kind {
         Kind::QueueAcl if is(Reason::PartitionNotFound) => "/spec/partition",

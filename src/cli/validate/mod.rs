@@ -15,7 +15,7 @@ use super::assemble::assemble;
 use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
-use super::input::{Finding, Inputs};
+use super::input::{Inputs, SourceDiagnostic};
 use super::{Exit, Failure, InputArgs, clock};
 use queuewarden_plan::simulate::settle;
 
@@ -63,7 +63,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));
     }
     sort(&mut found);
-    let count = Count::of(&found);
+    let count = Count::count(&found);
     match args.format {
         Format::Text => {
             console.out(&findings::text(&inputs.sources, &found, console.color_out()))?;
@@ -86,11 +86,11 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         console.note("nothing was checked: there is no object and no queue tree in the input");
         return Ok(Exit::Findings);
     }
-    Ok(Exit::of(count, args.strict))
+    Ok(Exit::from_count(count, args.strict))
 }
 
 /// Returns all findings on each object by itself, in the order of the texts.
-pub fn each(inputs: &Inputs) -> Vec<Finding> {
+pub fn each(inputs: &Inputs) -> Vec<SourceDiagnostic> {
     let of_objects = inputs.objects.iter().flat_map(|object| {
         let diagnostics = match object.kind {
             Kind::ConfigMap => config_maps::check(inputs, object),
@@ -102,14 +102,18 @@ pub fn each(inputs: &Inputs) -> Vec<Finding> {
     });
     let of_bare = inputs.bare.iter().flat_map(|document| {
         let diagnostics = config_maps::check_bare(inputs, document).into_iter();
-        diagnostics.map(|diagnostic| Finding { source: Some(document.source), object: None, diagnostic })
+        diagnostics.map(|diagnostic| SourceDiagnostic {
+            source: Some(document.source),
+            object: None,
+            diagnostic,
+        })
     });
     of_objects.chain(of_bare).collect()
 }
 
 /// Sorts findings in the order of the texts; findings without a text come last. Duplicates are removed.
-pub fn sort(findings: &mut Vec<Finding>) {
-    let place = |finding: &Finding| {
+pub fn sort(findings: &mut Vec<SourceDiagnostic>) {
+    let place = |finding: &SourceDiagnostic| {
         let span = finding.diagnostic.span.map_or(usize::MAX, |span| span.start);
         (finding.source.unwrap_or(usize::MAX), span)
     };
@@ -153,10 +157,10 @@ mod tests {
         #[test]
         fn every_text_is_answered(text in any_text()) {
             let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text };
-            let mut inputs = Inputs::of(vec![source]);
+            let mut inputs = Inputs::new(vec![source]);
             inputs.choose_base(None).unwrap();
             let assembled = assemble(&inputs, jiff::Timestamp::UNIX_EPOCH);
-            let mut found: Vec<Finding> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
+            let mut found: Vec<SourceDiagnostic> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
             found.extend(each(&inputs));
             let settled = settle(assembled.snapshot);
             found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));

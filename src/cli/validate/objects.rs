@@ -30,7 +30,7 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     let readable = found.is_empty();
     let refused = converted.as_ref().err().into_iter().flatten();
     found.extend(refused.filter(|refusal| readable || refusal.code != convert::UNREADABLE).map(|refusal| {
-        let at = object.document.place(&place_of(refusal));
+        let at = object.document.span(&field_of(refusal));
         refusal.clone().at(at)
     }));
     match object.kind {
@@ -68,7 +68,7 @@ fn converted(
 
 /// Returns the JSON pointer of the field that a finding of the conversion is about: the one its message
 /// starts with, or the one its rule is about.
-fn place_of(diagnostic: &Diagnostic) -> String {
+fn field_of(diagnostic: &Diagnostic) -> String {
     let field = match diagnostic.code {
         convert::NOT_THE_SINGLETON => "metadata.name",
         convert::BASE_IS_OUTPUT => "spec.output.configMap",
@@ -102,7 +102,7 @@ fn grant(inputs: &Inputs, object: &Object, right: &str) -> Vec<Diagnostic> {
     let groups = texts(object, &groups).map(|(pointer, name)| (pointer, Acl::named(&[""; 0], &[name])));
     for (pointer, acl) in users.chain(groups) {
         let refused = acl.err().into_iter().flatten();
-        found.extend(refused.map(|diagnostic| diagnostic.at(object.document.place(&pointer))));
+        found.extend(refused.map(|diagnostic| diagnostic.at(object.document.span(&pointer))));
     }
     found
 }
@@ -113,7 +113,7 @@ fn unnamed(object: &Object, spec: &QueueAclSpec) -> Vec<Diagnostic> {
     let unnamed = rights.into_iter().filter_map(|(right, grant)| {
         let mut diagnostic = queuewarden_plan::no_names(grant.as_ref()?)?;
         diagnostic.message = format!("{}: {}", right.field(), diagnostic.message);
-        Some(diagnostic.at(object.document.place(&format!("/spec/{}", right.field()))))
+        Some(diagnostic.at(object.document.span(&format!("/spec/{}", right.field()))))
     });
     unnamed.collect()
 }

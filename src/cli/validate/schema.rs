@@ -88,7 +88,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn report(&mut self, code: Code, path: &Path, message: String, help: Option<String>) {
-        let at = self.object.document.place(&path.pointer);
+        let at = self.object.document.span(&path.pointer);
         self.found.push(Diagnostic { help, ..Diagnostic::error(code, message).at(at) });
     }
 
@@ -127,7 +127,7 @@ impl Walk<'_> {
             let parent =
                 if path.name.is_empty() { "the object".to_owned() } else { format!("`{}`", path.name) };
             let message = format!("{parent} has no field `{name}`, which it needs");
-            Diagnostic::error(MISSING_FIELD, message).at(document.place_of_key(&path.pointer))
+            Diagnostic::error(MISSING_FIELD, message).at(document.span_of_key(&path.pointer))
         });
         self.found.extend(missing);
         let open = schema.x_kubernetes_preserve_unknown_fields == Some(true) || schema.type_.is_none();
@@ -151,7 +151,7 @@ impl Walk<'_> {
         let known: Vec<&str> = schema.properties.iter().flatten().map(|(name, _)| name.as_str()).collect();
         let parent = if path.name.is_empty() { self.object.kind.as_str() } else { &path.name };
         let message = format!("`{parent}` has no field `{name}`");
-        let at = self.object.document.place_of_key(&path.field(name).pointer);
+        let at = self.object.document.span_of_key(&path.field(name).pointer);
         let help = nearest_or_all(&known, name, "its fields are");
         self.found.push(Diagnostic::error(UNKNOWN_FIELD, message).at(at).help(help));
     }
@@ -267,7 +267,8 @@ mod tests {
     fn found(spec: &str) -> Vec<(u16, String, String)> {
         let text =
             format!("apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: a}}\n{spec}");
-        let inputs = Inputs::of(vec![Source { name: "x".into(), file_name: "x".into(), text: text.clone() }]);
+        let inputs =
+            Inputs::new(vec![Source { name: "x".into(), file_name: "x".into(), text: text.clone() }]);
         let object = inputs.objects.first().unwrap();
         let shown = |d: &Diagnostic| {
             d.span.map(|span| text.get(span.start..span.end).unwrap().to_string()).unwrap_or_default()

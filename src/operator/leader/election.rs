@@ -43,7 +43,7 @@ pub struct Election {
     identity: String,
     timing: Timing,
     /// The Lease as last seen, and the time when this version was first seen.
-    seen: Option<(Lease, Instant)>,
+    observed: Option<(Lease, Instant)>,
     /// The time when our last successful write was sent.
     renewed: Option<Instant>,
 }
@@ -51,7 +51,7 @@ pub struct Election {
 impl Election {
     /// Creates a candidate that has seen nothing. `identity` must be unique among candidates.
     pub fn new(identity: String, timing: Timing) -> Self {
-        Self { identity, timing, seen: None, renewed: None }
+        Self { identity, timing, observed: None, renewed: None }
     }
 
     /// Returns what to write now, with the Lease's resource version (or its absence) as precondition; `None`
@@ -78,7 +78,7 @@ impl Election {
     /// Notes that our write, sent at `sent`, succeeded and resulted in `lease`.
     pub fn written(&mut self, sent: Instant, lease: Lease) {
         self.renewed = Some(sent);
-        self.seen = Some((lease, sent));
+        self.observed = Some((lease, sent));
     }
 
     /// Returns the time until which this candidate leads; `None` when it does not lead at `now`.
@@ -95,7 +95,7 @@ impl Election {
     /// Returns what releases the Lease, if this candidate holds it, as client-go does.
     pub fn release(&mut self, wall: Timestamp) -> Option<LeaseSpec> {
         self.renewed.take()?;
-        let (held, _) = self.seen.take()?;
+        let (held, _) = self.observed.take()?;
         Some(LeaseSpec {
             holder_identity: Some(String::new()),
             lease_duration_seconds: Some(1),
@@ -118,14 +118,14 @@ impl Election {
 
     /// Every renewal changes the resource version, whatever the holder's clock shows.
     fn observe(&mut self, now: Instant, lease: &Lease) {
-        if self.seen.as_ref().is_none_or(|(seen, _)| seen != lease) {
-            self.seen = Some((lease.clone(), now));
+        if self.observed.as_ref().is_none_or(|(seen, _)| seen != lease) {
+            self.observed = Some((lease.clone(), now));
         }
     }
 
     /// Returns whether the duration that the holder wrote has passed, as in client-go.
     fn expired(&self, now: Instant) -> bool {
-        self.seen.as_ref().is_some_and(|(lease, since)| {
+        self.observed.as_ref().is_some_and(|(lease, since)| {
             let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
             let asked = u64::try_from(seconds.unwrap_or_default()).unwrap_or(0);
             now >= since.saturating_add(Duration::from_secs(asked))

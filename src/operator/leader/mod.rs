@@ -99,7 +99,7 @@ pub struct Candidate {
     election: Election,
     timing: Timing,
     /// The Lease as our last write returned it: renewing it needs no other request.
-    held: Option<Lease>,
+    lease: Option<Lease>,
     origin: Instant,
     /// The end of the last renewal by the wall clock.
     wall_until: Timestamp,
@@ -118,7 +118,7 @@ impl Candidate {
             name: name.to_owned(),
             election: Election::new(identity.to_owned(), timing),
             timing,
-            held: None,
+            lease: None,
             origin: Instant::now(),
             wall_until: Timestamp::MIN,
             terms: 0,
@@ -146,24 +146,24 @@ impl Candidate {
         match outcome {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
-                self.held = None;
+                self.lease = None;
                 if !is_race(&error) {
                     tracing::warn!(lease = self.name, %error, "Could not renew the lease");
                 }
             }
             Err(_) => {
-                self.held = None;
+                self.lease = None;
                 tracing::warn!(lease = self.name, "The API server did not answer in time about the lease");
             }
         }
         self.publish();
-        sleep(self.pause(begin)).await;
+        sleep(self.delay(begin)).await;
         self.publish();
     }
 
     /// Reads the Lease, unless it is known, and writes it if the election decides so.
     async fn attempt(&mut self) -> Result<(), kube::Error> {
-        let lease = match self.held.take() {
+        let lease = match self.lease.take() {
             Some(held) => Some(held),
             None => self.api.get_opt(&self.name).await?,
         };
@@ -172,7 +172,7 @@ impl Candidate {
             let written = self.write(lease, next).await?;
             self.election.written(sent, written.clone());
             self.wall_until = wall.checked_add(self.timing.deadline).unwrap_or(Timestamp::MAX);
-            self.held = Some(written);
+            self.lease = Some(written);
         }
         Ok(())
     }
@@ -197,7 +197,7 @@ impl Candidate {
     /// Returns the wait until the next attempt: `retry` with up to a fifth of jitter since this attempt
     /// began, or less when we have to stop leading before. The response time of the API server is part of it,
     /// because a leader that waits for slow responses has no time to lose.
-    fn pause(&self, begin: Duration) -> Duration {
+    fn delay(&self, begin: Duration) -> Duration {
         let retry = self.timing.retry.mul_f64(1.0 + 0.2 * fastrand::f64());
         let now = self.origin.elapsed();
         let pause = retry.saturating_sub(now.saturating_sub(begin)).max(self.timing.retry / 4);
@@ -239,7 +239,7 @@ impl Candidate {
     }
 
     async fn give_up(&mut self, spec: LeaseSpec) -> Result<(), kube::Error> {
-        let lease = match self.held.take() {
+        let lease = match self.lease.take() {
             Some(held) => Some(held),
             None => self.api.get_opt(&self.name).await?,
         };

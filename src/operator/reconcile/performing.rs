@@ -29,14 +29,14 @@ impl Reconciler {
                 }
                 Event::BaseStored(stored.map_err(|error| error.to_string()))
             }
-            Action::AskScheduler(url) => Event::Answered(self.asking.checksum(&url).await),
-            Action::AskUntilLoaded { url, checksum } => {
+            Action::ReadScheduler(url) => Event::Answered(self.scheduler.checksum(&url).await),
+            Action::ReadUntilLoaded { url, checksum } => {
                 let flag = Arc::clone(&self.left.changed);
                 let changed = || flag.load(Ordering::Relaxed);
-                Event::Answered(self.asking.until_loaded(&url, &checksum, changed).await)
+                Event::Answered(self.scheduler.until_loaded(&url, &checksum, changed).await)
             }
-            Action::AskQueues { url, partitions } => {
-                Event::Queues(self.asking.queues(&url, partitions).await)
+            Action::ReadQueues { url, partitions } => {
+                Event::Queues(self.scheduler.queues(&url, partitions).await)
             }
             Action::Observe => match self.world.snapshot(clock::now()) {
                 Some(snapshot) => Event::Observed(Box::new(snapshot)),

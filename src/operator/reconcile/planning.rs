@@ -31,7 +31,7 @@ pub struct Functions {
 
 impl Default for Functions {
     fn default() -> Self {
-        Self { step, know: Published::of }
+        Self { step, know: Published::new }
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
     use tokio::sync::{Notify, watch};
 
     use super::*;
-    use crate::operator::asking::Asking;
+    use crate::operator::counted_scheduler::CountedScheduler;
     use crate::operator::events::Events;
     use crate::operator::health::Health;
     use crate::operator::last_base;
@@ -140,7 +140,7 @@ mod tests {
             world: World::start(client.clone(), Arc::clone(&changed)),
             last_base: last_base::Store::new(client.clone(), None),
             leadership: Leadership::unconditional(),
-            asking: Asking::new(Scheduler::new().unwrap(), Arc::clone(&health)),
+            scheduler: CountedScheduler::new(Scheduler::new().unwrap(), Arc::clone(&health)),
             events: Events::start(client.clone(), "test".into()).0,
             client,
             health,

@@ -18,7 +18,7 @@
 //!
 //! * [`judge`]: the step from a review to its answer.
 
-mod judge;
+mod decide;
 #[cfg(test)]
 mod tests;
 
@@ -36,7 +36,7 @@ use serde_json::Value;
 use super::ServerState;
 use super::audit::{Audit, OTHER};
 use super::caller::{Shown, Unauthenticated};
-use super::fault::contained;
+use super::internal_error::contained;
 use super::refusal::Refusal;
 use go_compat::diag::{Diagnostic, quoted};
 use queuewarden_api::review::Kind;
@@ -64,9 +64,9 @@ pub fn router() -> Router<Arc<ServerState>> {
         .route("/subjectaccessreviews", post(subject))
         .route("/selfsubjectaccessreviews", post(own))
         .route("/namespaces/{namespace}/localsubjectaccessreviews", post(local))
-        .layer(Extension(Audit::of("subjectaccessreviews")));
+        .layer(Extension(Audit::new("subjectaccessreviews")));
     Router::new()
-        .route("/authorize", post(authorize).layer(Extension(Audit::of("authorize"))))
+        .route("/authorize", post(authorize).layer(Extension(Audit::new("authorize"))))
         .nest("/apis/authorization.k8s.io/v1", reviews.clone())
         .nest("/apis/authorization.k8s.io/v1beta1", reviews)
         .layer(DefaultBodyLimit::max(MAX_BODY))
@@ -145,7 +145,7 @@ fn asked(kind: Kind, body: &[u8]) -> Result<Asked, Refusal> {
     // Reports errors by field; and of duplicate fields the last counts, as for the API server.
     let document: Value = serde_json::from_slice(body)
         .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))?;
-    match Kind::of(&document) {
+    match Kind::from_document(&document) {
         Some(Ok(found)) if found == kind => {
             let version = document.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned();
             Ok(Asked { kind, version, sent: Sent::read(&document) })
@@ -184,10 +184,10 @@ async fn asked_by(
     shown: &Shown,
 ) -> Result<Answer, Refusal> {
     match state.callers.know(shown).await {
-        Ok(caller) => judge::answer(state, audit, asked.kind, &caller, asked.sent).await,
+        Ok(caller) => decide::answer(state, audit, asked.kind, &caller, asked.sent).await,
         Err(Unauthenticated::Unchecked(why)) => {
             state.health.metrics.endpoints.decided(OTHER, "undecided", "asker");
-            Ok(judge::unknown_asker(&why))
+            Ok(decide::unknown_asker(&why))
         }
         Err(stranger) => Err(stranger.into()),
     }

@@ -35,7 +35,7 @@ impl Authorities {
     ///
     /// # Errors
     /// When there is none, or a certificate cannot be used.
-    pub fn of(pem: &[u8]) -> Result<Self, tls::Error> {
+    pub fn from_pem(pem: &[u8]) -> Result<Self, tls::Error> {
         let unusable = |error: &dyn Display| tls::Error(format!("cannot check client certificates: {error}"));
         let mut roots = RootCertStore::empty();
         for authority in certificates(pem, "client authorities")? {
@@ -62,12 +62,12 @@ impl Authorities {
         self.verifier
             .verify_client_cert(own, others, now)
             .map_err(|error| format!("the client certificate does not count here: {error}"))?;
-        Subject::of(own)
+        Subject::from_der(own)
     }
 }
 
 impl Subject {
-    fn of(certificate: &CertificateDer<'_>) -> Result<Self, String> {
+    fn from_der(certificate: &CertificateDer<'_>) -> Result<Self, String> {
         let (_, certificate) = X509Certificate::from_der(certificate)
             .map_err(|error| format!("the client certificate cannot be read: {error}"))?;
         Ok(Self::named(certificate.subject()))
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_certificate_names_a_user_and_groups() {
         let ours = issuer("ours");
-        let authorities = Authorities::of(ours.pem().as_bytes()).unwrap();
+        let authorities = Authorities::from_pem(ours.pem().as_bytes()).unwrap();
         let caller =
             authorities.verify(&[certificate(&ours, |_| {})]).and_then(Subject::into_caller).unwrap();
         assert_eq!((caller.user.as_str(), caller.groups), ("sue", vec!["devs".to_owned()]));
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn whose_word_does_not_count_names_nobody() {
         let (ours, theirs) = (issuer("ours"), issuer("theirs"));
-        let authorities = Authorities::of(ours.pem().as_bytes()).unwrap();
+        let authorities = Authorities::from_pem(ours.pem().as_bytes()).unwrap();
         let past = OffsetDateTime::from_unix_timestamp(1_000_000_000).unwrap();
         let nameless =
             |params: &mut CertificateParams| params.distinguished_name = rcgen::DistinguishedName::new();
@@ -159,6 +159,6 @@ mod tests {
             assert!(refused.to_lowercase().contains(&why.to_lowercase()), "{refused} does not say {why}");
         }
         assert!(authorities.verify(&[]).is_err());
-        assert!(Authorities::of(b"nothing").is_err());
+        assert!(Authorities::from_pem(b"nothing").is_err());
     }
 }

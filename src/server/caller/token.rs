@@ -23,7 +23,7 @@ const TTL: Duration = Duration::from_secs(10);
 /// Answers in the cache.
 const REMEMBERED: u64 = 4096;
 /// Reviews at once.
-const QUESTIONS: usize = 16;
+const MAX_REVIEWS: usize = 16;
 
 /// Returns the token in a header `Authorization: Bearer …`.
 pub(super) fn shown(authorization: &HeaderValue) -> Option<&str> {
@@ -44,7 +44,7 @@ pub(super) struct Reviews {
     audiences: Arc<Vec<String>>,
     /// The answers by the SHA-256 of the token: the token itself is not stored.
     known: Cache<[u8; 32], Answer>,
-    questions: Arc<Semaphore>,
+    reviews: Arc<Semaphore>,
 }
 
 impl Reviews {
@@ -53,7 +53,7 @@ impl Reviews {
             api: Api::all(client),
             audiences: Arc::new(audiences),
             known: Cache::builder().max_capacity(REMEMBERED).time_to_live(TTL).build(),
-            questions: Arc::new(Semaphore::new(QUESTIONS)),
+            reviews: Arc::new(Semaphore::new(MAX_REVIEWS)),
         }
     }
 
@@ -64,14 +64,14 @@ impl Reviews {
         }
         // Only answers are cached: a failed review is an error to the cache, too. Boxed, because each
         // request would have its size.
-        let known = Box::pin(self.known.try_get_with(key, self.ask(token))).await;
+        let known = Box::pin(self.known.try_get_with(key, self.review(token))).await;
         known.unwrap_or_else(|unchecked| Err(Unauthenticated::clone(&unchecked)))
     }
 
     /// Reviews a token. The outer error: the review itself failed.
-    async fn ask(&self, token: &str) -> Result<Answer, Unauthenticated> {
+    async fn review(&self, token: &str) -> Result<Answer, Unauthenticated> {
         let unchecked = |why: String| Unauthenticated::Unchecked(why);
-        let _place = self.questions.acquire().await.map_err(|error| unchecked(error.to_string()))?;
+        let _place = self.reviews.acquire().await.map_err(|error| unchecked(error.to_string()))?;
         let audiences = (!self.audiences.is_empty()).then(|| self.audiences.to_vec());
         let spec = TokenReviewSpec { token: Some(token.to_owned()), audiences };
         let review = TokenReview { spec, ..TokenReview::default() };

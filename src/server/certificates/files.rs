@@ -39,8 +39,8 @@ pub struct Files {
     identity: Identity,
     authorities: watch::Sender<Option<Arc<Authorities>>>,
     health: Arc<Health>,
-    seen_pair: Option<(Vec<u8>, Vec<u8>)>,
-    seen_clients: Option<Vec<u8>>,
+    last_pair: Option<(Vec<u8>, Vec<u8>)>,
+    last_clients: Option<Vec<u8>>,
 }
 
 impl Files {
@@ -58,7 +58,7 @@ impl Files {
     ) -> Result<Self, Error> {
         let authorities = watch::Sender::new(None);
         let mut files =
-            Self { pair, clients, identity, authorities, health, seen_pair: None, seen_clients: None };
+            Self { pair, clients, identity, authorities, health, last_pair: None, last_clients: None };
         files.look()?;
         Ok(files)
     }
@@ -91,7 +91,7 @@ impl Files {
     fn look_at_pair(&mut self) -> Result<(), Error> {
         let Some(pair) = &self.pair else { return Ok(()) };
         let found = (read(&pair.certificate)?, read(&pair.key)?);
-        if self.seen_pair.as_ref() == Some(&found) {
+        if self.last_pair.as_ref() == Some(&found) {
             return Ok(());
         }
         self.identity.show(&found.0, &found.1).map_err(|error| unusable(&pair.certificate, &error))?;
@@ -101,20 +101,20 @@ impl Files {
             self.health.metrics.endpoints.certified(until, None);
             tracing::info!(file = %pair.certificate.display(), %until, "Showing a new certificate");
         }
-        self.seen_pair = Some(found);
+        self.last_pair = Some(found);
         Ok(())
     }
 
     fn look_at_clients(&mut self) -> Result<(), Error> {
         let Some(path) = &self.clients else { return Ok(()) };
         let found = read(path)?;
-        if self.seen_clients.as_ref() == Some(&found) {
+        if self.last_clients.as_ref() == Some(&found) {
             return Ok(());
         }
-        let authorities = Authorities::of(&found).map_err(|error| unusable(path, &error))?;
+        let authorities = Authorities::from_pem(&found).map_err(|error| unusable(path, &error))?;
         tracing::info!(file = %path.display(), "Taking client certificates of new authorities");
         self.authorities.send_replace(Some(Arc::new(authorities)));
-        self.seen_clients = Some(found);
+        self.last_clients = Some(found);
         Ok(())
     }
 }

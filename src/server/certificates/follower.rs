@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use tokio::time::sleep;
 
-use super::{Problem, pause, secret};
+use super::{Problem, delay, secret};
 use crate::operator::clock;
 use crate::operator::health::Health;
 use crate::server::tls::{Error, Identity};
@@ -45,7 +45,7 @@ impl Follower {
             self.problem.note(round);
             let lifetime = self.shown.as_ref().map(|(_, lifetime)| *lifetime);
             let lifetime = lifetime.filter(|_| self.identity.is_ready());
-            sleep(pause(lifetime)).await;
+            sleep(delay(lifetime)).await;
         }
     }
 

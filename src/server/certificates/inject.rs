@@ -50,7 +50,7 @@ fn change(object: &Value, bundle: &ByteString) -> Option<Value> {
 ///
 /// # Errors
 /// When an object could not be read or written; the others were.
-pub async fn tell(client: &Client, bundle: &str) -> Result<(), String> {
+pub async fn inject(client: &Client, bundle: &str) -> Result<(), String> {
     let bundle = ByteString(bundle.as_bytes().to_vec());
     let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
     let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
@@ -59,14 +59,14 @@ pub async fn tell(client: &Client, bundle: &str) -> Result<(), String> {
     let service = ApiResource::erase::<APIService>(&());
     let mut problem = None;
     for (resource, name) in targets.chain([(&service, API_SERVICE)]) {
-        if let Err(error) = tell_one(client, resource, name, &bundle).await {
+        if let Err(error) = inject_into(client, resource, name, &bundle).await {
             problem.get_or_insert_with(|| format!("{} {name}: {error}", resource.kind));
         }
     }
     problem.map_or(Ok(()), Err)
 }
 
-async fn tell_one(
+async fn inject_into(
     client: &Client,
     resource: &ApiResource,
     name: &str,

@@ -19,7 +19,7 @@ use tokio::time::sleep;
 
 use super::material::{Material, Terms};
 use super::schedule::{Due, MOST, due};
-use super::{Problem, inject, pause, secret};
+use super::{Problem, delay, inject, secret};
 use crate::operator::call::{self, call};
 use crate::operator::clock;
 use crate::server::tls::Error;
@@ -36,9 +36,9 @@ pub struct Keeper {
     name: String,
     terms: Terms,
     /// The last content of the Secret.
-    held: Material,
+    material: Material,
     /// The bundle that was last written to the API server.
-    told: Option<String>,
+    reported: Option<String>,
     problem: Problem,
 }
 
@@ -50,8 +50,8 @@ impl Keeper {
             client: client.clone(),
             name: name.to_owned(),
             terms,
-            held: Material::default(),
-            told: None,
+            material: Material::default(),
+            reported: None,
             problem: Problem::default(),
         }
     }
@@ -61,8 +61,8 @@ impl Keeper {
         loop {
             let round = self.round(clock::now()).await;
             self.problem.note(round);
-            let lifetime = self.held.shown.as_ref().map(|_| self.terms.certificate.unsigned_abs());
-            sleep(pause(lifetime)).await;
+            let lifetime = self.material.shown.as_ref().map(|_| self.terms.certificate.unsigned_abs());
+            sleep(delay(lifetime)).await;
         }
     }
 
@@ -70,16 +70,16 @@ impl Keeper {
         let found = secret::get(&self.secrets, &self.name).await?;
         let mut material = match found.as_ref().map(secret::read) {
             // Written back, not created anew: callers trust the old one.
-            None => self.held.clone(),
-            Some(Ok(read)) if read.authorities.is_empty() => self.held.clone(),
+            None => self.material.clone(),
+            Some(Ok(read)) if read.authorities.is_empty() => self.material.clone(),
             Some(Ok(read)) => read,
             Some(Err(error)) => {
                 tracing::warn!(secret = self.name, %error, "The Secret is damaged");
-                self.held.clone()
+                self.material.clone()
             }
         };
         let kept = self.keep(found, &mut material, now).await;
-        self.held = material;
+        self.material = material;
         kept
     }
 
@@ -90,7 +90,7 @@ impl Keeper {
         material: &mut Material,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let told = |material: &Material| self.told.as_deref() == Some(&material.bundle());
+        let told = |material: &Material| self.reported.as_deref() == Some(&material.bundle());
         let mut wanted = material.clone();
         for _ in 0..STEPS {
             let step = due(&wanted.view(&self.terms, told(&wanted)), now);
@@ -113,13 +113,13 @@ impl Keeper {
         }
         *material = wanted;
         let bundle = material.bundle();
-        self.told = None;
-        inject::tell(&self.client, &bundle).await.map_err(|error| {
+        self.reported = None;
+        inject::inject(&self.client, &bundle).await.map_err(|error| {
             Error(format!(
                 "cannot tell the API server whose certificate it will see, so it goes on seeing the old one: {error}"
             ))
         })?;
-        self.told = Some(bundle);
+        self.reported = Some(bundle);
         Ok(())
     }
 
@@ -209,11 +209,11 @@ mod tests {
 
     /// Runs a round of a keeper that had this material before; returns the same.
     async fn round(
-        held: &Material,
+        material: &Material,
         data: Option<BTreeMap<String, ByteString>>,
     ) -> (String, Vec<BTreeMap<String, ByteString>>) {
         let mut leader = Replica::keeping(data);
-        leader.keeper.held = held.clone();
+        leader.keeper.material = material.clone();
         leader.round().await
     }
 
@@ -260,7 +260,7 @@ mod tests {
         leader.listens.store(true, Ordering::Relaxed);
         assert_eq!(leader.round().await, (String::new(), Vec::new()));
         assert_eq!(leader.round().await.1.len(), 1);
-        let shown = leader.keeper.held.view(&Terms::sample(), true).shown;
+        let shown = leader.keeper.material.view(&Terms::sample(), true).shown;
         assert_eq!(shown.and_then(|shown| shown.signer), Some(1));
     }
 }

@@ -88,10 +88,10 @@ impl Authority {
     /// When it cannot be used.
     pub fn read(der: CertificateDer<'static>, key: &PrivateKeyDer<'_>) -> Result<Self, Error> {
         let key = KeyPair::try_from(key).map_err(|error| unreadable("the authority's key", &error))?;
-        Self::of(der, &key)
+        Self::from_der(der, &key)
     }
 
-    fn of(der: CertificateDer<'static>, key: &KeyPair) -> Result<Self, Error> {
+    fn from_der(der: CertificateDer<'static>, key: &KeyPair) -> Result<Self, Error> {
         let validity = parsed(&der, "the authority", validity)??;
         Ok(Self { certificate: pem(&der), key: key.serialize_pem(), der, validity })
     }
@@ -106,7 +106,7 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let der = params.self_signed(&key)?.into();
-        Self::of(der, &key)
+        Self::from_der(der, &key)
     }
 }
 
@@ -180,7 +180,7 @@ impl Material {
             signer: self.authorities.iter().position(|authority| shown.is_signed_by(authority)),
             names_fit: shown.names == terms.names,
         });
-        View { authorities: self.authorities.iter().map(|one| one.validity).collect(), shown, told }
+        View { authorities: self.authorities.iter().map(|one| one.validity).collect(), shown, reported: told }
     }
 
     /// Returns the PEM of all authorities that callers should trust.

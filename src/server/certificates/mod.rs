@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_secs(10);
 const SOON: Duration = Duration::from_millis(500);
 
 /// Returns the time until the next round, with a certificate of this lifetime or with none.
-fn pause(lifetime: Option<Duration>) -> Duration {
+fn delay(lifetime: Option<Duration>) -> Duration {
     lifetime.map_or(SOON, |lifetime| (lifetime / 50).clamp(SOON, LOOK))
 }
 

@@ -60,7 +60,7 @@ pub struct View {
     /// The certificate; `None`: there is none.
     pub shown: Option<Shown>,
     /// True if the API server has the bundle with all authorities.
-    pub told: bool,
+    pub reported: bool,
 }
 
 /// The next change.
@@ -78,7 +78,7 @@ pub enum Due {
 
 /// Returns the change that is due now.
 pub fn due(view: &View, now: Timestamp) -> Due {
-    let View { authorities, shown, told } = view;
+    let View { authorities, shown, reported } = view;
     let valid = |at: &usize| authorities.get(*at).is_some_and(|authority| authority.holds(now));
     let all = || 0..authorities.len();
     if let Some(expired) = all().find(|&at| authorities.get(at).is_some_and(|one| one.until <= now)) {
@@ -101,7 +101,7 @@ pub fn due(view: &View, now: Timestamp) -> Due {
     };
     let Some(by) = shown.signer.filter(valid) else { return Due::Certificate(signer) };
     // Another one signs only after callers know of it. Until then the old one goes on.
-    if by != signer && *told {
+    if by != signer && *reported {
         return Due::Certificate(signer);
     }
     let late = shown.validity.is_late(now, 3) || !shown.names_fit;
@@ -123,9 +123,9 @@ mod tests {
         Validity { from: at(from), until: at(until) }
     }
 
-    fn view(authorities: &[Validity], shown: Option<(Validity, Option<usize>)>, told: bool) -> View {
+    fn view(authorities: &[Validity], shown: Option<(Validity, Option<usize>)>, reported: bool) -> View {
         let shown = shown.map(|(validity, signer)| Shown { validity, signer, names_fit: true });
-        View { authorities: authorities.to_vec(), shown, told }
+        View { authorities: authorities.to_vec(), shown, reported }
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
         fn comes_to_rest_with_something_valid(
             mut authorities in proptest::collection::vec((-900_i64..900, 1_i64..900), 0..7),
             shown in proptest::option::of((-900_i64..900, 1_i64..30, proptest::option::of(0_usize..7))),
-            told in any::<bool>(),
+            reported in any::<bool>(),
             day in -900_i64..900,
         ) {
             authorities.sort_unstable();
@@ -200,7 +200,7 @@ mod tests {
             let mut steps = 0;
             loop {
                 let before = shown;
-                match due(&View { authorities: authorities.clone(), shown, told }, now) {
+                match due(&View { authorities: authorities.clone(), shown, reported }, now) {
                     Due::Nothing => break,
                     Due::Forget(gone) => {
                         authorities.remove(gone);
@@ -219,7 +219,7 @@ mod tests {
                             shown.validity.holds(now)
                                 && shown.signer.is_some_and(|by| authorities[by].holds(now))
                         });
-                        prop_assert!(!usable || told || before.unwrap().signer == Some(by));
+                        prop_assert!(!usable || reported || before.unwrap().signer == Some(by));
                         let until = authorities[by].until.min(at(day + 6));
                         shown = Some(Shown { validity: Validity { from: now, until }, signer: Some(by), names_fit: true });
                     }

@@ -26,7 +26,7 @@ struct Document {
 }
 
 impl Document {
-    fn of(value: &Value, media: String) -> Self {
+    fn new(value: &Value, media: String) -> Self {
         let text = value.to_string();
         let hash = Sha256::digest(text.as_bytes()).iter().fold(String::with_capacity(64), |mut hex, byte| {
             // Writing into a String does not fail.
@@ -37,7 +37,7 @@ impl Document {
     }
 
     fn json(value: &Value) -> Self {
-        Self::of(value, "application/json".to_owned())
+        Self::new(value, "application/json".to_owned())
     }
 
     fn answer(&self, headers: &HeaderMap) -> Response {
@@ -62,7 +62,7 @@ impl Document {
 /// Returns aggregated discovery, whose kind is in the media type, too.
 fn discovery_list(version: &str) -> Document {
     let media = format!("application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList");
-    Document::of(&discovery::aggregated(version), media)
+    Document::new(&discovery::aggregated(version), media)
 }
 
 pub(super) fn router() -> Router<Arc<ServerState>> {

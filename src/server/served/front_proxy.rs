@@ -31,12 +31,12 @@ impl FrontProxy {
     ///
     /// # Errors
     /// When no certificate may name users, or the data cannot be read.
-    pub(super) fn of(data: &BTreeMap<String, String>) -> Result<Self, String> {
+    pub(super) fn from_data(data: &BTreeMap<String, String>) -> Result<Self, String> {
         let Some(authorities) = data.get("requestheader-client-ca-file") else {
             return Err("the API server runs without --requestheader-client-ca-file, and so proxies nothing"
                 .to_owned());
         };
-        let authorities = Authorities::of(authorities.as_bytes()).map_err(|error| error.to_string())?;
+        let authorities = Authorities::from_pem(authorities.as_bytes()).map_err(|error| error.to_string())?;
         let list = |key: &str| match data.get(key) {
             None => Ok(Vec::new()),
             Some(text) => {
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn the_api_server_speaks_for_others() {
         let issuer = authority();
-        let proxy = FrontProxy::of(&data(&issuer, r#"["front"]"#)).unwrap();
+        let proxy = FrontProxy::from_data(&data(&issuer, r#"["front"]"#)).unwrap();
         let asked = headers(&[
             ("X-Remote-User", ""),
             ("X-User", "j\u{fc}rgen"),
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn nobody_else_does() {
         let (issuer, other) = (authority(), authority());
-        let proxy = FrontProxy::of(&data(&issuer, r#"["front"]"#)).unwrap();
+        let proxy = FrontProxy::from_data(&data(&issuer, r#"["front"]"#)).unwrap();
         let admin = headers(&[("X-Remote-User", "admin"), ("X-Remote-Group", "system:masters")]);
         for chain in [
             Vec::new(),
@@ -190,7 +190,7 @@ mod tests {
         ] {
             assert!(proxy.caller(&chain, &admin).is_err());
         }
-        let any = FrontProxy::of(&data(&issuer, "[]")).unwrap();
+        let any = FrontProxy::from_data(&data(&issuer, "[]")).unwrap();
         assert!(any.caller(&certificate(&issuer, "Front"), &admin).is_ok());
         assert!(any.caller(&certificate(&other, "Front"), &admin).is_err());
     }
@@ -201,14 +201,14 @@ mod tests {
         let without = |key: &str| {
             let mut data = data(&issuer, "[]");
             data.remove(key);
-            FrontProxy::of(&data).map(drop)
+            FrontProxy::from_data(&data).map(drop)
         };
         assert!(
             without("requestheader-client-ca-file").unwrap_err().contains("--requestheader-client-ca-file")
         );
         assert!(without("requestheader-username-headers").unwrap_err().contains("names no header"));
         assert!(without("requestheader-uid-headers").is_ok());
-        let told = FrontProxy::of(&data(&issuer, "front")).unwrap_err();
+        let told = FrontProxy::from_data(&data(&issuer, "front")).unwrap_err();
         assert!(told.starts_with("requestheader-allowed-names: "), "{told}");
     }
 }

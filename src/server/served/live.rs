@@ -16,12 +16,12 @@ const FRESH: Duration = Duration::from_secs(5);
 const MOST: u64 = 8;
 
 /// The scheduler and the partition of a request.
-type Asked = (String, String);
+type Key = (String, String);
 
 /// The cached answers.
 #[derive(Debug, Clone)]
 pub(super) struct LiveQueues {
-    known: Cache<Asked, Result<Arc<Live>, String>>,
+    known: Cache<Key, Result<Arc<Live>, String>>,
 }
 
 impl Default for LiveQueues {
@@ -35,18 +35,18 @@ impl LiveQueues {
     ///
     /// # Errors
     /// The reason why they are unknown: there is no address, or the scheduler did not answer.
-    pub(super) async fn of(&self, published: &Published, partition: &str) -> Result<Arc<Live>, String> {
+    pub(super) async fn queues(&self, published: &Published, partition: &str) -> Result<Arc<Live>, String> {
         let spec = published.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
         let Some(url) = spec.and_then(|spec| spec.scheduler_url.clone()) else {
             return Err("the YuniKornConfig has no schedulerUrl".to_owned());
         };
         // Requests that come while the scheduler answers wait for the same answer.
-        let answer = async { ask(&url, partition).await.map(Arc::new) };
+        let answer = async { read(&url, partition).await.map(Arc::new) };
         self.known.get_with((url.clone(), partition.to_owned()), answer).await
     }
 }
 
-async fn ask(url: &str, partition: &str) -> Result<Live, String> {
+async fn read(url: &str, partition: &str) -> Result<Live, String> {
     let scheduler = Scheduler::new().map_err(|error| error.to_string())?;
     let root = scheduler.queue_details(url, partition).await.map_err(|error| error.to_string())?;
     Ok(beside(&root))

@@ -69,7 +69,7 @@ pub fn router() -> Router<Arc<ServerState>> {
         trust: Trust::default(),
         live: LiveQueues::default(),
         lists: Arc::new(Semaphore::new(LISTS)),
-        audit: Audit::of("queueaccessreviews"),
+        audit: Audit::new("queueaccessreviews"),
     };
     let at = |path: &str| format!("{ROOT}/{path}");
     Router::new()

@@ -19,7 +19,7 @@ use crate::server::source::InForce;
 use go_compat::diag::quoted;
 use queuewarden_api::answer::Answers;
 use queuewarden_api::served::fields::Selector;
-use queuewarden_api::served::queue::{self, Queue, Standing};
+use queuewarden_api::served::queue::{self, CurrentQueue, Queue};
 use queuewarden_api::served::review::DEFAULT_PARTITION;
 use queuewarden_api::served::table::{Include, table};
 use queuewarden_api::served::{GROUP, VERSION};
@@ -48,7 +48,7 @@ pub(super) async fn list(
     permitted(&state, &memory, &parts, "list", "").await?;
     let shape = shape(&parts.headers, &SHAPES)?;
     let (selector, include) = parameters.read()?;
-    let view = View::of(&state, &memory, selector.partition().unwrap_or(DEFAULT_PARTITION)).await?;
+    let view = View::load(&state, &memory, selector.partition().unwrap_or(DEFAULT_PARTITION)).await?;
     let warnings = view.warnings();
     // Thousands of queues with hundreds of names each take a while, for which other requests need not wait.
     let place = Arc::clone(&memory.lists).acquire_owned().await;
@@ -75,7 +75,7 @@ pub(super) async fn get(
     permitted(&state, &memory, &parts, "get", &name).await?;
     let shape = shape(&parts.headers, &SHAPES)?;
     let (_, include) = parameters.read()?;
-    let view = View::of(&state, &memory, DEFAULT_PARTITION).await?;
+    let view = View::load(&state, &memory, DEFAULT_PARTITION).await?;
     let Some(queue) = view.queues(|queue| queue.path == name).pop() else {
         return Err(Refusal::not_found(format!("queues.{GROUP} {name:?} not found{}", view.perhaps(&name))));
     };
@@ -141,7 +141,7 @@ struct View {
 }
 
 impl View {
-    async fn of(state: &ServerState, memory: &Memory, partition: &str) -> Result<Self, Refusal> {
+    async fn load(state: &ServerState, memory: &Memory, partition: &str) -> Result<Self, Refusal> {
         let Some(published) = state.published() else {
             return Err(Refusal::unavailable("not everything was read yet; try again"));
         };
@@ -150,24 +150,24 @@ impl View {
             let message = format!("there is no partition {}", quoted(partition));
             return Err(Refusal::bad_request(message));
         }
-        let (live, blind) = match memory.live.of(&published, partition).await {
+        let (live, blind) = match memory.live.queues(&published, partition).await {
             Ok(live) => (live, None),
             Err(why) => (Arc::default(), Some(why)),
         };
         Ok(Self {
             known,
             partition: partition.to_owned(),
-            texts: InForce::of(&published.snapshot),
+            texts: InForce::from_snapshot(&published.snapshot),
             live,
             blind,
         })
     }
 
     /// Returns the queues that match.
-    fn queues(&self, asked: impl Fn(&Standing<'_>) -> bool) -> Vec<Queue> {
+    fn queues(&self, asked: impl Fn(&CurrentQueue<'_>) -> bool) -> Vec<Queue> {
         let Some(tree) = self.known.tree(&self.partition) else { return Vec::new() };
         let answers = Answers { configuration: &self.texts, tree };
-        let mut standing = queue::standing(tree, &self.live);
+        let mut standing = queue::live_queues(tree, &self.live);
         standing.retain(asked);
         queue::queues(&answers, &standing)
     }

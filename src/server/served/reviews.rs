@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::{Memory, caller, warn};
 use crate::operator::published::Published;
 use crate::server::ServerState;
-use crate::server::audit::Decision;
+use crate::server::audit::AuditRecord;
 use crate::server::caller::Caller;
 use crate::server::permission::{Wish, demand};
 use crate::server::refusal::Refusal;
@@ -23,7 +23,7 @@ use crate::server::scope::{self, Scope};
 use crate::server::source::InForce;
 use go_compat::diag::quoted;
 use queuewarden_api::answer::Answers;
-use queuewarden_api::served::review::{Asked, Kind, Status, Wrong, answered, read};
+use queuewarden_api::served::review::{Kind, ReviewRequest, Status, Wrong, answered, read};
 use queuewarden_api::served::{GROUP, VERSION};
 use yunikorn::identity::{Claim, Identity, Refusal as Nobody, identify};
 use yunikorn::version::Version;
@@ -66,9 +66,9 @@ pub(super) async fn create(
         Ok((_, found)) => (found.status.word(), found.clause, found.status.reason()),
         Err(refusal) => ("forbidden", "asker", refusal.message.as_str()),
     };
-    let decision = Decision {
+    let decision = AuditRecord {
         verb: asked.right.verb(),
-        said,
+        decision: said,
         clause,
         refused: answered_with.is_err(),
         by: &caller.user,
@@ -119,7 +119,7 @@ fn refused(kind: Kind, wrong: Wrong) -> Refusal {
 
 impl Parameters {
     /// Returns warnings about unknown fields, as the client chooses (`fieldValidation` of `CreateOptions`).
-    fn unknown(&self, asked: &Asked) -> Result<Vec<String>, Refusal> {
+    fn unknown(&self, asked: &ReviewRequest) -> Result<Vec<String>, Refusal> {
         let told = asked.unknown.iter().map(|field| format!("unknown field {field:?}"));
         match self.field_validation.as_str() {
             "Ignore" => Ok(Vec::new()),
@@ -142,14 +142,14 @@ async fn scope(
     state: &ServerState,
     published: Option<&Published>,
     caller: &Arc<Caller>,
-    asked: &Asked,
+    request: &ReviewRequest,
     about: &Identity,
 ) -> Result<Scope, Refusal> {
     let queues = published.and_then(|published| published.queues.as_ref().ok());
-    let asked = scope::Asked {
-        partition: &asked.partition,
-        tree: queues.and_then(|queues| queues.tree(&asked.partition)),
-        queue: &asked.queue,
+    let asked = scope::AccessRequest {
+        partition: &request.partition,
+        tree: queues.and_then(|queues| queues.tree(&request.partition)),
+        queue: &request.queue,
         asker: &caller.identity(),
         about,
         own_review: Kind::Own.name(),
@@ -167,7 +167,7 @@ struct Answer {
     clause: &'static str,
 }
 
-fn answer(published: Option<&Published>, asked: &Asked, user: &str, groups: &[String]) -> Answer {
+fn answer(published: Option<&Published>, asked: &ReviewRequest, user: &str, groups: &[String]) -> Answer {
     let undecided = |clause, why: &str| Answer { status: Status::undecided(why), clause };
     let refused = |clause, why| Answer { status: Status::refused(why), clause };
     let Some(published) = published else {
@@ -180,12 +180,12 @@ fn answer(published: Option<&Published>, asked: &Asked, user: &str, groups: &[St
     let identity = match identify(Claim::new(user, groups), queues.resolver().here(), Version::default()) {
         Ok(identity) => identity,
         Err(Nobody::Undecided(why)) => return undecided(IDENTITY, &why),
-        Err(refusal) => return refused(IDENTITY, refusal.of(user)),
+        Err(refusal) => return refused(IDENTITY, refusal.describe(user)),
     };
     let Some(tree) = queues.tree(&asked.partition) else {
         return refused("no_queue", format!("there is no partition {}", quoted(&asked.partition)));
     };
-    let texts = InForce::of(&published.snapshot);
+    let texts = InForce::from_snapshot(&published.snapshot);
     match path_of(tree, &asked.queue) {
         Ok(path) => {
             let decision = explain(tree, asked.right, &path, &identity);

@@ -28,11 +28,11 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// The cached data.
 #[derive(Debug, Default)]
 pub(super) struct Trust {
-    seen: Mutex<Option<Seen>>,
+    cached: Mutex<Option<CachedProxy>>,
 }
 
 #[derive(Debug, Clone)]
-struct Seen {
+struct CachedProxy {
     at: Instant,
     proxy: Proxy,
 }
@@ -68,7 +68,7 @@ impl Trust {
 
     /// Returns data that was read no longer ago than `patience`.
     async fn proxy(&self, client: &Client, patience: Duration) -> Proxy {
-        let mut seen = self.seen.lock().await;
+        let mut seen = self.cached.lock().await;
         let known = seen.as_ref().filter(|seen| seen.at.elapsed() < patience.min(seen.patience()));
         if let Some(known) = known {
             return known.proxy.clone();
@@ -86,12 +86,12 @@ impl Trust {
             }
             (Err(why), _) => Err(why),
         };
-        *seen = Some(Seen { at: Instant::now(), proxy: proxy.clone() });
+        *seen = Some(CachedProxy { at: Instant::now(), proxy: proxy.clone() });
         proxy
     }
 }
 
-impl Seen {
+impl CachedProxy {
     fn patience(&self) -> Duration {
         if self.proxy.is_ok() { FRESH } else { AGAIN }
     }
@@ -107,7 +107,7 @@ async fn read(client: &Client) -> Result<Proxy, String> {
         format!("ConfigMap {NAMESPACE}/{NAME}, which says whom the API server lets speak for others: {why}")
     };
     match call(maps.get(NAME)).await {
-        Ok(map) => Ok(FrontProxy::of(&map.data.unwrap_or_default()).map(Arc::new).map_err(refused)),
+        Ok(map) => Ok(FrontProxy::from_data(&map.data.unwrap_or_default()).map(Arc::new).map_err(refused)),
         Err(error) if error.is_not_found() => Ok(Err(refused(error.to_string()))),
         Err(error @ call::Error::Refused { code: 403, .. }) => {
             Err(refused(format!("queuewarden may not read it: {error}")))

@@ -17,19 +17,19 @@ use axum::routing::post;
 use axum::{Extension, Json, Router};
 use serde_json::Value;
 
-use super::audit::{Audit, Decision};
-use super::fault::contained;
+use super::audit::{Audit, AuditRecord};
+use super::internal_error::contained;
 use super::review::Review;
 use super::{ServerState, surroundings};
 use crate::operator::published::Published;
 use queuewarden_api::review::envelope::{self, Request, Unreadable};
-use queuewarden_api::review::submission::{Asked, read, response};
+use queuewarden_api::review::submission::{SubmissionRequest, read, response};
 use yunikorn::admission::{Kind, Surroundings};
-use yunikorn_access::submission::{self, Applied, Judgement, Mode, PARTITION, Verdict, World};
+use yunikorn_access::submission::{self, Applied, Judgement, Mode, Outcome, PARTITION, World};
 
 /// Returns the route.
 pub fn router() -> Router<Arc<ServerState>> {
-    Router::new().route("/submission", post(submit)).layer(Extension(Audit::of("submission")))
+    Router::new().route("/submission", post(submit)).layer(Extension(Audit::new("submission")))
 }
 
 async fn submit(
@@ -63,13 +63,13 @@ async fn submit(
 /// Logs and counts the decision; a request that needs no evaluation is only counted.
 fn note(audit: &Audit, state: &ServerState, request: &Request, judgement: &Judgement, mode: Mode) {
     let Judgement { verdict, clause, reason, user, queue } = judgement;
-    if *verdict == Verdict::NotAsked {
+    if *verdict == Outcome::NotAsked {
         state.health.metrics.endpoints.decided("submit", verdict.as_str(), clause);
         return;
     }
-    let decision = Decision {
+    let decision = AuditRecord {
         verb: "submit",
-        said: verdict.as_str(),
+        decision: verdict.as_str(),
         clause,
         refused: judgement.refusal(mode).is_some(),
         by: &request.by.user,
@@ -82,11 +82,16 @@ fn note(audit: &Audit, state: &ServerState, request: &Request, judgement: &Judge
 }
 
 fn is_looked_at(known: &Published, request: &Request) -> bool {
-    let kind = Kind::of(&request.group, &request.kind);
+    let kind = Kind::parse(&request.group, &request.kind);
     !known.leaves_alone(&request.namespace) && !matches!(kind, Kind::Other(_))
 }
 
-async fn judged(state: &ServerState, known: &Published, request: &Request, asked: &Asked) -> Judgement {
+async fn judged(
+    state: &ServerState,
+    known: &Published,
+    request: &Request,
+    asked: &SubmissionRequest,
+) -> Judgement {
     let queues = match &known.queues {
         Ok(queues) => queues,
         Err(why) => return Judgement::undecided("configuration", why),

@@ -18,21 +18,21 @@ use axum::{Extension, Json, Router};
 use serde_json::Value;
 
 use super::ServerState;
-use super::audit::{Audit, Decision};
+use super::audit::{Audit, AuditRecord};
 use super::refusal::Refusal;
 use super::review::Review;
 use crate::operator::published::Published;
 use parity::Registration;
 use queuewarden_api::review::envelope::{self, Request, Unreadable};
-use queuewarden_api::review::user_info::{Asked, read, response};
-use yunikorn_access::user_info::{self, Judgement, Mode, Moment, Profile, Verdict};
+use queuewarden_api::review::user_info::{Content, read, response};
+use yunikorn_access::user_info::{self, Decision, Mode, Moment, Outcome, Profile};
 
 /// Returns the routes.
 pub fn router() -> Router<Arc<ServerState>> {
     Router::new()
         .route("/user-info", post(add))
         .route("/user-info/check", post(check))
-        .layer(Extension(Audit::of("user-info")))
+        .layer(Extension(Audit::new("user-info")))
         .layer(Extension(Registration::default()))
 }
 
@@ -73,7 +73,7 @@ async fn check(State(state): State<Arc<ServerState>>, audit: Extension<Audit>, r
     let mut judgement = judged(&state, &known, &request, &asked, Moment::Final)?;
     // These were reported before.
     judgement.warnings.clear();
-    if judgement.verdict == Verdict::Refused {
+    if judgement.verdict == Outcome::Refused {
         note(&audit, &state, &request, &judgement, settings.mode);
     }
     Ok(Json(response(&request.uid, &asked, &judgement, settings.mode)))
@@ -90,23 +90,23 @@ fn judged(
     state: &ServerState,
     known: &Published,
     request: &Request,
-    asked: &Asked,
+    asked: &Content,
     moment: Moment,
-) -> Result<Judgement, Refusal> {
+) -> Result<Decision, Refusal> {
     let running = state.applications.running(&asked.applications(), request.creator());
     let running = running.map_err(Refusal::unavailable)?;
-    Ok(user_info::judge(&asked.at(request, &running, moment), &known.conf.access))
+    Ok(user_info::decide(&asked.at(request, &running, moment), &known.conf.access))
 }
 
 /// Logs the decision, unless it changes nothing and has no warnings.
-fn note(audit: &Audit, state: &ServerState, request: &Request, judgement: &Judgement, mode: Mode) {
-    if judgement.verdict <= Verdict::Unchanged && judgement.warnings.is_empty() {
+fn note(audit: &Audit, state: &ServerState, request: &Request, judgement: &Decision, mode: Mode) {
+    if judgement.verdict <= Outcome::Unchanged && judgement.warnings.is_empty() {
         return;
     }
     let warnings = judgement.warnings.join("; ");
-    let decision = Decision {
+    let decision = AuditRecord {
         verb: "user_info",
-        said: judgement.verdict.as_str(),
+        decision: judgement.verdict.as_str(),
         clause: judgement.rule.as_str(),
         refused: judgement.refusal(mode).is_some(),
         by: &request.by.user,
@@ -121,9 +121,9 @@ fn note(audit: &Audit, state: &ServerState, request: &Request, judgement: &Judge
 /// Refuses a request that cannot be read.
 fn refused(audit: &Audit, state: &ServerState, unreadable: &Unreadable, mode: Mode) -> Json<Value> {
     let Unreadable { request, why } = unreadable;
-    let judgement = Judgement::unreadable(&why.to_string(), &request.by.user);
+    let judgement = Decision::unreadable(&why.to_string(), &request.by.user);
     note(audit, state, request, &judgement, mode);
-    Json(response(&request.uid, &Asked::default(), &judgement, mode))
+    Json(response(&request.uid, &Content::default(), &judgement, mode))
 }
 
 /// Allows the request without a message.

@@ -18,7 +18,7 @@ use queuewarden_api::review::envelope::{self, Response};
 use queuewarden_api::review::user_info::notes;
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
-use yunikorn_access::user_info::{Judgement, Mode};
+use yunikorn_access::user_info::{Decision, Mode};
 
 /// The time for which it is cached whether the registration exists.
 const FRESH: Duration = Duration::from_secs(5);
@@ -48,12 +48,12 @@ pub(super) async fn answer(
         Outcome::Denied(message) => {
             if registered.map_err(Refusal::unavailable)? {
                 // Here a name of the requester's own is the work of YuniKorn's controller, which comes first.
-                Judgement::of_yunikorn(None, false, &request.user)
+                Decision::of_yunikorn(None, false, &request.user)
             } else {
-                Judgement::of_yunikorn(Some(message), false, user)
+                Decision::of_yunikorn(Some(message), false, user)
             }
         }
-        Outcome::Allowed => Judgement::of_yunikorn(None, !evaluation.patches.is_empty(), user),
+        Outcome::Allowed => Decision::of_yunikorn(None, !evaluation.patches.is_empty(), user),
         Outcome::Unknown(key) => {
             let why = format!("{key} decides, and what it holds is not known");
             return Err(Refusal::unavailable(why));

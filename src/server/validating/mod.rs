@@ -22,15 +22,15 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::ServerState;
-use super::audit::{Audit, Decision, OTHER};
-use super::fault::{Fault, contained};
+use super::audit::{Audit, AuditRecord, OTHER};
+use super::internal_error::{InternalError, contained};
 use super::review::Review;
 use crate::operator::published::Published;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::envelope::{Request, Unreadable, response};
 use queuewarden_api::review::{codes, part};
 use queuewarden_api::{GROUP, access_test, config_map, convert};
-use queuewarden_plan::admit::{self, Answer, Change, Versions};
+use queuewarden_plan::admit::{self, Change, Response, Versions};
 
 /// Plans made at once for changes of queuewarden's objects: each takes one thread for as long as a round of
 /// the reconciler plans.
@@ -58,7 +58,7 @@ pub fn config_map_router() -> Router<Arc<ServerState>> {
 }
 
 fn memory(endpoint: &'static str, at_once: usize) -> Extension<Memory> {
-    Extension(Memory { places: Arc::new(Semaphore::new(at_once)), audit: Audit::of(endpoint) })
+    Extension(Memory { places: Arc::new(Semaphore::new(at_once)), audit: Audit::new(endpoint) })
 }
 
 async fn validate(
@@ -85,7 +85,7 @@ async fn config_map(
     let (request, answer) = match review {
         Ok(request) => {
             let found = contained(guarded(&state, &memory.places, &request)).await;
-            let answer = found.unwrap_or_else(|fault| Err(fault.to_string())).map_err(|why| Answer {
+            let answer = found.unwrap_or_else(|fault| Err(fault.to_string())).map_err(|why| Response {
                 clause: DOUBT,
                 refusal: None,
                 warnings: vec![format!("queuewarden cannot judge this: {why}")],
@@ -95,7 +95,7 @@ async fn config_map(
         Err(unreadable) => {
             let Unreadable { request, why } = *unreadable;
             let counts = state.published().is_some_and(|known| counts(&known, &request));
-            let answer = if counts { self::unreadable(&why) } else { Answer::default() };
+            let answer = if counts { self::unreadable(&why) } else { Response::default() };
             (request, Ok(answer))
         }
     };
@@ -113,19 +113,19 @@ fn answered(
     memory: &Memory,
     state: &ServerState,
     request: &Request,
-    answer: Result<Answer, Answer>,
+    answer: Result<Response, Response>,
 ) -> Json<Value> {
     let said = match &answer {
-        Ok(Answer { refusal: None, .. }) => "accepted",
+        Ok(Response { refusal: None, .. }) => "accepted",
         Ok(_) => "refused",
         Err(_) => "undecided",
     };
     let (Ok(answer) | Err(answer)) = answer;
     let namespace =
         if request.namespace.is_empty() { String::new() } else { format!("{}/", request.namespace) };
-    let decision = Decision {
+    let decision = AuditRecord {
         verb: verb(&request.operation),
-        said,
+        decision: said,
         clause: answer.clause,
         refused: answer.refusal.is_some(),
         by: &request.by.user,
@@ -139,12 +139,12 @@ fn answered(
 }
 
 /// Returns the answer to a request that cannot be read.
-fn unreadable(why: &Diagnostic) -> Answer {
-    Answer { clause: "unreadable", ..refused(&why.to_string()) }
+fn unreadable(why: &Diagnostic) -> Response {
+    Response { clause: "unreadable", ..refused(&why.to_string()) }
 }
 
-fn refused(why: &str) -> Answer {
-    Answer { clause: DOUBT, refusal: Some(why.to_owned()), warnings: Vec::new() }
+fn refused(why: &str) -> Response {
+    Response { clause: DOUBT, refusal: Some(why.to_owned()), warnings: Vec::new() }
 }
 
 /// Returns the operation as Kubernetes' authorizers call it.
@@ -158,7 +158,7 @@ fn verb(operation: &str) -> &'static str {
 }
 
 /// Answers a change of one of queuewarden's kinds; an error is a doubt.
-async fn own(state: &ServerState, places: &Arc<Semaphore>, asked: &Request) -> Result<Answer, String> {
+async fn own(state: &ServerState, places: &Arc<Semaphore>, asked: &Request) -> Result<Response, String> {
     let change = match change(asked)? {
         Ok(change) => change,
         Err(why) => return Ok(unreadable(&why)),
@@ -174,20 +174,20 @@ async fn own(state: &ServerState, places: &Arc<Semaphore>, asked: &Request) -> R
         return if may_escalate {
             let warning =
                 "queuewarden has not read the cluster yet, and says nothing about this change".to_owned();
-            Ok(Answer { warnings: vec![warning], ..Answer::default() })
+            Ok(Response { warnings: vec![warning], ..Response::default() })
         } else {
             Err("queuewarden has not read the cluster yet: try again in a moment".to_owned())
         };
     };
-    let asked = admit::Asked { by: asked.by.clone(), may_escalate, change };
+    let asked = admit::Review { by: asked.by.clone(), may_escalate, change };
     planned(places, known, move |known| admit::admit(&known.snapshot, &asked)).await
 }
 
 /// Answers a change of a `ConfigMap`; an error is a doubt.
-async fn guarded(state: &ServerState, places: &Arc<Semaphore>, asked: &Request) -> Result<Answer, String> {
+async fn guarded(state: &ServerState, places: &Arc<Semaphore>, asked: &Request) -> Result<Response, String> {
     let known = state.published().ok_or("it has not read the cluster yet")?;
     if !counts(&known, asked) {
-        return Ok(Answer::default());
+        return Ok(Response::default());
     }
     let (namespace, name, new) = (asked.namespace.clone(), asked.name.clone(), asked.object.clone());
     planned(places, known, move |known| match new.as_deref().map(part::object::<ConfigMap>).transpose() {
@@ -204,8 +204,8 @@ async fn guarded(state: &ServerState, places: &Arc<Semaphore>, asked: &Request) 
 async fn planned(
     places: &Arc<Semaphore>,
     known: Arc<Published>,
-    work: impl FnOnce(&Published) -> Answer + Send + 'static,
-) -> Result<Answer, String> {
+    work: impl FnOnce(&Published) -> Response + Send + 'static,
+) -> Result<Response, String> {
     let place = Arc::clone(places).acquire_owned().await.map_err(|error| error.to_string())?;
     let judged = spawn_blocking(move || {
         // Kept by the work itself, which goes on when the request is dropped.
@@ -214,7 +214,7 @@ async fn planned(
     });
     judged.await.map_err(|error| {
         tracing::error!(%error, "A change could not be judged");
-        Fault.to_string()
+        InternalError.to_string()
     })
 }
 

@@ -63,7 +63,7 @@ async fn a_fault_in_judging_is_a_doubt() {
     let service = open();
     let known = service.publisher.last().unwrap();
     let judged = planned(&Arc::new(Semaphore::new(1)), known, |_| panic!("a fault")).await;
-    assert_eq!(judged, Err(Fault.to_string()));
+    assert_eq!(judged, Err(InternalError.to_string()));
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn work_that_nobody_waits_for_keeps_its_place() {
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let mut left = Box::pin(planned(&places, known, move |_| {
         let _ = ended.recv();
-        Answer::default()
+        Response::default()
     }));
     assert!(futures::poll!(&mut left).is_pending());
     drop(left);

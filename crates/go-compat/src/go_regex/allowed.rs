@@ -7,7 +7,7 @@ use regex_syntax::ast::{
 
 use super::error::{
     INVALID_COUNT, INVALID_ESCAPE, INVALID_NAME, INVALID_PERL, NESTED_REPETITION, READ_DIFFERENTLY, TOO_DEEP,
-    TOO_LARGE, UNPROVEN_CLASS, place, refusal,
+    TOO_LARGE, UNPROVEN_CLASS, refusal, span_of,
 };
 use super::prepare::BRACE;
 use super::{MAX_DEPTH, MAX_SIZE};
@@ -83,7 +83,7 @@ impl Walk<'_> {
             _ => {}
         }
         if literal.c > LAST_STABLE {
-            self.unstable = Some(place(&literal.span));
+            self.unstable = Some(span_of(&literal.span));
         }
         Ok(())
     }
@@ -192,7 +192,7 @@ impl Walk<'_> {
     }
 
     fn refusal(&self, code: Code, span: &AstSpan) -> Diagnostic {
-        refusal(code, self.pattern, place(span))
+        refusal(code, self.pattern, span_of(span))
     }
 }
 

@@ -64,18 +64,18 @@ pub const CODES: &[Code] = &[
 
 /// The one who refuses a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Support {
     /// Go does not compile it.
     RefusedByGo,
     /// Go may compile it; its meaning is not known here.
-    Unjudged,
+    Undecided,
 }
 
-impl Verdict {
+impl Support {
     /// Returns who refuses, for an error of [`super::GoRegex::new`].
-    pub fn of(refusal: &Diagnostic) -> Self {
+    pub fn from_refusal(refusal: &Diagnostic) -> Self {
         let ours = [TOO_LONG, TOO_DEEP, TOO_LARGE, UNPROVEN_CLASS, READ_DIFFERENTLY];
-        if ours.contains(&refusal.code) { Self::Unjudged } else { Self::RefusedByGo }
+        if ours.contains(&refusal.code) { Self::Undecided } else { Self::RefusedByGo }
     }
 }
 
@@ -167,14 +167,14 @@ pub(super) fn too_long(pattern: &str) -> Diagnostic {
 }
 
 /// Returns a span of the parser as one of ours.
-pub(super) fn place(span: &ast::Span) -> Span {
+pub(super) fn span_of(span: &ast::Span) -> Span {
     Span::new(span.start.offset, span.end.offset)
 }
 
 /// Refuses what the parser refuses. Its error is Go's where Go has read all before it alike and has no
 /// meaning for it.
 pub(super) fn of_parser(pattern: &str, error: &ast::Error) -> Diagnostic {
-    let span = place(error.span());
+    let span = span_of(error.span());
     let part = pattern.get(span.start..span.end).unwrap_or_default();
     let behind = pattern.get(span.end..).unwrap_or_default();
     let code = match error.kind() {

@@ -19,7 +19,7 @@ use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Hir, HirKind, Look};
 
 use super::diag::{Diagnostic, Span};
-pub use error::{CODES, Verdict};
+pub use error::{CODES, Support};
 
 /// Limits the bytes of a pattern. With [`MAX_DEPTH`] and [`MAX_SIZE`] it keeps patterns far below the limits
 /// of Go, which depend on how Go simplifies: 1,000 levels of its tree, and 3.3 million instructions, of which
@@ -71,7 +71,7 @@ impl GoRegex {
             .size_limit(MAX_COMPILED_BYTES)
             .build()
             .map_err(|_| too_large())?;
-        Ok(Self { pattern: pattern.to_owned(), inner, anchors: Anchors::of(&tree) })
+        Ok(Self { pattern: pattern.to_owned(), inner, anchors: Anchors::new(&tree) })
     }
 
     /// Searches anywhere in `text`, as `regexp.MatchString`.
@@ -110,7 +110,7 @@ impl PartialEq for GoRegex {
 impl Eq for GoRegex {}
 
 impl Anchors {
-    fn of(tree: &Hir) -> Self {
+    fn new(tree: &Hir) -> Self {
         let (start, end) = ends(tree);
         Self { start, end, split: is_split(tree) }
     }

@@ -16,8 +16,8 @@ fn strings(list: &Value) -> Vec<&str> {
 }
 
 /// The refusal of a pattern that Go refuses, or that is not judged.
-fn refused(pattern: &str) -> Verdict {
-    Verdict::of(&GoRegex::new(pattern).unwrap_err())
+fn refused(pattern: &str) -> Support {
+    Support::from_refusal(&GoRegex::new(pattern).unwrap_err())
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn recorded_random_patterns_decide_as_go_or_are_unjudged() {
                     assert!(!ours.is_match(subject), "{pattern:?} on {subject:?}");
                 }
             }
-            (Err(ours), None) => assert_eq!(Verdict::of(&ours), Verdict::Unjudged, "{pattern:?}"),
+            (Err(ours), None) => assert_eq!(Support::from_refusal(&ours), Support::Undecided, "{pattern:?}"),
             (Ok(_), Some(error)) => panic!("{pattern:?}: {error}"),
         }
     }
@@ -120,7 +120,7 @@ fn refusal_of_go_has_a_span_a_code_and_help() {
         assert_eq!(pattern.get(span.start..span.end), Some(*place), "{pattern}");
         assert!(refusal.message.starts_with(&format!("`{place}` ")), "{pattern}: {}", refusal.message);
         assert!(refusal.help.is_some(), "{pattern}");
-        assert_eq!(Verdict::of(&refusal), Verdict::RefusedByGo, "{pattern}");
+        assert_eq!(Support::from_refusal(&refusal), Support::RefusedByGo, "{pattern}");
     }
     let tried: BTreeSet<_> = REFUSED_BY_GO.iter().map(|(.., number)| *number).collect();
     let codes: BTreeSet<_> = CODES.iter().map(|code| code.number).collect();
@@ -164,7 +164,7 @@ fn construct_that_go_may_read_differently_is_unjudged() {
         assert_eq!(refusal.code.number, 4056, "{pattern}: {refusal}");
         let span = refusal.span.unwrap();
         assert_eq!(pattern.get(span.start..span.end), Some(*place), "{pattern}");
-        assert_eq!(Verdict::of(&refusal), Verdict::Unjudged);
+        assert_eq!(Support::from_refusal(&refusal), Support::Undecided);
     }
 }
 
@@ -190,7 +190,7 @@ fn pattern_beyond_a_limit_is_unjudged() {
         let refusal = GoRegex::new(&pattern).err();
         assert_eq!(refusal.as_ref().map(|refusal| refusal.code.number), expected, "{pattern}");
         if let Some(refusal) = refusal {
-            assert_eq!(Verdict::of(&refusal), Verdict::Unjudged);
+            assert_eq!(Support::from_refusal(&refusal), Support::Undecided);
             assert!(has_place(&pattern, refusal.span), "{pattern}");
         }
     }

@@ -14,14 +14,14 @@ use yunikorn_access::{How, Remedy, near_misses, remedies, sentence};
 
 /// A location in a text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Location {
     /// The name of the file or text.
     pub file: String,
     /// Line and column, from 1; columns count characters.
     pub position: Option<(usize, usize)>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.position {
             Some((line, column)) => write!(f, "{}:{line}:{column}", self.file),
@@ -36,7 +36,7 @@ pub trait Texts: fmt::Debug {
     fn name(&self) -> &str;
 
     /// Returns the location of an origin; `None` for an object.
-    fn place(&self, origin: &Origin) -> Option<Place>;
+    fn locate(&self, origin: &Origin) -> Option<Location>;
 }
 
 /// Turns the evaluator's results into answers about one configuration.
@@ -67,7 +67,7 @@ impl Answers<'_> {
     pub fn origins<'o>(&self, origins: impl IntoIterator<Item = &'o Origin>) -> Vec<WrittenIn> {
         origins
             .into_iter()
-            .map(|origin| match (origin, self.configuration.place(origin)) {
+            .map(|origin| match (origin, self.configuration.locate(origin)) {
                 (Origin::Object { kind, name }, _) => {
                     WrittenIn { kind: (*kind).to_owned(), name: name.clone(), line: None, column: None }
                 }
@@ -99,7 +99,7 @@ impl Answers<'_> {
         DecisionAnswer {
             about: self.about(),
             verb: decision.right,
-            queue: decision.asked.clone(),
+            queue: decision.path.clone(),
             nearest_queue: decision.located.decides().map(|id| self.path(id)),
             user: decision.identity.user.clone(),
             groups: decision.identity.groups.clone(),

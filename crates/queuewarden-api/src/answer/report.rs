@@ -274,7 +274,7 @@ impl<'a> Answers<'a> {
         let starts = Right::ALL.map(|right| starts(self.tree, right));
         let of_subject = |(subject, name): (usize, &Subject)| {
             starts.each_ref().map(|starts| {
-                let of = starts.of(name.entry()).iter();
+                let of = starts.get(name.entry()).iter();
                 let starts_at = of.map(|start| StartAnswer {
                     queue: start.queue.index(),
                     acl: start.acl.into(),
@@ -315,7 +315,7 @@ fn acl<'t>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{Place, Texts};
+    use crate::answer::{Location, Texts};
     use proptest::prelude::*;
     use queuewarden_plan::snapshot::Touch;
     use serde_json::{Value, json};
@@ -332,9 +332,9 @@ mod tests {
             "queues.yaml"
         }
 
-        fn place(&self, origin: &Origin) -> Option<Place> {
+        fn locate(&self, origin: &Origin) -> Option<Location> {
             let Origin::Text(Some(span)) = origin else { return None };
-            Some(Place { file: "queues.yaml".to_owned(), position: Some((1, span.start)) })
+            Some(Location { file: "queues.yaml".to_owned(), position: Some((1, span.start)) })
         }
     }
 
@@ -399,7 +399,7 @@ mod tests {
                         row.subject
                     ));
                 }
-                let how = cell.map(|way| How::of(&way, *queue, *right));
+                let how = cell.map(|way| How::new(&way, *queue, *right));
                 let inherited = told.map(|(at, ..)| at != queue.index());
                 if how.map(|how| how.inherited) != inherited {
                     return Err(format!("inherited: {inherited:?}, not {how:?}"));

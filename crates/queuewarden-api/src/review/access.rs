@@ -127,7 +127,7 @@ impl Sent {
             (Kind::Own, Some(asker)) => (asker.user.clone(), asker.groups.clone()),
             (Kind::Own, None) => {
                 let message = "a SelfSubjectAccessReview asks about whoever sends it, and nobody is said to";
-                return Err(malformed(codes::WHO_ASKS, message)
+                return Err(malformed(codes::REVIEW_BY_NOBODY, message)
                     .help("name the user: --as USER [--as-group GROUP]..."));
             }
             _ => (spec.user, groups),

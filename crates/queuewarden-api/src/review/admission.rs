@@ -48,14 +48,14 @@ struct Spec {
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`] and [`codes::JUDGED_ELSEWHERE`].
 pub fn read(request: &envelope::Request) -> Result<Request, Diagnostic> {
-    let kind = Kind::of(&request.group, &request.kind);
+    let kind = Kind::parse(&request.group, &request.kind);
     if request.group.is_empty() && request.kind == "ConfigMap" {
         let message = "the admission controller asks the scheduler about ConfigMaps";
         let help = "`queuewarden validate -f FILE` says what it answers";
-        return Err(malformed(codes::JUDGED_ELSEWHERE, message).help(help));
+        return Err(malformed(codes::DECIDED_ELSEWHERE, message).help(help));
     }
     Ok(Request {
-        operation: Operation::of(&request.operation),
+        operation: Operation::parse(&request.operation),
         pod: pod(request.object.as_deref(), &kind)?,
         old_pod: pod(request.old.as_deref(), &kind)?,
         kind,

@@ -16,7 +16,7 @@ pub const MALFORMED_REVIEW: Code = Code::new(7302, "malformed-review");
 ///
 /// Why: it is about its sender, and a review in a file has none. Name the sender with `--as` and
 /// `--as-group`, or write a `SubjectAccessReview` with `spec.user`.
-pub const WHO_ASKS: Code = Code::new(7303, "review-by-nobody");
+pub const REVIEW_BY_NOBODY: Code = Code::new(7303, "review-by-nobody");
 /// A review, or an object in one, that exceeds the size limit.
 ///
 /// Why: memory is bounded. In a file, write one review in each line of JSON: a line is the unit that is
@@ -31,8 +31,8 @@ pub const NOT_JSON_LINE: Code = Code::new(7305, "not-a-review-line");
 ///
 /// Why: about ConfigMaps the admission controller queries the scheduler. `queuewarden validate` shows its
 /// answer.
-pub const JUDGED_ELSEWHERE: Code = Code::new(7306, "admission-judged-elsewhere");
+pub const DECIDED_ELSEWHERE: Code = Code::new(7306, "admission-judged-elsewhere");
 
 /// All codes of this module.
 pub const CODES: &[Code] =
-    &[UNKNOWN_REVIEW, MALFORMED_REVIEW, WHO_ASKS, TOO_LARGE, NOT_JSON_LINE, JUDGED_ELSEWHERE];
+    &[UNKNOWN_REVIEW, MALFORMED_REVIEW, REVIEW_BY_NOBODY, TOO_LARGE, NOT_JSON_LINE, DECIDED_ELSEWHERE];

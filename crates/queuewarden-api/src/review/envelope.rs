@@ -121,7 +121,7 @@ impl Request {
             "name" => self.name = nullable(part)?,
             "namespace" => self.namespace = nullable(part)?,
             "operation" => self.operation = nullable(part)?,
-            "userInfo" => self.ask(part)?,
+            "userInfo" => self.read_request(part)?,
             "object" => self.object = present(),
             "oldObject" => self.old = present(),
             _ => {}
@@ -130,7 +130,7 @@ impl Request {
     }
 
     /// Reads the caller.
-    fn ask(&mut self, part: &RawValue) -> Result<(), Diagnostic> {
+    fn read_request(&mut self, part: &RawValue) -> Result<(), Diagnostic> {
         let groups = texts(member(part, "groups")?)?;
         self.by = Identity { user: text_at(part, &["username"])?, groups };
         self.by_uid = text_at(part, &["uid"])?;

@@ -53,7 +53,7 @@ impl Kind {
     /// # Errors
     /// Fails when it is of one of the groups, but of a kind that is not answered here:
     /// [`codes::UNKNOWN_REVIEW`].
-    pub fn of(document: &Value) -> Option<Result<Self, Diagnostic>> {
+    pub fn from_document(document: &Value) -> Option<Result<Self, Diagnostic>> {
         let text = |field: &str| document.get(field).and_then(Value::as_str).unwrap_or_default();
         Self::named(text("apiVersion"), text("kind"))
     }

@@ -13,7 +13,7 @@ use yunikorn_access::submission::{Judgement, Mode};
 
 /// The parts of an applied object that decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct SubmissionRequest {
     /// The part that the admission controller reads.
     pub request: Request,
     /// True when its controller is of a kind that is checked itself.
@@ -28,13 +28,13 @@ pub struct Asked {
 ///
 /// # Errors
 /// As [`admission::read`].
-pub fn read(request: &envelope::Request) -> Result<Asked, Diagnostic> {
+pub fn read(request: &envelope::Request) -> Result<SubmissionRequest, Diagnostic> {
     let read = admission::read(request)?;
     let object = request.object.as_deref();
     let spec = admission::template(object, &read.kind)?.map_or(Ok(None), |pod| member(pod, "spec"))?;
     let secrets = spec.map_or(Ok(None), |spec| member(spec, "imagePullSecrets"))?;
     let secrets = entries(secrets, "a list")?.into_iter();
-    Ok(Asked {
+    Ok(SubmissionRequest {
         owned: object.map_or(Ok(false), owned)?,
         node_name: spec.map_or(Ok(String::new()), |spec| text_at(spec, &["nodeName"]))?,
         image_pull_secrets: secrets
@@ -51,7 +51,7 @@ fn owned(object: &RawValue) -> Result<bool, Diagnostic> {
         let controls = member(owner, "controller")?.is_some_and(|controls| controls.get() == "true");
         let version = text_at(owner, &["apiVersion"])?;
         let group = version.rsplit_once('/').map_or("", |(group, _)| group);
-        if controls && !matches!(Kind::of(group, &text_at(owner, &["kind"])?), Kind::Other(_)) {
+        if controls && !matches!(Kind::parse(group, &text_at(owner, &["kind"])?), Kind::Other(_)) {
             return Ok(true);
         }
     }
@@ -74,9 +74,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use yunikorn_access::submission::Verdict;
+    use yunikorn_access::submission::Outcome;
 
-    fn asked(object: &Value, kind: (&str, &str)) -> Asked {
+    fn asked(object: &Value, kind: (&str, &str)) -> SubmissionRequest {
         read(&request(object, kind)).unwrap()
     }
 
@@ -127,13 +127,13 @@ mod tests {
             queue: "root.prod".to_owned(),
         };
         for (verdict, mode, allowed, warned) in [
-            (Verdict::Refused, Mode::Audit, true, false),
-            (Verdict::Refused, Mode::Warn, true, true),
-            (Verdict::Refused, Mode::Deny, false, false),
-            (Verdict::Doubtful, Mode::Deny, true, true),
-            (Verdict::Elsewhere, Mode::Deny, true, true),
-            (Verdict::Undecided, Mode::Deny, true, false),
-            (Verdict::Placed, Mode::Deny, true, false),
+            (Outcome::Refused, Mode::Audit, true, false),
+            (Outcome::Refused, Mode::Warn, true, true),
+            (Outcome::Refused, Mode::Deny, false, false),
+            (Outcome::Doubtful, Mode::Deny, true, true),
+            (Outcome::Elsewhere, Mode::Deny, true, true),
+            (Outcome::Undecided, Mode::Deny, true, false),
+            (Outcome::Placed, Mode::Deny, true, false),
         ] {
             let review = response("u", &judgement(verdict), mode);
             assert_eq!(review["response"]["uid"], "u");

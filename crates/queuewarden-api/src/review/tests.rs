@@ -46,7 +46,7 @@ fn what_the_api_server_refuses_is_refused() {
         review
     };
     let code = |kind, review: &Value, asker| access::read(kind, review, asker).map_err(|wrong| wrong.code);
-    assert_eq!(code(Kind::Own, &posted(), None), Err(codes::WHO_ASKS));
+    assert_eq!(code(Kind::Own, &posted(), None), Err(codes::REVIEW_BY_NOBODY));
     assert_eq!(code(Kind::Own, &posted(), Some(&asker)).unwrap().groups, ["dev"]);
     assert_eq!(code(Kind::Local, &posted(), None), Err(codes::MALFORMED_REVIEW));
     assert!(code(Kind::Local, &with("/metadata", json!({"namespace": "default"})), None).is_ok());
@@ -60,7 +60,8 @@ fn what_the_api_server_refuses_is_refused() {
 #[test]
 fn only_reviews_are_reviews() {
     let kind = |version: &str, kind: &str| {
-        Kind::of(&json!({"apiVersion": version, "kind": kind})).map(|found| found.map_err(|wrong| wrong.code))
+        Kind::from_document(&json!({"apiVersion": version, "kind": kind}))
+            .map(|found| found.map_err(|wrong| wrong.code))
     };
     assert_eq!(kind("authorization.k8s.io/v1", "SubjectAccessReview"), Some(Ok(Kind::Subject)));
     assert_eq!(kind("authorization.k8s.io/v1beta1", "LocalSubjectAccessReview"), Some(Ok(Kind::Local)));
@@ -73,7 +74,7 @@ fn only_reviews_are_reviews() {
         assert_eq!(kind(version, name), Some(Err(codes::UNKNOWN_REVIEW)), "{version} {name}");
     }
     for document in [json!({"apiVersion": "v1", "kind": "Pod"}), json!([]), json!(null), json!({"kind": 1})] {
-        assert!(Kind::of(&document).is_none(), "{document}");
+        assert!(Kind::from_document(&document).is_none(), "{document}");
     }
 }
 
@@ -143,7 +144,7 @@ fn templates_are_found_in_each_kind() {
 #[test]
 fn config_maps_are_judged_elsewhere_and_broken_objects_not_at_all() {
     let code = |review: &Value| read_admission(review).map(drop).map_err(|wrong| wrong.code);
-    assert_eq!(code(&admission(["", "ConfigMap"], &json!({}))), Err(codes::JUDGED_ELSEWHERE));
+    assert_eq!(code(&admission(["", "ConfigMap"], &json!({}))), Err(codes::DECIDED_ELSEWHERE));
     assert_eq!(code(&admission(["", "Pod"], &json!({"metadata": 1}))), Err(codes::MALFORMED_REVIEW));
     assert_eq!(code(&json!({"request": null})), Err(codes::MALFORMED_REVIEW));
     assert!(code(&admission(["", "Pod"], &Value::Null)).is_ok());

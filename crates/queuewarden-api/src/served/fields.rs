@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
     use crate::answer::Answers;
-    use crate::served::queue::{self, standing};
+    use crate::served::queue::{self, live_queues};
     use crate::served::testing::Here;
     use yunikorn_access::placement::Live;
     use yunikorn_access::testing::tree;
@@ -130,7 +130,7 @@ mod tests {
         let answers = Answers { configuration: &Here, tree: &tree };
         let selector = Selector::parse(text).unwrap();
         let live = Live::default();
-        let queues = queue::queues(&answers, &standing(&tree, &live)).into_iter();
+        let queues = queue::queues(&answers, &live_queues(&tree, &live)).into_iter();
         queues.filter(|queue| selector.selects(queue)).map(|queue| queue.metadata.name).collect()
     }
 

@@ -17,7 +17,7 @@ use super::{GROUP, ROOT, VERSION};
 pub const PATH: &str = "apis/access.queuewarden.dev/v1alpha1";
 
 /// Keywords of JSON Schema that stay. A field of the same name is in `properties` and is no keyword.
-const KEPT: [&str; 9] = [
+const RETAINED: [&str; 9] = [
     "type",
     "format",
     "description",
@@ -115,7 +115,7 @@ fn tidy(schema: &mut Value) {
             merge(fields, &cases);
         }
     }
-    fields.retain(|name, _| KEPT.contains(&name.as_str()));
+    fields.retain(|name, _| RETAINED.contains(&name.as_str()));
     for (name, value) in fields {
         match (name.as_str(), value) {
             ("properties", Value::Object(properties)) => properties.values_mut().for_each(tidy),

@@ -93,7 +93,7 @@ fn is_zero(number: &usize) -> bool {
 
 /// A current queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing<'a> {
+pub struct CurrentQueue<'a> {
     /// Its full path.
     pub path: &'a str,
     /// The configured queue that decides: itself, or the nearest above it.
@@ -104,7 +104,7 @@ pub struct Standing<'a> {
     pub dynamic: bool,
 }
 
-impl<'a> Standing<'a> {
+impl<'a> CurrentQueue<'a> {
     /// Returns a queue of the configuration.
     pub fn configured(id: QueueId, node: &'a Node) -> Self {
         Self { path: node.path.as_str(), decides: id, leaf: node.is_leaf, dynamic: false }
@@ -119,27 +119,27 @@ impl<'a> Standing<'a> {
 /// Returns all current queues of a partition, each before those below it: those of the configuration, and
 /// those that placement rules have created. A queue that was removed from the configuration is not among
 /// them, because its former ACLs are no longer known.
-pub fn standing<'a>(tree: &'a Tree, live: &'a Live) -> Vec<Standing<'a>> {
-    let configured = tree.queues().map(|(id, node)| Standing::configured(id, node));
+pub fn live_queues<'a>(tree: &'a Tree, live: &'a Live) -> Vec<CurrentQueue<'a>> {
+    let configured = tree.queues().map(|(id, node)| CurrentQueue::configured(id, node));
     let dynamic = live.iter().filter(|(_, queue)| !queue.draining).filter_map(|(path, queue)| {
         let Located::Below(decides) = tree.locate(path) else { return None };
-        Some(Standing { path, decides, leaf: queue.leaf, dynamic: true })
+        Some(CurrentQueue { path, decides, leaf: queue.leaf, dynamic: true })
     });
-    let mut all: Vec<Standing<'a>> = configured.chain(dynamic).collect();
+    let mut all: Vec<CurrentQueue<'a>> = configured.chain(dynamic).collect();
     // Sorted by the queue that decides, that queue first, so those of the configuration keep their order.
     all.sort_by_key(|queue| (queue.decides, queue.dynamic, queue.path));
     all
 }
 
 /// Returns these queues as they are served.
-pub fn queues(answers: &Answers<'_>, standing: &[Standing<'_>]) -> Vec<Queue> {
+pub fn queues(answers: &Answers<'_>, standing: &[CurrentQueue<'_>]) -> Vec<Queue> {
     let rights = standing.len().saturating_mul(Right::ALL.len()).max(1);
     let room = (MAX_LISTED / rights).clamp(FEW, MAX_SUBJECTS);
     standing.iter().map(|one| queue(answers, one, room)).collect()
 }
 
 /// Returns a queue with at most so many names for each right.
-fn queue(answers: &Answers<'_>, standing: &Standing<'_>, room: usize) -> Queue {
+fn queue(answers: &Answers<'_>, standing: &CurrentQueue<'_>, room: usize) -> Queue {
     Queue {
         api_version: API_VERSION,
         kind: KIND,
@@ -155,7 +155,7 @@ fn queue(answers: &Answers<'_>, standing: &Standing<'_>, room: usize) -> Queue {
     }
 }
 
-fn effective(answers: &Answers<'_>, standing: &Standing<'_>, right: Right, room: usize) -> Effective {
+fn effective(answers: &Answers<'_>, standing: &CurrentQueue<'_>, right: Right, room: usize) -> Effective {
     let own = answers.tree.node(standing.decides).filter(|_| !standing.dynamic);
     let found = who_can(answers.tree, right, standing.path);
     let mut shown: Vec<_> = found.grantees.iter().take(room).collect();
@@ -206,7 +206,7 @@ mod tests {
             ("root.team.etl", false, false),
             ("root.zoo.x", true, false),
         ]);
-        let standing = standing(&tree, &live);
+        let standing = live_queues(&tree, &live);
         let found: Vec<_> = standing.iter().map(|queue| (queue.path, queue.leaf, queue.dynamic)).collect();
         assert_eq!(
             found,
@@ -227,7 +227,7 @@ mod tests {
         let tree = tree(&[("root", "", " ops"), ("root.team", "sue", "")]);
         let answers = Answers { configuration: &Here, tree: &tree };
         let live = live(&[("root.team.new", true, false)]);
-        let standing = standing(&tree, &live);
+        let standing = live_queues(&tree, &live);
         let new = queues(&answers, &standing).pop().unwrap();
         assert_eq!(new.metadata.name, "root.team.new");
         assert_eq!(new.status.parent.as_deref(), Some("root.team"));
@@ -242,9 +242,9 @@ mod tests {
         let acl = names.join(",");
         let tree = tree(&[("root", &acl, "")]);
         let live = Live::default();
-        let one = standing(&tree, &live);
+        let one = live_queues(&tree, &live);
         let answers = Answers { configuration: &Here, tree: &tree };
-        let listed = |standing: &[Standing<'_>]| {
+        let listed = |standing: &[CurrentQueue<'_>]| {
             let submit = queues(&answers, standing).pop().unwrap().status.submit;
             (submit.subjects.len(), submit.more)
         };
@@ -260,7 +260,7 @@ mod tests {
         let tree = tree(&[("root", "*", ""), ("root.team", &acl, "")]);
         let live = Live::default();
         let answers = Answers { configuration: &Here, tree: &tree };
-        let submit = queues(&answers, &standing(&tree, &live)).pop().unwrap().status.submit;
+        let submit = queues(&answers, &live_queues(&tree, &live)).pop().unwrap().status.submit;
         assert_eq!((submit.subjects.len(), submit.more), (MAX_SUBJECTS, 301 - MAX_SUBJECTS));
         let everyone: Vec<_> =
             submit.subjects.iter().map(|subject| subject.named.kind == NamedKind::Everyone).collect();
@@ -274,7 +274,7 @@ mod tests {
         fn what_is_listed_is_what_is_decided(tree in any_tree(), identity in any_identity()) {
             let answers = Answers { configuration: &Here, tree: &tree };
             let live = Live::default();
-            let standing = standing(&tree, &live);
+            let standing = live_queues(&tree, &live);
             for (standing, queue) in standing.iter().zip(queues(&answers, &standing)) {
                 for (right, effective) in [(Right::Submit, &queue.status.submit), (Right::Admin, &queue.status.admin)] {
                     let listed = effective.denial.is_none() && effective.subjects.iter().any(|subject| {

@@ -154,7 +154,7 @@ pub struct Brief {
 
 /// A review that can be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct ReviewRequest {
     /// The user in question; empty in a review of one's own.
     pub user: String,
     /// The groups; empty in a review of one's own.
@@ -207,7 +207,7 @@ impl Kind {
 ///
 /// # Errors
 /// Fails when the review cannot be answered.
-pub fn read(kind: Kind, document: &Value) -> Result<Asked, Wrong> {
+pub fn read(kind: Kind, document: &Value) -> Result<ReviewRequest, Wrong> {
     let Value::Object(fields) = document else {
         return Err(Wrong::Malformed(format!("a {} is an object", kind.name())));
     };
@@ -221,7 +221,7 @@ pub fn read(kind: Kind, document: &Value) -> Result<Asked, Wrong> {
     let spec: Spec = serde_path_to_error::deserialize(&spec).map_err(|error| {
         Wrong::Malformed(format!("spec cannot be read at {}: {}", error.path(), error.inner()))
     })?;
-    asked(kind, spec, unknown)
+    request(kind, spec, unknown)
 }
 
 fn is_of(kind: Kind, fields: &Map<String, Value>) -> Result<(), Wrong> {
@@ -259,7 +259,7 @@ fn known_only(kind: Kind, spec: Value) -> Value {
     Value::Object(fields.into_iter().filter(|(name, _)| kind.fields().contains(&name.as_str())).collect())
 }
 
-fn asked(kind: Kind, spec: Spec, unknown: Vec<String>) -> Result<Asked, Wrong> {
+fn request(kind: Kind, spec: Spec, unknown: Vec<String>) -> Result<ReviewRequest, Wrong> {
     let Spec { user, groups, verb, queue, partition } = spec;
     let Some((_, right)) = VERBS.into_iter().find(|(name, _)| *name == verb) else {
         let near = nearest(VERBS.into_iter().map(|(name, _)| name), &verb);
@@ -278,7 +278,7 @@ fn asked(kind: Kind, spec: Spec, unknown: Vec<String>) -> Result<Asked, Wrong> {
         return Err(Wrong::Invalid("spec.queue", why));
     }
     let partition = if partition.is_empty() { DEFAULT_PARTITION.to_owned() } else { partition };
-    Ok(Asked { user, groups, right, queue, partition, unknown })
+    Ok(ReviewRequest { user, groups, right, queue, partition, unknown })
 }
 
 impl Status {
@@ -299,7 +299,7 @@ impl Status {
 
     /// Reduces the answer to what callers may know about themselves when they may not read the queue.
     #[must_use]
-    pub fn brief(&self, asked: &Asked, user: &str, groups: &[String]) -> Self {
+    pub fn brief(&self, asked: &ReviewRequest, user: &str, groups: &[String]) -> Self {
         let entry = match self {
             Self::Decided(decision) => decision.trace.last().and_then(|step| step.entry.clone()),
             Self::Brief(_) | Self::Other(_) => None,
@@ -402,7 +402,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::answer::{Answers, Place, Texts};
+    use crate::answer::{Answers, Location, Texts};
     use yunikorn::acl;
     use yunikorn::identity::Identity;
     use yunikorn::queue::QueuePath;
@@ -418,7 +418,7 @@ mod tests {
     #[test]
     fn questions_are_read() {
         let spec = json!({"user": "sue", "groups": ["devs"], "verb": "administer", "queue": "Root.Prod", "partition": "gpu"});
-        let expected = Asked {
+        let expected = ReviewRequest {
             user: "sue".to_owned(),
             groups: vec!["devs".to_owned()],
             right: Right::Admin,
@@ -479,7 +479,7 @@ mod tests {
     }
 
     /// Returns the answer to a caller who may not read the queue.
-    fn brief(tree: &Tree, asked: &Asked, who: &Identity) -> Value {
+    fn brief(tree: &Tree, asked: &ReviewRequest, who: &Identity) -> Value {
         let status = match path_of(tree, &asked.queue) {
             Ok(path) => {
                 let decision = explain(tree, asked.right, &path, who);
@@ -498,13 +498,13 @@ mod tests {
             "secret.yaml"
         }
 
-        fn place(&self, _: &Origin) -> Option<Place> {
-            Some(Place { file: self.name().to_owned(), position: Some((1, 1)) })
+        fn locate(&self, _: &Origin) -> Option<Location> {
+            Some(Location { file: self.name().to_owned(), position: Some((1, 1)) })
         }
     }
 
-    fn asking(right: Right, queue: &str) -> Asked {
-        Asked {
+    fn asking(right: Right, queue: &str) -> ReviewRequest {
+        ReviewRequest {
             user: String::new(),
             groups: Vec::new(),
             right,

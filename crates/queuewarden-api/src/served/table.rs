@@ -146,7 +146,7 @@ fn cell(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::answer::Answers;
-    use crate::served::queue::{self, standing};
+    use crate::served::queue::{self, live_queues};
     use crate::served::testing::Here;
     use yunikorn_access::placement::Live;
     use yunikorn_access::testing::tree;
@@ -154,7 +154,7 @@ mod tests {
     fn queues(acls: &[(&str, &str, &str)]) -> Vec<Queue> {
         let tree = tree(acls);
         let answers = Answers { configuration: &Here, tree: &tree };
-        queue::queues(&answers, &standing(&tree, &Live::default()))
+        queue::queues(&answers, &live_queues(&tree, &Live::default()))
     }
 
     fn cells(table: &Value, row: usize) -> Vec<String> {

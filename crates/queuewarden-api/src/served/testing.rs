@@ -1,6 +1,6 @@
 //! Helpers for the tests of this layer.
 
-use crate::answer::{Place, Texts};
+use crate::answer::{Location, Texts};
 use yunikorn_access::tree::Origin;
 
 /// A text without known locations.
@@ -12,7 +12,7 @@ impl Texts for Here {
         "here"
     }
 
-    fn place(&self, origin: &Origin) -> Option<Place> {
-        matches!(origin, Origin::Text(_)).then(|| Place { file: "here".to_owned(), position: None })
+    fn locate(&self, origin: &Origin) -> Option<Location> {
+        matches!(origin, Origin::Text(_)).then(|| Location { file: "here".to_owned(), position: None })
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::names::NameMap;
 use crate::translate::{Options, translate};
-use crate::yarn::Wanted;
+use crate::yarn::Files;
 use proptest::prelude::*;
 use yunikorn::application::Reading;
 use yunikorn_access::check::decide;
@@ -12,7 +12,7 @@ fn source(queues: &str, site: Option<&str>, reading: Reading) -> Source {
         site_of(&format!("<property><name>yarn.admin.acl</name><value>{admin}</value></property>"))
     });
     let wanted =
-        Wanted { reading, scheduler: (0, &text), site: site.as_deref().map(|text| (1, text)), defined: &[] };
+        Files { reading, scheduler: (0, &text), site: site.as_deref().map(|text| (1, text)), defined: &[] };
     let mut findings = Vec::new();
     Source::fair(wanted, &mut findings).unwrap_or_else(|| panic!("{queues}: {findings:?}"))
 }
@@ -65,7 +65,7 @@ fn what_can_be_carried_over_is_the_same() {
 
 #[test]
 fn each_difference_has_its_reason() {
-    use yunikorn::application::codes::{DROPPED, GROUP_BLANK, PRINCIPAL};
+    use yunikorn::application::codes::{DROPPED, GROUP_SPACE, PRINCIPAL};
     let (wider, narrower, submit, admin) =
         (Direction::Wider, Direction::Narrower, Right::Submit.verb(), Right::Admin.verb());
     let queues = closed(
@@ -74,8 +74,8 @@ fn each_difference_has_its_reason() {
     let expected = [
         (narrower, "user DOM\\x".to_owned(), submit, DROPPED, 2),
         (narrower, "user alice@R".to_owned(), submit, PRINCIPAL, 2),
-        (narrower, "group Domain Users".to_owned(), submit, GROUP_BLANK, 1),
-        (narrower, "group Domain Users".to_owned(), admin, GROUP_BLANK, 1),
+        (narrower, "group Domain Users".to_owned(), submit, GROUP_SPACE, 1),
+        (narrower, "group Domain Users".to_owned(), admin, GROUP_SPACE, 1),
         (narrower, "group dev.s".to_owned(), submit, DROPPED, 2),
     ];
     assert_eq!(differences(&source(&queues, None, Reading::Hadoop), &Options::default()), expected);
@@ -138,7 +138,7 @@ fn where_nobody_is_said_to_administer_the_cluster_everyone_does() {
     let scheduler = format!("<allocations>{}</allocations>", closed("<queue name=\"a\"/>"));
     let told = |properties: &str, reading, to_root| {
         let site = site_of(properties);
-        let wanted = Wanted { reading, scheduler: (0, &scheduler), site: Some((1, &site)), defined: &[] };
+        let wanted = Files { reading, scheduler: (0, &scheduler), site: Some((1, &site)), defined: &[] };
         let mut findings = Vec::new();
         let source = Source::fair(wanted, &mut findings).expect("a source");
         translate(&source, &options("", to_root), &mut findings);
@@ -223,7 +223,7 @@ proptest! {
             prop_assert_ne!(found.code, codes::UNEXPLAINED, "{:?}", found);
         }
         let who = Subject::User(user.clone());
-        let before = Holders::of(&source).reach(Right::Submit, &who);
+        let before = Holders::new(&source).reach(Right::Submit, &who);
         let tree = tree_of(&imported).expect("a tree");
         let Some(name) = options.names.users.identity(&user) else { return Ok(()) };
         for (at, queue) in source.queues.iter().enumerate() {
@@ -232,7 +232,7 @@ proptest! {
             let identity = Subject::User(name.clone()).identity();
             let after = decide(&tree, Right::Submit, path, &identity).allowed();
             if after && before[at].is_none() {
-                let told = proof.of(Direction::Wider).any(|found| {
+                let told = proof.toward(Direction::Wider).any(|found| {
                     found.verb == Right::Submit.verb() && (found.subject == who || found.subject == Subject::Everyone)
                 });
                 prop_assert!(told, "{} {:?}", queue.path, proof.differences);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Spark;
-use crate::Finding;
+use crate::FileDiagnostic;
 use crate::names::{NameMap, Names};
 use crate::translate::unmapped;
 use go_compat::diag::{Code, Diagnostic, quoted};
@@ -46,7 +46,7 @@ impl Carried {
 }
 
 /// Translates the lists, and reports what cannot be translated.
-pub fn carry(spark: &Spark, options: &Options, findings: &mut Vec<Finding>) -> Carried {
+pub fn carry(spark: &Spark, options: &Options, findings: &mut Vec<FileDiagnostic>) -> Carried {
     let mut carried = Carried { settings: vec![(SPARK_ENABLE, "true".to_owned())], ..Carried::default() };
     for (list, of_users) in spark.lists() {
         if list.set {
@@ -67,7 +67,7 @@ fn mapped(
     of_users: bool,
     names: &Names,
     carried: &mut Carried,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<FileDiagnostic>,
 ) -> String {
     if list.value.is_everyone() {
         return "*".to_owned();
@@ -81,7 +81,7 @@ fn mapped(
                 carried.lost.entry(subject(name, of_users)).or_insert(why.code);
                 told = told.saturating_add(1);
                 if told <= MAX_FINDINGS {
-                    findings.push(Finding::maybe_at(spark.place(list.key), why));
+                    findings.push(FileDiagnostic::maybe_at(spark.location(list.key), why));
                 }
             }
         }
@@ -105,7 +105,7 @@ fn in_kubernetes(name: &str, map: &NameMap) -> Result<String, Diagnostic> {
 }
 
 /// Returns Spark's administrators, as an ACL of a queue.
-fn administrators(spark: &Spark, names: &Names, findings: &mut Vec<Finding>) -> Acl {
+fn administrators(spark: &Spark, names: &Names, findings: &mut Vec<FileDiagnostic>) -> Acl {
     let admin = &spark.rules.admin;
     if admin.users.value.is_everyone() || admin.groups.value.is_everyone() {
         return Acl::everyone();
@@ -115,7 +115,7 @@ fn administrators(spark: &Spark, names: &Names, findings: &mut Vec<Finding>) -> 
         let (kept, refused): (Vec<_>, Vec<_>) = mapped.partition(|(_, to)| holds(to));
         let told = refused.iter().take(MAX_FINDINGS).map(|(name, to)| {
             let why = format!("no ACL of YuniKorn can hold {}, so it administers no queue", quoted(to));
-            Finding::maybe_at(spark.place(list.key), unmapped(name, &why))
+            FileDiagnostic::maybe_at(spark.location(list.key), unmapped(name, &why))
         });
         findings.extend(told);
         kept.into_iter().map(|(_, to)| to).collect()

@@ -18,7 +18,7 @@ pub use proof::prove;
 
 use std::collections::HashMap;
 
-use super::Place;
+use super::Location;
 use yunikorn::application::settings::{SparkList, SparkRules, Written};
 
 /// The content of the files.
@@ -26,13 +26,13 @@ use yunikorn::application::settings::{SparkList, SparkRules, Written};
 pub struct Spark {
     /// The lists, taken as switched on. When the switch is off, that is among the findings.
     pub rules: SparkRules,
-    places: HashMap<&'static str, Place>,
+    locations: HashMap<&'static str, Location>,
 }
 
 impl Spark {
     /// Returns the location of a setting.
-    pub fn place(&self, key: &str) -> Option<Place> {
-        self.places.get(key).copied()
+    pub fn location(&self, key: &str) -> Option<Location> {
+        self.locations.get(key).copied()
     }
 
     /// Returns the lists, each with whether it names users.

@@ -13,7 +13,7 @@ use super::carry::{Carried, Options, subject};
 use crate::names::Names;
 use crate::proof::{self, Compared, Difference, Direction, Proof};
 use crate::translate::{Imported, Target};
-use crate::{Place, codes};
+use crate::{Location, codes};
 use go_compat::diag::{Code, Diagnostic};
 use yunikorn::acl::Acl;
 use yunikorn::application::settings::{SparkList, Written};
@@ -21,7 +21,7 @@ use yunikorn::application::{ApplicationAcl, Dialect, OwnRules, Rules, properties
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
-use yunikorn_access::application::{Question, Verb, decide};
+use yunikorn_access::application::{Request, Verb, decide};
 use yunikorn_access::check::{self, Subject};
 
 /// Most names that are compared.
@@ -37,7 +37,7 @@ const ACTIONS: [Option<Verb<'static>>; 4] = [Some(Verb::View), Some(Verb::Modify
 /// Fails when there is too much of it, or when `YuniKorn` would not accept the queue.
 pub fn prove(spark: &Spark, carried: &Carried, options: &Options) -> Result<Proof, Diagnostic> {
     let known = spark.subjects();
-    let subjects = options.names.asked(&known);
+    let subjects = options.names.requested(&known);
     if subjects.len() > MAX_SUBJECTS {
         let message = format!("{} names are too many to be compared", subjects.len());
         return Err(Diagnostic::error(codes::TOO_MANY, message).help("name groups instead of users"));
@@ -62,7 +62,7 @@ impl Spark {
     }
 
     /// Returns the location of the first list that names the subject, or everyone.
-    fn naming(&self, who: &Subject, action: Option<Verb<'_>>) -> Option<Place> {
+    fn naming(&self, who: &Subject, action: Option<Verb<'_>>) -> Option<Location> {
         let [admin, admin_groups, view, view_groups, modify, modify_groups] = self.lists();
         let lists = match action {
             Some(Verb::View) => [admin, admin_groups, view, view_groups],
@@ -70,7 +70,7 @@ impl Spark {
             None => [admin, admin_groups, admin, admin_groups],
         };
         let mut naming = lists.into_iter().filter(|(list, of_users)| names(list, *of_users, who));
-        naming.find_map(|(list, _)| self.place(list.key))
+        naming.find_map(|(list, _)| self.location(list.key))
     }
 }
 
@@ -89,11 +89,11 @@ struct Side {
 impl Side {
     /// Returns Spark's own rules.
     fn before(spark: &Spark) -> Result<Self, Diagnostic> {
-        Ok(Self::of(tree_of(None)?, QueuePath::root(), Rules::Spark(spark.rules.clone())))
+        Ok(Self::new(tree_of(None)?, QueuePath::root(), Rules::Spark(spark.rules.clone())))
     }
 
     /// Creates a side. No subject of the comparison owns the application.
-    fn of(tree: Tree, queue: QueuePath, rules: Rules) -> Self {
+    fn new(tree: Tree, queue: QueuePath, rules: Rules) -> Self {
         Self { tree, queue, application: ApplicationAcl { owner: String::new(), rules } }
     }
 
@@ -112,14 +112,14 @@ impl Side {
         }
         let rules = Rules::YuniKorn(OwnRules::default().with_spark(settings));
         let queue = carried.administrators.as_ref().map_or_else(QueuePath::root, |(queue, _)| queue.clone());
-        Ok(Self::of(tree_of(carried.administrators.as_ref())?, queue, rules))
+        Ok(Self::new(tree_of(carried.administrators.as_ref())?, queue, rules))
     }
 
     fn allows(&self, action: Option<Verb<'_>>, who: &Subject) -> bool {
         let (queue, identity) = (self.queue.as_str(), who.identity());
         match action {
             Some(verb) => {
-                let question = Question { verb, application: &self.application, queue };
+                let question = Request { verb, application: &self.application, queue };
                 decide(&self.tree, question, &identity).allowed()
             }
             None => check::decide(&self.tree, Right::Submit, queue, &identity).allowed(),
@@ -174,7 +174,7 @@ impl Comparison<'_> {
                 code,
                 queues: Vec::new(),
                 count: 0,
-                place: self.spark.naming(who, action),
+                location: self.spark.naming(who, action),
             })
         };
         ACTIONS.into_iter().filter_map(difference).collect()

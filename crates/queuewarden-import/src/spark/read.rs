@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::Spark;
-use crate::{Finding, Place, codes};
+use crate::{FileDiagnostic, Location, codes};
 use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::acl::lint::MAX_FINDINGS;
 use yunikorn::application::carry::{self, Named};
@@ -33,25 +33,25 @@ const FILTERS: &str = "spark.ui.filters";
 impl Spark {
     /// Reads the files; the settings of a later file override earlier ones. `None` when nothing can be
     /// imported; the findings say why.
-    pub fn read(files: &[&str], findings: &mut Vec<Finding>) -> Option<Self> {
+    pub fn read(files: &[&str], findings: &mut Vec<FileDiagnostic>) -> Option<Self> {
         let long = files.iter().position(|text| text.len() > MAX_TEXT);
         if let Some(file) = long {
             let diagnostic =
                 Diagnostic::error(codes::TOO_MANY, format!("the file has more than {MAX_TEXT} bytes"))
                     .help("leave out what is not about access");
-            findings.push(Finding { file: Some(file), diagnostic });
+            findings.push(FileDiagnostic { file: Some(file), diagnostic });
             return None;
         }
         let settings = last_ones(files, findings);
         for (key, (_, place)) in &settings {
-            findings.extend(beside(key).map(|diagnostic| Finding::at(*place, diagnostic)));
+            findings.extend(beside(key).map(|diagnostic| FileDiagnostic::at(*place, diagnostic)));
         }
         if !settings.iter().any(|(key, (value, _))| key == FILTERS && !value.is_empty()) {
             let message =
                 format!("no `{FILTERS}` is set, so that Spark's pages let in whoever has not logged in");
             let finding = Diagnostic::warning(codes::SPARK_PAGES_OPEN, message)
                 .help("the ACLs are imported as they are for those who have logged in");
-            findings.push(Finding { file: None, diagnostic: finding });
+            findings.push(FileDiagnostic { file: None, diagnostic: finding });
         }
         let spark = rules(&settings, findings)?;
         report_names(&spark, findings);
@@ -67,15 +67,15 @@ const MISREAD: [Code; 4] = [
     application_codes::NOBODY_BY_NAME,
 ];
 
-type Settings = Vec<(String, (String, Place))>;
+type Settings = Vec<(String, (String, Location))>;
 
 /// Returns the effective value of each key, in the order in which the keys are first written.
-fn last_ones(files: &[&str], findings: &mut Vec<Finding>) -> Settings {
+fn last_ones(files: &[&str], findings: &mut Vec<FileDiagnostic>) -> Settings {
     let mut settings: Settings = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
     for (file, text) in files.iter().enumerate() {
         for Property { key, value, span } in properties::read(text) {
-            let place = Place { file, span };
+            let place = Location { file, span };
             let value = (trimmed(&value).to_owned(), place);
             let before = numbers.get(&key).and_then(|at| settings.get_mut(*at));
             let Some((_, before)) = before else {
@@ -85,7 +85,7 @@ fn last_ones(files: &[&str], findings: &mut Vec<Finding>) -> Settings {
             };
             if before.1.file == file && is_list_or_switch(&key) {
                 let message = format!("`{key}` stands here again: the last one counts");
-                findings.push(Finding::at(
+                findings.push(FileDiagnostic::at(
                     place,
                     Diagnostic::warning(codes::TWICE, message).help("write it once"),
                 ));
@@ -154,12 +154,13 @@ fn beside(key: &str) -> Option<Diagnostic> {
 }
 
 /// Returns the lists; `None` when one of them cannot be read.
-fn rules(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Spark> {
+fn rules(settings: &Settings, findings: &mut Vec<FileDiagnostic>) -> Option<Spark> {
     let known = settings.iter().filter_map(|(key, value)| Some((keys().find(|known| known == key)?, value)));
-    let known: Vec<(&'static str, &(String, Place))> = known.collect();
+    let known: Vec<(&'static str, &(String, Location))> = known.collect();
     let (rules, told) =
         Rules::read(Dialect::Spark, known.iter().map(|(key, (value, _))| (*key, value.as_str())));
-    let places: HashMap<&'static str, Place> = known.iter().map(|(key, (_, place))| (*key, *place)).collect();
+    let places: HashMap<&'static str, Location> =
+        known.iter().map(|(key, (_, place))| (*key, *place)).collect();
     let Rules::Spark(rules) = rules else { return None };
     let mut refused = false;
     for diagnostic in told {
@@ -173,15 +174,15 @@ fn rules(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Spark> {
             Diagnostic { span: None, ..diagnostic }
         };
         findings.push(match place {
-            Some(place) => Finding::at(place, diagnostic),
-            None => Finding { file: Some(0), diagnostic },
+            Some(place) => FileDiagnostic::at(place, diagnostic),
+            None => FileDiagnostic { file: Some(0), diagnostic },
         });
     }
-    (!refused).then_some(Spark { rules: SparkRules { enabled: true, ..rules }, places })
+    (!refused).then_some(Spark { rules: SparkRules { enabled: true, ..rules }, locations: places })
 }
 
 /// Reports names that do not do what they seem to.
-fn report_names(spark: &Spark, findings: &mut Vec<Finding>) {
+fn report_names(spark: &Spark, findings: &mut Vec<FileDiagnostic>) {
     for (list, of_users) in spark.lists() {
         let names = list.value.names();
         let mut told = Vec::new();
@@ -195,9 +196,9 @@ fn report_names(spark: &Spark, findings: &mut Vec<Finding>) {
         for name in names.iter().filter(|name| *name != "*") {
             told.extend(misread(name, of_users));
         }
-        let place = spark.place(list.key);
+        let place = spark.location(list.key);
         findings.extend(
-            told.into_iter().take(MAX_FINDINGS).map(|diagnostic| Finding::maybe_at(place, diagnostic)),
+            told.into_iter().take(MAX_FINDINGS).map(|diagnostic| FileDiagnostic::maybe_at(place, diagnostic)),
         );
     }
 }
@@ -206,7 +207,7 @@ fn misread(name: &str, of_users: bool) -> Option<Diagnostic> {
     if name.contains(' ') {
         let message = format!("Spark reads one name, {}: its lists are cut at commas only", quoted(name));
         return Some(
-            Diagnostic::warning(codes::SPARK_BLANK, message)
+            Diagnostic::warning(codes::SPARK_SPACE, message)
                 .help("write users and groups into settings of their own, with commas between them"),
         );
     }

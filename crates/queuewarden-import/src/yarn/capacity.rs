@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Queue, Setting, placement_left_out, report_open_root, too_many_queues};
 use crate::configuration::{Configuration, java_trim};
-use crate::{Finding, MAX_DEPTH, MAX_QUEUES, Place, codes};
+use crate::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes};
 use go_compat::diag::{Diagnostic, quoted};
 use yunikorn::application::Reading;
 use yunikorn::queue::{ROOT, nearest};
@@ -44,7 +44,7 @@ pub(super) fn read(
     configuration: &Configuration,
     file: usize,
     reading: Reading,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<FileDiagnostic>,
 ) -> Option<Vec<Queue>> {
     let mut reader = Reader { configuration, reading, queues: Vec::new(), used: HashSet::new(), findings };
     let read = reader.all(file);
@@ -65,10 +65,10 @@ struct Reader<'a> {
     reading: Reading,
     queues: Vec<Queue>,
     used: HashSet<String>,
-    findings: &'a mut Vec<Finding>,
+    findings: &'a mut Vec<FileDiagnostic>,
 }
 
-type Refused = Box<Finding>;
+type Refused = Box<FileDiagnostic>;
 
 impl Reader<'_> {
     /// Reads each queue before those below it, in the order of the lists.
@@ -85,14 +85,14 @@ impl Reader<'_> {
             let below = self.below(&queue)?;
             let depth = queue.path.matches('.').count();
             if self.queues.len() >= MAX_QUEUES || depth > MAX_DEPTH {
-                return Err(Box::new(Finding::maybe_at(place, too_many_queues())));
+                return Err(Box::new(FileDiagnostic::maybe_at(place, too_many_queues())));
             }
             if parent.is_none() && below.is_empty() && !self.automatic(ROOT) {
                 let message =
                     format!("no queue below the root is named: `{PREFIX}{ROOT}.{QUEUES}` is not set");
                 let finding =
                     Diagnostic::error(codes::HADOOP_REFUSES, message).help("give capacity-scheduler.xml");
-                return Err(Box::new(Finding { file: Some(file), diagnostic: finding }));
+                return Err(Box::new(FileDiagnostic { file: Some(file), diagnostic: finding }));
             }
             let is_parent = !below.is_empty() || self.automatic(&queue.path);
             let at = self.queues.len();
@@ -102,7 +102,12 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn queue(&mut self, parent: Option<usize>, name: &str, place: Option<Place>) -> Result<Queue, Refused> {
+    fn queue(
+        &mut self,
+        parent: Option<usize>,
+        name: &str,
+        place: Option<Location>,
+    ) -> Result<Queue, Refused> {
         let mut queue = Queue::new(&self.queues, parent, name, place);
         for (right, key) in [(Right::Submit, SUBMIT), (Right::Admin, ADMIN)] {
             let key = format!("{PREFIX}{}.{key}", queue.path);
@@ -115,7 +120,7 @@ impl Reader<'_> {
     }
 
     /// `getQueues`
-    fn below(&mut self, queue: &Queue) -> Result<Vec<(String, Place)>, Refused> {
+    fn below(&mut self, queue: &Queue) -> Result<Vec<(String, Location)>, Refused> {
         let Some(value) = self.configuration.get(&format!("{PREFIX}{}.{QUEUES}", queue.path)) else {
             return Ok(Vec::new());
         };
@@ -129,20 +134,20 @@ impl Reader<'_> {
             );
             let finding =
                 Diagnostic::error(codes::UNBOUND, message).help(format!("define it: -D {variable}=VALUE"));
-            return Err(Box::new(Finding::at(value.place, finding)));
+            return Err(Box::new(FileDiagnostic::at(value.location, finding)));
         }
         let names = value.text.split(',').filter(|name| !name.is_empty()).map(java_trim);
-        let names: Vec<(String, Place)> = names.map(|name| (name.to_owned(), value.place)).collect();
+        let names: Vec<(String, Location)> = names.map(|name| (name.to_owned(), value.location)).collect();
         if let Some((name, _)) = names.iter().find(|(name, _)| name.contains('.')) {
             let message = format!("the name of a queue has a dot in it: {}", quoted(name));
             let finding = Diagnostic::error(codes::QUEUE_NAME, message)
                 .help("rename it: by its path, Hadoop takes it for a queue below another");
-            return Err(Box::new(Finding::at(value.place, finding)));
+            return Err(Box::new(FileDiagnostic::at(value.location, finding)));
         }
         if names.iter().any(|(name, _)| name.is_empty()) {
             let finding = Diagnostic::error(codes::HADOOP_REFUSES, "a queue has no name")
                 .help("leave the blank between the commas out");
-            return Err(Box::new(Finding::at(value.place, finding)));
+            return Err(Box::new(FileDiagnostic::at(value.location, finding)));
         }
         Ok(names)
     }
@@ -154,8 +159,8 @@ impl Reader<'_> {
         })
     }
 
-    fn report(&mut self, place: Option<Place>, diagnostic: Diagnostic) {
-        self.findings.push(Finding::maybe_at(place, diagnostic));
+    fn report(&mut self, place: Option<Location>, diagnostic: Diagnostic) {
+        self.findings.push(FileDiagnostic::maybe_at(place, diagnostic));
     }
 }
 
@@ -164,7 +169,7 @@ fn report_unused(
     configuration: &Configuration,
     queues: &[Queue],
     used: &HashSet<String>,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<FileDiagnostic>,
 ) {
     let paths: HashSet<&str> = queues.iter().map(|queue| queue.path.as_str()).collect();
     for name in configuration.names() {
@@ -172,7 +177,7 @@ fn report_unused(
         let Some(diagnostic) = unused(key, &paths) else { continue };
         // Without a value it is not set.
         if let Some(value) = configuration.get(name) {
-            findings.push(Finding::at(value.place, diagnostic));
+            findings.push(FileDiagnostic::at(value.location, diagnostic));
         }
     }
 }
@@ -223,7 +228,7 @@ fn unused(key: &str, paths: &HashSet<&str>) -> Option<Diagnostic> {
 mod tests {
     use super::*;
 
-    fn load(settings: &[(&str, &str)]) -> (Option<Vec<Queue>>, Vec<Finding>) {
+    fn load(settings: &[(&str, &str)]) -> (Option<Vec<Queue>>, Vec<FileDiagnostic>) {
         let property = |(key, value): &(&str, &str)| {
             format!("<property><name>{PREFIX}{key}</name><value>{value}</value></property>")
         };

@@ -12,7 +12,7 @@ use roxmltree::Node;
 
 use super::{Queue, Setting, placement_left_out, report_open_root, too_many_queues};
 use crate::xml::{self, First};
-use crate::{Finding, MAX_DEPTH, MAX_QUEUES, Place, codes};
+use crate::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes};
 use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::application::Reading;
 use yunikorn::queue::{ROOT, nearest};
@@ -46,13 +46,13 @@ pub(super) fn read(
     file: usize,
     text: &str,
     reading: Reading,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<FileDiagnostic>,
 ) -> Option<Vec<Queue>> {
     let mut reader = Reader { file, reading, queues: Vec::new(), by_path: HashMap::new(), findings };
     match reader.allocations(text) {
         Ok(()) => Some(reader.queues),
         Err(error) => {
-            findings.push(Finding { file: Some(file), diagnostic: *error });
+            findings.push(FileDiagnostic { file: Some(file), diagnostic: *error });
             None
         }
     }
@@ -63,7 +63,7 @@ struct Reader<'f> {
     reading: Reading,
     queues: Vec<Queue>,
     by_path: HashMap<String, usize>,
-    findings: &'f mut Vec<Finding>,
+    findings: &'f mut Vec<FileDiagnostic>,
 }
 
 /// The reason why nothing is read.
@@ -138,7 +138,7 @@ impl Reader<'_> {
         if depth > MAX_DEPTH || self.queues.len() >= MAX_QUEUES {
             return Err(too_many_queues().at(xml::tag_span(node)).into());
         }
-        let place = Place { file: self.file, span: xml::tag_span(node) };
+        let place = Location { file: self.file, span: xml::tag_span(node) };
         let queue = self.declared(parent, name, Some(place));
         let mut seen: Vec<&str> = Vec::new();
         let mut is_parent = node.attribute("type") == Some("parent");
@@ -162,7 +162,7 @@ impl Reader<'_> {
     }
 
     /// Returns the queue of this path, which may exist already.
-    fn declared(&mut self, parent: Option<usize>, name: &str, place: Option<Place>) -> usize {
+    fn declared(&mut self, parent: Option<usize>, name: &str, place: Option<Location>) -> usize {
         let queue = Queue::new(&self.queues, parent, name, place);
         let next = self.queues.len();
         let at = *self.by_path.entry(queue.path.clone()).or_insert(next);
@@ -174,7 +174,7 @@ impl Reader<'_> {
                 quoted(&queue.path)
             );
             let finding = Diagnostic::warning(codes::TWICE, message).help("write it once");
-            self.findings.push(Finding::at(place, finding));
+            self.findings.push(FileDiagnostic::at(place, finding));
         }
         at
     }
@@ -253,13 +253,13 @@ impl Reader<'_> {
     }
 
     fn placement(&mut self, element: Node<'_, '_>) {
-        let place = Place { file: self.file, span: xml::tag_span(element) };
-        self.findings.push(Finding::at(place, placement_left_out()));
+        let place = Location { file: self.file, span: xml::tag_span(element) };
+        self.findings.push(FileDiagnostic::at(place, placement_left_out()));
     }
 
     fn warn(&mut self, node: Node<'_, '_>, code: Code, message: impl Into<String>, help: impl Into<String>) {
-        let place = Place { file: self.file, span: xml::tag_span(node) };
-        self.findings.push(Finding::at(place, Diagnostic::warning(code, message).help(help)));
+        let place = Location { file: self.file, span: xml::tag_span(node) };
+        self.findings.push(FileDiagnostic::at(place, Diagnostic::warning(code, message).help(help)));
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Holders<'a> {
 
 impl<'a> Holders<'a> {
     /// Collects the names of a source.
-    pub fn of(source: &'a Source) -> Self {
+    pub fn new(source: &'a Source) -> Self {
         let mut named: HashMap<Subject, Vec<(usize, Right)>> = HashMap::new();
         for (at, queue) in source.queues.iter().enumerate() {
             for right in Right::ALL {

@@ -5,9 +5,9 @@
 //! cluster's switch and administrators concern `MapReduce`'s own servers, and nothing reads the queue ACLs of
 //! `MapReduce` 1 any more.
 
-use super::{Setting, Wanted, load};
+use super::{Files, Setting, load};
 use crate::configuration::Configuration;
-use crate::{Finding, codes};
+use crate::{FileDiagnostic, codes};
 use go_compat::diag::Diagnostic;
 use yunikorn::application::codes as application_codes;
 use yunikorn::application::own::{MODIFY_ACL, VIEW_ACL};
@@ -35,31 +35,31 @@ const OLD: (&str, [&str; 2]) = ("mapred.queue.", [".acl-submit-job", ".acl-admin
 
 /// Reads the ACLs that go with each job. An error is among the findings.
 pub(super) fn read(
-    wanted: Wanted<'_>,
+    files: Files<'_>,
     mapred: (usize, &str),
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<FileDiagnostic>,
 ) -> Result<Vec<OfJobs>, ()> {
-    let mut configuration = Configuration::defining(wanted.defined.iter().cloned());
+    let mut configuration = Configuration::defining(files.defined.iter().cloned());
     load(&mut configuration, mapred, findings)?;
     for name in configuration.names() {
         if let (Some(value), Some(diagnostic)) = (configuration.get(name), beside(name)) {
-            findings.push(Finding::at(value.place, diagnostic));
+            findings.push(FileDiagnostic::at(value.location, diagnostic));
         }
     }
-    if let Some(site) = wanted.site {
+    if let Some(site) = files.site {
         // Errors of yarn-site.xml itself were reported when it was read for the scheduler.
         load(&mut configuration, site, &mut Vec::new())?;
     }
     let settings = [(YARN_VIEW, VIEW_ACL), (YARN_MODIFY, MODIFY_ACL)].into_iter();
     let mut read = |(key, annotation)| {
         let value = configuration.get(key)?;
-        Some(Setting::property(value, wanted.reading, findings).map(|setting| OfJobs {
+        Some(Setting::property(value, files.reading, findings).map(|setting| OfJobs {
             key,
             annotation,
             setting,
         }))
     };
-    let read: Result<Vec<OfJobs>, Box<Finding>> = settings.filter_map(&mut read).collect();
+    let read: Result<Vec<OfJobs>, Box<FileDiagnostic>> = settings.filter_map(&mut read).collect();
     read.map_err(|refusal| findings.push(*refusal))
 }
 
@@ -119,7 +119,7 @@ mod tests {
         let site = [&[("yarn.acl.enable", "true"), ("yarn.admin.acl", " ")], site].concat();
         let (site, mapred) = (configuration(&site), configuration(mapred));
         let mut findings = Vec::new();
-        let wanted = Wanted {
+        let wanted = Files {
             reading: Reading::Hadoop,
             scheduler: (0, SCHEDULER),
             site: Some((1, &site)),
@@ -184,7 +184,7 @@ mod tests {
         let found = told(&[("mapreduce.job.acl-view-job", "jane, bob x")], &[], "");
         let codes: Vec<Code> = found.iter().map(|(code, _, _)| *code).collect();
         let expected =
-            [application_codes::COMMA_BLANK, application_codes::GROUP_BLANK, codes::APPLICATION_ACL];
+            [application_codes::COMMA_SPACE, application_codes::GROUP_SPACE, codes::APPLICATION_ACL];
         assert_eq!(codes, expected);
         assert!(found.iter().any(|(_, _, help)| help.contains("view-acl: \"jane\"`")), "{found:?}");
     }

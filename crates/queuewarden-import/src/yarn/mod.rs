@@ -22,7 +22,7 @@ pub use mapred::OfJobs;
 pub use setting::Setting;
 
 use super::configuration::Configuration;
-use super::{Finding, MAX_DEPTH, MAX_QUEUES, Place, codes};
+use super::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes};
 use go_compat::diag::Diagnostic;
 use yunikorn::application::Reading;
 use yunikorn::right::Right;
@@ -50,7 +50,7 @@ pub struct Queue {
     /// The queue above it.
     pub parent: Option<usize>,
     /// The location of its declaration.
-    pub place: Option<Place>,
+    pub location: Option<Location>,
     /// True when it has queues below it, or may have.
     pub is_parent: bool,
     /// The right to submit to it.
@@ -61,14 +61,14 @@ pub struct Queue {
 
 impl Queue {
     /// Creates a queue that nothing is set for: the root, or one below another of `queues`.
-    fn new(queues: &[Self], parent: Option<usize>, name: &str, place: Option<Place>) -> Self {
+    fn new(queues: &[Self], parent: Option<usize>, name: &str, place: Option<Location>) -> Self {
         let path = match parent.and_then(|parent| queues.get(parent)) {
             Some(above) => format!("{}.{name}", above.path),
             None => name.to_owned(),
         };
         let unset = Setting::default_of(parent.is_none());
         let (submit, admin) = (unset.clone(), unset);
-        Self { path, name: name.to_owned(), parent, place, is_parent: false, submit, admin }
+        Self { path, name: name.to_owned(), parent, location: place, is_parent: false, submit, admin }
     }
 
     /// Returns one of its ACLs.
@@ -89,7 +89,7 @@ impl Queue {
 
 /// The files, and the way to read them.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct Files<'a> {
     /// The system whose reading of ACLs applies.
     pub reading: Reading,
     /// The scheduler's file: its number among the files, and its text.
@@ -102,36 +102,36 @@ pub struct Wanted<'a> {
 
 impl Source {
     /// Reads fair-scheduler.xml. `None` when nothing can be imported; the findings say why.
-    pub fn fair(wanted: Wanted<'_>, findings: &mut Vec<Finding>) -> Option<Self> {
+    pub fn fair(wanted: Files<'_>, findings: &mut Vec<FileDiagnostic>) -> Option<Self> {
         let mut configuration = Configuration::defining(wanted.defined.iter().cloned());
         let administrators = site::read(wanted, &mut configuration, findings);
         let (file, text) = wanted.scheduler;
         let queues = fair::read(file, text, wanted.reading, findings);
-        Self::of(wanted.reading, queues, administrators)
+        Self::new(wanted.reading, queues, administrators)
     }
 
     /// Reads capacity-scheduler.xml. `None` when nothing can be imported; the findings say why.
-    pub fn capacity(wanted: Wanted<'_>, findings: &mut Vec<Finding>) -> Option<Self> {
+    pub fn capacity(wanted: Files<'_>, findings: &mut Vec<FileDiagnostic>) -> Option<Self> {
         let mut configuration = Configuration::defining(wanted.defined.iter().cloned());
         let administrators = site::read(wanted, &mut configuration, findings);
         load(&mut configuration, wanted.scheduler, findings).ok()?;
         let queues = capacity::read(&configuration, wanted.scheduler.0, wanted.reading, findings);
-        Self::of(wanted.reading, queues, administrators)
+        Self::new(wanted.reading, queues, administrators)
     }
 
     /// Adds mapred-site.xml. `None` when nothing can be imported; the findings say why.
     #[must_use]
     pub fn with_jobs(
         self,
-        wanted: Wanted<'_>,
+        wanted: Files<'_>,
         mapred: (usize, &str),
-        findings: &mut Vec<Finding>,
+        findings: &mut Vec<FileDiagnostic>,
     ) -> Option<Self> {
         let of_jobs = mapred::read(wanted, mapred, findings).ok()?;
         Some(Self { of_jobs, ..self })
     }
 
-    fn of(
+    fn new(
         reading: Reading,
         queues: Option<Vec<Queue>>,
         administrators: Result<Option<Setting>, ()>,
@@ -144,10 +144,10 @@ impl Source {
 fn load(
     configuration: &mut Configuration,
     (file, text): (usize, &str),
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<FileDiagnostic>,
 ) -> Result<(), ()> {
     configuration.load(file, text, findings).map_err(|error| {
-        findings.push(Finding { file: Some(file), diagnostic: error });
+        findings.push(FileDiagnostic { file: Some(file), diagnostic: error });
     })
 }
 
@@ -165,7 +165,7 @@ fn placement_left_out() -> Diagnostic {
 }
 
 /// Reports a root queue that gives its rights to everyone because nothing else is set.
-fn report_open_root(root: &Queue, findings: &mut Vec<Finding>) {
+fn report_open_root(root: &Queue, findings: &mut Vec<FileDiagnostic>) {
     for right in Right::ALL {
         let acl = root.acl(right);
         if !acl.set && acl.acl.is_everyone() {
@@ -177,7 +177,7 @@ fn report_open_root(root: &Queue, findings: &mut Vec<Finding>) {
                 format!("nothing is written for the root queue, so that everyone may {what} every queue");
             let finding = Diagnostic::warning(codes::ROOT_OPEN, message)
                 .help("write a blank for the root queue, and import again");
-            findings.push(Finding::maybe_at(root.place, finding));
+            findings.push(FileDiagnostic::maybe_at(root.location, finding));
         }
     }
 }

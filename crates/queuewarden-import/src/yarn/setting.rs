@@ -2,7 +2,7 @@
 
 use crate::configuration::Value;
 use crate::xml::Text;
-use crate::{Finding, Place, codes};
+use crate::{FileDiagnostic, Location, codes};
 use go_compat::diag::{Diagnostic, Span, quoted};
 use yunikorn::application::{Reading, YarnAcl};
 
@@ -16,7 +16,7 @@ pub struct Setting {
     /// True when it is written; otherwise it is the default.
     pub set: bool,
     /// The location of the text.
-    pub place: Option<Place>,
+    pub location: Option<Location>,
     /// The file that it is written in, or could be.
     pub file: Option<usize>,
     verbatim: bool,
@@ -26,7 +26,7 @@ impl Setting {
     /// Returns the ACL of a queue that has none: everyone for the root, else nobody.
     pub(super) fn default_of(is_root: bool) -> Self {
         let (text, acl) = if is_root { ("*", YarnAcl::everyone()) } else { (" ", YarnAcl::nobody()) };
-        Self { text: text.to_owned(), acl, set: false, place: None, file: None, verbatim: false }
+        Self { text: text.to_owned(), acl, set: false, location: None, file: None, verbatim: false }
     }
 
     /// Returns the default, everyone, for a file that does not set the ACL.
@@ -40,7 +40,7 @@ impl Setting {
         Self {
             acl,
             set: true,
-            place: Some(Place { file, span: text.span }),
+            location: Some(Location { file, span: text.span }),
             file: Some(file),
             verbatim: text.verbatim,
             text: text.text,
@@ -54,8 +54,8 @@ impl Setting {
     pub(super) fn property(
         value: Value,
         reading: Reading,
-        findings: &mut Vec<Finding>,
-    ) -> Result<Self, Box<Finding>> {
+        findings: &mut Vec<FileDiagnostic>,
+    ) -> Result<Self, Box<FileDiagnostic>> {
         if let Some(refusal) = value.refusal() {
             return Err(Box::new(refusal));
         }
@@ -67,20 +67,20 @@ impl Setting {
             );
             let finding =
                 Diagnostic::warning(codes::UNBOUND, message).help(format!("define it: -D {variable}=VALUE"));
-            findings.push(Finding::at(value.place, finding));
+            findings.push(FileDiagnostic::at(value.location, finding));
         }
         let acl = YarnAcl::parse(&value.text, reading);
-        let (place, file) = (Some(value.place), Some(value.place.file));
-        Ok(Self { acl, set: true, place, file, verbatim: value.verbatim, text: value.text })
+        let (place, file) = (Some(value.location), Some(value.location.file));
+        Ok(Self { acl, set: true, location: place, file, verbatim: value.verbatim, text: value.text })
     }
 
     /// Returns the location of a part of the text; the location of the whole text when that is not known.
-    pub fn part(&self, part: Option<Span>) -> Option<Place> {
-        let place = self.place?;
+    pub fn part(&self, part: Option<Span>) -> Option<Location> {
+        let place = self.location?;
         let span = match part {
             Some(part) if self.verbatim => part.shifted(place.span.start),
             _ => place.span,
         };
-        Some(Place { span, ..place })
+        Some(Location { span, ..place })
     }
 }

@@ -1,8 +1,8 @@
 //! Reads the access settings of yarn-site.xml: the switch of ACLs, and the administrators of the cluster.
 
-use super::{Setting, Wanted, load};
+use super::{Files, Setting, load};
 use crate::configuration::Configuration;
-use crate::{Finding, codes};
+use crate::{FileDiagnostic, codes};
 use go_compat::diag::Diagnostic;
 use yunikorn::application::codes as application_codes;
 use yunikorn::application::settings::{KEYS, YARN_ADMIN, YARN_ENABLE};
@@ -12,21 +12,21 @@ use yunikorn::application::{Reading, Rules};
 /// file. When the file does not set them, everyone is one (`YarnConfiguration.DEFAULT_YARN_ADMIN_ACL`). An
 /// error is among the findings.
 pub(super) fn read(
-    wanted: Wanted<'_>,
+    files: Files<'_>,
     configuration: &mut Configuration,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<FileDiagnostic>,
 ) -> Result<Option<Setting>, ()> {
-    let Some((file, text)) = wanted.site else {
+    let Some((file, text)) = files.site else {
         let message =
             "without yarn-site.xml it is taken that ACLs bind, and that nobody administers the cluster";
         let finding = Diagnostic::warning(codes::NO_YARN_SITE, message).help("give it: --yarn-site FILE");
-        findings.push(Finding { file: None, diagnostic: finding });
+        findings.push(FileDiagnostic { file: None, diagnostic: finding });
         return Ok(None);
     };
     load(configuration, (file, text), findings)?;
-    report_settings(configuration, wanted.reading, file, findings);
+    report_settings(configuration, files.reading, file, findings);
     let Some(value) = configuration.get(YARN_ADMIN) else { return Ok(Some(Setting::everyone_in(file))) };
-    Setting::property(value, wanted.reading, findings).map(Some).map_err(|refusal| findings.push(*refusal))
+    Setting::property(value, files.reading, findings).map(Some).map_err(|refusal| findings.push(*refusal))
 }
 
 /// Reports settings that do not do what they seem to.
@@ -34,7 +34,7 @@ fn report_settings(
     configuration: &Configuration,
     reading: Reading,
     file: usize,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<FileDiagnostic>,
 ) {
     let dialect = reading.dialect();
     let values: Vec<_> = KEYS
@@ -47,7 +47,7 @@ fn report_settings(
     findings.extend(others.filter_map(|(_, value)| value.refusal()));
     let (rules, told) = Rules::read(dialect, values.iter().map(|(key, value)| (*key, value.text.as_str())));
     let place_of = |diagnostic: &Diagnostic| {
-        values.iter().find(|(key, _)| diagnostic.message.contains(key)).map(|(_, value)| value.place)
+        values.iter().find(|(key, _)| diagnostic.message.contains(key)).map(|(_, value)| value.location)
     };
     for diagnostic in told {
         // The translation reports on `yarn.admin.acl`, and the code below on the switch.
@@ -56,7 +56,7 @@ fn report_settings(
             continue;
         }
         let place = place_of(&diagnostic);
-        findings.push(Finding::maybe_at(place, Diagnostic { span: None, ..diagnostic }));
+        findings.push(FileDiagnostic::maybe_at(place, Diagnostic { span: None, ..diagnostic }));
     }
     if let Rules::Yarn(_, rules) = rules
         && !rules.enabled
@@ -70,8 +70,8 @@ fn report_settings(
         let finding = Diagnostic::error(codes::SWITCHED_OFF, message)
             .help(format!("--accept {} imports the ACLs as if they were in force", codes::SWITCHED_OFF));
         findings.push(match switch {
-            Some(value) => Finding::at(value.place, finding),
-            None => Finding { file: Some(file), diagnostic: finding },
+            Some(value) => FileDiagnostic::at(value.location, finding),
+            None => FileDiagnostic { file: Some(file), diagnostic: finding },
         });
     }
 }

@@ -1,22 +1,22 @@
 //! Applies access tests to changes: of themselves, and of the `QueueAcl`s that they are about.
 
-use super::{Answer, Versions, decided, queues};
+use super::{Response, Versions, decided, queues};
 use crate::access_tests::{AccessTest, Broken, broken, trouble};
 use crate::parse_cache::ParseCache;
 use crate::snapshot::Snapshot;
 use yunikorn::config::Config;
 
 /// Answers a change of a test. A failing test may be written, because an intended change begins that way.
-pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<AccessTest>) -> Answer {
+pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<AccessTest>) -> Response {
     let spec = match versions.new.as_ref().map(|new| &new.spec) {
-        None => return Answer::default(),
-        Some(Err(faults)) => return Answer::wrong(faults),
+        None => return Response::default(),
+        Some(Err(faults)) => return Response::wrong(faults),
         Some(Ok(spec)) => spec,
     };
     let is = decided(snapshot, &mut ParseCache::default());
-    let Some(config) = is.as_ref().and_then(queues) else { return Answer::default() };
+    let Some(config) = is.as_ref().and_then(queues) else { return Response::default() };
     let trouble = trouble(&spec.expectations, config);
-    Answer::warned(&trouble.into_iter().collect::<Vec<_>>())
+    Response::warned(&trouble.into_iter().collect::<Vec<_>>())
 }
 
 /// Returns the warnings of the tests about a change of the queues, or the reason why they refuse it.

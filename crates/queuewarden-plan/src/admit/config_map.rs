@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{ACTIVATION, Answer, config, one_line};
+use super::{ACTIVATION, Response, config, one_line};
 use crate::base;
 use crate::environment::{Environment, merged, text_in, text_in_force};
 use crate::parse_cache::ParseCache;
@@ -24,9 +24,9 @@ pub fn counts(snapshot: &Snapshot, namespace: &str, name: &str) -> bool {
 }
 
 /// Answers the change. `new` is `None` when the ConfigMap called `name` is deleted.
-pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&ConfigMapState>) -> Answer {
+pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&ConfigMapState>) -> Response {
     let Some((_, spec)) = config(snapshot).filter(|_| counts(snapshot, namespace, name)) else {
-        return Answer::default();
+        return Response::default();
     };
     let mut after = snapshot.clone();
     for (role, place) in [
@@ -39,7 +39,7 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
         }
     }
     let known = &mut ParseCache::default();
-    let env = Environment::of(snapshot, known);
+    let env = Environment::new(snapshot, known);
     let active = env.active_partitions();
     let active: Vec<&str> = active.iter().map(String::as_str).collect();
     let mut before = in_force(snapshot, &active);
@@ -59,15 +59,15 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
         of_before.map(|count| *count = count.saturating_sub(1)).is_some()
     });
     if !brought.is_empty() {
-        let told: Vec<String> = brought.into_iter().map(|trouble| trouble.told).collect();
-        return Answer::refused(ACTIVATION, told.join("; "));
+        let told: Vec<String> = brought.into_iter().map(|trouble| trouble.message).collect();
+        return Response::refused(ACTIVATION, told.join("; "));
     }
-    let mut warnings: Vec<_> = old.into_iter().map(|trouble| format!("still: {}", trouble.told)).collect();
-    let then = Environment::of(&after, known);
+    let mut warnings: Vec<_> = old.into_iter().map(|trouble| format!("still: {}", trouble.message)).collect();
+    let then = Environment::new(&after, known);
     warnings.extend(opened(&env, &then));
     warnings.extend(base_lost((snapshot, &env), (&after, &then), known));
     warnings.extend(put_back(snapshot, &env, name, new));
-    Answer::warned(&warnings)
+    Response::warned(&warnings)
 }
 
 /// Something that keeps the scheduler from running a text.
@@ -76,13 +76,13 @@ struct Trouble {
     /// is still the same.
     what: String,
     /// The problem with its line.
-    told: String,
+    message: String,
 }
 
 impl Trouble {
     /// Makes one without a line.
-    fn of(what: String) -> Self {
-        Self { told: what.clone(), what }
+    fn new(what: String) -> Self {
+        Self { message: what.clone(), what }
     }
 }
 
@@ -93,7 +93,7 @@ fn in_force(snapshot: &Snapshot, active: &[&str]) -> Vec<Trouble> {
     let mut troubles: Vec<Trouble> = shadowed(&flat, &key).into_iter().collect();
     let settings = flat.unreadable().into_iter();
     let settings = settings.filter_map(|(key, value)| Some((key, settings::check(key, &value.text)?)));
-    troubles.extend(settings.map(|(key, why)| Trouble::of(one_line(&format!("key {key}: {why}")))));
+    troubles.extend(settings.map(|(key, why)| Trouble::new(one_line(&format!("key {key}: {why}")))));
     let text = flat.queues(&key).text;
     // An absent text is the built-in default, which activates.
     if !text.is_empty() {
@@ -123,7 +123,7 @@ fn shadowed(flat: &Flattened, key: &str) -> Option<Trouble> {
         Source::Defaults => YUNIKORN_DEFAULTS,
         Source::Configs => YUNIKORN_CONFIGS,
     };
-    Some(Trouble::of(format!(
+    Some(Trouble::new(format!(
         "binaryData key `{}` of ConfigMap {map} hides or blanks key `{key}` from the scheduler: write the queues into data, \
          and other things under names that do not begin with `{key}`",
         origin.key
@@ -141,13 +141,13 @@ fn refused(text: &str, active: &[&str], place: &str) -> Vec<Trouble> {
             let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
             Trouble {
                 what: one_line(&format!("{place}: {diagnostic}")),
-                told: one_line(&format!("{place}{line}: {diagnostic}")),
+                message: one_line(&format!("{place}{line}: {diagnostic}")),
             }
         })
         .collect();
     if found.is_empty() {
         let what = verdict.refusal().map(|why| one_line(&format!("{place}: {why}")));
-        found.extend(what.map(Trouble::of));
+        found.extend(what.map(Trouble::new));
     }
     found
 }

@@ -42,7 +42,7 @@ pub(super) fn permit(
     let base = decided.base_tree.as_ref().ok_or_else(|| {
         "there is no queue tree that says who administers what; YuniKornConfig `default` says why".to_owned()
     })?;
-    let administrators = Administrators::of(&decided.objects, base);
+    let administrators = Administrators::new(&decided.objects, base);
     if let Some(old) = old {
         let spec = readable(old)?;
         let Some(writer) = &spec.delegated_by else {

@@ -93,7 +93,7 @@ fn keeps_spec<E: Borrow<Entry<S, M>>, S: PartialEq, M>(versions: &Versions<E>) -
 
 /// A change, and its writer.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct Review {
     /// The writer, as the API server knows them.
     pub by: Identity,
     /// True if they may write objects of queues that they do not administer: Kubernetes lets them `escalate`
@@ -105,7 +105,7 @@ pub struct Asked {
 
 /// The answer to a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     /// The rule that decided, as one of a few words: a label of metrics.
     pub clause: &'static str,
     /// The reason why it is refused; `None` if it is accepted.
@@ -115,13 +115,13 @@ pub struct Answer {
 }
 
 /// Accepts without warnings.
-impl Default for Answer {
+impl Default for Response {
     fn default() -> Self {
         Self { clause: ACCEPTED, refusal: None, warnings: Vec::new() }
     }
 }
 
-impl Answer {
+impl Response {
     fn refused(clause: &'static str, why: impl Into<String>) -> Self {
         Self { clause, refusal: Some(one_line(&why.into())), warnings: Vec::new() }
     }
@@ -165,15 +165,15 @@ fn decided<'s>(snapshot: &'s Snapshot, known: &mut ParseCache) -> Option<Decided
 }
 
 /// Answers a change. `snapshot` is the current state.
-pub fn admit(snapshot: &Snapshot, asked: &Asked) -> Answer {
+pub fn admit(snapshot: &Snapshot, asked: &Review) -> Response {
     if let (Change::QueueAcl(versions), false) = (&asked.change, asked.may_escalate)
         && let Err(why) = delegation::permit(snapshot, versions, &asked.by)
     {
-        return Answer::refused(DELEGATION, why);
+        return Response::refused(DELEGATION, why);
     }
     if asked.change.keeps_spec() {
         // Labels and the like changed: any error existed before.
-        return Answer::default();
+        return Response::default();
     }
     match &asked.change {
         Change::QueueAcl(versions) => queue_acl::admit(snapshot, versions, !asked.may_escalate),
@@ -183,7 +183,7 @@ pub fn admit(snapshot: &Snapshot, asked: &Asked) -> Answer {
     }
 }
 
-fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -> Answer {
+fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -> Response {
     let Versions { old, new } = versions;
     let mut after = snapshot.clone();
     put(&mut after.policies, old.as_ref(), new.as_ref());
@@ -191,11 +191,11 @@ fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -
     let mut warnings = Vec::new();
     if let Some(new) = new {
         let Some(found) = is.objects.iter().find(|policy| policy.name == new.meta.name) else {
-            return Answer::default();
+            return Response::default();
         };
         match &found.outcome {
             Err(refusal) if refusal.reason == Reason::Invalid => {
-                return Answer::refused(INVALID, refusal.message.clone());
+                return Response::refused(INVALID, refusal.message.clone());
             }
             Err(refusal) => warnings.push(format!("{}: {}", refusal.reason, refusal.message)),
             Ok(_) => {
@@ -206,7 +206,7 @@ fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -
         }
     }
     warnings.extend(policies_changed(snapshot, &after));
-    Answer::warned(&warnings)
+    Response::warned(&warnings)
 }
 
 /// Describes the changes of the policy that counts.
@@ -251,15 +251,15 @@ fn endpoints_changed(was: &AdmissionPolicySpec, is: &AdmissionPolicySpec) -> Vec
     told
 }
 
-fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> Answer {
+fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> Response {
     let Some(new) = &versions.new else {
-        return Answer::warned(&[
+        return Response::warned(&[
             "nothing is managed any more: what is live stays as it is, and QueueAcls no longer change it"
                 .to_owned(),
         ]);
     };
     if let Err(faults) = &new.spec {
-        return Answer::wrong(faults);
+        return Response::wrong(faults);
     }
     let mut after = snapshot.clone();
     after.config = Some(new.clone());
@@ -269,11 +269,11 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> 
     });
     // Other ConfigMaps have not been read yet, so their content is unknown here.
     if !same_maps {
-        return Answer::default();
+        return Response::default();
     }
     let known = &mut ParseCache::default();
     let (Some(was), Some(is)) = (decided(snapshot, known), decided(&after, known)) else {
-        return Answer::default();
+        return Response::default();
     };
     let mut warnings = vec![change(queues(&was), queues(&is))];
     warnings.extend(policies_changed(snapshot, &after));
@@ -281,7 +281,7 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> 
         is.policies.not_found().map(|Finding { reason, message, .. }| format!("{reason}: {message}")),
     );
     warnings.extend(obstacles(&is));
-    Answer::warned(&warnings)
+    Response::warned(&warnings)
 }
 
 /// Returns the conditions that keep anything at all from being written.
@@ -296,14 +296,14 @@ fn obstacles(decided: &Decided<'_>) -> Vec<String> {
 
 /// Returns the desired queues; where there are none, those in force.
 fn queues<'d>(decided: &'d Decided<'_>) -> Option<&'d Config> {
-    decided.wanted.as_deref().or(decided.env.tree.as_deref())
+    decided.desired.as_deref().or(decided.env.tree.as_deref())
 }
 
 /// Describes in one line the changes of access.
 fn change(was: Option<&Config>, is: Option<&Config>) -> String {
     let trees = |config: Option<&Config>| -> Vec<Tree> {
         let partitions = config.into_iter().flat_map(|config| &config.partitions);
-        partitions.filter_map(|partition| Tree::of(partition).ok()).collect()
+        partitions.filter_map(|partition| Tree::new(partition).ok()).collect()
     };
     impact(&between(&trees(was), &trees(is)))
 }

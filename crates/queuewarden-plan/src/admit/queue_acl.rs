@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    ACCESS_TEST, Answer, DELEGATION, QueueAcl, Versions, access_test, change, decided, obstacles, put, queues,
+    ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_test, change, decided, obstacles, put,
+    queues,
 };
 use crate::conditions::Reason;
 use crate::decide::Decided;
@@ -16,14 +17,14 @@ use yunikorn::acl::codes::DROPS;
 
 /// Answers the change. `delegated` is set when the writer is not a cluster administrator, but one that
 /// [`super::delegation`] permits.
-pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegated: bool) -> Answer {
+pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegated: bool) -> Response {
     let Versions { old, new } = versions;
-    let faults = new.as_deref().map(resolve::faults).unwrap_or_default();
+    let faults = new.as_deref().map(resolve::diagnostics).unwrap_or_default();
     // A dropped name makes the object Invalid, and its status will report that. Content that cannot be read
     // at all is refused.
     let wrong: Vec<_> = faults.iter().filter(|fault| !DROPS.contains(&fault.code)).collect();
     if !wrong.is_empty() {
-        return Answer::wrong(wrong);
+        return Response::wrong(wrong);
     }
     let mut after = snapshot.clone();
     let new = new.clone().map(|mut new| {
@@ -36,7 +37,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
     put(&mut after.queue_acls, old.as_ref(), new.as_ref());
     let known = &mut ParseCache::default();
     let Some(is) = decided(&after, known) else {
-        return Answer::warned(&[
+        return Response::warned(&[
             "there is no YuniKornConfig named `default` that can be read, so nothing is written".to_owned(),
         ]);
     };
@@ -45,13 +46,13 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
         && delegated
         && matches!(refusal.reason, Reason::NotDelegated | Reason::TooLarge)
     {
-        return Answer::refused(DELEGATION, refusal.message.clone());
+        return Response::refused(DELEGATION, refusal.message.clone());
     }
     let before = decided(snapshot, known);
     let (was, wanted) = (before.as_ref().and_then(queues), queues(&is));
     let broken = match access_test::warnings(&snapshot.access_tests, was, wanted) {
         Ok(broken) => broken,
-        Err(why) => return Answer::refused(ACCESS_TEST, why),
+        Err(why) => return Response::refused(ACCESS_TEST, why),
     };
     let mut warnings = vec![change(was, wanted)];
     let name = old.as_ref().map(|old| old.meta.name.as_str());
@@ -61,7 +62,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
     warnings.extend(broken);
     warnings.extend(found.map(|object| about(object, &is)).unwrap_or_default());
     warnings.extend(obstacles(&is));
-    Answer::warned(&warnings)
+    Response::warned(&warnings)
 }
 
 fn writer(entry: &QueueAcl) -> Option<&str> {
@@ -86,12 +87,12 @@ fn about(object: &Resolved, decided: &Decided<'_>) -> Vec<String> {
     match &object.outcome {
         Err(refusal) => {
             warnings.insert(0, format!("{}: {}", refusal.reason, refusal.message));
-            if object.kept.is_some() {
+            if object.last_valid.is_some() {
                 warnings.push("its last valid version stays in force".to_owned());
             }
         }
         Ok(contribution) => {
-            let tree = decided.wanted.as_ref();
+            let tree = decided.desired.as_ref();
             warnings.extend(tree.map(|tree| without_effect(tree, contribution)).unwrap_or_default());
         }
     }

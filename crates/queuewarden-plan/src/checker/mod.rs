@@ -14,7 +14,7 @@ use jiff::SignedDuration;
 use stateright::{Checker, Model, Property};
 
 use super::ParseCache;
-use super::planted::{Fault, plant};
+use super::planted::{PlantedFault, plant};
 use ghost::names;
 use world::{
     Budget, COLD, DELEGATION, EMPTY_GROUP, GROUPS, LOSSES, PAUSES, Parts, REFUSALS, REPLACE, Spec, Step,
@@ -31,7 +31,7 @@ struct Cluster {
     replicas: usize,
     budget: Budget,
     has: Parts,
-    planted: Option<Fault>,
+    planted: Option<PlantedFault>,
 }
 
 impl Cluster {
@@ -196,24 +196,24 @@ fn small(changes: u8, faults: u8, ticks: u8, has: Parts) -> Cluster {
 /// Two replicas, and all parts but the empty policy group: where the queues' key is missing as well, the
 /// built-in default proves neither key, and here a scheduler may take longer to load a text than the operator
 /// waits for.
-fn random(planted: Option<Fault>) -> Cluster {
+fn random(planted: Option<PlantedFault>) -> Cluster {
     Cluster { replicas: 2, budget: Budget { changes: 6, faults: 5, ticks: 2 }, has: !EMPTY_GROUP, planted }
 }
 
 /// The faults that the checker has to find.
-const PLANTED: [Fault; 12] = [
-    Fault::WithdrawalsWait,
-    Fault::KeptByStatusAlone,
-    Fault::BuiltInDefault,
-    Fault::NoRelist,
-    Fault::NoFence,
-    Fault::UnprovenReady,
-    Fault::UnwrittenNarrowing,
-    Fault::UnprovenEnd,
-    Fault::DataAlone,
-    Fault::DelegationLasts,
-    Fault::GroupAtOnce,
-    Fault::RefusalUnnoticed,
+const PLANTED: [PlantedFault; 12] = [
+    PlantedFault::WithdrawalsWait,
+    PlantedFault::KeptByStatusAlone,
+    PlantedFault::BuiltInDefault,
+    PlantedFault::NoRelist,
+    PlantedFault::NoFence,
+    PlantedFault::UnprovenReady,
+    PlantedFault::UnwrittenNarrowing,
+    PlantedFault::UnprovenEnd,
+    PlantedFault::DataAlone,
+    PlantedFault::DelegationLasts,
+    PlantedFault::GroupAtOnce,
+    PlantedFault::RefusalUnnoticed,
 ];
 
 #[test]

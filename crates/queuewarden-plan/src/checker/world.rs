@@ -712,9 +712,9 @@ impl World {
                 let reads = matches!(
                     action,
                     Action::ReadBase
-                        | Action::AskScheduler(_)
+                        | Action::ReadScheduler(_)
                         | Action::Observe
-                        | Action::AskQueues { .. }
+                        | Action::ReadQueues { .. }
                         | Action::Publish(..)
                         | Action::Wait(_)
                 );
@@ -728,7 +728,7 @@ impl World {
                         self.last_base = Some(base);
                         events.push(Event::BaseStored(Ok(())));
                     }
-                    Action::AskScheduler(_) => {
+                    Action::ReadScheduler(_) => {
                         replica.answered = Some(Arc::clone(&self.runs));
                         events.push(Event::Answered(Ok(checksum(&self.runs))));
                     }
@@ -742,13 +742,13 @@ impl World {
                     }
                     Action::Publish(..) => events.push(Event::Published(true)),
                     Action::Write { write, .. } => replica.request = Request::Write(Arc::new(write)),
-                    Action::AskUntilLoaded { .. } => replica.request = Request::Load,
+                    Action::ReadUntilLoaded { .. } => replica.request = Request::Load,
                     Action::Report(snapshot, plan) => {
                         replica.proven.clone_from(&snapshot.observed.loaded_text);
                         replica.request = Request::Report(snapshot, plan);
                     }
                     Action::Wait(until) => replica.request = Request::Until(until),
-                    Action::AskQueues { .. } => events.push(Event::Queues(BTreeMap::new())),
+                    Action::ReadQueues { .. } => events.push(Event::Queues(BTreeMap::new())),
                     Action::Create { map, .. } => {
                         self.create(&map);
                         events.push(Event::Created(Ok(())));

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use crate::conditions::{Reason, Type};
-use crate::planted::{Fault, is_planted};
+use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{
     ConfigMapState, FIELD_MANAGER, Observed, ReadBack, Refused, Snapshot, WriteFailure, Written,
 };
@@ -105,7 +105,7 @@ impl Memory {
 
     /// Sets the scheduler to query, and discards the answers of another one. Returns whether it is another
     /// one.
-    pub(super) fn asks(&mut self, url: Option<&str>) -> bool {
+    pub(super) fn has_scheduler(&mut self, url: Option<&str>) -> bool {
         let another = self.url.as_deref() != url;
         if another {
             self.url = url.map(str::to_owned);
@@ -190,7 +190,7 @@ impl Memory {
         let body = checksum(body);
         let known = |refused: &Refused| refused.body == body && refused.times >= times;
         if !rejected
-            || is_planted(Fault::RefusalUnnoticed)
+            || is_planted(PlantedFault::RefusalUnnoticed)
             || self.observed.refused.as_ref().is_some_and(known)
         {
             return false;
@@ -321,11 +321,11 @@ mod tests {
     #[test]
     fn another_scheduler_has_answered_nothing_yet() {
         let mut memory = Memory::default();
-        memory.asks(Some("http://a"));
+        memory.has_scheduler(Some("http://a"));
         memory.answered(at(1), Ok(checksum("a")));
-        assert!(!memory.asks(Some("http://a")));
+        assert!(!memory.has_scheduler(Some("http://a")));
         assert!(memory.observed.read_back.is_some());
-        assert!(memory.asks(Some("http://b")));
+        assert!(memory.has_scheduler(Some("http://b")));
         assert_eq!(memory.observed, Observed::default());
     }
 

@@ -56,8 +56,8 @@ pub(super) struct Pair {
 
 /// Returns the mirror of a partition. While the scheduler is not yet known to run `tree`, it grants only what
 /// `running` grants too.
-pub(super) fn of(tree: &Tree, running: Option<&Tree>) -> Desired {
-    let running = running.map(|running| Running::of(tree, running));
+pub(super) fn from_trees(tree: &Tree, running: Option<&Tree>) -> Desired {
+    let running = running.map(|running| Running::new(tree, running));
     let mut desired = Desired::default();
     let mut bytes = 0_usize;
     for (id, node) in tree.queues() {
@@ -227,7 +227,7 @@ struct Running<'t> {
 }
 
 impl<'t> Running<'t> {
-    fn of(tree: &Tree, running: &'t Tree) -> Self {
+    fn new(tree: &Tree, running: &'t Tree) -> Self {
         let queues = tree.queues().map(|(_, node)| running.locate(node.path.as_str()).decides());
         Self { tree: running, queues: queues.collect() }
     }
@@ -241,6 +241,6 @@ impl<'t> Running<'t> {
             let queue = self.queues.get(queue).copied().flatten();
             queue.is_some_and(|queue| reach.iter().any(|reached| reached.contains(queue.number())))
         };
-        QueueSet::of(queues.iter().filter(here).map(|number| number..number.saturating_add(1)).collect())
+        QueueSet::new(queues.iter().filter(here).map(|number| number..number.saturating_add(1)).collect())
     }
 }

@@ -35,7 +35,7 @@ use go_compat::diag::plural;
 use yunikorn::config::checksum;
 use yunikorn_access::Tree;
 
-pub use object::{Content, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Rule, Standing, Subject};
+pub use object::{Content, CurrentObject, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Rule, Subject};
 pub use steps::{Action, Step, Wish, wishes};
 
 /// Instructions for removing a mirror that queuewarden may not remove.
@@ -98,8 +98,8 @@ fn desired(snapshot: &Snapshot, env: &Environment, known: &mut ParseCache) -> Re
         (Err(why), None) => return Err(why),
     };
     Ok(match trees {
-        (Some(tree), None) => desired::of(&tree, None),
-        (Some(tree), Some(Some(running))) => desired::of(&tree, Some(&running)),
+        (Some(tree), None) => desired::from_trees(&tree, None),
+        (Some(tree), Some(Some(running))) => desired::from_trees(&tree, Some(&running)),
         // A partition that is not in both is not mirrored.
         (None, _) | (Some(_), Some(None)) => Desired::default(),
     })
@@ -164,11 +164,11 @@ fn finding(
 fn queues(text: &str, known: &mut ParseCache) -> Result<Option<Tree>, String> {
     let config = known.taken(text)?;
     let partition = config.partitions.iter().find(|partition| partition.name.eq_ignore_ascii_case(PARTITION));
-    partition.map(Tree::of).transpose().map_err(|error| error.to_string())
+    partition.map(Tree::new).transpose().map_err(|error| error.to_string())
 }
 
 /// Returns whether an object may be changed or removed: only the mirror gives such names. A label can be put
 /// on anything.
-fn is_ours(standing: &Standing) -> bool {
+fn is_ours(standing: &CurrentObject) -> bool {
     standing.name.starts_with(desired::PREFIX)
 }

@@ -55,7 +55,7 @@ pub enum Content {
 
 /// An object of the mirror as it is in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct CurrentObject {
     /// `metadata.name`
     pub name: String,
     /// `metadata.uid`
@@ -72,9 +72,9 @@ pub struct Standing {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Mirror {
     /// The roles by name.
-    pub roles: BTreeMap<String, Arc<Standing>>,
+    pub roles: BTreeMap<String, Arc<CurrentObject>>,
     /// The bindings by name.
-    pub bindings: BTreeMap<String, Arc<Standing>>,
+    pub bindings: BTreeMap<String, Arc<CurrentObject>>,
     /// True if all of them were read.
     pub synced: bool,
     /// The reason why they cannot be read now.

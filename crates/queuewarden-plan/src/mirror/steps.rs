@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::desired::{self, Desired, Pair};
-use super::object::{Content, Kind, Mirror, Rule, Standing, Subject};
+use super::object::{Content, CurrentObject, Kind, Mirror, Rule, Subject};
 use super::{Changes, is_ours};
 
 /// The maximal number of steps before everything is read again, so that a new ACL does not wait for a large
@@ -24,7 +24,7 @@ pub struct Step {
     pub name: String,
     /// `metadata.uid` and `metadata.resourceVersion` of the observed object: the precondition. `None`: there
     /// was no object.
-    pub seen: Option<(String, String)>,
+    pub last: Option<(String, String)>,
     /// The change to make.
     pub action: Action,
 }
@@ -77,14 +77,14 @@ pub(super) fn next(mirror: &Mirror, desired: &Desired, owner: &str) -> Vec<Step>
 /// Returns the next step of one pair.
 fn step(
     name: &str,
-    role: Option<&Standing>,
-    binding: Option<&Standing>,
+    role: Option<&CurrentObject>,
+    binding: Option<&CurrentObject>,
     pair: Option<&Pair>,
     owner: &str,
 ) -> Option<(When, Step)> {
-    let step = |when, kind, standing: Option<&Standing>, action| {
+    let step = |when, kind, standing: Option<&CurrentObject>, action| {
         let seen = standing.map(|standing| (standing.uid.clone(), standing.resource_version.clone()));
-        Some((when, Step { kind, name: name.to_owned(), seen, action }))
+        Some((when, Step { kind, name: name.to_owned(), last: seen, action }))
     };
     let Some(pair) = pair else {
         return match (binding, role) {
@@ -101,7 +101,7 @@ fn step(
     };
     // Subjects beyond the desired ones.
     let surplus = bound.filter(|bound| !bound.is_subset(&pair.subjects));
-    let is = |standing: Option<&Standing>, content: &Content| {
+    let is = |standing: Option<&CurrentObject>, content: &Content| {
         standing.is_some_and(|it| it.content == *content && it.owner.as_deref() == Some(owner))
     };
     if is(role, &Content::Role(pair.rules.clone())) {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::desired::{self, Desired, Pair};
 use super::finding;
-use super::object::{Content, Kind, Mirror, Rule, Standing, Subject};
+use super::object::{Content, CurrentObject, Kind, Mirror, Rule, Subject};
 use super::steps::{Action, MAX_STEPS, Step, next};
 use crate::conditions::Condition;
 use crate::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, WriteFailure, YUNIKORN_CONFIGS};
@@ -95,7 +95,7 @@ fn apply(mirror: &mut Mirror, step: &Step) {
         Kind::Binding => &mut *bindings,
     };
     let seen = objects.get(&step.name).map(|it| (it.uid.clone(), it.resource_version.clone()));
-    assert_eq!(step.seen, seen, "the precondition of {step:?}");
+    assert_eq!(step.last, seen, "the precondition of {step:?}");
     let version = seen.map_or(0, |(_, version)| version.parse::<u64>().unwrap()) + 1;
     let content = match &step.action {
         Action::Delete => {
@@ -105,7 +105,7 @@ fn apply(mirror: &mut Mirror, step: &Step) {
         Action::Rules(rules) => Content::Role(rules.clone()),
         Action::Subjects(subjects) => Content::Binding(subjects.clone()),
     };
-    let standing = Standing {
+    let standing = CurrentObject {
         name: step.name.clone(),
         uid: format!("uid-{}", step.name),
         resource_version: version.to_string(),
@@ -137,7 +137,7 @@ fn grants(tree: &Tree, right: Right, queue: &str, who: &Identity) -> bool {
 proptest! {
     #[test]
     fn it_answers_as_the_acls_do(tree in any_tree(), who in any_identity()) {
-        let desired = desired::of(&tree, None);
+        let desired = desired::from_trees(&tree, None);
         let bound = bound_by(&desired);
         for queue in QUEUES {
             let known = matches!(tree.locate(queue), Located::Queue(_));
@@ -162,7 +162,7 @@ proptest! {
 
     #[test]
     fn what_the_scheduler_does_not_run_yet_grants_nothing(tree in any_tree(), running in any_tree(), who in any_identity()) {
-        let desired = desired::of(&tree, Some(&running));
+        let desired = desired::from_trees(&tree, Some(&running));
         let bound = bound_by(&desired);
         for queue in QUEUES {
             for right in Right::ALL {
@@ -174,14 +174,14 @@ proptest! {
                 }
             }
         }
-        prop_assert_eq!(desired::of(&tree, Some(&tree)), desired::of(&tree, None));
+        prop_assert_eq!(desired::from_trees(&tree, Some(&tree)), desired::from_trees(&tree, None));
     }
 
     #[test]
     fn on_the_way_nothing_is_granted_that_was_not_and_will_not_be(
         old in any_tree(), new in any_tree(), order in any::<prop::sample::Index>(),
     ) {
-        let (old, new) = (desired::of(&old, None), desired::of(&new, None));
+        let (old, new) = (desired::from_trees(&old, None), desired::from_trees(&new, None));
         let mut mirror = standing(&old);
         let (before, after) = (answers(&bound_by(&old)), answers(&bound_by(&new)));
         // Each step by itself, any of those that are due: they run at once, and others may fail.
@@ -204,7 +204,7 @@ proptest! {
 #[test]
 fn an_acl_is_a_role_with_the_queues_that_it_reaches() {
     let tree = tree(&[("root", "", " ops"), ("root.prod", "sue devs", ""), ("root.prod.etl", "", "")]);
-    let Desired { pairs, left_out } = desired::of(&tree, None);
+    let Desired { pairs, left_out } = desired::from_trees(&tree, None);
     let told: Vec<_> = pairs
         .iter()
         .map(|(name, pair)| {
@@ -234,7 +234,7 @@ fn names_that_rbac_or_a_path_would_not_take_are_hashed() {
         queues.push((deep.clone(), "u"));
     }
     let queues: Vec<_> = queues.iter().map(|(path, acl)| (path.as_str(), *acl, "")).collect();
-    let desired = desired::of(&tree(&queues), None);
+    let desired = desired::from_trees(&tree(&queues), None);
     assert_eq!(desired.pairs.len(), 6);
     for name in desired.pairs.keys() {
         assert!(name.len() <= 253 && !name.contains(['/', '%', '#']), "{name}");
@@ -252,11 +252,11 @@ fn many(queues: u32, acl: &str) -> Tree {
 
 #[test]
 fn it_is_bounded_and_says_where_it_ends() {
-    let desired = desired::of(&many(1500, "u"), None);
+    let desired = desired::from_trees(&many(1500, "u"), None);
     assert_eq!(desired.pairs.len(), 1000);
     assert_eq!(desired.left_out.as_deref(), Some("the submitacl of queue `root.queue001000`"));
     let names: Vec<_> = (0..20_000).map(|number| format!("user{number:06}")).collect();
-    let large = desired::of(&many(20, &names.join(",")), None);
+    let large = desired::from_trees(&many(20, &names.join(",")), None);
     assert!(large.left_out.is_some());
     let bytes: usize = large.pairs.values().flat_map(|pair| &pair.subjects).map(|of| of.name().len()).sum();
     assert!(bytes < 8 << 20, "{bytes}");
@@ -269,7 +269,7 @@ fn what_is_too_large_for_one_object_is_in_several() {
     for number in 0..5000 {
         writeln!(text, "    - {{name: queue{number:06}}}").unwrap();
     }
-    let Desired { pairs, left_out } = desired::of(&yunikorn_access::testing::parsed(&text), None);
+    let Desired { pairs, left_out } = desired::from_trees(&yunikorn_access::testing::parsed(&text), None);
     assert_eq!(left_out, None);
     let names: Vec<_> = pairs.keys().map(String::as_str).collect();
     let one = "queuewarden:mirror:submit:root";
@@ -280,8 +280,8 @@ fn what_is_too_large_for_one_object_is_in_several() {
 
 #[test]
 fn what_only_bears_the_label_is_left_alone() {
-    let mut mirror = standing(&desired::of(&tree(&[("root", "u", "")]), None));
-    let other = Standing {
+    let mut mirror = standing(&desired::from_trees(&tree(&[("root", "u", "")]), None));
+    let other = CurrentObject {
         name: "cluster-admin".to_owned(),
         uid: "1".to_owned(),
         resource_version: "1".to_owned(),
@@ -297,10 +297,10 @@ fn what_only_bears_the_label_is_left_alone() {
 
 #[test]
 fn what_somebody_changed_is_put_right_and_what_cannot_be_is_made_anew() {
-    let desired = desired::of(&tree(&[("root", "u", "")]), None);
+    let desired = desired::from_trees(&tree(&[("root", "u", "")]), None);
     let whole = standing(&desired);
     let name = "queuewarden:mirror:submit:root";
-    let changed = |kind: Kind, change: &dyn Fn(&mut Standing)| {
+    let changed = |kind: Kind, change: &dyn Fn(&mut CurrentObject)| {
         let mut mirror = whole.clone();
         let objects = match kind {
             Kind::Role => &mut mirror.roles,
@@ -347,7 +347,7 @@ fn who_loses_a_right_does_not_wait_for_those_who_get_one() {
         writeln!(text, "    - {{name: a{number:03}, submitacl: w}}").unwrap();
     }
     let with = |acl: &str| {
-        desired::of(
+        desired::from_trees(
             &yunikorn_access::testing::parsed(&format!("{text}    - {{name: z, submitacl: '{acl}'}}\n")),
             None,
         )
@@ -374,7 +374,7 @@ fn as_much_as_fits_is_in_it_to_the_last_byte() {
             below = format!("{{name: {name}, submitacl: u, adminacl: u, queues: [{below}]}}");
         }
         let text = format!("partitions: [{{name: default, queues: [{below}]}}]");
-        desired::of(&yunikorn_access::testing::parsed(&text), None)
+        desired::from_trees(&yunikorn_access::testing::parsed(&text), None)
     };
     let size = |desired: &Desired| -> usize {
         let rules = desired.pairs.values().flat_map(|pair| &pair.rules);
@@ -394,9 +394,11 @@ fn as_much_as_fits_is_in_it_to_the_last_byte() {
 
 #[test]
 fn who_stays_keeps_the_binding_while_its_role_allows_only_what_the_mirror_may_hand_on() {
-    let old =
-        desired::of(&tree(&[("root", "", ""), ("root.prod", "u,v", ""), ("root.prod.etl", "", "")]), None);
-    let new = desired::of(&tree(&[("root", "", ""), ("root.prod", "u", "")]), None);
+    let old = desired::from_trees(
+        &tree(&[("root", "", ""), ("root.prod", "u,v", ""), ("root.prod.etl", "", "")]),
+        None,
+    );
+    let new = desired::from_trees(&tree(&[("root", "", ""), ("root.prod", "u", "")]), None);
     let name = "queuewarden:mirror:submit:root.prod";
     let narrowed = |change: &dyn Fn(&mut Rule)| {
         let mut mirror = standing(&old);

@@ -34,7 +34,9 @@ pub(crate) fn report(
         (None, Ok(_)) => Finding::no(Type::Programmed, Reason::Pending, nothing(facts)),
     };
     let effective = match &object.outcome {
-        Err(refusal) if object.kept.is_none() => Finding::no(Type::Effective, refusal.reason, nothing(facts)),
+        Err(refusal) if object.last_valid.is_none() => {
+            Finding::no(Type::Effective, refusal.reason, nothing(facts))
+        }
         _ => effective(facts),
     };
     let in_force = match (&object.outcome, programmed.status) {

@@ -11,7 +11,7 @@ use crate::conditions::{Finding, Reason, Status, Type, current};
 use crate::effect::redundant;
 use crate::environment::{Environment, Source};
 use crate::grants::{Decided, Grants, acl_of, text_of};
-use crate::planted::{Fault, is_planted};
+use crate::planted::{PlantedFault, is_planted};
 use crate::resolve::{Contribution, Refusal, Resolved};
 use crate::snapshot::{Meta, QueueAclEntry, QueueAclInForce};
 use yunikorn::acl::{self, Acl};
@@ -39,7 +39,7 @@ pub(crate) struct Facts<'a> {
     /// The queues of the output's own text, where `binaryData` hides it: it is in force once that is removed.
     pub hidden: Option<&'a Config>,
     /// The queues of the desired text.
-    pub wanted: Option<&'a Config>,
+    pub desired: Option<&'a Config>,
     /// The grants of the objects without the base, which count where there is no desired text.
     pub granted: &'a Grants,
     /// True if the ACLs were decided by the base, and not by the text in force instead.
@@ -94,10 +94,10 @@ pub(crate) fn report(
     let withdrawal = former
         .into_iter()
         .filter_map(|(former, written)| Some((former?, written)))
-        .find_map(|(former, written)| Withdrawal::of(object, former, written, facts));
+        .find_map(|(former, written)| Withdrawal::find(object, former, written, facts));
     let accepted = accepted(object, if takes { decided } else { &[] });
     let programmed = match (&withdrawal, contribution) {
-        _ if !object.judged => unjudged(Type::Programmed),
+        _ if !object.has_queues => without_queues(Type::Programmed),
         (Some(withdrawal), _) if withdrawal.written.is_some() => {
             withdrawal.finding(Type::Programmed, &accepted, facts)
         }
@@ -105,10 +105,10 @@ pub(crate) fn report(
         (_, None) => nothing(Type::Programmed, object, facts),
     };
     let effective = match (&withdrawal, contribution) {
-        _ if !object.judged => unjudged(Type::Effective),
+        _ if !object.has_queues => without_queues(Type::Effective),
         (_, Some(contribution)) => {
             let written = facts.env.tree.as_deref();
-            let tree = if programmed.status == Status::True { written } else { facts.wanted.or(written) };
+            let tree = if programmed.status == Status::True { written } else { facts.desired.or(written) };
             effective(contribution, tree, facts)
         }
         (Some(withdrawal), None) => {
@@ -120,7 +120,7 @@ pub(crate) fn report(
     let unconfirmed = (programmed.status == Status::True && !confirmed).then_some(facts.target.loaded);
     let ready = match (&withdrawal, &object.outcome) {
         (Some(withdrawal), _) => withdrawal.finding(Type::Ready, &accepted, facts),
-        (None, Err(refusal)) if object.judged && is_late(refusal) => ended(entry, object, refusal, facts),
+        (None, Err(refusal)) if object.has_queues && is_late(refusal) => ended(entry, object, refusal, facts),
         // Condition Loaded of the YuniKornConfig reports what the scheduler runs; but without it the object
         // is not ready.
         _ => {
@@ -129,7 +129,7 @@ pub(crate) fn report(
         }
     };
     let in_force = match (&object.outcome, programmed.status) {
-        _ if withdrawal.is_some() || !object.judged => entry.in_force.clone(),
+        _ if withdrawal.is_some() || !object.has_queues => entry.in_force.clone(),
         (Ok(_), Status::True) if before.is_none() || outdated.is_some() => {
             contribution.map(|contribution| contribution.in_force().into())
         }
@@ -166,7 +166,7 @@ fn column(grant: Option<&Acl>) -> String {
 }
 
 /// A condition of an object while there is no queue tree.
-fn unjudged(type_: Type) -> Finding {
+fn without_queues(type_: Type) -> Finding {
     Finding::unknown(type_, Reason::ConfigNotReady, "there is no queue tree to write it into")
 }
 
@@ -180,7 +180,7 @@ fn is_late(refusal: &Refusal) -> bool {
 /// more on the queue than it should: the grant of a version that no status remembers may be left.
 fn ended(entry: &QueueAclEntry, object: &Resolved, refusal: &Refusal, facts: &Facts<'_>) -> Finding {
     let target = &facts.target;
-    let reported = was_ready(entry, refusal.reason) || is_planted(Fault::UnprovenEnd);
+    let reported = was_ready(entry, refusal.reason) || is_planted(PlantedFault::UnprovenEnd);
     let seen = match facts.runs {
         Runs::InForce => true,
         Runs::Other { .. } => reported,
@@ -231,7 +231,7 @@ fn programmed(
     let holds = holds(facts.env.tree.as_deref(), contribution, decided, facts);
     // Without a text that should be in force only the version that was written before is known to be there as
     // it is.
-    let known = facts.wanted.is_some() || before.is_some_and(|before| contribution.grants(before));
+    let known = facts.desired.is_some() || before.is_some_and(|before| contribution.grants(before));
     if holds && known {
         let valid = object.outcome.is_ok();
         return if valid { facts.programmed.clone() } else { super::programmed(facts.source, valid) };
@@ -256,12 +256,19 @@ struct Withdrawal<'a> {
 
 impl<'a> Withdrawal<'a> {
     /// Returns what is left of the former grants, or may be left; `None` if nothing is.
-    fn of(object: &Resolved, former: &QueueAclInForce, was_written: bool, facts: &Facts<'a>) -> Option<Self> {
+    fn find(
+        object: &Resolved,
+        former: &QueueAclInForce,
+        was_written: bool,
+        facts: &Facts<'a>,
+    ) -> Option<Self> {
         let ends = object.contribution().is_none();
-        if is_planted(Fault::UnprovenEnd) && ends || is_planted(Fault::UnwrittenNarrowing) && !ends {
+        if is_planted(PlantedFault::UnprovenEnd) && ends
+            || is_planted(PlantedFault::UnwrittenNarrowing) && !ends
+        {
             return None;
         }
-        if !object.judged {
+        if !object.has_queues {
             return None;
         }
         let withdrawn = withdrawn(former, facts);
@@ -363,8 +370,8 @@ fn withdrawn(former: &QueueAclInForce, facts: &Facts<'_>) -> Vec<Part> {
 /// Returns the people who hold a right on a queue or above it by the desired text, or without one by the
 /// objects alone.
 fn granted(partition: &str, queue: &QueuePath, right: Right, facts: &Facts<'_>) -> Acl {
-    let own = |path: &QueuePath| match facts.wanted {
-        Some(_) => queue_of(facts.wanted, partition, path).map(|queue| acl_of(queue, right)),
+    let own = |path: &QueuePath| match facts.desired {
+        Some(_) => queue_of(facts.desired, partition, path).map(|queue| acl_of(queue, right)),
         None => facts.granted.get(partition, path, right).map(|decided| decided.acl.clone()),
     };
     queue.lineage().filter_map(|path| own(&path)).fold(Acl::nobody(), |all, own| all.union(&own))
@@ -433,8 +440,8 @@ fn holds(
     let Some(queue) = tree.and_then(|tree| contribution.queue_in(tree)) else { return false };
     decided.iter().all(|(right, decided)| {
         let there = || acl_of(queue, *right);
-        match (facts.wanted, contribution.grant(*right)) {
-            (Some(_), Some(grant)) if is_planted(Fault::UnwrittenNarrowing) => there().contains(grant),
+        match (facts.desired, contribution.grant(*right)) {
+            (Some(_), Some(grant)) if is_planted(PlantedFault::UnwrittenNarrowing) => there().contains(grant),
             // A text in the form that queuewarden writes need not be parsed.
             (Some(_), _) => {
                 text_of(queue, *right).is_some_and(|text| decided.acl.is_canonical(text))
@@ -455,7 +462,7 @@ fn runs(
     facts: &Facts<'_>,
 ) -> bool {
     match facts.runs {
-        _ if is_planted(Fault::UnprovenReady) => true,
+        _ if is_planted(PlantedFault::UnprovenReady) => true,
         Runs::InForce => true,
         Runs::Unknown => false,
         Runs::Other { tree, reported } => {
@@ -471,7 +478,7 @@ fn runs(
 /// version of the object may have set a right that this one leaves alone.
 fn exceeds(tree: &Config, contribution: &Contribution, facts: &Facts<'_>) -> bool {
     let Contribution { partition, queue: path, .. } = contribution;
-    let queue = contribution.queue_in(tree).filter(|_| facts.wanted.is_some());
+    let queue = contribution.queue_in(tree).filter(|_| facts.desired.is_some());
     queue.is_some_and(|queue| {
         let more = |right| acl_of(queue, right).lost(&granted(partition, path, right, facts));
         Right::ALL.into_iter().any(|right| !more(right).is_nobody())

@@ -6,7 +6,7 @@ use super::admit::{asked, created, quiet};
 use super::delegation::who;
 use super::*;
 use crate::access_tests::AccessTest;
-use crate::admit::{Asked, Change, Versions, admit};
+use crate::admit::{Change, Review, Versions, admit};
 use go_compat::diag::{Code, Diagnostic};
 use yunikorn::identity::Identity;
 use yunikorn_access::expect::{Case, Expectations, Queues};
@@ -109,7 +109,7 @@ fn a_change_that_breaks_a_blocking_test_is_refused_and_names_it() {
         test("stays", Enforcement::Block, &["root.prod"], &["root.test"]),
     ];
     quiet(&mut snapshot);
-    let refused = |answer: crate::admit::Answer| answer.refusal.unwrap_or_default();
+    let refused = |answer: crate::admit::Response| answer.refusal.unwrap_or_default();
     let locked_out = refused(created(&snapshot, submit("b", "root.prod", "ann")));
     let start = "QueueAccessTest/stays does not let this through, in case 1: expected: user sue may submit to root.prod; but no ACL";
     assert!(locked_out.starts_with(start), "{locked_out}");
@@ -197,7 +197,7 @@ fn a_test_is_written_whether_it_holds_or_not_unless_it_is_none() {
     quiet(&mut snapshot);
     let ask = |new: AccessTest| {
         let change = Change::QueueAccessTest(Box::new(Versions { old: None, new: Some(new) }));
-        admit(&snapshot, &Asked { by: who("root", &[]), may_escalate: true, change })
+        admit(&snapshot, &Review { by: who("root", &[]), may_escalate: true, change })
     };
     assert_eq!(ask(test("a", Enforcement::Block, &["root.prod"], &[])).warnings.len(), 0);
     let failing = ask(test("a", Enforcement::Block, &["root.test"], &[]));

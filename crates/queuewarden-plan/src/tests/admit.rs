@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use super::delegation::{by, teams, who};
 use super::*;
-use crate::admit::{Answer, Asked, Change, Versions, admit, depends_on_who};
+use crate::admit::{Change, Response, Review, Versions, admit, depends_on_who};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 
 type Object = Arc<QueueAclEntry>;
 
-pub(super) fn asked(by: &Identity, may_escalate: bool, old: Option<Object>, new: Option<Object>) -> Asked {
-    Asked { by: by.clone(), may_escalate, change: Change::QueueAcl(Versions { old, new }) }
+pub(super) fn asked(by: &Identity, may_escalate: bool, old: Option<Object>, new: Option<Object>) -> Review {
+    Review { by: by.clone(), may_escalate, change: Change::QueueAcl(Versions { old, new }) }
 }
 
 /// A cluster administrator creates an object.
-pub(super) fn created(snapshot: &Snapshot, object: Object) -> Answer {
+pub(super) fn created(snapshot: &Snapshot, object: Object) -> Response {
     admit(snapshot, &asked(&who("root", &[]), true, None, Some(object)))
 }
 
@@ -46,7 +46,7 @@ fn every_accepted_change_says_what_it_does_in_one_line() {
         ),
         (submit("a", "root.prod.etl", "sue"), "nobody gains or loses access"),
     ] {
-        let accepted = Answer { warnings: vec![expected.into()], ..Answer::default() };
+        let accepted = Response { warnings: vec![expected.into()], ..Response::default() };
         assert_eq!(created(&snapshot, object), accepted);
     }
 }
@@ -131,7 +131,7 @@ fn what_cannot_be_read_is_refused_unless_it_was_there() {
     let answer = created(&snapshot, bad.clone());
     assert!(answer.refusal.as_ref().is_some_and(|why| why.contains("submit: ")), "{answer:?}");
     let labelled = asked(&who("root", &[]), true, Some(bad.clone()), Some(bad));
-    assert_eq!(admit(&snapshot, &labelled), Answer::default());
+    assert_eq!(admit(&snapshot, &labelled), Response::default());
 }
 
 #[test]

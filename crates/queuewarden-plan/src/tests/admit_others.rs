@@ -4,13 +4,13 @@ use super::admit::quiet;
 use super::delegation::{by, teams, who};
 use super::*;
 use crate::access_tests::AccessTest;
-use crate::admit::{AdmissionPolicy, Answer, Asked, Change, Versions, YuniKornConfig, admit};
+use crate::admit::{AdmissionPolicy, Change, Response, Review, Versions, YuniKornConfig, admit};
 use go_compat::diag::{Code, Diagnostic};
 use yunikorn::right::Right;
 use yunikorn_access::{submission, user_info};
 
-fn by_root(snapshot: &Snapshot, change: Change) -> Answer {
-    admit(snapshot, &Asked { by: who("root", &[]), may_escalate: true, change })
+fn by_root(snapshot: &Snapshot, change: Change) -> Response {
+    admit(snapshot, &Review { by: who("root", &[]), may_escalate: true, change })
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn what_a_policy_does_at_the_endpoints_is_told() {
 }
 
 /// A cluster administrator changes the `YuniKornConfig`.
-fn configured(snapshot: &Snapshot, new: Option<YuniKornConfig>) -> Answer {
+fn configured(snapshot: &Snapshot, new: Option<YuniKornConfig>) -> Response {
     let versions = Versions { old: snapshot.config.clone(), new };
     let change = Change::YuniKornConfig(Box::new(versions));
     by_root(snapshot, change)
@@ -135,7 +135,7 @@ fn a_configuration_that_changes_says_what_that_does() {
     quiet(&mut snapshot);
     let off = configured(&snapshot, edited(&snapshot, |spec| spec.delegation = Delegation::Disabled));
     let taken = "takes submit on root.prod and 3 queues below from user ann; nobody gains access";
-    assert_eq!(off, Answer { warnings: vec![taken.into()], ..Answer::default() });
+    assert_eq!(off, Response { warnings: vec![taken.into()], ..Response::default() });
     let gone = configured(&snapshot, None);
     assert_eq!(gone.refusal, None);
     assert!(gone.warnings[0].starts_with("nothing is managed any more"), "{gone:?}");
@@ -146,10 +146,10 @@ fn a_configuration_that_changes_says_what_that_does() {
         new.meta.generation += 1;
         configured(snapshot, Some(new))
     };
-    assert_eq!(labelled(&snapshot), Answer::default());
+    assert_eq!(labelled(&snapshot), Response::default());
     let mut observed = snapshot.clone();
     spec(&mut observed).mode = Mode::Observe;
-    assert_eq!(labelled(&observed), Answer::default());
+    assert_eq!(labelled(&observed), Response::default());
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_configuration_says_nothing_of_queues_that_have_not_been_read() {
     // Before there is a configuration, it is not known which ConfigMaps to read.
     let queue_acls = vec![submit("a", "root.test", "bob")];
     let snapshot = Snapshot { queue_acls, ..Snapshot::empty(now()) };
-    assert_eq!(configured(&snapshot, cluster(BASE).config), Answer::default());
+    assert_eq!(configured(&snapshot, cluster(BASE).config), Response::default());
 
     let mut snapshot = cluster(BASE);
     quiet(&mut snapshot);
@@ -186,14 +186,14 @@ fn a_configuration_says_nothing_of_queues_that_have_not_been_read() {
         |spec| spec.namespace = "acme".into(),
     ];
     for edit in elsewhere {
-        assert_eq!(configured(&snapshot, edited(&snapshot, edit)), Answer::default());
+        assert_eq!(configured(&snapshot, edited(&snapshot, edit)), Response::default());
         // The same holds while the existing one cannot be read, or there is none.
         let new = edited(&snapshot, edit);
         let mut unreadable = Snapshot { defaults: None, base: None, output: None, ..snapshot.clone() };
         unreadable.config.as_mut().unwrap().spec = Err(Vec::new());
-        assert_eq!(configured(&unreadable, new.clone()), Answer::default());
+        assert_eq!(configured(&unreadable, new.clone()), Response::default());
         unreadable.config = None;
-        assert_eq!(configured(&unreadable, new), Answer::default());
+        assert_eq!(configured(&unreadable, new), Response::default());
     }
 }
 
@@ -203,7 +203,7 @@ fn a_configuration_is_repaired_without_a_word_about_queues() {
     quiet(&mut snapshot);
     let good = snapshot.config.clone();
     snapshot.config.as_mut().unwrap().spec = Err(Vec::new());
-    assert_eq!(configured(&snapshot, good), Answer::default());
+    assert_eq!(configured(&snapshot, good), Response::default());
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn what_became_invalid_can_still_be_labelled() {
         Change::AdmissionPolicy(Box::new(same(policy))),
         Change::QueueAccessTest(Box::new(same(test))),
     ] {
-        assert_eq!(by_root(&snapshot, change.clone()), Answer::default(), "{change:?}");
+        assert_eq!(by_root(&snapshot, change.clone()), Response::default(), "{change:?}");
     }
     // This one can be decoded, and breaks a rule.
     let wrong = AdmissionPolicySpec {
@@ -243,7 +243,7 @@ fn what_became_invalid_can_still_be_labelled() {
         ..AdmissionPolicySpec::default()
     };
     let change = Change::AdmissionPolicy(Box::new(same(entry("p", wrong))));
-    assert_eq!(by_root(&snapshot, change), Answer::default());
+    assert_eq!(by_root(&snapshot, change), Response::default());
 }
 
 #[test]

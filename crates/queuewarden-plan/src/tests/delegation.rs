@@ -311,5 +311,5 @@ proptest! {
 }
 
 fn access(snapshot: &Snapshot) -> yunikorn_access::Tree {
-    yunikorn_access::Tree::of(tree(snapshot).partition("default").unwrap()).unwrap()
+    yunikorn_access::Tree::new(tree(snapshot).partition("default").unwrap()).unwrap()
 }

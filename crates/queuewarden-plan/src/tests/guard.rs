@@ -1,7 +1,7 @@
 //! Tests the answers to changes of `YuniKorn`'s ConfigMaps.
 
 use super::*;
-use crate::admit::{Answer, config_map};
+use crate::admit::{Response, config_map};
 
 /// Returns a cluster where everything is in order.
 fn calm() -> Snapshot {
@@ -10,7 +10,7 @@ fn calm() -> Snapshot {
     settled(&snapshot).snapshot
 }
 
-fn changed(snapshot: &Snapshot, name: &str, new: Option<&ConfigMapState>) -> Answer {
+fn changed(snapshot: &Snapshot, name: &str, new: Option<&ConfigMapState>) -> Response {
     config_map::admit(snapshot, "yunikorn", name, new)
 }
 
@@ -106,10 +106,10 @@ fn harmless_changes_and_those_of_others_are_let_through() {
     let output = snapshot.output.clone().unwrap();
     let mut other = output.clone();
     Arc::make_mut(&mut other).data.insert("log.level".into(), "INFO".into());
-    assert_eq!(changed(&snapshot, YUNIKORN_CONFIGS, Some(&other)), Answer::default());
-    assert_eq!(changed(&snapshot, "kube-root-ca.crt", Some(&base("a: ["))), Answer::default());
+    assert_eq!(changed(&snapshot, YUNIKORN_CONFIGS, Some(&other)), Response::default());
+    assert_eq!(changed(&snapshot, "kube-root-ca.crt", Some(&base("a: ["))), Response::default());
     let elsewhere = config_map::admit(&snapshot, "default", YUNIKORN_CONFIGS, Some(&base("a: [")));
-    assert_eq!(elsewhere, Answer::default());
+    assert_eq!(elsewhere, Response::default());
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn our_own_writes_pass_without_a_word() {
     next.queue_acls.push(submit("b", "root.test", "tom"));
     next = settled(&next).snapshot;
     assert_ne!(text(&next), text(&snapshot));
-    assert_eq!(changed(&snapshot, YUNIKORN_CONFIGS, next.output.as_deref()), Answer::default());
+    assert_eq!(changed(&snapshot, YUNIKORN_CONFIGS, next.output.as_deref()), Response::default());
     // A warning announces that someone else's changes are put back.
     let mut foreign = snapshot.output.take().unwrap();
     snapshot.output = Some(foreign.clone());
@@ -146,14 +146,14 @@ fn what_is_changed_below_our_header_or_deleted_is_put_back() {
 fn nothing_is_put_back_that_is_not_ours() {
     let snapshot = calm();
     let other = BASE.replace("sue dev", "ann");
-    assert_eq!(changed(&snapshot, YUNIKORN_DEFAULTS, Some(&base(&other))), Answer::default());
+    assert_eq!(changed(&snapshot, YUNIKORN_DEFAULTS, Some(&base(&other))), Response::default());
     // Somebody else wrote this key, while queuewarden only observes.
     let mut observed = cluster(BASE);
     spec(&mut observed).mode = Mode::Observe;
     observed.output = Some(map(YUNIKORN_CONFIGS, &[(KEY, BASE)]));
     let observed = settled(&observed).snapshot;
     let answer = changed(&observed, YUNIKORN_CONFIGS, Some(&map(YUNIKORN_CONFIGS, &[(KEY, &other)])));
-    assert_eq!(answer, Answer::default());
+    assert_eq!(answer, Response::default());
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_base_that_the_scheduler_does_not_read_is_judged_by_itself() {
     let start = "key queues.yaml of ConfigMap acme-queues, line 8: ";
     assert!(answer.refusal.as_ref().is_some_and(|why| why.starts_with(start)), "{answer:?}");
     let harmless = BASE.replace("sue dev", "ann");
-    assert_eq!(changed(&snapshot, OWN, Some(&map(OWN, &[(KEY, &harmless)]))), Answer::default());
+    assert_eq!(changed(&snapshot, OWN, Some(&map(OWN, &[(KEY, &harmless)]))), Response::default());
     // Another key counts once it is named, and then no other does.
     let mut keyed = snapshot.clone();
     spec(&mut keyed).base_key = Some("acme.yaml".into());

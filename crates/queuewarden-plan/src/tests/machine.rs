@@ -87,7 +87,7 @@ impl Process {
                 self.base = Some(base);
                 ("store base", Some(Event::BaseStored(Ok(()))))
             }
-            Action::AskScheduler(_) | Action::AskUntilLoaded { .. } => {
+            Action::ReadScheduler(_) | Action::ReadUntilLoaded { .. } => {
                 let runs = self.scheduler.clone();
                 ("ask", Some(Event::Answered(runs.unwrap_or_else(|| Ok(checksum(text(&self.cluster)))))))
             }
@@ -108,7 +108,7 @@ impl Process {
             }
             Action::Reread { .. } => ("reread", Some(Event::Reread(Ok(())))),
             Action::Mirror(_) => ("mirror", Some(Event::Mirrored { failure: None, conflict: false })),
-            Action::AskQueues { .. } => ("ask queues", Some(Event::Queues(BTreeMap::new()))),
+            Action::ReadQueues { .. } => ("ask queues", Some(Event::Queues(BTreeMap::new()))),
             Action::Publish(snapshot, plan) => {
                 self.published = Some((snapshot, plan));
                 ("publish", Some(Event::Published(true)))

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use super::{Clause, List, Need, Question, Step, Verb};
+use super::{Clause, List, Need, Request, Step, Verb};
 use crate::check;
 use crate::tree::{Located, Tree};
 use yunikorn::acl::{Acl, Match};
@@ -15,9 +15,9 @@ use yunikorn::right::Right;
 
 /// One question, with the tree and the identity it is about.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct Context<'a> {
     pub(super) tree: &'a Tree,
-    pub(super) question: Question<'a>,
+    pub(super) request: Request<'a>,
     pub(super) identity: &'a Identity,
 }
 
@@ -39,7 +39,7 @@ enum Check<'a> {
 /// [`Clause::ClusterAdministrators`] or [`Clause::ApplicationAcl`].
 type Kind = fn(List) -> Clause;
 
-impl<'a> Asked<'a> {
+impl<'a> Context<'a> {
     /// The clauses up to the first that grants access.
     pub(super) fn steps(self, need: Need) -> Vec<Step> {
         let mut steps = Vec::new();
@@ -55,7 +55,7 @@ impl<'a> Asked<'a> {
     }
 
     fn checks(self, need: Need) -> Vec<Check<'a>> {
-        let rules = &self.question.application.rules;
+        let rules = &self.request.application.rules;
         if need == Need::Target {
             return self.target(rules);
         }
@@ -70,7 +70,7 @@ impl<'a> Asked<'a> {
     /// The clauses for the queue to move to. Nothing can be moved to a queue that does not exist, whatever
     /// the ACLs say.
     fn target(self, rules: &'a Rules) -> Vec<Check<'a>> {
-        let Verb::Move(queue) = self.question.verb else { return Vec::new() };
+        let Verb::Move(queue) = self.request.verb else { return Vec::new() };
         if !matches!(self.tree.locate(queue), Located::Queue(_)) {
             return vec![Check::NoQueue(queue)];
         }
@@ -117,14 +117,14 @@ impl<'a> Asked<'a> {
         let others = match need {
             Need::View | Need::Logs => vec![Check::Owner, view, modify, self.administers()],
             Need::Modify => vec![Check::Owner, modify, self.administers()],
-            Need::Source => vec![Check::Queue(Right::Submit, self.question.queue)],
+            Need::Source => vec![Check::Queue(Right::Submit, self.request.queue)],
             Need::Target | Need::Impossible => return Vec::new(),
         };
         [switch(rules), administrators(rules)].into_iter().chain(others).collect()
     }
 
     fn administers(self) -> Check<'a> {
-        Check::Queue(Right::Admin, self.question.queue)
+        Check::Queue(Right::Admin, self.request.queue)
     }
 
     fn evaluate(self, check: Check<'_>) -> Step {
@@ -133,7 +133,7 @@ impl<'a> Asked<'a> {
             Check::Switch(key, enabled) => Step { clause: Clause::Switch { key }, granted: !enabled },
             // An application without an owner is owned by nobody.
             Check::Owner => {
-                let owner = self.question.application.owner.clone();
+                let owner = self.request.application.owner.clone();
                 let granted = !owner.is_empty() && owner == *user;
                 Step { clause: Clause::Owner { owner }, granted }
             }

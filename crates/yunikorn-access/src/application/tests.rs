@@ -40,7 +40,7 @@ const BOB: (&str, &str) = ("yarn.admin.acl", "bob");
 
 fn tree_of(text: &str) -> Tree {
     let verdict = verdict(text, &[]);
-    Tree::of(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
+    Tree::new(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
 }
 
 fn tree() -> &'static Tree {
@@ -61,7 +61,7 @@ fn application(dialect: Dialect, settings: &[(&str, &str)]) -> ApplicationAcl {
 }
 
 fn ask(tree: &Tree, application: &ApplicationAcl, verb: Verb<'_>, queue: &str, who: &str) -> Decision {
-    decide(tree, Question { verb, application, queue }, &person(who))
+    decide(tree, Request { verb, application, queue }, &person(who))
 }
 
 /// The clause that grants access, or the unmet need: short, for tables.

@@ -114,13 +114,13 @@ pub fn diff(old: &Tree, new: &Tree) -> Diff {
         // An entry of an added or removed queue does not affect one that both trees have, because all queues
         // above that one are in both as well.
         let all = |_: &Node| true;
-        let holders = [Holders::of(old, kept, right, all), Holders::of(new, kept, right, all)];
+        let holders = [Holders::new(old, kept, right, all), Holders::new(new, kept, right, all)];
         diff.kept.add(right, &holders, Some(old), Some(new));
         let (added, inherited) = (&diff.added.queues, |node: &Node| before.contains(&node.path));
-        let holders = [Holders::of(new, added, right, inherited), Holders::of(new, added, right, all)];
+        let holders = [Holders::new(new, added, right, inherited), Holders::new(new, added, right, all)];
         diff.added.add(right, &holders, None, Some(new));
         let (removed, inherited) = (&diff.removed.queues, |node: &Node| after.contains(&node.path));
-        let holders = [Holders::of(old, removed, right, all), Holders::of(old, removed, right, inherited)];
+        let holders = [Holders::new(old, removed, right, all), Holders::new(old, removed, right, inherited)];
         diff.removed.add(right, &holders, Some(old), None);
     }
     diff
@@ -144,7 +144,7 @@ impl Diff {
 
     /// The change for one subject on one queue that both trees have. `None` when nothing changes, or there is
     /// no such queue.
-    pub fn of(&self, right: Right, queue: &QueuePath, subject: &Subject) -> Option<Direction> {
+    pub fn direction(&self, right: Right, queue: &QueuePath, subject: &Subject) -> Option<Direction> {
         let queue = self.kept.queues.find(queue)?;
         let here = |change: &&Change| {
             change.right == right
@@ -176,7 +176,7 @@ struct Holders<'t> {
 
 impl<'t> Holders<'t> {
     /// Collects the entries of the queues for which `counts` returns true.
-    fn of(tree: &'t Tree, shape: &Shape, right: Right, counts: impl Fn(&Node) -> bool) -> Self {
+    fn new(tree: &'t Tree, shape: &Shape, right: Right, counts: impl Fn(&Node) -> bool) -> Self {
         let mut reached: HashMap<Match<'t>, Vec<Range<u32>>> = HashMap::new();
         for (_, node) in tree.queues().filter(|(_, node)| counts(node)) {
             let acls = implied_by(right).iter().map(|acl| &node.grants(*acl).acl);
@@ -189,15 +189,15 @@ impl<'t> Holders<'t> {
                 reached.entry(entry).or_default().extend(ranges.iter().cloned());
             }
         }
-        let everyone = reached.remove(&Match::Everyone).map(QueueSet::of).unwrap_or_default();
-        let named = reached.into_iter().map(|(entry, ranges)| (entry, QueueSet::of(ranges)));
+        let everyone = reached.remove(&Match::Everyone).map(QueueSet::new).unwrap_or_default();
+        let named = reached.into_iter().map(|(entry, ranges)| (entry, QueueSet::new(ranges)));
         Self { everyone, named: named.collect() }
     }
 }
 
 impl Section {
     fn new<'p>(queues: impl Iterator<Item = &'p QueuePath>) -> Self {
-        Self { queues: Shape::of(queues.cloned()), changes: Vec::new() }
+        Self { queues: Shape::new(queues.cloned()), changes: Vec::new() }
     }
 
     /// Adds the changes of a right, from its holders before to those after. Gains are looked up in `new`,
@@ -241,7 +241,7 @@ fn changes(
         direction,
         subject: subject.into(),
         right,
-        queues: QueueSet::of(pieces.iter().flat_map(|(_, part)| part.ranges().to_vec()).collect()),
+        queues: QueueSet::new(pieces.iter().flat_map(|(_, part)| part.ranges().to_vec()).collect()),
         extents: pieces.into_iter().map(|(extent, _)| reached(tree, right, subject, extent)).collect(),
         unchanged,
     };

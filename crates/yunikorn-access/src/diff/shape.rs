@@ -34,7 +34,7 @@ pub struct Extent {
 }
 
 impl Shape {
-    pub(super) fn of(paths: impl Iterator<Item = QueuePath>) -> Self {
+    pub(super) fn new(paths: impl Iterator<Item = QueuePath>) -> Self {
         let mut paths: Vec<QueuePath> = paths.collect();
         paths.sort_by(|left, right| left.parts().cmp(right.parts()));
         let mut shape = Self { paths, ..Self::default() };
@@ -112,7 +112,7 @@ impl Shape {
             from = self.end(hole);
             left_out.push(hole..from);
         }
-        let left_out = QueueSet::of(left_out);
+        let left_out = QueueSet::new(left_out);
         let part = QueueSet::from(top..end).minus(&left_out);
         let queue = self.path(top).cloned().unwrap_or_else(QueuePath::root);
         let extent = Extent { queue, below: part.len().saturating_sub(1), except };

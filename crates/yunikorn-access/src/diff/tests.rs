@@ -238,7 +238,7 @@ fn the_line_says_which_partition_where_not_only_the_default_one_differs() {
              '{gpu}'}}]}}]}}]"
         );
         let config = yunikorn::config::verdict(&text, &[]).config.expect(&text);
-        config.partitions.iter().map(|partition| Tree::of(partition).expect("active")).collect()
+        config.partitions.iter().map(|partition| Tree::new(partition).expect("active")).collect()
     };
     assert_eq!(
         impact(&between(&trees("ann", "bob"), &trees("ann,sue", " "))),
@@ -353,7 +353,7 @@ fn holds(old: (&Tree, &Decisions), new: (&Tree, &Decisions)) -> Result<(), Strin
             (true, false) => Some(Direction::Loses),
             _ => None,
         };
-        if diff.of(asked.1, &asked.0, &asked.2) != expected {
+        if diff.direction(asked.1, &asked.0, &asked.2) != expected {
             return Err(format!("{expected:?} {asked:?}\n{old:?}\n{new:?}\n{diff:?}"));
         }
     }

@@ -18,7 +18,7 @@ mod tests;
 pub mod words;
 
 pub use reason::Reason;
-pub use run::{Check, Question, Tally, Verdict, World, run};
+pub use run::{Check, CheckOutcome, Expectation, Tally, World, run};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,12 +84,12 @@ pub struct Placing {
     /// The pod and its namespace.
     pub workload: Workload,
     /// The expected queue.
-    pub expected: Place,
+    pub expected: ExpectedPlacement,
 }
 
 /// The place where an application must run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum ExpectedPlacement {
     /// In this queue, matched without case.
     In(String),
     /// In no queue, because it is rejected.

@@ -6,11 +6,11 @@
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-type Say = Box<dyn FnOnce() -> String + Send>;
+type MakeText = Box<dyn FnOnce() -> String + Send>;
 
 /// A text that is computed when it is first read.
 #[derive(Clone)]
-pub struct Reason(Arc<LazyLock<String, Say>>);
+pub struct Reason(Arc<LazyLock<String, MakeText>>);
 
 impl Reason {
     /// Takes a text to compute later.

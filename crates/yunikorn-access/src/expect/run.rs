@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use super::{Case, Expectations, Place, Placing, Reason};
+use super::{Case, Expectations, ExpectedPlacement, Placing, Reason};
 use crate::check::{Decision, decide, explain};
 use crate::placement::{Naming, Outcome, Placer};
 use crate::submission::whys;
@@ -43,14 +43,14 @@ pub struct Check<'e> {
     /// The subject as it is written.
     pub subject: &'e Identity,
     /// The question with its expected answer.
-    pub question: Question<'e>,
+    pub expectation: Expectation<'e>,
     /// The result of the check.
-    pub verdict: Verdict,
+    pub verdict: CheckOutcome,
 }
 
 /// A question with its expected answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Question<'e> {
+pub enum Expectation<'e> {
     /// A right on a queue is allowed, or denied.
     Right {
         /// The right to check.
@@ -66,7 +66,7 @@ pub enum Question<'e> {
 
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CheckOutcome {
     /// The answer is as expected.
     Passed,
     /// The answer is not as expected, with the reason.
@@ -75,7 +75,7 @@ pub enum Verdict {
     Undecided(String),
 }
 
-impl Verdict {
+impl CheckOutcome {
     /// Returns whether the answer is as expected.
     pub fn passed(&self) -> bool {
         *self == Self::Passed
@@ -104,12 +104,12 @@ pub struct Tally {
 
 impl Tally {
     /// Counts the results of the checks.
-    pub fn of(checks: &[Check<'_>]) -> Self {
-        let count = |of: fn(&Verdict) -> bool| checks.iter().filter(|check| of(&check.verdict)).count();
+    pub fn new(checks: &[Check<'_>]) -> Self {
+        let count = |of: fn(&CheckOutcome) -> bool| checks.iter().filter(|check| of(&check.verdict)).count();
         Self {
-            passed: count(Verdict::passed),
-            failed: count(|verdict| matches!(verdict, Verdict::Failed(_))),
-            undecided: count(|verdict| matches!(verdict, Verdict::Undecided(_))),
+            passed: count(CheckOutcome::passed),
+            failed: count(|verdict| matches!(verdict, CheckOutcome::Failed(_))),
+            undecided: count(|verdict| matches!(verdict, CheckOutcome::Undecided(_))),
         }
     }
 
@@ -124,27 +124,27 @@ impl Tally {
 pub fn run<'e>(expectations: &'e Expectations, world: World<'_>) -> Vec<Check<'e>> {
     let partition = &expectations.partition;
     let tree = world.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition));
-    let judge = tree.map(|tree| Judge { tree, paths: OnceCell::new(), placer: Placer::new(tree), world });
+    let judge = tree.map(|tree| Evaluator { tree, paths: OnceCell::new(), placer: Placer::new(tree), world });
     let judge = judge.ok_or_else(|| Reason::from(no_partition(world.trees, partition)));
     let mut checks = Vec::with_capacity(expectations.size().min(super::MAX_CHECKS));
     for (index, case) in expectations.cases.iter().enumerate() {
         for subject in &case.subjects {
             let judge = judge.as_ref().map(|judge| (judge, judge.identify(subject)));
-            for question in questions(case) {
+            for question in each(case) {
                 let verdict = match &judge {
                     Ok((judge, identity)) => judge.verdict(case, subject, question, identity),
-                    Err(why) => Verdict::Failed(Reason::clone(why)),
+                    Err(why) => CheckOutcome::Failed(Reason::clone(why)),
                 };
-                checks.push(Check { index, case, subject, question, verdict });
+                checks.push(Check { index, case, subject, expectation: question, verdict });
             }
         }
     }
     checks
 }
 
-fn questions(case: &Case) -> impl Iterator<Item = Question<'_>> {
-    let rights = case.rights().map(|(right, queue, allowed)| Question::Right { right, queue, allowed });
-    rights.chain(case.placements.iter().map(Question::Placement))
+fn each(case: &Case) -> impl Iterator<Item = Expectation<'_>> {
+    let rights = case.rights().map(|(right, queue, allowed)| Expectation::Right { right, queue, allowed });
+    rights.chain(case.placements.iter().map(Expectation::Placement))
 }
 
 fn no_partition(trees: &[Tree], partition: &str) -> String {
@@ -153,7 +153,7 @@ fn no_partition(trees: &[Tree], partition: &str) -> String {
     format!("there is no partition {}{}", quoted(partition), hint.unwrap_or_default())
 }
 
-struct Judge<'t> {
+struct Evaluator<'t> {
     tree: &'t Tree,
     /// The paths of the tree's queues, for reasons that are read after the tree is dropped.
     paths: OnceCell<Arc<[QueuePath]>>,
@@ -161,7 +161,7 @@ struct Judge<'t> {
     world: World<'t>,
 }
 
-impl Judge<'_> {
+impl Evaluator<'_> {
     fn identify(&self, subject: &Identity) -> Result<Identity, Refusal> {
         identify(Claim::new(&subject.user, &subject.groups), self.world.resolver, Version::default())
     }
@@ -170,37 +170,37 @@ impl Judge<'_> {
         &self,
         case: &Case,
         subject: &Identity,
-        question: Question<'_>,
+        expectation: Expectation<'_>,
         identity: &Result<Identity, Refusal>,
-    ) -> Verdict {
-        if let Question::Right { queue, .. } = question
+    ) -> CheckOutcome {
+        if let Expectation::Right { queue, .. } = expectation
             && let Some(verdict) = self.unknown_queue(case, queue)
         {
             return verdict;
         }
-        match (identity, question) {
-            (Ok(identity), Question::Right { right, queue, allowed }) => {
+        match (identity, expectation) {
+            (Ok(identity), Expectation::Right { right, queue, allowed }) => {
                 self.right(right, queue, allowed, identity)
             }
-            (Ok(identity), Question::Placement(placing)) => self.placement(placing, identity),
+            (Ok(identity), Expectation::Placement(placing)) => self.placement(placing, identity),
             (Err(Refusal::Undecided(why)), _) => {
-                Verdict::Undecided(format!("{why}: write the groups of the subject"))
+                CheckOutcome::Undecided(format!("{why}: write the groups of the subject"))
             }
-            (Err(refusal), _) => refused(question, refusal.of(&subject.user)),
+            (Err(refusal), _) => refused(expectation, refusal.describe(&subject.user)),
         }
     }
 
-    fn right(&self, right: Right, queue: &str, allowed: bool, identity: &Identity) -> Verdict {
+    fn right(&self, right: Right, queue: &str, allowed: bool, identity: &Identity) -> CheckOutcome {
         if decide(self.tree, right, queue, identity).allowed() == allowed {
-            return Verdict::Passed;
+            return CheckOutcome::Passed;
         }
         let decision = explain(self.tree, right, queue, identity);
-        Verdict::Failed((self.world.explain)(self.tree, &decision).into())
+        CheckOutcome::Failed((self.world.explain)(self.tree, &decision).into())
     }
 
     /// Fails a check on an unknown queue: if it passed because nobody has such a queue, it would prove
     /// nothing.
-    fn unknown_queue(&self, case: &Case, queue: &str) -> Option<Verdict> {
+    fn unknown_queue(&self, case: &Case, queue: &str) -> Option<CheckOutcome> {
         let Located::Below(above) = self.tree.locate(queue) else { return None };
         if case.dynamic {
             return None;
@@ -208,29 +208,31 @@ impl Judge<'_> {
         let all = || self.tree.queues().map(|(_, node)| node.path.clone()).collect();
         let paths = Arc::clone(self.paths.get_or_init(all));
         let (above, queue) = (self.tree.node(above).map(|node| node.path.clone()), queue.to_owned());
-        Some(Verdict::Failed(Reason::later(move || not_configured(&paths, &queue, above.as_ref()))))
+        Some(CheckOutcome::Failed(Reason::later(move || not_configured(&paths, &queue, above.as_ref()))))
     }
 
-    fn placement(&self, placing: &Placing, identity: &Identity) -> Verdict {
+    fn placement(&self, placing: &Placing, identity: &Identity) -> CheckOutcome {
         let submission = placing.workload.submission(identity.clone(), Naming::default());
         let placement = self.placer.place(&submission);
         match (&placement.outcome, &placing.expected) {
-            (Outcome::Undecided { reason }, _) => Verdict::Undecided(reason.clone()),
-            (Outcome::Crashes { queue }, _) => Verdict::Failed(
+            (Outcome::Undecided { reason }, _) => CheckOutcome::Undecided(reason.clone()),
+            (Outcome::Crashes { queue }, _) => CheckOutcome::Failed(
                 format!("a placement rule names {}, which crashes the scheduler", quoted(queue)).into(),
             ),
-            (Outcome::Placed { queue }, Place::In(wanted)) if queue.eq_ignore_ascii_case(wanted) => {
-                Verdict::Passed
+            (Outcome::Placed { queue }, ExpectedPlacement::In(wanted))
+                if queue.eq_ignore_ascii_case(wanted) =>
+            {
+                CheckOutcome::Passed
             }
-            (Outcome::Rejected { .. }, Place::Nowhere) => Verdict::Passed,
+            (Outcome::Rejected { .. }, ExpectedPlacement::Nowhere) => CheckOutcome::Passed,
             (Outcome::Placed { queue }, _) => {
                 let reason = whys(self.tree, &placement, "");
                 let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-                Verdict::Failed(format!("it runs in {queue}{because}").into())
+                CheckOutcome::Failed(format!("it runs in {queue}{because}").into())
             }
-            (Outcome::Rejected { message }, Place::In(_)) => {
-                Verdict::Failed(format!("it is rejected: {}", whys(self.tree, &placement, message)).into())
-            }
+            (Outcome::Rejected { message }, ExpectedPlacement::In(_)) => CheckOutcome::Failed(
+                format!("it is rejected: {}", whys(self.tree, &placement, message)).into(),
+            ),
         }
     }
 }
@@ -248,10 +250,10 @@ fn not_configured(queues: &[QueuePath], queue: &str, above: Option<&QueuePath>) 
 
 /// The result for a subject whom the scheduler refuses: they may do nothing, and their applications run
 /// nowhere.
-fn refused(question: Question<'_>, why: String) -> Verdict {
+fn refused(question: Expectation<'_>, why: String) -> CheckOutcome {
     let as_expected = match question {
-        Question::Right { allowed, .. } => !allowed,
-        Question::Placement(placing) => placing.expected == Place::Nowhere,
+        Expectation::Right { allowed, .. } => !allowed,
+        Expectation::Placement(placing) => placing.expected == ExpectedPlacement::Nowhere,
     };
-    if as_expected { Verdict::Passed } else { Verdict::Failed(why.into()) }
+    if as_expected { CheckOutcome::Passed } else { CheckOutcome::Failed(why.into()) }
 }

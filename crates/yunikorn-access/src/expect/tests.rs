@@ -102,7 +102,11 @@ fn a_queue_that_is_not_there_fails_whatever_is_expected_of_it() {
 fn applications_run_where_the_rules_put_them() {
     let placing = |namespace: &str, queue: &str, expected: &str| Placing {
         workload: pod(namespace, queue),
-        expected: if expected.is_empty() { Place::Nowhere } else { Place::In(expected.to_owned()) },
+        expected: if expected.is_empty() {
+            ExpectedPlacement::Nowhere
+        } else {
+            ExpectedPlacement::In(expected.to_owned())
+        },
     };
     let case = Case {
         subjects: vec![person("sue", &["tenants"])],
@@ -145,7 +149,7 @@ fn nobody_is_let_in_by_a_doubt() {
         subjects: vec![person(user, groups)],
         allow: Queues { submit: owned(&["root.prod"]), administer: Vec::new() },
         deny: Queues { submit: owned(&["root.spaces"]), administer: Vec::new() },
-        placements: [Place::Nowhere, Place::In("root.spaces.etl".to_owned())]
+        placements: [ExpectedPlacement::Nowhere, ExpectedPlacement::In("root.spaces.etl".to_owned())]
             .map(|expected| Placing { workload: pod("etl", ""), expected })
             .into(),
         ..Case::default()
@@ -181,7 +185,7 @@ fn what_was_perhaps_meant_is_looked_for_when_somebody_reads_it() {
     COMPARED.set(0);
     let checks = run(&expectations, World { trees: &trees, resolver: &NoResolver, explain: &sentence });
     drop(trees);
-    assert_eq!(Tally::of(&checks), Tally { passed: 0, failed: 80, undecided: 0 });
+    assert_eq!(Tally::new(&checks), Tally { passed: 0, failed: 80, undecided: 0 });
     assert_eq!(COMPARED.get(), 0, "nobody has read anything");
     for _ in 0..2 {
         let line = checks[47].line();
@@ -202,7 +206,7 @@ fn what_cannot_be_known_and_what_is_wrong_are_counted_apart() {
         }],
     };
     let checks = run(&expectations, World { trees: &trees, resolver: &NoResolver, explain: &sentence });
-    assert_eq!(Tally::of(&checks), Tally { passed: 0, failed: 4, undecided: 0 });
-    assert_eq!(checks[0].verdict, Verdict::Failed("there is no partition `gpu`".to_owned().into()));
-    assert_eq!((checks[0].place(), Tally::of(&checks).all()), ("case 1".to_owned(), 4));
+    assert_eq!(Tally::new(&checks), Tally { passed: 0, failed: 4, undecided: 0 });
+    assert_eq!(checks[0].verdict, CheckOutcome::Failed("there is no partition `gpu`".to_owned().into()));
+    assert_eq!((checks[0].location(), Tally::new(&checks).all()), ("case 1".to_owned(), 4));
 }

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::{Check, Place, Placing, Question};
+use super::{Check, Expectation, ExpectedPlacement, Placing};
 use crate::review::answer::visible;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 
 impl Check<'_> {
     /// `case 2`, or `case 2 (developers run in prod)`
-    pub fn place(&self) -> String {
+    pub fn location(&self) -> String {
         let number = self.index.saturating_add(1);
         match self.case.name.as_str() {
             "" => format!("case {number}"),
@@ -28,9 +28,11 @@ impl Check<'_> {
 
 impl fmt::Display for Check<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&match &self.question {
-            Question::Right { right, queue, allowed } => right_words(self.subject, *right, queue, *allowed),
-            Question::Placement(placing) => placement_words(self.subject, placing),
+        f.write_str(&match &self.expectation {
+            Expectation::Right { right, queue, allowed } => {
+                right_words(self.subject, *right, queue, *allowed)
+            }
+            Expectation::Placement(placing) => placement_words(self.subject, placing),
         })
     }
 }
@@ -51,8 +53,8 @@ fn placement_words(subject: &Identity, placing: &Placing) -> String {
         queue => format!(", asking for {},", visible(queue)),
     };
     let what = match &placing.expected {
-        Place::In(queue) => format!("runs in {}", visible(queue)),
-        Place::Nowhere => "is rejected".to_owned(),
+        ExpectedPlacement::In(queue) => format!("runs in {}", visible(queue)),
+        ExpectedPlacement::Nowhere => "is rejected".to_owned(),
     };
     let namespace = visible(&workload.namespace);
     format!("an application of {} in namespace {namespace}{asks} {what}", who(subject))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Findings, Place, acl_of, codes, list};
 use crate::check::implied_by;
-use crate::reach::{Way, asked, granted_on, stops};
+use crate::reach::{Way, checked, granted_on, stops};
 use crate::tree::{Origin, QueueId, Tree};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
@@ -112,7 +112,7 @@ fn closes_nothing(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
 
 /// The nearest ACL above that grants anyone the right.
 fn someone_above<'t>(tree: &'t Tree, place: Place<'t>) -> Option<Way<'t>> {
-    asked(tree, place.right, place.node.parent?).find_map(|(queue, node)| {
+    checked(tree, place.right, place.node.parent?).find_map(|(queue, node)| {
         implied_by(place.right).iter().find_map(|acl| {
             let entry = node.grants(*acl).acl.entries().next()?;
             Some(Way { queue, acl: *acl, entry })

@@ -34,7 +34,7 @@ impl Population {
 }
 
 impl Known {
-    fn of(&self, entry: Match<'_>) -> Option<&Population> {
+    fn population(&self, entry: Match<'_>) -> Option<&Population> {
         match entry {
             Match::Everyone => None,
             Match::User(_) => self.users.as_ref(),
@@ -48,9 +48,9 @@ type Uses<'t> = BTreeMap<Match<'t>, Vec<(Place<'t>, &'t Origin)>>;
 
 pub(super) fn find(tree: &Tree, known: &Known, findings: &mut Findings) {
     let uses = uses(tree);
-    let slips = Slips::of(&uses);
+    let slips = Slips::new(&uses);
     for (entry, places) in &uses {
-        match known.of(*entry) {
+        match known.population(*entry) {
             Some(population) if !population.has(name(*entry)) => {
                 unknown(*entry, &uses, population, findings);
             }
@@ -133,12 +133,12 @@ fn unknown(entry: Match<'_>, uses: &Uses<'_>, known: &Population, findings: &mut
 /// known about it.
 fn known_otherwise(
     entry: Match<'_>,
-    places: &[(Place<'_>, &Origin)],
+    locations: &[(Place<'_>, &Origin)],
     known: &Known,
     findings: &mut Findings,
 ) -> bool {
     let Some(other) = other(entry) else { return false };
-    if !known.of(other).is_some_and(|population| population.names.contains(name(entry))) {
+    if !known.population(other).is_some_and(|population| population.names.contains(name(entry))) {
         return false;
     }
     let help = match entry {
@@ -148,7 +148,7 @@ fn known_otherwise(
         }
         _ => "write the group behind the blank",
     };
-    for (place, origin) in places {
+    for (place, origin) in locations {
         let (name, kind, other) = (quoted(name(entry)), kind(entry), kind(other));
         let message = format!("{name} is a {kind} in {place}, and a {other} is known by that name");
         findings.about_part(*place, origin, codes::USER_OR_GROUP, message, help);
@@ -201,7 +201,7 @@ const MAX_NAME: usize = 64;
 const MIN_WORD: usize = 4;
 
 impl<'t> Slips<'t> {
-    fn of(uses: &Uses<'t>) -> Self {
+    fn new(uses: &Uses<'t>) -> Self {
         let mut frequent: HashMap<_, Vec<_>> = HashMap::new();
         for (entry, places) in uses.iter().filter(|(_, places)| acls(places) > 1) {
             for key in keys(*entry) {

@@ -29,7 +29,7 @@ struct Target {
 }
 
 impl Reachable {
-    pub(super) fn of(tree: &Tree) -> Self {
+    pub(super) fn new(tree: &Tree) -> Self {
         let rules = tree.placement_rules();
         // Without rules applications name their queue, which must exist (`placement.go:223`).
         let provided = rules.is_empty().then_some(Target { path: None, create: false });
@@ -144,7 +144,7 @@ mod tests {
             let submission =
                 Submission { application_id: "app".to_owned(), identity, queue, tags: tags.into() };
             if let Outcome::Placed { queue } = place(&tree, &submission).outcome {
-                let reachable = Reachable::of(&tree);
+                let reachable = Reachable::new(&tree);
                 match tree.locate(&queue) {
                     Located::Queue(id) => prop_assert!(reachable.leaf(&tree.node(id).unwrap().path), "{queue} {text}"),
                     Located::Below(id) => prop_assert!(reachable.creates_below(&tree.node(id).unwrap().path), "{queue} {text}"),

@@ -8,7 +8,7 @@ use go_compat::diag::{Code, plural, quoted};
 use yunikorn::right::Right;
 
 pub(super) fn find(tree: &Tree, findings: &mut Findings) {
-    let reachable = Reachable::of(tree);
+    let reachable = Reachable::new(tree);
     let used = used(tree, &reachable);
     let is_used = |id: QueueId| used.get(id.index()).copied().unwrap_or(true);
     for place in Place::each(tree).filter(|place| !is_used(place.id) && !place.node.path.is_recovery()) {
@@ -39,16 +39,16 @@ fn unusable(tree: &Tree, place: Place<'_>, reachable: &Reachable, findings: &mut
 }
 
 /// The code, the reason why nobody can use the queue, and the help.
-type Said = (Code, String, &'static str);
+type Message = (Code, String, &'static str);
 
-fn unreachable(node: &Node) -> Said {
+fn unreachable(node: &Node) -> Message {
     let below = if node.is_leaf { "" } else { " or below it" };
     let why = format!("no placement rule leads to the queue{below}");
     let help = "add a placement rule that leads there, such as `provided`, or remove the queue";
     (codes::UNREACHABLE, why, help)
 }
 
-fn no_leaf(node: &Node, reachable: &Reachable) -> Said {
+fn no_leaf(node: &Node, reachable: &Reachable) -> Message {
     let creates = if reachable.creates() { "creates one there" } else { "creates queues" };
     let why = format!("the queue is a parent without a leaf below it, and no placement rule {creates}");
     let help = if node.path.is_root() {

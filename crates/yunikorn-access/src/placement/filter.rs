@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::trace::{Filtered, Why};
-use go_compat::go_regex::{GoRegex, Verdict};
+use go_compat::go_regex::{GoRegex, Support};
 use go_compat::yaml::decode::{Spanned, items};
 use yunikorn::config::names::{is_expression, is_group, is_user};
 use yunikorn::config::schema;
@@ -28,7 +28,7 @@ enum Names {
     Listed(BTreeSet<String>),
     Matching(GoRegex),
     /// An expression that Go may compile, but whose meaning is not known here.
-    Unjudged {
+    Undecided {
         pattern: String,
         reason: String,
     },
@@ -36,13 +36,13 @@ enum Names {
 
 impl Filter {
     /// `newFilter` (`filter.go:127`).
-    pub(super) fn of(written: &schema::Filter) -> Self {
+    pub(super) fn new(written: &schema::Filter) -> Self {
         let [users, groups] = [items(&written.users), items(&written.groups)];
         Self {
             allow: written.kind.as_str() != "deny",
             empty: users.is_empty() && groups.is_empty(),
-            users: Names::of(users, is_user),
-            groups: Names::of(groups, is_group),
+            users: Names::new(users, is_user),
+            groups: Names::new(groups, is_group),
         }
     }
 
@@ -96,7 +96,7 @@ impl fmt::Display for Names {
         match self {
             Self::Listed(names) => f.write_str(&names.iter().cloned().collect::<Vec<_>>().join(", ")),
             Self::Matching(expression) => f.write_str(expression.as_str()),
-            Self::Unjudged { pattern, .. } => f.write_str(pattern),
+            Self::Undecided { pattern, .. } => f.write_str(pattern),
         }
     }
 }
@@ -108,7 +108,7 @@ impl Names {
 
     /// Reads the names. One name with a special character is an expression, also `alice$`, which is a valid
     /// user name, too. Of several, those that are not valid names are dropped.
-    fn of(written: &[Spanned], is_name: impl Fn(&str) -> bool) -> Self {
+    fn new(written: &[Spanned], is_name: impl Fn(&str) -> bool) -> Self {
         match written {
             [only] if is_expression(only.as_str()) => Self::expression(only.as_str()),
             names => {
@@ -121,8 +121,8 @@ impl Names {
     fn expression(pattern: &str) -> Self {
         match GoRegex::new(pattern) {
             Ok(expression) => Self::Matching(expression),
-            Err(error) if Verdict::of(&error) == Verdict::Unjudged => {
-                Self::Unjudged { pattern: pattern.to_owned(), reason: error.message }
+            Err(error) if Support::from_refusal(&error) == Support::Undecided => {
+                Self::Undecided { pattern: pattern.to_owned(), reason: error.message }
             }
             // Go logs it and continues with an empty list (`filter.go:147`).
             Err(_) => Self::Listed(BTreeSet::new()),
@@ -133,7 +133,7 @@ impl Names {
         match self {
             Self::Listed(names) => Ok(names.contains(name)),
             Self::Matching(expression) => Ok(expression.is_match(name)),
-            Self::Unjudged { pattern, reason } => {
+            Self::Undecided { pattern, reason } => {
                 Err(format!("the expression `{pattern}` of its filter: {reason}"))
             }
         }
@@ -154,7 +154,7 @@ mod tests {
             )
         };
         let kind = Spanned { value: kind.to_owned(), ..Spanned::default() };
-        Filter::of(&schema::Filter { kind, users: list(users), groups: list(groups) })
+        Filter::new(&schema::Filter { kind, users: list(users), groups: list(groups) })
     }
 
     fn answer(filter: &Filter, user: &str, groups: &[&str]) -> Filtered {

@@ -23,7 +23,7 @@ pub(super) struct Existing<'a> {
 
 /// A queue that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct ExistingQueue {
     pub(super) leaf: bool,
     draining: bool,
     configured: bool,
@@ -31,12 +31,12 @@ pub(super) struct Found {
 
 impl Existing<'_> {
     /// The queue with this path, whatever its case.
-    pub(super) fn find(&self, path: &str) -> Option<Found> {
+    pub(super) fn find(&self, path: &str) -> Option<ExistingQueue> {
         let path = path.to_ascii_lowercase();
         let configured = QueuePath::parse(&path).ok().and_then(|path| self.tree.find(&path));
         match configured.and_then(|id| self.tree.node(id)) {
-            Some(node) => Some(Found { leaf: node.is_leaf, draining: false, configured: true }),
-            None => self.live.get(&path).map(|queue| Found {
+            Some(node) => Some(ExistingQueue { leaf: node.is_leaf, draining: false, configured: true }),
+            None => self.live.get(&path).map(|queue| ExistingQueue {
                 leaf: queue.leaf,
                 draining: queue.draining,
                 configured: false,
@@ -46,7 +46,7 @@ impl Existing<'_> {
 
     /// The longest beginning of a path that is a queue. The search starts at the top, because below a queue
     /// that does not exist there is none.
-    fn nearest<'p>(&self, path: &'p str) -> Option<(&'p str, Found)> {
+    fn nearest<'p>(&self, path: &'p str) -> Option<(&'p str, ExistingQueue)> {
         levels(path).map_while(|above| self.find(above).map(|found| (above, found))).last()
     }
 
@@ -118,7 +118,7 @@ pub(super) fn levels(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Places an application that must be accepted in the recovery queue.
-fn recovered(exists: bool, found: Found, submission: &Submission) -> LandingEnd {
+fn recovered(exists: bool, found: ExistingQueue, submission: &Submission) -> LandingEnd {
     if !exists {
         return LandingEnd::Placed { created: Some(made(ROOT, RECOVERY, true)) };
     }
@@ -130,7 +130,7 @@ fn recovered(exists: bool, found: Found, submission: &Submission) -> LandingEnd 
 }
 
 /// `createQueue` (`partition.go:526`) below the nearest queue that exists.
-fn create(queue: &str, near: &str, found: Found, submission: &Submission) -> LandingEnd {
+fn create(queue: &str, near: &str, found: ExistingQueue, submission: &Submission) -> LandingEnd {
     let fails = |reason: String, created| {
         let id = &submission.application_id;
         // Go joins errors with a line break.

@@ -102,7 +102,7 @@ impl<'a> Placer<'a> {
 
     /// A placer for a partition in which other queues exist, too.
     pub fn with_live(tree: &'a Tree, live: Live) -> Self {
-        Self { tree, live, rules: Rules::of(tree.placement_rules()) }
+        Self { tree, live, rules: Rules::parse(tree.placement_rules()) }
     }
 
     /// The queues beside the configuration.
@@ -113,7 +113,7 @@ impl<'a> Placer<'a> {
     /// The same queues, with the one rule that uses the queue in the request.
     #[must_use]
     pub fn only_provided(&self) -> Self {
-        Self { tree: self.tree, live: self.live.clone(), rules: Rules::of(&[]) }
+        Self { tree: self.tree, live: self.live.clone(), rules: Rules::parse(&[]) }
     }
 
     /// Places the application (`PlaceApplication` and `AddApplication`).

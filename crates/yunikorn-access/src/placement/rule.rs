@@ -40,13 +40,13 @@ pub(super) struct Rule {
 
 impl Rules {
     /// `buildRules` (`placement.go:223`).
-    pub(super) fn of(written: &[PlacementRule]) -> Self {
+    pub(super) fn parse(written: &[PlacementRule]) -> Self {
         if written.is_empty() {
             return Self::Active(vec![Rule::provided()]);
         }
         let rules = written.iter().map(|rule| {
             activate::check_rule(rule).map_err(|error| error.message)?;
-            Rule::of(rule).ok_or_else(|| format!("unknown rule name specified {}", rule.name.value))
+            Rule::parse(rule).ok_or_else(|| format!("unknown rule name specified {}", rule.name.value))
         });
         match rules.collect() {
             Ok(rules) => Self::Active(rules),
@@ -58,12 +58,12 @@ impl Rules {
 impl Rule {
     /// The one rule of a partition that has none written.
     fn provided() -> Self {
-        let filter = Filter::of(&schema::Filter::default());
+        let filter = Filter::new(&schema::Filter::default());
         Self { name: RuleName::Provided, create: false, span: None, filter, parent: None }
     }
 
     /// A rule that [`activate::check_rule`] accepts.
-    fn of(written: &PlacementRule) -> Option<Self> {
+    fn parse(written: &PlacementRule) -> Option<Self> {
         let value = to_lower(written.value.as_str());
         let name = match to_lower(written.name.as_str()).as_str() {
             "provided" => RuleName::Provided,
@@ -74,10 +74,10 @@ impl Rule {
             _ => return None,
         };
         let parent = match &written.parent {
-            Some(parent) => Some(Box::new(Self::of(parent)?)),
+            Some(parent) => Some(Box::new(Self::parse(parent)?)),
             None => None,
         };
-        let filter = Filter::of(&written.filter);
+        let filter = Filter::new(&written.filter);
         Some(Self { name, create: written.create, span: Some(written.head()), filter, parent })
     }
 

@@ -28,7 +28,7 @@ fn tree(rules: &[&str], queues: &str) -> Tree {
 fn parsed(text: &str) -> Tree {
     let verdict = verdict(text, &[]);
     assert_eq!(verdict.starts, Ok(()), "{text}");
-    Tree::of(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
+    Tree::new(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
 }
 
 fn asks(user: &str, groups: &[&str], queue: &str, tags: &[(&str, &str)]) -> Submission {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::question::{NotAsked, Question, read};
+use super::request::{NotRecognized, Request, read};
 use super::{GROUP, Review};
 use crate::application::{self, Verb};
 use crate::check::{Decision, Subject, decide, explain};
@@ -60,7 +60,7 @@ pub struct Application {
 
 /// The result of a search for an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum Lookup {
     /// The application exists.
     Application(Box<Application>),
     /// There is none with this ID.
@@ -72,7 +72,7 @@ pub enum Found {
 /// Finds applications by their IDs.
 pub trait Applications {
     /// The application with this ID; in this namespace, if that is not empty.
-    fn find(&self, namespace: &str, id: &str) -> Found;
+    fn find(&self, namespace: &str, id: &str) -> Lookup;
 }
 
 /// A source without applications, such as where only files are read.
@@ -80,8 +80,8 @@ pub trait Applications {
 pub struct NoApplications;
 
 impl Applications for NoApplications {
-    fn find(&self, _: &str, _: &str) -> Found {
-        Found::Undecided("applications are not known here, only queues".to_owned())
+    fn find(&self, _: &str, _: &str) -> Lookup {
+        Lookup::Undecided("applications are not known here, only queues".to_owned())
     }
 }
 
@@ -158,10 +158,10 @@ impl Answer {
     }
 }
 
-impl From<NotAsked> for Answer {
-    fn from(none: NotAsked) -> Self {
+impl From<NotRecognized> for Answer {
+    fn from(none: NotRecognized) -> Self {
         match none {
-            NotAsked::Malformed(why) => Self::undecided(none.clause(), why),
+            NotRecognized::Malformed(why) => Self::undecided(none.clause(), why),
             other => Self::no_opinion(other.clause(), &other.to_string()),
         }
     }
@@ -177,7 +177,7 @@ pub fn answer(review: &Review, world: World<'_>) -> Answer {
     match identify(claim, world.resolver, world.version) {
         Ok(identity) => world.answer(question, &identity),
         Err(Refusal::Undecided(why)) => Answer::undecided("identity", &why),
-        Err(refusal) => Answer::deny("identity", &refusal.of(&review.user)),
+        Err(refusal) => Answer::deny("identity", &refusal.describe(&review.user)),
     }
 }
 
@@ -199,11 +199,11 @@ pub fn path_of<'q>(tree: &Tree, queue: &'q str) -> Result<Cow<'q, str>, String> 
 }
 
 impl<'a> World<'a> {
-    fn answer(self, question: Question<'_>, identity: &Identity) -> Answer {
+    fn answer(self, question: Request<'_>, identity: &Identity) -> Answer {
         match question {
-            Question::Queue { right, queue } => self.in_queue(right, queue, identity),
-            Question::AllQueues { right } => self.in_all_queues(right, identity),
-            Question::Application { verb, namespace, id } => {
+            Request::Queue { right, queue } => self.in_queue(right, queue, identity),
+            Request::AllQueues { right } => self.in_all_queues(right, identity),
+            Request::Application { verb, namespace, id } => {
                 self.with_application(verb, namespace, id, identity)
             }
         }
@@ -267,9 +267,9 @@ impl<'a> World<'a> {
 
     fn with_application(self, verb: Verb<'_>, namespace: &str, id: &str, identity: &Identity) -> Answer {
         let application = match self.applications.find(namespace, id) {
-            Found::Application(application) => application,
-            Found::Unknown => return Answer::undecided("no_application", &unknown(namespace, id)),
-            Found::Undecided(why) => {
+            Lookup::Application(application) => application,
+            Lookup::Unknown => return Answer::undecided("no_application", &unknown(namespace, id)),
+            Lookup::Undecided(why) => {
                 let why = format!("application {} cannot be judged: {why}", quoted(id));
                 return Answer::undecided("application", &why);
             }
@@ -282,7 +282,7 @@ impl Application {
     /// Decides about an action on it by the rules of its dialect.
     pub(crate) fn answer(&self, tree: &Tree, verb: Verb<'_>, identity: &Identity) -> Answer {
         let Self { acl, queue } = self;
-        let question = application::Question { verb, application: acl, queue };
+        let question = application::Request { verb, application: acl, queue };
         let decision = application::decide(tree, question, identity);
         let sentence = application::sentence(tree, &decision);
         let why = format!("the application of {} in {queue}: {sentence}", acl.owner);

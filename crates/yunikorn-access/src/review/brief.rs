@@ -5,7 +5,7 @@
 //! cannot be tried out.
 
 use super::answer::{Answer, Opinion};
-use super::question::Question;
+use super::request::Request;
 use go_compat::diag::quoted;
 use yunikorn::right::Right;
 
@@ -45,12 +45,12 @@ impl Wish {
     }
 }
 
-impl From<Question<'_>> for Wish {
-    fn from(question: Question<'_>) -> Self {
+impl From<Request<'_>> for Wish {
+    fn from(question: Request<'_>) -> Self {
         match question {
-            Question::Queue { right, queue } => Self::in_queue(right, queue),
-            Question::AllQueues { right } => Self { act: format!("{} all queues", act(right)), to: None },
-            Question::Application { verb, id, .. } => {
+            Request::Queue { right, queue } => Self::in_queue(right, queue),
+            Request::AllQueues { right } => Self { act: format!("{} all queues", act(right)), to: None },
+            Request::Application { verb, id, .. } => {
                 let act = format!("{} application {}", verb.as_str(), quoted(id));
                 Self { act, to: Some("application") }
             }

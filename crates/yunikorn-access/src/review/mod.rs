@@ -22,16 +22,18 @@
 pub mod answer;
 pub mod brief;
 pub mod permission;
-pub mod question;
+pub mod request;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-pub use answer::{Answer, Application, Applications, Found, NoApplications, Opinion, World, answer, path_of};
+pub use answer::{
+    Answer, Application, Applications, Lookup, NoApplications, Opinion, World, answer, path_of,
+};
 pub use brief::Wish;
 pub use permission::{administers, is_self};
-pub use question::{NotAsked, Question, read};
+pub use request::{NotRecognized, Request, read};
 
 /// The API group of the questions.
 pub const GROUP: &str = "queuewarden.dev";

@@ -26,12 +26,12 @@ fn queues() -> Tree {
 struct One;
 
 impl Applications for One {
-    fn find(&self, namespace: &str, id: &str) -> Found {
+    fn find(&self, namespace: &str, id: &str) -> Lookup {
         if id != "spark-1" || !["", "jobs"].contains(&namespace) {
-            return Found::Unknown;
+            return Lookup::Unknown;
         }
         let acl = ApplicationAcl { owner: "sue".to_owned(), rules: Rules::YuniKorn(OwnRules::default()) };
-        Found::Application(Box::new(Application { acl, queue: "root.prod".to_owned() }))
+        Lookup::Application(Box::new(Application { acl, queue: "root.prod".to_owned() }))
     }
 }
 
@@ -78,16 +78,12 @@ fn every_spelling_of_kubectl_is_understood() {
         for (verb, right) in [("submit", Right::Submit), ("use", Right::Submit), ("administer", Right::Admin)]
         {
             let review = with(review("sue", &[]), about(verb, group, resource, "ROOT.Prod"));
-            assert_eq!(
-                read(&review),
-                Ok(Question::Queue { right, queue: "ROOT.Prod" }),
-                "{group} {resource}"
-            );
+            assert_eq!(read(&review), Ok(Request::Queue { right, queue: "ROOT.Prod" }), "{group} {resource}");
         }
     }
     let path = PathAttributes { path: "/yunikorn/queues/root.prod".to_owned(), verb: "submit".to_owned() };
     let by_path = Review { path: Some(path), ..review("sue", &[]) };
-    assert_eq!(read(&by_path), Ok(Question::Queue { right: Right::Submit, queue: "root.prod" }));
+    assert_eq!(read(&by_path), Ok(Request::Queue { right: Right::Submit, queue: "root.prod" }));
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Running {
             return None;
         }
         let whose = if first.workload.namespace == namespace {
-            let owner = owner(Submitter::of(&admitted(first), Version::default()));
+            let owner = owner(Submitter::from_pod(&admitted(first), Version::default()));
             // Without a named owner the application belongs to nobody.
             (!owner.is_empty() && owner != user).then_some("another user runs")?
         } else {

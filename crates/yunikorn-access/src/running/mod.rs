@@ -18,7 +18,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::placement::{Naming, Outcome, Placement, RuleName, RuleStep, Workload, place};
-use super::review::{Application, Found};
+use super::review::{Application, Lookup};
 use super::submission::may_exist;
 use super::tree::Tree;
 use go_compat::diag::quoted;
@@ -102,14 +102,14 @@ pub fn speaker<'a>(mut pods: impl Iterator<Item = &'a Arc<Pod>>, pod: &'a Arc<Po
 
 /// The owner, rules and queue of the application that begins with this pod. `spark` is its driver's
 /// configuration, if it is one.
-pub fn application(pod: &Pod, spark: &[(String, String)], scheduler: Scheduler<'_>) -> Found {
-    let submitter = Submitter::of(&admitted(pod), scheduler.version);
+pub fn application(pod: &Pod, spark: &[(String, String)], scheduler: Scheduler<'_>) -> Lookup {
+    let submitter = Submitter::from_pod(&admitted(pod), scheduler.version);
     match queue_of(pod, &submitter, scheduler) {
         Ok(queue) => {
             let acl = ApplicationAcl { owner: owner(submitter), rules: rules(pod, spark) };
-            Found::Application(Box::new(Application { acl, queue }))
+            Lookup::Application(Box::new(Application { acl, queue }))
         }
-        Err(why) => Found::Undecided(why),
+        Err(why) => Lookup::Undecided(why),
     }
 }
 

@@ -12,7 +12,7 @@ use yunikorn::version::Version;
 
 /// An action on one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PodQuestion<'a> {
+pub struct PodRequest<'a> {
     /// The action: read its logs, or end it.
     pub verb: Verb<'static>,
     /// `resourceAttributes.namespace`
@@ -21,7 +21,7 @@ pub struct PodQuestion<'a> {
     pub name: &'a str,
 }
 
-impl PodQuestion<'_> {
+impl PodRequest<'_> {
     /// The verb of the same question about its application.
     pub fn verb(&self) -> &'static str {
         if self.verb == Verb::Logs { "logs" } else { "kill" }
@@ -29,7 +29,7 @@ impl PodQuestion<'_> {
 }
 
 /// Reads the question of a review, if it is about one pod: all pods of a namespace are no application.
-pub fn read(review: &Review) -> Option<PodQuestion<'_>> {
+pub fn read(review: &Review) -> Option<PodRequest<'_>> {
     let asked = review.resource.as_ref().filter(|_| review.path.is_none())?;
     if !asked.group.is_empty()
         || asked.resource != "pods"
@@ -43,13 +43,13 @@ pub fn read(review: &Review) -> Option<PodQuestion<'_>> {
         ("delete", "") => Verb::Kill,
         _ => return None,
     };
-    Some(PodQuestion { verb, namespace: &asked.namespace, name: &asked.name })
+    Some(PodRequest { verb, namespace: &asked.namespace, name: &asked.name })
 }
 
 /// Answers yes if the ACLs grant it, and else has no opinion.
 pub fn answer(
     review: &Review,
-    question: PodQuestion<'_>,
+    question: PodRequest<'_>,
     application: &Application,
     tree: &Tree,
     resolver: &dyn GroupResolver,
@@ -57,7 +57,7 @@ pub fn answer(
     let claim = Claim::new(&review.user, &review.groups);
     let identity = match identify(claim, resolver, Version::default()) {
         Ok(identity) => identity,
-        Err(refusal) => return Answer::no_opinion("identity", &refusal.of(&review.user)),
+        Err(refusal) => return Answer::no_opinion("identity", &refusal.describe(&review.user)),
     };
     match application.answer(tree, question.verb, &identity) {
         Answer { opinion: Opinion::Deny, clause, reason, .. } => Answer::no_opinion(clause, &reason),

@@ -33,7 +33,7 @@ fn scheduler(tree: &Tree) -> Scheduler<'_> {
 fn judged(pod: &Pod, spark: &[(String, String)]) -> Application {
     let tree = queues();
     match application(pod, spark, scheduler(&tree)) {
-        Found::Application(application) => *application,
+        Lookup::Application(application) => *application,
         other => panic!("{other:?}"),
     }
 }
@@ -115,7 +115,7 @@ fn owner_and_queue_are_those_that_yunikorn_takes() {
     let tree = queues();
     for lost in [pod("a", "eve", "elsewhere", 0), running] {
         let lost = application(&lost, &[], scheduler(&tree));
-        assert!(matches!(lost, Found::Undecided(_)), "{lost:?}");
+        assert!(matches!(lost, Lookup::Undecided(_)), "{lost:?}");
     }
 }
 
@@ -136,9 +136,9 @@ fn queue_under(rules: &[&str], asked: &str) -> Result<String, String> {
     let rules = if rules.is_empty() { rules } else { format!("    placementrules:\n{rules}") };
     let tree = parsed(&text.replacen(head, &format!("{head}{rules}"), 1));
     match application(&pod("a", "sue", asked, 0), &[], scheduler(&tree)) {
-        Found::Application(application) => Ok(application.queue),
-        Found::Undecided(why) => Err(why),
-        Found::Unknown => panic!("nothing looks for it"),
+        Lookup::Application(application) => Ok(application.queue),
+        Lookup::Undecided(why) => Err(why),
+        Lookup::Unknown => panic!("nothing looks for it"),
     }
 }
 
@@ -376,7 +376,7 @@ proptest! {
         }).collect();
         let tree = self::queues();
         for target in &pods {
-            let Found::Application(application) = super::application(speaker(pods.iter(), target), &[], scheduler(&tree)) else { continue };
+            let Lookup::Application(application) = super::application(speaker(pods.iter(), target), &[], scheduler(&tree)) else { continue };
             let target_index = pods.iter().position(|pod| pod.name == target.name).unwrap_or_default();
             if allowed(&asker, &pods, target_index) {
                 let administers = (asker == "ann" && application.queue == "root.prod") || (asker == "mallory" && application.queue == "root.mallory");

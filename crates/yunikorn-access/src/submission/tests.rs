@@ -69,14 +69,14 @@ fn what_names_a_running_application_of_others_is_refused_whatever_makes_it() {
         request.pod.labels.insert("applicationId".to_owned(), "app-1".to_owned());
         request
     };
-    let refused = (Verdict::Refused, "application");
+    let refused = (Outcome::Refused, "application");
     let nobodys = with_info(named(DEPLOYMENT, CONTROLLER), "");
     let mut updated = Request { operation: Operation::Update, ..named(DEPLOYMENT, "bob") };
     updated.old_pod = Pod { labels: texts(&[(QUEUE, "root.dev")]), ..Pod::default() };
     for (request, expected) in [
-        (named(Kind::Pod, "sue"), (Verdict::Placed, "acl")),
-        (named(JOB, "sue"), (Verdict::Placed, "acl")),
-        (with_info(named(Kind::Pod, "airflow"), "sue"), (Verdict::Placed, "acl")),
+        (named(Kind::Pod, "sue"), (Outcome::Placed, "acl")),
+        (named(JOB, "sue"), (Outcome::Placed, "acl")),
+        (with_info(named(Kind::Pod, "airflow"), "sue"), (Outcome::Placed, "acl")),
         (named(Kind::Pod, "bob"), refused),
         (named(JOB, "bob"), refused),
         (named(DEPLOYMENT, CONTROLLER), refused),
@@ -89,7 +89,7 @@ fn what_names_a_running_application_of_others_is_refused_whatever_makes_it() {
     }
     // A workload that names a controller as its owner is checked all the same.
     let (bobs, sues) = (named(Kind::Pod, "bob"), named(Kind::Pod, "sue"));
-    for (request, expected) in [(bobs, refused), (sues, (Verdict::NotAsked, "owned"))] {
+    for (request, expected) in [(bobs, refused), (sues, (Outcome::NotAsked, "owned"))] {
         let surroundings = Surroundings::default();
         let judgement = judge(&Applied { owned: true, ..applied(&request, &surroundings) }, world);
         assert_eq!((judgement.verdict, judgement.clause), expected, "{judgement:?}");
@@ -108,12 +108,12 @@ fn judged(request: &Request) -> Judgement {
 fn each_kind_of_each_user_is_placed_or_refused_with_the_reason() {
     for kind in [Kind::Pod, JOB, DEPLOYMENT, Kind::Workload(Workloads::CronJob)] {
         for (user, queue, verdict, clause) in [
-            ("sue", "root.prod", Verdict::Placed, "acl"),
-            ("ann", "root.prod", Verdict::Placed, "acl"),
-            ("bob", "root.prod", Verdict::Refused, "acl"),
-            ("bob", "root.dev", Verdict::Placed, "acl"),
-            ("bob", "", Verdict::Refused, "queue"),
-            ("b*b", "root.dev", Verdict::Refused, "user"),
+            ("sue", "root.prod", Outcome::Placed, "acl"),
+            ("ann", "root.prod", Outcome::Placed, "acl"),
+            ("bob", "root.prod", Outcome::Refused, "acl"),
+            ("bob", "root.dev", Outcome::Placed, "acl"),
+            ("bob", "", Outcome::Refused, "queue"),
+            ("b*b", "root.dev", Outcome::Refused, "user"),
         ] {
             let judgement = judged(&request(kind.clone(), user, queue));
             assert_eq!((judgement.verdict, judgement.clause), (verdict, clause), "{kind} {user} {queue}");
@@ -142,15 +142,15 @@ fn what_the_admission_controller_wrote_is_the_users_own_name() {
 fn only_who_may_speaks_for_others() {
     for kind in [Kind::Pod, JOB] {
         for (by, verdict, clause) in [
-            ("airflow", Verdict::Placed, "acl"),
-            (CONTROLLER, Verdict::Placed, "acl"),
-            ("bob", Verdict::Refused, "user_info"),
+            ("airflow", Outcome::Placed, "acl"),
+            (CONTROLLER, Outcome::Placed, "acl"),
+            ("bob", Outcome::Refused, "user_info"),
         ] {
             let judgement = judged(&with_info(request(kind.clone(), by, "root.prod"), "sue"));
             assert_eq!((judgement.verdict, judgement.clause), (verdict, clause), "{kind} {by}");
         }
         let judgement = judged(&with_info(request(kind, "airflow", "root.prod"), "bob"));
-        assert_eq!((judgement.verdict, judgement.user.as_str()), (Verdict::Refused, "bob"));
+        assert_eq!((judgement.verdict, judgement.user.as_str()), (Outcome::Refused, "bob"));
     }
 }
 
@@ -171,14 +171,14 @@ fn an_update_is_judged_when_it_asks_for_something_else() {
         move |pod: &mut Pod| drop(pod.annotations.insert(USER_INFO.to_owned(), info(user)))
     };
     let untouched = update("bob", |pod| drop(pod.labels.insert("version".into(), "2".into())));
-    assert_eq!((untouched.verdict, untouched.clause), (Verdict::NotAsked, "unchanged"));
-    assert_eq!(update("bob", label("root.dev")).verdict, Verdict::Placed);
-    assert_eq!(update("bob", label("root.none")).verdict, Verdict::Refused);
+    assert_eq!((untouched.verdict, untouched.clause), (Outcome::NotAsked, "unchanged"));
+    assert_eq!(update("bob", label("root.dev")).verdict, Outcome::Placed);
+    assert_eq!(update("bob", label("root.none")).verdict, Outcome::Refused);
     assert_eq!(update("bob", name("ann")).clause, "user_info");
-    assert_eq!(update("airflow", name("ann")).verdict, Verdict::Placed);
-    assert_eq!(update("bob", name("bob")).verdict, Verdict::Refused);
+    assert_eq!(update("airflow", name("ann")).verdict, Outcome::Placed);
+    assert_eq!(update("bob", name("bob")).verdict, Outcome::Refused);
     let nobodys = update("bob", |pod| pod.annotations.clear());
-    assert_eq!((nobodys.verdict, nobodys.clause), (Verdict::NotAsked, "controller"));
+    assert_eq!((nobodys.verdict, nobodys.clause), (Outcome::NotAsked, "controller"));
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn what_others_decide_is_left_to_them() {
     assert_eq!(judge(&applied(&chosen, &away), world).clause, "controller");
     chosen.kind = Kind::Pod;
     let nobodys = judge(&applied(&chosen, &away), world);
-    assert_eq!((nobodys.verdict, nobodys.user.as_str()), (Verdict::Refused, "nobody"));
+    assert_eq!((nobodys.verdict, nobodys.user.as_str()), (Outcome::Refused, "nobody"));
     let own = Request { pod: Pod { labels: texts(&[(APP, YUNIKORN)]), ..Pod::default() }, ..asked };
     assert_eq!(judged(&own).clause, "scheduler");
 }
@@ -233,16 +233,16 @@ fn placement_rules_count() {
     let tree = parsed(RULES);
     let judged = |user, queue| judged_in(&tree, &request(JOB, user, queue));
     let elsewhere = judged("bob", "root.prod");
-    assert_eq!((elsewhere.verdict, elsewhere.queue.as_str()), (Verdict::Elsewhere, "root.jobs"));
+    assert_eq!((elsewhere.verdict, elsewhere.queue.as_str()), (Outcome::Elsewhere, "root.jobs"));
     assert!(
         elsewhere.reason.starts_with("YuniKorn will run this in root.jobs, not in `root.prod`"),
         "{elsewhere:?}"
     );
-    assert_eq!(judged("bob", "").verdict, Verdict::Placed);
-    assert_eq!(judged("eve", "root.prod").verdict, Verdict::Refused);
+    assert_eq!(judged("bob", "").verdict, Outcome::Placed);
+    assert_eq!(judged("eve", "root.prod").verdict, Outcome::Refused);
     // A queue below an open one may have been made at run time.
-    assert_eq!(judged("eve", "root.open.x").verdict, Verdict::Doubtful);
-    assert_eq!(judged("eve", "root.closed").verdict, Verdict::Refused);
+    assert_eq!(judged("eve", "root.open.x").verdict, Outcome::Doubtful);
+    assert_eq!(judged("eve", "root.closed").verdict, Outcome::Refused);
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn a_rejection_says_what_each_rule_met_with() {
     let rules = |rules: &str| parsed(&RULES.replace("      - {name: provided, create: false}\n", rules));
     let rejected = |tree: &Tree, user, queue| {
         let judgement = judged_in(tree, &request(JOB, user, queue));
-        assert_eq!(judgement.verdict, Verdict::Refused, "{judgement:?}");
+        assert_eq!(judgement.verdict, Outcome::Refused, "{judgement:?}");
         (judgement.clause, judgement.reason)
     };
     let would = |user: &str, why: &str| format!("YuniKorn would reject this Job of user `{user}`: {why}");
@@ -289,7 +289,7 @@ fn a_rejection_says_what_each_rule_met_with() {
 #[test]
 fn each_mode_tells_or_refuses_what_it_should() {
     use Mode::{Audit, Deny, Off, Warn};
-    use Verdict::{Doubtful, Elsewhere, NotAsked, Placed, Refused, Undecided};
+    use Outcome::{Doubtful, Elsewhere, NotAsked, Placed, Refused, Undecided};
     for verdict in [NotAsked, Placed, Elsewhere, Doubtful, Refused, Undecided] {
         let judgement = Judgement::new(verdict, "acl", "why");
         for mode in [Off, Audit, Warn, Deny] {
@@ -308,12 +308,12 @@ fn each_mode_tells_or_refuses_what_it_should() {
 #[test]
 fn each_verdict_has_a_word_of_its_own() {
     for (verdict, word) in [
-        (Verdict::NotAsked, "not_asked"),
-        (Verdict::Placed, "placed"),
-        (Verdict::Elsewhere, "elsewhere"),
-        (Verdict::Doubtful, "doubtful"),
-        (Verdict::Refused, "refused"),
-        (Verdict::Undecided, "undecided"),
+        (Outcome::NotAsked, "not_asked"),
+        (Outcome::Placed, "placed"),
+        (Outcome::Elsewhere, "elsewhere"),
+        (Outcome::Doubtful, "doubtful"),
+        (Outcome::Refused, "refused"),
+        (Outcome::Undecided, "undecided"),
     ] {
         assert_eq!(verdict.as_str(), word);
     }
@@ -331,12 +331,12 @@ fn what_must_be_taken_is() {
     };
     let running = Applied { node_name: "n1", ..applied(&asked, &surroundings) };
     let judgement = judge(&running, world);
-    assert_eq!((judgement.verdict, judgement.queue.as_str()), (Verdict::Elsewhere, "root.@recovery@"));
+    assert_eq!((judgement.verdict, judgement.queue.as_str()), (Outcome::Elsewhere, "root.@recovery@"));
     // Also from somebody whose groups are not found, and who is otherwise refused.
     let stranger = Request { groups: Vec::new(), ..request(Kind::Pod, "stranger", "root.prod") };
     let world = World { resolver: ResolverKind::Test.here(), ..world };
     for (node_name, verdict, clause, queue) in
-        [("n1", Verdict::Elsewhere, "acl", "root.@recovery@"), ("", Verdict::Refused, "user", "root.prod")]
+        [("n1", Outcome::Elsewhere, "acl", "root.@recovery@"), ("", Outcome::Refused, "user", "root.prod")]
     {
         let asked = Applied { node_name, ..applied(&stranger, &surroundings) };
         let judgement = judge(&asked, world);
@@ -367,9 +367,9 @@ proptest! {
         let identity = Identity { user: identity.user, groups };
         let may = decide(&tree, Right::Submit, queue, &identity).allowed();
         if leaf && may {
-            prop_assert_eq!(judgement.verdict, Verdict::Placed, "{:?}", judgement);
+            prop_assert_eq!(judgement.verdict, Outcome::Placed, "{:?}", judgement);
         }
-        if judgement.verdict == Verdict::Placed && judgement.queue == queue {
+        if judgement.verdict == Outcome::Placed && judgement.queue == queue {
             prop_assert!(may, "{judgement:?}");
         }
     }

@@ -6,7 +6,7 @@ use yunikorn::admission::AccessList;
 
 /// The result of a request; of several sites the last one in this order counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum Outcome {
     /// The request makes no pods.
     #[default]
     NotAsked,
@@ -20,7 +20,7 @@ pub enum Verdict {
     Refused,
 }
 
-impl Verdict {
+impl Outcome {
     /// The verdict in one word, for logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -108,9 +108,9 @@ pub struct Addition {
 
 /// The answer to a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Judgement {
+pub struct Decision {
     /// The result of the request.
-    pub verdict: Verdict,
+    pub verdict: Outcome,
     /// The rule that decided it.
     pub rule: Rule,
     /// The reason why it is refused, in one bounded line without invisible characters; else empty.
@@ -123,13 +123,13 @@ pub struct Judgement {
     pub warnings: Vec<String>,
 }
 
-impl Judgement {
-    pub(super) fn new(verdict: Verdict, rule: Rule) -> Self {
+impl Decision {
+    pub(super) fn new(verdict: Outcome, rule: Rule) -> Self {
         Self { verdict, rule, ..Self::default() }
     }
 
     pub(super) fn refused(rule: Rule, reason: &str, user: &str) -> Self {
-        Self { reason: visible(reason), user: visible(user), ..Self::new(Verdict::Refused, rule) }
+        Self { reason: visible(reason), user: visible(user), ..Self::new(Outcome::Refused, rule) }
     }
 
     /// The answer to a request that cannot be read, and so is refused.
@@ -143,12 +143,12 @@ impl Judgement {
         if let Some(message) = refusal {
             return Self::refused(Rule::YuniKorn, message, user);
         }
-        let verdict = if patched { Verdict::Added } else { Verdict::Unchanged };
+        let verdict = if patched { Outcome::Added } else { Outcome::Unchanged };
         Self { user: visible(user), ..Self::new(verdict, Rule::YuniKorn) }
     }
 
     /// Adds the result of one more site.
-    pub(super) fn note(&mut self, verdict: Verdict, rule: Rule) {
+    pub(super) fn note(&mut self, verdict: Outcome, rule: Rule) {
         if verdict > self.verdict {
             (self.verdict, self.rule) = (verdict, rule);
         }
@@ -156,6 +156,6 @@ impl Judgement {
 
     /// The reason why the request is refused in this mode; `None` lets it pass.
     pub fn refusal(&self, mode: Mode) -> Option<&str> {
-        (mode == Mode::Enforce && self.verdict == Verdict::Refused).then_some(self.reason.as_str())
+        (mode == Mode::Enforce && self.verdict == Outcome::Refused).then_some(self.reason.as_str())
     }
 }

@@ -16,18 +16,18 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 mod answer;
-mod asked;
+mod decide;
 mod json;
-mod judge;
 mod path;
+mod request;
 #[cfg(test)]
 mod tests;
 mod words;
 
-pub use answer::{Addition, Judgement, Rule, Verdict};
-pub use asked::{Asked, Given, MAX_SITES, Moment, Site};
-pub use judge::judge;
+pub use answer::{Addition, Decision, Outcome, Rule};
+pub use decide::decide;
 pub use path::{LeadsTo, MAX_LENGTH, MAX_NAMES, MAX_TEMPLATES, Path, Segment, Template};
+pub use request::{Given, MAX_SITES, Moment, Request, Site};
 
 /// Level of enforcement for user.info: none (Off), a log line and a count for each request that would be
 /// refused (Audit), or the rules of the profile (Enforce). Write "Off" in quotes: YAML takes the bare word

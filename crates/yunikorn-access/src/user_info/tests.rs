@@ -39,7 +39,7 @@ fn text(text: &str) -> Given {
 }
 
 fn template(given: Given, old: Given) -> Site {
-    Site { place: "spec.template".to_owned(), changed: given != old, given, old, ..Site::default() }
+    Site { location: "spec.template".to_owned(), changed: given != old, given, old, ..Site::default() }
 }
 
 fn created(user: &'static str, given: Given) -> Case {
@@ -61,8 +61,8 @@ fn updated(user: &'static str, old: Given, given: Given) -> Case {
 }
 
 impl Case {
-    fn judged(&self, keys: &[(&str, &str)]) -> Judgement {
-        let asked = Asked {
+    fn judged(&self, keys: &[(&str, &str)]) -> Decision {
+        let asked = Request {
             operation: self.operation,
             kind: "Deployment",
             is_replica_set: self.is_replica_set,
@@ -74,7 +74,7 @@ impl Case {
             running: &self.running,
             moment: self.moment,
         };
-        judge(&asked, &access(keys))
+        decide(&asked, &access(keys))
     }
 
     fn at_the_end(mut self) -> Self {
@@ -82,7 +82,7 @@ impl Case {
         self
     }
 
-    fn decided(&self, keys: &[(&str, &str)]) -> (Verdict, &'static str) {
+    fn decided(&self, keys: &[(&str, &str)]) -> (Outcome, &'static str) {
         let judgement = self.judged(keys);
         (judgement.verdict, judgement.rule.as_str())
     }
@@ -92,14 +92,14 @@ impl Case {
 fn what_is_missing_becomes_the_requesters_own_name() {
     let judgement = created("alice", Given::Absent).judged(&[]);
     assert_eq!(judgement.additions, [Addition { site: 0, text: ALICE.to_owned() }]);
-    assert_eq!((judgement.verdict, judgement.user.as_str()), (Verdict::Added, "alice"));
+    assert_eq!((judgement.verdict, judgement.user.as_str()), (Outcome::Added, "alice"));
     let end = created("alice", Given::Absent).at_the_end();
-    assert_eq!(end.decided(&[]), (Verdict::Refused, "missing"));
+    assert_eq!(end.decided(&[]), (Outcome::Refused, "missing"));
 }
 
 #[test]
 fn at_creation_only_ones_own_name_is_right_unless_a_list_says_so() {
-    use Verdict::{Kept, Refused};
+    use Outcome::{Kept, Refused};
     let users = (EXTERNAL_USERS, "^alice$");
     let groups = (EXTERNAL_GROUPS, "^devs$");
     for (user, given, keys, expected) in [
@@ -133,7 +133,7 @@ fn at_creation_only_ones_own_name_is_right_unless_a_list_says_so() {
 
 #[test]
 fn what_is_set_stays_unless_a_list_says_otherwise() {
-    use Verdict::{Kept, Refused, Unchanged};
+    use Outcome::{Kept, Refused, Unchanged};
     let lists = &[(EXTERNAL_USERS, "^alice$")][..];
     for (old, given, keys, expected) in [
         (text(BOB), text(BOB), &[][..], (Unchanged, "unchanged")),
@@ -166,27 +166,27 @@ fn who_leaves_their_own_name_out_gets_it_back() {
 #[test]
 fn an_update_adds_a_name_only_where_people_change_the_template_anyway() {
     let mut case = updated("alice", Given::Absent, Given::Absent);
-    assert_eq!(case.decided(&[]), (Verdict::Unchanged, "unchanged"));
+    assert_eq!(case.decided(&[]), (Outcome::Unchanged, "unchanged"));
     case.site.changed = true;
     assert_eq!(case.judged(&[]).additions.len(), 1);
     case.user = CONTROLLER;
-    assert_eq!(case.decided(&[]), (Verdict::Unchanged, "unchanged"));
+    assert_eq!(case.decided(&[]), (Outcome::Unchanged, "unchanged"));
     case.user = "alice";
-    assert_eq!(case.at_the_end().decided(&[]), (Verdict::Unchanged, "unchanged"));
+    assert_eq!(case.at_the_end().decided(&[]), (Outcome::Unchanged, "unchanged"));
 }
 
 #[test]
 fn the_replica_set_of_a_deployment_is_left_as_it_is_and_may_not_lie() {
     let mut case = created(CONTROLLER, Given::Absent);
     case.is_replica_set = true;
-    assert_eq!(case.decided(&[]), (Verdict::Unchanged, "replica_set"));
-    assert_eq!(case.decided(&[(TRUST_CONTROLLERS, "false")]), (Verdict::Unchanged, "replica_set"));
+    assert_eq!(case.decided(&[]), (Outcome::Unchanged, "replica_set"));
+    assert_eq!(case.decided(&[(TRUST_CONTROLLERS, "false")]), (Outcome::Unchanged, "replica_set"));
     case.site.given = text(BOB);
-    assert_eq!(case.decided(&[]), (Verdict::Kept, "system_users"));
-    assert_eq!(case.decided(&[(TRUST_CONTROLLERS, "false")]), (Verdict::Refused, "not_allowed"));
+    assert_eq!(case.decided(&[]), (Outcome::Kept, "system_users"));
+    assert_eq!(case.decided(&[(TRUST_CONTROLLERS, "false")]), (Outcome::Refused, "not_allowed"));
     case.site.given = Given::Absent;
     case.user = "alice";
-    assert_eq!(case.decided(&[]), (Verdict::Added, "missing"));
+    assert_eq!(case.decided(&[]), (Outcome::Added, "missing"));
 }
 
 /// With bypassAuth nothing is added where the label is set.
@@ -195,8 +195,8 @@ fn the_label_counts_only_where_everything_is_bypassed_and_is_always_reported() {
     let mut case = created("alice", Given::Absent);
     case.site.username = "carol".to_owned();
     for (keys, expected, told) in [
-        (&[][..], Verdict::Added, "does not count beside the annotation"),
-        (&[(BYPASS_AUTH, "true")], Verdict::Kept, "only until YuniKorn 1.9"),
+        (&[][..], Outcome::Added, "does not count beside the annotation"),
+        (&[(BYPASS_AUTH, "true")], Outcome::Kept, "only until YuniKorn 1.9"),
     ] {
         let judgement = case.judged(keys);
         assert_eq!(judgement.verdict, expected);
@@ -207,7 +207,7 @@ fn the_label_counts_only_where_everything_is_bypassed_and_is_always_reported() {
         );
     }
     case.site.username.clear();
-    assert_eq!(case.decided(&[(BYPASS_AUTH, "true")]), (Verdict::Added, "missing"));
+    assert_eq!(case.decided(&[(BYPASS_AUTH, "true")]), (Outcome::Added, "missing"));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn the_judgement_names_the_user_whose_pods_run() {
         assert_eq!((judgement.user.as_str(), judgement.refusal(Mode::Enforce)), (user, None), "{given:?}");
     }
     let untouched = updated("alice", text(BOB), text(BOB)).judged(&[]);
-    assert_eq!((untouched.verdict, untouched.user.as_str()), (Verdict::Unchanged, "bob"));
+    assert_eq!((untouched.verdict, untouched.user.as_str()), (Outcome::Unchanged, "bob"));
 }
 
 #[test]
@@ -237,25 +237,25 @@ fn of_places_with_the_same_verdict_the_first_says_why() {
     let groups = ["devs", "system:authenticated"].map(str::to_owned);
     let rule = |sites: &[Site]| {
         let asked = job(Operation::Create, false, ("alice", &groups), sites, Moment::Mutating);
-        let judgement = judge(&asked, &access(&[(EXTERNAL_USERS, "^alice$")]));
+        let judgement = decide(&asked, &access(&[(EXTERNAL_USERS, "^alice$")]));
         (judgement.verdict, judgement.rule.as_str())
     };
-    assert_eq!(rule(&[place(ALICE), place(BOB)]), (Verdict::Kept, "own"));
-    assert_eq!(rule(&[place(BOB), place(ALICE)]), (Verdict::Kept, "external_users"));
+    assert_eq!(rule(&[place(ALICE), place(BOB)]), (Outcome::Kept, "own"));
+    assert_eq!(rule(&[place(BOB), place(ALICE)]), (Outcome::Kept, "external_users"));
     let absent = Site { changed: true, ..template(Given::Absent, Given::Absent) };
-    assert_eq!(rule(&[place(ALICE), absent]), (Verdict::Added, "missing"));
+    assert_eq!(rule(&[place(ALICE), absent]), (Outcome::Added, "missing"));
 }
 
 #[test]
 fn what_yunikorns_admission_controller_says_names_the_user() {
-    let refused = Judgement::of_yunikorn(Some("user alice may not"), false, "alice");
-    assert_eq!((refused.verdict, refused.rule), (Verdict::Refused, Rule::YuniKorn));
+    let refused = Decision::of_yunikorn(Some("user alice may not"), false, "alice");
+    assert_eq!((refused.verdict, refused.rule), (Outcome::Refused, Rule::YuniKorn));
     assert_eq!(
         (refused.user.as_str(), refused.refusal(Mode::Enforce)),
         ("alice", Some("user alice may not"))
     );
-    for (patched, verdict) in [(true, Verdict::Added), (false, Verdict::Unchanged)] {
-        let passed = Judgement::of_yunikorn(None, patched, "al\u{1b}ice");
+    for (patched, verdict) in [(true, Outcome::Added), (false, Outcome::Unchanged)] {
+        let passed = Decision::of_yunikorn(None, patched, "al\u{1b}ice");
         assert_eq!((passed.verdict, passed.rule), (verdict, Rule::YuniKorn));
         assert_eq!(passed.refusal(Mode::Enforce), None);
         assert!(passed.user.starts_with("al") && !passed.user.contains('\u{1b}'), "{passed:?}");
@@ -271,7 +271,7 @@ fn a_node_set_by_hand_is_reported() {
         warnings[0].starts_with("spec.template: spec.nodeName (`node-1`) puts it past the scheduler"),
         "{warnings:?}"
     );
-    case.site.place.clear();
+    case.site.location.clear();
     let warnings = case.judged(&[]).warnings;
     assert!(warnings[0].starts_with("this pod: spec.nodeName"), "{warnings:?}");
     case.user = CONTROLLER;
@@ -324,7 +324,7 @@ fn running(pods: Vec<Pod>, creator: Option<Pod>) -> Running {
 
 #[test]
 fn nobody_joins_an_application_of_others() {
-    use Verdict::{Added, Kept, Refused, Unchanged};
+    use Outcome::{Added, Kept, Refused, Unchanged};
     let elsewhere = {
         let mut pod = member("a", ALICE);
         "prod".clone_into(&mut pod.workload.namespace);
@@ -360,16 +360,16 @@ fn nobody_joins_an_application_of_others() {
     }
     // A pod stays in the application that it is in.
     let mut pod = changed();
-    pod.site.place.clear();
+    pod.site.location.clear();
     assert_eq!(named(pod, member("a", BOB)).decided(&[]), (Unchanged, "unchanged"));
 }
 
 #[test]
 fn a_pod_makes_pods_in_the_name_that_it_runs_in() {
-    use Verdict::{Added, Kept, Refused};
+    use Outcome::{Added, Kept, Refused};
     let own_pod = |given: Given, creator: Option<Pod>| {
         let case = created("system:serviceaccount:jobs:spark", given);
-        let site = Site { place: String::new(), application: "spark-1".to_owned(), ..case.site };
+        let site = Site { location: String::new(), application: "spark-1".to_owned(), ..case.site };
         Case { site, running: running(vec![member("spark-1", ALICE)], creator), ..case }
     };
     let driver = || Some(member("spark-1", ALICE));
@@ -389,7 +389,7 @@ fn a_pod_makes_pods_in_the_name_that_it_runs_in() {
     }
     // Only pods: otherwise a later change of a template would run in that name.
     let mut job = own_pod(text(ALICE), driver());
-    "spec.template".clone_into(&mut job.site.place);
+    "spec.template".clone_into(&mut job.site.location);
     assert_eq!(job.decided(&[]), (Refused, "not_allowed"));
 }
 
@@ -397,15 +397,15 @@ fn a_pod_makes_pods_in_the_name_that_it_runs_in() {
 fn what_is_not_known_is_refused() {
     let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
     let judgement = created("alice", text(BOB)).judged(&[(EXTERNAL_USERS, &deep)]);
-    assert_eq!((judgement.verdict, judgement.rule), (Verdict::Refused, Rule::Configuration));
+    assert_eq!((judgement.verdict, judgement.rule), (Outcome::Refused, Rule::Configuration));
     assert!(judgement.reason.contains("externalUsers"), "{}", judgement.reason);
-    assert_eq!(created("alice", text(ALICE)).decided(&[(EXTERNAL_USERS, &deep)]), (Verdict::Kept, "own"));
+    assert_eq!(created("alice", text(ALICE)).decided(&[(EXTERNAL_USERS, &deep)]), (Outcome::Kept, "own"));
 }
 
 #[test]
 fn where_nothing_is_nothing_is_said_unless_a_path_leads_nowhere() {
     let running = Running::default();
-    let asked = |operation, has_templates| Asked {
+    let asked = |operation, has_templates| Request {
         operation,
         namespace: "jobs",
         running: &running,
@@ -417,7 +417,7 @@ fn where_nothing_is_nothing_is_said_unless_a_path_leads_nowhere() {
         sites: &[],
         moment: Moment::Mutating,
     };
-    let judged = |operation, has_templates| judge(&asked(operation, has_templates), &access(&[]));
+    let judged = |operation, has_templates| decide(&asked(operation, has_templates), &access(&[]));
     assert_eq!(judged(Operation::Create, false), judged(Operation::Other, true));
     for (operation, has_templates) in
         [(Operation::Create, false), (Operation::Update, true), (Operation::Other, true)]
@@ -426,7 +426,7 @@ fn where_nothing_is_nothing_is_said_unless_a_path_leads_nowhere() {
         assert!(judgement.warnings.is_empty(), "{operation:?} {has_templates}: {judgement:?}");
     }
     let nowhere = judged(Operation::Create, true);
-    assert_eq!(nowhere.verdict, Verdict::NotAsked);
+    assert_eq!(nowhere.verdict, Outcome::NotAsked);
     assert!(nowhere.warnings[0].contains("spec.userInfo.templates"), "{nowhere:?}");
 }
 
@@ -446,7 +446,7 @@ fn given() -> impl Strategy<Value = Given> {
 fn site() -> impl Strategy<Value = Site> {
     (given(), given(), any::<bool>(), prop_oneof![Just(""), Just("carol")]).prop_map(
         |(given, old, changed, username)| Site {
-            place: "spec.template".to_owned(),
+            location: "spec.template".to_owned(),
             changed: changed || given != old,
             username: username.to_owned(),
             given,
@@ -482,9 +482,9 @@ fn job<'a>(
     (user, groups): (&'a str, &'a [String]),
     sites: &'a [Site],
     moment: Moment,
-) -> Asked<'a> {
+) -> Request<'a> {
     static NOTHING: LazyLock<Running> = LazyLock::new(Running::default);
-    Asked {
+    Request {
         operation,
         kind: "Job",
         is_replica_set,
@@ -513,11 +513,11 @@ proptest! {
             sites.into_iter().map(|site| if create { Site { old: Given::Absent, ..site } } else { site }).collect();
         let access = access(&keys);
         let asked = job(operation, is_replica_set, (user, &groups), &sites, Moment::Final);
-        if judge(&asked, &access).verdict == Verdict::Refused {
+        if decide(&asked, &access).verdict == Outcome::Refused {
             return Ok(());
         }
         let may_set = access.bypass_auth
-            || matches!(access.is_annotation_allowed(user, &groups), yunikorn::admission::Verdict::Allowed(_));
+            || matches!(access.is_annotation_allowed(user, &groups), yunikorn::admission::Access::Allowed(_));
         let set = |groups: &[String]| groups.iter().cloned().collect::<BTreeSet<_>>();
         for site in &sites {
             let same = site.given == site.old;
@@ -544,10 +544,10 @@ proptest! {
         let mut sites: Vec<Site> =
             sites.into_iter().map(|site| if create { Site { old: Given::Absent, ..site } } else { site }).collect();
         let access = access(&keys);
-        let first = judge(&job(operation, is_replica_set, (user, &groups), &sites, Moment::Mutating), &access);
-        prop_assert!(first.verdict != Verdict::Refused || (first.additions.is_empty() && !first.reason.is_empty()));
-        prop_assert_eq!(first.verdict == Verdict::Added, !first.additions.is_empty());
-        if first.verdict == Verdict::Refused {
+        let first = decide(&job(operation, is_replica_set, (user, &groups), &sites, Moment::Mutating), &access);
+        prop_assert!(first.verdict != Outcome::Refused || (first.additions.is_empty() && !first.reason.is_empty()));
+        prop_assert_eq!(first.verdict == Outcome::Added, !first.additions.is_empty());
+        if first.verdict == Outcome::Refused {
             return Ok(());
         }
         let mut seen = BTreeSet::new();
@@ -557,8 +557,8 @@ proptest! {
             sites[addition.site].given = Given::Text(addition.text.clone());
         }
         for moment in [Moment::Mutating, Moment::Final] {
-            let again = judge(&job(operation, is_replica_set, (user, &groups), &sites, moment), &access);
-            prop_assert!(again.additions.is_empty() && again.verdict != Verdict::Refused, "{:?}", again);
+            let again = decide(&job(operation, is_replica_set, (user, &groups), &sites, moment), &access);
+            prop_assert!(again.additions.is_empty() && again.verdict != Outcome::Refused, "{:?}", again);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! but risky.
 
 use super::answer::Rule;
-use super::asked::{Asked, Given, Site};
+use super::request::{Given, Request, Site};
 use crate::review::answer::visible;
 use go_compat::diag::quoted;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
@@ -38,9 +38,9 @@ impl Refusal {
 }
 
 /// The reason of a refusal: the user, the change, the rule, and the field of the policy that would allow it.
-pub(super) fn reason(asked: &Asked<'_>, access: &AccessControl, site: &Site, refusal: &Refusal) -> String {
+pub(super) fn reason(asked: &Request<'_>, access: &AccessControl, site: &Site, refusal: &Refusal) -> String {
     let Refusal { rule, why, is_about_lists } = refusal;
-    let place = if site.place.is_empty() { String::new() } else { format!(" ({})", site.place) };
+    let place = if site.location.is_empty() { String::new() } else { format!(" ({})", site.location) };
     let lists = if *is_about_lists {
         let helps = helps(asked, access, *rule);
         format!(
@@ -69,7 +69,7 @@ fn groups(groups: &[String]) -> String {
 }
 
 /// The changes that would allow it.
-fn helps(asked: &Asked<'_>, access: &AccessControl, rule: Rule) -> String {
+fn helps(asked: &Request<'_>, access: &AccessControl, rule: Rule) -> String {
     let told = remedies(asked.user, asked.groups, access);
     let first = match rule {
         Rule::Immutable => "leave it as it was".to_owned(),
@@ -84,7 +84,7 @@ fn helps(asked: &Asked<'_>, access: &AccessControl, rule: Rule) -> String {
 
 /// The warning for a new object in which no template path leads anywhere, because its pods are then not
 /// guarded.
-pub(super) fn nowhere(asked: &Asked<'_>) -> Vec<String> {
+pub(super) fn nowhere(asked: &Request<'_>) -> Vec<String> {
     let is_new = asked.operation == Operation::Create && asked.has_templates;
     let warning = format!(
         "no path of spec.userInfo.templates in the AdmissionPolicy leads anywhere in this {}: nobody looks \
@@ -95,7 +95,7 @@ pub(super) fn nowhere(asked: &Asked<'_>) -> Vec<String> {
 }
 
 /// Warnings about what is allowed but risky.
-pub(super) fn warnings(asked: &Asked<'_>, access: &AccessControl) -> Vec<String> {
+pub(super) fn warnings(asked: &Request<'_>, access: &AccessControl) -> Vec<String> {
     let mut warnings: Vec<String> = asked
         .sites
         .iter()
@@ -107,7 +107,7 @@ pub(super) fn warnings(asked: &Asked<'_>, access: &AccessControl) -> Vec<String>
     warnings
 }
 
-fn username(asked: &Asked<'_>, access: &AccessControl, site: &Site) -> Option<String> {
+fn username(asked: &Request<'_>, access: &AccessControl, site: &Site) -> Option<String> {
     let is_new = site.changed || asked.operation == Operation::Create;
     if site.username.is_empty() || !is_new {
         return None;
@@ -117,18 +117,18 @@ fn username(asked: &Asked<'_>, access: &AccessControl, site: &Site) -> Option<St
     } else {
         "does not count beside the annotation"
     };
-    let (place, user) = (place(site), quoted(&site.username));
+    let (place, user) = (location(site), quoted(&site.username));
     Some(format!("{place}: the label {USERNAME} ({user}) {counts}; use {USER_INFO}"))
 }
 
-fn node_name(asked: &Asked<'_>, access: &AccessControl, site: &Site) -> Option<String> {
+fn node_name(asked: &Request<'_>, access: &AccessControl, site: &Site) -> Option<String> {
     let is_told = asked.operation == Operation::Create && !asked.is_of_controller(access);
-    let (place, node) = (place(site), quoted(&site.node_name));
+    let (place, node) = (location(site), quoted(&site.node_name));
     (is_told && !site.node_name.is_empty()).then(|| {
         format!("{place}: spec.nodeName ({node}) puts it past the scheduler and the ACLs of its queues")
     })
 }
 
-fn place(site: &Site) -> &str {
-    if site.place.is_empty() { "this pod" } else { &site.place }
+fn location(site: &Site) -> &str {
+    if site.location.is_empty() { "this pod" } else { &site.location }
 }

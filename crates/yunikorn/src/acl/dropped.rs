@@ -85,7 +85,7 @@ impl Acl {
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        Ok(Self { everyone: false, users: Names::of(users), groups: Names::of(groups) })
+        Ok(Self { everyone: false, users: Names::new(users), groups: Names::new(groups) })
     }
 }
 
@@ -113,7 +113,7 @@ type Rule = fn(List, Form, &str) -> Option<Diagnostic>;
 /// The rules, from the most specific to the least.
 const RULES: &[Rule] = &[
     empty,
-    odd_blank,
+    odd_space,
     quotes,
     wildcard,
     pattern,
@@ -143,18 +143,18 @@ fn empty(_: List, _: Form, name: &str) -> Option<Diagnostic> {
     })
 }
 
-fn odd_blank(_: List, form: Form, name: &str) -> Option<Diagnostic> {
+fn odd_space(_: List, form: Form, name: &str) -> Option<Diagnostic> {
     let (place, blank) = find(name, char::is_whitespace)?;
-    let why = format!("{} is part of the name and separates nothing", blank_name(blank));
+    let why = format!("{} is part of the name and separates nothing", space_name(blank));
     let help = form.choose(
         "write the ACL on one line: commas between names, one blank (U+0020) between users and groups",
         "put each name in an entry of its own, without blanks",
     );
-    Some(reason(codes::ODD_BLANK, place, why, help))
+    Some(reason(codes::ODD_SPACE, place, why, help))
 }
 
 /// A readable name for a white-space character that cannot be seen.
-pub(super) fn blank_name(blank: char) -> String {
+pub(super) fn space_name(blank: char) -> String {
     match blank {
         ' ' => "a blank".to_owned(),
         '\t' => "a tab".to_owned(),
@@ -378,8 +378,8 @@ mod tests {
         use List::{Groups, Users};
         let cases = [
             (Users, "", codes::EMPTY_ELEMENT, "", "remove"),
-            (Users, "alice\tdev", codes::ODD_BLANK, "\t", "U+0020"),
-            (Groups, "dev\n", codes::ODD_BLANK, "\n", "one line"),
+            (Users, "alice\tdev", codes::ODD_SPACE, "\t", "U+0020"),
+            (Groups, "dev\n", codes::ODD_SPACE, "\n", "one line"),
             (Users, "\"*\"", codes::QUOTES, "\"", "`*`"),
             (Users, "'alice'", codes::QUOTES, "'", "`alice`"),
             (Users, "\u{201c}*\u{201d}", codes::QUOTES, "\u{201c}", "`*`"),

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::dropped::{Form, List, blank_name, why_dropped};
+use super::dropped::{Form, List, space_name, why_dropped};
 use super::names::Iter;
 use super::parse::trim;
-use super::{Acl, blanks, codes, parse, suggest, validates};
+use super::{Acl, codes, parse, spaces, suggest, validates};
 use go_compat::diag::{Diagnostic, Span, is_cut, quoted, unlisted};
 
 /// The most findings that are listed; more are only counted. Errors come first.
@@ -52,7 +52,7 @@ pub fn lint(text: &str) -> Analysis {
     let acl = parse(text).ok();
     let meant = suggest::meant(text);
     let mut findings = Findings::default();
-    blanks::refusals(text, meant.as_ref(), &mut findings);
+    spaces::refusals(text, meant.as_ref(), &mut findings);
     match &acl {
         None => unclear_names(text, &mut findings),
         Some(acl) if acl.is_everyone() => wildcard(text, &mut findings),
@@ -94,7 +94,7 @@ fn distinct(list: List, names: &str) -> bool {
         return false;
     }
     let mut seen = [""; FEW_NAMES];
-    Iter::of(names).enumerate().all(|(index, name)| {
+    Iter::new(names).enumerate().all(|(index, name)| {
         let before = seen.get(..index).unwrap_or_default();
         let new = !before.iter().any(|other| other.eq_ignore_ascii_case(name));
         let place = seen.get_mut(index).map(|place| *place = name);
@@ -193,9 +193,9 @@ fn wildcard(text: &str, findings: &mut Findings) {
             findings.push(Span::new(at, at + c.len_utf8()), || {
                 let message = format!(
                     "{} beside the wildcard is forgiven, and beside a name it would not be",
-                    blank_name(c)
+                    space_name(c)
                 );
-                Diagnostic::warning(codes::ODD_BLANK, message).help("write `*`")
+                Diagnostic::warning(codes::ODD_SPACE, message).help("write `*`")
             });
         }
     }
@@ -204,9 +204,9 @@ fn wildcard(text: &str, findings: &mut Findings) {
 /// Reports everything about the names of a text that activates.
 fn names(text: &str, acl: &Acl, findings: &mut Findings) {
     let (users, groups) = halves(text);
-    let boundary = comma_at_blank(users, groups);
+    let boundary = comma_at_space(users, groups);
     if let Some(at) = boundary {
-        findings.push(at, || comma_blank(users, groups.map_or("", |(groups, _)| groups)));
+        findings.push(at, || comma_space(users, groups.map_or("", |(groups, _)| groups)));
     }
     list_of_names(List::Users, users, 0, boundary, findings);
     if let Some((groups, at)) = groups {
@@ -229,18 +229,18 @@ fn names(text: &str, acl: &Acl, findings: &mut Findings) {
 }
 
 /// The comma and space (`sue, bob`) or space and comma (`sue ,bob`) where both lists name something.
-fn comma_at_blank(users: &str, groups: Option<(&str, usize)>) -> Option<Span> {
+fn comma_at_space(users: &str, groups: Option<(&str, usize)>) -> Option<Span> {
     let named = |list: &str| list.bytes().any(|byte| byte != b',');
     let (groups, at) = groups.filter(|(groups, _)| named(users) && named(groups))?;
     let (before, behind) = (users.ends_with(','), groups.starts_with(','));
     (before || behind).then(|| Span::new(at - 1 - usize::from(before), at + usize::from(behind)))
 }
 
-fn comma_blank(users: &str, groups: &str) -> Diagnostic {
+fn comma_space(users: &str, groups: &str) -> Diagnostic {
     let (users, groups) = (users.trim_end_matches(','), groups.trim_start_matches(','));
     let read = if groups.contains(',') { "are read as groups" } else { "is read as a group" };
     let message = format!("the blank ends the users, so {} {read}", quoted(groups));
-    Diagnostic::warning(codes::COMMA_BLANK, message).help(one_or_two_lists(users, groups))
+    Diagnostic::warning(codes::COMMA_SPACE, message).help(one_or_two_lists(users, groups))
 }
 
 /// The two texts that may be meant, as far as each grants just what is named: a `*` among names, or a name
@@ -549,7 +549,7 @@ mod tests {
             ("a,,b ,,c", "write `a,b,c` for users, `a,b c` for users and groups"),
         ];
         for (text, help) in cases {
-            let told = lint(text).diagnostics.into_iter().find(|told| told.code == codes::COMMA_BLANK);
+            let told = lint(text).diagnostics.into_iter().find(|told| told.code == codes::COMMA_SPACE);
             assert_eq!(told.and_then(|told| told.help).as_deref(), Some(help), "{text:?}");
         }
     }

@@ -8,7 +8,6 @@
 //!
 //! There is no deny entry in `YuniKorn`: an ACL only ever adds access to what the queues above grant.
 
-mod blanks;
 pub mod codes;
 mod dropped;
 pub mod eval;
@@ -18,6 +17,7 @@ pub mod parse;
 #[cfg(test)]
 mod pitfalls;
 pub mod print;
+mod spaces;
 mod suggest;
 
 pub(crate) use dropped::{Form, List, why_dropped};

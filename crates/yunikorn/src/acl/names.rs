@@ -51,7 +51,7 @@ pub struct Names(Arc<str>);
 
 impl Names {
     /// The set of `names`, which are all valid (and so not empty and without commas).
-    pub(super) fn of<'a>(mut names: impl Iterator<Item = &'a str>) -> Self {
+    pub(super) fn new<'a>(mut names: impl Iterator<Item = &'a str>) -> Self {
         match (names.next(), names.next()) {
             (None, _) => Self::default(),
             (Some(only), None) => Self(only.into()),
@@ -77,11 +77,11 @@ impl Names {
     pub(super) fn in_list(list: &str, accepts: impl Fn(&str) -> bool) -> Self {
         let mut before = "";
         // No name is empty. Lists written by programs are usually sorted already and can be used as they are.
-        let is_set = Iter::of(list).all(|name| accepts(name) && std::mem::replace(&mut before, name) < name);
+        let is_set = Iter::new(list).all(|name| accepts(name) && std::mem::replace(&mut before, name) < name);
         match (is_set, list) {
             (true, "") => Self::default(),
             (true, _) => Self(list.into()),
-            (false, _) => Self::of(Iter::of(list).filter(|name| accepts(name))),
+            (false, _) => Self::new(Iter::new(list).filter(|name| accepts(name))),
         }
     }
 
@@ -97,7 +97,7 @@ impl Names {
 
     /// The names in order of their bytes.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
-        Iter::of(&self.0)
+        Iter::new(&self.0)
     }
 
     /// Returns whether `name` is in the set; case matters.
@@ -134,14 +134,14 @@ impl Names {
         if self.is_empty() {
             return other.clone();
         }
-        Self::of(self.iter().chain(other.iter()))
+        Self::new(self.iter().chain(other.iter()))
     }
 
     pub(super) fn difference(&self, other: &Self) -> Self {
         if self.is_empty() || other.is_empty() {
             return self.clone();
         }
-        Self::of(self.iter().filter(|name| !other.contains(name)))
+        Self::new(self.iter().filter(|name| !other.contains(name)))
     }
 }
 
@@ -161,7 +161,7 @@ pub(super) struct Iter<'n> {
 }
 
 impl<'n> Iter<'n> {
-    pub(super) fn of(list: &'n str) -> Self {
+    pub(super) fn new(list: &'n str) -> Self {
         let commas = list.bytes().filter(|byte| *byte == b',').count();
         Self { list, left: commas + usize::from(!list.is_empty()) }
     }
@@ -238,7 +238,7 @@ mod tests {
 
         #[test]
         fn it_is_a_set(left in proptest::collection::vec("[a-c]{1,2}", 0..8), right in proptest::collection::vec("[a-c]{1,2}", 0..8)) {
-            let set = |names: &[String]| Names::of(names.iter().map(String::as_str));
+            let set = |names: &[String]| Names::new(names.iter().map(String::as_str));
             let model = |names: &[String]| names.iter().cloned().collect::<BTreeSet<String>>();
             let same = |names: &Names, model: &BTreeSet<String>| {
                 names.iter().eq(model.iter()) && names.len() == model.len() && names.is_empty() == model.is_empty()

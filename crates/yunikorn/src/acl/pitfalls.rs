@@ -63,9 +63,9 @@ fn what_needs_quotes_is_refused_by_yaml() {
 fn what_arrives_otherwise_than_meant_is_told() {
     let cases: [(&str, &str, &str, &[Code]); 9] = [
         // A block scalar keeps its line break, and the last name is lost with it.
-        ("|\n          sue dev", "sue dev\n", "sue", &[codes::ODD_BLANK]),
-        (">\n          sue", "sue\n", "", &[codes::ODD_BLANK, codes::NOBODY]),
-        ("\"sue\\tdev\"", "sue\tdev", "", &[codes::ODD_BLANK, codes::NOBODY]),
+        ("|\n          sue dev", "sue dev\n", "sue", &[codes::ODD_SPACE]),
+        (">\n          sue", "sue\n", "", &[codes::ODD_SPACE, codes::NOBODY]),
+        ("\"sue\\tdev\"", "sue\tdev", "", &[codes::ODD_SPACE, codes::NOBODY]),
         // Quoted twice.
         ("'\"*\"'", "\"*\"", "", &[codes::QUOTES, codes::NOBODY]),
         ("\"'sue'\"", "'sue'", "", &[codes::QUOTES, codes::NOBODY]),

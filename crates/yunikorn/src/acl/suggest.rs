@@ -16,12 +16,12 @@ pub(super) fn meant(text: &str) -> Option<Acl> {
     let lists = lists(&bare);
     let corrected = match lists.as_slice() {
         [] => String::new(),
-        [only] if leads_with_blank(&bare) => format!(" {only}"),
+        [only] if starts_with_space(&bare) => format!(" {only}"),
         [only] => only.clone(),
         [users, groups] => format!("{users} {groups}"),
         _ => return None,
     };
-    parse(&corrected).ok().filter(|acl| says_all(acl, &lists))
+    parse(&corrected).ok().filter(|acl| names_all(acl, &lists))
 }
 
 /// Returns two ACLs for a text of three or more lists of plain names: the two readings that would keep every
@@ -31,7 +31,7 @@ pub(super) fn readings(text: &str) -> Option<(Acl, Acl)> {
     let (first, rest) = lists.split_first().filter(|(_, rest)| rest.len() > 1)?;
     let all_users = parse(&lists.join(",")).ok()?;
     let one_user = parse(&format!("{first} {}", rest.join(","))).ok()?;
-    (says_all(&all_users, &lists) && says_all(&one_user, &lists)).then_some((all_users, one_user))
+    (names_all(&all_users, &lists) && names_all(&one_user, &lists)).then_some((all_users, one_user))
 }
 
 /// The text without quotes around names. A quote within a name is part of it: without it, it would be someone
@@ -76,12 +76,12 @@ fn begins_with_lost_users(text: &str) -> bool {
 }
 
 /// Returns whether the first list is empty because a space comes before the first name.
-fn leads_with_blank(text: &str) -> bool {
+fn starts_with_space(text: &str) -> bool {
     text.chars().take_while(|c| c.is_whitespace()).any(|c| c == ' ')
 }
 
 /// Returns whether `acl` grants what the lists name, all of it and nothing else.
-fn says_all(acl: &Acl, lists: &[String]) -> bool {
+fn names_all(acl: &Acl, lists: &[String]) -> bool {
     if acl.is_everyone() {
         return lists == ["*"];
     }

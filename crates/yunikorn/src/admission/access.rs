@@ -28,7 +28,7 @@ pub struct AccessControl {
 
 /// The answer to whether somebody may set `user.info`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Access {
     /// Yes, with the expression that matched.
     Allowed(Allowed),
     /// No: no list that counts names the user or a group.
@@ -80,21 +80,21 @@ impl AccessControl {
     /// Returns whether this user in these groups may set `user.info`, and by which expression (k8shim
     /// `metadata/usergroup.go`, `IsAnnotationAllowed`). `bypass_auth` is not considered here, because with it
     /// no check is made.
-    pub fn is_annotation_allowed<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> Verdict {
+    pub fn is_annotation_allowed<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> Access {
         let groups: Vec<_> = groups.iter().map(AsRef::as_ref).collect();
         let asked = [
             self.trust_controllers.then_some((AccessList::SystemUsers, &self.system_users, vec![user])),
             Some((AccessList::ExternalUsers, &self.external_users, vec![user])),
             Some((AccessList::ExternalGroups, &self.external_groups, groups)),
         ];
-        let mut verdict = Verdict::Denied;
+        let mut verdict = Access::Denied;
         for (list, patterns, names) in asked.into_iter().flatten() {
             if let Some(allowed) = first_match(list, patterns, &names) {
-                return Verdict::Allowed(allowed);
+                return Access::Allowed(allowed);
             }
             // A list that no name is checked against decides nothing, known or not.
-            if verdict == Verdict::Denied && !patterns.is_known() && !names.is_empty() {
-                verdict = Verdict::Unknown(list);
+            if verdict == Access::Denied && !patterns.is_known() && !names.is_empty() {
+                verdict = Access::Unknown(list);
             }
         }
         verdict
@@ -146,9 +146,9 @@ mod tests {
 
     fn allowed(keys: &[(&str, &str)], user: &str, groups: &[&str]) -> Option<AccessList> {
         match read(keys).0.is_annotation_allowed(user, groups) {
-            Verdict::Allowed(allowed) => Some(allowed.list),
-            Verdict::Denied => None,
-            Verdict::Unknown(list) => panic!("{list:?} is not known"),
+            Access::Allowed(allowed) => Some(allowed.list),
+            Access::Denied => None,
+            Access::Unknown(list) => panic!("{list:?} is not known"),
         }
     }
 
@@ -165,7 +165,7 @@ mod tests {
                 .0
                 .is_annotation_allowed(row["user"].as_str().unwrap(), &groups);
             assert_ne!(
-                matches!(verdict, Verdict::Denied),
+                matches!(verdict, Access::Denied),
                 row["allowed"].as_bool().unwrap(),
                 "{row}: {verdict:?}"
             );
@@ -180,22 +180,22 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(
             control.is_annotation_allowed("alice", &["devs"]),
-            Verdict::Unknown(AccessList::SystemUsers)
+            Access::Unknown(AccessList::SystemUsers)
         );
-        assert!(matches!(control.is_annotation_allowed("ext", &["devs"]), Verdict::Allowed(_)));
+        assert!(matches!(control.is_annotation_allowed("ext", &["devs"]), Access::Allowed(_)));
         assert_eq!(allowed(&[keys[0], (TRUST_CONTROLLERS, "false")], "alice", &["devs"]), None);
         let (control, _) = read(&[(EXTERNAL_GROUPS, deep.as_str())]);
         assert_eq!(
             control.is_annotation_allowed("alice", &["devs"]),
-            Verdict::Unknown(AccessList::ExternalGroups)
+            Access::Unknown(AccessList::ExternalGroups)
         );
-        assert_eq!(control.is_annotation_allowed::<&str>("alice", &[]), Verdict::Denied);
+        assert_eq!(control.is_annotation_allowed::<&str>("alice", &[]), Access::Denied);
     }
 
     #[test]
     fn the_reason_names_the_first_expression_that_matches() {
         let (control, _) = read(&[(EXTERNAL_GROUPS, "^b$,^a$")]);
-        let Verdict::Allowed(allowed) = control.is_annotation_allowed("alice", &["a", "b"]) else { panic!() };
+        let Access::Allowed(allowed) = control.is_annotation_allowed("alice", &["a", "b"]) else { panic!() };
         assert_eq!(
             allowed.to_string(),
             "`^b$` of admissionController.accessControl.externalGroups matches `b`"

@@ -10,7 +10,7 @@ go_compat::codes! {
     /// A list element contains a comma, which separates elements and cannot be escaped.
     pub const COMMA: Code = Code::new(4103, "comma-in-expression");
     /// A list element begins or ends with white space, which would be cut off.
-    pub const OUTER_BLANK: Code = Code::new(4104, "blank-around-expression");
+    pub const OUTER_SPACE: Code = Code::new(4104, "blank-around-expression");
     /// A list element is empty, which would be left out.
     pub const EMPTY: Code = Code::new(4105, "empty-expression");
     /// An expression that looks like a name or the end of one matches anywhere in a name.
@@ -18,7 +18,7 @@ go_compat::codes! {
     /// An expression matches every name.
     pub const MATCHES_ALL: Code = Code::new(4107, "expression-matches-all");
     /// A list that Go may or may not compile: its meaning is not known here.
-    pub const LIST_UNJUDGED: Code = Code::new(4108, "list-unjudged");
+    pub const LIST_UNDECIDED: Code = Code::new(4108, "list-unjudged");
     /// A count was cut in two at its comma: `a{1` and `3}`, which match these characters literally.
     pub const COUNT_CUT: Code = Code::new(4109, "count-cut-at-comma");
     /// An expression that looks like a prefix is closed with `$`, and so matches nothing longer than itself.

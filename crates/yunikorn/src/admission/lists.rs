@@ -2,7 +2,7 @@
 //! commas that cannot be escaped, white space around elements cut off, empty ones left out, and **all** of
 //! them discarded for the default when one does not compile. They match anywhere in a name.
 
-use super::codes::{COUNT_CUT, LIST_DISCARDED, LIST_UNJUDGED};
+use super::codes::{COUNT_CUT, LIST_DISCARDED, LIST_UNDECIDED};
 use super::keys::ListKey;
 use super::{MAX_EXPRESSIONS, pitfalls};
 use go_compat::diag::{Code, Diagnostic, Span, quoted};
@@ -29,22 +29,22 @@ impl PatternList {
             return (Self::Unknown, vec![too_many(list, Span::new(first_unjudged.at, text.len()))]);
         }
         let compiled: Vec<_> = elements.iter().map(|element| (element, GoRegex::new(element.text))).collect();
-        let refusals = |by: go_regex::Verdict| {
-            let wanted = move |refusal: &&Diagnostic| go_regex::Verdict::of(refusal) == by;
+        let refusals = |by: go_regex::Support| {
+            let wanted = move |refusal: &&Diagnostic| go_regex::Support::from_refusal(refusal) == by;
             compiled.iter().filter_map(move |(element, result)| {
                 result.as_ref().err().filter(wanted).map(|refusal| (element.at, refusal))
             })
         };
         let cut = cut_counts(list, &elements);
 
-        let discarded: Vec<_> = refusals(go_regex::Verdict::RefusedByGo)
+        let discarded: Vec<_> = refusals(go_regex::Support::RefusedByGo)
             .map(|(at, refusal)| not_in_force(list, LIST_DISCARDED, &discarded_text(list), refusal, at))
             .collect();
         if !discarded.is_empty() {
             return (Self::default_of(list), [discarded, cut].concat());
         }
-        let unjudged: Vec<_> = refusals(go_regex::Verdict::Unjudged)
-            .map(|(at, refusal)| not_in_force(list, LIST_UNJUDGED, UNJUDGED_TEXT, refusal, at))
+        let unjudged: Vec<_> = refusals(go_regex::Support::Undecided)
+            .map(|(at, refusal)| not_in_force(list, LIST_UNDECIDED, UNDECIDED, refusal, at))
             .collect();
         if !unjudged.is_empty() {
             return (Self::Unknown, [unjudged, cut].concat());
@@ -53,7 +53,7 @@ impl PatternList {
         let mut patterns = Vec::new();
         for (element, regex) in compiled {
             let Ok(regex) = regex else { continue };
-            let pitfall = pitfalls::of(&regex);
+            let pitfall = pitfalls::check(&regex);
             found.extend(pitfall.map(|pitfall| placed(list, pitfall, element.at)));
             patterns.push(regex);
         }
@@ -104,7 +104,7 @@ fn elements(text: &str) -> impl Iterator<Item = Element<'_>> {
     })
 }
 
-const UNJUDGED_TEXT: &str = "so it is not known which list is in force";
+const UNDECIDED: &str = "so it is not known which list is in force";
 
 fn discarded_text(list: ListKey) -> String {
     let default = match list.default_text {
@@ -121,8 +121,8 @@ fn not_in_force(list: ListKey, code: Code, effect: &str, refusal: &Diagnostic, a
 }
 
 fn too_many(list: ListKey, span: Span) -> Diagnostic {
-    let message = format!("there are more than {MAX_EXPRESSIONS} expressions, {UNJUDGED_TEXT}");
-    let finding = Diagnostic::error(LIST_UNJUDGED, message).help("join them, as in `^(a|b)$`").at(span);
+    let message = format!("there are more than {MAX_EXPRESSIONS} expressions, {UNDECIDED}");
+    let finding = Diagnostic::error(LIST_UNDECIDED, message).help("join them, as in `^(a|b)$`").at(span);
     placed(list, finding, 0)
 }
 
@@ -243,7 +243,7 @@ mod tests {
             let (list, found) = PatternList::read(AccessList::ExternalUsers, Some(&text));
             assert!(!list.is_known() && list.matching("a").is_none(), "{text}");
             assert!(
-                found.iter().all(|finding| finding.code == LIST_UNJUDGED && finding.is_error()),
+                found.iter().all(|finding| finding.code == LIST_UNDECIDED && finding.is_error()),
                 "{found:?}"
             );
             assert_eq!(found.len(), 1, "{text}");

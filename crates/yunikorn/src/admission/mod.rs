@@ -33,7 +33,7 @@ pub mod request;
 pub mod trusted;
 pub mod user_info;
 
-pub use access::{AccessControl, Allowed, Verdict};
+pub use access::{Access, AccessControl, Allowed};
 pub use codes::CODES;
 pub use conf::Conf;
 pub use evaluate::{Evaluation, Outcome, Remedy, Step, evaluate, generated_id, remedies};

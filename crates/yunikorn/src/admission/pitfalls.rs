@@ -11,7 +11,7 @@ const UNRELATED_NAMES: [&str; 8] =
 const SERVICE_ACCOUNT: &str = "^system:serviceaccount:";
 
 /// Returns the finding about an expression, if there is one; its span is the whole expression.
-pub(super) fn of(regex: &GoRegex) -> Option<Diagnostic> {
+pub(super) fn check(regex: &GoRegex) -> Option<Diagnostic> {
     let found = matches_all(regex)
         .or_else(|| split_anchors(regex))
         .or_else(|| closed_prefix(regex))
@@ -131,7 +131,7 @@ mod tests {
             ("^team-[a-z]+$", None),
         ];
         for (pattern, expected) in rows {
-            let found = of(&GoRegex::new(pattern).unwrap());
+            let found = check(&GoRegex::new(pattern).unwrap());
             let found = found.as_ref().map(|finding| (finding.code, finding.help.as_deref().unwrap()));
             assert_eq!(found, expected, "{pattern}");
         }
@@ -149,11 +149,11 @@ mod tests {
         ] {
             let regex = GoRegex::new(pattern).unwrap();
             assert!(regex.is_match(unwanted), "{pattern}");
-            let help = of(&regex).unwrap().help.unwrap();
+            let help = check(&regex).unwrap().help.unwrap();
             let suggested = help.split('`').nth(1).unwrap();
             let better = GoRegex::new(suggested).unwrap();
             assert!(!better.is_match(unwanted), "{suggested}");
-            assert_eq!(of(&better), None, "{suggested}");
+            assert_eq!(check(&better), None, "{suggested}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Lists of regular expressions written so that they are read as they were meant.
 
-use super::codes::{COMMA, EMPTY, OUTER_BLANK, TOO_MANY};
+use super::codes::{COMMA, EMPTY, OUTER_SPACE, TOO_MANY};
 use super::{MAX_EXPRESSIONS, pitfalls};
 use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::go_regex::GoRegex;
@@ -13,13 +13,13 @@ pub fn render_list(elements: &[String]) -> (Option<String>, Vec<Diagnostic>) {
         let message = format!("the list has {} expressions, more than {MAX_EXPRESSIONS}", elements.len());
         return (None, vec![Diagnostic::error(TOO_MANY, message).help("join them, as in `^(a|b)$`")]);
     }
-    let found: Vec<_> = elements.iter().flat_map(|element| judge(element)).collect();
+    let found: Vec<_> = elements.iter().flat_map(|element| check(element)).collect();
     let text = (!found.iter().any(Diagnostic::is_error)).then(|| elements.join(","));
     (text, found)
 }
 
 /// Reports what is wrong or odd with one element.
-fn judge(element: &str) -> Vec<Diagnostic> {
+fn check(element: &str) -> Vec<Diagnostic> {
     let whole = Span::new(0, element.len());
     let trimmed = element.trim();
     if trimmed.is_empty() {
@@ -30,7 +30,7 @@ fn judge(element: &str) -> Vec<Diagnostic> {
     if trimmed != element {
         let message = format!("the blanks around the expression {} would be cut off", quoted(element));
         let help = "remove them; a blank that is meant is `[ ]`";
-        found.push(Diagnostic::error(OUTER_BLANK, message).at(blank_end(element)).help(help));
+        found.push(Diagnostic::error(OUTER_SPACE, message).at(trailing_space(element)).help(help));
     }
     if element.contains(',') {
         found.push(comma(element));
@@ -38,13 +38,13 @@ fn judge(element: &str) -> Vec<Diagnostic> {
     }
     match GoRegex::new(element) {
         Err(error) => found.push(error),
-        Ok(regex) => found.extend(pitfalls::of(&regex)),
+        Ok(regex) => found.extend(pitfalls::check(&regex)),
     }
     found
 }
 
 /// The white space at the start, or else at the end.
-fn blank_end(element: &str) -> Span {
+fn trailing_space(element: &str) -> Span {
     match element.len() - element.trim_start().len() {
         0 => Span::new(element.trim_end().len(), element.len()),
         leading => Span::new(0, leading),
@@ -200,7 +200,7 @@ mod tests {
             ("ab,c", &[(2, 3)]),
             (" ^a,b$", &[(0, 1), (3, 4)]),
         ] {
-            let found = judge(element);
+            let found = check(element);
             let spans: Vec<_> = found.iter().filter_map(|finding| finding.span).collect();
             let spans: Vec<_> = spans.into_iter().map(|span| (span.start, span.end)).collect();
             assert_eq!(spans, places, "{element:?} {found:?}");
@@ -222,7 +222,7 @@ mod tests {
             ("^é{1,}$", "é", "{1,}", "éé*"),
             ("^ab{1,10}c$", "b", "{1,10}", "b(?:b?){9}"),
         ] {
-            let found = judge(element);
+            let found = check(element);
             let [finding] = found.as_slice() else { panic!("{found:?}") };
             let span = finding.span.unwrap();
             assert_eq!(element.get(span.start..span.end), Some(place), "{element}");
@@ -250,7 +250,7 @@ mod tests {
                 .chain(["^[a[b]{1,2}$", "^[a{1,2}]$", "^[^[^]{1,2}$", r"^\Qa{1,2}\E$", r"^\Qa\E{1,2}$"])
                 .chain(["^(?P<n>a){1,2}$", "^a(?i){1,2}$", "^(?i:a){1,2}$"])
         {
-            let found = judge(element);
+            let found = check(element);
             assert!(found[0].help.as_ref().unwrap().contains("`\\x2C`"), "{element}: {found:?}");
         }
     }
@@ -299,7 +299,7 @@ mod tests {
 
         #[test]
         fn judging_is_total_and_places_are_in_the_element(element in r"[ab^$.,(*{}\[\]\\ é0-9]{0,9}|\PC{0,9}") {
-            for finding in judge(&element) {
+            for finding in check(&element) {
                 let span = finding.span.unwrap();
                 prop_assert!(element.get(span.start..span.end).is_some());
                 prop_assert!(finding.help.is_some());

@@ -71,7 +71,7 @@ pub enum Operation {
 
 impl Operation {
     /// The operation of this name in an `AdmissionReview`.
-    pub fn of(name: &str) -> Self {
+    pub fn parse(name: &str) -> Self {
         match name {
             "CREATE" => Self::Create,
             "UPDATE" => Self::Update,
@@ -111,7 +111,7 @@ pub enum Workload {
 
 impl Kind {
     /// The kind of this API group (empty for the core group) and name.
-    pub fn of(group: &str, name: &str) -> Self {
+    pub fn parse(group: &str, name: &str) -> Self {
         match (group, name) {
             ("", "Pod") => Self::Pod,
             ("apps", "Deployment") => Self::Workload(Workload::Deployment),

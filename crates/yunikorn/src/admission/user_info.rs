@@ -134,7 +134,7 @@ pub enum Source {
 
 impl Submitter {
     /// Returns who submits the pod as it is.
-    pub fn of(pod: &Pod, version: Version) -> Self {
+    pub fn from_pod(pod: &Pod, version: Version) -> Self {
         let annotation = pod.annotation(USER_INFO);
         if !annotation.is_empty() {
             return match UserInfo::read(annotation) {
@@ -227,7 +227,7 @@ mod tests {
         let mut pod = Pod::default();
         pod.annotations.extend(annotation.map(|text| (USER_INFO.to_owned(), text.to_owned())));
         pod.labels.insert(USERNAME.to_owned(), label.to_owned());
-        let Submitter { user, groups, .. } = Submitter::of(&pod, version);
+        let Submitter { user, groups, .. } = Submitter::from_pod(&pod, version);
         (user, groups)
     }
 

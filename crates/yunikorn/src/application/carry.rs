@@ -41,7 +41,7 @@ pub enum Named<'a> {
 
 /// The names in a text, each with its span; none where everyone has access.
 pub fn named(text: &str, reading: Reading) -> Vec<(Span, Named<'_>)> {
-    names(Parts::of(text, reading))
+    names(Parts::parse(text, reading))
 }
 
 fn names(parts: Parts<'_>) -> Vec<(Span, Named<'_>)> {
@@ -63,7 +63,7 @@ pub fn objection(name: Named<'_>) -> Option<Diagnostic> {
 
 /// Reports what is odd about a text besides its single names.
 pub fn misread(text: &str, reading: Reading) -> Vec<Diagnostic> {
-    let parts = Parts::of(text, reading);
+    let parts = Parts::parse(text, reading);
     let mut findings = Findings::default();
     misread_parts(text, parts, reading, &mut findings);
     findings.sorted()
@@ -71,19 +71,19 @@ pub fn misread(text: &str, reading: Reading) -> Vec<Diagnostic> {
 
 fn misread_parts(text: &str, parts: Parts<'_>, reading: Reading, findings: &mut Findings) {
     if let Some(ignored) = parts.ignored.filter(|part| !trim(part.text).is_empty()) {
-        findings.push(ignored.span(), || behind_second_blank(ignored));
+        findings.push(ignored.span(), || after_second_space(ignored));
     }
     if parts.wildcard() {
         wildcard(parts, findings);
     } else {
         pretty_printed(text, parts, reading, findings);
-        comma_blank(parts, findings);
+        comma_space(parts, findings);
     }
 }
 
 /// Reads a text as YARN does, and reports every difference in `YuniKorn`'s reading.
 pub fn lint(text: &str, reading: Reading) -> Analysis {
-    let parts = Parts::of(text, reading);
+    let parts = Parts::parse(text, reading);
     let acl = YarnAcl::parse(text, reading);
     let mut findings = Findings::default();
     misread_parts(text, parts, reading, &mut findings);
@@ -95,7 +95,7 @@ pub fn lint(text: &str, reading: Reading) -> Analysis {
     let carried = carried(parts, &acl);
     let mut diagnostics = findings.sorted();
     let refused = diagnostics.iter().any(Diagnostic::is_error);
-    if !refused && !reads_alike(text, &carried) && !told(&diagnostics) {
+    if !refused && !reads_alike(text, &carried) && !is_reported(&diagnostics) {
         diagnostics.push(other_form(text, &carried));
     }
     Analysis { acl, carried: (!refused).then_some(carried), diagnostics }
@@ -130,8 +130,8 @@ fn reads_alike(text: &str, carried: &Acl) -> bool {
 
 /// Returns whether the findings already say that another text is needed. A dropped name alone changes nothing
 /// that `YuniKorn` reads.
-fn told(diagnostics: &[Diagnostic]) -> bool {
-    let rewrites = [codes::SECOND_BLANK, codes::PRINCIPAL, codes::NOBODY_BY_NAME, codes::PRETTY_PRINTED];
+fn is_reported(diagnostics: &[Diagnostic]) -> bool {
+    let rewrites = [codes::SECOND_SPACE, codes::PRINCIPAL, codes::NOBODY_BY_NAME, codes::PRETTY_PRINTED];
     diagnostics.iter().any(|diagnostic| rewrites.contains(&diagnostic.code))
 }
 
@@ -145,9 +145,9 @@ fn other_form(text: &str, carried: &Acl) -> Diagnostic {
         .help(format!("write `{}` for YuniKorn", carried.yaml()))
 }
 
-fn behind_second_blank(ignored: Part<'_>) -> Diagnostic {
+fn after_second_space(ignored: Part<'_>) -> Diagnostic {
     let message = format!("what stands behind the second blank is ignored: {}", quoted(ignored.text));
-    Diagnostic::warning(codes::SECOND_BLANK, message)
+    Diagnostic::warning(codes::SECOND_SPACE, message)
         .help("leave it out, or put commas between groups; Hadoop's source takes it for a part of the groups")
 }
 
@@ -179,7 +179,7 @@ fn pretty_printed(text: &str, parts: Parts<'_>, reading: Reading, findings: &mut
     }
 }
 
-fn comma_blank(parts: Parts<'_>, findings: &mut Findings) {
+fn comma_space(parts: Parts<'_>, findings: &mut Findings) {
     let Some(groups) = parts.groups else { return };
     let before = parts.users.text.ends_with(',');
     let behind = groups.text.starts_with(',');
@@ -187,7 +187,7 @@ fn comma_blank(parts: Parts<'_>, findings: &mut Findings) {
     let begin = if before { groups.at.saturating_sub(2) } else { groups.at.saturating_sub(1) };
     findings.push(Span::new(begin, if behind { groups.at + 1 } else { groups.at }), || {
         let message = format!("the blank ends the users, so {} is read as a group", quoted(first));
-        Diagnostic::warning(codes::COMMA_BLANK, message)
+        Diagnostic::warning(codes::COMMA_SPACE, message)
             .help("write `alice,bob` for users, `alice bob` for users and groups")
     });
 }
@@ -215,7 +215,7 @@ fn group(name: &str) -> Option<Diagnostic> {
         let message = format!("YARN reads one group, {}; YuniKorn refuses a second blank", quoted(name));
         let help =
             "put commas between groups; a group with a blank in its name needs another name in YuniKorn";
-        return Some(Diagnostic::error(codes::GROUP_BLANK, message).help(help));
+        return Some(Diagnostic::error(codes::GROUP_SPACE, message).help(help));
     }
     either(name).or_else(|| dropped(List::Groups, name))
 }
@@ -283,14 +283,14 @@ mod tests {
         ("alice  dev", Some("alice dev"), &[codes::OTHER_FORM]),
         ("  dev", Some(" dev"), &[codes::OTHER_FORM]),
         ("alice dev, test", Some("alice dev,test"), &[codes::OTHER_FORM]),
-        ("alice dev test", None, &[codes::GROUP_BLANK]),
-        ("alice dev,test other,x", None, &[codes::GROUP_BLANK]),
-        ("alice, bob", Some("alice bob"), &[codes::COMMA_BLANK]),
-        ("alice ,bob", Some("alice bob"), &[codes::COMMA_BLANK]),
-        ("alice , bob dev", None, &[codes::COMMA_BLANK, codes::GROUP_BLANK]),
+        ("alice dev test", None, &[codes::GROUP_SPACE]),
+        ("alice dev,test other,x", None, &[codes::GROUP_SPACE]),
+        ("alice, bob", Some("alice bob"), &[codes::COMMA_SPACE]),
+        ("alice ,bob", Some("alice bob"), &[codes::COMMA_SPACE]),
+        ("alice , bob dev", None, &[codes::COMMA_SPACE, codes::GROUP_SPACE]),
         ("alice\tdev", Some(""), &[codes::CONTROL]),
         ("\talice dev", Some("alice dev"), &[codes::OTHER_FORM]),
-        ("\n  alice dev\n", None, &[codes::PRETTY_PRINTED, codes::GROUP_BLANK]),
+        ("\n  alice dev\n", None, &[codes::PRETTY_PRINTED, codes::GROUP_SPACE]),
         ("\n  alice\n", Some(" alice"), &[codes::PRETTY_PRINTED]),
         ("alice\nbob dev", Some("alice,bob dev"), &[codes::OTHER_FORM]),
         ("alice,,bob", Some("alice,bob"), &[]),
@@ -303,18 +303,18 @@ mod tests {
         ("~knox", Some(""), &[codes::REAL_USER]),
         ("alice$", Some("alice$"), &[]),
         ("!alice,-bob", Some(""), &[codes::DENY, codes::DENY]),
-        (" Domain Users,Data Eng", None, &[codes::GROUP_BLANK, codes::GROUP_BLANK]),
+        (" Domain Users,Data Eng", None, &[codes::GROUP_SPACE, codes::GROUP_SPACE]),
         ("alice\u{a0}dev", Some(""), &[codes::CONTROL]),
         ("'*'", Some(""), &[codes::DROPPED]),
         ("NOUSERS NOGROUPS", Some(""), &[codes::NOBODY_BY_NAME, codes::NOBODY_BY_NAME]),
     ];
 
     const CLOUDERA: [Case; 6] = [
-        ("alice dev test", Some("alice dev"), &[codes::SECOND_BLANK]),
+        ("alice dev test", Some("alice dev"), &[codes::SECOND_SPACE]),
         ("alice dev ", Some("alice dev"), &[codes::OTHER_FORM]),
-        ("alice  dev", Some("alice"), &[codes::SECOND_BLANK]),
-        ("  dev", Some(""), &[codes::SECOND_BLANK]),
-        (" Domain Users", Some(" Domain"), &[codes::SECOND_BLANK]),
+        ("alice  dev", Some("alice"), &[codes::SECOND_SPACE]),
+        ("  dev", Some(""), &[codes::SECOND_SPACE]),
+        (" Domain Users", Some(" Domain"), &[codes::SECOND_SPACE]),
         ("alice dev", Some("alice dev"), &[]),
     ];
 
@@ -408,7 +408,7 @@ mod tests {
             for finding in lint(&text, reading).diagnostics {
                 let span = finding.span.expect("a place");
                 prop_assert!(text.get(span.start..span.end).is_some() && finding.help.is_some());
-                prop_assert_eq!(finding.severity == Severity::Error, finding.code == codes::GROUP_BLANK);
+                prop_assert_eq!(finding.severity == Severity::Error, finding.code == codes::GROUP_SPACE);
             }
         }
     }

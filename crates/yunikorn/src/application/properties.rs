@@ -68,7 +68,7 @@ fn logical_lines(text: &str) -> Vec<(String, Span)> {
         }
         let line = piece.trim_end_matches(['\n', '\r']);
         let end = begin.saturating_add(line.len());
-        let line = line.trim_start_matches(BLANKS);
+        let line = line.trim_start_matches(SPACES);
         if joined.is_none() && (line.is_empty() || line.starts_with(['#', '!'])) {
             continue;
         }
@@ -86,19 +86,19 @@ fn logical_lines(text: &str) -> Vec<(String, Span)> {
     lines
 }
 
-const BLANKS: [char; 3] = [' ', '\t', '\u{c}'];
+const SPACES: [char; 3] = [' ', '\t', '\u{c}'];
 
 /// The key up to the first white space, `=` or `:` that is not escaped, and the value after it.
 fn setting(line: &str) -> (String, String) {
     let mut escaped = false;
     let end = line.find(|c| {
-        let ends = !escaped && (BLANKS.contains(&c) || matches!(c, '=' | ':'));
+        let ends = !escaped && (SPACES.contains(&c) || matches!(c, '=' | ':'));
         escaped = !escaped && c == '\\';
         ends
     });
     let (key, rest) = end.and_then(|end| line.split_at_checked(end)).unwrap_or((line, ""));
-    let rest = rest.trim_start_matches(BLANKS);
-    let value = rest.strip_prefix(['=', ':']).unwrap_or(rest).trim_start_matches(BLANKS);
+    let rest = rest.trim_start_matches(SPACES);
+    let value = rest.strip_prefix(['=', ':']).unwrap_or(rest).trim_start_matches(SPACES);
     (unescaped(key), unescaped(value))
 }
 

@@ -420,7 +420,7 @@ mod tests {
             (Dialect::YarnHadoop, &[ON, BOB, ("mapreduce.cluster.administrators", "x")], &[codes::LEGACY]),
             (Dialect::YarnHadoop, &[ON, BOB, ("yarn.admin.acls", "x")], &[codes::UNKNOWN_SETTING]),
             (Dialect::YarnHadoop, &[ON, BOB, ("spark.admin.acls", "x")], &[codes::UNKNOWN_SETTING]),
-            (Dialect::YarnHadoop, &[ON, BOB, (YARN_VIEW, "a, b")], &[codes::COMMA_BLANK]),
+            (Dialect::YarnHadoop, &[ON, BOB, (YARN_VIEW, "a, b")], &[codes::COMMA_SPACE]),
             (Dialect::YarnHadoop, &[ON, BOB, (YARN_VIEW, "1001")], &[]),
             (Dialect::Spark, &[(SPARK_ENABLE, "yes")], &[codes::NOT_A_SWITCH]),
             (Dialect::Spark, &[(SPARK_VIEW, "a")], &[codes::SWITCHED_OFF]),

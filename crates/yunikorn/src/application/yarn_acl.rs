@@ -22,7 +22,7 @@ pub struct YarnAcl {
 impl YarnAcl {
     /// Reads a text. Nothing is refused, as YARN refuses nothing.
     pub fn parse(text: &str, reading: Reading) -> Self {
-        let parts = Parts::of(text, reading);
+        let parts = Parts::parse(text, reading);
         if parts.wildcard() {
             return Self::everyone();
         }
@@ -101,7 +101,7 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Parts<'a> {
-    pub(super) fn of(text: &'a str, reading: Reading) -> Self {
+    pub(super) fn parse(text: &'a str, reading: Reading) -> Self {
         let Some((users, rest)) = Part { at: 0, text }.cut() else {
             return Self { users: Part { at: 0, text }, groups: None, ignored: None };
         };
@@ -294,7 +294,7 @@ mod tests {
         #[test]
         fn places_are_those_of_the_names(text in any_text()) {
             for reading in [Reading::Hadoop, Reading::Cloudera] {
-                let parts = Parts::of(&text, reading);
+                let parts = Parts::parse(&text, reading);
                 for part in [Some(parts.users), parts.groups].into_iter().flatten() {
                     for (span, name) in part.names() {
                         prop_assert_eq!(text.get(span.start..span.end), Some(name));

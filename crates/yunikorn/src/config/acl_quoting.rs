@@ -1,10 +1,10 @@
 //! Tests the effect of YAML's quoting on an ACL, in the whole text: the spans of the findings, whether it
 //! starts and reloads, and what only the YAML shows. The ACL's own side is in `acl::pitfalls`.
 
-use super::{Verdict, verdict};
+use super::{Assessment, verdict};
 use crate::acl;
 
-fn judged(written: &str) -> (String, Verdict) {
+fn judged(written: &str) -> (String, Assessment) {
     let text = format!(
         "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: \
          {written}\n        adminacl: sue dev\n"

@@ -6,7 +6,7 @@ use super::codes::{
 };
 use super::names::{is_expression, is_group, is_user, to_lower};
 use super::schema::{Filter, PartitionConfig, QueueConfig, SchedulerConfig};
-use super::validate::{ROOT, at, check_rule_name, is_unjudged};
+use super::validate::{ROOT, at, check_rule_name, is_undecided};
 use crate::acl;
 use go_compat::diag::{Diagnostic, Severity, Span};
 use go_compat::go_regex::GoRegex;
@@ -95,7 +95,7 @@ fn only_finding(only: &Spanned, is_name: impl Fn(&str) -> bool) -> Option<Diagno
         let help = format!("write `^{}[$]$`", text.trim_end_matches('$'));
         return Some(Diagnostic::warning(FILTER_EXPRESSION, message).help(help));
     }
-    let error = GoRegex::new(text).err().filter(is_unjudged)?;
+    let error = GoRegex::new(text).err().filter(is_undecided)?;
     Some(Diagnostic { severity: Severity::Warning, span: None, ..error })
 }
 

@@ -27,7 +27,7 @@ pub use read::read;
 pub use tree::{ByPath, Config, Partition, Queue};
 pub use validate::NAME_REFUSED;
 pub use validate::validate;
-pub use verdict::{BUILT_IN, Verdict, verdict, verdict_of};
+pub use verdict::{Assessment, BUILT_IN, verdict, verdict_of};
 
 use go_compat::diag::Diagnostic;
 use go_compat::yaml;

@@ -6,7 +6,7 @@
 //! of the program uses.
 
 use go_compat::diag::Span;
-use go_compat::yaml::decode::{Decode, List, Map, Place, Record, Spanned, items};
+use go_compat::yaml::decode::{Decode, List, Location, Map, Record, Spanned, items};
 
 /// Resource names and their quantities as written.
 pub type Quantities = Map<Spanned>;
@@ -24,7 +24,7 @@ macro_rules! records {
         pub struct $type {
             $(
                 /// Its position in the document.
-                pub $place: Place,
+                pub $place: Location,
             )?
             $($(#[$about])* pub $field: $value,)*
         }
@@ -40,7 +40,7 @@ macro_rules! records {
                 }
             }
 
-            $(fn placed(&mut self, place: Place) {
+            $(fn placed(&mut self, place: Location) {
                 self.$place = place;
             })?
         }

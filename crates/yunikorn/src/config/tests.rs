@@ -6,7 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::verdict::judge;
+use super::verdict::assess;
 use super::*;
 use go_compat::diag::{Severity, Span};
 use go_compat::yaml::EDIT;
@@ -20,7 +20,7 @@ fn vectors(text: &str) -> Value {
 }
 
 /// The three answers, as the vectors write them.
-fn answers(verdict: &Verdict) -> [String; 3] {
+fn answers(verdict: &Assessment) -> [String; 3] {
     let text = |result: &Result<(), String>| result.clone().err().unwrap_or_default();
     let reload = match &verdict.reloads {
         Ok(()) => String::new(),
@@ -60,7 +60,7 @@ fn judges_as_yunikorn_does() {
     for (row, expected) in rows {
         let text = row["yaml"].as_str().unwrap();
         // The vectors were recorded below the level where an empty text becomes the built-in one.
-        let verdict = judge(text, ACTIVE);
+        let verdict = assess(text, ACTIVE);
         if verdict.unsure {
             unsure += 1;
             continue;
@@ -82,7 +82,7 @@ fn errors_are_diagnosed_if_and_only_if_something_is_wrong() {
     let verdicts = vectors(include_str!("../../../../tests/vectors/yunikorn-verdicts.json"));
     for row in verdicts["rows"].as_array().unwrap() {
         let text = row["yaml"].as_str().unwrap();
-        let verdict = judge(text, ACTIVE);
+        let verdict = assess(text, ACTIVE);
         let refused = answers(&verdict).iter().any(|answer| !answer.is_empty());
         // For a partition that does not run yet, only the start shows that the rules are wrong.
         let hurts = read(text).is_ok_and(|config| {
@@ -125,7 +125,7 @@ fn samples() -> Vec<(String, String, Value)> {
 #[test]
 fn judges_the_samples_as_yunikorn_does() {
     for (name, text, row) in samples() {
-        let (verdict, expected) = (judge(&text, ACTIVE), expected(&row, ["validate", "start", "reload"]));
+        let (verdict, expected) = (assess(&text, ACTIVE), expected(&row, ["validate", "start", "reload"]));
         if verdict.unsure {
             assert_eq!(expected[0], "yaml", "{name}: YuniKorn takes it");
         } else {
@@ -144,7 +144,7 @@ fn the_place_of_a_queue_is_where_its_acl_can_be_edited() {
         };
         for (index, partition) in config.partitions.iter().enumerate() {
             for queue in partition.queues() {
-                let Some(place) = queue.place.clone().filter(|place| !place.shared) else {
+                let Some(place) = queue.location.clone().filter(|place| !place.shared) else {
                     continue;
                 };
                 let edit = Edit {
@@ -209,7 +209,7 @@ fn errors_about_acls_are_told_by_what_is_wrong_with_the_acl() {
         let text = format!(
             "partitions: [{{queues: [{{name: root, queues: [{{name: a, submitacl: {quoted}}}]}}]}}]\n"
         );
-        let verdict = judge(&text, ACTIVE);
+        let verdict = assess(&text, ACTIVE);
         assert!(verdict.validates.is_err() || verdict.starts.is_err(), "{acl:?}");
         let errors: Vec<_> =
             verdict.diagnostics.iter().filter(|found| found.is_error()).map(|found| found.code).collect();
@@ -506,7 +506,7 @@ fn findings_point_at_the_name_of_what_is_wrong_or_at_all_of_it() {
         (limit("{limit: most, users: [a]}"), codes::LIMIT, "most"),
         (limit("{users: [a]}"), codes::LIMIT, "{users: [a]}"),
     ] {
-        let findings = judge(&text, &[]).diagnostics;
+        let findings = assess(&text, &[]).diagnostics;
         let finding = findings.iter().find(|finding| finding.code == code).expect(&text);
         let at = finding.span.unwrap();
         assert_eq!(text.get(at.start..at.end), Some(place), "{text}");
@@ -600,7 +600,7 @@ fn work_is_bounded() {
 
 /// The refusal of one partition, empty where it validates.
 fn refusal_of(partition: &str) -> String {
-    judge(&format!("partitions: [{{{partition}}}]\n"), ACTIVE).validates.err().unwrap_or_default()
+    assess(&format!("partitions: [{{{partition}}}]\n"), ACTIVE).validates.err().unwrap_or_default()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::schema::{Limit, PartitionConfig, PlacementRule, QueueConfig, Schedule
 use crate::queue::QueuePath;
 use crate::right::Right;
 use crate::text_map::TextMap;
-use go_compat::yaml::decode::{Place, Spanned};
+use go_compat::yaml::decode::{Location, Spanned};
 
 /// The positions of queues by their paths.
 pub type ByPath = TextMap<QueuePath, u32>;
@@ -28,7 +28,7 @@ pub struct Partition {
     /// Its name; `default` for the one that has none, whatever its case.
     pub name: String,
     /// Its position in the document.
-    pub place: Place,
+    pub location: Location,
     /// Its placement rules in order; an empty list means that applications name their queue
     /// (`placement.go:223`).
     pub placement_rules: Vec<PlacementRule>,
@@ -57,7 +57,7 @@ pub struct Queue {
     /// Limits of users and groups.
     pub limits: Vec<Limit>,
     /// The position of its mapping; `None` for a root that `YuniKorn` inserts because the text has none.
-    pub place: Option<Place>,
+    pub location: Option<Location>,
     /// Its position in [`Partition::queues`].
     pub position: u32,
     /// The position of the queue above; `None` for the root.
@@ -67,8 +67,8 @@ pub struct Queue {
 
 impl Config {
     /// The view of a configuration from [`super::validate()`]. `None` for any other.
-    pub(super) fn of(validated: SchedulerConfig) -> Option<Self> {
-        let partitions = validated.partitions.into_iter().flatten().map(Partition::of);
+    pub(super) fn from_validated(validated: SchedulerConfig) -> Option<Self> {
+        let partitions = validated.partitions.into_iter().flatten().map(Partition::new);
         partitions.collect::<Option<_>>().map(|partitions| Self { partitions })
     }
 
@@ -82,16 +82,16 @@ impl Config {
 }
 
 impl Partition {
-    fn of(written: PartitionConfig) -> Option<Self> {
+    fn new(written: PartitionConfig) -> Option<Self> {
         let written_root = written.queues?.into_iter().next()?;
         let mut below = Vec::with_capacity(written_root.count_below());
-        let (mut root, nested) = Queue::of(written_root, QueuePath::root(), 0, None);
+        let (mut root, nested) = Queue::new(written_root, QueuePath::root(), 0, None);
         root.children = Queue::add_below(nested, &root.path, 0, &mut below)?;
         let paths = iter::once(&root).chain(&below).map(|queue| queue.path.clone());
         let by_path = Arc::new(paths.zip(0..).collect());
         Some(Self {
             name: written.name.value,
-            place: written.place,
+            location: written.place,
             placement_rules: written.placement_rules.unwrap_or_default(),
             user_group_resolver: written.user_group_resolver,
             root,
@@ -168,7 +168,7 @@ impl Partition {
 
 impl Queue {
     /// The queue as if it had no children, and its children.
-    fn of(
+    fn new(
         written: QueueConfig,
         path: QueuePath,
         position: u32,
@@ -183,7 +183,7 @@ impl Queue {
             admin_acl: written.admin_acl,
             is_leaf: !written.parent && nested.is_empty(),
             limits: written.limits.unwrap_or_default(),
-            place: (!inserted).then_some(written.place),
+            location: (!inserted).then_some(written.place),
             position,
             above,
             children: Vec::new(),
@@ -204,7 +204,7 @@ impl Queue {
             let path = path.child(child.name.as_str())?;
             let index = below.len();
             let position = u32::try_from(index).ok()?.checked_add(1)?;
-            let (queue, nested) = Self::of(child, path.clone(), position, Some(above));
+            let (queue, nested) = Self::new(child, path.clone(), position, Some(above));
             children.push(position);
             below.push(queue);
             if !nested.is_empty() {
@@ -218,6 +218,6 @@ impl Queue {
     /// Returns whether `YuniKorn` inserts this root because the text has none: then it has no ACL, and no
     /// place to write one.
     pub fn inserted(&self) -> bool {
-        self.place.is_none()
+        self.location.is_none()
     }
 }

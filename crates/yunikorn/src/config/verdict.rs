@@ -24,7 +24,7 @@ partitions:
 
 /// The result of `YuniKorn` reading a text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct Assessment {
     /// The configuration; `None` when it does not validate.
     pub config: Option<Config>,
     /// True if `YuniKorn` may accept the text although it cannot be read here, because YAML libraries read it
@@ -42,7 +42,7 @@ pub struct Verdict {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Verdict {
+impl Assessment {
     /// Returns whether `YuniKorn` refuses the text, hangs on it or crashes on it, now or at the next start.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
@@ -60,11 +60,11 @@ impl Verdict {
 /// hangs on a reload without one of them. An empty list means that they are not known; those of the text are
 /// then assumed. An empty text is the built-in configuration, as the scheduler has it (`context.go:177`,
 /// `context.go:223`); spans are then those in [`BUILT_IN`].
-pub fn verdict(text: &str, active: &[&str]) -> Verdict {
+pub fn verdict(text: &str, active: &[&str]) -> Assessment {
     if !text.is_empty() {
-        return judge(text, active);
+        return assess(text, active);
     }
-    let mut verdict = judge(BUILT_IN, active);
+    let mut verdict = assess(BUILT_IN, active);
     let diagnostic = Diagnostic::warning(
         DEFAULT_CONFIG,
         "the text is empty, so the built-in configuration is in force: everyone may submit everywhere",
@@ -74,17 +74,17 @@ pub fn verdict(text: &str, active: &[&str]) -> Verdict {
 }
 
 /// As [`verdict`], for a text whose first document was read already.
-pub fn verdict_of(text: &str, document: NodeIn<'_>, active: &[&str]) -> Verdict {
-    judge_document(text, Some(document), active).unwrap_or_else(Verdict::unreadable)
+pub fn verdict_of(text: &str, document: NodeIn<'_>, active: &[&str]) -> Assessment {
+    assess_document(text, Some(document), active).unwrap_or_else(Assessment::unreadable)
 }
 
 /// Evaluates a text as it is, also an empty one.
-pub(super) fn judge(text: &str, active: &[&str]) -> Verdict {
-    let verdict = read::parsed(text).and_then(|document| judge_document(text, document, active));
-    verdict.unwrap_or_else(Verdict::unreadable)
+pub(super) fn assess(text: &str, active: &[&str]) -> Assessment {
+    let verdict = read::parsed(text).and_then(|document| assess_document(text, document, active));
+    verdict.unwrap_or_else(Assessment::unreadable)
 }
 
-fn judge_document(text: &str, root: Option<NodeIn<'_>>, active: &[&str]) -> Result<Verdict, ConfigError> {
+fn assess_document(text: &str, root: Option<NodeIn<'_>>, active: &[&str]) -> Result<Assessment, ConfigError> {
     let mut document = read::decoded(text, root.as_ref())?;
     let validated = validate(&mut document.config);
     if validated.is_err() {
@@ -98,16 +98,16 @@ fn judge_document(text: &str, root: Option<NodeIn<'_>>, active: &[&str]) -> Resu
     findings.extend(beyond.map(ignored));
     findings.extend(contains_checksum_marker(text).then(|| checksum_marker(text)));
     Ok(match validated {
-        Ok(()) => Verdict::activated(config, active, findings),
+        Ok(()) => Assessment::activated(config, active, findings),
         Err(error) => {
             let refused = error.message.clone();
             lint::add(&mut findings, error);
-            Verdict::refused(&refused, findings)
+            Assessment::refused(&refused, findings)
         }
     })
 }
 
-impl Verdict {
+impl Assessment {
     fn unreadable(error: ConfigError) -> Self {
         let unsure = error.diagnostics.iter().any(is_unsure);
         Self { unsure, ..Self::refused(&error.text, error.diagnostics) }
@@ -135,7 +135,7 @@ impl Verdict {
             diagnostics.extend(activate::missing_partitions(error));
         }
         Self {
-            config: Config::of(validated),
+            config: Config::from_validated(validated),
             unsure: false,
             validates: Ok(()),
             starts: starts.map_err(|error| error.message),

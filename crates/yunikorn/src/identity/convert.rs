@@ -51,7 +51,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Describes the effect on this user in a sentence.
-    pub fn of(&self, user: &str) -> String {
+    pub fn describe(&self, user: &str) -> String {
         format!("YuniKorn takes nothing from user {}: {self}", quoted(user))
     }
 }

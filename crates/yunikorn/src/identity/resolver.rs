@@ -48,7 +48,7 @@ pub enum ResolverKind {
 impl ResolverKind {
     /// The kind for a `usergroupresolver.type`. Any word that `YuniKorn` does not know means no resolver,
     /// without an error.
-    pub fn of(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         match text {
             "os" => Self::Os,
             "ldap" => Self::Ldap,
@@ -61,7 +61,7 @@ impl ResolverKind {
     /// (`usergroup.go:79`).
     pub fn in_force(config: &Config) -> Self {
         let first = config.partitions.first();
-        first.map_or(Self::None, |first| Self::of(first.user_group_resolver.kind.as_str()))
+        first.map_or(Self::None, |first| Self::parse(first.user_group_resolver.kind.as_str()))
     }
 
     /// The resolver as far as it can work here, without the machines it would query.
@@ -116,7 +116,7 @@ mod tests {
             ("OS", ResolverKind::None),
             ("none", ResolverKind::None),
         ] {
-            assert_eq!(ResolverKind::of(text), kind, "{text}");
+            assert_eq!(ResolverKind::parse(text), kind, "{text}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Decode, Decoder, Here, List, Map, Place, Record};
+use super::{Decode, Decoder, Here, List, Location, Map, Record};
 use crate::yaml::edit::Step;
 use crate::yaml::{KindIn, NodeIn};
 
@@ -14,7 +14,7 @@ impl<T: Record> Decode for T {
         match &node.kind {
             _ if node.is_null() => {}
             KindIn::Mapping(pairs) => {
-                self.placed(Place { path: here.path().clone(), span: node.span, shared: here.shared });
+                self.placed(Location { path: here.path().clone(), span: node.span, shared: here.shared });
                 fill(self, pairs, &mut 0, here, decoder);
             }
             _ => decoder.mismatch(node, T::NAME, "write it as `key: value` lines"),

@@ -64,7 +64,7 @@ impl From<&str> for Spanned {
 
 /// The place of a struct's mapping in the document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// From the document's root to the mapping.
     pub path: Path,
     /// Its span in the text.
@@ -110,5 +110,5 @@ pub trait Record {
     fn field(&mut self, name: &str) -> Option<&mut dyn Decode>;
 
     /// Called with the place of the mapping that fills it.
-    fn placed(&mut self, _place: Place) {}
+    fn placed(&mut self, _place: Location) {}
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map as Object, Value, json};
 
-use super::{Decode, List, Map, Place, Record, Spanned, decode, items};
+use super::{Decode, List, Location, Map, Record, Spanned, decode, items};
 use crate::diag::Diagnostic;
 use crate::yaml::edit::Step;
 use crate::yaml::parse::parse_in;
@@ -11,7 +11,7 @@ use crate::yaml::{DECODE, UNSURE};
 /// The type `T` of the oracle: a field of each kind of type that there is in `YuniKorn`'s configuration.
 #[derive(Debug, Default)]
 struct T {
-    place: Place,
+    place: Location,
     name: String,
     acl: Spanned,
     parent: bool,
@@ -45,7 +45,7 @@ impl Record for T {
         })
     }
 
-    fn placed(&mut self, place: Place) {
+    fn placed(&mut self, place: Location) {
         self.place = place;
     }
 }

@@ -1,7 +1,7 @@
 //! Pairs that are added to a mapping.
 
 use super::find::Mapping;
-use super::place::{before, indicator, line_end, newline, pair_end};
+use super::location::{before, indicator, line_end, newline, pair_end};
 use super::{Pair, Splice};
 
 /// Writes pairs behind the first `count` ones of the mapping.

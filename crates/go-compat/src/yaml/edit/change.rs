@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::find::{Finder, Mapping};
-use super::place::indicator;
+use super::location::indicator;
 use super::{Edit, Pair, Splice, Step, add, quote, refuse, shown};
 use crate::diag::Diagnostic;
 use crate::yaml::{KindIn, NodeIn, Style};

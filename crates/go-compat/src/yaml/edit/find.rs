@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::place::content;
+use super::location::content;
 use super::{Pair, Step, refuse, shown};
 use crate::diag::Diagnostic;
 use crate::yaml::{KindIn, NodeIn, Style};

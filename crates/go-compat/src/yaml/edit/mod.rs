@@ -11,7 +11,7 @@
 mod add;
 mod change;
 mod find;
-mod place;
+mod location;
 #[cfg(test)]
 mod proofs;
 mod quote;
@@ -68,7 +68,7 @@ pub fn apply(text: &str, edits: &[Edit]) -> Result<String, Diagnostic> {
         return Ok(text.to_owned());
     }
     let (result, proof) = draft(text, edits)?;
-    proof.of(&result)?;
+    proof.read(&result)?;
     Ok(result)
 }
 
@@ -107,7 +107,7 @@ impl Proof<'_> {
     ///
     /// # Errors
     /// [`super::EDIT`] when something else has changed.
-    pub fn of(self, result: &str) -> Result<NodeIn<'_>, Diagnostic> {
+    pub fn read(self, result: &str) -> Result<NodeIn<'_>, Diagnostic> {
         let found = parse_in(result).map_err(|error| error.message);
         let refusal = match found {
             Ok(Some(found)) => match difference(&self.expected, &found) {

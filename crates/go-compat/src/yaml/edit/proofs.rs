@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::place::content;
+use super::location::content;
 use super::written::texts;
 use super::{EDIT, Edit, Step, apply};
 use crate::yaml::Style;

@@ -10,7 +10,7 @@ impl<'t> Reader<'t> {
     pub(super) fn anchored(&mut self, min: usize, fresh: bool) -> Read<NodeIn<'t>> {
         self.named(|reader| {
             let end = reader.at;
-            reader.skip_blanks();
+            reader.skip_whitespace();
             if ends_line(reader.peek()) || reader.peek() == b'#' {
                 return reader.below_anchor(min, fresh, end);
             }
@@ -43,7 +43,7 @@ impl<'t> Reader<'t> {
     /// Reads the node in brackets behind the anchor that is here.
     pub(super) fn flow_anchored(&mut self) -> Read<NodeIn<'t>> {
         self.named(|reader| {
-            reader.skip_blanks();
+            reader.skip_whitespace();
             if ends_line(reader.peek()) || matches!(reader.peek(), b',' | b']' | b'}' | b'#') {
                 let help = "write the value directly behind the anchor";
                 return Err(unsure(reader.here(0), "an anchor with nothing behind it in brackets", help));

@@ -26,7 +26,7 @@ impl<'t> Reader<'t> {
             if behind == Behind::Dash {
                 return Err(unsure(self.here(1), "a tab behind `-`", "write a space"));
             }
-            self.skip_blanks();
+            self.skip_whitespace();
         }
         let mut fresh = behind == Behind::Dash;
         if ends_line(self.peek()) || self.peek() == b'#' {
@@ -116,7 +116,7 @@ impl<'t> Reader<'t> {
     /// Moves to the next content behind a node that must be the last on its line. Behind the root, a comma or
     /// a closing bracket ends the document.
     pub(super) fn end_line(&mut self, min: usize) -> Read<()> {
-        self.skip_blanks();
+        self.skip_whitespace();
         if ends_line(self.peek()) || self.peek() == b'#' {
             self.next_content(min, false)?;
             return Ok(());
@@ -151,7 +151,7 @@ impl<'t> Reader<'t> {
     /// colon.
     pub(super) fn colon(&mut self) -> bool {
         let end = self.at;
-        self.skip_blanks();
+        self.skip_whitespace();
         let found = self.peek() == b':' && is_gap(self.next());
         if !found {
             self.at = end;

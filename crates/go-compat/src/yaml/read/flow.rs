@@ -81,7 +81,7 @@ impl<'t> Reader<'t> {
     /// Moves over blanks, line breaks and comments in the bracket that opened at `open`.
     fn flow_space(&mut self, open: usize) -> Read<()> {
         loop {
-            self.skip_blanks();
+            self.skip_whitespace();
             match self.peek() {
                 b'\n' | b'\r' => self.skip_break(),
                 b'#' => self.skip_line(),
@@ -128,7 +128,7 @@ impl<'t> Reader<'t> {
     /// colon.
     fn flow_colon(&mut self, key: &NodeIn<'t>) -> bool {
         let end = self.at;
-        self.skip_blanks();
+        self.skip_whitespace();
         let quoted = key.style() != Some(Style::Plain);
         let found = self.peek() == b':' && (is_gap(self.next()) || (quoted && self.at == end));
         if !found {

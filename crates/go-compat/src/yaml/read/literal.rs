@@ -2,7 +2,7 @@
 
 use super::plain::fold;
 use super::problem::{Read, syntax, unsure};
-use super::{Reader, ends_line, is_blank};
+use super::{Reader, ends_line, is_space};
 use crate::diag::Span;
 use crate::yaml::{NodeIn, Style};
 
@@ -30,7 +30,7 @@ impl<'t> Reader<'t> {
         // True if the line above begins with a blank; `None` in front of the first line.
         let mut more_indented = None;
         while self.column() == indent && self.peek() != 0 {
-            let blank = is_blank(self.peek());
+            let blank = is_space(self.peek());
             match more_indented {
                 Some(false) if !blank && style == Style::Folded => fold(&mut value, breaks),
                 _ => value.extend(std::iter::repeat_n('\n', breaks)),
@@ -71,7 +71,7 @@ impl<'t> Reader<'t> {
 
     /// Moves from the indicators to the start of the next line.
     fn end_header(&mut self) -> Read<()> {
-        self.skip_blanks();
+        self.skip_whitespace();
         if self.peek() == b'#' {
             self.skip_line();
         }

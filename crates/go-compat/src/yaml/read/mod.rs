@@ -61,7 +61,7 @@ struct Gap {
 /// The tokens behind a document that Go's reader looks at. A key is as many.
 const TOKENS: usize = 3;
 
-fn is_blank(byte: u8) -> bool {
+fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
@@ -72,7 +72,7 @@ fn ends_line(byte: u8) -> bool {
 
 /// Returns whether an indicator in front of this byte counts as one.
 fn is_gap(byte: u8) -> bool {
-    is_blank(byte) || ends_line(byte)
+    is_space(byte) || ends_line(byte)
 }
 
 impl<'t> Reader<'t> {
@@ -129,7 +129,7 @@ impl<'t> Reader<'t> {
         self.anchors.clear();
         if self.ended {
             self.at += 3;
-            self.skip_blanks();
+            self.skip_whitespace();
             if !ends_line(self.peek()) && self.peek() != b'#' {
                 self.ended = false;
                 return self.content(0, false).map(drop);
@@ -141,7 +141,7 @@ impl<'t> Reader<'t> {
         while !self.ended && self.at_separator() {
             self.at += 1;
             tokens += 1;
-            self.skip_blanks();
+            self.skip_whitespace();
             fresh = ends_line(self.peek()) || self.peek() == b'#';
             if fresh {
                 self.next_content(0, false)?;
@@ -220,8 +220,8 @@ impl<'t> Reader<'t> {
     }
 
     /// Moves behind spaces and tabs.
-    fn skip_blanks(&mut self) {
-        while is_blank(self.peek()) {
+    fn skip_whitespace(&mut self) {
+        while is_space(self.peek()) {
             self.at += 1;
         }
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::problem::{Read, syntax, unsure};
-use super::{Reader, ends_line, is_blank, is_gap};
+use super::{Reader, ends_line, is_gap, is_space};
 use crate::diag::Span;
 use crate::yaml::{NodeIn, Style};
 
@@ -59,7 +59,7 @@ impl<'t> Reader<'t> {
                     let next = bytes.get(index + 1).copied().unwrap_or(0);
                     is_gap(next) || (flow && is_flow(next))
                 }
-                b'#' => is_blank(before),
+                b'#' => is_space(before),
                 b',' | b'[' | b']' | b'{' | b'}' | b'?' => flow,
                 _ => false,
             };
@@ -71,7 +71,7 @@ impl<'t> Reader<'t> {
         }
         self.at = start + length;
         let written = bytes.get(..length).unwrap_or_default();
-        let kept = written.iter().rposition(|byte| !is_blank(*byte)).map_or(0, |last| last + 1);
+        let kept = written.iter().rposition(|byte| !is_space(*byte)).map_or(0, |last| last + 1);
         Span::new(start, start + kept)
     }
 

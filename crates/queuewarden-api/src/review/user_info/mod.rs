@@ -3,7 +3,7 @@
 //!
 //! * `places`: the locations where an object states it.
 
-mod places;
+mod locations;
 #[cfg(test)]
 mod tests;
 
@@ -15,10 +15,10 @@ use serde_json::value::RawValue;
 use super::envelope::{JsonPatch, Request, Resource, Response, audit_annotations};
 use super::{codes, malformed};
 use go_compat::diag::{Diagnostic, quoted};
-use places::{Found, Place, places, sites};
+use locations::{LocatedPart, Location, locations, sites};
 use yunikorn::admission::Operation;
 use yunikorn_access::running::joins::Running;
-use yunikorn_access::user_info::{self, Judgement, Mode, Moment, Path, Site, Template};
+use yunikorn_access::user_info::{self, Decision, Mode, Moment, Path, Site, Template};
 
 /// Kubernetes' own kinds: API group, kind, and where the template is; a pod is its own.
 const OWN: [(&str, &str, &str); 8] = [
@@ -34,16 +34,16 @@ const OWN: [(&str, &str, &str); 8] = [
 
 /// The content of an object, as far as it is needed here.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct Content {
     /// True when templates are known of this kind, whatever this object holds.
     pub has_templates: bool,
     /// The statements at these locations.
     pub sites: Vec<Site>,
     /// The locations, in the same order.
-    places: Vec<Place>,
+    places: Vec<Location>,
 }
 
-impl Asked {
+impl Content {
     /// Returns the IDs of the applications that are named at these locations.
     pub fn applications(&self) -> BTreeSet<&str> {
         self.sites.iter().map(|site| &*site.application).filter(|id| !id.is_empty()).collect()
@@ -55,9 +55,9 @@ impl Asked {
         request: &'a Request,
         running: &'a Running,
         moment: Moment,
-    ) -> user_info::Asked<'a> {
-        user_info::Asked {
-            operation: Operation::of(&request.operation),
+    ) -> user_info::Request<'a> {
+        user_info::Request {
+            operation: Operation::parse(&request.operation),
             kind: &request.kind,
             is_replica_set: (&*request.group, &*request.kind) == ("apps", "ReplicaSet"),
             user: &request.by.user,
@@ -76,21 +76,21 @@ impl Asked {
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`], also when an object has more than [`user_info::MAX_SITES`] locations, or when
 /// templates are known of its kind and none of its version.
-pub fn read(request: &Request, templates: &[Template]) -> Result<Asked, Diagnostic> {
+pub fn read(request: &Request, templates: &[Template]) -> Result<Content, Diagnostic> {
     let paths = paths(request, templates)?;
     let now = found(request, request.object.as_deref(), &paths)?;
     let before = found(request, request.old.as_deref(), &paths)?;
     let sites = sites(&now, &before);
-    let places = now.into_iter().map(|found| found.place).collect();
-    Ok(Asked { has_templates: !paths.is_empty(), sites, places })
+    let places = now.into_iter().map(|found| found.location).collect();
+    Ok(Content { has_templates: !paths.is_empty(), sites, places })
 }
 
 fn found<'o>(
     request: &Request,
     object: Option<&'o RawValue>,
     paths: &[Option<Path>],
-) -> Result<Vec<Found<'o>>, Diagnostic> {
-    let found = object.map_or(Ok(Some(Vec::new())), |object| places(&request.namespace, object, paths))?;
+) -> Result<Vec<LocatedPart<'o>>, Diagnostic> {
+    let found = object.map_or(Ok(Some(Vec::new())), |object| locations(&request.namespace, object, paths))?;
     found.ok_or_else(|| {
         let message = format!("the {} has more than {} pod templates", request.kind, user_info::MAX_SITES);
         malformed(codes::MALFORMED_REVIEW, message)
@@ -122,7 +122,7 @@ fn paths(request: &Request, templates: &[Template]) -> Result<Vec<Option<Path>>,
 }
 
 /// Returns the response; its `auditAnnotations` hold the decision.
-pub fn response(uid: &str, asked: &Asked, judgement: &Judgement, mode: Mode) -> Value {
+pub fn response(uid: &str, asked: &Content, judgement: &Decision, mode: Mode) -> Value {
     let enforced = mode == Mode::Enforce;
     let patch = patch(asked, judgement);
     let response = Response {
@@ -135,12 +135,12 @@ pub fn response(uid: &str, asked: &Asked, judgement: &Judgement, mode: Mode) -> 
 }
 
 /// Returns the decision, for the API server's audit log.
-pub fn notes(judgement: &Judgement) -> BTreeMap<&'static str, String> {
+pub fn notes(judgement: &Decision) -> BTreeMap<&'static str, String> {
     audit_annotations(judgement.verdict.as_str(), judgement.rule.as_str(), &judgement.reason)
 }
 
 /// Returns the operations of JSON Patch that add the annotations, and change nothing else.
-pub fn patch(asked: &Asked, judgement: &Judgement) -> Vec<Value> {
+pub fn patch(asked: &Content, judgement: &Decision) -> Vec<Value> {
     let additions = judgement.additions.iter();
     additions.filter_map(|addition| Some(asked.places.get(addition.site)?.addition(&addition.text))).collect()
 }

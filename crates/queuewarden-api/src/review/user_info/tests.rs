@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 use yunikorn::admission::AccessControl;
 use yunikorn::admission::request::USER_INFO;
-use yunikorn_access::user_info::{Given, Verdict, judge};
+use yunikorn_access::user_info::{Given, Outcome, decide};
 
 fn template(resource: (&str, &str), path: &str) -> Template {
     let (group, resource) = (resource.0.to_owned(), resource.1.to_owned());
@@ -57,16 +57,16 @@ fn patched(object: &Value, operations: &[Value]) -> Value {
     object
 }
 
-fn guarded(of: (&str, &str, &str), object: &Value) -> (Asked, Vec<Value>) {
+fn guarded(of: (&str, &str, &str), object: &Value) -> (Content, Vec<Value>) {
     let (asked, judgement) = judged(of, object);
     let patch = patch(&asked, &judgement);
     (asked, patch)
 }
 
-fn judged(of: (&str, &str, &str), object: &Value) -> (Asked, Judgement) {
+fn judged(of: (&str, &str, &str), object: &Value) -> (Content, Decision) {
     let request = request(of, object, &Value::Null);
     let asked = read(&request, &templates()).unwrap();
-    let judgement = judge(&asked.at(&request, &Running::default(), Moment::Mutating), &access());
+    let judgement = decide(&asked.at(&request, &Running::default(), Moment::Mutating), &access());
     (asked, judgement)
 }
 
@@ -142,7 +142,7 @@ fn what_an_object_says_is_read_where_its_pods_get_it_from() {
     let job = json!({"spec": {"template": spec(json!({USER_INFO: "x"}))}});
     let (asked, _) = guarded(("batch", "Job", "jobs"), &job);
     let site = &asked.sites[0];
-    assert_eq!((site.place.as_str(), &site.given), ("spec.template", &Given::Text("x".into())));
+    assert_eq!((site.location.as_str(), &site.given), ("spec.template", &Given::Text("x".into())));
     assert_eq!((site.username.as_str(), site.node_name.as_str()), ("carol", "n1"));
     for (annotations, expected) in [
         (json!({USER_INFO: 1}), Given::Odd("a number".into())),
@@ -168,17 +168,17 @@ fn elements_of_a_list_are_known_again() {
         json!({"spec": {"workerGroupSpecs": groups}})
     };
     for (old, new, verdict) in [
-        (&[Some("x")][..], &[None, Some("x")][..], Verdict::Added),
-        (&[Some("x"), Some("y")], &[Some("y"), Some("x")], Verdict::Unchanged),
-        (&[Some("x"), Some("y")], &[Some("y")], Verdict::Unchanged),
-        (&[Some("x")], &[None], Verdict::Refused),
-        (&[Some("x")], &[Some("z")], Verdict::Refused),
-        (&[Some("x")], &[Some("x"), Some("z")], Verdict::Refused),
+        (&[Some("x")][..], &[None, Some("x")][..], Outcome::Added),
+        (&[Some("x"), Some("y")], &[Some("y"), Some("x")], Outcome::Unchanged),
+        (&[Some("x"), Some("y")], &[Some("y")], Outcome::Unchanged),
+        (&[Some("x")], &[None], Outcome::Refused),
+        (&[Some("x")], &[Some("z")], Outcome::Refused),
+        (&[Some("x")], &[Some("x"), Some("z")], Outcome::Refused),
     ] {
         let request = request(of, &cluster(new), &cluster(old));
         let asked = read(&request, &templates()).unwrap();
         assert_eq!(
-            judge(&asked.at(&request, &Running::default(), Moment::Mutating), &access()).verdict,
+            decide(&asked.at(&request, &Running::default(), Moment::Mutating), &access()).verdict,
             verdict,
             "{old:?} {new:?}"
         );
@@ -305,7 +305,7 @@ fn spec() -> BoxedStrategy<Value> {
 }
 
 /// Removes the annotation from all locations, and the objects that only hold it.
-fn without(asked: &Asked, object: &Value) -> Value {
+fn without(asked: &Content, object: &Value) -> Value {
     let mut object = object.clone();
     for place in &asked.places {
         let operation = place.addition("");
@@ -365,10 +365,10 @@ proptest! {
         let said = guarded(of, &old).0;
         let request = request(of, &new, &old);
         let asked = read(&request, &templates()).unwrap();
-        if judge(&asked.at(&request, &Running::default(), Moment::Final), &access()).verdict == Verdict::Refused {
+        if decide(&asked.at(&request, &Running::default(), Moment::Final), &access()).verdict == Outcome::Refused {
             return Ok(());
         }
-        let texts = |asked: &Asked| -> Vec<Given> {
+        let texts = |asked: &Content| -> Vec<Given> {
             asked.sites.iter().map(|site| site.given.clone()).filter(|given| *given != Given::Absent).collect()
         };
         let (before, after) = (texts(&said), texts(&asked));
@@ -376,9 +376,9 @@ proptest! {
             prop_assert!(*given == Given::Text(OWN_NAME.to_owned()) || before.contains(given), "{:?}", given);
         }
         // Elements of a list come and go, and take each other's positions.
-        let named = said.sites.iter().filter(|site| site.given != Given::Absent && !site.place.contains("workerGroupSpecs"));
+        let named = said.sites.iter().filter(|site| site.given != Given::Absent && !site.location.contains("workerGroupSpecs"));
         for site in named {
-            let stands = asked.sites.iter().any(|now| now.place == site.place);
+            let stands = asked.sites.iter().any(|now| now.location == site.location);
             prop_assert!(!stands || after.contains(&site.given), "{:?}", site);
         }
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::Finding;
+use crate::FileDiagnostic;
 use crate::spark::carry::carry;
 use go_compat::diag::Code;
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ fn options(queue: Option<&str>, users: &str) -> Options {
 }
 
 fn import(text: &str, options: &Options) -> Outcome {
-    let mut findings: Vec<Finding> = Vec::new();
+    let mut findings: Vec<FileDiagnostic> = Vec::new();
     let spark = Spark::read(&[text], &mut findings).unwrap_or_else(|| panic!("{findings:?}"));
     let carried = carry(&spark, options, &mut findings);
     let proof = prove(&spark, &carried, options).expect("a comparison");
@@ -105,7 +105,7 @@ fn what_spark_reads_otherwise_is_told() {
         ("spark.ui.filters f\nspark.acls.enable true\nspark.history.ui.admin.acls a", &[codes::UNSUPPORTED]),
         ("spark.ui.filters f\nspark.acls.enable true\nspark.user.groups.mapping x.Y", &[codes::UNSUPPORTED]),
         ("spark.ui.filters f\nspark.acls.enable true\nspark.yarn.queue root.a", &[codes::PLACEMENT]),
-        ("spark.ui.filters f\nspark.acls.enable true\nspark.modify.acls a dev", &[codes::SPARK_BLANK]),
+        ("spark.ui.filters f\nspark.acls.enable true\nspark.modify.acls a dev", &[codes::SPARK_SPACE]),
         (
             "spark.ui.filters f\nspark.acls.enable true\nspark.modify.acls !a,**",
             &[own::DENY, own::LITERAL_WILDCARD],
@@ -139,7 +139,7 @@ fn a_later_file_counts_before_an_earlier_one() {
     let files = [LOGGED_IN, "spark.admin.acls a\nspark.modify.acls b", "spark.admin.acls c\r\n"];
     let spark = Spark::read(&files, &mut findings).expect("read");
     assert_eq!((spark.rules.admin.users.text.as_str(), spark.rules.modify.users.text.as_str()), ("c", "b"));
-    assert_eq!(spark.place("spark.admin.acls").map(|place| (place.file, place.span.start)), Some((2, 0)));
+    assert_eq!(spark.location("spark.admin.acls").map(|place| (place.file, place.span.start)), Some((2, 0)));
     assert!(findings.is_empty(), "{findings:?}");
 }
 

@@ -1,12 +1,12 @@
 use super::*;
 use proptest::prelude::*;
 
-fn load(text: &str) -> (Option<Vec<Queue>>, Vec<Finding>) {
+fn load(text: &str) -> (Option<Vec<Queue>>, Vec<FileDiagnostic>) {
     let mut findings = Vec::new();
     (read(0, &format!("<allocations>{text}</allocations>"), Reading::Hadoop, &mut findings), findings)
 }
 
-fn codes_of(findings: &[Finding]) -> Vec<go_compat::diag::Code> {
+fn codes_of(findings: &[FileDiagnostic]) -> Vec<go_compat::diag::Code> {
     findings.iter().map(|finding| finding.diagnostic.code).collect()
 }
 

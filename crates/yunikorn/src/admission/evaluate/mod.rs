@@ -14,7 +14,7 @@ mod tests;
 pub use explain::{Remedy, Step, remedies};
 pub use labels::generated_id;
 
-use super::access::Verdict;
+use super::access::Access;
 use super::conf::Conf;
 use super::filtering::Choice;
 use super::keys::NamespaceList;
@@ -67,7 +67,7 @@ pub fn evaluate(request: &Request, surroundings: &Surroundings, conf: &Conf) -> 
         Err(outcome) => (outcome, Vec::new()),
     };
     let pod = patched(&request.pod, &patches);
-    let submitter = (outcome == Outcome::Allowed).then(|| Submitter::of(&pod, conf.version));
+    let submitter = (outcome == Outcome::Allowed).then(|| Submitter::from_pod(&pod, conf.version));
     Evaluation { outcome, patches, pod, submitter, steps: walk.steps, remedies: walk.remedies }
 }
 
@@ -130,12 +130,12 @@ impl Walk<'_> {
     fn require_allowed(&mut self) -> Result<(), Outcome> {
         let Request { user, groups, .. } = self.request;
         match self.conf.access.is_annotation_allowed(user, groups) {
-            Verdict::Allowed(allowed) => {
+            Access::Allowed(allowed) => {
                 self.steps.push(Step::MaySetUserInfo(allowed));
                 Ok(())
             }
-            Verdict::Unknown(list) => Err(Outcome::Unknown(list.key())),
-            Verdict::Denied => {
+            Access::Unknown(list) => Err(Outcome::Unknown(list.key())),
+            Access::Denied => {
                 self.remedies = explain::remedies(user, groups, &self.conf.access);
                 let groups = groups.join(",");
                 let message =

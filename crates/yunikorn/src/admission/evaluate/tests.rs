@@ -198,13 +198,13 @@ fn every_step_reads_as_a_sentence() {
 
 #[test]
 fn kinds_are_known_by_group_and_name() {
-    assert_eq!(Kind::of("", "Pod"), Kind::Pod);
-    assert_eq!(Kind::of("batch", "CronJob"), Kind::Workload(Workload::CronJob));
-    let volcano = Kind::of("batch.volcano.sh", "Job");
+    assert_eq!(Kind::parse("", "Pod"), Kind::Pod);
+    assert_eq!(Kind::parse("batch", "CronJob"), Kind::Workload(Workload::CronJob));
+    let volcano = Kind::parse("batch.volcano.sh", "Job");
     assert_eq!(volcano, Kind::Other("Job".into()));
     let evaluation = answer(&create(volcano, &[(USER_INFO, "{}")], &[("applicationId", "x")]), &[]);
     assert_eq!(evaluation.outcome, Outcome::Allowed);
-    let job = create(Kind::of("batch", "CronJob"), &[], &[("applicationId", "x")]);
+    let job = create(Kind::parse("batch", "CronJob"), &[], &[("applicationId", "x")]);
     assert_eq!(paths(&answer(&job, &[])), ["/spec/jobTemplate/spec/template/metadata/annotations"]);
 }
 
@@ -260,12 +260,12 @@ fn requests_are_answered_as_by_the_admission_controller() {
         let (asked, expected) = (&row["asked"], &row["answer"]);
         let text = |key: &str| asked[key].as_str().unwrap().to_owned();
         let kind = match text("kind").as_str() {
-            name @ ("Job" | "CronJob") => Kind::of("batch", name),
-            name @ ("Pod" | "pod" | "ReplicationController") => Kind::of("", name),
-            name => Kind::of("apps", name),
+            name @ ("Job" | "CronJob") => Kind::parse("batch", name),
+            name @ ("Pod" | "pod" | "ReplicationController") => Kind::parse("", name),
+            name => Kind::parse("apps", name),
         };
         let request = Request {
-            operation: Operation::of(&text("operation")),
+            operation: Operation::parse(&text("operation")),
             kind,
             namespace: text("namespace"),
             user: text("user"),
@@ -295,7 +295,7 @@ fn requests_are_answered_as_by_the_admission_controller() {
         assert_eq!(evaluation.pod.labels, optional(&expected["labels"]), "{line}");
         assert_eq!(evaluation.pod.annotations, optional(&expected["annotations"]), "{line}");
         assert_eq!(evaluation.pod.scheduler_name, expected["schedulerName"].as_str().unwrap(), "{line}");
-        let submitter = Submitter::of(&evaluation.pod, Version::V1_8);
+        let submitter = Submitter::from_pod(&evaluation.pod, Version::V1_8);
         let groups: Vec<String> = serde_json::from_value(expected["groups"].clone()).unwrap();
         assert_eq!(
             (submitter.user.as_str(), submitter.groups),

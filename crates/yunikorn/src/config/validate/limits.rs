@@ -169,7 +169,7 @@ impl<T> Frame<T> {
 
 /// A quantity that a limit limits. It is compared with the limits above in Go's words.
 trait Bound: Display + Sized {
-    fn of(limit: &Limit) -> Result<Self, Diagnostic>;
+    fn read(limit: &Limit) -> Result<Self, Diagnostic>;
     /// Returns whether `below` is not wider than this one.
     fn allows(&self, below: &Self) -> bool;
     /// The bound in force where both are set.
@@ -180,7 +180,7 @@ trait Bound: Display + Sized {
 }
 
 impl Bound for Amounts {
-    fn of(limit: &Limit) -> Result<Self, Diagnostic> {
+    fn read(limit: &Limit) -> Result<Self, Diagnostic> {
         Self::read(&limit.max_resources)
     }
 
@@ -197,7 +197,7 @@ impl Bound for Amounts {
 }
 
 impl Bound for u64 {
-    fn of(limit: &Limit) -> Result<Self, Diagnostic> {
+    fn read(limit: &Limit) -> Result<Self, Diagnostic> {
         Ok(limit.max_applications)
     }
 
@@ -240,7 +240,7 @@ fn check_hierarchy<T: Bound>(
     let mut of_users = Frame { own: BTreeMap::new(), above: inherited(users) };
     let mut of_groups = Frame { own: BTreeMap::new(), above: inherited(groups) };
     for limit in items(&queue.limits) {
-        let bound = Rc::new(T::of(limit)?);
+        let bound = Rc::new(T::read(limit)?);
         for user in items(&limit.users) {
             of_users.narrow(&bound, user, ("user", name))?;
         }

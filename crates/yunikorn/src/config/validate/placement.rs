@@ -16,7 +16,7 @@ pub(super) fn check(partition: &PartitionConfig) -> Result<(), Diagnostic> {
     let rules = items(&partition.placement_rules);
     rules.iter().try_for_each(check_rule)?;
     // Go collects the paths of all rules before it looks the first one up.
-    let paths = rules.iter().map(StaticPath::of).collect::<Result<Vec<_>, _>>()?;
+    let paths = rules.iter().map(StaticPath::new).collect::<Result<Vec<_>, _>>()?;
     for (number, path) in paths.iter().enumerate().filter(|(_, path)| path.path.starts_with(ROOT)) {
         let lower = to_lower(&path.path);
         let parts: Vec<&str> = lower.split('.').collect();
@@ -67,7 +67,7 @@ fn check_filter_list(list: &[Spanned], kind: &str, is_name: impl Fn(&str) -> boo
     let help = match GoRegex::new(text) {
         _ if is_name(text) => return Ok(()),
         _ if !is_expression(text) => format!("write the name of a {kind}, or a regular expression"),
-        Err(error) if !is_unjudged(&error) => error.message,
+        Err(error) if !is_undecided(&error) => error.message,
         _ => return Ok(()),
     };
     let message = format!("invalid rule filter {kind} list is not a proper list or regexp: [{text}]");
@@ -76,8 +76,8 @@ fn check_filter_list(list: &[Spanned], kind: &str, is_name: impl Fn(&str) -> boo
 
 /// Returns whether only we refuse the expression, because we do not know what it means to Go. Go is then
 /// assumed to compile it, because our validator must not be stricter than `YuniKorn`'s.
-pub(in super::super) fn is_unjudged(error: &Diagnostic) -> bool {
-    go_regex::Verdict::of(error) == go_regex::Verdict::Unjudged
+pub(in super::super) fn is_undecided(error: &Diagnostic) -> bool {
+    go_regex::Support::from_refusal(error) == go_regex::Support::Undecided
 }
 
 /// The part of a rule's queue that is known before any application is (`configvalidator.go:817-889`).
@@ -94,7 +94,7 @@ struct StaticPath {
 
 impl StaticPath {
     /// `getLongestStaticPath` (`configvalidator.go:845`).
-    fn of(rule: &PlacementRule) -> Result<Self, Diagnostic> {
+    fn new(rule: &PlacementRule) -> Result<Self, Diagnostic> {
         let mut rules: Vec<&PlacementRule> =
             std::iter::successors(Some(rule), |rule| rule.parent.as_deref()).collect();
         rules.reverse();

@@ -15,7 +15,7 @@ use yunikorn_access::user_info::{Given, LeadsTo, MAX_SITES, Path, Segment, Site}
 
 /// One location.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Location {
     /// JSON pointer of the object that holds `metadata` or `annotations`.
     pointer: String,
     leads_to: LeadsTo,
@@ -29,8 +29,8 @@ pub(super) struct Place {
 
 /// One location in an object, and its content.
 #[derive(Debug)]
-pub(super) struct Found<'o> {
-    pub(super) place: Place,
+pub(super) struct LocatedPart<'o> {
+    pub(super) location: Location,
     /// The part as it was sent.
     part: &'o RawValue,
     given: Given,
@@ -45,19 +45,19 @@ pub(super) struct Found<'o> {
 ///
 /// # Errors
 /// Fails when the object cannot be read.
-pub(super) fn places<'o>(
+pub(super) fn locations<'o>(
     namespace: &str,
     object: &'o RawValue,
     paths: &[Option<Path>],
-) -> Result<Option<Vec<Found<'o>>>, Diagnostic> {
-    let mut all: Vec<Found<'o>> = Vec::new();
+) -> Result<Option<Vec<LocatedPart<'o>>>, Diagnostic> {
+    let mut all: Vec<LocatedPart<'o>> = Vec::new();
     for path in paths {
         let (segments, leads_to) =
             path.as_ref().map_or((&[][..], LeadsTo::Template), |path| (path.segments(), path.leads_to()));
         let Some(reached) = reached(object, segments)? else { return Ok(None) };
         for reached in reached.into_iter().filter(|reached| type_of(reached.part) == "an object") {
-            let found = Found::of(namespace, reached, leads_to)?;
-            if all.iter().all(|known| known.place != found.place) {
+            let found = LocatedPart::new(namespace, reached, leads_to)?;
+            if all.iter().all(|known| known.location != found.location) {
                 all.push(found);
             }
         }
@@ -113,11 +113,11 @@ fn escaped(name: &str) -> String {
 }
 
 /// Returns the current and the earlier content of an object's locations.
-pub(super) fn sites(now: &[Found<'_>], before: &[Found<'_>]) -> Vec<Site> {
+pub(super) fn sites(now: &[LocatedPart<'_>], before: &[LocatedPart<'_>]) -> Vec<Site> {
     let known = Known { before, now };
     now.iter()
         .map(|found| Site {
-            place: found.place.pointer.trim_start_matches('/').replace('/', "."),
+            location: found.location.pointer.trim_start_matches('/').replace('/', "."),
             given: found.given.clone(),
             old: known.old(found),
             // As the API server writes them, equal parts have the same bytes.
@@ -131,16 +131,16 @@ pub(super) fn sites(now: &[Found<'_>], before: &[Found<'_>]) -> Vec<Site> {
 
 /// The earlier and the current content of all locations.
 struct Known<'a> {
-    before: &'a [Found<'a>],
-    now: &'a [Found<'a>],
+    before: &'a [LocatedPart<'a>],
+    now: &'a [LocatedPart<'a>],
 }
 
 impl Known<'_> {
     /// Returns the earlier content of a location. Elements of a list have no names: one with the content of
     /// an earlier element is taken for that element, moved.
-    fn old(&self, found: &Found<'_>) -> Given {
+    fn old(&self, found: &LocatedPart<'_>) -> Given {
         let there = self.there(found).map(|old| old.given.clone()).unwrap_or_default();
-        if !found.place.in_list || there == found.given {
+        if !found.location.in_list || there == found.given {
             return there;
         }
         match &found.given {
@@ -152,13 +152,13 @@ impl Known<'_> {
     }
 
     /// Returns the same location before the change.
-    fn there(&self, found: &Found<'_>) -> Option<&Found<'_>> {
-        self.before.iter().find(|old| old.place.pointer == found.place.pointer)
+    fn there(&self, found: &LocatedPart<'_>) -> Option<&LocatedPart<'_>> {
+        self.before.iter().find(|old| old.location.pointer == found.location.pointer)
     }
 }
 
-impl<'o> Found<'o> {
-    fn of(
+impl<'o> LocatedPart<'o> {
+    fn new(
         namespace: &str,
         Reached { pointer, in_list, part }: Reached<'o>,
         leads_to: LeadsTo,
@@ -169,7 +169,7 @@ impl<'o> Found<'o> {
         };
         let of_metadata = |name: &str| metadata.map_or(Ok(None), |metadata| member(metadata, name));
         let annotations = of_metadata("annotations")?.filter(|annotations| type_of(annotations) != "null");
-        let place = Place {
+        let place = Location {
             pointer,
             leads_to,
             in_list,
@@ -189,7 +189,14 @@ impl<'o> Found<'o> {
             LeadsTo::Annotated => String::new(),
         };
         let application = workload.named_application().to_owned();
-        Ok(Self { place, part, given: given(metadata, annotations)?, username, application, node_name })
+        Ok(Self {
+            location: place,
+            part,
+            given: given(metadata, annotations)?,
+            username,
+            application,
+            node_name,
+        })
     }
 }
 
@@ -215,7 +222,7 @@ fn given(metadata: Option<&RawValue>, annotations: Option<&RawValue>) -> Result<
     })
 }
 
-impl Place {
+impl Location {
     fn metadata(&self) -> &'static str {
         if self.leads_to == LeadsTo::Template { "/metadata" } else { "" }
     }

@@ -84,7 +84,7 @@ impl IdentityArgs {
         match identify(Claim::new(&claimed.user, &claimed.groups), &*resolver, Version::default()) {
             Ok(identity) => Ok(identity),
             Err(Refusal::Unresolved(why) | Refusal::Undecided(why)) => Err(unresolved(&why)),
-            Err(refusal) => Err(Failure::Refused(refusal.of(&claimed.user))),
+            Err(refusal) => Err(Failure::Refused(refusal.describe(&claimed.user))),
         }
     }
 

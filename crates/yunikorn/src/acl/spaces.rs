@@ -17,14 +17,14 @@ pub(super) fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings)
     } else {
         "YuniKorn refuses it"
     };
-    let leading = leading_blank_belongs(text, meant);
+    let leading = leading_space_belongs(text, meant);
     let mut inner = usize::from(leading);
-    for run in surplus_blanks(text).into_iter().skip(inner) {
+    for run in surplus_spaces(text).into_iter().skip(inner) {
         let outer = run.start == 0 || run.end == text.len();
         inner += usize::from(!outer);
         let (code, what) = match run.end - run.start {
-            _ if run.start == 0 => (codes::OUTER_BLANK, "a blank too many at the beginning"),
-            _ if outer => (codes::OUTER_BLANK, "a blank too many at the end"),
+            _ if run.start == 0 => (codes::OUTER_SPACE, "a blank too many at the beginning"),
+            _ if outer => (codes::OUTER_SPACE, "a blank too many at the end"),
             1 if inner == 2 && third.is_none() => {
                 (codes::TOO_MANY_LISTS, "a second blank begins a third list")
             }
@@ -45,7 +45,7 @@ pub(super) fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings)
 }
 
 /// The runs of U+0020 in a text that has too many for activation; none in any other text.
-fn surplus_blanks(text: &str) -> Vec<Span> {
+fn surplus_spaces(text: &str) -> Vec<Span> {
     if text.bytes().filter(|byte| *byte == b' ').nth(1).is_none() {
         return Vec::new();
     }
@@ -61,7 +61,7 @@ fn surplus_blanks(text: &str) -> Vec<Span> {
 
 /// Returns whether the text begins with the one space that belongs before groups without users. It is not one
 /// of those too many.
-fn leading_blank_belongs(text: &str, meant: Option<&Acl>) -> bool {
+fn leading_space_belongs(text: &str, meant: Option<&Acl>) -> bool {
     let groups_only = |acl: &Acl| acl.users().is_empty() && !acl.groups().is_empty();
     text.starts_with(' ') && !text.starts_with("  ") && meant.is_some_and(groups_only)
 }

@@ -23,7 +23,7 @@ const QUEUE_VERBS: [(&str, Right); 3] =
 
 /// A question that is ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Question<'a> {
+pub enum Request<'a> {
     /// May the user do this in a queue?
     Queue {
         /// The right in question.
@@ -50,7 +50,7 @@ pub enum Question<'a> {
 
 /// The reason why a review contains none of our questions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotAsked {
+pub enum NotRecognized {
     /// It is about nothing, or about two things at once.
     Malformed(&'static str),
     /// It is about another resource, or path: others decide.
@@ -73,7 +73,7 @@ pub enum NotAsked {
     NoTarget,
 }
 
-impl Question<'_> {
+impl Request<'_> {
     /// The verb in one word of a few.
     pub fn verb(&self) -> &'static str {
         match self {
@@ -83,7 +83,7 @@ impl Question<'_> {
     }
 }
 
-impl NotAsked {
+impl NotRecognized {
     /// The part that is not ours, in one word of a few: a label of metrics.
     pub fn clause(&self) -> &'static str {
         match self {
@@ -97,7 +97,7 @@ impl NotAsked {
     }
 }
 
-impl fmt::Display for NotAsked {
+impl fmt::Display for NotRecognized {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Malformed(why) => f.write_str(why),
@@ -132,14 +132,14 @@ impl fmt::Display for NotAsked {
 ///
 /// # Errors
 /// The reason, when it is none of ours.
-pub fn read(review: &Review) -> Result<Question<'_>, NotAsked> {
+pub fn read(review: &Review) -> Result<Request<'_>, NotRecognized> {
     match (&review.resource, &review.path) {
         (Some(resource), None) => of_resource(resource),
         (None, Some(path)) => of_path(path),
-        (None, None) => {
-            Err(NotAsked::Malformed("neither resourceAttributes nor nonResourceAttributes say what is asked"))
-        }
-        (Some(_), Some(_)) => Err(NotAsked::Malformed(
+        (None, None) => Err(NotRecognized::Malformed(
+            "neither resourceAttributes nor nonResourceAttributes say what is asked",
+        )),
+        (Some(_), Some(_)) => Err(NotRecognized::Malformed(
             "resourceAttributes and nonResourceAttributes are both given, and only one of them can be asked \
              about",
         )),
@@ -152,27 +152,27 @@ enum Resource {
     Applications,
 }
 
-fn of_resource(asked: &ResourceAttributes) -> Result<Question<'_>, NotAsked> {
+fn of_resource(asked: &ResourceAttributes) -> Result<Request<'_>, NotRecognized> {
     let ResourceAttributes { namespace, verb, group, subresource, name, .. } = asked;
     match resource(group, &asked.resource) {
         None => {
             let resource = &asked.resource;
             let shown = if group.is_empty() { resource.clone() } else { format!("{resource}.{group}") };
-            Err(NotAsked::Elsewhere(quoted(&shown)))
+            Err(NotRecognized::Elsewhere(quoted(&shown)))
         }
         Some(Resource::Queues) => {
             let right = right(verb)?;
             if !subresource.is_empty() {
-                return Err(NotAsked::Subresource(subresource.clone()));
+                return Err(NotRecognized::Subresource(subresource.clone()));
             }
             Ok(in_queue(right, name))
         }
         Some(Resource::Applications) => {
             let verb = application_verb(verb, subresource)?;
             if name.is_empty() {
-                return Err(NotAsked::NoApplication);
+                return Err(NotRecognized::NoApplication);
             }
-            Ok(Question::Application { verb, namespace, id: name })
+            Ok(Request::Application { verb, namespace, id: name })
         }
     }
 }
@@ -203,8 +203,8 @@ fn is_version(text: &str) -> bool {
     text.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn of_path(asked: &PathAttributes) -> Result<Question<'_>, NotAsked> {
-    let elsewhere = || NotAsked::Elsewhere(quoted(&asked.path));
+fn of_path(asked: &PathAttributes) -> Result<Request<'_>, NotRecognized> {
+    let elsewhere = || NotRecognized::Elsewhere(quoted(&asked.path));
     let name = match asked.path.strip_prefix(QUEUES_PATH).ok_or_else(elsewhere)? {
         "" => "",
         rest => rest.strip_prefix('/').ok_or_else(elsewhere)?,
@@ -212,30 +212,34 @@ fn of_path(asked: &PathAttributes) -> Result<Question<'_>, NotAsked> {
     Ok(in_queue(right(&asked.verb)?, name))
 }
 
-fn in_queue(right: Right, queue: &str) -> Question<'_> {
-    if queue.is_empty() { Question::AllQueues { right } } else { Question::Queue { right, queue } }
+fn in_queue(right: Right, queue: &str) -> Request<'_> {
+    if queue.is_empty() { Request::AllQueues { right } } else { Request::Queue { right, queue } }
 }
 
-fn right(verb: &str) -> Result<Right, NotAsked> {
+fn right(verb: &str) -> Result<Right, NotRecognized> {
     let found = QUEUE_VERBS.iter().find(|(name, _)| *name == verb).map(|(_, right)| *right);
     found.ok_or_else(|| other_verb("queues", QUEUE_VERBS.iter().map(|(name, _)| *name), verb))
 }
 
-fn application_verb<'a>(verb: &str, subresource: &'a str) -> Result<Verb<'a>, NotAsked> {
+fn application_verb<'a>(verb: &str, subresource: &'a str) -> Result<Verb<'a>, NotRecognized> {
     let all = Verb::all(subresource);
     match all.into_iter().find(|known| known.as_str() == verb) {
         None => Err(other_verb("applications", all.into_iter().map(Verb::as_str), verb)),
-        Some(Verb::Move("")) => Err(NotAsked::NoTarget),
+        Some(Verb::Move("")) => Err(NotRecognized::NoTarget),
         Some(found @ Verb::Move(_)) => Ok(found),
         Some(found) if subresource.is_empty() => Ok(found),
-        Some(_) => Err(NotAsked::Subresource(subresource.to_owned())),
+        Some(_) => Err(NotRecognized::Subresource(subresource.to_owned())),
     }
 }
 
 /// The verbs of Kubernetes are near to some of ours, but mean something else.
-fn other_verb(resource: &'static str, verbs: impl Iterator<Item = &'static str>, verb: &str) -> NotAsked {
+fn other_verb(
+    resource: &'static str,
+    verbs: impl Iterator<Item = &'static str>,
+    verb: &str,
+) -> NotRecognized {
     const KUBERNETES: [&str; 9] =
         ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "*"];
     let near = if KUBERNETES.contains(&verb) { None } else { nearest(verbs, verb) };
-    NotAsked::OtherVerb { verb: verb.to_owned(), resource, near }
+    NotRecognized::OtherVerb { verb: verb.to_owned(), resource, near }
 }

@@ -68,14 +68,14 @@ impl Given {
     /// # Errors
     /// When a file cannot be read.
     pub fn read(args: &InputArgs, console: Console) -> Result<Self, Failure> {
-        Self::of(args.read(None)?, args.now, console)
+        Self::from_inputs(args.read(None)?, args.now, console)
     }
 
     /// Does the same with texts that have been read.
     ///
     /// # Errors
     /// When a part of them cannot be read.
-    pub fn of(inputs: Inputs, now: Option<Timestamp>, console: Console) -> Result<Self, Failure> {
+    pub fn from_inputs(inputs: Inputs, now: Option<Timestamp>, console: Console) -> Result<Self, Failure> {
         let assembled = assemble(&inputs, now.unwrap_or_else(clock));
         let found = render::unreadable(&inputs, &assembled);
         console.err(&findings::text(&inputs.sources, &found, console.color_err()));
@@ -92,7 +92,7 @@ impl Given {
     pub fn configuration(&self, console: Console) -> Result<Configuration, Failure> {
         let mut notes = Notes::default();
         let written = self.written(&mut notes)?;
-        notes.tell(console);
+        notes.print(console);
         let (configuration, refused) =
             Configuration::at_start(written).map_err(|refused| refuse(&refused, console))?;
         if let Some(refused) = refused {
@@ -137,7 +137,7 @@ impl Given {
         self.leftovers(notes);
         let snapshot = &self.assembled.snapshot;
         if snapshot.queue_acls.is_empty() && self.inputs.of_kind(Kind::YuniKornConfig).next().is_none() {
-            return Ok(self.as_it_stands(notes));
+            return Ok(self.unchanged(notes));
         }
         let located = |map: &str, key: &str, text| self.text_in(map, key, text);
         rendered::written(snapshot, &self.assembled.spec, located, notes)
@@ -183,7 +183,7 @@ impl Given {
     }
 
     /// Returns the text of the ConfigMaps, if there are no objects of ours.
-    fn as_it_stands(&self, notes: &mut Notes) -> Written {
+    fn unchanged(&self, notes: &mut Notes) -> Written {
         let snapshot = &self.assembled.snapshot;
         let flat = merged(snapshot);
         let key = flat.queues_key();

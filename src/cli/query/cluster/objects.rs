@@ -6,10 +6,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::cli::Failure;
-use crate::cli::ask::configuration::Written;
-use crate::cli::ask::rendered;
-use crate::cli::ask::texts::Text;
-use crate::cli::ask::{Notes, files};
+use crate::cli::query::configuration::Written;
+use crate::cli::query::rendered;
+use crate::cli::query::texts::Text;
+use crate::cli::query::{Notes, files};
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::attribution;
 use queuewarden_plan::snapshot::{

@@ -18,7 +18,7 @@ pub enum Moment {
 
 /// A request on an object.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct Request<'a> {
     /// The operation.
     pub operation: Operation,
     /// The object's kind, for people.
@@ -42,7 +42,7 @@ pub struct Asked<'a> {
     pub moment: Moment,
 }
 
-impl Asked<'_> {
+impl Request<'_> {
     /// Returns whether the requester is one of the users that controllers run as. It does not matter here
     /// whether they are trusted.
     pub(super) fn is_of_controller(&self, access: &AccessControl) -> bool {
@@ -54,7 +54,7 @@ impl Asked<'_> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Site {
     /// The path of the site, such as `spec.template`; empty for a pod.
-    pub place: String,
+    pub location: String,
     /// The annotation's value.
     pub given: Given,
     /// The annotation's value before the request; [`Given::Absent`] where there was none.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::cache::Kept;
+use super::cache::Cached;
 use crate::telemetry::level;
 use queuewarden_api::status::{self, CONDITIONS};
 use queuewarden_plan::conditions::Condition;
@@ -25,12 +25,12 @@ pub struct Object<E> {
     pub entry: Arc<E>,
     /// The log level that an annotation of the object sets; only that of the `YuniKornConfig` counts.
     pub log_level: Option<String>,
-    status: Held,
+    status: StoredStatus,
 }
 
 /// The `status`, without what the entry already contains.
 #[derive(Debug, Clone, PartialEq)]
-struct Held {
+struct StoredStatus {
     /// The status as JSON, serialized by our own type if that loses nothing; `null` when there is none.
     text: Arc<str>,
     /// True if the conditions are not in the text, because they equal those of the entry.
@@ -39,18 +39,18 @@ struct Held {
 
 /// The current version of an object, for a patch of its status.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Standing {
+pub struct CurrentObject {
     /// `metadata.uid`
     pub uid: String,
     /// `metadata.resourceVersion`
     pub resource_version: String,
     conditions: Arc<[Condition]>,
-    status: Held,
+    status: StoredStatus,
 }
 
-impl Standing {
+impl CurrentObject {
     /// Returns the current version of a cached object.
-    pub fn of<S, M>(kept: &Kept<Object<Entry<S, M>>>) -> Self {
+    pub fn from_cached<S, M>(kept: &Cached<Object<Entry<S, M>>>) -> Self {
         let meta = &kept.value.entry.meta;
         Self {
             uid: meta.uid.clone(),
@@ -62,7 +62,7 @@ impl Standing {
 
     /// Returns whether the status certainly equals this, without parsing it: `rest` is the status of one of
     /// our types without conditions, as JSON.
-    pub fn says(&self, rest: &str, conditions: &Arc<[Condition]>) -> bool {
+    pub fn has_status(&self, rest: &str, conditions: &Arc<[Condition]>) -> bool {
         let same = || Arc::ptr_eq(conditions, &self.conditions) || *conditions == self.conditions;
         self.status.apart && *self.status.text == *rest && same()
     }
@@ -80,7 +80,7 @@ impl Standing {
 pub fn keep<E, M, S: Serialize + DeserializeOwned>(
     object: DynamicObject,
     entry: fn(&DynamicObject) -> Entry<E, M>,
-) -> Kept<Object<Entry<E, M>>> {
+) -> Cached<Object<Entry<E, M>>> {
     let entry = entry(&object);
     let DynamicObject { metadata, mut data, .. } = object;
     let status = data.get_mut("status").map(Value::take).unwrap_or_default();
@@ -89,13 +89,13 @@ pub fn keep<E, M, S: Serialize + DeserializeOwned>(
     metadata.annotations.hash(&mut annotations);
     let log_level = metadata.annotations.and_then(|mut annotations| annotations.remove(level::ANNOTATION));
     let (uid, generation) = (metadata.uid.unwrap_or_default(), metadata.generation.unwrap_or_default());
-    Kept {
+    Cached {
         name: metadata.name.unwrap_or_default(),
         resource_version: metadata.resource_version.unwrap_or_default(),
         stamp: format!("{uid}/{generation}/{:x}", annotations.finish()),
         value: Arc::new(Object {
             log_level,
-            status: held::<S>(status, &entry.meta.conditions),
+            status: stored_status::<S>(status, &entry.meta.conditions),
             entry: Arc::new(entry),
         }),
     }
@@ -103,12 +103,15 @@ pub fn keep<E, M, S: Serialize + DeserializeOwned>(
 
 /// Makes the cached status. The conditions are left out of the text if the entry's would be written the same
 /// way.
-fn held<S: Serialize + DeserializeOwned>(mut status: Value, conditions: &[Condition]) -> Held {
+fn stored_status<S: Serialize + DeserializeOwned>(
+    mut status: Value,
+    conditions: &[Condition],
+) -> StoredStatus {
     let apart = status.get(CONDITIONS) == status::conditions(conditions).as_ref();
     if apart && let Some(fields) = status.as_object_mut() {
         fields.remove(CONDITIONS);
     }
-    Held { text: text::<S>(&status), apart }
+    StoredStatus { text: text::<S>(&status), apart }
 }
 
 /// Returns a text that can be compared with what would be written now. If our type cannot represent the
@@ -130,7 +133,7 @@ mod tests {
     use super::*;
     use queuewarden_api::{convert, v1alpha1 as api};
 
-    fn kept(status: &Value) -> Standing {
+    fn kept(status: &Value) -> CurrentObject {
         let object = json!({
             "apiVersion": "queuewarden.dev/v1alpha1",
             "kind": "QueueAcl",
@@ -140,7 +143,7 @@ mod tests {
         });
         let object = serde_json::from_value(object).unwrap();
         let kept = keep::<_, _, api::QueueAclStatus>(object, convert::queue_acl);
-        Standing::of(&kept)
+        CurrentObject::from_cached(&kept)
     }
 
     fn condition(type_: &str) -> Value {
@@ -155,10 +158,10 @@ mod tests {
         let standing =
             kept(&json!({"observedGeneration": 1, "submit": "sue", "conditions": [condition("Ready")]}));
         let rest = r#"{"observedGeneration":1,"submit":"sue"}"#;
-        assert!(standing.says(rest, &standing.conditions));
-        assert!(standing.says(rest, &standing.conditions.to_vec().into()), "not only those very ones");
-        assert!(!standing.says(rest, &Arc::default()));
-        assert!(!standing.says(r#"{"observedGeneration":2,"submit":"sue"}"#, &standing.conditions));
+        assert!(standing.has_status(rest, &standing.conditions));
+        assert!(standing.has_status(rest, &standing.conditions.to_vec().into()), "not only those very ones");
+        assert!(!standing.has_status(rest, &Arc::default()));
+        assert!(!standing.has_status(r#"{"observedGeneration":2,"submit":"sue"}"#, &standing.conditions));
     }
 
     /// A patch must start from the current status, whatever that is.
@@ -183,7 +186,7 @@ mod tests {
             let ours = status.get("conditions").is_none_or(|them| *them == json!([condition("Ready")]));
             let rest = r#"{"submit":"sue"}"#;
             assert_eq!(
-                standing.says(rest, &standing.conditions),
+                standing.has_status(rest, &standing.conditions),
                 ours && status["submit"] == "sue",
                 "{status}"
             );

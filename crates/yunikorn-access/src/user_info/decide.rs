@@ -6,22 +6,22 @@
 
 use std::collections::BTreeSet;
 
-use super::answer::{Addition, Judgement, Rule, Verdict};
-use super::asked::{Asked, Given, Moment, Site};
+use super::answer::{Addition, Decision, Outcome, Rule};
 use super::json;
+use super::request::{Given, Moment, Request, Site};
 use super::words::{self, Refusal};
 use crate::review::answer::visible;
 use go_compat::diag::quoted;
-use yunikorn::admission::{AccessControl, Operation, UserInfo, Verdict as MaySet};
+use yunikorn::admission::{Access as MaySet, AccessControl, Operation, UserInfo};
 
 /// Decides a request by these keys.
-pub fn judge(asked: &Asked<'_>, access: &AccessControl) -> Judgement {
+pub fn decide(asked: &Request<'_>, access: &AccessControl) -> Decision {
     if asked.operation == Operation::Other || asked.sites.is_empty() {
-        return Judgement { warnings: words::nowhere(asked), ..Judgement::default() };
+        return Decision { warnings: words::nowhere(asked), ..Decision::default() };
     }
     let own = UserInfo { user: asked.user.to_owned(), groups: asked.groups.to_vec() };
     let walk = Walk { asked, access, own };
-    let mut judgement = Judgement::default();
+    let mut judgement = Decision::default();
     for (index, site) in asked.sites.iter().enumerate() {
         match walk.site(site).and_then(|end| walk.application(site, end)) {
             Ok(End { verdict, rule, text }) => {
@@ -30,7 +30,7 @@ pub fn judge(asked: &Asked<'_>, access: &AccessControl) -> Judgement {
             }
             Err(refusal) => {
                 let reason = words::reason(asked, access, site, &refusal);
-                return Judgement::refused(refusal.rule, &reason, asked.user);
+                return Decision::refused(refusal.rule, &reason, asked.user);
             }
         }
     }
@@ -41,24 +41,24 @@ pub fn judge(asked: &Asked<'_>, access: &AccessControl) -> Judgement {
 
 /// The result of one site.
 struct End {
-    verdict: Verdict,
+    verdict: Outcome,
     rule: Rule,
     /// The text that is written into the site.
     text: Option<String>,
 }
 
 impl End {
-    fn of(verdict: Verdict, rule: Rule) -> Self {
+    fn new(verdict: Outcome, rule: Rule) -> Self {
         Self { verdict, rule, text: None }
     }
 
     fn added(rule: Rule, text: String) -> Self {
-        Self { verdict: Verdict::Added, rule, text: Some(text) }
+        Self { verdict: Outcome::Added, rule, text: Some(text) }
     }
 }
 
 struct Walk<'a> {
-    asked: &'a Asked<'a>,
+    asked: &'a Request<'a>,
     access: &'a AccessControl,
     /// The requester, in the form of the annotation.
     own: UserInfo,
@@ -68,7 +68,7 @@ impl Walk<'_> {
     fn site(&self, site: &Site) -> Result<End, Refusal> {
         match (&site.given, &site.old) {
             (Given::Absent, Given::Absent) => self.missing(site),
-            (given, old) if given == old => Ok(End::of(Verdict::Unchanged, Rule::Unchanged)),
+            (given, old) if given == old => Ok(End::new(Outcome::Unchanged, Rule::Unchanged)),
             (Given::Odd(what), _) => {
                 Err(Refusal::new(Rule::Form, format!("it is no text but {what}; write {}", json::FORM)))
             }
@@ -81,7 +81,7 @@ impl Walk<'_> {
     /// Decides about the application that a new pod names. An existing pod keeps the one that it is in.
     fn application(&self, site: &Site, end: End) -> Result<End, Refusal> {
         let asked = self.asked;
-        let is_new = asked.operation == Operation::Create || site.changed && !site.place.is_empty();
+        let is_new = asked.operation == Operation::Create || site.changed && !site.location.is_empty();
         if site.application.is_empty() || !is_new {
             return Ok(end);
         }
@@ -101,13 +101,13 @@ impl Walk<'_> {
         if self.asked.operation == Operation::Update
             && (!site.changed || self.asked.is_of_controller(self.access))
         {
-            return Ok(End::of(Verdict::Unchanged, Rule::Unchanged));
+            return Ok(End::new(Outcome::Unchanged, Rule::Unchanged));
         }
         if self.asked.is_replica_set && self.asked.is_of_controller(self.access) {
-            return Ok(End::of(Verdict::Unchanged, Rule::ReplicaSet));
+            return Ok(End::new(Outcome::Unchanged, Rule::ReplicaSet));
         }
         if self.access.bypass_auth && !site.username.is_empty() {
-            return Ok(End::of(Verdict::Kept, Rule::BypassAuth));
+            return Ok(End::new(Outcome::Kept, Rule::BypassAuth));
         }
         if self.asked.user.is_empty() {
             return Err(Refusal::new(Rule::Nobody, "it is missing, and who asks has no name to add"));
@@ -115,7 +115,7 @@ impl Walk<'_> {
         match self.asked.moment {
             Moment::Mutating => Ok(End::added(Rule::Missing, self.own.write())),
             Moment::Final if self.asked.operation == Operation::Update => {
-                Ok(End::of(Verdict::Unchanged, Rule::Unchanged))
+                Ok(End::new(Outcome::Unchanged, Rule::Unchanged))
             }
             Moment::Final => Err(Refusal::new(
                 Rule::Missing,
@@ -128,26 +128,26 @@ impl Walk<'_> {
     /// Decides about a new annotation where there was none.
     fn given(&self, site: &Site, text: &str) -> Result<End, Refusal> {
         if self.is_own(text) {
-            return Ok(End::of(Verdict::Kept, Rule::Own));
+            return Ok(End::new(Outcome::Kept, Rule::Own));
         }
         // A Spark driver makes its executors by the account of its pod and in the name of its submitter.
         let creators = self.asked.running.creators_user_info();
-        if site.place.is_empty() && creators.is_some_and(|creators| is_same(creators, text)) {
-            return Ok(End::of(Verdict::Kept, Rule::OwnPod));
+        if site.location.is_empty() && creators.is_some_and(|creators| is_same(creators, text)) {
+            return Ok(End::new(Outcome::Kept, Rule::OwnPod));
         }
         let rule = self.may_set(Rule::NotAllowed, || match json::read(text) {
             Ok(info) => format!("it names user {}", quoted(&info.user)),
             Err(_) => "it names somebody else".to_owned(),
         })?;
         well_formed(text)?;
-        Ok(End::of(Verdict::Kept, rule))
+        Ok(End::new(Outcome::Kept, rule))
     }
 
     /// Decides about a changed annotation.
     fn changed(&self, text: &str) -> Result<End, Refusal> {
         let rule = self.may_set(Rule::Immutable, || "it was set before and would be changed".to_owned())?;
         well_formed(text)?;
-        Ok(End::of(Verdict::Kept, rule))
+        Ok(End::new(Outcome::Kept, rule))
     }
 
     /// Decides about a removed annotation. Users who leave their own name out lose nothing.
@@ -159,7 +159,7 @@ impl Walk<'_> {
         }
         let rule =
             self.may_set(Rule::Immutable, || "it was set before and would be taken away".to_owned())?;
-        Ok(End::of(Verdict::Kept, rule))
+        Ok(End::new(Outcome::Kept, rule))
     }
 
     /// Returns the rule by which the lists let the requester set any name, or the refusal.
@@ -183,7 +183,7 @@ impl Walk<'_> {
     }
 
     /// The user of the first pods, as far as the sites name one.
-    fn named(&self, judgement: &Judgement) -> String {
+    fn named(&self, judgement: &Decision) -> String {
         let text = judgement.additions.first().map(|addition| addition.text.as_str()).or_else(|| {
             self.asked.sites.iter().find_map(|site| match &site.given {
                 Given::Text(text) => Some(text.as_str()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::refused;
 use crate::operator::published::{Published, Queues};
 use crate::server::ServerState;
-use crate::server::audit::{Audit, Decision, OTHER};
+use crate::server::audit::{Audit, AuditRecord, OTHER};
 use crate::server::caller::Caller;
 use crate::server::refusal::Refusal;
 use crate::server::scope::{self, Denied, Scope, scope};
@@ -15,9 +15,9 @@ use queuewarden_api::review::access::Sent;
 use yunikorn::identity::Identity;
 use yunikorn::queue;
 use yunikorn::version::Version;
-use yunikorn_access::review::{self, Answer, Applications, Found, Question, Review, Wish, World};
+use yunikorn_access::review::{self, Answer, Applications, Lookup, Request, Review, Wish, World};
 use yunikorn_access::running::Scheduler;
-use yunikorn_access::running::pods::{self, PodQuestion};
+use yunikorn_access::running::pods::{self, PodRequest};
 use yunikorn_access::tree::Tree;
 
 /// The partition of every review: a review does not name one, so it is the one that `YuniKorn` has on
@@ -33,14 +33,14 @@ pub(super) fn unknown_asker(why: &str) -> Answer {
 
 /// A request that is answered here.
 #[derive(Debug, Clone, Copy)]
-enum Asked<'a> {
+enum Target<'a> {
     /// A request about a queue or application, in queuewarden's own words.
-    Ours(Question<'a>),
+    Ours(Request<'a>),
     /// A request about a pod, in the words of Kubernetes.
-    Pod(PodQuestion<'a>),
+    Pod(PodRequest<'a>),
 }
 
-impl Asked<'_> {
+impl Target<'_> {
     fn verb(self) -> &'static str {
         match self {
             Self::Ours(question) => question.verb(),
@@ -52,21 +52,19 @@ impl Asked<'_> {
     fn wish(self) -> Wish {
         match self {
             Self::Ours(question) => question.into(),
-            Self::Pod(PodQuestion { verb, namespace, name }) => {
-                Wish::with_pod(verb.as_str(), namespace, name)
-            }
+            Self::Pod(PodRequest { verb, namespace, name }) => Wish::with_pod(verb.as_str(), namespace, name),
         }
     }
 
     /// Returns its subject besides a queue.
     fn object(self) -> String {
         match self {
-            Self::Ours(Question::Application { namespace: "", id, .. }) => format!("application {id}"),
-            Self::Ours(Question::Application { namespace, id, .. }) => {
+            Self::Ours(Request::Application { namespace: "", id, .. }) => format!("application {id}"),
+            Self::Ours(Request::Application { namespace, id, .. }) => {
                 format!("application {namespace}/{id}")
             }
-            Self::Ours(Question::Queue { .. } | Question::AllQueues { .. }) => String::new(),
-            Self::Pod(PodQuestion { namespace, name, .. }) => format!("pod {namespace}/{name}"),
+            Self::Ours(Request::Queue { .. } | Request::AllQueues { .. }) => String::new(),
+            Self::Pod(PodRequest { namespace, name, .. }) => format!("pod {namespace}/{name}"),
         }
     }
 }
@@ -87,8 +85,8 @@ pub(super) async fn answer(
         sent.and_then(|sent| sent.review(kind, Some(&caller_identity))).map_err(|wrong| refused(&wrong))?;
     let pod = pods::read(&review).filter(|_| state.applications.answers_pods());
     let asked = match (review::read(&review), pod) {
-        (Ok(question), _) => Asked::Ours(question),
-        (Err(_), Some(pod)) => Asked::Pod(pod),
+        (Ok(question), _) => Target::Ours(question),
+        (Err(_), Some(pod)) => Target::Pod(pod),
         // A review that is not for queuewarden needs no permission, and no line in the log.
         (Err(none), None) => {
             let answer = Answer::from(none);
@@ -104,7 +102,7 @@ pub(super) async fn answer(
     };
     let queue = place(asked, found.as_ref()).to_owned();
     let about = Identity { user: review.user.clone(), groups: review.groups.clone() };
-    let question = scope::Asked {
+    let question = scope::AccessRequest {
         partition: PARTITION,
         tree: queues.as_ref().ok().map(|(_, tree)| *tree),
         queue: &queue,
@@ -123,9 +121,9 @@ pub(super) async fn answer(
         Ok(answer) => (answer.decision(), answer.clause, &answer.reason),
         Err(refusal) => ("forbidden", "asker", &refusal.message),
     };
-    let decided = Decision {
+    let decided = AuditRecord {
         verb: asked.verb(),
-        said,
+        decision: said,
         clause,
         refused: answer.is_err(),
         by: &caller.user,
@@ -154,49 +152,49 @@ fn scheduler<'a>(queues: &Queues, tree: &'a Tree) -> Scheduler<'a> {
 }
 
 /// Looks up the application of a request; `None` where it has none.
-async fn find(state: &ServerState, asked: Asked<'_>, scheduler: Scheduler<'_>) -> Option<Found> {
+async fn find(state: &ServerState, asked: Target<'_>, scheduler: Scheduler<'_>) -> Option<Lookup> {
     // Boxed, because requests about queues would have their size, too.
     match asked {
-        Asked::Ours(Question::Application { namespace, id, .. }) => {
+        Target::Ours(Request::Application { namespace, id, .. }) => {
             Some(Box::pin(state.applications.find(namespace, id, scheduler)).await)
         }
-        Asked::Pod(pod) => Some(Box::pin(state.applications.of_pod(pod, scheduler)).await),
-        Asked::Ours(Question::Queue { .. } | Question::AllQueues { .. }) => None,
+        Target::Pod(pod) => Some(Box::pin(state.applications.of_pod(pod, scheduler)).await),
+        Target::Ours(Request::Queue { .. } | Request::AllQueues { .. }) => None,
     }
 }
 
 /// Returns the queue of a request: its administrators may ask about others.
-fn place<'a>(asked: Asked<'a>, found: Option<&'a Found>) -> &'a str {
+fn place<'a>(asked: Target<'a>, found: Option<&'a Lookup>) -> &'a str {
     match (asked, found) {
-        (Asked::Ours(Question::Queue { queue, .. }), _) => queue,
-        (Asked::Ours(Question::AllQueues { .. }), _) => queue::ROOT,
-        (_, Some(Found::Application(application))) => &application.queue,
+        (Target::Ours(Request::Queue { queue, .. }), _) => queue,
+        (Target::Ours(Request::AllQueues { .. }), _) => queue::ROOT,
+        (_, Some(Lookup::Application(application))) => &application.queue,
         // Without a state there is no queue; an unprivileged caller does not learn whether an object
         // exists.
         _ => "",
     }
 }
 
-fn evaluate(review: &Review, asked: Asked<'_>, found: Option<Found>, scheduler: Scheduler<'_>) -> Answer {
+fn evaluate(review: &Review, asked: Target<'_>, found: Option<Lookup>, scheduler: Scheduler<'_>) -> Answer {
     let Scheduler { tree, resolver, version } = scheduler;
     match (asked, found) {
-        (Asked::Ours(_), found) => {
+        (Target::Ours(_), found) => {
             let applications = Looked(found);
             review::answer(review, World { tree, resolver, version, applications: &applications })
         }
-        (Asked::Pod(pod), Some(Found::Application(application))) => {
+        (Target::Pod(pod), Some(Lookup::Application(application))) => {
             pods::answer(review, pod, &application, tree, resolver)
         }
-        (Asked::Pod(_), Some(Found::Undecided(why))) => Answer::undecided("application", &why),
-        (Asked::Pod(_), _) => Answer::no_opinion("elsewhere", "YuniKorn schedules no such pod"),
+        (Target::Pod(_), Some(Lookup::Undecided(why))) => Answer::undecided("application", &why),
+        (Target::Pod(_), _) => Answer::no_opinion("elsewhere", "YuniKorn schedules no such pod"),
     }
 }
 
 /// A lookup that knows one application.
-struct Looked(Option<Found>);
+struct Looked(Option<Lookup>);
 
 impl Applications for Looked {
-    fn find(&self, _: &str, _: &str) -> Found {
-        self.0.clone().unwrap_or(Found::Unknown)
+    fn find(&self, _: &str, _: &str) -> Lookup {
+        self.0.clone().unwrap_or(Lookup::Unknown)
     }
 }

@@ -11,17 +11,17 @@ use futures::FutureExt as _;
 /// An internal error: a panic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("there is a fault in queuewarden, which its log describes")]
-pub(super) struct Fault;
+pub(super) struct InternalError;
 
 /// Runs work that may panic. Shared state must be usable afterwards: locks that it held are poisoned.
-pub(super) fn contained<T>(work: impl Future<Output = T>) -> impl Future<Output = Result<T, Fault>> {
+pub(super) fn contained<T>(work: impl Future<Output = T>) -> impl Future<Output = Result<T, InternalError>> {
     let work = AssertUnwindSafe(Box::pin(work)).catch_unwind();
     work.map(|done| {
         done.map_err(|_| {
             tracing::error!(
                 "A request was not answered: there is a fault in queuewarden, whose message is above"
             );
-            Fault
+            InternalError
         })
     })
 }

@@ -15,7 +15,7 @@ use tokio::time::{Duration, Instant, sleep_until};
 
 /// All slots.
 #[derive(Debug)]
-pub struct Places {
+pub struct Slots {
     free: Arc<Semaphore>,
     taken: Mutex<Taken>,
 }
@@ -23,12 +23,12 @@ pub struct Places {
 #[derive(Debug, Default)]
 struct Taken {
     next: u64,
-    places: HashMap<u64, Arc<Seat>>,
+    slots: HashMap<u64, Arc<Connection>>,
 }
 
 /// The state of one connection.
 #[derive(Debug)]
-struct Seat {
+struct Connection {
     peer: IpAddr,
     usage: Mutex<Usage>,
     asked: watch::Sender<bool>,
@@ -44,7 +44,7 @@ struct Usage {
     idle: Instant,
 }
 
-impl Seat {
+impl Connection {
     /// Returns the time since which no request of it is being answered; `None`: one is.
     fn idle_since(&self) -> Option<Instant> {
         let usage = self.lock();
@@ -58,16 +58,16 @@ impl Seat {
 
 /// One slot; free again when dropped.
 #[derive(Debug)]
-pub struct Place {
-    all: Arc<Places>,
+pub struct Slot {
+    all: Arc<Slots>,
     number: u64,
-    seat: Arc<Seat>,
+    seat: Arc<Connection>,
     _permit: OwnedSemaphorePermit,
 }
 
 /// A request that is being answered.
 #[derive(Debug)]
-pub struct Busy(Arc<Seat>);
+pub struct Busy(Arc<Connection>);
 
 /// The reason why a connection has to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,27 +78,27 @@ pub enum Unused {
     Evicted,
 }
 
-impl Places {
+impl Slots {
     /// Returns `number` free slots.
     pub fn new(number: usize) -> Arc<Self> {
         Arc::new(Self { free: Arc::new(Semaphore::new(number)), taken: Mutex::default() })
     }
 
     /// Takes a slot and frees one if necessary; `None` comes only from a semaphore that is closed.
-    pub async fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
+    pub async fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Slot> {
         if self.free.available_permits() == 0 {
             self.make_room();
         }
         let permit = Arc::clone(&self.free).acquire_owned().await.ok()?;
         let asked = watch::Sender::new(false);
         let usage = Mutex::new(Usage { answered: 0, idle: Instant::now() });
-        let seat = Arc::new(Seat { peer, usage, asked, evicted: Notify::new() });
+        let seat = Arc::new(Connection { peer, usage, asked, evicted: Notify::new() });
         let mut taken = self.lock();
         let number = taken.next;
         taken.next = number.wrapping_add(1);
-        taken.places.insert(number, Arc::clone(&seat));
+        taken.slots.insert(number, Arc::clone(&seat));
         drop(taken);
-        Some(Place { all: Arc::clone(self), number, seat, _permit: permit })
+        Some(Slot { all: Arc::clone(self), number, seat, _permit: permit })
     }
 
     /// Makes the connection close that has been idle longest, of the peer with the most slots. Where none
@@ -106,10 +106,10 @@ impl Places {
     fn make_room(&self) {
         let taken = self.lock();
         let mut places_of: HashMap<IpAddr, usize> = HashMap::new();
-        for seat in taken.places.values() {
+        for seat in taken.slots.values() {
             *places_of.entry(seat.peer).or_default() += 1;
         }
-        let idle = taken.places.values().filter_map(|seat| Some((seat.idle_since()?, seat)));
+        let idle = taken.slots.values().filter_map(|seat| Some((seat.idle_since()?, seat)));
         let first = idle.max_by_key(|(since, seat)| (places_of.get(&seat.peer).copied(), Reverse(*since)));
         if let Some((_, seat)) = first {
             seat.evicted.notify_one();
@@ -121,7 +121,7 @@ impl Places {
     }
 }
 
-impl Place {
+impl Slot {
     /// Marks that a request has come.
     pub fn ask(&self) {
         self.seat.asked.send_if_modified(|asked| !std::mem::replace(asked, true));
@@ -155,14 +155,14 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
-        self.all.lock().places.remove(&self.number);
+        self.all.lock().slots.remove(&self.number);
     }
 }
 
 impl Busy {
-    fn new(seat: Arc<Seat>) -> Self {
+    fn new(seat: Arc<Connection>) -> Self {
         let mut usage = seat.lock();
         usage.answered = usage.answered.saturating_add(1);
         drop(usage);
@@ -190,7 +190,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_one_that_has_been_idle_longest_makes_room() {
-        let places = Places::new(3);
+        let places = Slots::new(3);
         let first = places.take(PEER).await.unwrap();
         advance(Duration::from_secs(1)).await;
         let second = places.take(PEER).await.unwrap();
@@ -212,12 +212,12 @@ mod tests {
         places.make_room();
         assert_eq!(third.unused(LONG).await, Unused::Evicted);
         drop((first, fourth));
-        assert_eq!(places.lock().places.len(), 1);
+        assert_eq!(places.lock().slots.len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_peer_with_most_places_makes_room() {
-        let places = Places::new(3);
+        let places = Slots::new(3);
         let lone = places.take(PEER).await.unwrap();
         advance(Duration::from_secs(1)).await;
         let other = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
@@ -231,7 +231,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_without_requests_ends_and_one_with_requests_does_not() {
-        let places = Places::new(1);
+        let places = Slots::new(1);
         let place = places.take(PEER).await.unwrap();
         let (one, other) = (place.begin(), place.begin());
         drop(one);

@@ -185,7 +185,7 @@ impl Cluster {
             let objects = self.readable(spec, notes).await?;
             return objects.written(&merged(&objects.snapshot), notes);
         }
-        let answer = live::ask(&self.client, args.scheduler_url.as_deref(), &spec).await?;
+        let answer = live::read(&self.client, args.scheduler_url.as_deref(), &spec).await?;
         // Without the ConfigMaps the answer is still valid, only its origins are unknown.
         match self.readable(spec, notes).await {
             Ok(objects) => {
@@ -334,8 +334,8 @@ fn configuration(
     notes: &Notes,
     console: Console,
 ) -> Result<Configuration, Failure> {
-    notes.tell(console);
-    Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
+    notes.print(console);
+    Configuration::from_written(written?).map_err(|refused| files::refuse(&refused, console))
 }
 
 fn unusable(problems: &[Diagnostic]) -> Failure {

@@ -2,10 +2,10 @@
 
 use crate::cli::input::Inputs;
 use crate::cli::input::object::{Document, token};
-use crate::cli::input::scalar::Places;
+use crate::cli::input::scalar::ContentSpans;
 use crate::cli::input::source::Source;
 use go_compat::diag::Span;
-use queuewarden_api::answer::Place;
+use queuewarden_api::answer::Location;
 
 /// A text with a name, and its location if it is part of another.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub struct Text {
 struct Home {
     lines: Lines,
     /// The bytes of a text that is a string inside the file, and the offset that they are counted from.
-    inside: Option<(Places, usize)>,
+    inside: Option<(ContentSpans, usize)>,
 }
 
 impl Home {
@@ -35,7 +35,7 @@ impl Home {
 impl Text {
     /// Creates a text that is the whole of `name`.
     pub fn whole(name: impl Into<String>, text: String) -> Self {
-        let home = Home { lines: Lines::of(text.clone()), inside: None };
+        let home = Home { lines: Lines::new(text.clone()), inside: None };
         Self { text, name: name.into(), home: Some(home) }
     }
 
@@ -54,8 +54,8 @@ impl Text {
             return Self::whole(format!("{}#{key}", source.name), text);
         };
         let part = source.text.get(document.range.start..document.range.end).unwrap_or_default();
-        let inside = Some((Places::trace(part, node), document.range.start));
-        let home = Home { lines: Lines::of(source.text.clone()), inside };
+        let inside = Some((ContentSpans::trace(part, node), document.range.start));
+        let home = Home { lines: Lines::new(source.text.clone()), inside };
         Self { text, name: source.name.clone(), home: Some(home) }
     }
 
@@ -68,9 +68,9 @@ impl Text {
     }
 
     /// Returns the location of a part of it.
-    pub fn place(&self, span: Span) -> Place {
+    pub fn locate(&self, span: Span) -> Location {
         let position = self.home.as_ref().map(|home| home.lines.position(home.span(span).start));
-        Place { file: self.name.clone(), position }
+        Location { file: self.name.clone(), position }
     }
 }
 
@@ -82,7 +82,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn of(text: String) -> Self {
+    fn new(text: String) -> Self {
         let behind = text.match_indices('\n').map(|(at, _)| at.saturating_add(1));
         let starts = std::iter::once(0).chain(behind).collect();
         Self { text, starts }
@@ -107,21 +107,21 @@ mod tests {
         let text = Text::whole("q.yaml", "a: 1\nbé: x\n".to_owned());
         let cases = [(0, "q.yaml:1:1"), (5, "q.yaml:2:1"), (10, "q.yaml:2:5"), (99, "q.yaml:3:1")];
         for (offset, expected) in cases {
-            assert_eq!(text.place(Span::new(offset, offset)).to_string(), expected);
+            assert_eq!(text.locate(Span::new(offset, offset)).to_string(), expected);
         }
         let made = Text::made("the scheduler", "a".to_owned());
-        assert_eq!(made.place(Span::new(0, 1)).to_string(), "the scheduler");
+        assert_eq!(made.locate(Span::new(0, 1)).to_string(), "the scheduler");
     }
 
     #[test]
     fn places_inside_a_config_map_are_those_of_the_file() {
         let manifest = "# one\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  queues.yaml: |\n    a: 1\n    b: 2\n";
         let source = Source { name: "c.yaml".into(), file_name: "c.yaml".into(), text: manifest.into() };
-        let inputs = Inputs::of(vec![source]);
+        let inputs = Inputs::new(vec![source]);
         let object = inputs.of_kind(Kind::ConfigMap).next().unwrap();
         let text = Text::inside(&inputs, &object.document, "queues.yaml", "a: 1\nb: 2\n".to_owned());
-        assert_eq!(text.place(Span::new(8, 9)).to_string(), "c.yaml:8:8");
+        assert_eq!(text.locate(Span::new(8, 9)).to_string(), "c.yaml:8:8");
         let packed = Text::inside(&inputs, &object.document, "queues.yaml.gz", "a: 1\nb: 2\n".to_owned());
-        assert_eq!(packed.place(Span::new(8, 9)).to_string(), "c.yaml#queues.yaml.gz:2:4");
+        assert_eq!(packed.locate(Span::new(8, 9)).to_string(), "c.yaml#queues.yaml.gz:2:4");
     }
 }

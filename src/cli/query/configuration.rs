@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::question::suggestion;
+use super::request::suggestion;
 use super::texts::Text;
 use crate::cli::Failure;
 use crate::cli::input::source::Source;
 use go_compat::diag::{Diagnostic, Span};
-use queuewarden_api::answer::{Place, Texts};
+use queuewarden_api::answer::{Location, Texts};
 use queuewarden_plan::attribution::{self, Attribution};
 use queuewarden_report::Change;
 use yunikorn::acl;
@@ -69,7 +69,7 @@ impl Configuration {
     ///
     /// # Errors
     /// When a running `YuniKorn` would reject the text: then nobody knows what it runs.
-    pub fn of(written: Written) -> Result<Self, Box<Refused>> {
+    pub fn from_written(written: Written) -> Result<Self, Box<Refused>> {
         let (configuration, refused) = Self::at_start(written)?;
         refused.map_or(Ok(configuration), Err)
     }
@@ -85,7 +85,7 @@ impl Configuration {
         let starts = verdict.starts.is_ok();
         let refusal = verdict.refusal();
         let trees = verdict.config.as_ref().filter(|_| starts).map(|config| {
-            let trees = config.partitions.iter().map(Tree::of).collect::<Result<Vec<_>, _>>();
+            let trees = config.partitions.iter().map(Tree::new).collect::<Result<Vec<_>, _>>();
             trees.map_err(|error| error.to_string())
         });
         let refused = |reason: String, starts: bool| {
@@ -191,14 +191,14 @@ impl Texts for Configuration {
         &self.text.name
     }
 
-    fn place(&self, origin: &Origin) -> Option<Place> {
+    fn locate(&self, origin: &Origin) -> Option<Location> {
         match origin {
             Origin::Object { .. } => None,
             Origin::Text(Some(span)) => {
                 let (text, span) = self.home(*span);
-                Some(text.place(span))
+                Some(text.locate(span))
             }
-            Origin::Text(None) => Some(Place { file: self.text.name.clone(), position: None }),
+            Origin::Text(None) => Some(Location { file: self.text.name.clone(), position: None }),
         }
     }
 }
@@ -240,7 +240,7 @@ mod tests {
         let decision = explain(tree, Right::Submit, "root.a", &identity);
         let entry = decision.granted_by().and_then(|step| step.entry.clone());
         let origins = entry.map(|entry| entry.origins).unwrap_or_default();
-        let name = |origin: &Origin| match (origin, configuration.place(origin)) {
+        let name = |origin: &Origin| match (origin, configuration.locate(origin)) {
             (Origin::Object { kind, name }, None) => format!("{kind}/{name}"),
             (_, place) => place.map(|place| place.to_string()).unwrap_or_default(),
         };
@@ -254,7 +254,7 @@ mod tests {
             attributions: attributions.into(),
             changes: Vec::new(),
         };
-        Configuration::of(written).unwrap()
+        Configuration::from_written(written).unwrap()
     }
 
     #[test]
@@ -275,14 +275,14 @@ mod tests {
     #[test]
     fn what_yunikorn_refuses_is_not_asked_about() {
         let written = |text: String| Written::text_alone(Text::whole("q", text));
-        let refused = Configuration::of(written(queues("a  b"))).unwrap_err();
+        let refused = Configuration::from_written(written(queues("a  b"))).unwrap_err();
         assert!(refused.reason.contains("multiple spaces found"), "{}", refused.reason);
         assert!(refused.diagnostics.iter().any(Diagnostic::is_error));
         let rules = "partitions: [{name: default, placementrules: [{name: nope}], queues: [{name: root}]}]";
-        assert!(Configuration::of(written(rules.to_owned())).is_err_and(|refused| refused.starts));
+        assert!(Configuration::from_written(written(rules.to_owned())).is_err_and(|refused| refused.starts));
         let (_, refused) = Configuration::at_start(written(rules.to_owned())).unwrap();
         assert!(refused.unwrap().reason.starts_with("unknown rule name specified nope"));
-        let configuration = Configuration::of(written(queues("a"))).unwrap();
+        let configuration = Configuration::from_written(written(queues("a"))).unwrap();
         assert!(configuration.tree("DEFAULT").is_ok());
         let failure = configuration.tree("defualt").unwrap_err().to_string();
         assert!(failure.ends_with("did you mean `default`?"), "{failure}");

@@ -40,9 +40,9 @@ pub struct Answer {
 ///
 /// # Errors
 /// When there is no response, or it is not a response of `YuniKorn`.
-pub async fn ask(client: &Client, url: Option<&str>, spec: &ConfigSpec) -> Result<Answer, Failure> {
+pub async fn read(client: &Client, url: Option<&str>, spec: &ConfigSpec) -> Result<Answer, Failure> {
     let (from, answer) = get("ws/v1/config", client, url, spec).await?;
-    read(&from, answer)
+    parse(&from, answer)
 }
 
 /// Gets the queues that the scheduler has in addition to its configuration, in the same ways.
@@ -112,7 +112,7 @@ async fn text(client: &Client, request: Request<Vec<u8>>) -> Result<String, kube
     Ok(body)
 }
 
-fn read(from: &str, answer: Value) -> Result<Answer, Failure> {
+fn parse(from: &str, answer: Value) -> Result<Answer, Failure> {
     let Value::Object(fields) = answer else {
         return Err(no_answer(&format!("the answer of {from} is not the JSON that YuniKorn gives")));
     };
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_answer_is_a_queues_yaml() {
-        let answer = read("here", answer()).unwrap();
+        let answer = parse("here", answer()).unwrap();
         let verdict = verdict(&answer.text, &[]);
         assert_eq!(verdict.refusal(), None, "{}", answer.text);
         let config = verdict.config.unwrap();
@@ -234,15 +234,15 @@ mod tests {
         let nowhere = "http://127.0.0.1:1".to_owned();
         for scheduler_url in [None, Some(nowhere.clone())] {
             let spec = ConfigSpec { namespace: "yk".to_owned(), scheduler_url, ..ConfigSpec::default() };
-            let answer = ask(&proxy(known), None, &spec).await.unwrap();
+            let answer = read(&proxy(known), None, &spec).await.unwrap();
             assert_eq!(
                 (answer.from.as_str(), answer.checksum.as_str()),
                 ("service yk/yunikorn-service:9080", "AB")
             );
-            let failure = ask(&proxy("/other"), None, &spec).await.unwrap_err().to_string();
+            let failure = read(&proxy("/other"), None, &spec).await.unwrap_err().to_string();
             assert!(failure.contains("is not found"), "{failure}");
             // An explicit URL is used alone.
-            let failure = ask(&proxy(known), Some(&nowhere), &spec).await.unwrap_err().to_string();
+            let failure = read(&proxy(known), Some(&nowhere), &spec).await.unwrap_err().to_string();
             assert!(failure.contains("no connection to http://127.0.0.1:1/ws/v1/config"), "{failure}");
         }
     }
@@ -264,7 +264,7 @@ mod tests {
             (json!({}), "no configuration yet"),
             (json!({"Partitions": null, "Checksum": "AB"}), "no configuration yet"),
         ] {
-            let failure = read("here", answer).unwrap_err().to_string();
+            let failure = parse("here", answer).unwrap_err().to_string();
             assert!(failure.contains(why), "{failure}");
         }
     }

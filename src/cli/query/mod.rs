@@ -12,8 +12,8 @@ pub mod files;
 pub mod identity;
 pub mod live;
 pub mod output;
-pub mod question;
 pub mod rendered;
+pub mod request;
 pub mod schemas;
 pub mod texts;
 
@@ -189,7 +189,7 @@ impl Notes {
     }
 
     /// Prints the notes.
-    pub fn tell(&self, console: Console) {
+    pub fn print(&self, console: Console) {
         for note in &self.0 {
             console.note(note);
         }

@@ -19,12 +19,12 @@ const WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_m
 
 /// Sends requests to the scheduler, and counts the responses.
 #[derive(Debug)]
-pub struct Asking {
+pub struct CountedScheduler {
     scheduler: Scheduler,
     health: Arc<Health>,
 }
 
-impl Asking {
+impl CountedScheduler {
     /// Creates a sender that has sent nothing yet.
     pub fn new(scheduler: Scheduler, health: Arc<Health>) -> Self {
         Self { scheduler, health }

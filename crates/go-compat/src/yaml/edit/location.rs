@@ -7,13 +7,13 @@ use super::Pair;
 use crate::diag::Span;
 
 const BREAKS: [char; 2] = ['\n', '\r'];
-const BLANKS: [char; 2] = [' ', '\t'];
+const SPACES: [char; 2] = [' ', '\t'];
 
 /// Moves behind the blanks, line ends and comments at `at`.
 fn skip_space(text: &str, at: usize) -> usize {
     let mut rest = text.get(at..).unwrap_or_default();
     loop {
-        rest = rest.trim_start_matches(|c| BLANKS.contains(&c) || BREAKS.contains(&c));
+        rest = rest.trim_start_matches(|c| SPACES.contains(&c) || BREAKS.contains(&c));
         if !rest.starts_with('#') {
             return text.len() - rest.len();
         }
@@ -30,7 +30,7 @@ pub(super) fn indicator(text: &str, at: usize, indicator: char) -> Option<usize>
 /// Returns the end of the line, if nothing but blanks and a comment comes between `at` and it.
 pub(super) fn line_end(text: &str, at: usize) -> Option<usize> {
     let rest = text.get(at..)?.split(BREAKS).next()?;
-    let content = rest.trim_start_matches(BLANKS);
+    let content = rest.trim_start_matches(SPACES);
     (content.is_empty() || content.starts_with('#')).then_some(at + rest.len())
 }
 
@@ -49,7 +49,7 @@ pub(super) fn before(text: &str, at: usize) -> &str {
 /// Returns the start of a node behind its anchor.
 pub(super) fn content(text: &str, span: Span) -> usize {
     let written = text.get(span.start..span.end).unwrap_or_default();
-    let is_space = |c| BLANKS.contains(&c) || BREAKS.contains(&c);
+    let is_space = |c| SPACES.contains(&c) || BREAKS.contains(&c);
     let anchor = if written.starts_with('&') { written.find(is_space) } else { None };
     skip_space(text, span.start + anchor.unwrap_or_default())
 }
