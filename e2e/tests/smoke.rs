@@ -111,6 +111,7 @@ async fn the_api_server_can_be_killed_and_restarted() -> Result<()> {
             return Ok(());
         }
         cluster.set_configs(&granting("alice")).await?;
+        cluster.yunikorn()?.wait_for_text(&granting("alice"), PATIENCE).await?;
         cluster.apiserver()?.kill()?;
         ensure!(cluster.config_map(yunikorn::CONFIGS).await.is_err());
         cluster.start_apiserver().await?;

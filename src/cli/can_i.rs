@@ -56,7 +56,7 @@ pub enum Show {
 /// Runs the command.
 ///
 /// # Errors
-/// As [`QuestionArgs::answer`].
+/// As [`RequestArgs::answer`].
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     args.request.answer(if args.quiet { Show::Nothing } else { Show::Line }, console)
 }

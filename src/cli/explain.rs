@@ -29,7 +29,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// As [`QuestionArgs::answer`].
+/// As [`RequestArgs::answer`].
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     args.request.answer(Show::Everything, console)
 }

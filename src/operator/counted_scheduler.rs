@@ -40,7 +40,7 @@ impl CountedScheduler {
         answer.map_err(|error| error.to_string())
     }
 
-    /// Repeats [`Asking::checksum`] until it is `expected`, the request fails, or it takes too long. The
+    /// Repeats [`CountedScheduler::checksum`] until it is `expected`, the request fails, or it takes too long. The
     /// limit is shorter once something `changed`.
     ///
     /// # Errors

@@ -2,11 +2,11 @@
 //!
 //! * [`reconcile`]: the controller, on `kube::runtime`, around the state machine
 //!   [`queuewarden_plan::machine`].
-//! * [`world`], [`watch`], [`cache`], [`standing`]: the objects in the API server.
+//! * [`world`], [`watch`], [`cache`], [`current_object`]: the objects in the API server.
 //! * [`served`], [`apply`], [`last_base`], [`status`], [`events`]: the writes, and the check before them,
 //!   with time limits from [`call`].
 //! * [`mirror`]: the RBAC mirror, watched and written.
-//! * [`read_back`], [`asking`]: the configuration that the scheduler runs.
+//! * [`read_back`], [`counted_scheduler`]: the configuration that the scheduler runs.
 //! * [`applications`]: the running applications, for queries about them.
 //! * [`leader`]: the election of the replica that writes.
 //! * [`published`]: the state that the endpoints answer from.

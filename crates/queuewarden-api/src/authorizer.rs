@@ -3,7 +3,7 @@
 //! (`k8s.io/apiserver/pkg/apis/apiserver/v1/types.go`; Kubernetes 1.32 and newer).
 //!
 //! The conditions pass on only the requests that are answered here, in both spellings of `kubectl auth can-i`
-//! ([`yunikorn_access::review::question`]). Without that filter each request of the cluster would wait for
+//! ([`yunikorn_access::review::request`]). Without that filter each request of the cluster would wait for
 //! queuewarden, and a deny of one of our verbs could be taken for one of `get queues`, which is a matter of
 //! RBAC.
 //!

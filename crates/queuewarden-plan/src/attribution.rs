@@ -1,6 +1,6 @@
 //! Attributes each ACL of the text to the objects that write it, to show where a grant comes from.
 //!
-//! Two texts can be queried: the desired text of a plan ([`wanted`]), and the current text in the output,
+//! Two texts can be queried: the desired text of a plan ([`desired`]), and the current text in the output,
 //! whose contributions the objects' statuses record ([`in_force`]).
 
 use std::collections::BTreeMap;

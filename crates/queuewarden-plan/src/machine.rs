@@ -93,7 +93,7 @@ pub enum Event {
     Watches(Option<FailingWatch>),
     /// Answers [`Action::ReadBase`]; an error is worth another try.
     BaseRead(Result<Option<LastBase>, String>),
-    /// Answers [`Action::AskScheduler`] and [`Action::AskUntilLoaded`]: the checksum of what the scheduler
+    /// Answers [`Action::ReadScheduler`] and [`Action::AskUntilLoaded`]: the checksum of what the scheduler
     /// runs.
     Answered(Result<String, String>),
     /// Answers [`Action::Observe`]: everything that is watched. What was observed since the start is added
@@ -118,7 +118,7 @@ pub enum Event {
         /// True if another writer was faster.
         conflict: bool,
     },
-    /// Answers [`Action::AskQueues`]: queues by partition, and whether they come from the configuration.
+    /// Answers [`Action::ReadQueues`]: queues by partition, and whether they come from the configuration.
     Queues(BTreeMap<String, BTreeMap<String, bool>>),
     /// Answers [`Action::Publish`]: whether the endpoints answer by the plan now. Comes before the answer to
     /// [`Action::Report`].

@@ -2,7 +2,7 @@
 //! inherit it.
 //!
 //! This is the whole matrix of subjects and queues in a few words: as many as the ACLs have entries, not as
-//! many as it has cells. To show it, [`Starts::held`] is the only rule needed.
+//! many as it has cells. To show it, [`Starts::nearest`] is the only rule needed.
 
 use super::check::implied_by;
 use super::reach::{QueueSet, granted_on, stops};

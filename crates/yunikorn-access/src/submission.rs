@@ -2,7 +2,7 @@
 //! stored, so that people read the reason at once, and not `no placement rule matched` on a pod later.
 //!
 //! It is a preview and no boundary: the scheduler decides in the end. So the decisions of others are left to
-//! them ([`Verdict::NotAsked`]), and a no is only given where it is certain ([`Verdict::Refused`]).
+//! them ([`Outcome::NotAsked`]), and a no is only given where it is certain ([`Outcome::Refused`]).
 //!
 //! The request comes after mutating webhooks, `YuniKorn`'s own among them; where that one was not called, it
 //! is replayed ([`admission::evaluate()`]), and then the placement

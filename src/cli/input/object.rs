@@ -83,7 +83,7 @@ impl Document {
         node.map_or(self.range, |node| self.in_text(node.span))
     }
 
-    /// Returns the span of the name of the field at a JSON pointer; like [`Document::place`] if that is no
+    /// Returns the span of the name of the field at a JSON pointer; like [`Document::span`] if that is no
     /// field.
     pub fn span_of_key(&self, pointer: &str) -> Span {
         let parent = pointer.rsplit_once('/');

@@ -3,7 +3,7 @@
 //! * [`configuration`]: the trees with origins, and locations in the [`texts`] they were read from.
 //! * [`files`], [`cluster`], [`live`]: the three sources of a configuration.
 //! * [`rendered`]: the text that the operator would write.
-//! * [`identity`], [`question`]: the user, and the right and queue.
+//! * [`identity`], [`request`]: the user, and the right and queue.
 //! * [`output`], [`schemas`]: output for people and programs.
 
 pub mod cluster;

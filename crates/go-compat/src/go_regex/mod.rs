@@ -2,8 +2,8 @@
 //!
 //! `YuniKorn` compiles its patterns with Go; this module matches them with the `regex` crate. A pattern
 //! passes when each part of it means the same to both, or has a form that does: `\d`, `\s`, `\w` and `\b` are
-//! ASCII in Go. Of the others, a pattern is refused as Go does ([`Verdict::RefusedByGo`]) where that is
-//! certain, and else as not known here ([`Verdict::Unjudged`]).
+//! ASCII in Go. Of the others, a pattern is refused as Go does ([`Support::RefusedByGo`]) where that is
+//! certain, and else as not known here ([`Support::Undecided`]).
 //!
 //! * `prepare`: brackets and braces, before the pattern is parsed; both read the rest of a pattern by the
 //!   same grammar.
@@ -56,7 +56,7 @@ impl GoRegex {
     /// Compiles `pattern`.
     ///
     /// # Errors
-    /// One of [`CODES`] with a span; [`Verdict::of`] tells who refuses.
+    /// One of [`CODES`] with a span; [`Support::from_refusal`] tells who refuses.
     pub fn new(pattern: &str) -> Result<Self, Diagnostic> {
         if pattern.len() > MAX_BYTES {
             return Err(error::too_long(pattern));

@@ -94,7 +94,7 @@ impl Sent {
         json.trim_ascii_start().starts_with(b"{").then(|| serde_json::from_slice(json).ok()).flatten()
     }
 
-    /// Its kind, as [`Kind::of`] a document.
+    /// Its kind, as [`Kind::from_document`] a document.
     ///
     /// # Errors
     /// [`codes::UNKNOWN_REVIEW`].
@@ -115,7 +115,7 @@ impl Sent {
     /// What it asks. `asker` is who sends it, which only a [`Kind::Own`] asks about.
     ///
     /// # Errors
-    /// [`codes::MALFORMED_REVIEW`] and [`codes::WHO_ASKS`].
+    /// [`codes::MALFORMED_REVIEW`] and [`codes::REVIEW_BY_NOBODY`].
     pub fn review(self, kind: Kind, asker: Option<&Identity>) -> Result<Review, Diagnostic> {
         let Self { api_version, metadata, spec, .. } = self;
         let spec = spec.ok_or_else(|| malformed(codes::MALFORMED_REVIEW, "the review has no spec"))?;
@@ -146,7 +146,7 @@ impl Sent {
 /// Reads a review, and what it asks.
 ///
 /// # Errors
-/// [`codes::MALFORMED_REVIEW`] and [`codes::WHO_ASKS`].
+/// [`codes::MALFORMED_REVIEW`] and [`codes::REVIEW_BY_NOBODY`].
 pub fn read(kind: Kind, review: &Value, asker: Option<&Identity>) -> Result<Review, Diagnostic> {
     Sent::read(review)?.review(kind, asker)
 }

@@ -46,7 +46,7 @@ struct Spec {
 /// Reads a request as far as the admission controller reads it.
 ///
 /// # Errors
-/// [`codes::MALFORMED_REVIEW`] and [`codes::JUDGED_ELSEWHERE`].
+/// [`codes::MALFORMED_REVIEW`] and [`codes::DECIDED_ELSEWHERE`].
 pub fn read(request: &envelope::Request) -> Result<Request, Diagnostic> {
     let kind = Kind::parse(&request.group, &request.kind);
     if request.group.is_empty() && request.kind == "ConfigMap" {

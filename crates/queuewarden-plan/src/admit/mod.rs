@@ -149,7 +149,7 @@ fn one_line(text: &str) -> String {
     cut(&line, MAX_LENGTH).into_owned()
 }
 
-/// Returns whether the answer depends on [`Asked::may_escalate`].
+/// Returns whether the answer depends on [`Review::may_escalate`].
 pub fn depends_on_who(change: &Change) -> bool {
     matches!(change, Change::QueueAcl(_))
 }

@@ -27,7 +27,7 @@ pub struct PartitionDiff {
 #[schemars(rename = "PresenceKind")]
 pub enum Presence {
     /// Both.
-    Unchanged,
+    Kept,
     /// The new one only.
     Added,
     /// The old one only.
@@ -37,7 +37,7 @@ pub enum Presence {
 impl PartitionDiff {
     /// Returns whether nothing is different.
     pub fn is_empty(&self) -> bool {
-        self.presence == Presence::Unchanged && !self.placement_differs && self.diff.is_empty()
+        self.presence == Presence::Kept && !self.placement_differs && self.diff.is_empty()
     }
 }
 
@@ -48,7 +48,7 @@ pub fn between(old: &[Tree], new: &[Tree]) -> Vec<PartitionDiff> {
     let of_new = new.iter().map(|new| match old.iter().find(|old| same(old, new)) {
         Some(old) => PartitionDiff {
             partition: new.partition().to_owned(),
-            presence: Presence::Unchanged,
+            presence: Presence::Kept,
             diff: diff(old, new),
             placement_differs: !same_rules(old.placement_rules(), new.placement_rules()),
         },

@@ -1,7 +1,7 @@
 //! Answers access questions in the form of Kubernetes: a `SubjectAccessReview`, and the answer of an
 //! authorizer.
 //!
-//! * [`question`]: finds our question in a review, in all the spellings that `kubectl auth can-i` sends.
+//! * [`request`]: finds our question in a review, in all the spellings that `kubectl auth can-i` sends.
 //! * [`answer`](mod@answer): the answer of the evaluator.
 //! * [`brief`]: the short answer for users who may not read the queue.
 //! * [`permission`]: decides who may ask about whose access.
