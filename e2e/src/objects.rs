@@ -141,7 +141,7 @@ impl TestCluster {
     /// Waits until the API server serves all custom resources.
     ///
     /// # Errors
-    /// When it does not within [`PATIENCE`].
+    /// When it does not within thirty seconds.
     pub async fn crds_established(&self) -> Result<()> {
         self.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"]).await?;
         Ok(())

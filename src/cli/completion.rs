@@ -1,4 +1,4 @@
-//! `queuewarden completion`: prints the script by which a shell calls [`complete`].
+//! `queuewarden completion`: prints the script by which a shell calls `complete`.
 
 use clap::builder::PossibleValuesParser;
 use clap_complete::env::EnvCompleter as _;

@@ -22,7 +22,7 @@ pub struct Count {
 
 impl Count {
     /// Counts findings.
-    pub fn count<'a>(findings: impl IntoIterator<Item = &'a SourceDiagnostic>) -> Self {
+    pub fn from_findings<'a>(findings: impl IntoIterator<Item = &'a SourceDiagnostic>) -> Self {
         findings.into_iter().fold(Self::default(), |count, finding| count.with(finding.diagnostic.severity))
     }
 
@@ -69,7 +69,7 @@ pub fn to_json(inputs: &Inputs, findings: &[SourceDiagnostic]) -> Value {
             Value::Object(fields)
         })
         .collect();
-    let Count { errors, warnings } = Count::count(findings);
+    let Count { errors, warnings } = Count::from_findings(findings);
     json!({
         "version": VERSION,
         "diagnostics": diagnostics,

@@ -135,7 +135,7 @@ fn rendered<'a>(
 
 /// Counts the findings in the files, and the problems of the objects.
 fn count(found: &[SourceDiagnostic], settled: &Settled) -> Count {
-    let mut count = Count::count(found);
+    let mut count = Count::from_findings(found);
     for object in statuses::objects(&settled.plan) {
         count = object.problems().fold(count, |count, (_, severity)| count.with(severity));
     }

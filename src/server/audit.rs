@@ -8,7 +8,7 @@
 //! left out.
 //!
 //! A line has the `peer`, too: callers of admission webhooks are not authenticated and can write any name
-//! into a review. Each [`Room`] has lines of its own, so made-up reviews do not use up the lines of real
+//! into a review. Each [`Share`] has lines of its own, so made-up reviews do not use up the lines of real
 //! ones.
 
 use std::collections::VecDeque;
@@ -23,10 +23,10 @@ use tokio::time::Instant;
 use crate::operator::health::Health;
 use go_compat::diag::cut;
 
-/// Lines of one second in each [`Room`].
+/// Lines of one second in each [`Share`].
 const LINES: u32 = 50;
-/// Number of [`Room`]s.
-const ROOMS: usize = 4;
+/// Number of [`Share`]s.
+const SHARES: usize = 4;
 /// Pairs of requester and object that are remembered; the oldest is forgotten first.
 const PAIRS: usize = 1024;
 /// Characters of a name; those of Kubernetes' own objects and users have at most 253.
@@ -85,7 +85,7 @@ enum Share {
 #[derive(Debug, Default)]
 struct Lines {
     began: Option<Instant>,
-    used: [u32; ROOMS],
+    used: [u32; SHARES],
     left_out: u32,
     /// Hashes of the pairs that have a line, the oldest first. The names themselves may be long.
     pairs: VecDeque<u64>,
@@ -110,12 +110,12 @@ impl Lines {
         Some(line)
     }
 
-    /// Returns how many lines were left out since the last one; `None` if the room is full.
-    fn take(&mut self, now: Instant, room: Share) -> Option<u32> {
+    /// Returns how many lines were left out since the last one; `None` if the share is full.
+    fn take(&mut self, now: Instant, share: Share) -> Option<u32> {
         if self.began.is_none_or(|began| now.duration_since(began) >= Duration::from_secs(1)) {
-            (self.began, self.used) = (Some(now), [0; ROOMS]);
+            (self.began, self.used) = (Some(now), [0; SHARES]);
         }
-        let used = self.used.get_mut(room as usize).filter(|used| **used < LINES);
+        let used = self.used.get_mut(share as usize).filter(|used| **used < LINES);
         let Some(used) = used else {
             self.left_out = self.left_out.saturating_add(1);
             return None;
@@ -231,7 +231,7 @@ mod tests {
         let new = (0..1000).filter_map(|i| lines.decided(now, false, &i.to_string(), "Pod a/b")).count();
         let refused = (0..1000).filter_map(|i| lines.decided(now, true, &i.to_string(), "Pod a/b")).count();
         let unread = (0..1000).filter_map(|_| lines.take(now, Share::Unread)).count();
-        assert_eq!([known, new + 1, refused, unread], [LINES as usize; ROOMS]);
+        assert_eq!([known, new + 1, refused, unread], [LINES as usize; SHARES]);
         // A pair without a line is new in the next second, too.
         let later = now + Duration::from_secs(1);
         assert_eq!(lines.decided(later, false, "999", "Pod a/b"), Some(1000 - LINES));

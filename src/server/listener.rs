@@ -39,7 +39,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Limits of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// The largest number of connections at once. For a further one an idle one is closed ([`Places`]).
+    /// The largest number of connections at once. For a further one an idle one is closed ([`Slots`]).
     pub connections: usize,
     /// Requests at once on one connection of HTTP/2.
     pub streams: u32,

@@ -1,13 +1,13 @@
 //! The HTTPS endpoints for Kubernetes and its users: webhooks and served resources.
 //!
 //! An endpoint only translates: requests come out of HTTP and JSON, answers go back in. The pure core
-//! decides the answers, from the state that the reconciler observed last ([`published`]).
+//! decides the answers, from the state that the reconciler observed last (`operator::published`).
 //!
-//! * [`caller`]: authentication; [`refusal`]: error responses; [`audit`]: the log of decisions; [`fault`]:
-//!   internal errors.
+//! * [`caller`]: authentication; [`refusal`]: error responses; [`audit`]: the log of decisions;
+//!   [`internal_error`]: panics.
 //! * [`certificates`]: the source of the server certificate.
 //! * [`open`]: starts the endpoints; [`probes`]: those about the process itself, without TLS.
-//! * [`listener`], [`places`]: connections, their number, their time and their end; [`bounds`]: what one
+//! * [`listener`], [`slots`]: connections, their number, their time and their end; [`bounds`]: what one
 //!   request may cost; `budget`: what requests share.
 //! * [`tls`]: the certificate in use, which may change while connections are open.
 //! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster;
@@ -17,8 +17,8 @@
 //!   are stored.
 //! * [`submission`]: reports pods and workloads that `YuniKorn` would reject.
 //! * [`user_info`]: decides in whose name pods and workloads run.
-//! * [`published`]: the state that all endpoints answer from; `surroundings`: further lookups at the API
-//!   server; [`lookups`]: their client and cache; `source`: the names of the texts that answers point to.
+//! * `surroundings`: further lookups at the API server; [`lookups`]: their client and cache; `source`: the
+//!   names of the texts that answers point to.
 //!
 //! # Authentication of callers
 //! [`authorize`] and [`served`] authenticate their callers, and answer each only what concerns them. The

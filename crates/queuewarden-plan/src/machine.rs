@@ -93,7 +93,7 @@ pub enum Event {
     Watches(Option<FailingWatch>),
     /// Answers [`Action::ReadBase`]; an error is worth another try.
     BaseRead(Result<Option<LastBase>, String>),
-    /// Answers [`Action::ReadScheduler`] and [`Action::AskUntilLoaded`]: the checksum of what the scheduler
+    /// Answers [`Action::ReadScheduler`] and [`Action::ReadUntilLoaded`]: the checksum of what the scheduler
     /// runs.
     Answered(Result<String, String>),
     /// Answers [`Action::Observe`]: everything that is watched. What was observed since the start is added
@@ -326,8 +326,8 @@ struct Backoffs {
 struct Base {
     /// True if it was read since the start, and since the last takeover.
     read: bool,
-    last_base: Option<LastBase>,
-    /// True if `kept` is not stored.
+    last_good: Option<LastBase>,
+    /// True if `last_good` is not stored.
     unsaved: bool,
 }
 
@@ -569,9 +569,9 @@ impl State {
         self.backoffs.base.take(now, result.as_ref().map(drop).map_err(drop), self.seed);
         let Ok(found) = result else { return };
         self.base.read = true;
-        self.base.unsaved = found.is_none() && self.base.last_base.is_some();
-        if found.is_some() && self.base.last_base != found {
-            self.base.last_base = found;
+        self.base.unsaved = found.is_none() && self.base.last_good.is_some();
+        if found.is_some() && self.base.last_good != found {
+            self.base.last_good = found;
             self.desired = true;
         }
     }
@@ -594,7 +594,7 @@ impl State {
             return self.proceed(now);
         }
         self.memory.observed.watch_failure = self.watch_failure(now);
-        if let Some(stored) = self.base.last_base.as_ref().and_then(|kept| kept.loaded.as_ref()) {
+        if let Some(stored) = self.base.last_good.as_ref().and_then(|kept| kept.loaded.as_ref()) {
             self.memory.recall(stored);
         }
         let text = text_in_force(&snapshot);
@@ -611,7 +611,7 @@ impl State {
 
     fn plan(&mut self, snapshot: &mut Snapshot, known: &mut ParseCache) -> Plan {
         self.memory.fill(snapshot);
-        snapshot.last_base.clone_from(&self.base.last_base);
+        snapshot.last_base.clone_from(&self.base.last_good);
         plan_again(snapshot, known)
     }
 
@@ -773,11 +773,11 @@ impl State {
     /// Stores the base that the plan returns, and the text that the scheduler runs while it refuses the
     /// written one.
     fn store_base(&mut self, now: Timestamp, plan: &Plan) -> Option<Vec<Action>> {
-        if plan.last_base.is_some() && plan.last_base != self.base.last_base {
-            self.base.last_base.clone_from(&plan.last_base);
+        if plan.last_base.is_some() && plan.last_base != self.base.last_good {
+            self.base.last_good.clone_from(&plan.last_base);
             self.base.unsaved = true;
         }
-        if let (Some(kept), Some(loaded)) = (&mut self.base.last_base, self.memory.left())
+        if let (Some(kept), Some(loaded)) = (&mut self.base.last_good, self.memory.left())
             && kept.loaded.as_ref() != Some(loaded)
             && kept.text.len().saturating_add(loaded.len()) <= MAX_BYTES
         {
@@ -785,7 +785,7 @@ impl State {
             self.base.unsaved = true;
         }
         let unsaved = self.base.unsaved && self.base.read && !self.backoffs.base.lasts(now);
-        let base = self.base.last_base.clone().filter(|_| unsaved)?;
+        let base = self.base.last_good.clone().filter(|_| unsaved)?;
         Some(self.begin(Doing::StoringBase, Action::StoreBase(base)))
     }
 

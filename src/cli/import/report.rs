@@ -41,7 +41,7 @@ pub(super) fn report(
         })
         .collect();
     console.err(&findings::text(texts, &shown, console.color_err()));
-    let count = Count::count(&shown);
+    let count = Count::from_findings(&shown);
     if count != Count::default() {
         console.err(&format!("{} in {}\n", count.text(), plural(texts.len(), "file")));
     }

@@ -63,7 +63,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));
     }
     sort(&mut found);
-    let count = Count::count(&found);
+    let count = Count::from_findings(&found);
     match args.format {
         Format::Text => {
             console.out(&findings::text(&inputs.sources, &found, console.color_out()))?;

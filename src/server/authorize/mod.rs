@@ -16,7 +16,7 @@
 //! server repeats the request five times). So an undecided review gets no opinion, with the reason: there
 //! is no state yet, the API server cannot authenticate the caller, the queues cannot be read.
 //!
-//! * [`judge`]: the step from a review to its answer.
+//! * [`decide`]: the step from a review to its answer.
 
 mod decide;
 #[cfg(test)]

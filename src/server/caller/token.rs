@@ -44,7 +44,7 @@ pub(super) struct Reviews {
     audiences: Arc<Vec<String>>,
     /// The answers by the SHA-256 of the token: the token itself is not stored.
     known: Cache<[u8; 32], Answer>,
-    reviews: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
 }
 
 impl Reviews {
@@ -53,7 +53,7 @@ impl Reviews {
             api: Api::all(client),
             audiences: Arc::new(audiences),
             known: Cache::builder().max_capacity(REMEMBERED).time_to_live(TTL).build(),
-            reviews: Arc::new(Semaphore::new(MAX_REVIEWS)),
+            slots: Arc::new(Semaphore::new(MAX_REVIEWS)),
         }
     }
 
@@ -71,7 +71,7 @@ impl Reviews {
     /// Reviews a token. The outer error: the review itself failed.
     async fn review(&self, token: &str) -> Result<Answer, Unauthenticated> {
         let unchecked = |why: String| Unauthenticated::Unchecked(why);
-        let _place = self.reviews.acquire().await.map_err(|error| unchecked(error.to_string()))?;
+        let _slot = self.slots.acquire().await.map_err(|error| unchecked(error.to_string()))?;
         let audiences = (!self.audiences.is_empty()).then(|| self.audiences.to_vec());
         let spec = TokenReviewSpec { token: Some(token.to_owned()), audiences };
         let review = TokenReview { spec, ..TokenReview::default() };

@@ -2,7 +2,7 @@
 //! missing and refuses it where the requester may not set it; `/user-info/check` evaluates the same after
 //! all mutating webhooks, and changes nothing.
 //!
-//! [`user_info::judge`] decides the answer, or [`yunikorn::admission::evaluate`] in profile yunikorn; the
+//! [`user_info::decide`] decides the answer, or [`yunikorn::admission::evaluate`] in profile yunikorn; the
 //! `AdmissionPolicy` in force decides whether it counts. Unreadable requests are refused. Missing state is
 //! an error, so that `failurePolicy` decides.
 
