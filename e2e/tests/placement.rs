@@ -421,7 +421,7 @@ fn person() -> impl Strategy<Value = Person> {
         "root-user",
         "sam$",
     ]);
-    let invalid = select(vec!["auth0|123", "1up", "CN=x,O=y", "été", "with blank"]);
+    let invalid = select(vec!["auth0|123", "1up", "CN=x,O=y", "été", "with space"]);
     prop_oneof![
         12 => (user, groups.clone()).prop_map(|(user, groups)| Person::Annotated(user, groups)),
         2 => (invalid, groups).prop_map(|(user, groups)| Person::Annotated(user, groups)),

@@ -16,7 +16,7 @@ use yunikorn::application::{Dialect as Rules, Reading, carry};
 
 /// Help text on quoting and on the order of results.
 const HELP: &str = "\
-Each ACL is one argument, quoted as a whole, for a blank in it matters: users, one blank, groups, with \
+Each ACL is one argument, quoted as a whole, for a space in it matters: users, one space, groups, with \
 commas within each; * alone is everyone. The results come in the order of the arguments; with -o json one \
 ACL makes an object, several make an array.";
 

@@ -40,11 +40,9 @@ impl CountedScheduler {
         answer.map_err(|error| error.to_string())
     }
 
-    /// Repeats [`CountedScheduler::checksum`] until it is `expected`, the request fails, or it takes too long. The
-    /// limit is shorter once something `changed`.
-    ///
-    /// # Errors
-    /// When the last request got no usable response.
+    /// Repeats [`CountedScheduler::checksum`] until it is `expected`, the request fails, or it takes too
+    /// long. The limit is shorter once something `changed`.  # Errors When the last request got no usable
+    /// response.
     pub async fn until_loaded(
         &self,
         url: &str,

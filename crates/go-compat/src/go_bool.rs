@@ -1,7 +1,7 @@
 //! Booleans as Go reads them from text.
 
 /// Go's `strconv.ParseBool`: `None` where Go returns an error, for `yes`, `on`, the empty text and anything
-/// with blanks.
+/// with spaces.
 pub fn go_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),

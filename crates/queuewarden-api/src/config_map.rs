@@ -178,9 +178,9 @@ mod tests {
 
     #[test]
     fn only_what_is_read_is_unpacked_and_all_of_it_has_a_bound() {
-        let blanks = ByteString(gzip(&vec![b' '; MAX_TEXT / 2]));
+        let spaces = ByteString(gzip(&vec![b' '; MAX_TEXT / 2]));
         let keys = ["a.gz", "b.GZ", "c.gz", "d.gzip", "gz"];
-        let binary_data = keys.map(|key| (key.to_owned(), blanks.clone())).into();
+        let binary_data = keys.map(|key| (key.to_owned(), spaces.clone())).into();
         let state = state(&ConfigMap { binary_data: Some(binary_data), ..ConfigMap::default() });
         let unpacked = keys.map(|key| state.binary[key].gunzipped.is_some());
         assert_eq!(unpacked, [true, true, false, false, false]);

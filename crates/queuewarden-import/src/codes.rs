@@ -126,7 +126,7 @@ pub const SPARK_PAGES_OPEN: Code = Code::new(7529, "import-spark-pages-open");
 ///
 /// `alice dev` is one name to Spark, while YARN reads a user and a group. Write users and groups into their
 /// own settings, with commas.
-pub const SPARK_SPACE: Code = Code::new(7530, "import-spark-blank");
+pub const SPARK_SPACE: Code = Code::new(7530, "import-spark-space");
 
 /// All codes of this module.
 pub const CODES: &[Code] = &[

@@ -37,7 +37,7 @@ pub(super) struct Environment {
     pub hot_refresh: bool,
     /// The source of the tree in force.
     pub source: Source,
-    /// A `binaryData` key of the output that hides or blanks `key`.
+    /// A `binaryData` key of the output that hides or empties `key`.
     pub shadow: Option<String>,
     /// The text in force; the built-in default where there is none.
     pub text: String,

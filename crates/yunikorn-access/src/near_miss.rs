@@ -56,12 +56,12 @@ pub fn near_misses(step: &Step, identity: &Identity) -> Vec<NearMiss> {
             tell(NearMissKind::GroupCase, message);
         }
         if given != user && acl.users().contains(given) {
-            let message = format!("{} is named as a user, not as a group behind the blank", quoted(given));
+            let message = format!("{} is named as a user, not as a group behind the space", quoted(given));
             tell(NearMissKind::GroupAmongUsers, message);
         }
     }
     if acl.groups().contains(user) {
-        let message = format!("{} is named as a group, behind the blank, not as a user", quoted(user));
+        let message = format!("{} is named as a group, behind the space, not as a user", quoted(user));
         tell(NearMissKind::UserAmongGroups, message);
     }
     let (users, groups_written) = step.acl.split_once(' ').unwrap_or((&step.acl, ""));
@@ -94,12 +94,12 @@ mod tests {
             (
                 " sue",
                 person("sue", &["devs"]),
-                &["`sue` is named as a group, behind the blank, not as a user"],
+                &["`sue` is named as a group, behind the space, not as a user"],
             ),
             (
                 "devs",
                 person("sue", &["devs"]),
-                &["`devs` is named as a user, not as a group behind the blank"],
+                &["`devs` is named as a user, not as a group behind the space"],
             ),
             (
                 "sue:x",

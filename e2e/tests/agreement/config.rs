@@ -360,7 +360,7 @@ fn damage() -> impl Strategy<Value = Damage> {
         index().prop_map(Damage::Remove),
         index().prop_map(Damage::Repeat),
         index().prop_map(Damage::Swap),
-        (index(), 0..4_usize).prop_map(|(line, blanks)| Damage::Indent(line, blanks)),
+        (index(), 0..4_usize).prop_map(|(line, spaces)| Damage::Indent(line, spaces)),
         (index(), value).prop_map(|(line, value)| Damage::Replace(line, value)),
         (index(), piece).prop_map(|(place, piece)| Damage::Insert(place, piece)),
     ]
@@ -386,9 +386,9 @@ impl Damage {
                 let next = (at + 1) % lines.len();
                 lines.swap(at, next);
             }
-            Self::Indent(at, blanks) => {
+            Self::Indent(at, spaces) => {
                 let at = at.index(lines.len());
-                lines[at] = format!("{:blanks$}{}", "", lines[at]);
+                lines[at] = format!("{:spaces$}{}", "", lines[at]);
             }
             Self::Replace(at, value) => {
                 let at = at.index(lines.len());

@@ -51,7 +51,7 @@ fn trees() -> Vec<Attack> {
         text(
             "an ACL that stops the scheduler",
             &queue("name: prod, submitacl: 'ann  devs'"),
-            &["more than one blank"],
+            &["more than one space"],
         ),
         text(
             "an ACL with a third part",
@@ -74,7 +74,7 @@ fn trees() -> Vec<Attack> {
             &["duplicate child name found with name 'prod'"],
         ),
         text("a queue whose name has a dot", &queue("name: prod.etl"), &["invalid queue name"]),
-        text("a queue whose name has a blank", &queue("name: 'a b'"), &["invalid queue name"]),
+        text("a queue whose name has a space", &queue("name: 'a b'"), &["invalid queue name"]),
         text(
             "two partitions of one name",
             "partitions: [{name: default, queues: [{name: root}]}, {name: default, queues: [{name: root}]}]",
@@ -117,7 +117,7 @@ fn bombs() -> Vec<Attack> {
         text("anchors of anchors", &laughs, &["the copy of this alias makes the text too deep or too large"]),
         text("an anchor in itself", merges, &["an alias within the node of its anchor"]),
         text("a tree deeper than can be read", &deep, &["nests deeper than 256 levels"]),
-        binary("a million nodes, packed", "queues.yaml.gz", nodes, &["hides or blanks key `queues.yaml`"]),
+        binary("a million nodes, packed", "queues.yaml.gz", nodes, &["hides or empties key `queues.yaml`"]),
         attack(
             "more keys than are read",
             post(
@@ -142,7 +142,7 @@ fn hidden() -> Vec<Attack> {
             "a packed text over the text",
             "queues.yaml.gz",
             open,
-            &["binaryData key `queues.yaml.gz`", "hides or blanks"],
+            &["binaryData key `queues.yaml.gz`", "hides or empties"],
         ),
         binary(
             "a key that begins like the text's",

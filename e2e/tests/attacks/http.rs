@@ -116,7 +116,7 @@ fn headers() -> Vec<Attack> {
         ),
         attack("nothing in a header", sent(READY, "x: a\0b\r\n", ""), Refused(400, &["400"])),
         attack(
-            "a blank before a colon",
+            "a space before a colon",
             sent(READY, "authorization : Bearer x\r\n", ""),
             Refused(400, &["400"]),
         ),

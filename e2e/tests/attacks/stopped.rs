@@ -69,7 +69,7 @@ fn names() -> Vec<Attack> {
         ),
         said("one's own name in another's group", r#"{"user":"mallory","groups":["bosses"]}"#),
         said(
-            "one's own name and a blank",
+            "one's own name and a space",
             r#"{"user":"mallory ","groups":["people","system:authenticated"]}"#,
         ),
         said(

@@ -150,7 +150,7 @@ fn lookalikes() -> Vec<Attack> {
     vec![
         one("a Cyrillic letter", text("mаllory", &own), &["it names user", "none of trustControllers"]),
         one(
-            "a blank behind the name",
+            "a space behind the name",
             text("mallory ", &own),
             &["it names user", "none of trustControllers"],
         ),

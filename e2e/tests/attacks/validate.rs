@@ -58,15 +58,15 @@ fn names() -> Vec<Attack> {
             &["the user `*` is dropped", "in a list of names `*` is no wildcard"],
         ),
         user("two users in one", "ann,eve", &["the user `ann,eve` is dropped"]),
-        user("a user of one blank", " ", &["the user ` ` is dropped"]),
+        user("a user of one space", " ", &["the user ` ` is dropped"]),
         user("an escape sequence in a user", "ann\u{1b}[2J", &["the user `ann\\\\u{1b}[2J` is dropped"]),
         user("a tag of YAML as a user", "!!python/object", &["the user `!!python/object` is dropped"]),
         user("an anchor of YAML as a user", "&a", &["the user `&a` is dropped"]),
-        group("a blank in a group", "devs *", &["the group `devs *` is dropped"]),
+        group("a space in a group", "devs *", &["the group `devs *` is dropped"]),
         group("a line break in a group", "devs\n", &["the group `devs\\\\n` is dropped"]),
         group("everybody as a group", "*", &["the group `*` is dropped"]),
         acl("an ACL with a line break", "ann\n*", dropped(&["the user `ann\\\\n*` is dropped"])),
-        acl("an ACL with two blanks", "ann  devs", Denied(&["more than one blank"])),
+        acl("an ACL with two spaces", "ann  devs", Denied(&["more than one space"])),
         granted("a user without letters", &json!({"submit": {"users": [""]}}), Denied(&["it is empty"])),
         queue(
             "a queue with a line break",
@@ -79,7 +79,7 @@ fn names() -> Vec<Attack> {
             &["` ` cannot be part of a queue's name"],
         ),
         queue("a queue that climbs", "root.prod/../test", &["root.prod/../test"]),
-        queue("a queue that ends in a blank", "root.prod ", &["` ` cannot be part of a queue's name"]),
+        queue("a queue that ends in a space", "root.prod ", &["` ` cannot be part of a queue's name"]),
         queue("a queue beside the root", "prod", &["`prod`"]),
     ]
 }

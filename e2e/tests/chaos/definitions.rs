@@ -62,7 +62,7 @@ fn malformed() -> Vec<(&'static str, Value)> {
         ("single", json!({"queue": "root.prod", "submit": {"users": "mallory"}})),
         ("nulls", json!({"queue": "root.prod", "submit": {"users": [null, "mallory"]}})),
         ("objects", json!({"queue": "root.prod", "submit": {"users": [{"name": "mallory"}]}})),
-        ("blank", json!({"queue": "root.prod", "submit": {"users": ["mallory,*", " *", "a b"]}})),
+        ("space", json!({"queue": "root.prod", "submit": {"users": ["mallory,*", " *", "a b"]}})),
         ("quoted", json!({"queue": "root.prod", "submit": {"users": ["mallory'\n        submitacl: '*"]}})),
         ("groups", json!({"queue": "root.prod", "submit": {"users": ["mallory"], "groups": 5}})),
         ("everyone", json!({"queue": "root.prod", "submit": {"everyone": "yes", "users": ["mallory"]}})),

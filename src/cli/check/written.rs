@@ -145,7 +145,7 @@ fn shadows(flat: &Flattened, key: &str) -> Line {
             Source::Configs => YUNIKORN_CONFIGS,
             Source::Defaults => YUNIKORN_DEFAULTS,
         };
-        let found = format!("binaryData key {} of {map} hides {key}, or blanks it", origin.key);
+        let found = format!("binaryData key {} of {map} hides {key}, or empties it", origin.key);
         return Line::fail(SHADOWS, found, format!("delete {} from binaryData of {map}", origin.key));
     }
     if flat.is_ambiguous(key) {

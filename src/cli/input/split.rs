@@ -34,8 +34,8 @@ fn json(text: &str) -> Option<Vec<Span>> {
     while let Some(value) = values.next() {
         value.ok()?;
         let end = values.byte_offset();
-        let blank = text.get(from..end).map_or(0, |part| part.len() - part.trim_start().len());
-        spans.push(Span::new(from.saturating_add(blank), end));
+        let space = text.get(from..end).map_or(0, |part| part.len() - part.trim_start().len());
+        spans.push(Span::new(from.saturating_add(space), end));
         from = end;
     }
     Some(spans)

@@ -193,9 +193,9 @@ fn clear(left: &mut String, span: Span, text: &str) {
         b'-' if at < kept => '-',
         _ => ' ',
     });
-    let blanks: String = bytes.collect();
+    let spaces: String = bytes.collect();
     if left.is_char_boundary(span.start) && left.is_char_boundary(span.end) {
-        left.replace_range(span.start..span.end, &blanks);
+        left.replace_range(span.start..span.end, &spaces);
     }
 }
 

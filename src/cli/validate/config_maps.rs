@@ -170,7 +170,7 @@ fn not_packed(key: &str) -> Diagnostic {
 }
 
 fn hides(key: &str) -> Diagnostic {
-    let (does, sets) = (if is_packed(key) { "hides" } else { "blanks" }, target(key));
+    let (does, sets) = (if is_packed(key) { "hides" } else { "empties" }, target(key));
     let message = format!("`{key}` in `binaryData` {does} `{sets}` in `data`, which YuniKorn does not read");
     let help =
         "remove one of them, or rename this one: YuniKorn drops what is behind the last dot of its name";

@@ -1,8 +1,8 @@
 //! The validating webhooks: `/validate` for our own kinds, `/configmaps` for `YuniKorn`'s ConfigMaps.
 //!
-//! [`queuewarden_plan::admit`] decides the answers. On queuewarden's own kinds a doubt is a no (`failurePolicy: Fail`):
-//! no cluster needs writes of them to run. On ConfigMaps a doubt is a yes: a webhook that is down or in
-//! error never blocks a write. Both refuse what cannot be read.
+//! [`queuewarden_plan::admit`] decides the answers. On queuewarden's own kinds a doubt is a no
+//! (`failurePolicy: Fail`): no cluster needs writes of them to run. On ConfigMaps a doubt is a yes: a
+//! webhook that is down or in error never blocks a write. Both refuse what cannot be read.
 //!
 //! The sender of a review is not authenticated; [`super`] explains what answers reveal.
 

@@ -448,7 +448,7 @@ mod tests {
             ])
         );
         assert_eq!(queues[1]["submit"]["text"], "sue,zoe");
-        assert_eq!(queues[1]["admin"], json!({"text": " ", "entries": []}), "a blank ACL is one");
+        assert_eq!(queues[1]["admin"], json!({"text": " ", "entries": []}), "an ACL of one space is one");
         assert_eq!(queues[2]["submit"], Value::Null);
         let written = |entry: usize| {
             let origins = list(&queues[1]["submit"]["entries"][entry]["origins"]);

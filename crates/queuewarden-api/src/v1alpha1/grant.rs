@@ -75,11 +75,11 @@ pub struct Grant {
     #[x_kube(
         validation = Rule::new(r"!self.matches('[\\x00-\\x1f\\x7f]')").message(
             "tabs, line breaks and other control characters are not allowed in an ACL: YuniKorn takes them \
-             for a part of a name and drops it. Separate users from groups with one blank"
+             for a part of a name and drops it. Separate users from groups with one space"
         ),
         validation = Rule::new("self.split(' ').size() <= 2").message(
-            "more than one blank in an ACL: YuniKorn refuses it when the configuration becomes active. Write \
-             users separated by commas, one blank, groups separated by commas, and no blank after a comma"
+            "more than one space in an ACL: YuniKorn refuses it when the configuration becomes active. Write \
+             users separated by commas, one space, groups separated by commas, and no space after a comma"
         )
     )]
     pub acl: Option<String>,

@@ -121,7 +121,7 @@ fn names(what: &str, pattern: &str, system: &str, other: &str) -> Schema {
     let ungranted = format!("\"{what} '\" + self + \"' cannot be granted anything:");
     let message = format!(
         "self == '*' ? \"'*' is no {what}: to let everyone in, write everyone: true instead of lists\" : \
-         self.contains(',') || self.contains(' ') ? \"{what} '\" + self + \"' holds a comma or blank: write \
+         self.contains(',') || self.contains(' ') ? \"{what} '\" + self + \"' holds a comma or space: write \
          each {what} as a list element of its own\" : \
          self.startsWith('system:') ? {ungranted} {system}\" : {ungranted} {other}\""
     );

@@ -146,7 +146,7 @@ impl Reader<'_> {
         }
         if names.iter().any(|(name, _)| name.is_empty()) {
             let finding = Diagnostic::error(codes::HADOOP_REFUSES, "a queue has no name")
-                .help("leave the blank between the commas out");
+                .help("leave the space between the commas out");
             return Err(Box::new(FileDiagnostic::at(value.location, finding)));
         }
         Ok(names)

@@ -220,7 +220,7 @@ impl Reader<'_> {
             First::Nothing => {
                 let message =
                     format!("`{tag}` is empty, which Hadoop cannot read: it keeps what it had read before");
-                Err(refused(field, &message, "for nobody write one blank between the tags").into())
+                Err(refused(field, &message, "for nobody write one space between the tags").into())
             }
             First::Other => {
                 let message = format!("`{tag}` does not begin with text, which Hadoop cannot read");

@@ -176,7 +176,7 @@ fn report_open_root(root: &Queue, findings: &mut Vec<FileDiagnostic>) {
             let message =
                 format!("nothing is written for the root queue, so that everyone may {what} every queue");
             let finding = Diagnostic::warning(codes::ROOT_OPEN, message)
-                .help("write a blank for the root queue, and import again");
+                .help("write a space for the root queue, and import again");
             findings.push(FileDiagnostic::maybe_at(root.location, finding));
         }
     }

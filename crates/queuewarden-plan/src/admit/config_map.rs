@@ -115,7 +115,7 @@ fn base_text(snapshot: &Snapshot) -> Option<(String, String)> {
     Some((format!("key {key} of ConfigMap {}", base.name), text_in(base, &key)?))
 }
 
-/// Returns the problem that `binaryData` hides or blanks the queues.
+/// Returns the problem that `binaryData` hides or empties the queues.
 fn shadowed(flat: &Flattened, key: &str) -> Option<Trouble> {
     // Data of the second ConfigMap overrides the first as intended.
     let origin = flat.get(key).map(|value| &value.origin).filter(|origin| origin.binary)?;
@@ -124,7 +124,7 @@ fn shadowed(flat: &Flattened, key: &str) -> Option<Trouble> {
         Source::Configs => YUNIKORN_CONFIGS,
     };
     Some(Trouble::new(format!(
-        "binaryData key `{}` of ConfigMap {map} hides or blanks key `{key}` from the scheduler: write the queues into data, \
+        "binaryData key `{}` of ConfigMap {map} hides or empties key `{key}` from the scheduler: write the queues into data, \
          and other things under names that do not begin with `{key}`",
         origin.key
     )))

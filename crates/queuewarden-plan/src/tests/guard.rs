@@ -22,7 +22,7 @@ fn base(text: &str) -> Arc<ConfigMapState> {
 fn texts_that_only_the_validator_takes_are_refused() {
     // The output's text is the one in force.
     for (text, words) in [
-        ("partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]", "more than one blank"),
+        ("partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]", "more than one space"),
         ("partitions: [{name: gpu, queues: [{name: root}]}]", "default"),
         ("partitions: [", "queues.yaml"),
     ] {
@@ -163,8 +163,8 @@ fn a_base_that_the_scheduler_does_not_read_is_judged_by_itself() {
     spec(&mut snapshot).base_config_map = OWN.into();
     snapshot.base = Some(map(OWN, &[(KEY, BASE)]));
     let snapshot = settled(&snapshot).snapshot;
-    let blanks = BASE.replace("sue dev", "sue  dev");
-    let answer = changed(&snapshot, OWN, Some(&map(OWN, &[(KEY, &blanks)])));
+    let spaces = BASE.replace("sue dev", "sue  dev");
+    let answer = changed(&snapshot, OWN, Some(&map(OWN, &[(KEY, &spaces)])));
     let start = "key queues.yaml of ConfigMap acme-queues, line 8: ";
     assert!(answer.refusal.as_ref().is_some_and(|why| why.starts_with(start)), "{answer:?}");
     let harmless = BASE.replace("sue dev", "ann");
@@ -172,7 +172,7 @@ fn a_base_that_the_scheduler_does_not_read_is_judged_by_itself() {
     // Another key counts once it is named, and then no other does.
     let mut keyed = snapshot.clone();
     spec(&mut keyed).base_key = Some("acme.yaml".into());
-    let answer = |key: &str| changed(&keyed, OWN, Some(&map(OWN, &[("acme.yaml", BASE), (key, &blanks)])));
+    let answer = |key: &str| changed(&keyed, OWN, Some(&map(OWN, &[("acme.yaml", BASE), (key, &spaces)])));
     assert_eq!(answer(KEY).refusal, None);
     let why = answer("acme.yaml").refusal.unwrap_or_default();
     assert!(why.starts_with("key acme.yaml of ConfigMap acme-queues, line 8: "), "{why}");

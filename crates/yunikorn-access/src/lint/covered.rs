@@ -104,7 +104,7 @@ fn closes_nothing(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
     let Some(way) = someone_above(tree, place) else { return };
     let who = if way.entry == Match::Everyone { "everyone" } else { "who is named there" };
     let (verb, written) = (place.right.verb(), written(tree, way));
-    let message = format!("{place} is blank, which closes nothing: {who} may {verb} by {written}");
+    let message = format!("{place} has no names, which closes nothing: {who} may {verb} by {written}");
     let origin = grants.parts.first().map_or(&Origin::Text(None), |(origin, _)| origin);
     let help = "there is no deny; grant less above, and what is needed at the queues below";
     findings.about_part(place, origin, codes::CLOSES_NOTHING, message, help);

@@ -118,7 +118,7 @@ fn unknown(entry: Match<'_>, uses: &Uses<'_>, known: &Population, findings: &mut
     let near = || nearest(known.names.iter().map(String::as_str), name);
     let help = match elsewhere.map_or_else(near, |_| None) {
         _ if elsewhere.is_some() => {
-            "other ACLs have it in the other list: users stand before the blank, groups behind it".to_owned()
+            "other ACLs have it in the other list: users stand before the space, groups behind it".to_owned()
         }
         Some(near) => format!("write {} if that is meant", quoted(near)),
         None => format!("write the name as the identity provider sends it, or make the {kind} known"),
@@ -143,10 +143,10 @@ fn known_otherwise(
     }
     let help = match entry {
         Match::Group(_) => {
-            "write the user before the blank: a user is in a group of its own name only where there is no \
+            "write the user before the space: a user is in a group of its own name only where there is no \
              resolver and no groups are sent"
         }
-        _ => "write the group behind the blank",
+        _ => "write the group behind the space",
     };
     for (place, origin) in locations {
         let (name, kind, other) = (quoted(name(entry)), kind(entry), kind(other));
@@ -172,7 +172,7 @@ fn other_kind(entry: Match<'_>, uses: &Uses<'_>, findings: &mut Findings) -> boo
     let more = if more > 0 { format!(" and {}", plural(more, "more ACL")) } else { String::new() };
     let (name, kind, other) = (quoted(name(entry)), kind(entry), kind(other));
     let message = format!("{name} is a {kind} in {place}, and a {other} in {first}{more}");
-    let help = "users stand before the blank, groups behind it; quoted, groups alone begin with a blank: `\" \
+    let help = "users stand before the space, groups behind it; quoted, groups alone begin with a space: `\" \
         devs\"`";
     findings.about_part(place, origin, codes::USER_OR_GROUP, message, help);
     true

@@ -50,7 +50,7 @@ fn a_wildcard_above_makes_an_acl_redundant() {
             ),
             (
                 "7204 root.a.x submitacl",
-                "`submitacl` of `root.a.x` is blank, which closes nothing: who is named there may submit by \
+                "`submitacl` of `root.a.x` has no names, which closes nothing: who is named there may submit by \
                  `submitacl` of `root.a`",
             ),
         ],
@@ -420,7 +420,7 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
         )]
     );
     let help = findings[0].diagnostic.help.as_deref();
-    assert!(help.is_some_and(|help| help.starts_with("write the user before the blank")), "{help:?}");
+    assert!(help.is_some_and(|help| help.starts_with("write the user before the space")), "{help:?}");
     let known = Known { users: None, groups: Some(population(&["devs"], &[])) };
     let findings = lint(&tree(&[("root", " ", ""), ("root.a", "devs", "")]), &known);
     assert_eq!(
@@ -430,7 +430,7 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
             "`devs` is a user in `submitacl` of `root.a`, and a group is known by that name"
         )]
     );
-    assert_eq!(findings[0].diagnostic.help.as_deref(), Some("write the group behind the blank"));
+    assert_eq!(findings[0].diagnostic.help.as_deref(), Some("write the group behind the space"));
     // An entry of the same name in the other list is a better hint than a similar name.
     let known = Known { users: Some(population(&["opt"], &[])), groups: None };
     let findings = lint(&tree(&[("root", " ", ""), ("root.a", "ops", ""), ("root.b", " ops", "")]), &known);
@@ -443,7 +443,7 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
     );
     assert_eq!(
         findings[0].diagnostic.help.as_deref(),
-        Some("other ACLs have it in the other list: users stand before the blank, groups behind it")
+        Some("other ACLs have it in the other list: users stand before the space, groups behind it")
     );
     let queues = [("root", " ", ""), ("root.a", "sue,bot-7 devs", ""), ("root.b", "seu devs,ops", "")];
     let known = Known { users: None, groups: Some(population(&[], &["ops"])) };

@@ -17,7 +17,7 @@ go_compat::codes! {
     ///
     /// As with [`MULTIPLE_SPACES`]: activation does not trim. One space in front is right only for groups
     /// without users (`" dev"`), one at the end only after users without groups. Write the ACL without it.
-    pub const OUTER_SPACE: Code = Code::new(1002, "outer-blank");
+    pub const OUTER_SPACE: Code = Code::new(1002, "outer-space");
     /// Three or more lists. **Error.**
     ///
     /// An ACL is users, one space, groups. Both parsers refuse more; the validator also counts what a tab or
@@ -28,12 +28,12 @@ go_compat::codes! {
     /// It separates nothing: it becomes part of the name beside it, and `YuniKorn` then drops that name. A
     /// YAML block scalar (`|`, `>`) ends in such a line break. Write the ACL on one line, quoted, with
     /// U+0020.
-    pub const ODD_SPACE: Code = Code::new(1004, "odd-blank");
+    pub const ODD_SPACE: Code = Code::new(1004, "odd-space");
     /// A space beside a comma.
     ///
     /// The space ends the users, whatever the comma says: in `sue, bob`, bob is a group. Write `sue,bob` for
     /// two users, or `sue bob` for a user and a group.
-    pub const COMMA_SPACE: Code = Code::new(1005, "comma-blank");
+    pub const COMMA_SPACE: Code = Code::new(1005, "comma-space");
     /// Nothing between two commas, or beside one. Harmless, and often the trace of a name that was lost.
     /// Remove the comma.
     pub const EMPTY_ELEMENT: Code = Code::new(1006, "empty-element");

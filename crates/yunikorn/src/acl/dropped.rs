@@ -144,24 +144,24 @@ fn empty(_: List, _: Form, name: &str) -> Option<Diagnostic> {
 }
 
 fn odd_space(_: List, form: Form, name: &str) -> Option<Diagnostic> {
-    let (place, blank) = find(name, char::is_whitespace)?;
-    let why = format!("{} is part of the name and separates nothing", space_name(blank));
+    let (place, space) = find(name, char::is_whitespace)?;
+    let why = format!("{} is part of the name and separates nothing", space_name(space));
     let help = form.choose(
-        "write the ACL on one line: commas between names, one blank (U+0020) between users and groups",
-        "put each name in an entry of its own, without blanks",
+        "write the ACL on one line: commas between names, one space (U+0020) between users and groups",
+        "put each name in an entry of its own, without spaces",
     );
     Some(reason(codes::ODD_SPACE, place, why, help))
 }
 
 /// A readable name for a white-space character that cannot be seen.
-pub(super) fn space_name(blank: char) -> String {
-    match blank {
-        ' ' => "a blank".to_owned(),
+pub(super) fn space_name(space: char) -> String {
+    match space {
+        ' ' => "a space".to_owned(),
         '\t' => "a tab".to_owned(),
         '\n' => "a line end".to_owned(),
         '\r' => "a carriage return".to_owned(),
         '\u{a0}' => "a no-break space (U+00A0)".to_owned(),
-        other => format!("the blank U+{:04X}", u32::from(other)),
+        other => format!("the space U+{:04X}", u32::from(other)),
     }
 }
 
@@ -256,9 +256,9 @@ fn prefix(_: List, form: Form, name: &str) -> Option<Diagnostic> {
     };
     user_name_ok(bare).then(|| {
         let place = Span::new(0, name.len() - bare.len());
-        let to_groups = form.choose("behind the blank", "under `groups`");
+        let to_groups = form.choose("behind the space", "under `groups`");
         let help = if kind.starts_with(['u', 'U']) {
-            format!("write {} {}", quoted(bare), form.choose("before the blank", "under `users`"))
+            format!("write {} {}", quoted(bare), form.choose("before the space", "under `users`"))
         } else if !group_name_ok(bare) {
             format!("groups stand {to_groups}, and need names of the form {GROUP_NAME}")
         } else if form == Form::Text {
@@ -311,7 +311,7 @@ fn user_as_group(list: List, form: Form, name: &str) -> Option<Diagnostic> {
     (list == List::Groups && user_name_ok(name)).then(|| {
         let (place, c) = find(name, |c| matches!(c, '.' | '@' | '$')).unwrap_or((whole(name), ' '));
         let why = format!("a user may have {} in its name, a group may not", quoted(&c.to_string()));
-        let to_users = form.choose("before the blank", "under `users`");
+        let to_users = form.choose("before the space", "under `users`");
         let help = format!("if {} is a user, write it {to_users}; a group needs a plain name", quoted(name));
         reason(codes::USER_AS_GROUP, place, why, help)
     })
@@ -415,7 +415,7 @@ mod tests {
             (Users, "@dev", codes::PREFIX, "@", "\" dev\""),
             (Users, "group:g.h", codes::PREFIX, "group:", "need names of the form"),
             (Groups, "%svc$", codes::PREFIX, "%", "need names of the form"),
-            (Groups, "User:sue", codes::PREFIX, "User:", "before the blank"),
+            (Groups, "User:sue", codes::PREFIX, "User:", "before the space"),
             (Users, "!bob", codes::DENY, "!", "`bob`"),
             (Users, "-bob", codes::DENY, "-", "`bob`"),
             (Groups, "^dev", codes::DENY, "^", "`dev`"),
@@ -430,9 +430,9 @@ mod tests {
             (Users, "\u{e42}\u{20ac}\u{153}*\u{e42}\u{20ac}", codes::QUOTES, "\u{e42}", "`*`"),
             (Users, "\u{e9}*", codes::PATTERN, "\u{e9}*", "each name"),
             (Users, "*\u{e9}", codes::PATTERN, "*\u{e9}", "each name"),
-            (Groups, "g.h", codes::USER_AS_GROUP, ".", "before the blank"),
-            (Groups, "g@h", codes::USER_AS_GROUP, "@", "before the blank"),
-            (Groups, "g$", codes::USER_AS_GROUP, "$", "before the blank"),
+            (Groups, "g.h", codes::USER_AS_GROUP, ".", "before the space"),
+            (Groups, "g@h", codes::USER_AS_GROUP, "@", "before the space"),
+            (Groups, "g$", codes::USER_AS_GROUP, "$", "before the space"),
             (Users, "oidc:alice", codes::SUBMIT_ONLY, ":", "OIDC"),
             (Users, "https://issuer#sub", codes::SUBMIT_ONLY, ":", "OIDC"),
             (Groups, "/devs", codes::INVALID_NAME, "/", "API server"),
@@ -471,7 +471,7 @@ mod tests {
         let apart = "put each name in an entry of its own";
         let cases = [
             (Users, "*", "for everyone write `everyone: true` instead of the lists; else leave it out"),
-            (Users, "a b", "put each name in an entry of its own, without blanks"),
+            (Users, "a b", "put each name in an entry of its own, without spaces"),
             (Users, "\"*\"", "for everyone write `everyone: true`"),
             (Users, "'alice'", "write `alice` without quotes inside"),
             (Users, "'alice,bob'", "put each name in an entry of its own, without quotes inside"),
@@ -505,23 +505,23 @@ mod tests {
         assert!(alone.ends_with(": in a list of names `*` is no wildcard"), "{alone}");
         let told = Acl::named(&["*"], &["g.h"]).expect_err("invalid names");
         let helps: Vec<&str> = told.iter().filter_map(|diagnostic| diagnostic.help.as_deref()).collect();
-        assert!(helps.len() == 2 && helps.iter().all(|help| !help.contains("blank")), "{helps:?}");
+        assert!(helps.len() == 2 && helps.iter().all(|help| !help.contains("space")), "{helps:?}");
     }
 
     #[test]
     fn a_blank_within_a_name_is_called_by_its_name() {
         let cases = [
-            ("alice bob", "a blank"),
+            ("alice bob", "a space"),
             ("alice\tbob", "a tab"),
             ("alice\n", "a line end"),
             ("alice\r\n", "a carriage return"),
             ("\u{a0}alice", "a no-break space (U+00A0)"),
-            ("alice\u{3000}", "the blank U+3000"),
-            ("alice\u{85}", "the blank U+0085"),
+            ("alice\u{3000}", "the space U+3000"),
+            ("alice\u{85}", "the space U+0085"),
         ];
-        for (name, blank) in cases {
+        for (name, space) in cases {
             let message = why_dropped(List::Users, Form::Text, name).message;
-            let reason = format!(": {blank} is part of the name and separates nothing");
+            let reason = format!(": {space} is part of the name and separates nothing");
             assert!(message.ends_with(&reason), "{name:?}: {message}");
         }
     }

@@ -239,7 +239,7 @@ fn comma_at_space(users: &str, groups: Option<(&str, usize)>) -> Option<Span> {
 fn comma_space(users: &str, groups: &str) -> Diagnostic {
     let (users, groups) = (users.trim_end_matches(','), groups.trim_start_matches(','));
     let read = if groups.contains(',') { "are read as groups" } else { "is read as a group" };
-    let message = format!("the blank ends the users, so {} {read}", quoted(groups));
+    let message = format!("the space ends the users, so {} {read}", quoted(groups));
     Diagnostic::warning(codes::COMMA_SPACE, message).help(one_or_two_lists(users, groups))
 }
 
@@ -251,7 +251,7 @@ fn one_or_two_lists(users: &str, groups: &str) -> String {
     let all = [users.as_slice(), &groups].concat();
     // Every valid group name is also a valid user name.
     if is_cut(&all.join(",")) || !all.iter().all(|name| List::Users.accepts(name)) {
-        return "leave the blank out for users, the comma for users and groups".to_owned();
+        return "leave the space out for users, the comma for users and groups".to_owned();
     }
     let all = format!("write {} for users", quoted(&all.join(",")));
     if !groups.iter().all(|name| List::Groups.accepts(name)) {
@@ -542,9 +542,9 @@ mod tests {
     #[test]
     fn no_help_offers_a_wildcard_that_was_not_there_or_what_would_be_dropped() {
         let cases = [
-            ("*, dev", "leave the blank out for users, the comma for users and groups"),
-            ("sue ,*", "leave the blank out for users, the comma for users and groups"),
-            ("1a, dev", "leave the blank out for users, the comma for users and groups"),
+            ("*, dev", "leave the space out for users, the comma for users and groups"),
+            ("sue ,*", "leave the space out for users, the comma for users and groups"),
+            ("1a, dev", "leave the space out for users, the comma for users and groups"),
             ("sue, g.h", "write `sue,g.h` for users"),
             ("a,,b ,,c", "write `a,b,c` for users, `a,b c` for users and groups"),
         ];
@@ -567,12 +567,12 @@ mod tests {
     fn a_refusal_says_what_is_too_many_and_who_refuses() {
         let reload = "YuniKorn's validator accepts it, but a reload is refused, and the next start fails";
         let cases = [
-            ("  dev", format!("a blank too many at the beginning: {reload}")),
-            ("sue dev ", format!("a blank too many at the end: {reload}")),
-            ("sue  dev", format!("more than one blank in a row: {reload}")),
-            (" , a", format!("a second blank begins a third list: {reload}")),
-            (" a b c", "a blank too many at the beginning: YuniKorn refuses it".to_owned()),
-            ("a  b c", "more than one blank in a row: YuniKorn refuses it".to_owned()),
+            ("  dev", format!("a space too many at the beginning: {reload}")),
+            ("sue dev ", format!("a space too many at the end: {reload}")),
+            ("sue  dev", format!("more than one space in a row: {reload}")),
+            (" , a", format!("a second space begins a third list: {reload}")),
+            (" a b c", "a space too many at the beginning: YuniKorn refuses it".to_owned()),
+            ("a  b c", "more than one space in a row: YuniKorn refuses it".to_owned()),
         ];
         for (text, message) in cases {
             let first = lint(text).diagnostics.into_iter().next().expect("a finding");
@@ -580,8 +580,8 @@ mod tests {
         }
         let ends: Vec<String> =
             lint("  *  ").diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect();
-        assert!(ends[0].starts_with("a blank too many at the beginning"), "{ends:?}");
-        assert!(ends[1].starts_with("a blank too many at the end"), "{ends:?}");
+        assert!(ends[0].starts_with("a space too many at the beginning"), "{ends:?}");
+        assert!(ends[1].starts_with("a space too many at the end"), "{ends:?}");
     }
 
     #[test]

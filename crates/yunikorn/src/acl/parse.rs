@@ -151,9 +151,9 @@ pub(super) mod tests {
     fn blanks_are_gos_blanks() {
         // unicode.IsSpace: the six of Latin 1's control range, U+0020, U+0085, U+00A0, then Unicode's
         // White_Space.
-        let blanks = "\t\n\u{b}\u{c}\r \u{85}\u{a0}\u{1680}\u{2000}\u{2001}\u{2002}\u{2003}\u{2004}\u{2005}\u{2006}\u{2007}\u{2008}\u{2009}\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}";
+        let spaces = "\t\n\u{b}\u{c}\r \u{85}\u{a0}\u{1680}\u{2000}\u{2001}\u{2002}\u{2003}\u{2004}\u{2005}\u{2006}\u{2007}\u{2008}\u{2009}\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}";
         for c in (0..=0x0010_ffff).filter_map(char::from_u32) {
-            assert_eq!(trim(&c.to_string()).is_empty(), blanks.contains(c), "{c:?}");
+            assert_eq!(trim(&c.to_string()).is_empty(), spaces.contains(c), "{c:?}");
         }
     }
 

@@ -23,19 +23,19 @@ pub(super) fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings)
         let outer = run.start == 0 || run.end == text.len();
         inner += usize::from(!outer);
         let (code, what) = match run.end - run.start {
-            _ if run.start == 0 => (codes::OUTER_SPACE, "a blank too many at the beginning"),
-            _ if outer => (codes::OUTER_SPACE, "a blank too many at the end"),
+            _ if run.start == 0 => (codes::OUTER_SPACE, "a space too many at the beginning"),
+            _ if outer => (codes::OUTER_SPACE, "a space too many at the end"),
             1 if inner == 2 && third.is_none() => {
-                (codes::TOO_MANY_LISTS, "a second blank begins a third list")
+                (codes::TOO_MANY_LISTS, "a second space begins a third list")
             }
             1 => continue,
-            _ => (codes::MULTIPLE_SPACES, "more than one blank in a row"),
+            _ => (codes::MULTIPLE_SPACES, "more than one space in a row"),
         };
         findings.push(run, || Diagnostic::error(code, format!("{what}: {refusal}")).help(help()));
     }
     if let Some(field) = third {
         let message = if parse(text).is_ok() {
-            "more than two lists to YuniKorn's validator, to which any blank separates, not only U+0020: it \
+            "more than two lists to YuniKorn's validator, to which any space separates, not only U+0020: it \
              refuses"
         } else {
             "more than two lists, and an ACL has users and groups only: YuniKorn refuses it"
@@ -69,14 +69,14 @@ fn leading_space_belongs(text: &str, meant: Option<&Acl>) -> bool {
 /// The third of the fields that the validator counts.
 fn third_field(text: &str) -> Option<Span> {
     let mut fields = 0;
-    let mut blank = true;
+    let mut space = true;
     let mut start = None;
     for (at, c) in text.char_indices() {
-        fields += usize::from(blank && !c.is_whitespace());
-        blank = c.is_whitespace();
+        fields += usize::from(space && !c.is_whitespace());
+        space = c.is_whitespace();
         match start {
             None if fields == 3 => start = Some(at),
-            Some(start) if blank => return Some(Span::new(start, at)),
+            Some(start) if space => return Some(Span::new(start, at)),
             _ => {}
         }
     }
@@ -92,7 +92,7 @@ fn how_to_write(text: &str, meant: Option<&Acl>) -> String {
             bounded(&user.yaml())
         ),
         (None, None) => {
-            "write users, one blank, groups, with commas within each: `sue,bob dev,ops`".to_owned()
+            "write users, one space, groups, with commas within each: `sue,bob dev,ops`".to_owned()
         }
     }
 }

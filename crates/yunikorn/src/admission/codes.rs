@@ -10,7 +10,7 @@ go_compat::codes! {
     /// A list element contains a comma, which separates elements and cannot be escaped.
     pub const COMMA: Code = Code::new(4103, "comma-in-expression");
     /// A list element begins or ends with white space, which would be cut off.
-    pub const OUTER_SPACE: Code = Code::new(4104, "blank-around-expression");
+    pub const OUTER_SPACE: Code = Code::new(4104, "space-around-expression");
     /// A list element is empty, which would be left out.
     pub const EMPTY: Code = Code::new(4105, "empty-expression");
     /// An expression that looks like a name or the end of one matches anywhere in a name.

@@ -28,8 +28,8 @@ fn check(element: &str) -> Vec<Diagnostic> {
     }
     let mut found = Vec::new();
     if trimmed != element {
-        let message = format!("the blanks around the expression {} would be cut off", quoted(element));
-        let help = "remove them; a blank that is meant is `[ ]`";
+        let message = format!("the spaces around the expression {} would be cut off", quoted(element));
+        let help = "remove them; a space that is meant is `[ ]`";
         found.push(Diagnostic::error(OUTER_SPACE, message).at(trailing_space(element)).help(help));
     }
     if element.contains(',') {

@@ -146,7 +146,7 @@ fn other_form(text: &str, carried: &Acl) -> Diagnostic {
 }
 
 fn after_second_space(ignored: Part<'_>) -> Diagnostic {
-    let message = format!("what stands behind the second blank is ignored: {}", quoted(ignored.text));
+    let message = format!("what stands behind the second space is ignored: {}", quoted(ignored.text));
     Diagnostic::warning(codes::SECOND_SPACE, message)
         .help("leave it out, or put commas between groups; Hadoop's source takes it for a part of the groups")
 }
@@ -172,7 +172,7 @@ fn pretty_printed(text: &str, parts: Parts<'_>, reading: Reading, findings: &mut
     let meant = trim(text);
     if indented && !meant.is_empty() && YarnAcl::parse(meant, reading) != YarnAcl::parse(text, reading) {
         findings.push(Span::new(0, text.len()), || {
-            let message = "the first blank is that of the indentation, so there are no users".to_owned();
+            let message = "the first space is that of the indentation, so there are no users".to_owned();
             Diagnostic::warning(codes::PRETTY_PRINTED, message)
                 .help(format!("write it on one line: {}", quoted(meant)))
         });
@@ -186,7 +186,7 @@ fn comma_space(parts: Parts<'_>, findings: &mut Findings) {
     let Some((_, first)) = groups.names().next().filter(|_| before || behind) else { return };
     let begin = if before { groups.at.saturating_sub(2) } else { groups.at.saturating_sub(1) };
     findings.push(Span::new(begin, if behind { groups.at + 1 } else { groups.at }), || {
-        let message = format!("the blank ends the users, so {} is read as a group", quoted(first));
+        let message = format!("the space ends the users, so {} is read as a group", quoted(first));
         Diagnostic::warning(codes::COMMA_SPACE, message)
             .help("write `alice,bob` for users, `alice bob` for users and groups")
     });
@@ -212,9 +212,9 @@ fn user(name: &str) -> Option<Diagnostic> {
 
 fn group(name: &str) -> Option<Diagnostic> {
     if name.contains(' ') {
-        let message = format!("YARN reads one group, {}; YuniKorn refuses a second blank", quoted(name));
+        let message = format!("YARN reads one group, {}; YuniKorn refuses a second space", quoted(name));
         let help =
-            "put commas between groups; a group with a blank in its name needs another name in YuniKorn";
+            "put commas between groups; a group with a space in its name needs another name in YuniKorn";
         return Some(Diagnostic::error(codes::GROUP_SPACE, message).help(help));
     }
     either(name).or_else(|| dropped(List::Groups, name))
@@ -229,7 +229,7 @@ fn either(name: &str) -> Option<Diagnostic> {
         (codes::LITERAL_WILDCARD, message, "write `*` alone if everyone is meant, else leave it out")
     } else if name.chars().any(is_odd) {
         let message =
-            format!("{shown} has a control character or an odd blank in it, so nobody has this name");
+            format!("{shown} has a control character or an odd space in it, so nobody has this name");
         (codes::CONTROL, message, "write one U+0020 between users and groups")
     } else if let Some(denied) = name.strip_prefix(['!', '-']) {
         let message = format!("{shown} is a name, and denies nothing to {}", quoted(denied));

@@ -13,12 +13,12 @@ go_compat::codes! {
     /// YARN cuts an ACL at the first space only, so that `alice dev test` names the group `dev test`.
     /// `YuniKorn` refuses a second space and allows no such group name. Where two groups were meant, put a
     /// comma between them: `alice dev,test`.
-    pub const GROUP_SPACE: Code = Code::new(7101, "yarn-group-blank");
+    pub const GROUP_SPACE: Code = Code::new(7101, "yarn-group-space");
     /// Text after a second space, which Cloudera's handbook says is ignored.
     ///
     /// Hadoop's source does not ignore it: there it is part of the groups. `YuniKorn` refuses the text. Leave
     /// it out, or put commas between the groups.
-    pub const SECOND_SPACE: Code = Code::new(7102, "yarn-second-blank");
+    pub const SECOND_SPACE: Code = Code::new(7102, "yarn-second-space");
     /// Names beside a wildcard that is in force.
     ///
     /// `*` alone in either part is everyone; the other part changes nothing. Write `*`, or the names without
@@ -33,7 +33,7 @@ go_compat::codes! {
     ///
     /// The first space ends the users whatever the comma says: in `alice, bob`, bob is a group. Write
     /// `alice,bob` for two users.
-    pub const COMMA_SPACE: Code = Code::new(7105, "yarn-comma-blank");
+    pub const COMMA_SPACE: Code = Code::new(7105, "yarn-comma-space");
     /// A tab, a control character, or white space outside ASCII within a name.
     ///
     /// YARN trims these at the ends of a list and keeps them within a name, so that nobody has that name.

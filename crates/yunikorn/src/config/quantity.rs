@@ -86,8 +86,8 @@ pub(super) fn write_map<K: fmt::Display, V: fmt::Display>(
 ) -> fmt::Result {
     f.write_str("map[")?;
     for (index, (name, value)) in entries.enumerate() {
-        let blank = if index == 0 { "" } else { " " };
-        write!(f, "{blank}{name}:{value}")?;
+        let space = if index == 0 { "" } else { " " };
+        write!(f, "{space}{name}:{value}")?;
     }
     f.write_str("]")
 }

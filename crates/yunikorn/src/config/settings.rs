@@ -45,8 +45,8 @@ pub fn check(key: &str, text: &str) -> Option<Diagnostic> {
     let kind = kind(key).filter(|_| !reads(key, text))?;
     let (what, help) = match kind {
         Kind::Bool => ("boolean", "write `true` or `false`"),
-        Kind::Int => ("32-bit integer", "write a whole number below 2147483648, without blanks"),
-        Kind::Duration => ("duration", "write numbers with units and no blanks, such as `10s` or `1m30s`"),
+        Kind::Int => ("32-bit integer", "write a whole number below 2147483648, without spaces"),
+        Kind::Duration => ("duration", "write numbers with units and no spaces, such as `10s` or `1m30s`"),
     };
     let shown = quoted(text);
     let message = format!(

@@ -427,11 +427,11 @@ fn an_error_is_not_told_again_when_a_finding_within_it_says_the_same() {
     let warning = Diagnostic::warning(codes::FILTER_NAME, "a tag").at(part);
     for (finding, error, added) in [
         // An error in an ACL is a finding of its own.
-        (found(codes::FILTER_NAME, "a blank too many", part), acl(), false),
-        (found(codes::FILTER_NAME, "a blank too many", whole), acl(), false),
-        (found(codes::FILTER_NAME, "a blank too many", before), acl(), true),
-        (found(codes::FILTER_NAME, "a blank too many", behind), acl(), true),
-        (Diagnostic::error(codes::FILTER_NAME, "a blank too many"), acl(), true),
+        (found(codes::FILTER_NAME, "a space too many", part), acl(), false),
+        (found(codes::FILTER_NAME, "a space too many", whole), acl(), false),
+        (found(codes::FILTER_NAME, "a space too many", before), acl(), true),
+        (found(codes::FILTER_NAME, "a space too many", behind), acl(), true),
+        (Diagnostic::error(codes::FILTER_NAME, "a space too many"), acl(), true),
         (warning, acl(), true),
         // Of other errors, the one with the narrower span is kept.
         (found(codes::TEMPLATE, "invalid suffix", whole), template(), false),

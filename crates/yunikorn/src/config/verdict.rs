@@ -165,5 +165,5 @@ fn checksum_marker(text: &str) -> Diagnostic {
          loaded",
     )
     .at(Span::new(start, start + "checksum: ".len()))
-    .help("write it in another way, for example without the blank")
+    .help("write it in another way, for example without the space")
 }

@@ -1,4 +1,4 @@
-//! The text around a node: blanks, comments, line ends and the indicators between nodes, which no node's span
+//! The text around a node: spaces, comments, line ends and the indicators between nodes, which no node's span
 //! covers.
 //!
 //! Only LF and CR LF end a line: the reader refuses a text with other breaks.
@@ -9,7 +9,7 @@ use crate::diag::Span;
 const BREAKS: [char; 2] = ['\n', '\r'];
 const SPACES: [char; 2] = [' ', '\t'];
 
-/// Moves behind the blanks, line ends and comments at `at`.
+/// Moves behind the spaces, line ends and comments at `at`.
 fn skip_space(text: &str, at: usize) -> usize {
     let mut rest = text.get(at..).unwrap_or_default();
     loop {
@@ -27,7 +27,7 @@ pub(super) fn indicator(text: &str, at: usize, indicator: char) -> Option<usize>
     text.get(at..)?.starts_with(indicator).then_some(at + 1)
 }
 
-/// Returns the end of the line, if nothing but blanks and a comment comes between `at` and it.
+/// Returns the end of the line, if nothing but spaces and a comment comes between `at` and it.
 pub(super) fn line_end(text: &str, at: usize) -> Option<usize> {
     let rest = text.get(at..)?.split(BREAKS).next()?;
     let content = rest.trim_start_matches(SPACES);

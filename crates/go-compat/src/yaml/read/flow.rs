@@ -78,7 +78,7 @@ impl<'t> Reader<'t> {
         Ok(span)
     }
 
-    /// Moves over blanks, line breaks and comments in the bracket that opened at `open`.
+    /// Moves over spaces, line breaks and comments in the bracket that opened at `open`.
     fn flow_space(&mut self, open: usize) -> Read<()> {
         loop {
             self.skip_whitespace();

@@ -27,15 +27,15 @@ impl<'t> Reader<'t> {
         let mut value = String::new();
         let mut breaks = self.empty_lines(digit.map(|digit| min - 1 + digit))?;
         let indent = digit.map_or(self.column().max(min), |digit| min - 1 + digit);
-        // True if the line above begins with a blank; `None` in front of the first line.
+        // True if the line above begins with a space; `None` in front of the first line.
         let mut more_indented = None;
         while self.column() == indent && self.peek() != 0 {
-            let blank = is_space(self.peek());
+            let space = is_space(self.peek());
             match more_indented {
-                Some(false) if !blank && style == Style::Folded => fold(&mut value, breaks),
+                Some(false) if !space && style == Style::Folded => fold(&mut value, breaks),
                 _ => value.extend(std::iter::repeat_n('\n', breaks)),
             }
-            more_indented = Some(blank);
+            more_indented = Some(space);
             let line = self.rest().split('\n').next().unwrap_or_default();
             let line = line.strip_suffix('\r').unwrap_or(line);
             value.push_str(line);

@@ -213,7 +213,7 @@ impl<'t> Reader<'t> {
         self.here(self.rest().chars().next().map_or(0, char::len_utf8))
     }
 
-    /// The span from here to the end of the line, without the blanks at its end.
+    /// The span from here to the end of the line, without the spaces at its end.
     fn rest_of_line(&self) -> Span {
         let line = self.rest().split(['\n', '\r']).next().unwrap_or_default();
         self.here(line.trim_end_matches([' ', '\t']).len())

@@ -46,7 +46,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the plain text on this line, up to the colon, comment, line end or, with `flow`, bracket or
-    /// comma that ends it. Its span has no blanks at the end.
+    /// comma that ends it. Its span has no spaces at the end.
     pub(super) fn plain_line(&mut self, flow: bool) -> Span {
         let start = self.at;
         let bytes = self.text.as_bytes().get(start..).unwrap_or_default();

@@ -36,7 +36,7 @@ impl<'t> Reader<'t> {
     /// Reads the text up to the closing quote, with escapes and several lines.
     fn composed(&mut self, start: usize, quote: u8) -> Read<String> {
         let mut value = String::new();
-        // As much of the value cannot lose blanks at its end.
+        // As much of the value cannot lose spaces at its end.
         let mut solid = 0;
         loop {
             let from = self.at;
@@ -127,7 +127,7 @@ impl<'t> Reader<'t> {
         })
     }
 
-    /// Moves over an escaped line break, which means nothing, and the blanks behind it.
+    /// Moves over an escaped line break, which means nothing, and the spaces behind it.
     fn escaped_break(&mut self) -> Read<()> {
         let start = self.at;
         self.at += 1;

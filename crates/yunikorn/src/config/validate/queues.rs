@@ -81,7 +81,7 @@ fn lowered(name: &str) -> Cow<'_, str> {
 fn check_acl(acl: &Spanned) -> Result<(), Diagnostic> {
     acl::validates(acl.as_str()).map_err(|error| {
         let diagnostic = Diagnostic::error(ACL_PARTS, error.to_string())
-            .help("write the users separated by commas, one blank, then the groups separated by commas");
+            .help("write the users separated by commas, one space, then the groups separated by commas");
         at(diagnostic, acl)
     })
 }
