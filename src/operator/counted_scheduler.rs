@@ -41,8 +41,10 @@ impl CountedScheduler {
     }
 
     /// Repeats [`CountedScheduler::checksum`] until it is `expected`, the request fails, or it takes too
-    /// long. The limit is shorter once something `changed`.  # Errors When the last request got no usable
-    /// response.
+    /// long. The limit is shorter once something `changed`.
+    ///
+    /// # Errors
+    /// When the last request got no usable response.
     pub async fn until_loaded(
         &self,
         url: &str,
