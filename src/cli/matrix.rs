@@ -1,6 +1,6 @@
 //! `queuewarden matrix`: shows queues and subjects in one table.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::iter;
 
 use super::console::Console;
@@ -82,9 +82,13 @@ fn queues(tree: &Tree, paths: &[String]) -> Result<Vec<QueueId>, Failure> {
     Ok(found)
 }
 
+/// Returns the requested subjects, each once.
 fn subjects(args: &Args) -> Vec<Subject> {
     let users = args.user.iter().cloned().map(Subject::User);
-    users.chain(args.group.iter().cloned().map(Subject::Group)).collect()
+    let mut subjects: Vec<_> = users.chain(args.group.iter().cloned().map(Subject::Group)).collect();
+    let mut known = HashSet::new();
+    subjects.retain(|subject| known.insert(subject.clone()));
+    subjects
 }
 
 /// Builds a row for each queue, with a column for each subject. `show` formats a subject's rights on a queue.

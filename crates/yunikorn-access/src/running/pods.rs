@@ -60,7 +60,7 @@ pub fn answer(
         Err(refusal) => return Answer::no_opinion("identity", &refusal.describe(&review.user)),
     };
     match application.answer(tree, question.verb, &identity) {
-        Answer { opinion: Opinion::Deny, clause, reason, .. } => Answer::no_opinion(clause, &reason),
+        denied @ Answer { opinion: Opinion::Deny, .. } => Answer { opinion: Opinion::NoOpinion, ..denied },
         granted => granted,
     }
 }

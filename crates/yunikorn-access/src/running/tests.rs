@@ -325,6 +325,14 @@ fn the_application_says_who_else() {
 }
 
 #[test]
+fn a_denial_about_a_pod_names_the_queue_however_its_owner_is_escaped() {
+    let pods = [Arc::new(pod("driver", &"\u{200b}".repeat(200), "root.prod", 5))];
+    let answer = asks("bob", "get", "log", &pods, 0, &[]);
+    assert_eq!(answer.opinion, Opinion::NoOpinion);
+    assert!(answer.reason.contains("root.prod"), "{}", answer.reason);
+}
+
+#[test]
 fn only_logs_and_deletion_of_one_pod_are_questions_about_applications() {
     let about = |verb: &str, resource: &str, subresource: &str, name: &str, namespace: &str| {
         let resource = ResourceAttributes {
