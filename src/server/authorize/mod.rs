@@ -61,8 +61,8 @@ struct Asked {
 /// Returns the routes.
 pub fn router() -> Router<Arc<ServerState>> {
     let reviews = Router::new()
-        .route("/subjectaccessreviews", post(subject))
-        .route("/selfsubjectaccessreviews", post(own))
+        .route("/subjectaccessreviews", post(review).layer(Extension(Kind::Subject)))
+        .route("/selfsubjectaccessreviews", post(review).layer(Extension(Kind::Own)))
         .route("/namespaces/{namespace}/localsubjectaccessreviews", post(local))
         .layer(Extension(Audit::new("subjectaccessreviews")));
     Router::new()
@@ -86,25 +86,16 @@ async fn authorize(
     Ok(Json(access::only_status(&version, Kind::Subject, &answer)).into_response())
 }
 
-async fn subject(
+/// `POST` of a review without a namespace.
+async fn review(
     State(state): State<Arc<ServerState>>,
     Extension(audit): Extension<Audit>,
+    Extension(kind): Extension<Kind>,
     shown: Shown,
     body: Body,
 ) -> Result<Response, Refusal> {
     let body = body?;
-    let answer = answered(&state, &audit, asked(Kind::Subject, &body)?, &shown).await?;
-    Ok(created(&body, &answer))
-}
-
-async fn own(
-    State(state): State<Arc<ServerState>>,
-    Extension(audit): Extension<Audit>,
-    shown: Shown,
-    body: Body,
-) -> Result<Response, Refusal> {
-    let body = body?;
-    let answer = answered(&state, &audit, asked(Kind::Own, &body)?, &shown).await?;
+    let answer = answered(&state, &audit, asked(kind, &body)?, &shown).await?;
     Ok(created(&body, &answer))
 }
 
