@@ -41,6 +41,7 @@ pub fn all() -> Vec<Code> {
         yunikorn::identity::CODES,
         yunikorn::application::CODES,
         yunikorn_access::lint::CODES,
+        #[cfg(feature = "import")]
         queuewarden_import::CODES,
         queuewarden_api::access_test::CODES,
         queuewarden_api::convert::CODES,

@@ -21,6 +21,7 @@ pub mod crds;
 pub mod diff;
 pub mod explain;
 pub mod findings;
+#[cfg(feature = "import")]
 pub mod import;
 pub mod input;
 pub mod installed;
@@ -103,6 +104,7 @@ enum Command {
     Review(review::Args),
     /// Convert access rules of YARN or Spark, or those in a queues.yaml, to QueueAcls, and prove that nobody
     /// may do more
+    #[cfg(feature = "import")]
     Import(import::Args),
     /// Show the state in a cluster: the configuration in force, the leader, and objects that need attention
     Status(status::Args),
@@ -294,6 +296,7 @@ pub fn main() -> ExitCode {
         Command::Place(args) => place::run(args, console),
         Command::Test(args) => test::run(args, console),
         Command::Review(args) => review::run(args, console),
+        #[cfg(feature = "import")]
         Command::Import(args) => import::run(args, console),
         Command::Status(args) => status::run(args, console),
         Command::Check(args) => check::run(args, console),

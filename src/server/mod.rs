@@ -17,8 +17,7 @@
 //!   are stored.
 //! * [`submission`]: reports pods and workloads that `YuniKorn` would reject.
 //! * [`user_info`]: decides in whose name pods and workloads run.
-//! * `surroundings`: further lookups at the API server; [`lookups`]: their client and cache; `source`: the
-//!   names of the texts that answers point to.
+//! * `surroundings`: further lookups at the API server; [`lookups`]: their client and cache.
 //!
 //! # Authentication of callers
 //! [`authorize`] and [`served`] authenticate their callers, and answer each only what concerns them. The
@@ -60,9 +59,9 @@ pub mod probes;
 pub mod refusal;
 mod review;
 mod scope;
+#[cfg(feature = "access-api")]
 pub mod served;
 pub mod slots;
-mod source;
 pub mod submission;
 mod surroundings;
 #[cfg(test)]
@@ -123,6 +122,7 @@ impl ServerState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
     /// `/apis/access.queuewarden.dev`: queues and reviews, behind the API server's aggregator.
+    #[cfg(feature = "access-api")]
     Access,
     /// `/authorize` and `/apis/authorization.k8s.io`: access reviews.
     Authorize,
@@ -138,12 +138,20 @@ pub enum Endpoint {
 
 impl Endpoint {
     /// All endpoints.
-    pub const ALL: [Self; 6] =
-        [Self::Access, Self::Authorize, Self::ConfigMaps, Self::Submission, Self::UserInfo, Self::Validate];
+    pub const ALL: &[Self] = &[
+        #[cfg(feature = "access-api")]
+        Self::Access,
+        Self::Authorize,
+        Self::ConfigMaps,
+        Self::Submission,
+        Self::UserInfo,
+        Self::Validate,
+    ];
 
     /// Returns its name on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
+            #[cfg(feature = "access-api")]
             Self::Access => "access",
             Self::Authorize => "authorize",
             Self::ConfigMaps => "configmaps",
@@ -156,7 +164,9 @@ impl Endpoint {
     /// Returns whether the API server calls it without authenticating itself.
     fn is_webhook(self) -> bool {
         match self {
-            Self::Access | Self::Authorize => false,
+            #[cfg(feature = "access-api")]
+            Self::Access => false,
+            Self::Authorize => false,
             Self::ConfigMaps | Self::Submission | Self::UserInfo | Self::Validate => true,
         }
     }
@@ -165,6 +175,7 @@ impl Endpoint {
         let limits = |body, larger, all| Limits { body, larger, all };
         let cut = |all| limits(bounds::BODY, Larger::Cut, all);
         match self {
+            #[cfg(feature = "access-api")]
             Self::Access => (served::router(), limits(served::MAX_BODY, Larger::Refused, 12 * MIB)),
             Self::Authorize => (authorize::router(), limits(authorize::MAX_BODY, Larger::Refused, 12 * MIB)),
             Self::ConfigMaps => (validating::config_map_router(), cut(12 * MIB)),

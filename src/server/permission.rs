@@ -33,6 +33,7 @@ pub(super) struct Wish<'a> {
 ///
 /// # Errors
 /// When they have not, or the permission cannot be determined.
+#[cfg(feature = "access-api")]
 pub(super) async fn demand(lookups: &Lookups, caller: &Arc<Caller>, wish: Wish<'_>) -> Result<(), Refusal> {
     match reason_against(lookups, caller, wish).await? {
         None => Ok(()),

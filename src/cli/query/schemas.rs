@@ -5,6 +5,7 @@ use schemars::{Schema, schema_for};
 use crate::cli::application::answer::ApplicationAnswer;
 use crate::cli::check::CheckAnswer;
 use crate::cli::diff::answer::DiffAnswer;
+#[cfg(feature = "import")]
 use crate::cli::import::answer::ImportAnswer;
 use crate::cli::lint::LintAnswer;
 use crate::cli::place::answer::PlaceAnswer;
@@ -20,6 +21,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("check.json", schema_for!(CheckAnswer)),
         ("decision.json", schema_for!(DecisionAnswer)),
         ("diff.json", schema_for!(DiffAnswer)),
+        #[cfg(feature = "import")]
         ("import.json", schema_for!(ImportAnswer)),
         ("lint.json", schema_for!(LintAnswer)),
         ("matrix.json", schema_for!(MatrixAnswer)),

@@ -51,7 +51,7 @@ pub(super) struct HttpsArgs {
     #[arg(long, value_name = "NAME", requires = "client_ca_file")]
     webhook_client: Vec<String>,
     /// Serve only these endpoints: access, authorize, configmaps, submission, user-info, validate
-    #[arg(long, value_name = "NAME", requires = "https", value_delimiter = ',', value_parser = endpoint, default_values = Endpoint::ALL.map(Endpoint::as_str))]
+    #[arg(long, value_name = "NAME", requires = "https", value_delimiter = ',', value_parser = endpoint, default_values = names())]
     endpoints: Vec<Endpoint>,
     /// Watch the pods that YuniKorn schedules, to answer questions about applications and to decide which of
     /// them a new pod may name; with pods, also to decide who may read the logs of those pods, or delete them
@@ -83,7 +83,12 @@ impl HttpsArgs {
     }
 }
 
+/// Returns the names of all endpoints.
+fn names() -> Vec<&'static str> {
+    Endpoint::ALL.iter().map(|endpoint| endpoint.as_str()).collect()
+}
+
 fn endpoint(text: &str) -> Result<Endpoint, String> {
-    let found = Endpoint::ALL.into_iter().find(|endpoint| endpoint.as_str() == text);
-    found.ok_or_else(|| format!("it must be one of {}", Endpoint::ALL.map(Endpoint::as_str).join(", ")))
+    let found = Endpoint::ALL.iter().copied().find(|endpoint| endpoint.as_str() == text);
+    found.ok_or_else(|| format!("it must be one of {}", names().join(", ")))
 }

@@ -18,6 +18,7 @@ mod front_proxy;
 mod live;
 mod queues;
 mod reviews;
+mod source;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -10,12 +10,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::accept::{Shape, shape};
+use super::source::InForce;
 use super::{Memory, caller, warn};
 use crate::operator::published::Queues;
 use crate::server::ServerState;
 use crate::server::permission::{Wish, demand};
 use crate::server::refusal::Refusal;
-use crate::server::source::InForce;
 use go_compat::diag::quoted;
 use queuewarden_api::answer::Answers;
 use queuewarden_api::served::fields::Selector;

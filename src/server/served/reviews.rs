@@ -12,6 +12,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::source::InForce;
 use super::{Memory, caller, warn};
 use crate::operator::published::Published;
 use crate::server::ServerState;
@@ -20,7 +21,6 @@ use crate::server::caller::Caller;
 use crate::server::permission::{Wish, demand};
 use crate::server::refusal::Refusal;
 use crate::server::scope::{self, Scope};
-use crate::server::source::InForce;
 use go_compat::diag::quoted;
 use queuewarden_api::answer::Answers;
 use queuewarden_api::served::review::{Kind, ReviewRequest, Status, Wrong, answered, read};

@@ -8,13 +8,13 @@ use yunikorn_access::tree::Origin;
 
 /// The text that `YuniKorn` runs with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::server) struct InForce {
+pub(super) struct InForce {
     name: String,
 }
 
 impl InForce {
     /// Returns the text with the ConfigMap and key that it comes from: `yunikorn-configs/queues.yaml`.
-    pub(in crate::server) fn from_snapshot(snapshot: &Snapshot) -> Self {
+    pub(super) fn from_snapshot(snapshot: &Snapshot) -> Self {
         let flat = merged(snapshot);
         let queues_key = flat.queues_key();
         let queues = flat.queues(&queues_key);
