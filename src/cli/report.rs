@@ -57,10 +57,10 @@ fn excerpt(source: &Source, span: Span) -> Vec<Element<'_>> {
 fn first_line(text: &str, span: Span) -> (Span, Span) {
     let start = text.floor_char_boundary(span.start);
     let (written, rest) = text.split_at_checked(start).unwrap_or((text, ""));
-    let space =
+    let is_empty =
         written.rsplit('\n').next().is_none_or(|line| line.trim().is_empty()) && rest.trim().is_empty();
     // Something missing at the end is shown after the last text, not on an empty line after it.
-    let start = if space { written.trim_end().len() } else { start };
+    let start = if is_empty { written.trim_end().len() } else { start };
     let (before, behind) = text.split_at_checked(start).unwrap_or((text, ""));
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     // A carriage return before the line break is not shown.

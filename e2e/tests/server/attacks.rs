@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::hostile::connect_by;
-use super::{client, knock, prepared};
+use super::{client, prepared, shown_certificate};
 use crate::operator::configure;
 
 /// The most memory of the process at any time, in KiB.
@@ -241,7 +241,7 @@ async fn honest(target: &Target) -> Result<Seen> {
         seen.requests.push(since.elapsed());
         if seen.requests.len() % 20 == 1 {
             let since = Instant::now();
-            knock(&client(&target.endpoints.authority)?, &target.endpoints)
+            shown_certificate(&client(&target.endpoints.authority)?, &target.endpoints)
                 .await
                 .context("a newcomer is kept out")?;
             seen.newcomers.push(since.elapsed());
@@ -325,7 +325,7 @@ async fn attacked(name: &str, attack: Attack, on_others: bool, duration: Duratio
         ensure!(after < MEMORY, "{after} KiB");
         ensure!(!on_others || most < PATIENCE, "p99 {most:?}");
         ensure!(!on_others || newcomer < NEWCOMER, "a new connection took {newcomer:?}");
-        knock(&client(&target.endpoints.authority)?, &target.endpoints).await?;
+        shown_certificate(&client(&target.endpoints.authority)?, &target.endpoints).await?;
         operator.kill().await
     })
     .await

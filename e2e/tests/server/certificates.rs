@@ -24,7 +24,7 @@ use queuewarden_e2e::{Endpoints, FaultProxy, Kind, Operator, TestCluster, eventu
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use super::{client, knock, prepared};
+use super::{client, prepared, shown_certificate};
 
 /// The name by which the API server calls the Service that leads here.
 const SERVICE: &str = "endpoints.queuewarden-system.svc";
@@ -86,7 +86,7 @@ async fn replicas_share_one_and_the_api_server_is_told() -> Result<()> {
         let bundle = eventually("the API server to be told", PATIENCE, || told(cluster)).await?;
         ensure!(bundle == first.authority);
         let client = client(&bundle)?;
-        ensure!(knock(&client, &first).await? == knock(&client, &second).await?);
+        ensure!(shown_certificate(&client, &first).await? == shown_certificate(&client, &second).await?);
         // Replicas with the same answers use the same certificate.
         let snapshot = async |operator: &Operator<'_>| {
             let metrics = operator.get("/metrics").await?;
@@ -179,7 +179,7 @@ impl Load {
     async fn connect_anew(&self, endpoints: &Endpoints) -> Result<()> {
         while !self.over.load(Ordering::Relaxed) {
             let client = client(&self.trusted())?;
-            self.note(knock(&client, endpoints).await);
+            self.note(shown_certificate(&client, endpoints).await);
         }
         Ok(())
     }
@@ -207,7 +207,7 @@ impl Load {
     async fn stay_connected(&self, endpoints: &Endpoints) -> Result<()> {
         let client = client(&self.trusted())?;
         while !self.over.load(Ordering::Relaxed) {
-            self.note(knock(&client, endpoints).await);
+            self.note(shown_certificate(&client, endpoints).await);
         }
         Ok(())
     }
@@ -316,7 +316,7 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
         cluster.set_tls_secret(secret::data(&old)).await?;
         let (operator, endpoints) = Operator::start_self_certified(cluster, &[]).await?;
         ensure!(endpoints.authority != old.bundle());
-        knock(&client(&endpoints.authority)?, &endpoints).await?;
+        shown_certificate(&client(&endpoints.authority)?, &endpoints).await?;
         let trusted = eventually("the API server to be told", PATIENCE, || told(cluster)).await?;
         ensure!(trusted == endpoints.authority);
         let until = operator.metric("queuewarden_tls_certificate_expiry_timestamp_seconds", "").await?;
@@ -345,7 +345,7 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
         })
         .await?;
         ensure!(cluster.tls_secret().await? == foreign.into());
-        knock(&client(&endpoints.authority)?, &endpoints).await?;
+        shown_certificate(&client(&endpoints.authority)?, &endpoints).await?;
         Ok(())
     })
     .await
@@ -438,20 +438,22 @@ async fn a_mounted_one_is_read_again() -> Result<()> {
         }
         let (_operator, endpoints) = Operator::start_serving(cluster, &[]).await?;
         let (before, connected) = (client(&endpoints.authority)?, client(&endpoints.authority)?);
-        knock(&connected, &endpoints).await?;
+        shown_certificate(&connected, &endpoints).await?;
         // Half of a pair is of no use, so the old pair stays in use.
         let renewed = endpoints.renew_half()?;
-        knock(&before, &endpoints).await?;
+        shown_certificate(&before, &endpoints).await?;
         let authority = renewed.finish()?;
         let after = client(&authority)?;
-        eventually("the new certificate", PATIENCE, || async { knock(&after, &endpoints).await.map(Some) })
-            .await?;
+        eventually("the new certificate", PATIENCE, || async {
+            shown_certificate(&after, &endpoints).await.map(Some)
+        })
+        .await?;
         ensure!(
-            knock(&client(&endpoints.authority)?, &endpoints).await.is_err(),
+            shown_certificate(&client(&endpoints.authority)?, &endpoints).await.is_err(),
             "the old one is still shown"
         );
         // No connection is dropped because of it.
-        tokio::time::timeout(Duration::from_secs(5), knock(&connected, &endpoints)).await??;
+        tokio::time::timeout(Duration::from_secs(5), shown_certificate(&connected, &endpoints)).await??;
         Ok(())
     })
     .await

@@ -9,7 +9,7 @@ use queuewarden_e2e::{Endpoints, Operator, TestCluster, eventually, operator};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::{client, knock, prepared};
+use super::{client, prepared, shown_certificate};
 
 /// The memory limit of the shipped Deployment, in KiB.
 const MEMORY: u64 = 256 * 1024;
@@ -66,7 +66,7 @@ async fn bodies_of_10_mib_are_not_kept() -> Result<()> {
         eprintln!("{refused} of 64 refused in words; memory {before} KiB before, {after} KiB after");
         ensure!(answers.iter().flatten().all(|answer| answer.status().is_client_error()), "{answers:?}");
         ensure!(after < MEMORY, "{after} KiB");
-        knock(&client, &endpoints).await?;
+        shown_certificate(&client, &endpoints).await?;
         Ok(())
     })
     .await
@@ -168,7 +168,7 @@ async fn ten_thousand_connections_keep_nobody_out() -> Result<()> {
         let (operator, endpoints) = Operator::start_self_certified(cluster, &[]).await?;
         let before = memory(&operator)?;
         let steady = client(&endpoints.authority)?;
-        knock(&steady, &endpoints).await?;
+        shown_certificate(&steady, &endpoints).await?;
         let mut held = Vec::with_capacity(CONNECTIONS);
         let (mut worst, mut most) = (Duration::ZERO, before);
         for number in 0..CONNECTIONS {
@@ -182,8 +182,8 @@ async fn ten_thousand_connections_keep_nobody_out() -> Result<()> {
             }
             if number % 500 == 499 {
                 let since = Instant::now();
-                knock(&client(&endpoints.authority)?, &endpoints).await.context("a newcomer is kept out")?;
-                knock(&steady, &endpoints).await.context("who was there is kept out")?;
+                shown_certificate(&client(&endpoints.authority)?, &endpoints).await.context("a newcomer is kept out")?;
+                shown_certificate(&steady, &endpoints).await.context("who was there is kept out")?;
                 worst = worst.max(since.elapsed());
                 most = most.max(memory(&operator)?);
             }
@@ -224,7 +224,7 @@ async fn the_end_drops_no_call() -> Result<()> {
             let mut calls = 0_u32;
             loop {
                 let client = client(&endpoints.authority)?;
-                match knock(&client, &endpoints).await {
+                match shown_certificate(&client, &endpoints).await {
                     Ok(_) => calls += 1,
                     Err(error) => return Ok::<_, anyhow::Error>((calls, error)),
                 }

@@ -28,7 +28,7 @@ fn client(authorities: &str) -> Result<reqwest::Client> {
 }
 
 /// Calls the endpoints, and returns the certificate that was shown, in DER.
-async fn knock(client: &reqwest::Client, endpoints: &Endpoints) -> Result<Vec<u8>> {
+async fn shown_certificate(client: &reqwest::Client, endpoints: &Endpoints) -> Result<Vec<u8>> {
     let answer = client.get(endpoints.url("/readyz")).send().await?;
     ensure!(answer.status().is_success(), "{answer:?}");
     let shown = answer.extensions().get::<reqwest::tls::TlsInfo>().and_then(|info| info.peer_certificate());

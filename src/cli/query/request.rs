@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_settings_blanks_are_kept() {
+    fn a_settings_spaces_are_kept() {
         let set = |key: &str, value: &str| Ok((key.to_owned(), value.to_owned()));
         assert_eq!(key_value("yarn.admin.acl= ops"), set("yarn.admin.acl", " ops"));
         assert_eq!(key_value("a=b=c"), set("a", "b=c"));

@@ -236,11 +236,11 @@ mod tests {
     #[tokio::test]
     async fn what_was_emptied_or_removed_is_put_back() {
         let held = Material::sample();
-        let space = secret::data(&Material::default());
-        let mut blank_keys = space.clone();
-        blank_keys.retain(|key, _| key == secret::AUTHORITY_KEYS);
+        let empty = secret::data(&Material::default());
+        let mut empty_keys = empty.clone();
+        empty_keys.retain(|key, _| key == secret::AUTHORITY_KEYS);
         let placeholder = ["tls.crt", "tls.key"].map(|key| (key.to_owned(), ByteString::default())).into();
-        for data in [Some(BTreeMap::new()), Some(space), Some(blank_keys), Some(placeholder), None] {
+        for data in [Some(BTreeMap::new()), Some(empty), Some(empty_keys), Some(placeholder), None] {
             assert_eq!(round(&held, data).await, (String::new(), vec![secret::data(&held)]));
         }
     }

@@ -59,8 +59,8 @@ pub fn read(secret: &Secret) -> Result<Material, Error> {
 /// certificate. A Secret whose keys are all empty, as type `kubernetes.io/tls` requires of a placeholder,
 /// belongs to no program.
 fn is_ours(secret: &Secret) -> bool {
-    let space = |data: &BTreeMap<String, ByteString>| data.values().all(|value| value.0.is_empty());
-    secret.data.as_ref().is_none_or(|data| space(data) || data.contains_key(AUTHORITY_KEYS))
+    let is_empty = |data: &BTreeMap<String, ByteString>| data.values().all(|value| value.0.is_empty());
+    secret.data.as_ref().is_none_or(|data| is_empty(data) || data.contains_key(AUTHORITY_KEYS))
 }
 
 /// Returns the data of a Secret with this material.

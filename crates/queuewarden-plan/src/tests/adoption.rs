@@ -201,12 +201,12 @@ fn observe_writes_nothing_and_says_what_it_would() {
 fn binary_data_that_hides_the_key_is_told() {
     let mut snapshot = settled(&cluster(BASE)).snapshot;
     snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
-    let space = BinaryValue { len: 3, gunzipped: None };
-    Arc::make_mut(snapshot.output.as_mut().unwrap()).binary.insert("queues.yaml.bak".into(), space);
-    let blanked = settled(&snapshot);
-    assert_eq!(config_condition(&blanked.plan, "Applied"), "False/ShadowedByBinaryData");
-    assert_eq!(config_condition(&blanked.plan, "FailOpen"), "True/ShadowedByBinaryData");
-    assert_eq!(acl_condition(&blanked.plan, "a", "Effective"), "False/DefaultConfigActive");
+    let other = BinaryValue { len: 3, gunzipped: None };
+    Arc::make_mut(snapshot.output.as_mut().unwrap()).binary.insert("queues.yaml.bak".into(), other);
+    let hidden = settled(&snapshot);
+    assert_eq!(config_condition(&hidden.plan, "Applied"), "False/ShadowedByBinaryData");
+    assert_eq!(config_condition(&hidden.plan, "FailOpen"), "True/ShadowedByBinaryData");
+    assert_eq!(acl_condition(&hidden.plan, "a", "Effective"), "False/DefaultConfigActive");
 
     let output = Arc::make_mut(snapshot.output.as_mut().unwrap());
     output.binary.clear();

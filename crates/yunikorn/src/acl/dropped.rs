@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_a_list_are_helped_without_commas_and_blanks() {
+    fn entries_of_a_list_are_helped_without_commas_and_spaces() {
         use List::{Groups, Users};
         let apart = "put each name in an entry of its own";
         let cases = [
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blank_within_a_name_is_called_by_its_name() {
+    fn a_space_within_a_name_is_called_by_its_name() {
         let cases = [
             ("alice bob", "a space"),
             ("alice\tbob", "a tab"),

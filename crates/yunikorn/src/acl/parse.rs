@@ -148,7 +148,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn blanks_are_gos_blanks() {
+    fn spaces_are_gos_spaces() {
         // unicode.IsSpace: the six of Latin 1's control range, U+0020, U+0085, U+00A0, then Unicode's
         // White_Space.
         let spaces = "\t\n\u{b}\u{c}\r \u{85}\u{a0}\u{1680}\u{2000}\u{2001}\u{2002}\u{2003}\u{2004}\u{2005}\u{2006}\u{2007}\u{2008}\u{2009}\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}";
@@ -192,7 +192,7 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn blanks_alone_decide_activation(text in any_text()) {
+        fn spaces_alone_decide_activation(text in any_text()) {
             prop_assert_eq!(parse(&text).is_ok(), text.matches(' ').count() <= 1);
             prop_assert_eq!(validates(&text).is_ok(), text.split_whitespace().count() <= 2);
         }

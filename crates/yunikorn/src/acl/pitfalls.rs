@@ -99,7 +99,7 @@ fn what_yaml_throws_away_is_not_seen() {
 }
 
 #[test]
-fn two_blanks_pass_yaml_and_fail_activation() {
+fn two_spaces_pass_yaml_and_fail_activation() {
     let text = through_yaml("sue  dev").expect("plain");
     assert!(parse(&text).is_err() && lint(&text).validates);
 }

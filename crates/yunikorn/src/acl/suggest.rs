@@ -96,7 +96,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn blanks_quotes_and_commas_are_put_right() {
+    fn spaces_quotes_and_commas_are_put_right() {
         let cases = [
             ("sue  dev", Some("sue dev")),
             ("  dev", Some(" dev")),

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn commas_separate_and_blanks_and_empty_elements_go() {
+    fn commas_separate_and_spaces_and_empty_elements_go() {
         let rows: [(&str, &[&str]); 8] = [
             ("", &[]),
             (" , ,,", &[]),

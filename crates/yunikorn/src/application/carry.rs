@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn an_indentation_goes_over_several_lines_and_does_not_begin_with_the_blank() {
+    fn an_indentation_goes_over_several_lines_and_does_not_begin_with_the_space() {
         for (text, told) in [
             ("\n alice", true),
             (" dev\n", false),

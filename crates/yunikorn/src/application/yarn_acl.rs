@@ -225,7 +225,7 @@ mod tests {
 
     /// "All entries after the occurrence of a second single space in an ACL are ignored."
     #[test]
-    fn the_readings_differ_behind_the_second_blank_only() {
+    fn the_readings_differ_behind_the_second_space_only() {
         let cases = [
             ("alice dev test", "alice dev test", "alice dev"),
             ("alice dev,test other,x", "alice dev,test other,x", "alice dev,test"),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn javas_blanks_are_not_unicodes() {
+    fn javas_spaces_are_not_unicodes() {
         let cases = [
             ("a\u{1},b", "a\u{1},b "),
             ("\u{1}a\u{1f}", "a "),
@@ -313,7 +313,7 @@ mod tests {
         }
 
         #[test]
-        fn the_readings_are_one_without_a_second_blank(text in any_text()) {
+        fn the_readings_are_one_without_a_second_space(text in any_text()) {
             prop_assume!(text.matches(' ').count() < 2);
             prop_assert_eq!(YarnAcl::parse(&text, Reading::Hadoop), YarnAcl::parse(&text, Reading::Cloudera));
         }

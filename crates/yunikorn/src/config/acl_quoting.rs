@@ -81,7 +81,7 @@ fn what_is_written_in_yaml_is_what_the_acl_gets_to_read() {
 }
 
 #[test]
-fn blanks_too_many_start_no_scheduler_however_they_are_quoted() {
+fn spaces_too_many_start_no_scheduler_however_they_are_quoted() {
     let cases = [
         ("sue  dev", 1001, "  "),
         (r#""sue  dev""#, 1001, "  "),
