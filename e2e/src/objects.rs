@@ -1,12 +1,19 @@
 //! Reads and writes the cluster's objects, as a user would.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, DeleteParams, PostParams};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, CustomResourceDefinitionCondition,
+};
+use kube::ResourceExt as _;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::fixtures::FIELD_MANAGER;
@@ -144,6 +151,38 @@ impl TestCluster {
     /// When it does not within thirty seconds.
     pub async fn crds_established(&self) -> Result<()> {
         self.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"]).await?;
+        Ok(())
+    }
+
+    /// Lets the API server try again every three seconds to delete CRDs whose objects it could not list,
+    /// because their storage was being set up. By itself it does so when it looks at all CRDs again, every
+    /// five minutes (`k8s.io/apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go`).
+    pub(crate) async fn retry_deletions(&self) -> Infallible {
+        let mut ticks = tokio::time::interval(Duration::from_secs(3));
+        let mut attempt: u32 = 0;
+        loop {
+            ticks.tick().await;
+            attempt = attempt.wrapping_add(1);
+            // The API server may be stopped just now.
+            _ = self.retry_failed_deletions(attempt).await;
+        }
+    }
+
+    async fn retry_failed_deletions(&self, attempt: u32) -> Result<()> {
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.client()?);
+        for definition in definitions.list(&ListParams::default()).await? {
+            let conditions = definition.status.as_ref().and_then(|status| status.conditions.as_deref());
+            let failed = |one: &CustomResourceDefinitionCondition| {
+                one.type_ == "Terminating" && one.reason.as_deref() == Some("InstanceDeletionFailed")
+            };
+            if conditions.unwrap_or_default().iter().any(failed) {
+                let retry =
+                    json!({"metadata": {"annotations": {"e2e.queuewarden.dev/retry": attempt.to_string()}}});
+                definitions
+                    .patch(&definition.name_any(), &PatchParams::default(), &Patch::Merge(retry))
+                    .await?;
+            }
+        }
         Ok(())
     }
 

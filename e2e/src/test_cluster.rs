@@ -88,7 +88,11 @@ impl TestCluster {
     /// Those of `test`, and when there is no test cluster.
     pub async fn with(test: impl AsyncFnOnce(&Self) -> Result<()>) -> Result<()> {
         let cluster = Self::lend().await?;
-        let outcome = AssertUnwindSafe(test(&cluster)).catch_unwind().await;
+        let outcome = Box::pin(AssertUnwindSafe(test(&cluster)).catch_unwind());
+        let outcome = tokio::select! {
+            outcome = outcome => outcome,
+            never = Box::pin(cluster.retry_deletions()) => match never {},
+        };
         if !matches!(outcome, Ok(Ok(()))) {
             eprintln!("{}", cluster.diagnose().await);
         }
