@@ -159,16 +159,14 @@ impl TestCluster {
     /// five minutes (`k8s.io/apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go`).
     pub(crate) async fn retry_deletions(&self) -> Infallible {
         let mut ticks = tokio::time::interval(Duration::from_secs(3));
-        let mut attempt: u32 = 0;
         loop {
             ticks.tick().await;
-            attempt = attempt.wrapping_add(1);
             // The API server may be stopped just now.
-            _ = self.retry_failed_deletions(attempt).await;
+            _ = self.retry_failed_deletions().await;
         }
     }
 
-    async fn retry_failed_deletions(&self, attempt: u32) -> Result<()> {
+    async fn retry_failed_deletions(&self) -> Result<()> {
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client()?);
         for definition in definitions.list(&ListParams::default()).await? {
             let conditions = definition.status.as_ref().and_then(|status| status.conditions.as_deref());
@@ -176,8 +174,9 @@ impl TestCluster {
                 one.type_ == "Terminating" && one.reason.as_deref() == Some("InstanceDeletionFailed")
             };
             if conditions.unwrap_or_default().iter().any(failed) {
-                let retry =
-                    json!({"metadata": {"annotations": {"e2e.queuewarden.dev/retry": attempt.to_string()}}});
+                // Another value each time: a patch that changes nothing is no event.
+                let version = definition.resource_version();
+                let retry = json!({"metadata": {"annotations": {"e2e.queuewarden.dev/retried": version}}});
                 definitions
                     .patch(&definition.name_any(), &PatchParams::default(), &Patch::Merge(retry))
                     .await?;

@@ -19,7 +19,7 @@ use super::call::{Error, call};
 use super::watch::{Progress, Watch};
 use queuewarden_api::mirror;
 use queuewarden_plan::mirror::{
-    Action, Changes, CurrentObject, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Step,
+    Action, Changes, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorObject, Step,
 };
 use queuewarden_plan::snapshot::{FIELD_MANAGER, WriteFailure};
 
@@ -30,8 +30,8 @@ const CONCURRENCY: usize = 8;
 /// are granted with it.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Watches {
-    roles: Watch<CurrentObject>,
-    bindings: Watch<CurrentObject>,
+    roles: Watch<MirrorObject>,
+    bindings: Watch<MirrorObject>,
 }
 
 /// The moment before steps are taken, for each kind.
@@ -45,9 +45,9 @@ pub struct Moments {
 #[derive(Debug)]
 pub enum Answer {
     /// The object was written; this is its current version.
-    Stands(Kind, CurrentObject),
+    Stands(Kind, MirrorObject),
     /// Someone else changed the object first; this is its current version.
-    Stale(Kind, CurrentObject),
+    Stale(Kind, MirrorObject),
     /// The object does not exist any more.
     Gone(Kind, String),
     /// The step failed.
@@ -79,7 +79,7 @@ impl Watches {
 
     /// Returns the known objects of the mirror.
     pub fn observed(&self) -> Mirror {
-        let forbidden = |watch: &Watch<CurrentObject>| {
+        let forbidden = |watch: &Watch<MirrorObject>| {
             let problem = watch.progress().problem().filter(|problem| problem.code == Some(403))?;
             Some(problem.message)
         };
@@ -92,7 +92,7 @@ impl Watches {
     /// queues are more important.
     pub fn reading(&self) -> bool {
         let reading =
-            |watch: &Watch<CurrentObject>| !watch.cache().synced() && watch.progress().problem().is_none();
+            |watch: &Watch<MirrorObject>| !watch.cache().synced() && watch.progress().problem().is_none();
         reading(&self.roles) || reading(&self.bindings)
     }
 
@@ -121,7 +121,7 @@ impl Watches {
         }
     }
 
-    fn watch(&self, kind: Kind) -> &Watch<CurrentObject> {
+    fn watch(&self, kind: Kind) -> &Watch<MirrorObject> {
         match kind {
             Kind::Role => &self.roles,
             Kind::Binding => &self.bindings,
@@ -130,14 +130,14 @@ impl Watches {
 }
 
 /// Returns all objects of a watch, and whether the list is complete. Locks once.
-fn all(watch: &Watch<CurrentObject>) -> (BTreeMap<String, Arc<CurrentObject>>, bool) {
+fn all(watch: &Watch<MirrorObject>) -> (BTreeMap<String, Arc<MirrorObject>>, bool) {
     let cache = watch.cache();
     let objects = cache.objects().map(|kept| (kept.name.clone(), Arc::clone(&kept.value)));
     (objects.collect(), cache.synced())
 }
 
 /// Converts an object for the cache. Every change matters, because nobody else should write here.
-fn keep(standing: CurrentObject) -> Cached<CurrentObject> {
+fn keep(standing: MirrorObject) -> Cached<MirrorObject> {
     Cached {
         name: standing.name.clone(),
         resource_version: standing.resource_version.clone(),
@@ -247,7 +247,7 @@ where
 fn written<K>(
     done: Result<Done<K>, WriteFailure>,
     step: &Step,
-    standing: impl Fn(K) -> CurrentObject,
+    standing: impl Fn(K) -> MirrorObject,
 ) -> Answer {
     match done {
         Ok(Done::Stands(object)) => Answer::Stands(step.kind, standing(object)),

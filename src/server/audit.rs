@@ -8,7 +8,7 @@
 //! left out.
 //!
 //! A line has the `peer`, too: callers of admission webhooks are not authenticated and can write any name
-//! into a review. Each [`Share`] has lines of its own, so made-up reviews do not use up the lines of real
+//! into a review. Each [`LineShare`] has lines of its own, so made-up reviews do not use up the lines of real
 //! ones.
 
 use std::collections::VecDeque;
@@ -23,9 +23,9 @@ use tokio::time::Instant;
 use crate::operator::health::Health;
 use go_compat::diag::cut;
 
-/// Lines of one second in each [`Share`].
+/// Lines of one second in each [`LineShare`].
 const LINES: u32 = 50;
-/// Number of [`Share`]s.
+/// Number of [`LineShare`]s.
 const SHARES: usize = 4;
 /// Pairs of requester and object that are remembered; the oldest is forgotten first.
 const PAIRS: usize = 1024;
@@ -70,7 +70,7 @@ pub(super) struct Audit {
 
 /// A share of the lines that others cannot use up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Share {
+enum LineShare {
     /// Requests that do not succeed because of the decision.
     Refused,
     /// Pairs of requester and object that were not seen before.
@@ -96,13 +96,13 @@ impl Lines {
     /// Takes a line for a decision.
     fn decided(&mut self, now: Instant, refused: bool, by: &str, object: &str) -> Option<u32> {
         if refused {
-            return self.take(now, Share::Refused);
+            return self.take(now, LineShare::Refused);
         }
         let pair = self.hasher.hash_one((by, object));
         if self.pairs.contains(&pair) {
-            return self.take(now, Share::Known);
+            return self.take(now, LineShare::Known);
         }
-        let line = self.take(now, Share::New)?;
+        let line = self.take(now, LineShare::New)?;
         if self.pairs.len() == PAIRS {
             self.pairs.pop_front();
         }
@@ -111,7 +111,7 @@ impl Lines {
     }
 
     /// Returns how many lines were left out since the last one; `None` if the share is full.
-    fn take(&mut self, now: Instant, share: Share) -> Option<u32> {
+    fn take(&mut self, now: Instant, share: LineShare) -> Option<u32> {
         if self.began.is_none_or(|began| now.duration_since(began) >= Duration::from_secs(1)) {
             (self.began, self.used) = (Some(now), [0; SHARES]);
         }
@@ -186,7 +186,9 @@ impl Audit {
         if !is_unread(status) {
             return;
         }
-        let Some(left_out) = self.lines(|lines| lines.take(Instant::now(), Share::Unread)) else { return };
+        let Some(left_out) = self.lines(|lines| lines.take(Instant::now(), LineShare::Unread)) else {
+            return;
+        };
         let (status, peer) = (status.as_u16(), peer());
         tracing::info!(target: "queuewarden::audit", endpoint, status, peer, left_out, "Not read");
     }
@@ -215,11 +217,14 @@ mod tests {
         let mut lines = Lines::default();
         let start = Instant::now();
         for _ in 0..LINES {
-            assert_eq!(lines.take(start, Share::Known), Some(0));
+            assert_eq!(lines.take(start, LineShare::Known), Some(0));
         }
-        assert_eq!((lines.take(start, Share::Known), lines.take(start, Share::Known)), (None, None));
+        assert_eq!((lines.take(start, LineShare::Known), lines.take(start, LineShare::Known)), (None, None));
         let later = start + Duration::from_secs(1);
-        assert_eq!((lines.take(later, Share::Known), lines.take(later, Share::Known)), (Some(2), Some(0)));
+        assert_eq!(
+            (lines.take(later, LineShare::Known), lines.take(later, LineShare::Known)),
+            (Some(2), Some(0))
+        );
     }
 
     #[test]
@@ -230,7 +235,7 @@ mod tests {
         let known = (0..1000).filter_map(|_| lines.decided(now, false, "sue", "Pod a/b")).count();
         let new = (0..1000).filter_map(|i| lines.decided(now, false, &i.to_string(), "Pod a/b")).count();
         let refused = (0..1000).filter_map(|i| lines.decided(now, true, &i.to_string(), "Pod a/b")).count();
-        let unread = (0..1000).filter_map(|_| lines.take(now, Share::Unread)).count();
+        let unread = (0..1000).filter_map(|_| lines.take(now, LineShare::Unread)).count();
         assert_eq!([known, new + 1, refused, unread], [LINES as usize; SHARES]);
         // A pair without a line is new in the next second, too.
         let later = now + Duration::from_secs(1);

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 
 use super::v1alpha1::SINGLETON;
 use super::{GROUP, VERSION};
-use queuewarden_plan::mirror::{Content, CurrentObject, Kind, MIRROR_LABEL, MIRROR_VALUE, Rule, Subject};
+use queuewarden_plan::mirror::{Content, Kind, MIRROR_LABEL, MIRROR_VALUE, MirrorObject, Rule, Subject};
 use queuewarden_plan::snapshot::{FIELD_MANAGER, MANAGED_BY};
 
 /// The group of roles, bindings, users and groups.
@@ -64,7 +64,7 @@ pub fn binding(
 }
 
 /// Reads a current role.
-pub fn current_role(role: ClusterRole) -> CurrentObject {
+pub fn current_role(role: ClusterRole) -> MirrorObject {
     let plain = |rule: PolicyRule| match rule {
         PolicyRule { api_groups, resources, resource_names, verbs, non_resource_urls }
             if non_resource_urls.as_ref().is_none_or(Vec::is_empty) =>
@@ -84,7 +84,7 @@ pub fn current_role(role: ClusterRole) -> CurrentObject {
 }
 
 /// Reads a current binding.
-pub fn current_binding(binding: ClusterRoleBinding) -> CurrentObject {
+pub fn current_binding(binding: ClusterRoleBinding) -> MirrorObject {
     let subject = |subject: RbacSubject| match subject.kind.as_str() {
         _ if subject.api_group.as_deref() != Some(RBAC) || subject.namespace.is_some() => None,
         "User" => Some(Subject::User(subject.name)),
@@ -108,9 +108,9 @@ pub fn is_labelled(metadata: &ObjectMeta) -> bool {
     metadata.labels.iter().any(|labels| labels.get(MIRROR_LABEL).is_some_and(|value| value == MIRROR_VALUE))
 }
 
-fn current_object(metadata: ObjectMeta, content: Content) -> CurrentObject {
+fn current_object(metadata: ObjectMeta, content: Content) -> MirrorObject {
     let owner = metadata.owner_references.into_iter().flatten().find(|owner| owner.kind == OWNER);
-    CurrentObject {
+    MirrorObject {
         name: metadata.name.unwrap_or_default(),
         uid: metadata.uid.unwrap_or_default(),
         resource_version: metadata.resource_version.unwrap_or_default(),

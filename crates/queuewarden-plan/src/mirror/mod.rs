@@ -35,7 +35,7 @@ use go_compat::diag::plural;
 use yunikorn::config::checksum;
 use yunikorn_access::Tree;
 
-pub use object::{Content, CurrentObject, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Rule, Subject};
+pub use object::{Content, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorObject, Rule, Subject};
 pub use steps::{Action, Step, Wish, wishes};
 
 /// Instructions for removing a mirror that queuewarden may not remove.
@@ -169,6 +169,6 @@ fn queues(text: &str, known: &mut ParseCache) -> Result<Option<Tree>, String> {
 
 /// Returns whether an object may be changed or removed: only the mirror gives such names. A label can be put
 /// on anything.
-fn is_ours(standing: &CurrentObject) -> bool {
+fn is_ours(standing: &MirrorObject) -> bool {
     standing.name.starts_with(desired::PREFIX)
 }

@@ -55,7 +55,7 @@ pub enum Content {
 
 /// An object of the mirror as it is in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CurrentObject {
+pub struct MirrorObject {
     /// `metadata.name`
     pub name: String,
     /// `metadata.uid`
@@ -72,9 +72,9 @@ pub struct CurrentObject {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Mirror {
     /// The roles by name.
-    pub roles: BTreeMap<String, Arc<CurrentObject>>,
+    pub roles: BTreeMap<String, Arc<MirrorObject>>,
     /// The bindings by name.
-    pub bindings: BTreeMap<String, Arc<CurrentObject>>,
+    pub bindings: BTreeMap<String, Arc<MirrorObject>>,
     /// True if all of them were read.
     pub synced: bool,
     /// The reason why they cannot be read now.

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::desired::{self, Desired, Pair};
-use super::object::{Content, CurrentObject, Kind, Mirror, Rule, Subject};
+use super::object::{Content, Kind, Mirror, MirrorObject, Rule, Subject};
 use super::{Changes, is_ours};
 
 /// The maximal number of steps before everything is read again, so that a new ACL does not wait for a large
@@ -77,12 +77,12 @@ pub(super) fn next(mirror: &Mirror, desired: &Desired, owner: &str) -> Vec<Step>
 /// Returns the next step of one pair.
 fn step(
     name: &str,
-    role: Option<&CurrentObject>,
-    binding: Option<&CurrentObject>,
+    role: Option<&MirrorObject>,
+    binding: Option<&MirrorObject>,
     pair: Option<&Pair>,
     owner: &str,
 ) -> Option<(When, Step)> {
-    let step = |when, kind, standing: Option<&CurrentObject>, action| {
+    let step = |when, kind, standing: Option<&MirrorObject>, action| {
         let seen = standing.map(|standing| (standing.uid.clone(), standing.resource_version.clone()));
         Some((when, Step { kind, name: name.to_owned(), last: seen, action }))
     };
@@ -101,7 +101,7 @@ fn step(
     };
     // Subjects beyond the desired ones.
     let surplus = bound.filter(|bound| !bound.is_subset(&pair.subjects));
-    let is = |standing: Option<&CurrentObject>, content: &Content| {
+    let is = |standing: Option<&MirrorObject>, content: &Content| {
         standing.is_some_and(|it| it.content == *content && it.owner.as_deref() == Some(owner))
     };
     if is(role, &Content::Role(pair.rules.clone())) {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::desired::{self, Desired, Pair};
 use super::finding;
-use super::object::{Content, CurrentObject, Kind, Mirror, Rule, Subject};
+use super::object::{Content, Kind, Mirror, MirrorObject, Rule, Subject};
 use super::steps::{Action, MAX_STEPS, Step, next};
 use crate::conditions::Condition;
 use crate::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, WriteFailure, YUNIKORN_CONFIGS};
@@ -105,7 +105,7 @@ fn apply(mirror: &mut Mirror, step: &Step) {
         Action::Rules(rules) => Content::Role(rules.clone()),
         Action::Subjects(subjects) => Content::Binding(subjects.clone()),
     };
-    let standing = CurrentObject {
+    let standing = MirrorObject {
         name: step.name.clone(),
         uid: format!("uid-{}", step.name),
         resource_version: version.to_string(),
@@ -281,7 +281,7 @@ fn what_is_too_large_for_one_object_is_in_several() {
 #[test]
 fn what_only_bears_the_label_is_left_alone() {
     let mut mirror = standing(&desired::from_trees(&tree(&[("root", "u", "")]), None));
-    let other = CurrentObject {
+    let other = MirrorObject {
         name: "cluster-admin".to_owned(),
         uid: "1".to_owned(),
         resource_version: "1".to_owned(),
@@ -300,7 +300,7 @@ fn what_somebody_changed_is_put_right_and_what_cannot_be_is_made_anew() {
     let desired = desired::from_trees(&tree(&[("root", "u", "")]), None);
     let whole = standing(&desired);
     let name = "queuewarden:mirror:submit:root";
-    let changed = |kind: Kind, change: &dyn Fn(&mut CurrentObject)| {
+    let changed = |kind: Kind, change: &dyn Fn(&mut MirrorObject)| {
         let mut mirror = whole.clone();
         let objects = match kind {
             Kind::Role => &mut mirror.roles,
