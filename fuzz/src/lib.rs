@@ -142,7 +142,7 @@ pub fn access_review(data: &[u8]) {
         let Ok(read) = access::read(kind, &body, Some(&asker)) else { continue };
         let answer = review::answer(&read, world);
         assert!(!(answer.allowed() && answer.denied()));
-        assert!(!(answer.allowed() && read.user.is_empty()), "{body}");
+        assert!(!(answer.allowed() && read.identity.user.is_empty()), "{body}");
         assert!(access::filled(body.clone(), &answer)["status"]["allowed"].is_boolean());
     }
 }

@@ -130,6 +130,8 @@ mod tests {
     use http_body_util::BodyExt as _;
     use serde_json::{Value, json};
 
+    use yunikorn::identity::Identity;
+
     use super::*;
     use crate::server::permission::reason_against;
     use crate::server::surroundings;
@@ -170,7 +172,7 @@ mod tests {
 
     fn caller(user: &str, groups: &[&str]) -> Arc<Caller> {
         let groups = groups.iter().map(ToString::to_string).collect();
-        Arc::new(Caller { user: user.to_owned(), groups, ..Caller::default() })
+        Arc::new(Caller { identity: Identity { user: user.to_owned(), groups }, ..Caller::default() })
     }
 
     #[tokio::test]

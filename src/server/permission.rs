@@ -50,7 +50,7 @@ pub(super) async fn reason_against(
     caller: &Arc<Caller>,
     wish: Wish<'_>,
 ) -> Result<Option<String>, Refusal> {
-    if caller.groups.iter().any(|group| group == MASTERS) {
+    if caller.identity.groups.iter().any(|group| group == MASTERS) {
         return Ok(None);
     }
     let ask = async || {
@@ -78,8 +78,8 @@ fn spec(caller: &Caller, wish: Wish<'_>) -> SubjectAccessReviewSpec {
             name: some(wish.name),
             ..ResourceAttributes::default()
         }),
-        user: Some(caller.user.clone()),
-        groups: Some(caller.groups.clone()),
+        user: Some(caller.identity.user.clone()),
+        groups: Some(caller.identity.groups.clone()),
         uid: some(&caller.uid),
         extra: (!caller.extra.is_empty()).then(|| caller.extra.clone()),
         ..SubjectAccessReviewSpec::default()
@@ -97,6 +97,6 @@ pub(super) fn forbidden(caller: &Caller, wish: Wish<'_>, reason: &str) -> String
     let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     format!(
         "{}.{}{name} is forbidden: User {:?} cannot {} resource {:?} in API group {:?} at the cluster scope{reason}",
-        wish.resource, wish.group, caller.user, wish.verb, wish.resource, wish.group
+        wish.resource, wish.group, caller.identity.user, wish.verb, wish.resource, wish.group
     )
 }

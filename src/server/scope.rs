@@ -32,8 +32,6 @@ pub(super) struct AccessRequest<'a> {
     pub(super) tree: Option<&'a Tree>,
     /// The queue; empty where the request matches none.
     pub(super) queue: &'a str,
-    /// The caller.
-    pub(super) asker: &'a Identity,
     /// The user whom the request is about.
     pub(super) about: &'a Identity,
     /// The review by which all users may ask about themselves.
@@ -75,10 +73,11 @@ pub(super) async fn scope(
     caller: &Arc<Caller>,
     request: AccessRequest<'_>,
 ) -> Result<Scope, Denied> {
-    if administers(request.tree, request.asker, request.queue) {
+    let asker = &caller.identity;
+    if administers(request.tree, asker, request.queue) {
         return Ok(Scope::Whole);
     }
-    let is_own = is_self(request.asker, request.about);
+    let is_own = is_self(asker, request.about);
     if is_own && matches!(against_reading(lookups, caller, request).await, Ok(None)) {
         return Ok(Scope::Whole);
     }

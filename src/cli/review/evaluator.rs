@@ -108,7 +108,7 @@ impl Evaluator {
             (None, Opinion::NoOpinion) => "no opinion",
         };
         Ok(Answered {
-            row: [asked.user.clone(), words(&asked), opinion.to_owned(), answer.reason.clone()],
+            row: [asked.identity.user.clone(), words(&asked), opinion.to_owned(), answer.reason.clone()],
             allowed: answer.allowed(),
             undecided: answer.evaluation_error.is_some(),
             review: access::filled(document, &answer),

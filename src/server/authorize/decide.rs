@@ -12,7 +12,6 @@ use crate::server::scope::{self, Denied, Scope, scope};
 use go_compat::diag::{Diagnostic, quoted};
 use queuewarden_api::review::Kind;
 use queuewarden_api::review::access::Sent;
-use yunikorn::identity::Identity;
 use yunikorn::queue;
 use yunikorn::version::Version;
 use yunikorn_access::review::{self, Answer, Applications, Lookup, Request, Review, Wish, World};
@@ -80,9 +79,8 @@ pub(super) async fn answer(
     caller: &Arc<Caller>,
     sent: Result<Sent, Diagnostic>,
 ) -> Result<Answer, Refusal> {
-    let caller_identity = caller.identity();
     let review =
-        sent.and_then(|sent| sent.review(kind, Some(&caller_identity))).map_err(|wrong| refused(&wrong))?;
+        sent.and_then(|sent| sent.review(kind, Some(&caller.identity))).map_err(|wrong| refused(&wrong))?;
     let pod = pods::read(&review).filter(|_| state.applications.answers_pods());
     let asked = match (review::read(&review), pod) {
         (Ok(question), _) => Target::Ours(question),
@@ -101,13 +99,11 @@ pub(super) async fn answer(
         Err(_) => None,
     };
     let queue = place(asked, found.as_ref()).to_owned();
-    let about = Identity { user: review.user.clone(), groups: review.groups.clone() };
     let question = scope::AccessRequest {
         partition: PARTITION,
         tree: queues.as_ref().ok().map(|(_, tree)| *tree),
         queue: &queue,
-        asker: &caller_identity,
-        about: &about,
+        about: &review.identity,
         own_review: Kind::Own.as_str(),
     };
     let scope = scope(&state.lookups, caller, question).await;
@@ -126,15 +122,15 @@ pub(super) async fn answer(
         decision: said,
         clause,
         refused: answer.is_err(),
-        by: &caller.user,
-        user: &review.user,
+        by: &caller.identity.user,
+        user: &review.identity.user,
         queue: &queue,
         object: &asked.object(),
         reason,
     };
     audit.note(&state.health, &decided);
     match scope {
-        Ok(Scope::Own) => answer.map(|answer| answer.brief(&asked.wish(), &review.user)),
+        Ok(Scope::Own) => answer.map(|answer| answer.brief(&asked.wish(), &review.identity.user)),
         _ => answer,
     }
 }

@@ -14,6 +14,7 @@ use x509_parser::prelude::{FromDer as _, X509Certificate, X509Name};
 use super::Caller;
 use crate::operator::clock;
 use crate::server::tls::{self, certificates};
+use yunikorn::identity::Identity;
 
 /// Authorities whose client certificates count.
 #[derive(Debug)]
@@ -93,7 +94,8 @@ impl Subject {
         if self.common_name.is_empty() {
             return Err("the client certificate names nobody: its CN is empty".to_owned());
         }
-        Ok(Caller { user: self.common_name, groups: self.organizations, ..Caller::default() })
+        let identity = Identity { user: self.common_name, groups: self.organizations };
+        Ok(Caller { identity, ..Caller::default() })
     }
 }
 
@@ -132,7 +134,7 @@ mod tests {
         let authorities = Authorities::from_pem(ours.pem().as_bytes()).unwrap();
         let caller =
             authorities.verify(&[certificate(&ours, |_| {})]).and_then(Subject::into_caller).unwrap();
-        assert_eq!((caller.user.as_str(), caller.groups), ("sue", vec!["devs".to_owned()]));
+        assert_eq!((caller.identity.user.as_str(), caller.identity.groups), ("sue", vec!["devs".to_owned()]));
     }
 
     #[test]

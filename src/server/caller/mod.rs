@@ -6,6 +6,7 @@ mod token;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request, State};
@@ -31,36 +32,38 @@ const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
 /// A caller whom a certificate or the API server authenticated.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
-    /// The name; never empty.
-    pub user: String,
-    /// The groups, `system:authenticated` among them.
-    pub groups: Vec<String>,
+    /// The name, which is never empty, and the groups, `system:authenticated` among them.
+    pub identity: Identity,
     /// The UID; empty when there is none.
     pub uid: String,
     /// The extra fields that the authenticator added.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
-impl Caller {
-    /// Returns the name and the groups.
-    pub(super) fn identity(&self) -> Identity {
-        Identity { user: self.user.clone(), groups: self.groups.clone() }
+impl Hash for Caller {
+    // The name tells almost all callers apart, and each request hashes one.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity.user.hash(state);
     }
+}
 
+impl Caller {
     /// Returns the bytes of all its texts.
     pub(super) fn bytes(&self) -> usize {
         let extra = self.extra.iter().flat_map(|(key, values)| values.iter().chain([key]));
-        [&self.user, &self.uid].into_iter().chain(&self.groups).chain(extra).map(String::len).sum()
+        let Identity { user, groups } = &self.identity;
+        [user, &self.uid].into_iter().chain(groups).chain(extra).map(String::len).sum()
     }
 
     /// Adds the group, as the API server does
     /// (`k8s.io/apiserver/pkg/authentication/group/authenticated_group_adder.go`), for all except those
     /// whom it serves unauthenticated.
     pub(super) fn known(mut self) -> Self {
-        if !self.groups.iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED) {
-            self.groups.push(AUTHENTICATED.to_owned());
+        let groups = &mut self.identity.groups;
+        if !groups.iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED) {
+            groups.push(AUTHENTICATED.to_owned());
         }
         self
     }
@@ -131,12 +134,14 @@ pub(super) async fn only_webhook_clients(
     }
     let (parts, body) = request.into_parts();
     match state.callers.by_certificate(&Shown::from(&parts)) {
-        Some(Ok(caller)) if state.webhook_clients.contains(&caller.user) => {
+        Some(Ok(caller)) if state.webhook_clients.contains(&caller.identity.user) => {
             next.run(Request::from_parts(parts, body)).await
         }
         Some(Ok(caller)) => {
-            let message =
-                format!("webhooks do not answer {}: --webhook-client names others", quoted(&caller.user));
+            let message = format!(
+                "webhooks do not answer {}: --webhook-client names others",
+                quoted(&caller.identity.user)
+            );
             Refusal::forbidden(message).into_response()
         }
         Some(Err(why)) => Unauthenticated::Refused(why).into_response(),

@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 
 use super::{Caller, Unauthenticated};
 use crate::operator::call::call;
+use yunikorn::identity::Identity;
 
 /// The time for which an answer is cached.
 const TTL: Duration = Duration::from_secs(10);
@@ -98,8 +99,7 @@ fn caller(user: UserInfo) -> Result<Caller, Unauthenticated> {
         return Err(Unauthenticated::Refused("the token names nobody".to_owned()));
     };
     Ok(Caller {
-        user: name,
-        groups: user.groups.unwrap_or_default(),
+        identity: Identity { user: name, groups: user.groups.unwrap_or_default() },
         uid: user.uid.unwrap_or_default(),
         extra: user.extra.unwrap_or_default(),
     })
@@ -148,9 +148,9 @@ mod tests {
         let known = futures::future::join_all(knowing).await;
         for caller in known {
             let caller = caller.unwrap();
-            assert_eq!((caller.user.as_str(), caller.uid.as_str()), ("sue", "7"));
+            assert_eq!((caller.identity.user.as_str(), caller.uid.as_str()), ("sue", "7"));
             assert_eq!(
-                (&caller.groups, &caller.extra["k"]),
+                (&caller.identity.groups, &caller.extra["k"]),
                 (&vec!["devs".to_owned(), AUTHENTICATED.to_owned()], &vec!["v".to_owned()])
             );
         }

@@ -12,6 +12,7 @@ use percent_encoding::percent_decode_str;
 use rustls::pki_types::CertificateDer;
 
 use crate::server::caller::{Authorities, Caller};
+use yunikorn::identity::Identity;
 
 /// The certificates that may name users in headers, and the headers.
 #[derive(Debug)]
@@ -76,7 +77,7 @@ impl FrontProxy {
         let Some(user) = first(headers, &self.user) else { return Ok(None) };
         let groups = all(headers, &self.group);
         let uid = first(headers, &self.uid).unwrap_or_default();
-        Ok(Some(Caller { user, groups, uid, extra: self.extra(headers) }.known()))
+        Ok(Some(Caller { identity: Identity { user, groups }, uid, extra: self.extra(headers) }.known()))
     }
 
     fn extra(&self, headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
@@ -163,17 +164,17 @@ mod tests {
             ("X-Other", "y"),
         ]);
         let caller = proxy.caller(&certificate(&issuer, "front"), &asked).unwrap().unwrap();
-        assert_eq!((caller.user.as_str(), caller.uid.as_str()), ("j\u{fc}rgen", "7"));
-        assert_eq!(caller.groups, ["devs", "system:authenticated"]);
+        assert_eq!((caller.identity.user.as_str(), caller.uid.as_str()), ("j\u{fc}rgen", "7"));
+        assert_eq!(caller.identity.groups, ["devs", "system:authenticated"]);
         let extra: Vec<_> = caller.extra.iter().map(|(key, values)| (key.as_str(), values.len())).collect();
         assert_eq!(extra, [("50%", 1), ("scopes.example.com/a", 2)]);
         let anonymous =
             headers(&[("X-Remote-User", "system:anonymous"), ("X-Remote-Group", "system:unauthenticated")]);
         let caller = proxy.caller(&certificate(&issuer, "front"), &anonymous).unwrap().unwrap();
-        assert_eq!(caller.groups, ["system:unauthenticated"]);
+        assert_eq!(caller.identity.groups, ["system:unauthenticated"]);
         let bare = headers(&[("X-Remote-User", "system:aggregator")]);
         let caller = proxy.caller(&certificate(&issuer, "front"), &bare).unwrap().unwrap();
-        assert_eq!(caller.groups, ["system:authenticated"]);
+        assert_eq!(caller.identity.groups, ["system:authenticated"]);
         assert_eq!(proxy.caller(&certificate(&issuer, "front"), &headers(&[])), Ok(None));
     }
 

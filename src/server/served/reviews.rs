@@ -55,13 +55,13 @@ pub(super) async fn create(
     let asked = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
     let warnings = parameters.unknown(&asked)?;
     let published = state.published();
-    let (user, groups) = match kind {
-        Kind::Own => (&caller.user, &caller.groups),
-        Kind::Named => (&asked.user, &asked.groups),
+    let about = match kind {
+        Kind::Own => caller.identity.clone(),
+        Kind::Named => Identity { user: asked.user.clone(), groups: asked.groups.clone() },
     };
-    let about = Identity { user: user.clone(), groups: groups.clone() };
+    let Identity { user, groups } = &about;
     let scope = scope(&state, published.as_deref(), &caller, &asked, &about).await;
-    let answered_with = scope.map(|scope| (scope, answer(published.as_deref(), &asked, user, groups)));
+    let answered_with = scope.map(|scope| (scope, answer(published.as_deref(), &asked, &about)));
     let (said, clause, reason) = match &answered_with {
         Ok((_, found)) => (found.status.word(), found.clause, found.status.reason()),
         Err(refusal) => ("forbidden", "asker", refusal.message.as_str()),
@@ -71,7 +71,7 @@ pub(super) async fn create(
         decision: said,
         clause,
         refused: answered_with.is_err(),
-        by: &caller.user,
+        by: &caller.identity.user,
         user,
         queue: &asked.queue,
         object: "",
@@ -150,7 +150,6 @@ async fn scope(
         partition: &request.partition,
         tree: queues.and_then(|queues| queues.tree(&request.partition)),
         queue: &request.queue,
-        asker: &caller.identity(),
         about,
         own_review: Kind::Own.name(),
     };
@@ -167,7 +166,7 @@ struct Answer {
     clause: &'static str,
 }
 
-fn answer(published: Option<&Published>, asked: &ReviewRequest, user: &str, groups: &[String]) -> Answer {
+fn answer(published: Option<&Published>, asked: &ReviewRequest, about: &Identity) -> Answer {
     let undecided = |clause, why: &str| Answer { status: Status::undecided(why), clause };
     let refused = |clause, why| Answer { status: Status::refused(why), clause };
     let Some(published) = published else {
@@ -177,10 +176,10 @@ fn answer(published: Option<&Published>, asked: &ReviewRequest, user: &str, grou
         Ok(queues) => queues,
         Err(why) => return undecided("configuration", why),
     };
-    let identity = match identify(Claim::new(user, groups), queues.resolver().here(), Version::default()) {
+    let identity = match identify(Claim::from(about), queues.resolver().here(), Version::default()) {
         Ok(identity) => identity,
         Err(Nobody::Undecided(why)) => return undecided(IDENTITY, &why),
-        Err(refusal) => return refused(IDENTITY, refusal.describe(user)),
+        Err(refusal) => return refused(IDENTITY, refusal.describe(&about.user)),
     };
     let Some(tree) = queues.tree(&asked.partition) else {
         return refused("no_queue", format!("there is no partition {}", quoted(&asked.partition)));

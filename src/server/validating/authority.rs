@@ -46,8 +46,7 @@ pub(super) fn is_housekeeping(asked: &Request) -> bool {
 /// When it cannot be determined.
 pub(super) async fn may_escalate(lookups: &Lookups, asked: &Request) -> Result<bool, Refusal> {
     let caller = Arc::new(Caller {
-        user: asked.by.user.clone(),
-        groups: asked.by.groups.clone(),
+        identity: asked.by.clone(),
         uid: asked.by_uid.clone(),
         extra: asked.extra.clone(),
     });

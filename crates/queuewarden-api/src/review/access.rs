@@ -123,20 +123,17 @@ impl Sent {
             within(&metadata.namespace, &spec)?;
         }
         let groups = if api_version.ends_with("/v1beta1") { spec.group } else { spec.groups };
-        let (user, groups) = match (kind, asker) {
-            (Kind::Own, Some(asker)) => (asker.user.clone(), asker.groups.clone()),
+        let identity = match (kind, asker) {
+            (Kind::Own, Some(asker)) => asker.clone(),
             (Kind::Own, None) => {
                 let message = "a SelfSubjectAccessReview asks about whoever sends it, and nobody is said to";
                 return Err(malformed(codes::REVIEW_BY_NOBODY, message)
                     .help("name the user: --as USER [--as-group GROUP]..."));
             }
-            _ => (spec.user, groups),
+            _ => Identity { user: spec.user, groups },
         };
         Ok(Review {
-            user,
-            groups,
-            uid: spec.uid,
-            extra: spec.extra,
+            identity,
             resource: spec.resource_attributes.map(Into::into),
             path: spec.non_resource_attributes.map(|Path { path, verb }| PathAttributes { path, verb }),
         })

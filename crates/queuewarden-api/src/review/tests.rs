@@ -19,7 +19,7 @@ fn posted() -> Value {
 #[test]
 fn a_review_is_read_as_posted_and_keeps_everything_but_its_status() {
     let review = access::read(Kind::Subject, &posted(), None).unwrap();
-    assert_eq!((review.user.as_str(), review.groups.len()), ("sue", 2));
+    assert_eq!((review.identity.user.as_str(), review.identity.groups.len()), ("sue", 2));
     assert!(read(&review).is_ok());
     let filled = access::filled(posted(), &Answer::deny("acl", "why"));
     assert_eq!(filled["status"], json!({"allowed": false, "denied": true, "reason": "why"}));
@@ -34,7 +34,7 @@ fn groups_have_another_name_in_v1beta1() {
     let mut review = posted();
     review["apiVersion"] = "authorization.k8s.io/v1beta1".into();
     review["spec"]["group"] = json!(["ops"]);
-    assert_eq!(access::read(Kind::Subject, &review, None).unwrap().groups, ["ops"]);
+    assert_eq!(access::read(Kind::Subject, &review, None).unwrap().identity.groups, ["ops"]);
 }
 
 #[test]
@@ -47,14 +47,16 @@ fn what_the_api_server_refuses_is_refused() {
     };
     let code = |kind, review: &Value, asker| access::read(kind, review, asker).map_err(|wrong| wrong.code);
     assert_eq!(code(Kind::Own, &posted(), None), Err(codes::REVIEW_BY_NOBODY));
-    assert_eq!(code(Kind::Own, &posted(), Some(&asker)).unwrap().groups, ["dev"]);
+    assert_eq!(code(Kind::Own, &posted(), Some(&asker)).unwrap().identity.groups, ["dev"]);
     assert_eq!(code(Kind::Local, &posted(), None), Err(codes::MALFORMED_REVIEW));
     assert!(code(Kind::Local, &with("/metadata", json!({"namespace": "default"})), None).is_ok());
     assert_eq!(code(Kind::Subject, &with("/spec", Value::Null), None), Err(codes::MALFORMED_REVIEW));
     let wrong = access::read(Kind::Subject, &with("/spec/groups", json!(["a", 5])), None).unwrap_err();
     assert!(wrong.message.contains("spec.groups[1]"), "{}", wrong.message);
     // `null` is the same as absent.
-    assert!(code(Kind::Subject, &with("/spec/groups", Value::Null), None).unwrap().groups.is_empty());
+    assert!(
+        code(Kind::Subject, &with("/spec/groups", Value::Null), None).unwrap().identity.groups.is_empty()
+    );
 }
 
 #[test]

@@ -163,7 +163,7 @@ struct Evaluator<'t> {
 
 impl Evaluator<'_> {
     fn identify(&self, subject: &Identity) -> Result<Identity, Refusal> {
-        identify(Claim::new(&subject.user, &subject.groups), self.world.resolver, Version::default())
+        identify(Claim::from(subject), self.world.resolver, Version::default())
     }
 
     fn verdict(

@@ -173,11 +173,11 @@ pub fn answer(review: &Review, world: World<'_>) -> Answer {
         Ok(question) => question,
         Err(none) => return Answer::from(none),
     };
-    let claim = Claim::new(&review.user, &review.groups);
+    let claim = Claim::from(&review.identity);
     match identify(claim, world.resolver, world.version) {
         Ok(identity) => world.answer(question, &identity),
         Err(Refusal::Undecided(why)) => Answer::undecided("identity", &why),
-        Err(refusal) => Answer::deny("identity", &refusal.describe(&review.user)),
+        Err(refusal) => Answer::deny("identity", &refusal.describe(&review.identity.user)),
     }
 }
 

@@ -26,14 +26,13 @@ pub mod request;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-
 pub use answer::{
     Answer, Application, Applications, Lookup, NoApplications, Opinion, World, answer, path_of,
 };
 pub use brief::Wish;
 pub use permission::{administers, is_self};
 pub use request::{NotRecognized, Request, read};
+use yunikorn::identity::Identity;
 
 /// The API group of the questions.
 pub const GROUP: &str = "queuewarden.dev";
@@ -43,15 +42,9 @@ pub const ACCESS_GROUP: &str = "access.queuewarden.dev";
 /// The content of a `SubjectAccessReview` (`spec`, `authorization.k8s.io/v1`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Review {
-    /// The user, as the API server has authenticated them.
-    pub user: String,
-    /// The user's groups, `system:authenticated` among them. An empty list means that `YuniKorn` would
-    /// resolve them.
-    pub groups: Vec<String>,
-    /// The user's UID; no rule uses it.
-    pub uid: String,
-    /// Extra values of the authenticator; no rule uses them.
-    pub extra: BTreeMap<String, Vec<String>>,
+    /// The user, as the API server has authenticated them, with their groups, `system:authenticated` among
+    /// them. Without any groups `YuniKorn` would resolve them. No rule uses the UID and extra values.
+    pub identity: Identity,
     /// The resource in question, if it is one.
     pub resource: Option<ResourceAttributes>,
     /// The path in question, if it is one.

@@ -4,7 +4,7 @@ use super::*;
 use crate::testing::tree;
 use crate::tree::{Origin, Tree};
 use yunikorn::application::{ApplicationAcl, OwnRules, Rules};
-use yunikorn::identity::NoResolver;
+use yunikorn::identity::{Identity, NoResolver};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn::version::Version;
@@ -45,7 +45,7 @@ fn asked(review: &Review) -> Answer {
 
 fn review(user: &str, groups: &[&str]) -> Review {
     let groups = groups.iter().chain(&["system:authenticated"]).map(ToString::to_string).collect();
-    Review { user: user.to_owned(), groups, ..Review::default() }
+    Review { identity: Identity { user: user.to_owned(), groups }, ..Review::default() }
 }
 
 fn about(verb: &str, group: &str, resource: &str, name: &str) -> ResourceAttributes {
@@ -295,7 +295,8 @@ fn a_review_that_asks_nothing_or_two_things_is_an_error() {
 #[test]
 fn groups_are_resolved_only_where_none_are_given() {
     let resource = about("submit", "queuewarden.dev", "queues", "root.prod");
-    let nobody = Review { user: "devs".to_owned(), ..Review::default() };
+    let nobody =
+        Review { identity: Identity { user: "devs".to_owned(), groups: Vec::new() }, ..Review::default() };
     assert!(asked(&with(nobody, resource.clone())).allowed(), "its own group");
     assert!(asked(&with(review("devs", &[]), resource)).denied(), "only system:authenticated");
 }
@@ -303,7 +304,7 @@ fn groups_are_resolved_only_where_none_are_given() {
 #[test]
 fn reasons_are_one_bounded_line() {
     let groups = vec!["g\n\u{1b}[31m".to_owned()];
-    let review = Review { user: "ann".repeat(5000), groups, ..Review::default() };
+    let review = Review { identity: Identity { user: "ann".repeat(5000), groups }, ..Review::default() };
     let answer = asked(&with(review, about("submit", "queuewarden.dev", "queues", "root.prod")));
     assert!(answer.denied());
     assert!(answer.reason.ends_with('…') && !answer.reason.contains(['\n', '\u{1b}']), "{}", answer.reason);
@@ -319,7 +320,7 @@ proptest! {
         name in "root(.prod|.test|.x){0,2}|.{0,12}",
     ) {
         let resource = ResourceAttributes { verb, group, resource, subresource, name, ..ResourceAttributes::default() };
-        let review = Review { user, groups, ..Review::default() };
+        let review = Review { identity: Identity { user, groups }, ..Review::default() };
         let asked_verb = |verb: &str| {
             asked(&with(review.clone(), ResourceAttributes { verb: verb.to_owned(), ..resource.clone() }))
         };

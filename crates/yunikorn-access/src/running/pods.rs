@@ -54,10 +54,10 @@ pub fn answer(
     tree: &Tree,
     resolver: &dyn GroupResolver,
 ) -> Answer {
-    let claim = Claim::new(&review.user, &review.groups);
+    let claim = Claim::from(&review.identity);
     let identity = match identify(claim, resolver, Version::default()) {
         Ok(identity) => identity,
-        Err(refusal) => return Answer::no_opinion("identity", &refusal.describe(&review.user)),
+        Err(refusal) => return Answer::no_opinion("identity", &refusal.describe(&review.identity.user)),
     };
     match application.answer(tree, question.verb, &identity) {
         denied @ Answer { opinion: Opinion::Deny, .. } => Answer { opinion: Opinion::NoOpinion, ..denied },

@@ -7,7 +7,7 @@ use crate::placement::workload::labels::{QUEUE, SPARK};
 use crate::review::{Answer, Opinion, ResourceAttributes, Review};
 use crate::testing::{parsed, tree};
 use yunikorn::admission::request::{USER_INFO, USERNAME};
-use yunikorn::identity::NoResolver;
+use yunikorn::identity::{Identity, NoResolver};
 
 fn queues() -> Tree {
     tree(&[("root", "", ""), ("root.prod", "sue bob", "ann"), ("root.mallory", "mallory", "mallory")])
@@ -260,8 +260,7 @@ fn asks(
         ..ResourceAttributes::default()
     };
     let review = Review {
-        user: user.to_owned(),
-        groups: vec!["system:authenticated".to_owned()],
+        identity: Identity { user: user.to_owned(), groups: vec!["system:authenticated".to_owned()] },
         resource: Some(resource),
         ..Review::default()
     };

@@ -32,6 +32,12 @@ impl<'a> Claim<'a> {
     }
 }
 
+impl<'a> From<&'a Identity> for Claim<'a> {
+    fn from(Identity { user, groups }: &'a Identity) -> Self {
+        Self::new(user, groups)
+    }
+}
+
 /// The reason why the scheduler refuses a request's user. Displays as `YuniKorn`'s message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
