@@ -21,6 +21,7 @@ COPY Cargo.toml Cargo.lock rust-toolchain.toml ./
 COPY crates/go-compat/Cargo.toml crates/go-compat/
 COPY crates/queuewarden-api/Cargo.toml crates/queuewarden-api/
 COPY crates/queuewarden-import/Cargo.toml crates/queuewarden-import/
+COPY crates/queuewarden-operator/Cargo.toml crates/queuewarden-operator/
 COPY crates/queuewarden-plan/Cargo.toml crates/queuewarden-plan/
 COPY crates/queuewarden-report/Cargo.toml crates/queuewarden-report/
 COPY crates/yunikorn/Cargo.toml crates/yunikorn/

@@ -18,7 +18,7 @@ test:
 
 # The tests that need no Go and no servers.
 test-fast:
-    cargo test --package queuewarden --locked
+    cargo test --workspace --exclude queuewarden-e2e --locked
 
 # Format.
 fmt:
@@ -75,7 +75,7 @@ model:
 
 # Changes what decides in thousands of places, one at a time: some test must fail each time (needs cargo-mutants; all of it takes hours, `just mutants --shard 0/32` a part).
 mutants *args:
-    PROPTEST_CASES=48 PROPTEST_MAX_SHRINK_ITERS=50 cargo mutants --package queuewarden {{ args }}
+    PROPTEST_CASES=48 PROPTEST_MAX_SHRINK_ITERS=50 cargo mutants --workspace --exclude queuewarden-e2e {{ args }}
 
 # How fast it is beside YuniKorn and Hadoop: the table in docs/speed.md (needs Go, Maven and a JDK).
 compare *rounds:
@@ -131,7 +131,7 @@ record-upgrade version:
 
 # API documentation.
 docs:
-    RUSTDOCFLAGS="-D warnings" cargo doc --package queuewarden --no-deps --locked
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
 # The container image.
 image tag="queuewarden:dev":

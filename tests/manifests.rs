@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use kube::core::DynamicObject;
-use queuewarden::server::certificates::inject;
 use queuewarden_api::{access_test, convert};
+use queuewarden_operator::server::certificates::inject;
 use serde_json::Value;
 
 fn read(path: &str) -> Vec<Value> {

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use queuewarden::operator::metrics::Metrics;
-use queuewarden::operator::published::Published;
-use queuewarden::operator::watch::Progress;
-use queuewarden::operator::world::Kind;
+use queuewarden_operator::controller::metrics::Metrics;
+use queuewarden_operator::controller::published::Published;
+use queuewarden_operator::controller::watch::Progress;
+use queuewarden_operator::controller::world::Kind;
 use queuewarden_plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, YUNIKORN_DEFAULTS};
 use queuewarden_plan::{ParseCache, plan};
 use regex::Regex;

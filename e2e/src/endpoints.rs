@@ -10,8 +10,8 @@ use axum::Router;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{ValidatingWebhookConfiguration, WebhookClientConfig};
 use kube::api::{Api, PostParams};
-use queuewarden::operator::health::Health;
-use queuewarden::server::{bounds, listener, tls};
+use queuewarden_operator::controller::health::Health;
+use queuewarden_operator::server::{bounds, listener, tls};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
 
 use crate::control_plane;

@@ -6,10 +6,10 @@ use jiff::SignedDuration;
 use rustls::pki_types::ServerName;
 
 use super::{Exit, Failure};
-use crate::operator::{self, Error};
-use crate::server::certificates::keeper::Keeper;
-use crate::server::certificates::material::Terms;
-use crate::telemetry::{self, Format};
+use queuewarden_operator::controller::{self, Error};
+use queuewarden_operator::server::certificates::keeper::Keeper;
+use queuewarden_operator::server::certificates::material::Terms;
+use queuewarden_operator::telemetry::{self, Format};
 
 /// The Service of `manifests/`.
 const SERVICE: &str = "queuewarden";
@@ -66,8 +66,8 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 async fn keep(args: &Args) -> Result<(), Error> {
-    let client = operator::connect().await?;
-    let stop = operator::terminated().map_err(Error::Signal)?;
+    let client = controller::connect().await?;
+    let stop = controller::terminated().map_err(Error::Signal)?;
     let namespace = args.namespace.as_deref().unwrap_or(client.default_namespace());
     let names = service_names(namespace).into_iter().chain(args.tls_name.iter().cloned()).collect();
     let terms =

@@ -2,8 +2,8 @@
 
 use super::console::Console;
 use super::{Exit, Failure, assemble, input, validate};
-use crate::operator;
 use go_compat::diag::{Code, quoted};
+use queuewarden_operator::controller;
 use yunikorn::queue::nearest;
 
 /// Meanings and examples. Tests compare them with the comments at the declarations and with the output of the
@@ -46,7 +46,7 @@ pub fn all() -> Vec<Code> {
         queuewarden_api::access_test::CODES,
         queuewarden_api::convert::CODES,
         queuewarden_api::review::CODES,
-        operator::world::CODES,
+        controller::world::CODES,
         queuewarden_plan::CODES,
         input::CODES,
         assemble::CODES,

@@ -16,9 +16,9 @@ use super::console::Console;
 use super::query::ClusterArgs;
 use super::query::cluster::{Cluster, chain};
 use super::{Exit, Failure};
-use crate::operator::call::{self, call};
-use crate::operator::world::Kind;
 use queuewarden_api::GROUP;
+use queuewarden_operator::controller::call::{self, call};
+use queuewarden_operator::controller::world::Kind;
 
 /// Maximum number of objects in one response.
 const PAGE: u32 = 500;

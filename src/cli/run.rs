@@ -10,8 +10,8 @@ use clap::ArgAction;
 use https::HttpsArgs;
 
 use super::{Exit, Failure};
-use crate::process::{self, Options};
-use crate::telemetry::{self, Format};
+use queuewarden_operator::process::{self, Options};
+use queuewarden_operator::telemetry::{self, Format};
 
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]

@@ -14,8 +14,8 @@ use super::installed::{Installed, ReachArgs};
 use super::query::Notes;
 use super::query::output::{AnswerFormat, Table, visible};
 use super::{Exit, Failure, clock};
-use crate::operator::world::Kind;
 use queuewarden_api::answer::VERSION;
+use queuewarden_operator::controller::world::Kind;
 use queuewarden_plan::conditions::Type;
 use queuewarden_plan::snapshot::ConfigSpec;
 

@@ -28,12 +28,12 @@ use crate::cli::console::Console;
 use crate::cli::query::cluster::Cluster;
 use crate::cli::query::{Notes, SourceArgs};
 use crate::cli::{Exit, Failure, clock};
-use crate::operator::health::Health;
-use crate::operator::terminated;
-use crate::server::bounds::{self, bound};
-use crate::server::listener::{self, Limits};
-use crate::server::refusal::Refusal;
 use queuewarden_api::answer::report::{LiveAnswer, ReportAnswer};
+use queuewarden_operator::controller::health::Health;
+use queuewarden_operator::controller::terminated;
+use queuewarden_operator::server::bounds::{self, bound};
+use queuewarden_operator::server::listener::{self, Limits};
+use queuewarden_operator::server::refusal::Refusal;
 use queuewarden_report::page;
 
 /// Address with a free port, for `--serve` without an address.

@@ -7,8 +7,8 @@ use kube::{Api, Client};
 use serde_json::Value;
 
 use super::Line;
-use crate::operator::call::call;
 use queuewarden_api::crd::crds;
+use queuewarden_operator::controller::call::call;
 
 const SERVER: &str = "api-server";
 const DEFINITIONS: &str = "definitions";

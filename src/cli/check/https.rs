@@ -14,10 +14,10 @@ use serde::Deserialize as _;
 use serde_json::json;
 
 use super::Line;
-use crate::operator::call::{self, call};
-use crate::operator::world::Kind;
-use crate::server::certificates::inject::{API_SERVICE, MUTATING, VALIDATING};
 use queuewarden_api::API_VERSION;
+use queuewarden_operator::controller::call::{self, call};
+use queuewarden_operator::controller::world::Kind;
+use queuewarden_operator::server::certificates::inject::{API_SERVICE, MUTATING, VALIDATING};
 
 const WEBHOOKS: &str = "webhooks";
 const SERVED: &str = "served-api";

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::{Line, list};
 use crate::cli::installed::{NAME, NAMESPACE};
-use crate::operator::call::{self, call};
+use queuewarden_operator::controller::call::{self, call};
 use queuewarden_plan::snapshot::{Adoption, ConfigSpec, YUNIKORN_DEFAULTS};
 
 const RIGHTS: &str = "rights";

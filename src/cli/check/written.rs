@@ -9,9 +9,9 @@ use super::{Line, list};
 use crate::cli::Failure;
 use crate::cli::installed::objects::{self, ObservedCondition, ObservedObject};
 use crate::cli::installed::scheduler::{self, SchedulerState};
-use crate::operator::call;
-use crate::operator::world::Kind;
-use crate::telemetry::level::{self, ANNOTATION};
+use queuewarden_operator::controller::call;
+use queuewarden_operator::controller::world::Kind;
+use queuewarden_operator::telemetry::level::{self, ANNOTATION};
 use queuewarden_plan::conditions::{Reason, Status, Type};
 use queuewarden_plan::snapshot::{
     ConfigSpec, FIELD_MANAGER, Mode, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,

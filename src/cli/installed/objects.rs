@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::operator::call::{self, call};
-use crate::operator::world::Kind;
+use queuewarden_operator::controller::call::{self, call};
+use queuewarden_operator::controller::world::Kind;
 use queuewarden_plan::conditions::{Status, Type};
 
 /// Reason for an object that the operator has not seen since it was changed.

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::NAME;
-use crate::operator::call::call;
+use queuewarden_operator::controller::call::call;
 
 /// Seconds after its duration that a Lease still counts as held, because clocks differ a little.
 const SLACK: i64 = 5;

@@ -21,11 +21,11 @@ use super::configuration::{Configuration, Written};
 use super::{ClusterArgs, Notes, files, live};
 use crate::cli::console::Console;
 use crate::cli::{Failure, clock};
-use crate::operator::call::{self, call};
-use crate::operator::world::Kind;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{config_map, convert};
+use queuewarden_operator::controller::call::{self, call};
+use queuewarden_operator::controller::world::Kind;
 use queuewarden_plan::merged;
 use queuewarden_plan::snapshot::{
     ConfigMapState, ConfigSpec, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,

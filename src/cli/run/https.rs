@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::operator::applications::Mode;
-use crate::server::Endpoint;
-use crate::server::certificates::files::Pair;
-use crate::server::open::{Https, Source};
+use queuewarden_operator::controller::applications::Mode;
+use queuewarden_operator::server::Endpoint;
+use queuewarden_operator::server::certificates::files::Pair;
+use queuewarden_operator::server::open::{Https, Source};
 
 /// The use of the pods that YuniKorn schedules.
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]

@@ -1,0 +1,177 @@
+//! Performs the actions of the machine: each returns the event with its result, if it has one.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Reconciler;
+use crate::controller::mirror::{self, Answer};
+use crate::controller::{apply, clock, served};
+use queuewarden_plan::machine::{Action, Event, Outcome};
+use queuewarden_plan::mirror::Changes;
+use queuewarden_plan::snapshot::WriteFailure;
+use queuewarden_plan::{NewConfigMap, Write};
+
+impl Reconciler {
+    /// Performs an action; returns the event with its result, if it has one.
+    pub(super) async fn perform(&mut self, action: Action) -> Option<Event> {
+        Some(match action {
+            Action::Relist => {
+                if let Some(term) = self.leadership.term() {
+                    self.world.relist(term.since);
+                }
+                return None;
+            }
+            Action::ReadBase => Event::BaseRead(self.last_base.read().await.map_err(|e| e.to_string())),
+            Action::StoreBase(base) => {
+                let stored = self.last_base.write(&base).await;
+                if let Err(error) = &stored {
+                    tracing::warn!(%error, "Could not store the last good base");
+                }
+                Event::BaseStored(stored.map_err(|error| error.to_string()))
+            }
+            Action::ReadScheduler(url) => Event::Answered(self.scheduler.checksum(&url).await),
+            Action::ReadUntilLoaded { url, checksum } => {
+                let flag = Arc::clone(&self.left.changed);
+                let changed = || flag.load(Ordering::Relaxed);
+                Event::Answered(self.scheduler.until_loaded(&url, &checksum, changed).await)
+            }
+            Action::ReadQueues { url, partitions } => {
+                Event::Queues(self.scheduler.queues(&url, partitions).await)
+            }
+            Action::Observe => match self.world.snapshot(clock::now()) {
+                Some(snapshot) => Event::Observed(Box::new(snapshot)),
+                None => Event::Unready,
+            },
+            Action::Create { namespace, map } => Event::Created(self.create(&namespace, &map).await),
+            Action::Write { namespace, write } => Event::Written(self.write(&namespace, &write).await),
+            Action::Reread { namespace, name } => Event::Reread(self.reread(&namespace, &name).await),
+            Action::Mirror(changes) => self.mirror(changes).await,
+            Action::Publish(snapshot, plan) => Event::Published(self.publish(&snapshot, &plan).await),
+            Action::Report(snapshot, plan) => self.report(&snapshot, &plan).await,
+            Action::Wait(_) => return None,
+        })
+    }
+
+    /// Creates a ConfigMap; one that exists is left alone.
+    async fn create(&mut self, namespace: &str, new: &NewConfigMap) -> Result<(), WriteFailure> {
+        let moment = self.world.moment(&new.name);
+        let created = match self.served().await {
+            Ok(()) => apply::create(&self.client, namespace, new).await,
+            Err(why) => Err(why),
+        };
+        match created {
+            Ok(Some(map)) => {
+                tracing::info!(namespace, name = new.name, "Created a ConfigMap");
+                self.created = new.data.is_empty();
+                self.world.learn_config_map(map, moment);
+            }
+            Ok(None) => {}
+            Err(failure) => {
+                self.log_failure(namespace, &failure);
+                return Err(failure);
+            }
+        }
+        Ok(())
+    }
+
+    #[tracing::instrument(name = "write", skip_all)]
+    async fn write(&mut self, namespace: &str, write: &Write) -> Outcome {
+        let moment = self.world.moment(&write.name);
+        let written = match self.served().await {
+            Ok(()) => apply::write(&self.client, namespace, write).await,
+            Err(why) => Err(Outcome::Refused(why)),
+        };
+        match written {
+            Ok(map) => {
+                self.world.learn_config_map(map, moment);
+                self.log_write(namespace, write);
+                Outcome::Done
+            }
+            Err(outcome) => {
+                match &outcome {
+                    Outcome::Conflict => self.health.metrics.applied("conflict"),
+                    Outcome::Refused(failure) => self.log_failure(namespace, failure),
+                    Outcome::Unknown(why) => {
+                        self.log_failure(namespace, &WriteFailure::Transient(why.clone()));
+                    }
+                    Outcome::Done => {}
+                }
+                outcome
+            }
+        }
+    }
+
+    /// Refuses to write while our kinds are not served.
+    async fn served(&self) -> Result<(), WriteFailure> {
+        let why = served::withdrawn(&self.client).await.unwrap_or_else(|error| Some(error.to_string()));
+        why.map_or(Ok(()), |why| Err(WriteFailure::Transient(why)))
+    }
+
+    fn log_write(&mut self, namespace: &str, write: &Write) {
+        let keys: Vec<_> = write.data.keys().collect();
+        let Write { name, repair, reassert, partial, .. } = write;
+        tracing::info!(namespace, name, ?keys, repair, reassert, partial, "Wrote the ConfigMap");
+        self.failure = None;
+        self.health.metrics.applied("applied");
+        let created = std::mem::take(&mut self.created);
+        if write.repair {
+            let kind = if created { "deleted" } else { "external_edit" };
+            self.health.metrics.drifted(kind);
+        }
+    }
+
+    /// Logs a failure once, not with each attempt.
+    fn log_failure(&mut self, namespace: &str, failure: &WriteFailure) {
+        let (result, message) = match failure {
+            WriteFailure::Forbidden(message) => ("forbidden", message),
+            WriteFailure::Rejected(message) => ("rejected", message),
+            WriteFailure::Transient(message) => ("error", message),
+        };
+        self.health.metrics.applied(result);
+        if self.failure.as_ref() != Some(failure) {
+            tracing::warn!(namespace, result, message, "Could not write");
+            self.failure = Some(failure.clone());
+        }
+    }
+
+    /// Reads the ConfigMap again: another writer was faster, and the watch has not shown it yet.
+    async fn reread(&self, namespace: &str, name: &str) -> Result<(), String> {
+        let moment = self.world.moment(name);
+        match apply::read(&self.client, namespace, name).await {
+            Ok(Some(map)) => self.world.learn_config_map(map, moment),
+            Ok(None) => self.world.forget_config_map(name),
+            Err(error) => return Err(error.to_string()),
+        }
+        Ok(())
+    }
+
+    /// Takes the next steps of the RBAC mirror.
+    async fn mirror(&self, changes: Changes) -> Event {
+        let (steps, leadership) = (changes.steps.len(), self.leadership.clone());
+        let moments = self.world.mirror().map(mirror::Watches::moments);
+        let (mut failure, mut conflict) = (None, false);
+        for answer in mirror::carry_out(&self.client, changes, move || leadership.holds()).await {
+            let result = match &answer {
+                Answer::Failed(why) => {
+                    failure.get_or_insert_with(|| why.clone());
+                    "error"
+                }
+                Answer::Stale(..) => {
+                    conflict = true;
+                    "conflict"
+                }
+                Answer::Stands(..) | Answer::Gone(..) => "written",
+            };
+            self.health.metrics.mirrored(result);
+            if let Some((watches, moments)) = self.world.mirror().zip(moments) {
+                watches.learn(answer, moments);
+            }
+        }
+        if let Some(failure) = &failure {
+            tracing::warn!(?failure, "Could not write the RBAC mirror");
+        } else {
+            tracing::info!(steps, "Wrote the RBAC mirror");
+        }
+        Event::Mirrored { failure, conflict }
+    }
+}

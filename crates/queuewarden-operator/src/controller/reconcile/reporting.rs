@@ -1,0 +1,90 @@
+//! Writes the statuses, and publishes the events for those that changed.
+//!
+//! Statuses are written last, and with thousands of objects that takes long. So a run writes them only for a
+//! limited time. The next run begins at once, unless none could be written, and writes the rest from the
+//! state at that time. A grant that is withdrawn or ends does not wait for the statuses of others.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use tokio::time::Instant;
+
+use super::Reconciler;
+use crate::controller::status::{self, Answer, StatusPatch};
+use queuewarden_plan::snapshot::Snapshot;
+use queuewarden_plan::{Event, Plan, Subject, machine};
+
+/// Longest time for which one run starts status patches; those that were begun are finished.
+const SLICE: Duration = Duration::from_secs(2);
+
+impl Reconciler {
+    /// Patches the statuses that differ, and publishes the events of those objects.
+    #[tracing::instrument(name = "report", skip_all)]
+    pub(super) async fn report(&mut self, snapshot: &Snapshot, plan: &Plan) -> machine::Event {
+        let mut events: BTreeMap<&Subject, Vec<&Event>> = BTreeMap::new();
+        for event in &plan.events {
+            events.entry(&event.subject).or_default().push(event);
+        }
+        let (begin, unfinished) = (Instant::now(), AtomicBool::new(false));
+        let leadership = self.leadership.clone();
+        let may_send = || {
+            let late = begin.elapsed() >= SLICE;
+            unfinished.fetch_or(late, Ordering::Relaxed);
+            !late && leadership.holds()
+        };
+        let patches = status::patches(snapshot, plan, &self.world, &self.left.reported);
+        let mut answers = pin!(status::send(&self.client, patches, may_send));
+        let (mut last, mut problem, mut unreported) = (None, None, 0_usize);
+        let mut written = false;
+        while let Some((patch, answer)) = answers.next().await {
+            let (result, error) = self.take_in(&patch, answer);
+            self.health.metrics.patched(patch.target().0, result);
+            if result == "patched" {
+                written = true;
+                for event in events.remove(&patch.subject).into_iter().flatten() {
+                    self.events.publish(event, &patch.uid);
+                }
+            }
+            if let Some(error) = error {
+                unreported += 1;
+                problem.get_or_insert(error);
+            }
+            if let Subject::QueueAcl(name) = patch.subject {
+                last = Some(name);
+            }
+        }
+        self.left.reported = last.unwrap_or_default();
+        if let Some(error) = &problem {
+            tracing::warn!(%error, objects = unreported, "Could not write the status of objects; trying again");
+        }
+        let unfinished = unfinished.load(Ordering::Relaxed);
+        machine::Event::Reported { written, failed: problem.is_some(), unfinished }
+    }
+
+    /// Stores the result of a patch; returns its label for metrics, and the error if there is one.
+    fn take_in(
+        &self,
+        patch: &StatusPatch,
+        answer: Answer,
+    ) -> (&'static str, Option<crate::controller::call::Error>) {
+        let (kind, name) = patch.target();
+        let taken = match answer {
+            Answer::Patched(object) => {
+                self.world.learn(kind, *object);
+                ("patched", None)
+            }
+            Answer::Stale(object) => {
+                self.world.learn(kind, *object);
+                self.changed.notify_one();
+                ("stale", None)
+            }
+            Answer::Gone => ("stale", None),
+            Answer::Failed(error) => ("error", Some(error)),
+        };
+        tracing::debug!(kind = kind.name(), name, result = taken.0, "Sent a status");
+        taken
+    }
+}

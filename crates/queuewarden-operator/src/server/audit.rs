@@ -1,0 +1,359 @@
+//! The audit log: one line for each decision, of target `queuewarden::audit`, and its count. `--log-level
+//! info,queuewarden::audit=off` leaves the lines out.
+//!
+//! Both have the same three fixed words: the request (`verb`), the answer (`decision`), and the rule that
+//! decided (`clause`). A line also names the requester, the user and the object. Names come from outside,
+//! so each of them is cut. Many requests at once fill no disk: further lines of a second are counted
+//! instead. Each endpoint has its own lines, so a busy one does not silence the others. Counts are never
+//! left out.
+//!
+//! A line has the `peer`, too: callers of admission webhooks are not authenticated and can write any name
+//! into a review. Each [`LineShare`] has lines of its own, so made-up reviews do not use up the lines of real
+//! ones.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use tokio::time::Instant;
+
+use crate::controller::health::Health;
+use go_compat::diag::cut;
+
+/// Lines of one second in each [`LineShare`].
+const LINES: u32 = 50;
+/// Number of [`LineShare`]s.
+const SHARES: usize = 4;
+/// Pairs of requester and object that are remembered; the oldest is forgotten first.
+const PAIRS: usize = 1024;
+/// Characters of a name; those of Kubernetes' own objects and users have at most 253.
+const NAME: usize = 256;
+/// Characters of a reason.
+const REASON: usize = 1024;
+
+/// A decision to log and to count.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AuditRecord<'a> {
+    /// The request: one of the verbs that the endpoint knows, or [`OTHER`].
+    pub(super) verb: &'static str,
+    /// The answer.
+    pub(super) decision: &'static str,
+    /// The rule that decided.
+    pub(super) clause: &'static str,
+    /// True if the request fails because of the decision.
+    pub(super) refused: bool,
+    /// The requester; empty where an endpoint does not know them.
+    pub(super) by: &'a str,
+    /// The user whom the decision is about.
+    pub(super) user: &'a str,
+    /// The queue; may be empty.
+    pub(super) queue: &'a str,
+    /// The further subject: the ID of an application, or the kind, namespace and name of an object; may be
+    /// empty.
+    pub(super) object: &'a str,
+    /// The reason in words; may be empty.
+    pub(super) reason: &'a str,
+}
+
+/// The verb of a request that has no fixed word here: labels of metrics are few.
+pub(super) const OTHER: &str = "other";
+
+/// Logs and counts the decisions of an endpoint; clones share their state.
+#[derive(Debug, Clone)]
+pub(super) struct Audit {
+    endpoint: &'static str,
+    lines: Arc<Mutex<Lines>>,
+}
+
+/// A share of the lines that others cannot use up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineShare {
+    /// Requests that do not succeed because of the decision.
+    Refused,
+    /// Pairs of requester and object that were not seen before.
+    New,
+    /// All other decisions.
+    Known,
+    /// Requests that were not read.
+    Unread,
+}
+
+/// The lines of the current second.
+#[derive(Debug, Default)]
+struct Lines {
+    began: Option<Instant>,
+    used: [u32; SHARES],
+    left_out: u32,
+    /// Hashes of the pairs that have a line, the oldest first. The names themselves may be long.
+    pairs: VecDeque<u64>,
+    hasher: RandomState,
+}
+
+impl Lines {
+    /// Takes a line for a decision.
+    fn decided(&mut self, now: Instant, refused: bool, by: &str, object: &str) -> Option<u32> {
+        if refused {
+            return self.take(now, LineShare::Refused);
+        }
+        let pair = self.hasher.hash_one((by, object));
+        if self.pairs.contains(&pair) {
+            return self.take(now, LineShare::Known);
+        }
+        let line = self.take(now, LineShare::New)?;
+        if self.pairs.len() == PAIRS {
+            self.pairs.pop_front();
+        }
+        self.pairs.push_back(pair);
+        Some(line)
+    }
+
+    /// Returns how many lines were left out since the last one; `None` if the share is full.
+    fn take(&mut self, now: Instant, share: LineShare) -> Option<u32> {
+        if self.began.is_none_or(|began| now.duration_since(began) >= Duration::from_secs(1)) {
+            (self.began, self.used) = (Some(now), [0; SHARES]);
+        }
+        let used = self.used.get_mut(share as usize).filter(|used| **used < LINES);
+        let Some(used) = used else {
+            self.left_out = self.left_out.saturating_add(1);
+            return None;
+        };
+        *used = used.saturating_add(1);
+        Some(std::mem::take(&mut self.left_out))
+    }
+}
+
+tokio::task_local! {
+    /// The address that the request of this task comes from.
+    static PEER: Option<SocketAddr>;
+}
+
+/// Answers a request of this peer; lines that are written meanwhile name it.
+pub(super) async fn from_peer<A>(peer: Option<SocketAddr>, answer: impl Future<Output = A>) -> A {
+    PEER.scope(peer, answer).await
+}
+
+/// Returns the peer as text; empty where there is none.
+fn peer() -> String {
+    PEER.try_with(|peer| peer.map(|peer| peer.to_string())).ok().flatten().unwrap_or_default()
+}
+
+/// Returns whether a status says that a request was not read: malformed, late, too large, or one too many.
+fn is_unread(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::BAD_REQUEST
+            | StatusCode::REQUEST_TIMEOUT
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::TOO_MANY_REQUESTS
+    )
+}
+
+impl Audit {
+    /// Returns the audit log of one endpoint.
+    pub(super) fn new(endpoint: &'static str) -> Self {
+        Self { endpoint, lines: Arc::default() }
+    }
+
+    /// Counts a decision and logs it.
+    pub(super) fn note(&self, health: &Health, decided: &AuditRecord<'_>) {
+        let AuditRecord { verb, decision, clause, refused, by, user, queue, object, reason } = *decided;
+        health.metrics.endpoints.decided(verb, decision, clause);
+        let line = self.lines(|lines| lines.decided(Instant::now(), refused, by, object));
+        let Some(left_out) = line else { return };
+        tracing::info!(
+            target: "queuewarden::audit",
+            endpoint = self.endpoint,
+            verb,
+            decision,
+            clause,
+            refused,
+            peer = peer(),
+            by = &*cut(by, NAME),
+            user = &*cut(user, NAME),
+            queue = &*cut(queue, NAME),
+            object = &*cut(object, NAME),
+            reason = &*cut(reason, REASON),
+            left_out,
+            "Decided"
+        );
+    }
+
+    /// Logs that a request to an endpoint was not read, if its status says so.
+    pub(super) fn unread(&self, endpoint: &str, status: StatusCode) {
+        if !is_unread(status) {
+            return;
+        }
+        let Some(left_out) = self.lines(|lines| lines.take(Instant::now(), LineShare::Unread)) else {
+            return;
+        };
+        let (status, peer) = (status.as_u16(), peer());
+        tracing::info!(target: "queuewarden::audit", endpoint, status, peer, left_out, "Not read");
+    }
+
+    fn lines<T>(&self, change: impl FnOnce(&mut Lines) -> T) -> T {
+        change(&mut self.lines.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use axum::Router;
+    use axum::body::{Body, Bytes};
+    use axum::http::Request;
+    use axum::routing::post;
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::server::bounds::{Larger, Limits, bound};
+    use crate::server::listener::Peer;
+
+    #[test]
+    fn lines_beyond_the_bound_are_counted() {
+        let mut lines = Lines::default();
+        let start = Instant::now();
+        for _ in 0..LINES {
+            assert_eq!(lines.take(start, LineShare::Known), Some(0));
+        }
+        assert_eq!((lines.take(start, LineShare::Known), lines.take(start, LineShare::Known)), (None, None));
+        let later = start + Duration::from_secs(1);
+        assert_eq!(
+            (lines.take(later, LineShare::Known), lines.take(later, LineShare::Known)),
+            (Some(2), Some(0))
+        );
+    }
+
+    #[test]
+    fn refusals_new_pairs_and_unread_requests_have_lines_of_their_own() {
+        let mut lines = Lines::default();
+        let now = Instant::now();
+        assert_eq!(lines.decided(now, false, "sue", "Pod a/b"), Some(0), "new");
+        let known = (0..1000).filter_map(|_| lines.decided(now, false, "sue", "Pod a/b")).count();
+        let new = (0..1000).filter_map(|i| lines.decided(now, false, &i.to_string(), "Pod a/b")).count();
+        let refused = (0..1000).filter_map(|i| lines.decided(now, true, &i.to_string(), "Pod a/b")).count();
+        let unread = (0..1000).filter_map(|_| lines.take(now, LineShare::Unread)).count();
+        assert_eq!([known, new + 1, refused, unread], [LINES as usize; SHARES]);
+        // A pair without a line is new in the next second, too.
+        let later = now + Duration::from_secs(1);
+        assert_eq!(lines.decided(later, false, "999", "Pod a/b"), Some(1000 - LINES));
+        assert_eq!(lines.used, [0, 1, 0, 0]);
+        lines.decided(later, false, "999", "Pod a/b");
+        assert_eq!(lines.used, [0, 1, 1, 0]);
+    }
+
+    #[test]
+    fn pairs_that_are_remembered_are_bounded() {
+        let mut lines = Lines::default();
+        let mut now = Instant::now();
+        for i in 0..2 * PAIRS {
+            now += Duration::from_secs(1);
+            lines.decided(now, false, "sue", &i.to_string());
+        }
+        assert_eq!(lines.pairs.len(), PAIRS);
+        lines.decided(now, false, "sue", "0");
+        assert_eq!(lines.used, [0, 2, 0, 0], "forgotten");
+        lines.decided(now, false, "sue", &(2 * PAIRS - 1).to_string());
+        assert_eq!(lines.used, [0, 2, 1, 0], "remembered");
+    }
+
+    /// The lines that a future writes to the log, one value each.
+    async fn logged(work: impl Future<Output = ()>) -> Vec<serde_json::Value> {
+        let written = Log::default();
+        let writer = written.clone();
+        let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
+        let guard = tracing::subscriber::set_default(subscriber);
+        work.await;
+        drop(guard);
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn lines_name_the_peer_and_requests_that_are_not_read_have_one() {
+        let health = Arc::new(Health::default());
+        let (audit, seen) = (Audit::new("submission"), Arc::clone(&health));
+        let decided = move || {
+            let decided = AuditRecord {
+                verb: "submit",
+                decision: "placed",
+                clause: "submitacl",
+                refused: false,
+                by: "boss",
+                user: "",
+                queue: "",
+                object: "",
+                reason: "",
+            };
+            audit.note(&seen, &decided);
+        };
+        let router: Router = Router::new().route("/x", post(async move |_: Bytes| decided()));
+        let router = bound(router, Limits { body: 4, larger: Larger::Refused, all: 1000 }, &health);
+        let send = async |body: &'static str| {
+            let peer = Peer { address: ([192, 0, 2, 7], 99).into(), certificates: Arc::new([]) };
+            let request = Request::post("/x").extension(peer).body(Body::from(body)).unwrap();
+            router.clone().oneshot(request).await.unwrap().status().as_u16()
+        };
+        let lines = logged(async {
+            assert_eq!((send("four").await, send("more than four").await), (200, 413));
+        })
+        .await;
+        let lines: Vec<_> = lines.iter().filter(|line| line["target"] == "queuewarden::audit").collect();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        let [decided, unread] = [&lines[0]["fields"], &lines[1]["fields"]];
+        assert_eq!((&decided["peer"], &decided["by"]), (&"192.0.2.7:99".into(), &"boss".into()));
+        assert_eq!(unread["peer"], "192.0.2.7:99");
+        assert_eq!((&unread["endpoint"], &unread["status"]), (&"/x".into(), &413.into()));
+    }
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_has_everything_and_nothing_is_longer_than_it_may_be() {
+        let written = Log::default();
+        let writer = written.clone();
+        let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
+        let health = Health::default();
+        let (audit, endless) = (Audit::new("authorize"), "ü".repeat(10_000));
+        let decided = AuditRecord {
+            verb: "submit",
+            decision: "denied",
+            clause: "acl",
+            refused: false,
+            by: "system:apiserver",
+            user: &endless,
+            queue: "root.prod\nlevel=info",
+            object: "",
+            reason: &endless,
+        };
+        tracing::subscriber::with_default(subscriber, || {
+            (0..LINES + 2).for_each(|_| audit.note(&health, &decided));
+        });
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text.lines().count(), LINES as usize + 1, "the first, and the others up to the bound");
+        let line: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        assert_eq!(line["target"], "queuewarden::audit");
+        let fields = &line["fields"];
+        assert_eq!((&fields["endpoint"], &fields["clause"]), (&"authorize".into(), &"acl".into()));
+        assert_eq!(fields["queue"], decided.queue);
+        let length = |field: &str| fields[field].as_str().unwrap().chars().count();
+        assert_eq!((length("user"), length("reason")), (NAME, REASON));
+        let counted = r#"queuewarden_decisions_total{verb="submit",decision="denied",clause="acl"} 52"#;
+        assert!(health.metrics.text(&[]).contains(counted), "counts are never left out");
+    }
+}

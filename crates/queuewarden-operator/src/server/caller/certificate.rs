@@ -1,0 +1,166 @@
+//! Client certificates. The handshake has proven that the client has the key; this module decides whether
+//! the certificate counts.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{RootCertStore, crypto};
+use x509_parser::prelude::{FromDer as _, X509Certificate, X509Name};
+
+use super::Caller;
+use crate::controller::clock;
+use crate::server::tls::{self, certificates};
+use yunikorn::identity::Identity;
+
+/// Authorities whose client certificates count.
+#[derive(Debug)]
+pub struct Authorities {
+    verifier: Arc<dyn ClientCertVerifier>,
+}
+
+/// The subject of a certificate.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// `CN`
+    pub common_name: String,
+    /// `O`, each of them.
+    pub organizations: Vec<String>,
+}
+
+impl Authorities {
+    /// Reads the authorities' own certificates from PEM.
+    ///
+    /// # Errors
+    /// When there is none, or a certificate cannot be used.
+    pub fn from_pem(pem: &[u8]) -> Result<Self, tls::Error> {
+        let unusable = |error: &dyn Display| tls::Error(format!("cannot check client certificates: {error}"));
+        let mut roots = RootCertStore::empty();
+        for authority in certificates(pem, "client authorities")? {
+            roots.add(authority).map_err(|error| unusable(&error))?;
+        }
+        let provider = Arc::new(crypto::aws_lc_rs::default_provider());
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+            .build()
+            .map_err(|error| unusable(&error))?;
+        Ok(Self { verifier })
+    }
+
+    /// Returns the subject of a chain, the client's own certificate first, if these authorities have signed
+    /// it, it is for clients and it is valid now.
+    ///
+    /// # Errors
+    /// The reason why it does not count.
+    pub fn verify(&self, chain: &[CertificateDer<'_>]) -> Result<Subject, String> {
+        let Some((own, others)) = chain.split_first() else {
+            return Err("there is no client certificate".to_owned());
+        };
+        let seconds = u64::try_from(clock::now().as_second()).unwrap_or(0);
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        self.verifier
+            .verify_client_cert(own, others, now)
+            .map_err(|error| format!("the client certificate does not count here: {error}"))?;
+        Subject::from_der(own)
+    }
+}
+
+impl Subject {
+    fn from_der(certificate: &CertificateDer<'_>) -> Result<Self, String> {
+        let (_, certificate) = X509Certificate::from_der(certificate)
+            .map_err(|error| format!("the client certificate cannot be read: {error}"))?;
+        Ok(Self::named(certificate.subject()))
+    }
+
+    /// Of several `CN` the last counts, as in Go's `pkix.Name.FillFromRDNSequence`.
+    fn named(name: &X509Name<'_>) -> Self {
+        let text = |part: &x509_parser::x509::AttributeTypeAndValue<'_>| {
+            part.as_str().map(str::to_owned).unwrap_or_default()
+        };
+        Self {
+            common_name: name.iter_common_name().last().map(text).unwrap_or_default(),
+            organizations: name.iter_organization().map(text).filter(|text| !text.is_empty()).collect(),
+        }
+    }
+
+    /// Returns the user of that name, as the API server names them
+    /// (`k8s.io/apiserver/pkg/authentication/request/x509/x509.go`, `CommonNameUserConversion`).
+    ///
+    /// # Errors
+    /// When there is no name.
+    pub fn into_caller(self) -> Result<Caller, String> {
+        if self.common_name.is_empty() {
+            return Err("the client certificate names nobody: its CN is empty".to_owned());
+        }
+        let identity = Identity { user: self.common_name, groups: self.organizations };
+        Ok(Caller { identity, ..Caller::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{
+        BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    };
+    use time::OffsetDateTime;
+
+    use super::*;
+
+    type Issuer = CertifiedIssuer<'static, KeyPair>;
+
+    fn issuer(name: &str) -> Issuer {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+    }
+
+    /// Returns a client certificate, changed by `change`.
+    fn certificate(by: &Issuer, change: impl FnOnce(&mut CertificateParams)) -> CertificateDer<'static> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "sue");
+        params.distinguished_name.push(DnType::OrganizationName, "devs");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        change(&mut params);
+        params.signed_by(&KeyPair::generate().unwrap(), by).unwrap().into()
+    }
+
+    #[test]
+    fn a_certificate_names_a_user_and_groups() {
+        let ours = issuer("ours");
+        let authorities = Authorities::from_pem(ours.pem().as_bytes()).unwrap();
+        let caller =
+            authorities.verify(&[certificate(&ours, |_| {})]).and_then(Subject::into_caller).unwrap();
+        assert_eq!((caller.identity.user.as_str(), caller.identity.groups), ("sue", vec!["devs".to_owned()]));
+    }
+
+    #[test]
+    fn whose_word_does_not_count_names_nobody() {
+        let (ours, theirs) = (issuer("ours"), issuer("theirs"));
+        let authorities = Authorities::from_pem(ours.pem().as_bytes()).unwrap();
+        let past = OffsetDateTime::from_unix_timestamp(1_000_000_000).unwrap();
+        let nameless =
+            |params: &mut CertificateParams| params.distinguished_name = rcgen::DistinguishedName::new();
+        let cases = [
+            (certificate(&theirs, |_| {}), "UnknownIssuer"),
+            (certificate(&ours, |params| params.not_after = past), "Expired"),
+            (
+                certificate(&ours, |params| {
+                    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+                }),
+                "extended key usage",
+            ),
+            (certificate(&ours, nameless), "names nobody"),
+            (CertificateDer::from(vec![1, 2, 3]), "does not count here"),
+        ];
+        for (certificate, why) in cases {
+            let refused = authorities.verify(&[certificate]).and_then(Subject::into_caller).unwrap_err();
+            assert!(refused.to_lowercase().contains(&why.to_lowercase()), "{refused} does not say {why}");
+        }
+        assert!(authorities.verify(&[]).is_err());
+        assert!(Authorities::from_pem(b"nothing").is_err());
+    }
+}

@@ -1,0 +1,266 @@
+//! Renews queuewarden's own certificate: a loop that writes due changes into the Secret, then into
+//! `caBundle`.
+//!
+//! It runs in a process of its own (`queuewarden certificates`) that listens nowhere: the permission to
+//! change a webhook configuration is worth the cluster. Two of them do no harm, because the
+//! `resourceVersion` of the Secret lets one write at a time.
+//!
+//! Each round reads everything anew: the Secret, the wall clock, the bundle in the API server. The loop
+//! only remembers the last content of the Secret. It writes that back where the Secret was emptied or
+//! removed: no caller would trust a new authority.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Client};
+use tokio::time::sleep;
+
+use super::material::{Material, Terms};
+use super::schedule::{Due, MOST, due};
+use super::{Problem, delay, inject, secret};
+use crate::controller::call::{self, call};
+use crate::controller::clock;
+use crate::server::tls::Error;
+use queuewarden_plan::snapshot::FIELD_MANAGER;
+
+/// The largest number of steps in one round: enough to remove, create and sign everything.
+const STEPS: usize = 2 * MOST;
+
+/// Renews the certificate in the Secret.
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
+pub struct Keeper {
+    client: Client,
+    secrets: Api<Secret>,
+    name: String,
+    terms: Terms,
+    /// The last content of the Secret.
+    material: Material,
+    /// The bundle that was last written to the API server.
+    reported: Option<String>,
+    problem: Problem,
+}
+
+impl Keeper {
+    /// Returns the keeper of Secret `name` in `namespace`.
+    pub fn new(client: &Client, (namespace, name): (&str, &str), terms: Terms) -> Self {
+        Self {
+            secrets: Api::namespaced(client.clone(), namespace),
+            client: client.clone(),
+            name: name.to_owned(),
+            terms,
+            material: Material::default(),
+            reported: None,
+            problem: Problem::default(),
+        }
+    }
+
+    /// Renews the certificate for ever.
+    pub async fn run(mut self) {
+        loop {
+            let round = self.round(clock::now()).await;
+            self.problem.note(round);
+            let lifetime = self.material.shown.as_ref().map(|_| self.terms.certificate.unsigned_abs());
+            sleep(delay(lifetime)).await;
+        }
+    }
+
+    async fn round(&mut self, now: Timestamp) -> Result<(), Error> {
+        let found = secret::get(&self.secrets, &self.name).await?;
+        let mut material = match found.as_ref().map(secret::read) {
+            // Written back, not created anew: callers trust the old one.
+            None => self.material.clone(),
+            Some(Ok(read)) if read.authorities.is_empty() => self.material.clone(),
+            Some(Ok(read)) => read,
+            Some(Err(error)) => {
+                tracing::warn!(secret = self.name, %error, "The Secret is damaged");
+                self.material.clone()
+            }
+        };
+        let kept = self.keep(found, &mut material, now).await;
+        self.material = material;
+        kept
+    }
+
+    /// Writes due changes, then publishes the bundle to the API server.
+    async fn keep(
+        &mut self,
+        found: Option<Secret>,
+        material: &mut Material,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let told = |material: &Material| self.reported.as_deref() == Some(&material.bundle());
+        let mut wanted = material.clone();
+        for _ in 0..STEPS {
+            let step = due(&wanted.view(&self.terms, told(&wanted)), now);
+            match step {
+                Due::Nothing => break,
+                Due::Forget(at) => wanted.forget(at),
+                Due::Authority => wanted.add_authority(now, &self.terms)?,
+                Due::Certificate(by) => wanted.sign(now, &self.terms, by)?,
+            }
+            tracing::info!(?step, secret = self.name, "Renewing the certificate of the HTTPS endpoints");
+        }
+        let data = secret::data(&wanted);
+        if found.as_ref().and_then(|found| found.data.as_ref()) != Some(&data) {
+            let written = self.write(found, data).await;
+            written.map_err(|error| Error(format!(
+                "cannot write Secret {}: {error}; the role of ServiceAccount queuewarden-certificates has to let it get and update it, \
+                 and, where it does not exist, create it",
+                self.name
+            )))?;
+        }
+        *material = wanted;
+        let bundle = material.bundle();
+        self.reported = None;
+        inject::inject(&self.client, &bundle).await.map_err(|error| {
+            Error(format!(
+                "cannot tell the API server whose certificate it will see, so it goes on seeing the old one: {error}"
+            ))
+        })?;
+        self.reported = Some(bundle);
+        Ok(())
+    }
+
+    async fn write(
+        &self,
+        found: Option<Secret>,
+        data: BTreeMap<String, k8s_openapi::ByteString>,
+    ) -> Result<(), call::Error> {
+        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        if let Some(found) = found {
+            let secret = Secret { data: Some(data), ..found };
+            call(self.secrets.replace(&self.name, &params, &secret)).await?;
+        } else {
+            let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
+            let secret = Secret { metadata, data: Some(data), ..Secret::default() };
+            call(self.secrets.create(&params, &secret)).await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use jiff::SignedDuration;
+    use k8s_openapi::ByteString;
+    use serde_json::json;
+
+    use super::*;
+    use crate::server::testing::{client, not_found, reply};
+
+    fn ago(hours: i64) -> Timestamp {
+        clock::now() - SignedDuration::from_hours(hours)
+    }
+
+    /// A keeper, the Secrets that it has written, and a switch that lets the API server accept bundles.
+    struct Replica {
+        keeper: Keeper,
+        written: Arc<Mutex<Vec<Secret>>>,
+        listens: Arc<AtomicBool>,
+    }
+
+    impl Replica {
+        /// The keeper of a cluster with such a Secret, or with none.
+        fn keeping(data: Option<BTreeMap<String, ByteString>>) -> Self {
+            let metadata = ObjectMeta { name: Some("endpoints".to_owned()), ..ObjectMeta::default() };
+            let kept = data.map(|data| Secret { metadata, data: Some(data), ..Secret::default() });
+            let (written, listens) = (Arc::default(), Arc::new(AtomicBool::new(true)));
+            let (writes, open) = (Arc::clone(&written), Arc::clone(&listens));
+            let client = client(move |request| {
+                let (kept, writes) = (kept.clone(), Arc::<Mutex<Vec<Secret>>>::clone(&writes));
+                let told = open.load(Ordering::Relaxed);
+                async move {
+                    let secret = request.uri().path().contains("/secrets");
+                    match *request.method() {
+                        http::Method::GET if secret => match kept {
+                            Some(kept) => reply(200, &json!(kept)),
+                            None => not_found(),
+                        },
+                        http::Method::GET => {
+                            reply(200, &json!({"webhooks": [{"clientConfig": {"service": {}}}]}))
+                        }
+                        http::Method::PATCH if told => reply(200, &json!({"metadata": {}})),
+                        http::Method::PATCH => not_found(),
+                        _ => {
+                            let body = http_body_util::BodyExt::collect(request.into_body()).await.unwrap();
+                            let secret: Secret = serde_json::from_slice(&body.to_bytes()).unwrap();
+                            writes.lock().unwrap().push(secret.clone());
+                            reply(200, &json!(secret))
+                        }
+                    }
+                }
+            });
+            Self { keeper: Keeper::new(&client, ("guards", "endpoints"), Terms::sample()), written, listens }
+        }
+
+        /// Runs a round; returns its problem and the Secrets that were written so far. Without a problem it
+        /// is empty.
+        async fn round(&mut self) -> (String, Vec<BTreeMap<String, ByteString>>) {
+            let problem = self.keeper.round(clock::now()).await.err().map(|error| error.to_string());
+            let written = self.written.lock().unwrap().clone();
+            (problem.unwrap_or_default(), written.into_iter().filter_map(|secret| secret.data).collect())
+        }
+    }
+
+    /// Runs a round of a keeper that had this material before; returns the same.
+    async fn round(
+        material: &Material,
+        data: Option<BTreeMap<String, ByteString>>,
+    ) -> (String, Vec<BTreeMap<String, ByteString>>) {
+        let mut leader = Replica::keeping(data);
+        leader.keeper.material = material.clone();
+        leader.round().await
+    }
+
+    #[tokio::test]
+    async fn what_is_somebody_elses_is_left_alone() {
+        let held = Material::sample();
+        for keys in [&["tls.crt", "tls.key"][..], &["tls.crt", "tls.key", "ca.crt"]] {
+            let mut data = secret::data(&Material::sample());
+            data.retain(|key, _| keys.contains(&key.as_str()));
+            let (problem, written) = round(&held, Some(data)).await;
+            assert!(problem.contains("was not written by queuewarden"), "{keys:?}: {problem}");
+            assert!(written.is_empty(), "{keys:?}");
+        }
+        let password = BTreeMap::from([("password".to_owned(), ByteString(b"x".to_vec()))]);
+        let (problem, written) = round(&held, Some(password)).await;
+        assert!(problem.contains("was not written by queuewarden"), "{problem}");
+        assert!(written.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_was_emptied_or_removed_is_put_back() {
+        let held = Material::sample();
+        let empty = secret::data(&Material::default());
+        let mut empty_keys = empty.clone();
+        empty_keys.retain(|key, _| key == secret::AUTHORITY_KEYS);
+        let placeholder = ["tls.crt", "tls.key"].map(|key| (key.to_owned(), ByteString::default())).into();
+        for data in [Some(BTreeMap::new()), Some(empty), Some(empty_keys), Some(placeholder), None] {
+            assert_eq!(round(&held, data).await, (String::new(), vec![secret::data(&held)]));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_new_authority_does_not_sign_before_callers_were_told() {
+        let mut material = Material::default();
+        material.add_authority(ago(500), &Terms::sample()).unwrap();
+        material.add_authority(ago(120), &Terms::sample()).unwrap();
+        material.sign(clock::now(), &Terms::sample(), 0).unwrap();
+        let mut leader = Replica::keeping(Some(secret::data(&material)));
+        leader.listens.store(false, Ordering::Relaxed);
+        for _ in 0..2 {
+            let (problem, written) = leader.round().await;
+            assert!(problem.contains("cannot tell the API server") && written.is_empty(), "{problem}");
+        }
+        leader.listens.store(true, Ordering::Relaxed);
+        assert_eq!(leader.round().await, (String::new(), Vec::new()));
+        assert_eq!(leader.round().await.1.len(), 1);
+        let shown = leader.keeper.material.view(&Terms::sample(), true).shown;
+        assert_eq!(shown.and_then(|shown| shown.signer), Some(1));
+    }
+}

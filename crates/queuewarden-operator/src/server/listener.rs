@@ -1,0 +1,312 @@
+//! Connections: their number, their time limits, and their end.
+//!
+//! Everything a peer can do slowly has a time limit, everything it can do often a number: handshakes,
+//! headers, bodies, streams, connections. An answer leaves at once (`TCP_NODELAY`): without it, each
+//! decision costs the API server a delayed acknowledgement of 40 ms.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::response::IntoResponse as _;
+use futures::FutureExt as _;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use rustls::ServerConfig;
+use rustls::pki_types::CertificateDer;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tower::{BoxError, ServiceExt as _};
+
+use super::budget::{Budget, Share};
+use super::refusal::Refusal;
+use super::slots::{Slot, Slots, Unused};
+use crate::controller::health::Health;
+
+/// The time that a connection without requests has to close.
+const CLOSE_GRACE: Duration = Duration::from_millis(200);
+/// The time that a new connection has for its first request when the server ends.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Limits of connections.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The largest number of connections at once. For a further one an idle one is closed ([`Slots`]).
+    pub connections: usize,
+    /// Requests at once on one connection of HTTP/2.
+    pub streams: u32,
+    /// Bytes of bodies that one connection of HTTP/2 may send ahead of their being read.
+    pub window: u32,
+    /// The time for the TLS handshake.
+    pub handshake: Duration,
+    /// The time until the first request of a connection; for HTTP/2 also the time a ping may stay without
+    /// answer.
+    pub headers: Duration,
+    /// Bytes of the headers of one request.
+    pub header_bytes: usize,
+    /// Bytes in memory of the headers of all requests.
+    pub all_headers: usize,
+    /// The time that a connection may stay without requests.
+    pub idle: Duration,
+    /// The lifetime of one connection, so that load finds its way to other replicas; requests in progress
+    /// are answered.
+    pub lifetime: Duration,
+    /// The time for requests in progress when their connection or the server ends.
+    pub drain: Duration,
+}
+
+impl Limits {
+    /// A client library keeps an idle connection for 90 s (Go's `http.DefaultTransport`); ours last longer,
+    /// so that it closes first.
+    pub const DEFAULT: Self = Self {
+        connections: 512,
+        streams: 100,
+        window: 128 * 1024,
+        handshake: Duration::from_secs(5),
+        headers: Duration::from_secs(10),
+        header_bytes: 64 * 1024,
+        all_headers: 16 * 1024 * 1024,
+        idle: Duration::from_mins(2),
+        lifetime: Duration::from_mins(30),
+        drain: Duration::from_secs(10),
+    };
+}
+
+/// The peer of a connection, for handlers: an extension of the request.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// The address.
+    pub address: SocketAddr,
+    /// The certificates that the client sent, its own first; empty when it sent none. The client has the
+    /// key; [`super::caller::Authorities`] decides whether the certificate counts.
+    pub certificates: Arc<[CertificateDer<'static>]>,
+}
+
+/// Serves `router`, over TLS unless there is none, until `stop` completes, then lets requests under way end.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
+    router: Router,
+    limits: Limits,
+    health: Arc<Health>,
+    stop: impl Future<Output = ()>,
+) {
+    let places = Slots::new(limits.connections);
+    let headers = Budget::new(limits.all_headers);
+    let (stopping, _) = watch::channel(());
+    let serve = |stream: TcpStream, address: SocketAddr, place: Slot| {
+        let connection = Connection {
+            address,
+            slot: Arc::new(place),
+            acceptor: tls.clone().map(TlsAcceptor::from),
+            router: router.clone(),
+            headers: Arc::clone(&headers),
+            limits,
+            health: Arc::clone(&health),
+        };
+        tokio::spawn(connection.run(stream, stopping.subscribe()));
+    };
+    let accepting = async {
+        loop {
+            let Some((stream, address)) = accept(&listener).await else { continue };
+            let Some(place) = places.take(address.ip()).await else { return };
+            serve(stream, address, place);
+        }
+    };
+    tokio::select! {
+        () = accepting => {}
+        () = stop => {}
+    }
+    // Accepts the connections that arrived before the end.
+    while let Some(Ok((stream, address))) = listener.accept().now_or_never() {
+        if let Some(Some(place)) = places.take(address.ip()).now_or_never() {
+            serve(stream, address, place);
+        }
+    }
+    drop(listener);
+    // Each connection receives the stop signal and ends itself when its time is over.
+    let _ = stopping.send(());
+    stopping.closed().await;
+}
+
+/// Out of file descriptors, or a peer that left: the next one may fare better, but not at once.
+async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+    const AGAIN: Duration = Duration::from_millis(100);
+    match listener.accept().await {
+        Ok(accepted) => Some(accepted),
+        Err(error) => {
+            tracing::warn!(%error, "A connection was not accepted");
+            sleep(AGAIN).await;
+            None
+        }
+    }
+}
+
+struct Connection {
+    address: SocketAddr,
+    slot: Arc<Slot>,
+    acceptor: Option<TlsAcceptor>,
+    router: Router,
+    /// The budget for the headers of all requests.
+    headers: Arc<Budget>,
+    limits: Limits,
+    health: Arc<Health>,
+}
+
+impl Connection {
+    async fn run(self, stream: TcpStream, stopping: watch::Receiver<()>) {
+        let health = Arc::clone(&self.health);
+        let open = &health.metrics.endpoints.connections;
+        open.inc();
+        let how = self.serve(stream, stopping).await;
+        open.dec();
+        health.metrics.endpoints.ended(how);
+    }
+
+    /// Serves a connection and returns how it ended.
+    async fn serve(self, stream: TcpStream, stopping: watch::Receiver<()>) -> &'static str {
+        let address = self.address;
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, %address, "TCP_NODELAY cannot be set");
+        }
+        let Some(acceptor) = &self.acceptor else {
+            return self.converse(stream, Arc::default(), stopping).await;
+        };
+        let stream = tokio::select! {
+            accepted = timeout(self.limits.handshake, acceptor.accept(stream)) => match accepted {
+                Ok(Ok(stream)) => stream,
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, %address, "TLS handshake failed");
+                    return "handshake_failed";
+                }
+                Err(_) => return "handshake_timeout",
+            },
+            _ = self.slot.unused(self.limits.handshake) => return "evicted",
+        };
+        let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default().into();
+        self.converse(stream, certificates, stopping).await
+    }
+
+    /// Answers the requests of a connection and returns how it ended.
+    async fn converse(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        certificates: Arc<[CertificateDer<'static>]>,
+        mut stopping: watch::Receiver<()>,
+    ) -> &'static str {
+        let address = self.address;
+        let peer = Peer { address, certificates };
+        let (place, router, headers) =
+            (Arc::clone(&self.slot), self.router.clone(), Arc::clone(&self.headers));
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            place.ask();
+            let mut share = Share::new(&headers, address.ip());
+            // Counts before the answer becomes a task, of which there may be many: one byte on the wire can
+            // name a whole header.
+            let answer = share.add(bytes_of(request.headers())).map(|()| {
+                request.extensions_mut().insert(peer.clone());
+                request.extensions_mut().insert(Arc::clone(&place));
+                router.clone().oneshot(request)
+            });
+            async move {
+                let _share = share;
+                match answer {
+                    Ok(answer) => answer.await,
+                    Err(crowded) => Ok(Refusal::from(crowded).into_response()),
+                }
+            }
+        });
+        let builder = builder(&self.limits);
+        let serving = builder.serve_connection(TokioIo::new(stream), service);
+        tokio::pin!(serving);
+        let why = tokio::select! {
+            ended = serving.as_mut() => {
+                return ended.map_or_else(|error| lost(&error, address), |()| "closed");
+            }
+            // Keeps its receiver: the server waits until no receiver is left, and a request is still in
+            // progress here.
+            why = self.ends(&mut stopping) => why,
+        };
+        serving.as_mut().graceful_shutdown();
+        let patience = match why {
+            // Another connection waits for the space: HTTP/2's closing message is sent if that can be done
+            // at once.
+            "evicted" => Duration::ZERO,
+            "idle" => CLOSE_GRACE,
+            _ => self.limits.drain,
+        };
+        timeout(patience, serving).await.map_or("cut", |_| why)
+    }
+
+    /// Waits until the server has to end a connection and returns the reason.
+    async fn ends(&self, stopping: &mut watch::Receiver<()>) -> &'static str {
+        let last_words = async {
+            let _ = stopping.changed().await;
+            let _ = timeout(LAST_WORDS, self.slot.asked()).await;
+        };
+        tokio::select! {
+            () = last_words => "stopped",
+            () = sleep(self.limits.lifetime) => "retired",
+            why = self.unused() => why,
+        }
+    }
+
+    /// The first request has to come soon, further ones may take their time.
+    async fn unused(&self) -> &'static str {
+        let first = tokio::select! {
+            () = self.slot.asked() => None,
+            why = self.slot.unused(self.limits.headers) => Some(why),
+        };
+        let why = match first {
+            Some(why) => why,
+            None => self.slot.unused(self.limits.idle).await,
+        };
+        match why {
+            Unused::Idle => "idle",
+            Unused::Evicted => "evicted",
+        }
+    }
+}
+
+/// Returns the bytes in memory of a request with these headers.
+fn bytes_of(headers: &HeaderMap) -> usize {
+    const REQUEST: usize = 4 * 1024;
+    const HEADER: usize = 128;
+    let of_each = headers.iter().map(|(name, value)| HEADER + name.as_str().len() + value.len());
+    of_each.fold(REQUEST, usize::saturating_add)
+}
+
+/// Returns the reason of a lost connection: the peer left, or does not speak HTTP.
+fn lost(error: &BoxError, address: SocketAddr) -> &'static str {
+    tracing::debug!(error, %address, "A connection ended badly");
+    "error"
+}
+
+fn builder(limits: &Limits) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        // It also runs while nothing is sent: the limit for that, not the one for headers. Who is slow with
+        // them has a place that others may need, and is then the first to leave.
+        .header_read_timeout(limits.idle)
+        .max_buf_size(limits.header_bytes.max(8192));
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(limits.headers)
+        .keep_alive_timeout(limits.headers)
+        .max_concurrent_streams(limits.streams)
+        .initial_stream_window_size(limits.window)
+        .initial_connection_window_size(limits.window)
+        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX));
+    builder
+}

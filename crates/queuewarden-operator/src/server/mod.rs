@@ -1,0 +1,210 @@
+//! The HTTPS endpoints for Kubernetes and its users: webhooks and served resources.
+//!
+//! An endpoint only translates: requests come out of HTTP and JSON, answers go back in. The pure core
+//! decides the answers, from the state that the reconciler observed last (`controller::published`).
+//!
+//! * [`caller`]: authentication; [`refusal`]: error responses; [`audit`]: the log of decisions;
+//!   [`internal_error`]: panics.
+//! * [`certificates`]: the source of the server certificate.
+//! * [`open`]: starts the endpoints; [`probes`]: those about the process itself, without TLS.
+//! * [`listener`], [`slots`]: connections, their number, their time and their end; [`bounds`]: what one
+//!   request may cost; `budget`: what requests share.
+//! * [`tls`]: the certificate in use, which may change while connections are open.
+//! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster;
+//!   [`permission`]: what Kubernetes lets callers do; [`scope`]: the part of an answer that they get.
+//! * [`served`]: `queues` and reviews behind the API server's aggregator.
+//! * [`validating`]: decides on changes of queuewarden's objects and of `YuniKorn`'s ConfigMaps before they
+//!   are stored.
+//! * [`submission`]: reports pods and workloads that `YuniKorn` would reject.
+//! * [`user_info`]: decides in whose name pods and workloads run.
+//! * `surroundings`: further lookups at the API server; [`lookups`]: their client and cache.
+//!
+//! # Authentication of callers
+//! [`authorize`] and [`served`] authenticate their callers, and answer each only what concerns them. The
+//! admission webhooks ([`validating`], [`submission`], [`user_info`]) do not: API servers send no
+//! certificate to webhooks unless each of them gets one in a file (`--admission-control-config-file`),
+//! which is not possible on managed clusters. A webhook that refused them would, where its rule is `Fail`,
+//! lock administrators out of their own objects. Where certificates are possible, `--webhook-client`
+//! requires them.
+//!
+//! Elsewhere the webhooks trust the review as it is written, including the name of the requester. Every
+//! client that reaches the port may make reviews up. They change nothing by it: they only get an answer,
+//! and the API server never reads it. But answers reveal data:
+//! * `/validate` reveals who would gain and lose access by a made-up change, and so everything in the ACLs;
+//!   and, where queues are delegated, whom Kubernetes lets `escalate`.
+//! * `/submission` reveals whether a made-up user may submit to a queue, and the reason, which names
+//!   queues, users and groups of ACLs.
+//! * `/user-info` reveals whether the lists of the `AdmissionPolicy` let a made-up user set names, and what
+//!   would let them.
+//! * `/configmaps` reveals whether `YuniKorn` would accept a made-up text, and quotes the keys and errors of
+//!   the present one.
+//!
+//! Except for `escalate`, the scheduler's own REST service reveals as much to every client that reaches it
+//! (`GET /ws/v1/config` is the whole configuration). Requests are bounded in number and size ([`bounds`],
+//! the warnings of [`queuewarden_plan::admit`]). Where pods must not read ACLs, a network policy has to
+//! protect both services.
+
+mod audit;
+pub mod authorize;
+pub mod bounds;
+mod budget;
+pub mod caller;
+pub mod certificates;
+mod internal_error;
+pub mod listener;
+pub mod lookups;
+pub mod open;
+mod permission;
+pub mod probes;
+pub mod refusal;
+mod review;
+mod scope;
+#[cfg(feature = "access-api")]
+pub mod served;
+pub mod slots;
+pub mod submission;
+mod surroundings;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod tls;
+pub mod user_info;
+pub mod validating;
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+
+use crate::controller::applications::Applications;
+use crate::controller::health::Health;
+use crate::controller::published::{Knows, Published};
+use bounds::{Larger, Limits, bound};
+use caller::{Callers, only_webhook_clients};
+use lookups::Lookups;
+
+const MIB: usize = 1024 * 1024;
+
+/// The state of all endpoints. Their routers share one: a request clones its handler, and the state with
+/// it.
+pub struct ServerState {
+    /// Reads the current state.
+    pub knows: Knows,
+    /// Lookups that callers cause.
+    pub lookups: Lookups,
+    /// Health of the process, with its metrics.
+    pub health: Arc<Health>,
+    /// Authenticates callers.
+    pub callers: Callers,
+    /// Names in the certificates of clients that webhooks answer; empty: of any client.
+    pub webhook_clients: Arc<[String]>,
+    /// The applications that run.
+    pub applications: Applications,
+}
+
+impl fmt::Debug for ServerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerState").finish_non_exhaustive()
+    }
+}
+
+impl ServerState {
+    /// Returns the current state; `None` until everything was read once.
+    pub fn published(&self) -> Option<Arc<Published>> {
+        self.knows.borrow().clone()
+    }
+}
+
+/// Endpoints that are served together; only those that the command line names are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Endpoint {
+    /// `/apis/access.queuewarden.dev`: queues and reviews, behind the API server's aggregator.
+    #[cfg(feature = "access-api")]
+    Access,
+    /// `/authorize` and `/apis/authorization.k8s.io`: access reviews.
+    Authorize,
+    /// `/configmaps`: changes of `YuniKorn`'s ConfigMaps.
+    ConfigMaps,
+    /// `/submission`: pods and workloads that `YuniKorn` would reject.
+    Submission,
+    /// `/user-info` and `/user-info/check`: the names in which pods and workloads run.
+    UserInfo,
+    /// `/validate`: changes of our own kinds.
+    Validate,
+}
+
+impl Endpoint {
+    /// All endpoints.
+    pub const ALL: &[Self] = &[
+        #[cfg(feature = "access-api")]
+        Self::Access,
+        Self::Authorize,
+        Self::ConfigMaps,
+        Self::Submission,
+        Self::UserInfo,
+        Self::Validate,
+    ];
+
+    /// Returns its name on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            #[cfg(feature = "access-api")]
+            Self::Access => "access",
+            Self::Authorize => "authorize",
+            Self::ConfigMaps => "configmaps",
+            Self::Submission => "submission",
+            Self::UserInfo => "user-info",
+            Self::Validate => "validate",
+        }
+    }
+
+    /// Returns whether the API server calls it without authenticating itself.
+    fn is_webhook(self) -> bool {
+        match self {
+            #[cfg(feature = "access-api")]
+            Self::Access => false,
+            Self::Authorize => false,
+            Self::ConfigMaps | Self::Submission | Self::UserInfo | Self::Validate => true,
+        }
+    }
+
+    fn router(self) -> (Router<Arc<ServerState>>, Limits) {
+        let limits = |body, larger, all| Limits { body, larger, all };
+        let cut = |all| limits(bounds::BODY, Larger::Cut, all);
+        match self {
+            #[cfg(feature = "access-api")]
+            Self::Access => (served::router(), limits(served::MAX_BODY, Larger::Refused, 12 * MIB)),
+            Self::Authorize => (authorize::router(), limits(authorize::MAX_BODY, Larger::Refused, 12 * MIB)),
+            Self::ConfigMaps => (validating::config_map_router(), cut(12 * MIB)),
+            Self::Submission => (submission::router(), cut(24 * MIB)),
+            Self::UserInfo => (user_info::router(), cut(24 * MIB)),
+            Self::Validate => (validating::router(), cut(12 * MIB)),
+        }
+    }
+}
+
+/// Serves these endpoints, and `/readyz`.
+pub fn router(state: ServerState, endpoints: &[Endpoint]) -> Router {
+    let state = Arc::new(state);
+    let health = Arc::clone(&state.health);
+    // Its limits also hold for unknown paths.
+    let ready = bound(Router::new().route("/readyz", get(ready)), Limits::NO_BODIES, &health);
+    let all = endpoints.iter().fold(ready, |all, endpoint| {
+        let (router, limits) = endpoint.router();
+        let router = bound(router, limits, &health);
+        let only = from_fn_with_state(Arc::clone(&state), only_webhook_clients);
+        all.merge(if endpoint.is_webhook() { router.layer(only) } else { router })
+    });
+    all.with_state(state)
+}
+
+/// Answers whether this replica has a state to answer from.
+async fn ready(State(state): State<Arc<ServerState>>) -> (StatusCode, &'static str) {
+    match state.published() {
+        Some(_) => (StatusCode::OK, "ok\n"),
+        None => (StatusCode::SERVICE_UNAVAILABLE, "not everything was read yet\n"),
+    }
+}

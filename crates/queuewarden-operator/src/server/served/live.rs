@@ -1,0 +1,53 @@
+//! The queues that the scheduler has beside its configuration, made by placement rules. The address of the
+//! scheduler comes from the `YuniKornConfig`, and answers are cached for a while.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use moka::future::Cache;
+
+use crate::controller::published::Published;
+use crate::controller::read_back::{Scheduler, beside};
+use yunikorn_access::placement::Live;
+
+/// The time for which an answer, or its failure, is cached.
+const FRESH: Duration = Duration::from_secs(5);
+/// Answers in the cache; one of them may be large.
+const MOST: u64 = 8;
+
+/// The scheduler and the partition of a request.
+type Key = (String, String);
+
+/// The cached answers.
+#[derive(Debug, Clone)]
+pub(super) struct LiveQueues {
+    known: Cache<Key, Result<Arc<Live>, String>>,
+}
+
+impl Default for LiveQueues {
+    fn default() -> Self {
+        Self { known: Cache::builder().max_capacity(MOST).time_to_live(FRESH).build() }
+    }
+}
+
+impl LiveQueues {
+    /// Returns the queues of a partition beside its configuration.
+    ///
+    /// # Errors
+    /// The reason why they are unknown: there is no address, or the scheduler did not answer.
+    pub(super) async fn queues(&self, published: &Published, partition: &str) -> Result<Arc<Live>, String> {
+        let spec = published.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
+        let Some(url) = spec.and_then(|spec| spec.scheduler_url.clone()) else {
+            return Err("the YuniKornConfig has no schedulerUrl".to_owned());
+        };
+        // Requests that come while the scheduler answers wait for the same answer.
+        let answer = async { read(&url, partition).await.map(Arc::new) };
+        self.known.get_with((url.clone(), partition.to_owned()), answer).await
+    }
+}
+
+async fn read(url: &str, partition: &str) -> Result<Live, String> {
+    let scheduler = Scheduler::new().map_err(|error| error.to_string())?;
+    let root = scheduler.queue_details(url, partition).await.map_err(|error| error.to_string())?;
+    Ok(beside(&root))
+}

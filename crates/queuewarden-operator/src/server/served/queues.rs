@@ -1,0 +1,189 @@
+//! `get` and `list` of `queues`.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::accept::{Shape, shape};
+use super::source::InForce;
+use super::{Memory, caller, warn};
+use crate::controller::published::Queues;
+use crate::server::ServerState;
+use crate::server::permission::{Wish, demand};
+use crate::server::refusal::Refusal;
+use go_compat::diag::quoted;
+use queuewarden_api::answer::Answers;
+use queuewarden_api::served::fields::Selector;
+use queuewarden_api::served::queue::{self, CurrentQueue, Queue};
+use queuewarden_api::served::review::DEFAULT_PARTITION;
+use queuewarden_api::served::table::{Include, table};
+use queuewarden_api::served::{GROUP, VERSION};
+use yunikorn_access::placement::Live;
+
+/// The formats of queues.
+const SHAPES: [Shape; 3] = [Shape::Object, Shape::Table("v1"), Shape::Table("v1beta1")];
+
+/// The parameters that are read. `limit` is not: a server may return the whole list (`ListOptions`).
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Parameters {
+    field_selector: String,
+    label_selector: String,
+    include_object: String,
+    watch: String,
+}
+
+/// `GET …/queues`
+pub(super) async fn list(
+    State(state): State<Arc<ServerState>>,
+    Extension(memory): Extension<Arc<Memory>>,
+    Query(parameters): Query<Parameters>,
+    parts: Parts,
+) -> Result<Response, Refusal> {
+    permitted(&state, &memory, &parts, "list", "").await?;
+    let shape = shape(&parts.headers, &SHAPES)?;
+    let (selector, include) = parameters.read()?;
+    let view = View::load(&state, &memory, selector.partition().unwrap_or(DEFAULT_PARTITION)).await?;
+    let warnings = view.warnings();
+    // Thousands of queues with hundreds of names each take a while, for which other requests need not wait.
+    let place = Arc::clone(&memory.lists).acquire_owned().await;
+    let made = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        let queues = view.queues(|queue| selector.name().is_none_or(|name| name == queue.path));
+        shaped(queues.into_iter().filter(|queue| selector.selects(queue)).collect(), shape, include)
+    });
+    let made =
+        made.await.map_err(|_| Refusal::unavailable("the list was not made: the server is about to end"))?;
+    let mut response = Json(made).into_response();
+    warn(&mut response, &warnings);
+    Ok(response)
+}
+
+/// `GET …/queues/NAME`
+pub(super) async fn get(
+    State(state): State<Arc<ServerState>>,
+    Extension(memory): Extension<Arc<Memory>>,
+    Path(name): Path<String>,
+    Query(parameters): Query<Parameters>,
+    parts: Parts,
+) -> Result<Response, Refusal> {
+    permitted(&state, &memory, &parts, "get", &name).await?;
+    let shape = shape(&parts.headers, &SHAPES)?;
+    let (_, include) = parameters.read()?;
+    let view = View::load(&state, &memory, DEFAULT_PARTITION).await?;
+    let Some(queue) = view.queues(|queue| queue.path == name).pop() else {
+        return Err(Refusal::not_found(format!("queues.{GROUP} {name:?} not found{}", view.perhaps(&name))));
+    };
+    let answer = match shape {
+        Shape::Table(version) => table(&[queue], version, include),
+        Shape::Object | Shape::Discovery(_) => json!(queue),
+    };
+    Ok(Json(answer).into_response())
+}
+
+async fn permitted(
+    state: &ServerState,
+    memory: &Memory,
+    parts: &Parts,
+    verb: &'static str,
+    name: &str,
+) -> Result<(), Refusal> {
+    let caller = caller(state, memory, parts).await.map_err(Refusal::from)?;
+    let wish = Wish { verb, group: GROUP, version: VERSION, resource: "queues", name };
+    demand(&state.lookups, &caller, wish).await
+}
+
+fn shaped(queues: Vec<Queue>, shape: Shape, include: Include) -> Value {
+    match shape {
+        Shape::Table(version) => table(&queues, version, include),
+        Shape::Object | Shape::Discovery(_) => json!(queue::list(queues)),
+    }
+}
+
+impl Parameters {
+    fn read(&self) -> Result<(Selector, Include), Refusal> {
+        if ["1", "true"].contains(&self.watch.as_str()) {
+            let message = "queues cannot be watched: they are computed when they are asked for";
+            return Err(Refusal { message: message.to_owned(), ..super::wrong_method() });
+        }
+        if !self.label_selector.is_empty() {
+            let message = "queues have no labels to be selected by; --field-selector selects them by \
+                           name, partition, parent, leaf and dynamic";
+            return Err(Refusal::bad_request(message));
+        }
+        let include = match self.include_object.as_str() {
+            "" | "Metadata" => Include::Metadata,
+            "None" => Include::None,
+            "Object" => Include::Object,
+            other => {
+                let message = format!("includeObject is None, Metadata or Object, not {}", quoted(other));
+                return Err(Refusal::bad_request(message));
+            }
+        };
+        let selector = Selector::parse(&self.field_selector).map_err(Refusal::bad_request)?;
+        Ok((selector, include))
+    }
+}
+
+/// One partition at this moment.
+struct View {
+    known: Arc<Queues>,
+    partition: String,
+    texts: InForce,
+    live: Arc<Live>,
+    /// The reason why the queues beside the configuration are unknown.
+    blind: Option<String>,
+}
+
+impl View {
+    async fn load(state: &ServerState, memory: &Memory, partition: &str) -> Result<Self, Refusal> {
+        let Some(published) = state.published() else {
+            return Err(Refusal::unavailable("not everything was read yet; try again"));
+        };
+        let known = published.queues.clone().map_err(Refusal::unavailable)?;
+        if known.tree(partition).is_none() {
+            let message = format!("there is no partition {}", quoted(partition));
+            return Err(Refusal::bad_request(message));
+        }
+        let (live, blind) = match memory.live.queues(&published, partition).await {
+            Ok(live) => (live, None),
+            Err(why) => (Arc::default(), Some(why)),
+        };
+        Ok(Self {
+            known,
+            partition: partition.to_owned(),
+            texts: InForce::from_snapshot(&published.snapshot),
+            live,
+            blind,
+        })
+    }
+
+    /// Returns the queues that match.
+    fn queues(&self, asked: impl Fn(&CurrentQueue<'_>) -> bool) -> Vec<Queue> {
+        let Some(tree) = self.known.tree(&self.partition) else { return Vec::new() };
+        let answers = Answers { configuration: &self.texts, tree };
+        let mut standing = queue::live_queues(tree, &self.live);
+        standing.retain(asked);
+        queue::queues(&answers, &standing)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let blind = self.blind.iter();
+        blind.map(|why| format!("queues that placement rules have made are not shown: {why}")).collect()
+    }
+
+    /// Returns a hint for a caller who did not find a queue.
+    fn perhaps(&self, name: &str) -> String {
+        let lower = yunikorn::queue::lowered(name);
+        match &self.blind {
+            _ if lower != name => format!(": names of queues are in lower case, {lower:?}"),
+            Some(why) => format!(", and whether a placement rule has made it is not known: {why}"),
+            None => String::new(),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! `create` of reviews: it answers and stores nothing.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Query, State};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::source::InForce;
+use super::{Memory, caller, warn};
+use crate::controller::published::Published;
+use crate::server::ServerState;
+use crate::server::audit::AuditRecord;
+use crate::server::caller::Caller;
+use crate::server::permission::{Wish, demand};
+use crate::server::refusal::Refusal;
+use crate::server::scope::{self, Scope};
+use go_compat::diag::quoted;
+use queuewarden_api::answer::Answers;
+use queuewarden_api::served::review::{Kind, ReviewRequest, Status, Wrong, answered, read};
+use queuewarden_api::served::{GROUP, VERSION};
+use yunikorn::identity::{Claim, Identity, Refusal as Nobody, identify};
+use yunikorn::version::Version;
+use yunikorn_access::check::explain;
+use yunikorn_access::review::path_of;
+
+/// The parameters that are read; `dryRun` is not, because nothing is stored anyway.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Parameters {
+    field_validation: String,
+}
+
+type Body = Result<Bytes, BytesRejection>;
+
+/// `POST …/queueaccessreviews` and `POST …/selfqueueaccessreviews`
+pub(super) async fn create(
+    State(state): State<Arc<ServerState>>,
+    Extension(memory): Extension<Arc<Memory>>,
+    Extension(kind): Extension<Kind>,
+    Query(parameters): Query<Parameters>,
+    parts: Parts,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let caller = caller(&state, &memory, &parts).await.map_err(Refusal::from)?;
+    let wish = Wish { verb: "create", group: GROUP, version: VERSION, resource: kind.plural(), name: "" };
+    demand(&state.lookups, &caller, wish).await?;
+    let document = document(&parts, body)?;
+    let asked = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
+    let warnings = parameters.unknown(&asked)?;
+    let published = state.published();
+    let about = match kind {
+        Kind::Own => caller.identity.clone(),
+        Kind::Named => Identity { user: asked.user.clone(), groups: asked.groups.clone() },
+    };
+    let Identity { user, groups } = &about;
+    let scope = scope(&state, published.as_deref(), &caller, &asked, &about).await;
+    let answered_with = scope.map(|scope| (scope, answer(published.as_deref(), &asked, &about)));
+    let (said, clause, reason) = match &answered_with {
+        Ok((_, found)) => (found.status.word(), found.clause, found.status.reason()),
+        Err(refusal) => ("forbidden", "asker", refusal.message.as_str()),
+    };
+    let decision = AuditRecord {
+        verb: asked.right.verb(),
+        decision: said,
+        clause,
+        refused: answered_with.is_err(),
+        by: &caller.identity.user,
+        user,
+        queue: &asked.queue,
+        object: "",
+        reason,
+    };
+    memory.audit.note(&state.health, &decision);
+    let status = match answered_with? {
+        // The name alone decides, not the configuration.
+        (Scope::Whole, Answer { status, .. }) | (Scope::Own, Answer { status, clause: IDENTITY }) => status,
+        (Scope::Own, Answer { status, .. }) => status.brief(&asked, user, groups),
+    };
+    let mut response = (StatusCode::CREATED, Json(answered(document, &status))).into_response();
+    warn(&mut response, &warnings);
+    Ok(response)
+}
+
+fn document(parts: &Parts, body: Body) -> Result<Value, Refusal> {
+    let body = body?;
+    let media = parts.headers.get(header::CONTENT_TYPE).map(|media| media.to_str().unwrap_or("?"));
+    let media = media.and_then(|media| media.split(';').next()).map(str::trim);
+    if media.is_some_and(|media| media != "application/json") {
+        return Err(Refusal {
+            code: StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            reason: "UnsupportedMediaType",
+            message: "the body of the request is application/json, and no other media type is understood"
+                .to_owned(),
+        });
+    }
+    serde_json::from_slice(&body)
+        .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))
+}
+
+fn refused(kind: Kind, wrong: Wrong) -> Refusal {
+    match wrong {
+        Wrong::Malformed(why) => {
+            Refusal::bad_request(format!("{} in version {VERSION:?} cannot be handled: {why}", kind.name()))
+        }
+        Wrong::Invalid(field, why) => Refusal {
+            code: StatusCode::UNPROCESSABLE_ENTITY,
+            reason: "Invalid",
+            message: format!("{}.{GROUP} is invalid: {field} {why}", kind.name()),
+        },
+    }
+}
+
+impl Parameters {
+    /// Returns warnings about unknown fields, as the client chooses (`fieldValidation` of `CreateOptions`).
+    fn unknown(&self, asked: &ReviewRequest) -> Result<Vec<String>, Refusal> {
+        let told = asked.unknown.iter().map(|field| format!("unknown field {field:?}"));
+        match self.field_validation.as_str() {
+            "Ignore" => Ok(Vec::new()),
+            "" | "Warn" => Ok(told.collect()),
+            "Strict" if asked.unknown.is_empty() => Ok(Vec::new()),
+            "Strict" => {
+                let told: Vec<String> = told.collect();
+                Err(Refusal::bad_request(format!("strict decoding error: {}", told.join(", "))))
+            }
+            other => {
+                let message = format!("fieldValidation is Ignore, Warn or Strict, not {}", quoted(other));
+                Err(Refusal::bad_request(message))
+            }
+        }
+    }
+}
+
+/// Decides how much of the answer a caller gets.
+async fn scope(
+    state: &ServerState,
+    published: Option<&Published>,
+    caller: &Arc<Caller>,
+    request: &ReviewRequest,
+    about: &Identity,
+) -> Result<Scope, Refusal> {
+    let queues = published.and_then(|published| published.queues.as_ref().ok());
+    let asked = scope::AccessRequest {
+        partition: &request.partition,
+        tree: queues.and_then(|queues| queues.tree(&request.partition)),
+        queue: &request.queue,
+        about,
+        own_review: Kind::Own.name(),
+    };
+    Ok(scope::scope(&state.lookups, caller, asked).await?)
+}
+
+/// The clause of an answer that follows from the name of the user alone.
+const IDENTITY: &str = "identity";
+
+/// The answer to a review.
+struct Answer {
+    status: Status,
+    /// The rule that decided, one of a few words.
+    clause: &'static str,
+}
+
+fn answer(published: Option<&Published>, asked: &ReviewRequest, about: &Identity) -> Answer {
+    let undecided = |clause, why: &str| Answer { status: Status::undecided(why), clause };
+    let refused = |clause, why| Answer { status: Status::refused(why), clause };
+    let Some(published) = published else {
+        return undecided("configuration", "not everything was read yet; ask again");
+    };
+    let queues = match &published.queues {
+        Ok(queues) => queues,
+        Err(why) => return undecided("configuration", why),
+    };
+    let identity = match identify(Claim::from(about), queues.resolver().here(), Version::default()) {
+        Ok(identity) => identity,
+        Err(Nobody::Undecided(why)) => return undecided(IDENTITY, &why),
+        Err(refusal) => return refused(IDENTITY, refusal.describe(&about.user)),
+    };
+    let Some(tree) = queues.tree(&asked.partition) else {
+        return refused("no_queue", format!("there is no partition {}", quoted(&asked.partition)));
+    };
+    let texts = InForce::from_snapshot(&published.snapshot);
+    match path_of(tree, &asked.queue) {
+        Ok(path) => {
+            let decision = explain(tree, asked.right, &path, &identity);
+            let clause = decision.clause();
+            let answer = Answers { configuration: &texts, tree }.decision(&decision);
+            Answer { status: Status::decided(answer), clause }
+        }
+        Err(why) => refused("no_queue", why),
+    }
+}

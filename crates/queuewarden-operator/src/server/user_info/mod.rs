@@ -1,0 +1,132 @@
+//! The user-info webhook: `/user-info` adds the annotation `yunikorn.apache.org/user.info` where it is
+//! missing and refuses it where the requester may not set it; `/user-info/check` evaluates the same after
+//! all mutating webhooks, and changes nothing.
+//!
+//! [`user_info::decide`] decides the answer, or [`yunikorn::admission::evaluate`] in profile yunikorn; the
+//! `AdmissionPolicy` in force decides whether it counts. Unreadable requests are refused. Missing state is
+//! an error, so that `failurePolicy` decides.
+
+mod parity;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::routing::post;
+use axum::{Extension, Json, Router};
+use serde_json::Value;
+
+use super::ServerState;
+use super::audit::{Audit, AuditRecord};
+use super::refusal::Refusal;
+use super::review::Review;
+use crate::controller::published::Published;
+use parity::Registration;
+use queuewarden_api::review::envelope::{self, Request, Unreadable};
+use queuewarden_api::review::user_info::{Content, read, response};
+use yunikorn_access::user_info::{self, Decision, Mode, Moment, Outcome, Profile};
+
+/// Returns the routes.
+pub fn router() -> Router<Arc<ServerState>> {
+    Router::new()
+        .route("/user-info", post(add))
+        .route("/user-info/check", post(check))
+        .layer(Extension(Audit::new("user-info")))
+        .layer(Extension(Registration::default()))
+}
+
+type Answer = Result<Json<Value>, Refusal>;
+
+async fn add(
+    State(state): State<Arc<ServerState>>,
+    audit: Extension<Audit>,
+    registration: Extension<Registration>,
+    review: Review,
+) -> Answer {
+    let Some(known) = looked_at(&state, review.request())? else { return Ok(silent(review.request())) };
+    let settings = &known.user_info;
+    let (request, asked) = match review.and_read(|request| read(request, &settings.templates)) {
+        Ok(read) => read,
+        Err(unreadable) => return Ok(refused(&audit, &state, &unreadable, settings.mode)),
+    };
+    if settings.profile == Profile::YuniKorn {
+        return parity::answer(&state, &known, &registration, &audit, request).await.map(Json);
+    }
+    let judgement = judged(&state, &known, &request, &asked, Moment::Mutating)?;
+    note(&audit, &state, &request, &judgement, settings.mode);
+    Ok(Json(response(&request.uid, &asked, &judgement, settings.mode)))
+}
+
+/// Evaluates again. In mode Audit nothing was added, and the refusal is already in the log; `YuniKorn` has
+/// no second check.
+async fn check(State(state): State<Arc<ServerState>>, audit: Extension<Audit>, review: Review) -> Answer {
+    let known = looked_at(&state, review.request())?;
+    let known = known
+        .filter(|known| known.user_info.mode == Mode::Enforce && known.user_info.profile == Profile::Strict);
+    let Some(known) = known else { return Ok(silent(review.request())) };
+    let settings = &known.user_info;
+    let (request, asked) = match review.and_read(|request| read(request, &settings.templates)) {
+        Ok(read) => read,
+        Err(unreadable) => return Ok(refused(&audit, &state, &unreadable, settings.mode)),
+    };
+    let mut judgement = judged(&state, &known, &request, &asked, Moment::Final)?;
+    // These were reported before.
+    judgement.warnings.clear();
+    if judgement.verdict == Outcome::Refused {
+        note(&audit, &state, &request, &judgement, settings.mode);
+    }
+    Ok(Json(response(&request.uid, &asked, &judgement, settings.mode)))
+}
+
+/// Returns the state for a request; `None` where it is not evaluated.
+fn looked_at(state: &ServerState, request: &Request) -> Result<Option<Arc<Published>>, Refusal> {
+    let known = state.published().ok_or_else(|| Refusal::unavailable("not everything was read yet"))?;
+    let is_looked_at = known.user_info.mode != Mode::Off && !known.leaves_alone(&request.namespace);
+    Ok(is_looked_at.then_some(known))
+}
+
+fn judged(
+    state: &ServerState,
+    known: &Published,
+    request: &Request,
+    asked: &Content,
+    moment: Moment,
+) -> Result<Decision, Refusal> {
+    let running = state.applications.running(&asked.applications(), request.creator());
+    let running = running.map_err(Refusal::unavailable)?;
+    Ok(user_info::decide(&asked.at(request, &running, moment), &known.conf.access))
+}
+
+/// Logs the decision, unless it changes nothing and has no warnings.
+fn note(audit: &Audit, state: &ServerState, request: &Request, judgement: &Decision, mode: Mode) {
+    if judgement.verdict <= Outcome::Unchanged && judgement.warnings.is_empty() {
+        return;
+    }
+    let warnings = judgement.warnings.join("; ");
+    let decision = AuditRecord {
+        verb: "user_info",
+        decision: judgement.verdict.as_str(),
+        clause: judgement.rule.as_str(),
+        refused: judgement.refusal(mode).is_some(),
+        by: &request.by.user,
+        user: &judgement.user,
+        queue: "",
+        object: &format!("{} {}/{}", request.kind, request.namespace, request.name),
+        reason: if judgement.reason.is_empty() { &warnings } else { &judgement.reason },
+    };
+    audit.note(&state.health, &decision);
+}
+
+/// Refuses a request that cannot be read.
+fn refused(audit: &Audit, state: &ServerState, unreadable: &Unreadable, mode: Mode) -> Json<Value> {
+    let Unreadable { request, why } = unreadable;
+    let judgement = Decision::unreadable(&why.to_string(), &request.by.user);
+    note(audit, state, request, &judgement, mode);
+    Json(response(&request.uid, &Content::default(), &judgement, mode))
+}
+
+/// Allows the request without a message.
+fn silent(request: &Request) -> Json<Value> {
+    Json(envelope::response(&request.uid, None, &[]))
+}

@@ -1,0 +1,135 @@
+//! Profile yunikorn: the answers of `YuniKorn`'s admission controller, decision for decision and patch for
+//! patch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use moka::future::Cache;
+use serde_json::Value;
+
+use super::note;
+use crate::controller::published::Published;
+use crate::server::audit::Audit;
+use crate::server::refusal::Refusal;
+use crate::server::{ServerState, surroundings};
+use queuewarden_api::review::admission;
+use queuewarden_api::review::envelope::{self, Response};
+use queuewarden_api::review::user_info::notes;
+use yunikorn::admission::request::USER_INFO;
+use yunikorn::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
+use yunikorn_access::user_info::{Decision, Mode};
+
+/// The time for which it is cached whether the registration exists.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// Returns the response.
+pub(super) async fn answer(
+    state: &ServerState,
+    known: &Published,
+    registration: &Registration,
+    audit: &Audit,
+    asked: envelope::Request,
+) -> Result<Value, Refusal> {
+    let mode = known.user_info.mode;
+    let request = match admission::read(&asked) {
+        Ok(request) => request,
+        Err(why) => return Ok(super::refused(audit, state, &asked.unreadable(why), mode).0),
+    };
+    let registered = async {
+        // No other annotation can be its work.
+        if is_own(&request) { registration.exists(state).await } else { Ok(false) }
+    };
+    // One after the other they could take all the time that the API server waits for the answer.
+    let (evaluation, registered) = tokio::join!(evaluated(state, known, &request), registered);
+    let evaluation = evaluation.map_err(Refusal::unavailable)?;
+    let user = evaluation.submitter.as_ref().map_or(&*request.user, |submitter| &*submitter.user);
+    let judgement = match &evaluation.outcome {
+        Outcome::Denied(message) => {
+            if registered.map_err(Refusal::unavailable)? {
+                // Here a name of the requester's own is the work of YuniKorn's controller, which comes first.
+                Decision::of_yunikorn(None, false, &request.user)
+            } else {
+                Decision::of_yunikorn(Some(message), false, user)
+            }
+        }
+        Outcome::Allowed => Decision::of_yunikorn(None, !evaluation.patches.is_empty(), user),
+        Outcome::Unknown(key) => {
+            let why = format!("{key} decides, and what it holds is not known");
+            return Err(Refusal::unavailable(why));
+        }
+    };
+    note(audit, state, &asked, &judgement, mode);
+    let refusal = judgement.refusal(mode).and(refusal_of(&evaluation));
+    let response = Response {
+        uid: asked.uid,
+        allowed: refusal.is_none(),
+        // Neither code nor reason: so kubectl prints what it prints of YuniKorn's.
+        status: admission::status(refusal.unwrap_or_default()),
+        patch: admission::patch(&evaluation).filter(|_| mode == Mode::Enforce),
+        audit_annotations: notes(&judgement),
+        ..Response::default()
+    };
+    Ok(response.review())
+}
+
+/// Returns the admission controller's own message: only the logged copy is escaped and bounded.
+fn refusal_of(evaluation: &Evaluation) -> Option<&str> {
+    match &evaluation.outcome {
+        Outcome::Denied(message) => Some(message),
+        Outcome::Allowed | Outcome::Unknown(_) => None,
+    }
+}
+
+async fn evaluated(state: &ServerState, known: &Published, request: &Request) -> Result<Evaluation, String> {
+    let (namespace, priority_class_annotations) = tokio::try_join!(
+        surroundings::of_namespace(&state.lookups, request.namespace()),
+        surroundings::of_priority_class(&state.lookups, &request.pod.priority_class),
+    )?;
+    let surroundings = Surroundings {
+        // YuniKorn does the same where its cache lacks the namespace.
+        namespace_annotations: namespace.unwrap_or_default(),
+        priority_class_annotations,
+    };
+    Ok(model::evaluate(request, &surroundings, &known.conf))
+}
+
+/// The registration of `YuniKorn`'s own admission controller. It adds a name, and refuses every name that it
+/// finds, unless the requester may set names. A webhook that does the same after it would refuse the name
+/// that it has just added.
+#[derive(Debug, Clone)]
+pub(super) struct Registration {
+    known: Cache<(), bool>,
+    /// True if the last read failed, and that was logged; every request would report it again.
+    doubted: Arc<AtomicBool>,
+}
+
+impl Default for Registration {
+    fn default() -> Self {
+        Self { known: Cache::builder().time_to_live(FRESH).build(), doubted: Arc::default() }
+    }
+}
+
+impl Registration {
+    /// Returns whether it exists.
+    ///
+    /// # Errors
+    /// When that cannot be read in time.
+    async fn exists(&self, state: &ServerState) -> Result<bool, String> {
+        let found = self.known.try_get_with((), surroundings::has_yunikorn(&state.lookups)).await;
+        let doubted_before = self.doubted.swap(found.is_err(), Ordering::Relaxed);
+        if let Err(why) = &found
+            && !doubted_before
+        {
+            tracing::warn!(name = surroundings::YUNIKORN, %why, "Nobody knows whether YuniKorn's admission controller is registered");
+        }
+        found.map_err(Arc::unwrap_or_clone)
+    }
+}
+
+/// Returns whether the annotation is exactly the one that the admission controller writes for this
+/// requester.
+fn is_own(request: &Request) -> bool {
+    let own = UserInfo { user: request.user.clone(), groups: request.groups.clone() };
+    request.pod.annotation(USER_INFO) == own.write()
+}

@@ -1,0 +1,253 @@
+//! The validating webhooks: `/validate` for our own kinds, `/configmaps` for `YuniKorn`'s ConfigMaps.
+//!
+//! [`queuewarden_plan::admit`] decides the answers. On queuewarden's own kinds a doubt is a no
+//! (`failurePolicy: Fail`): no cluster needs writes of them to run. On ConfigMaps a doubt is a yes: a
+//! webhook that is down or in error never blocks a write. Both refuse what cannot be read.
+//!
+//! The sender of a review is not authenticated; [`super`] explains what answers reveal.
+
+mod authority;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use axum::routing::post;
+use axum::{Extension, Json, Router, extract::State};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::core::DynamicObject;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use super::ServerState;
+use super::audit::{Audit, AuditRecord, OTHER};
+use super::internal_error::{InternalError, contained};
+use super::review::Review;
+use crate::controller::published::Published;
+use go_compat::diag::Diagnostic;
+use queuewarden_api::review::envelope::{Request, Unreadable, response};
+use queuewarden_api::review::{codes, part};
+use queuewarden_api::{GROUP, access_test, config_map, convert};
+use queuewarden_plan::admit::{self, Change, Response, Versions};
+
+/// Plans made at once for changes of queuewarden's objects: each takes one thread for as long as a round of
+/// the reconciler plans.
+const PLANS: usize = 2;
+/// Changes of ConfigMaps evaluated at once: each may unpack a text and read it several times.
+const CONFIG_MAPS: usize = 1;
+/// The clause of a change that could not be evaluated.
+const DOUBT: &str = "unknown";
+
+/// The state that an endpoint has between requests; clones share it.
+#[derive(Debug, Clone)]
+struct Memory {
+    places: Arc<Semaphore>,
+    audit: Audit,
+}
+
+/// Returns the route for queuewarden's own kinds.
+pub fn router() -> Router<Arc<ServerState>> {
+    Router::new().route("/validate", post(validate).layer(memory("validate", PLANS)))
+}
+
+/// Returns the route for ConfigMaps.
+pub fn config_map_router() -> Router<Arc<ServerState>> {
+    Router::new().route("/configmaps", post(config_map).layer(memory("configmaps", CONFIG_MAPS)))
+}
+
+fn memory(endpoint: &'static str, at_once: usize) -> Extension<Memory> {
+    Extension(Memory { places: Arc::new(Semaphore::new(at_once)), audit: Audit::new(endpoint) })
+}
+
+async fn validate(
+    State(state): State<Arc<ServerState>>,
+    Extension(memory): Extension<Memory>,
+    Review(review): Review,
+) -> Json<Value> {
+    let (request, answer) = match review {
+        Ok(request) => {
+            let found = contained(own(&state, &memory.places, &request)).await;
+            let answer = found.unwrap_or_else(|fault| Err(fault.to_string())).map_err(|why| refused(&why));
+            (request, answer)
+        }
+        Err(unreadable) => (unreadable.request, Ok(self::unreadable(&unreadable.why))),
+    };
+    answered(&memory, &state, &request, answer)
+}
+
+async fn config_map(
+    State(state): State<Arc<ServerState>>,
+    Extension(memory): Extension<Memory>,
+    Review(review): Review,
+) -> Json<Value> {
+    let (request, answer) = match review {
+        Ok(request) => {
+            let found = contained(guarded(&state, &memory.places, &request)).await;
+            let answer = found.unwrap_or_else(|fault| Err(fault.to_string())).map_err(|why| Response {
+                clause: DOUBT,
+                refusal: None,
+                warnings: vec![format!("queuewarden cannot judge this: {why}")],
+            });
+            (request, answer)
+        }
+        Err(unreadable) => {
+            let Unreadable { request, why } = *unreadable;
+            let counts = state.published().is_some_and(|known| counts(&known, &request));
+            let answer = if counts { self::unreadable(&why) } else { Response::default() };
+            (request, Ok(answer))
+        }
+    };
+    answered(&memory, &state, &request, answer)
+}
+
+/// Returns whether `YuniKorn` or queuewarden reads a `ConfigMap`.
+fn counts(known: &Published, request: &Request) -> bool {
+    (request.group.as_str(), request.kind.as_str()) == ("", "ConfigMap")
+        && admit::config_map::counts(&known.snapshot, &request.namespace, &request.name)
+}
+
+/// Logs the answer and returns the response; an error is the answer in doubt.
+fn answered(
+    memory: &Memory,
+    state: &ServerState,
+    request: &Request,
+    answer: Result<Response, Response>,
+) -> Json<Value> {
+    let said = match &answer {
+        Ok(Response { refusal: None, .. }) => "accepted",
+        Ok(_) => "refused",
+        Err(_) => "undecided",
+    };
+    let (Ok(answer) | Err(answer)) = answer;
+    let namespace =
+        if request.namespace.is_empty() { String::new() } else { format!("{}/", request.namespace) };
+    let decision = AuditRecord {
+        verb: verb(&request.operation),
+        decision: said,
+        clause: answer.clause,
+        refused: answer.refusal.is_some(),
+        by: &request.by.user,
+        user: "",
+        queue: "",
+        object: &format!("{} {namespace}{}", request.kind, request.name),
+        reason: answer.refusal.as_ref().or(answer.warnings.first()).map_or("", String::as_str),
+    };
+    memory.audit.note(&state.health, &decision);
+    Json(response(&request.uid, answer.refusal.as_deref(), &answer.warnings))
+}
+
+/// Returns the answer to a request that cannot be read.
+fn unreadable(why: &Diagnostic) -> Response {
+    Response { clause: "unreadable", ..refused(&why.to_string()) }
+}
+
+fn refused(why: &str) -> Response {
+    Response { clause: DOUBT, refusal: Some(why.to_owned()), warnings: Vec::new() }
+}
+
+/// Returns the operation as Kubernetes' authorizers call it.
+fn verb(operation: &str) -> &'static str {
+    match operation {
+        "CREATE" => "create",
+        "UPDATE" => "update",
+        "DELETE" => "delete",
+        _ => OTHER,
+    }
+}
+
+/// Answers a change of one of queuewarden's kinds; an error is a doubt.
+async fn own(state: &ServerState, places: &Arc<Semaphore>, asked: &Request) -> Result<Response, String> {
+    let change = match change(asked)? {
+        Ok(change) => change,
+        Err(why) => return Ok(unreadable(&why)),
+    };
+    let known = state.published();
+    // A user who may do everything passes while there is no state, so that a new installation can be set
+    // up.
+    let depends = known.is_none() || admit::depends_on_who(&change);
+    let may_escalate = !depends
+        || authority::is_housekeeping(asked)
+        || authority::may_escalate(&state.lookups, asked).await.map_err(|refusal| refusal.message)?;
+    let Some(known) = known else {
+        return if may_escalate {
+            let warning =
+                "queuewarden has not read the cluster yet, and says nothing about this change".to_owned();
+            Ok(Response { warnings: vec![warning], ..Response::default() })
+        } else {
+            Err("queuewarden has not read the cluster yet: try again in a moment".to_owned())
+        };
+    };
+    let asked = admit::Review { by: asked.by.clone(), may_escalate, change };
+    planned(places, known, move |known| admit::admit(&known.snapshot, &asked)).await
+}
+
+/// Answers a change of a `ConfigMap`; an error is a doubt.
+async fn guarded(state: &ServerState, places: &Arc<Semaphore>, asked: &Request) -> Result<Response, String> {
+    let known = state.published().ok_or("it has not read the cluster yet")?;
+    if !counts(&known, asked) {
+        return Ok(Response::default());
+    }
+    let (namespace, name, new) = (asked.namespace.clone(), asked.name.clone(), asked.object.clone());
+    planned(places, known, move |known| match new.as_deref().map(part::object::<ConfigMap>).transpose() {
+        Ok(new) => {
+            let new = new.as_ref().map(config_map::state);
+            admit::config_map::admit(&known.snapshot, &namespace, &name, new.as_ref())
+        }
+        Err(why) => unreadable(&why),
+    })
+    .await
+}
+
+/// Runs work on a thread where it blocks no other request.
+async fn planned(
+    places: &Arc<Semaphore>,
+    known: Arc<Published>,
+    work: impl FnOnce(&Published) -> Response + Send + 'static,
+) -> Result<Response, String> {
+    let place = Arc::clone(places).acquire_owned().await.map_err(|error| error.to_string())?;
+    let judged = spawn_blocking(move || {
+        // Kept by the work itself, which goes on when the request is dropped.
+        let _place = place;
+        work(&known)
+    });
+    judged.await.map_err(|error| {
+        tracing::error!(%error, "A change could not be judged");
+        InternalError.to_string()
+    })
+}
+
+/// Returns the change for the plan, or the reason why it cannot be read. An error is a kind that is not
+/// evaluated here.
+fn change(asked: &Request) -> Result<Result<Change, Diagnostic>, String> {
+    if asked.group != GROUP {
+        return Err(format!("{} of group {:?} is not judged here", asked.kind, asked.group));
+    }
+    let object =
+        |part: &Option<Box<RawValue>>| part.as_deref().map(part::object::<DynamicObject>).transpose();
+    let (old, new) = match (object(&asked.old), object(&asked.object)) {
+        (Ok(None), Ok(None)) => {
+            let message = "the request has neither object nor oldObject";
+            return Ok(Err(Diagnostic::error(codes::MALFORMED_REVIEW, message)));
+        }
+        (Ok(old), Ok(new)) => (old, new),
+        (Err(why), _) | (_, Err(why)) => return Ok(Err(why)),
+    };
+    let (old, new) = (old.as_ref(), new.as_ref());
+    Ok(Ok(match asked.kind.as_str() {
+        "QueueAcl" => Change::QueueAcl(versions(old, new, |object| Arc::new(convert::queue_acl(object)))),
+        "AdmissionPolicy" => Change::AdmissionPolicy(Box::new(versions(old, new, convert::admission_policy))),
+        "YuniKornConfig" => Change::YuniKornConfig(Box::new(versions(old, new, convert::yunikorn_config))),
+        "QueueAccessTest" => Change::QueueAccessTest(Box::new(versions(old, new, access_test::access_test))),
+        kind => return Err(format!("kind {kind} is not judged here")),
+    }))
+}
+
+fn versions<T>(
+    old: Option<&DynamicObject>,
+    new: Option<&DynamicObject>,
+    convert: impl Fn(&DynamicObject) -> T,
+) -> Versions<T> {
+    Versions { old: old.map(&convert), new: new.map(convert) }
+}
