@@ -75,7 +75,7 @@ model:
 
 # Changes what decides in thousands of places, one at a time: some test must fail each time (needs cargo-mutants; all of it takes hours, `just mutants --shard 0/32` a part).
 mutants *args:
-    PROPTEST_CASES=48 PROPTEST_MAX_SHRINK_ITERS=50 cargo mutants --workspace --exclude queuewarden-e2e {{ args }}
+    PROPTEST_CASES=48 PROPTEST_MAX_SHRINK_ITERS=50 cargo mutants --workspace {{ args }}
 
 # How fast it is beside YuniKorn and Hadoop: the table in docs/speed.md (needs Go, Maven and a JDK).
 compare *rounds:
