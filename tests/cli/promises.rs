@@ -47,6 +47,7 @@ fn is_test(name: &str) -> bool {
         ("yunikorn_access::", "crates/yunikorn-access/src"),
         ("queuewarden_plan::", "crates/queuewarden-plan/src"),
         ("queuewarden_api::", "crates/queuewarden-api/src"),
+        ("queuewarden_operator::", "crates/queuewarden-operator/src"),
         ("", "src"),
     ];
     let found = homes.iter().find_map(|(prefix, folder)| Some((folder, name.strip_prefix(prefix)?)));
