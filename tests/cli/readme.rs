@@ -337,7 +337,10 @@ fn texts_that_are_explained_are_printed() {
 #[test]
 fn metrics_are_the_operators() {
     let code = ["metrics.rs", "metrics/endpoints.rs"]
-        .map(|file| std::fs::read_to_string(root().join("crates/queuewarden-operator/src/controller").join(file)).unwrap())
+        .map(|file| {
+            std::fs::read_to_string(root().join("crates/queuewarden-operator/src/controller").join(file))
+                .unwrap()
+        })
         .concat();
     let text: String = pages().into_iter().map(|(_, text)| text).collect();
     let named: Vec<&str> =

@@ -131,9 +131,10 @@ mod tests {
         let provider = sending_to(Some(&address)).unwrap();
         let subscriber = registry().with(layer(&provider));
         tracing::subscriber::with_default(subscriber, || {
-            tracing::info_span!(target: "queuewarden_operator::controller", "reconcile", result = "ok").in_scope(|| {
-                tracing::info_span!(target: "queuewarden_operator::controller", "plan").in_scope(|| {});
-            });
+            tracing::info_span!(target: "queuewarden_operator::controller", "reconcile", result = "ok")
+                .in_scope(|| {
+                    tracing::info_span!(target: "queuewarden_operator::controller", "plan").in_scope(|| {});
+                });
             tracing::info_span!(target: "hyper", "theirs").in_scope(|| {});
         });
         end(&provider);
