@@ -4,24 +4,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::api::{Api, ApiResource, DynamicObject};
+use kube::api::{Api, DynamicObject};
+use queuewarden_operator::controller::world::Kind;
 use serde_json::Value;
 
 use crate::test_cluster::TestCluster;
 use crate::wait::eventually;
-
-/// A kind of group `queuewarden.dev`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// `queueacls`.
-    QueueAcl,
-    /// `admissionpolicies`.
-    AdmissionPolicy,
-    /// `yunikornconfigs`.
-    YuniKornConfig,
-    /// `queueaccesstests`.
-    QueueAccessTest,
-}
 
 /// A condition that a test waits for: type, status (`True`, `False`, `Unknown`) and reason.
 #[derive(Debug, Clone, Copy)]
@@ -44,35 +32,13 @@ pub fn is_false<'a>(r#type: &'a str, reason: &'a str) -> Expected<'a> {
     Expected { r#type, status: "False", reason: Some(reason) }
 }
 
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 4] =
-        [Self::QueueAcl, Self::AdmissionPolicy, Self::YuniKornConfig, Self::QueueAccessTest];
-
-    fn resource(self) -> ApiResource {
-        let (kind, plural) = match self {
-            Self::QueueAcl => ("QueueAcl", "queueacls"),
-            Self::AdmissionPolicy => ("AdmissionPolicy", "admissionpolicies"),
-            Self::YuniKornConfig => ("YuniKornConfig", "yunikornconfigs"),
-            Self::QueueAccessTest => ("QueueAccessTest", "queueaccesstests"),
-        };
-        ApiResource {
-            group: "queuewarden.dev".to_owned(),
-            version: "v1alpha1".to_owned(),
-            api_version: "queuewarden.dev/v1alpha1".to_owned(),
-            kind: kind.to_owned(),
-            plural: plural.to_owned(),
-        }
-    }
-}
-
 impl TestCluster {
     /// Returns the objects of a kind, untyped: as the API server stores them, not as our types read them.
     ///
     /// # Errors
     /// When no client can be made.
     pub fn objects(&self, kind: Kind) -> Result<Api<DynamicObject>> {
-        Ok(Api::all_with(self.client()?, &kind.resource()))
+        Ok(kind.api(self.client()?))
     }
 
     /// Returns all conditions of an object; none before the operator has seen it.

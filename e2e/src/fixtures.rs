@@ -15,7 +15,7 @@ use kube::{Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::conditions::Kind;
+use crate::Kind;
 use crate::operator;
 use crate::servers::ADMISSION_IP;
 use crate::test_cluster::{BASE, Cluster, NAMESPACE, SinceReset, TestCluster};

@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 use yunikorn_access::Tree;
 use yunikorn_access::diff::{PartitionDiff, between};
 
-use crate::conditions::{Kind, is_true};
+use crate::Kind;
+use crate::conditions::is_true;
 use crate::history::{Version, revision, versions};
 use crate::test_cluster::{BASE, TestCluster};
 use crate::wait::{PATIENCE, eventually};

@@ -48,7 +48,6 @@ mod webhooks;
 pub mod yunikorn;
 
 pub use authorization::Authorizer;
-pub use conditions::Kind;
 pub use endpoints::Endpoints;
 pub use faults::FaultProxy;
 pub use grant_history::GrantHistory;
@@ -56,5 +55,6 @@ pub use hadoop::Hadoop;
 pub use operator::Operator;
 pub use oracle::Oracle;
 pub use pods::Outcome;
+pub use queuewarden_operator::controller::world::Kind;
 pub use test_cluster::{Capability, TestCluster, TestClusterGuard};
 pub use wait::eventually;

@@ -106,7 +106,7 @@ fn user(
     console: Console,
 ) -> Result<(Identity, Option<String>), Failure> {
     let claimed = claimed(args, workload, session, console)?;
-    let mut claim = Claim::new(&claimed.user, &claimed.groups);
+    let mut claim = Claim::from(&claimed);
     claim.forced = !workload.node_name.is_empty();
     let resolver = args.source.resolver(ResolverKind::in_force(&session.configuration.config), console)?;
     match identify(claim, &*resolver, Version::default()) {

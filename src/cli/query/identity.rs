@@ -81,7 +81,7 @@ impl IdentityArgs {
         let named = !claimed.groups.is_empty();
         let source = if named { &GroupsArgs::default() } else { &self.source };
         let resolver = source.resolver(own, console)?;
-        match identify(Claim::new(&claimed.user, &claimed.groups), &*resolver, Version::default()) {
+        match identify(Claim::from(&claimed), &*resolver, Version::default()) {
             Ok(identity) => Ok(identity),
             Err(Refusal::Unresolved(why) | Refusal::Undecided(why)) => Err(unresolved(&why)),
             Err(refusal) => Err(Failure::Refused(refusal.describe(&claimed.user))),
