@@ -10,7 +10,8 @@ use go_compat::diag::{Diagnostic, quoted};
 use yunikorn::identity::Identity;
 use yunikorn_access::review::{Answer, PathAttributes, ResourceAttributes, Review};
 
-/// `spec`; in v1beta1 the groups are in `group`.
+/// `spec`; in v1beta1 the groups are in `group`. No rule uses `uid` and `extra`: they are read because
+/// the API server refuses wrong types in them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Spec {
