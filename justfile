@@ -92,7 +92,7 @@ chaos *filter:
 # How many decisions a second the authorizer makes: the table in docs/speed.md. The client is a release build, too (ten minutes to compile).
 load:
     cargo build --release --locked --package queuewarden
-    QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" cargo test --release --workspace --locked --test e2e -- load:: --ignored --nocapture
+    QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" cargo test --release --workspace --locked --test e2e -- load::decisions_per_second --ignored --nocapture
 
 # Ten thousand grants on ten thousand queues: the table in docs/scale.md (some minutes).
 scale:

@@ -17,11 +17,18 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use crate::control_plane;
 use crate::front_proxy;
 use crate::operator::Operator;
+use crate::process::Process;
 use crate::session::Session;
 use crate::test_cluster::TestCluster;
 
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
+/// Names the folder of the certificate to a process that serves.
+const FOLDER: &str = "QUEUEWARDEN_E2E_SERVE";
+/// Precedes the address in the log of such a process.
+const SERVING: &str = "serving on ";
+/// The longest wait for its address.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The address of one operator's endpoints, and the authority of their certificate.
 #[derive(Debug, Clone)]
@@ -92,32 +99,45 @@ impl Endpoints {
         Ok(client.timeout(Duration::from_secs(10)))
     }
 
-    /// Serves `router` from this process as the operator serves its endpoints: by the same listener, with the
-    /// same limits, on as many threads.
+    /// Serves `router` from this process until it ends, as the operator serves its endpoints: by the same
+    /// listener, with the same limits. [`Self::serve_by`] starts such a process and reads the address that is
+    /// printed.
     ///
     /// # Errors
-    /// When the address cannot be used.
-    pub fn serve(router: Router) -> Result<Self> {
-        let pair = Pair::new()?;
+    /// When [`Self::serve_by`] has not started this process, or no address can be used.
+    pub async fn serve(router: Router) -> Result<()> {
+        let folder = PathBuf::from(std::env::var_os(FOLDER).context("another test starts this one")?);
+        let [certificate, key] = [CERTIFICATE, KEY].map(|name| std::fs::read(folder.join(name)));
         let identity = tls::Identity::default();
-        identity.show(pair.certificate.as_bytes(), pair.key.as_bytes())?;
+        identity.show(&certificate?, &key?)?;
         let config = tls::server_config(identity)?;
-        let socket = std::net::TcpListener::bind("127.0.0.1:0")?;
-        socket.set_nonblocking(true)?;
-        let address = socket.local_addr()?.to_string();
         let health = Arc::new(Health::default());
         let body = bounds::BODY;
         let limits = bounds::Limits { body, larger: bounds::Larger::Refused, all: 2 * body };
         let router = bounds::bound(router, limits, &health);
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        std::thread::spawn(move || {
-            runtime.block_on(async {
-                let Ok(socket) = tokio::net::TcpListener::from_std(socket) else { return };
-                let limits = listener::Limits::DEFAULT;
-                listener::serve(socket, Some(config), router, limits, health, std::future::pending()).await;
-            });
+        let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        println!("\n{SERVING}{}", socket.local_addr()?);
+        let limits = listener::Limits::DEFAULT;
+        listener::serve(socket, Some(config), router, limits, health, std::future::pending()).await;
+        Ok(())
+    }
+
+    /// Starts a process that runs the test of this name, which is ignored and calls [`Self::serve`].
+    ///
+    /// # Errors
+    /// When the process ends before it serves.
+    pub async fn serve_by(test: &str) -> Result<(Process, Self)> {
+        let pair = Pair::new()?;
+        let folder = pair.mount()?;
+        let process = Process::new(test, &std::env::current_exe()?, Session::get()?.directory())
+            .args([test, "--exact", "--ignored", "--nocapture"])
+            .env(FOLDER, &folder);
+        process.start()?;
+        let address = process.until("an address", PATIENCE, || async {
+            Ok(process.log().lines().find_map(|line| line.strip_prefix(SERVING)).map(str::to_owned))
         });
-        Ok(Self { address, authority: pair.authority, mounted: None })
+        let address = address.await?;
+        Ok((process, Self { address, authority: pair.authority, mounted: Some(folder) }))
     }
 
     /// Returns the port.
@@ -162,10 +182,8 @@ impl<'cluster> Operator<'cluster> {
     pub async fn start_serving(cluster: &'cluster TestCluster, args: &[&str]) -> Result<(Self, Endpoints)> {
         let pair = Pair::new()?;
         let address = format!("127.0.0.1:{}", control_plane::free_port()?);
-        let folder = tempfile::tempdir_in(Session::get()?.directory())?.keep();
+        let folder = pair.mount()?;
         let [certificate, key] = [CERTIFICATE, KEY].map(|name| folder.join(name));
-        std::fs::write(&certificate, &pair.certificate)?;
-        std::fs::write(&key, &pair.key)?;
         let [certificate, key] =
             [&certificate, &key].map(|path| path.to_str().context("a path is not UTF-8"));
         let mut all =
@@ -195,5 +213,13 @@ impl Pair {
         let names = ["localhost", "127.0.0.1", "*.queuewarden-system.svc"].map(str::to_owned).to_vec();
         let certificate = CertificateParams::new(names)?.signed_by(&key, &authority)?;
         Ok(Self { authority: authority.pem(), certificate: certificate.pem(), key: key.serialize_pem() })
+    }
+
+    /// Writes certificate and key into a new folder, and returns it.
+    fn mount(&self) -> Result<PathBuf> {
+        let folder = tempfile::tempdir_in(Session::get()?.directory())?.keep();
+        std::fs::write(folder.join(CERTIFICATE), &self.certificate)?;
+        std::fs::write(folder.join(KEY), &self.key)?;
+        Ok(folder)
     }
 }

@@ -32,3 +32,7 @@ mod submission;
 mod upgrade;
 mod user_info;
 mod validating;
+
+/// The allocator of the program: `load` compares it with servers of this one.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -26,6 +26,8 @@ use crate::operator::{configure, grant};
 const TIME: Duration = Duration::from_secs(5);
 /// Requests at once.
 const AT_ONCE: [usize; 3] = [1, 4, 16];
+/// Bytes of an answer.
+const ANSWER: usize = 155;
 /// Decisions of the evaluator alone.
 const ROUNDS: u32 = 100_000;
 
@@ -89,16 +91,12 @@ async fn load<F: Future<Output = Result<()>> + Send>(
 /// Returns the time of one decision without everything around it.
 async fn evaluator(cluster: &TestCluster) -> Result<Duration> {
     let text = cluster.config_value(yunikorn::CONFIGS, "queues.yaml").await?.context("no queues")?;
-    let config = verdict(&text, &[]).config.context("no configuration")?;
+    let config = verdict(&text, &[], Version::V1_8).config.context("no configuration")?;
     let tree = Tree::new(config.partition("default").context("no partition")?)?;
     let asked = access::read(Kind::Subject, &review("root.prod"), None)
         .map_err(|wrong| anyhow::anyhow!(wrong.message))?;
-    let world = World {
-        tree: &tree,
-        resolver: &NoResolver,
-        version: Version::default(),
-        applications: &NoApplications,
-    };
+    let world =
+        World { tree: &tree, resolver: &NoResolver, version: Version::V1_8, applications: &NoApplications };
     ensure!(review::answer(&asked, world).opinion == Opinion::Allow);
     let begin = Instant::now();
     for _ in 0..ROUNDS {
@@ -142,6 +140,14 @@ impl Load<'_> {
     }
 }
 
+/// Serves a handler that reads as much as `/authorize`, and returns as much.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "the server of `decisions_per_second`"]
+async fn empty_handler() -> Result<()> {
+    let answer = Bytes::from_static(&[b' '; ANSWER]);
+    Endpoints::serve(Router::new().route("/empty", post(async move |_: Bytes| answer.clone()))).await
+}
+
 #[tokio::test]
 #[ignore = "a measurement of half a minute, for a release build"]
 async fn decisions_per_second() -> Result<()> {
@@ -160,9 +166,9 @@ async fn decisions_per_second() -> Result<()> {
             Load { endpoints: &endpoints, path: "/authorize", token: &authorizer.token, body: &body };
         let answer = authorizer.answer().await?;
         ensure!(serde_json::from_slice::<Value>(&answer)?["status"]["allowed"] == true);
-        // Reads as much, and answers as much.
-        let empty = Router::new().route("/empty", post(async move |_: Bytes| answer.clone()));
-        let empty = Load { endpoints: &Endpoints::serve(empty)?, path: "/empty", ..authorizer };
+        ensure!(answer.len() == ANSWER, "the empty handler has to return {} bytes", answer.len());
+        let (_process, endpoints) = Endpoints::serve_by("load::empty_handler").await?;
+        let empty = Load { endpoints: &endpoints, path: "/empty", ..authorizer };
         for at_once in AT_ONCE {
             println!("{:<20} {at_once:>2} at once: {}", "an empty handler,", empty.figures(at_once).await?);
             let before = operator.usage()?.cpu;
