@@ -208,3 +208,31 @@ async fn ready(State(state): State<Arc<ServerState>>) -> (StatusCode, &'static s
         None => (StatusCode::SERVICE_UNAVAILABLE, "not everything was read yet\n"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::http::Request;
+
+    use super::*;
+    use testing::{TestService, client, not_found};
+
+    #[tokio::test]
+    async fn bodies_beyond_the_limit_are_refused() {
+        for (endpoint, path) in [
+            #[cfg(feature = "access-api")]
+            (Endpoint::Access, "/apis/access.queuewarden.dev/v1alpha1/queueaccessreviews"),
+            (Endpoint::Authorize, "/authorize"),
+            (Endpoint::Authorize, "/apis/authorization.k8s.io/v1/subjectaccessreviews"),
+        ] {
+            let (routes, limits) = endpoint.router();
+            let routes = bound(routes, limits, &Arc::default());
+            let service = TestService::closed(routes, client(async |_| not_found()));
+            for (more, refused) in [(0, false), (1, true)] {
+                let request = Request::post(path).body(Body::from(vec![b' '; limits.body + more])).unwrap();
+                let code = service.send(request).await.code;
+                assert_eq!(code == StatusCode::PAYLOAD_TOO_LARGE, refused, "{path}: {code}");
+            }
+        }
+    }
+}

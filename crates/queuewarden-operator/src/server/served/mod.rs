@@ -27,7 +27,6 @@ mod trust;
 
 use std::sync::Arc;
 
-use axum::extract::DefaultBodyLimit;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -83,7 +82,6 @@ pub fn router() -> Router<Arc<ServerState>> {
         .route(&at("selfqueueaccessreviews/{*name}"), any(async || wrong_method()))
         .route(&at("{*rest}"), any(async || nothing_here()))
         .method_not_allowed_fallback(async || wrong_method())
-        .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(Extension(Arc::new(memory)))
 }
 
