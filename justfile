@@ -89,6 +89,10 @@ e2e *args:
 chaos *filter:
     QUEUEWARDEN_E2E_CHAOS=full cargo test --workspace --locked --test e2e -- chaos::{{ filter }} --include-ignored
 
+# What another release of YuniKorn's core changes, as `just yunikorn-diff 1.8.0 1.9.0`: both answer the samples and 130,000 drawn inputs. Some minutes.
+yunikorn-diff old new:
+    QUEUEWARDEN_E2E_OLD={{ old }} QUEUEWARDEN_E2E_NEW={{ new }} cargo test --package queuewarden-e2e --locked --test e2e -- agreement::between:: --ignored --nocapture
+
 # How many decisions a second the authorizer makes: the table in docs/speed.md. The client is a release build, too (ten minutes to compile).
 load:
     cargo build --release --locked --package queuewarden

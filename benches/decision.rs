@@ -1,6 +1,7 @@
 //! Benchmarks a decision about a submission, at each depth: a no and two kinds of yes.
 
 use std::hint::black_box;
+use yunikorn::version::Version;
 
 use criterion::Criterion;
 use yunikorn::config::verdict;
@@ -13,7 +14,7 @@ use crate::inputs;
 
 pub(crate) fn decisions(criterion: &mut Criterion) {
     for inputs::Decision { name, config, lists, user, groups, allowed } in inputs::decisions() {
-        let config = verdict(&config, &[]).config.expect("a valid configuration");
+        let config = verdict(&config, &[], Version::V1_8).config.expect("a valid configuration");
         let tree =
             Tree::new(config.partition("default").expect("the partition")).expect("ACLs that activate");
         let path = &lists.first().expect("a queue").path;

@@ -13,6 +13,7 @@ use queuewarden_plan::snapshot::{
     YUNIKORN_DEFAULTS,
 };
 use queuewarden_plan::{ParseCache, plan, plan_again};
+use yunikorn::version::Version;
 
 #[path = "inputs/closed.rs"]
 mod closed;
@@ -33,13 +34,13 @@ pub(crate) fn plans(criterion: &mut Criterion) {
 
     let mut group = criterion.benchmark_group("plan");
     group.sample_size(20);
-    let mut known = ParseCache::default();
+    let mut known = ParseCache::new(Version::V1_8);
     let last = plan_again(&settled, &mut known);
     assert!(last == plan(&settled) && last == plan_again(&settled, &mut known.clone()), "the same plan");
     for (name, snapshot, known) in [
         ("nothing has changed", &settled, &known),
         ("one grant has changed", &changed, &known),
-        ("all is new", &new, &ParseCache::default()),
+        ("all is new", &new, &ParseCache::new(Version::V1_8)),
     ] {
         group.bench_function(name, |bencher| {
             bencher.iter_batched_ref(

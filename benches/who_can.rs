@@ -1,6 +1,7 @@
 //! Benchmarks the question who may submit, for each of ten thousand queues. A figure is for one result.
 
 use std::hint::black_box;
+use yunikorn::version::Version;
 
 use criterion::{Criterion, Throughput};
 use yunikorn::config::verdict;
@@ -10,7 +11,7 @@ use yunikorn_access::{Tree, who_can};
 use crate::inputs;
 
 pub(crate) fn everywhere(criterion: &mut Criterion) {
-    let config = verdict(&inputs::queues(), &[]).config.expect("a valid configuration");
+    let config = verdict(&inputs::queues(), &[], Version::V1_8).config.expect("a valid configuration");
     let tree = Tree::new(config.partition("default").expect("the partition")).expect("ACLs that activate");
     let ask = |tree: &Tree| -> usize {
         tree.queues().map(|(_, node)| who_can(tree, Right::Submit, node.path.as_str()).grantees.len()).sum()

@@ -16,6 +16,7 @@ use queuewarden_plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapsh
 use queuewarden_plan::{ParseCache, plan};
 use regex::Regex;
 use serde_json::Value;
+use yunikorn::version::Version;
 
 /// The address of the runbooks that alerts name.
 const RUNBOOKS: &str = "https://github.com/queuewarden/queuewarden/blob/main/docs/runbooks/";
@@ -59,7 +60,12 @@ fn exposed() -> String {
     metrics.drifted("deleted");
     metrics.patched(Kind::QueueAcl, "patched");
     metrics.asked("config", "200".into(), Duration::ZERO);
-    metrics.endpoints.knows(&Published::new(Arc::new(snapshot), &plan, &mut ParseCache::default(), None));
+    metrics.endpoints.knows(&Published::new(
+        Arc::new(snapshot),
+        &plan,
+        &mut ParseCache::new(Version::V1_8),
+        None,
+    ));
     metrics.endpoints.ended("closed");
     metrics.endpoints.answered("/validate", 200, Duration::ZERO);
     metrics.endpoints.decided("submit", "allow", "acl");

@@ -23,11 +23,12 @@ pub const ASSETS: &str = "QUEUEWARDEN_E2E_ASSETS";
 /// A built `queuewarden` binary, instead of one built by cargo.
 pub const OPERATOR: &str = "QUEUEWARDEN_E2E_OPERATOR";
 
-/// The Kubernetes version of `e2e/servers/go.mod`. Without the stamp the servers call themselves
-/// v0.0.0-master, and kubectl refuses to connect to them.
+/// The versions of `e2e/servers/go.mod`. Without the stamps the servers of Kubernetes call themselves
+/// v0.0.0-master, and kubectl refuses to connect to them; and the scheduler reports no release.
 const LDFLAGS: &str = "-s -X k8s.io/component-base/version.gitVersion=v1.34.2 \
                        -X k8s.io/component-base/version.gitMajor=1 \
-                       -X k8s.io/component-base/version.gitMinor=34";
+                       -X k8s.io/component-base/version.gitMinor=34 \
+                       -X github.com/apache/yunikorn-k8shim/pkg/conf.buildVersion=1.8.0";
 const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKorn from source: install Go \
                          1.24 or newer (https://go.dev/dl) and put it into PATH, or set \
                          QUEUEWARDEN_E2E_ASSETS to a directory of built servers";
@@ -101,15 +102,35 @@ impl Servers {
     }
 }
 
-/// Returns the oracle, built if need be.
+/// Returns the oracle with this release of yunikorn-core, built if need be. A release without a module file
+/// of its own gets one from the newest that there is.
 ///
 /// # Errors
 /// When it cannot be built.
-pub fn oracle() -> Result<PathBuf> {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let directory =
-        once(&BUILT, || go_build("oracle", &package_dir("oracle"), &["install", "-p", "2", "."]))?;
+pub fn oracle(release: &str) -> Result<PathBuf> {
+    let module = package_dir("oracle");
+    let file = match release {
+        "1.8.0" => module.join("go.mod"),
+        "1.9.0" => module.join("v1.9.mod"),
+        other => oracle_module(&module, other)?,
+    };
+    let file = format!("-modfile={}", file.display());
+    let directory = go_build(&format!("oracle-{release}"), &module, &["install", "-p", "2", &file, "."])?;
     Ok(directory.join("oracle"))
+}
+
+fn oracle_module(module: &Path, release: &str) -> Result<PathBuf> {
+    let root = target_dir()?.join("e2e");
+    fs::create_dir_all(&root)?;
+    let file = root.join(format!("oracle-{release}.mod"));
+    for ending in ["mod", "sum"] {
+        fs::copy(module.join("v1.9").with_extension(ending), file.with_extension(ending))?;
+    }
+    let core = format!("github.com/apache/yunikorn-core@v{release}");
+    let get = ["get", &format!("-modfile={}", file.display()), &core];
+    let status = Command::new("go").current_dir(module).args(get).env("GOFLAGS", "-mod=mod").status();
+    ensure!(status.context("cannot run go")?.success(), "`go {}` failed", get.join(" "));
+    Ok(file)
 }
 
 /// Returns the Helm of a folder of `e2e`, built if need be.

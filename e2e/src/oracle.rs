@@ -16,6 +16,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use ::yunikorn::version::Version;
+
 use crate::assets;
 use crate::line_program::LineProgram;
 pub use identity::{ClaimQuestion, IdentityAnswer, IdentityQuestion};
@@ -299,20 +301,42 @@ pub struct YamlAnswer {
 }
 
 impl Oracle {
-    /// Returns the oracle of this process, built and started at the first call.
+    /// Returns the oracle of `YuniKorn` 1.8, built and started at the first call.
     ///
     /// # Errors
     /// When it cannot be built or started.
     pub fn get() -> Result<&'static Self> {
-        static ORACLE: OnceLock<std::result::Result<Oracle, String>> = OnceLock::new();
-        match ORACLE.get_or_init(|| Self::start().map_err(|error| format!("{error:#}"))) {
+        Self::of(Version::V1_8)
+    }
+
+    /// Returns the oracle with the core of this version, built and started at the first call.
+    ///
+    /// # Errors
+    /// When it cannot be built or started, or there is none of this version.
+    pub fn of(version: Version) -> Result<&'static Self> {
+        static OLD: OnceLock<std::result::Result<Oracle, String>> = OnceLock::new();
+        static NEW: OnceLock<std::result::Result<Oracle, String>> = OnceLock::new();
+        let oracle = if version == Version::V1_8 { &OLD } else { &NEW };
+        match oracle.get_or_init(|| Self::start(version).map_err(|error| format!("{error:#}"))) {
             Ok(oracle) => Ok(oracle),
             Err(message) => bail!("no oracle: {message}"),
         }
     }
 
-    fn start() -> Result<Self> {
-        Ok(Self { program: LineProgram::start(&mut Command::new(assets::oracle()?))? })
+    fn start(version: Version) -> Result<Self> {
+        match version {
+            Version::V1_8 => Self::with_core("1.8.0"),
+            Version::V1_9 => Self::with_core("1.9.0"),
+            Version::V1_10 | Version::Unknown => bail!("there is no oracle of {version}"),
+        }
+    }
+
+    /// Starts an oracle with this release of yunikorn-core.
+    ///
+    /// # Errors
+    /// When it cannot be built or started.
+    pub fn with_core(release: &str) -> Result<Self> {
+        Ok(Self { program: LineProgram::start(&mut Command::new(assets::oracle(release)?))? })
     }
 
     /// Evaluates ACL strings.

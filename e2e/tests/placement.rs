@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
+use yunikorn::version::Version;
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{Namespace, Pod};
@@ -189,7 +190,7 @@ async fn predict(
         Ok(identity) => identity,
         Err(message) => return Ok(Err(message)),
     };
-    let config = verdict(text, &[]).config.context("an invalid configuration")?;
+    let config = verdict(text, &[], Version::V1_8).config.context("an invalid configuration")?;
     let tree = Tree::new(config.partition("default").context("no partition")?)?;
     let mut live = Live::default();
     for queue in rest.queues().await? {

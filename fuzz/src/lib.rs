@@ -61,7 +61,7 @@ pub fn acl(data: &[u8]) {
 /// nothing else that decides.
 pub fn yaml(data: &[u8]) {
     let Some(text) = text(data) else { return };
-    let judged = verdict(text, &[]);
+    let judged = verdict(text, &[], Version::V1_8);
     let Some(config) = judged.config else { return };
     for partition in &config.partitions {
         let Ok(tree) = Tree::new(partition) else { continue };
@@ -104,7 +104,7 @@ pub fn regex(data: &[u8]) {
 pub fn admission(data: &[u8]) {
     let Ok(request) = envelope::Request::read(data) else { return };
     if let Ok(read) = admission::read(&request) {
-        let (conf, _) = Conf::from_keys(&std::collections::BTreeMap::new());
+        let (conf, _) = Conf::from_keys(&std::collections::BTreeMap::new(), Version::V1_8);
         let evaluation = evaluate(&read, &Surroundings::default(), &conf);
         let response = admission::response(&request.uid, &evaluation);
         assert!(response["allowed"].is_boolean());
@@ -129,14 +129,10 @@ const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, adminac
 /// without a name.
 pub fn access_review(data: &[u8]) {
     let Ok(body) = serde_json::from_slice::<Value>(data) else { return };
-    let config = verdict(QUEUES, &[]).config.expect("these are queues");
+    let config = verdict(QUEUES, &[], Version::V1_8).config.expect("these are queues");
     let tree = Tree::new(&config.partitions[0]).expect("and they are active");
-    let world = World {
-        tree: &tree,
-        resolver: &NoResolver,
-        version: Version::default(),
-        applications: &NoApplications,
-    };
+    let world =
+        World { tree: &tree, resolver: &NoResolver, version: Version::V1_8, applications: &NoApplications };
     let asker = Identity { user: "sue".to_owned(), groups: vec!["devs".to_owned()] };
     for kind in [Kind::Subject, Kind::Local, Kind::Own] {
         let Ok(read) = access::read(kind, &body, Some(&asker)) else { continue };

@@ -51,7 +51,10 @@ pub fn only_bare(inputs: &Inputs) -> Option<&Document> {
 /// Assembles the snapshot.
 pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
     let mut findings = Vec::new();
-    let config = config(inputs, &mut findings);
+    let mut config = config(inputs, &mut findings);
+    if let (Some(version), Ok(spec)) = (inputs.version, &mut config.spec) {
+        spec.version = Some(version);
+    }
     let spec = config.spec.clone().unwrap_or_default();
     let maps = inputs.of_kind(Kind::ConfigMap);
     let (here, elsewhere): (Vec<&Object>, Vec<&Object>) = maps.partition(|object| is_here(object, &spec));
@@ -87,7 +90,7 @@ pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
         output: state(&spec.output_config_map),
         last_base: None,
         mirror: None,
-        observed: Observed::default(),
+        observed: Observed { release: inputs.version.map(|it| it.to_string()), ..Observed::default() },
     };
     let has_tree = inputs.base.is_some()
         || [&snapshot.defaults, &snapshot.base, &snapshot.output].into_iter().any(Option::is_some);

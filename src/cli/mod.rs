@@ -59,6 +59,7 @@ use console::{Color, Console};
 use findings::Count;
 use input::Inputs;
 use input::source::{Request, Unreadable};
+use yunikorn::version::Version;
 
 /// Manage who may submit to, and who administers, the queues of Apache YuniKorn
 #[derive(Debug, Parser)]
@@ -145,6 +146,10 @@ pub struct InputArgs {
     /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt
     #[arg(long, value_name = "TIME", value_parser = moment)]
     now: Option<Timestamp>,
+    /// Version of YuniKorn that is to read the files: 1.8 or 1.9. Without it: the one in a YuniKornConfig
+    /// that is given, or else the strictest of both
+    #[arg(long, value_name = "VERSION", value_parser = yunikorn_version)]
+    yunikorn_version: Option<Version>,
 }
 
 impl InputArgs {
@@ -174,8 +179,16 @@ impl InputArgs {
             )));
         }
         inputs.choose_base(self.base.as_deref())?;
+        inputs.version = self.yunikorn_version;
         Ok(inputs)
     }
+}
+
+/// Parses a line of releases, or a release of one.
+fn yunikorn_version(text: &str) -> Result<Version, String> {
+    let version = Version::of_release(text);
+    let known = || format!("queuewarden knows {}", Version::PROVEN.map(Version::as_str).join(" and "));
+    if version.is_proven() { Ok(version) } else { Err(known()) }
 }
 
 /// Parses `2026-12-01T00:00:00Z`, or a day, which begins at midnight UTC.

@@ -27,6 +27,7 @@ use queuewarden_plan::{
     },
 };
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 use yunikorn_access::user_info;
 
 /// The spec is missing, has a field of the wrong type, or one that this version does not know.
@@ -278,6 +279,11 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
         mode: spec.mode,
         adoption: spec.adoption,
         scheduler_url: spec.scheduler_url,
+        version: match spec.version {
+            api::YuniKornVersion::Auto => None,
+            api::YuniKornVersion::V1_8 => Some(Version::V1_8),
+            api::YuniKornVersion::V1_9 => Some(Version::V1_9),
+        },
         rbac_mirror: spec.rbac_mirror == api::RbacMirror::Enabled,
         delegation: spec.delegation,
         accept_open_root: spec.accept_open_root,
@@ -293,6 +299,7 @@ fn config_status(object: &DynamicObject) -> ConfigStatus {
         revision: status_field(object, "revision"),
         config_hash: status_field(object, "configHash"),
         loaded_hash: status_field(object, "loadedHash"),
+        version: status_field(object, "version"),
         output: status_field(object, "output"),
         admission_policy: status_field(object, "admissionPolicy"),
     }
@@ -309,6 +316,7 @@ mod tests {
     use super::*;
     use crate::crds;
     use crate::status::{self, Reported};
+    use queuewarden_plan::release::Release;
     use queuewarden_plan::snapshot::{BaseAcl, QueueAclInForce};
 
     fn object(value: Value) -> DynamicObject {
@@ -601,9 +609,8 @@ mod tests {
             .into_iter()
             .filter_map(|(name, field)| field.default.map(|JSON(default)| (name, default)))
             .collect();
-        let names =
-            ["acceptOpenRoot", "adoption", "base", "delegation", "mode", "namespace", "output", "rbacMirror"];
-        assert_eq!(filled.keys().collect::<Vec<_>>(), names);
+        let names = "acceptOpenRoot adoption base delegation mode namespace output rbacMirror version";
+        assert_eq!(filled.keys().cloned().collect::<Vec<_>>().join(" "), names);
         let entry = yunikorn_config(&object(json!({"metadata": {"name": "default"}, "spec": filled})));
         assert_eq!(entry.spec.unwrap(), ConfigSpec::default());
     }
@@ -657,6 +664,7 @@ mod tests {
             revision: Some(12),
             config_hash: Some("A".into()),
             loaded_hash: Some("B".into()),
+            version: Some(Release::new(None, Some("1.9.0"))),
             output: Some(queuewarden_plan::OutputRef {
                 namespace: "yunikorn".into(),
                 name: "yunikorn-configs".into(),

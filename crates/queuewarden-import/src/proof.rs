@@ -8,6 +8,7 @@
 //! confused with a named one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use yunikorn::version::Version;
 
 use super::translate::{Came, Imported};
 use super::yarn::{Granting, Holders, Source};
@@ -130,7 +131,7 @@ pub fn prove(
 /// Returns the tree that `YuniKorn` builds of the text.
 pub(super) fn tree_of(imported: &Imported) -> Result<Tree, Diagnostic> {
     let text = imported.queues_yaml();
-    let verdict = verdict(&text, &[]);
+    let verdict = verdict(&text, &[], Version::Unknown);
     let refusal = verdict.refusal();
     let partition = verdict.config.as_ref().and_then(|config| config.partition("default"));
     partition.and_then(|partition| Tree::new(partition).ok()).ok_or_else(|| {

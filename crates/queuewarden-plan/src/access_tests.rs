@@ -10,6 +10,7 @@ use super::{AccessTestStatus, Event, ObjectStatus, Subject};
 use go_compat::diag::cut;
 use yunikorn::config::Config;
 use yunikorn::identity::ResolverKind;
+use yunikorn::version::Version;
 use yunikorn_access::expect::{Check, CheckOutcome, Expectations, Tally, World, run};
 use yunikorn_access::{Tree, sentence};
 
@@ -26,18 +27,20 @@ pub type AccessTest = Entry<AccessTestSpec, ()>;
 pub(super) struct Queues {
     trees: Vec<Tree>,
     resolver: ResolverKind,
+    version: Version,
 }
 
 impl Queues {
     /// Takes the queues of a configuration; a partition that would not become active has none.
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(config: &Config, version: Version) -> Self {
         let trees = config.partitions.iter().filter_map(|partition| Tree::new(partition).ok());
-        Self { trees: trees.collect(), resolver: ResolverKind::in_force(config) }
+        Self { trees: trees.collect(), resolver: ResolverKind::in_force(config), version }
     }
 
     /// Runs the checks of a test and returns each with its result.
     fn run<'e>(&self, expectations: &'e Expectations) -> Vec<Check<'e>> {
-        let world = World { trees: &self.trees, resolver: self.resolver.here(), explain: &sentence };
+        let resolver = self.resolver.here();
+        let world = World { trees: &self.trees, resolver, version: self.version, explain: &sentence };
         run(expectations, world)
     }
 }
@@ -51,7 +54,7 @@ pub(super) fn statuses(
     if snapshot.access_tests.is_empty() {
         return BTreeMap::new();
     }
-    let queues = runs.map(Queues::new);
+    let queues = runs.map(|runs| Queues::new(runs, snapshot.version()));
     let queues = queues.as_ref().map_err(|why| *why);
     let status = |entry: &AccessTest| {
         let meta = &entry.meta;
@@ -138,11 +141,11 @@ pub(super) struct Broken {
 
 /// Returns the tests that a change breaks: check by check, so that one that fails already does not hide
 /// another.
-pub(super) fn broken(tests: &[AccessTest], was: &Config, is: &Config) -> Vec<Broken> {
-    if tests.is_empty() {
+pub(super) fn broken(snapshot: &Snapshot, was: &Config, is: &Config) -> Vec<Broken> {
+    if snapshot.access_tests.is_empty() {
         return Vec::new();
     }
-    let (was, is) = (Queues::new(was), Queues::new(is));
+    let [was, is] = [was, is].map(|config| Queues::new(config, snapshot.version()));
     let breaks = |entry: &AccessTest| {
         let spec = entry.spec.as_ref().ok()?;
         let (before, after) = (was.run(&spec.expectations), is.run(&spec.expectations));
@@ -159,12 +162,12 @@ pub(super) fn broken(tests: &[AccessTest], was: &Config, is: &Config) -> Vec<Bro
             first: format!("{}: {}", first.location(), first.line()),
         })
     };
-    tests.iter().filter_map(breaks).collect()
+    snapshot.access_tests.iter().filter_map(breaks).collect()
 }
 
 /// Returns the failure of a test by a configuration, in one line; `None` when every check holds.
-pub(super) fn trouble(expectations: &Expectations, config: &Config) -> Option<String> {
-    let queues = Queues::new(config);
+pub(super) fn trouble(expectations: &Expectations, config: &Config, version: Version) -> Option<String> {
+    let queues = Queues::new(config, version);
     let finding = passing(&queues.run(expectations));
     (finding.reason != Reason::Passing).then(|| finding.message.to_string())
 }

@@ -174,6 +174,8 @@ vocabulary! {
         AdmissionPolicyMissing,
         /// Written, not yet read back.
         LoadPending,
+        /// The scheduler is of a version whose checksums prove nothing.
+        VersionUnproven,
         /// The scheduler does not answer.
         SchedulerUnreachable,
         /// The scheduler answers, but does not take the text.

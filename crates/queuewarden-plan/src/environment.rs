@@ -12,6 +12,7 @@ use super::running::Running;
 use super::snapshot::{ConfigMapState, ConfigSpec, QUEUES_KEY, Snapshot};
 use yunikorn::config::flatten::{self, ConfigMapData, Flattened, flatten};
 use yunikorn::config::{BUILT_IN, Config, checksum};
+use yunikorn::version::Version;
 
 /// The source of the queue tree in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub(super) struct Environment {
     pub refusal: Option<String>,
     /// Both ConfigMaps, merged.
     pub flat: Flattened,
+    /// The version of the scheduler.
+    pub version: Version,
 }
 
 impl Environment {
@@ -83,6 +86,7 @@ impl Environment {
             next_key,
             key,
             flat,
+            version: snapshot.version(),
         }
     }
 

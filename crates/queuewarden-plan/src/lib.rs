@@ -27,6 +27,7 @@ mod parse_cache;
 mod planted;
 mod policy;
 mod record;
+pub mod release;
 mod render;
 mod report;
 mod resolve;
@@ -46,6 +47,7 @@ use jiff::Timestamp;
 
 use attribution::Attribution;
 use conditions::{Condition, Finding, merge};
+use release::Release;
 use snapshot::{AdmissionPolicySpec, LastBase, Meta, QueueAclInForce, Snapshot};
 
 use go_compat::diag::Code;
@@ -70,11 +72,12 @@ pub const CODES: &[Code] = &[
 
 /// Makes the plan.
 pub fn plan(snapshot: &Snapshot) -> Plan {
-    plan_again(snapshot, &mut ParseCache::default())
+    plan_again(snapshot, &mut ParseCache::new(snapshot.version()))
 }
 
 /// Makes the same plan for a caller that plans repeatedly: texts in the cache `known` are not parsed again.
 pub fn plan_again(snapshot: &Snapshot, known: &mut ParseCache) -> Plan {
+    known.set_version(snapshot.version());
     let plan = match &snapshot.config {
         None => waiting::plan(snapshot, "there is no YuniKornConfig named `default`", None),
         Some(config) => match &config.spec {
@@ -229,6 +232,9 @@ pub struct ConfigStatus {
     /// configHash when Loaded is True.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loaded_hash: Option<String>,
+    /// The version of the scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Release>,
     /// The ConfigMap that is written, and the keys in it that are queuewarden's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputRef>,

@@ -38,7 +38,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::conditions::Reason;
 use super::mirror::{self, Wish, wishes};
 use super::planted::{PlantedFault, is_planted};
-use super::snapshot::{LastBase, Snapshot, WriteFailure};
+use super::snapshot::{LastBase, SchedulerAnswer, Snapshot, WriteFailure};
 use super::{MAX_BYTES, NewConfigMap, ParseCache, Plan, Write, plan_again, text_in_force};
 use backoff::{Backoff, Data};
 use memory::Memory;
@@ -93,9 +93,8 @@ pub enum Event {
     Watches(Option<FailingWatch>),
     /// Answers [`Action::ReadBase`]; an error is worth another try.
     BaseRead(Result<Option<LastBase>, String>),
-    /// Answers [`Action::ReadScheduler`] and [`Action::ReadUntilLoaded`]: the checksum of what the scheduler
-    /// runs.
-    Answered(Result<String, String>),
+    /// Answers [`Action::ReadScheduler`] and [`Action::ReadUntilLoaded`].
+    Answered(Result<SchedulerAnswer, String>),
     /// Answers [`Action::Observe`]: everything that is watched. What was observed since the start is added
     /// here.
     Observed(Box<Snapshot>),
@@ -432,8 +431,8 @@ impl State {
                 self.base_read(now, result);
                 self.proceed(now)
             }
-            (Doing::ReadingScheduler, Event::Answered(checksum)) => {
-                self.desired |= self.memory.answered(whole_second(now), checksum);
+            (Doing::ReadingScheduler, Event::Answered(answer)) => {
+                self.desired |= self.memory.answered(whole_second(now), answer);
                 self.proceed(now)
             }
             (Doing::Observing, Event::Observed(snapshot)) => self.observed(now, *snapshot, known),
@@ -452,8 +451,8 @@ impl State {
             (Doing::Rereading, Event::Reread(Err(message))) => {
                 self.failed(now, WriteFailure::Transient(message))
             }
-            (Doing::Loading, Event::Answered(checksum)) => {
-                self.memory.answered(whole_second(now), checksum);
+            (Doing::Loading, Event::Answered(answer)) => {
+                self.memory.answered(whole_second(now), answer);
                 self.observe()
             }
             (Doing::StoringBase, Event::BaseStored(result)) => {
@@ -587,8 +586,9 @@ impl State {
             self.backoffs.write.end();
             self.backoffs.mirror.end();
         }
-        let url = snapshot.spec().and_then(|spec| spec.scheduler_url.as_deref());
-        if self.memory.has_scheduler(url) && url.is_some() {
+        let spec = snapshot.spec();
+        let url = spec.and_then(|spec| spec.scheduler_url.as_deref());
+        if self.memory.has_scheduler(url, spec.and_then(|spec| spec.version)) && url.is_some() {
             // A plan without an answer would report that the scheduler was not queried yet.
             self.desired = true;
             return self.proceed(now);

@@ -181,7 +181,7 @@ fn import(question: &Inputs<'_>) -> Result<Treatment, String> {
             "Import would have to overwrite {map}; set spec.base.configMap to a name that does not exist yet"
         ));
     }
-    let verdict = verdict(text, &[]);
+    let verdict = verdict(text, &[], question.env.version);
     if let Some(refusal) = verdict.refusal() {
         let why = if verdict.unsure { "" } else { ", because YuniKorn would not take it" };
         return Err(format!("it cannot be imported{why}: {refusal}"));

@@ -11,6 +11,7 @@ use super::header;
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::NodeIn;
 use yunikorn::config::{Assessment, Config, verdict, verdict_of};
+use yunikorn::version::Version;
 
 /// The result of reading one text as `YuniKorn` does.
 #[derive(Debug)]
@@ -34,18 +35,39 @@ struct Rendering {
     body: Arc<Reading>,
 }
 
-/// A cache of the texts of the last plan; empty to begin with.
-#[derive(Debug, Clone, Default)]
+/// A cache of the texts of the last plan, as one version of `YuniKorn` reads them.
+#[derive(Debug, Clone)]
 pub struct ParseCache {
+    version: Version,
     /// Each text, and whether the current plan has used it.
     texts: Vec<(Arc<Reading>, bool)>,
     rendering: Option<Rendering>,
 }
 
+impl Default for ParseCache {
+    /// Makes an empty cache; [`plan_again`](super::plan_again) sets the version.
+    fn default() -> Self {
+        Self::new(Version::Unknown)
+    }
+}
+
 impl ParseCache {
+    /// Makes an empty cache.
+    pub fn new(version: Version) -> Self {
+        Self { version, texts: Vec::new(), rendering: None }
+    }
+
+    /// Sets the version, and forgets everything where it is another one.
+    pub(super) fn set_version(&mut self, version: Version) {
+        if self.version != version {
+            *self = Self::new(version);
+        }
+    }
+
     /// Reads a text, or returns the cached reading.
     pub(super) fn read(&mut self, text: &str) -> Arc<Reading> {
-        self.known_or(text, || verdict(text, &[]))
+        let version = self.version;
+        self.known_or(text, || verdict(text, &[], version))
     }
 
     /// Reads a text that may be one of ours, without our header: without it, the text is the one that was
@@ -63,13 +85,14 @@ impl ParseCache {
         match reading.refusal {
             None => Ok(reading.tree.clone().unwrap_or_default()),
             // YuniKorn's messages name lines, and it counts those of our header as well.
-            Some(_) => Err(verdict(text, &[]).refusal().unwrap_or_default()),
+            Some(_) => Err(verdict(text, &[], self.version).refusal().unwrap_or_default()),
         }
     }
 
     /// Reads a text whose document was parsed already.
     pub(super) fn of_document(&mut self, text: &str, document: NodeIn<'_>) -> Arc<Reading> {
-        self.known_or(text, || verdict_of(text, document, &[]))
+        let version = self.version;
+        self.known_or(text, || verdict_of(text, document, &[], version))
     }
 
     /// Returns the text from rendering these ACLs into this base, if that was the last rendering.
@@ -122,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_text_is_read_once_and_kept_while_plans_ask_for_it() {
-        let mut known = ParseCache::default();
+        let mut known = ParseCache::new(Version::V1_8);
         let first = known.read(TEXT);
         known.forget_unused();
         assert!(Arc::ptr_eq(&first, &known.read(TEXT)));
@@ -136,7 +159,7 @@ mod tests {
     #[test]
     fn what_is_not_taken_is_told_in_yunikorns_words() {
         let live = |body: &str| header::join(&header::origin("x"), 7, body);
-        let mut known = ParseCache::default();
+        let mut known = ParseCache::new(Version::V1_8);
         assert!(Arc::ptr_eq(&known.taken(&live(TEXT)).unwrap(), &known.taken(TEXT).unwrap()));
         let why =
             known.taken(&live("partitions: [{name: default, queues: [{name: root, max: 1}]}]")).unwrap_err();
@@ -145,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_rendered_text_that_is_live_already_is_held_once() {
-        let mut known = ParseCache::default();
+        let mut known = ParseCache::new(Version::V1_8);
         let live = known.of_live(&header::join(&header::origin("x"), 7, TEXT));
         let document = parse_in(TEXT).unwrap().unwrap();
         assert!(Arc::ptr_eq(&live, &known.of_document(TEXT, document)));
@@ -153,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_was_rendered_is_kept_with_its_base_and_is_known_when_it_is_live() {
-        let mut known = ParseCache::default();
+        let mut known = ParseCache::new(Version::V1_8);
         let (base, body) = (known.read(TEXT), known.read(&format!("{TEXT}\n")));
         let grants = Arc::new(Grants::default());
         assert!(known.rendered(&base, &grants).is_none());

@@ -115,6 +115,7 @@ mod tests {
     use crate::grants::Decided;
     use yunikorn::queue::QueuePath;
     use yunikorn::right::Right;
+    use yunikorn::version::Version;
 
     /// Checks the last step before a text is written: whatever made it, it must load and grant what was
     /// decided.
@@ -123,7 +124,7 @@ mod tests {
         let acl = acl::parse("sue").unwrap();
         let place = ("default".to_owned(), QueuePath::parse("root.a").unwrap(), Right::Submit);
         let grants = Grants::from([(place, Decided { acl, taken: acl::parse(" ").unwrap(), position: 1 })]);
-        let prove = |text: &str, grants: &Grants| prove(&ParseCache::default().read(text), grants);
+        let prove = |text: &str, grants: &Grants| prove(&ParseCache::new(Version::V1_8).read(text), grants);
         let text = |queue: &str| {
             format!("partitions: [{{name: default, queues: [{{name: root, queues: [{queue}]}}]}}]")
         };

@@ -9,7 +9,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::budget::doubled;
 use super::conditions::{Finding, Reason, Type};
 use super::environment::{Environment, or_built_in, queues_key};
-use super::snapshot::{ConfigSpec, Observed, ReadBack, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use super::snapshot::{
+    ConfigSpec, NoChecksum, Observed, ReadBack, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
+};
 use yunikorn::config::checksum;
 use yunikorn::config::flatten::Flattened;
 
@@ -113,7 +115,10 @@ pub(super) fn loaded(
         (None, _) => {
             told(Finding::unknown(Type::Loaded, Reason::LoadPending, "the scheduler has not been asked yet"))
         }
-        (Some(ReadBack { checksum: Err(error), .. }), _) => {
+        (Some(ReadBack { checksum: Err(NoChecksum::VersionUnproven(why)), .. }), _) => {
+            told(Finding::unknown(Type::Loaded, Reason::VersionUnproven, why.clone()))
+        }
+        (Some(ReadBack { checksum: Err(NoChecksum::Unreachable(error)), .. }), _) => {
             let message = format!("the scheduler does not answer: {error}");
             told(Finding::unknown(Type::Loaded, Reason::SchedulerUnreachable, message))
         }
@@ -138,7 +143,7 @@ pub(super) fn ignored(env: &Environment, spec: &ConfigSpec) -> Option<(Reason, S
         let why = "`service.enableConfigHotRefresh` is off; set it to \"true\" and restart the scheduler";
         return Some((Reason::HotRefreshDisabled, why.into()));
     }
-    let unreadable = env.flat.unreadable().into_iter().take(SHOWN);
+    let unreadable = env.flat.unreadable(env.version).into_iter().take(SHOWN);
     let unreadable: Vec<_> = unreadable.map(|(key, _)| format!("`{key}`")).collect();
     let why = if spec.output_config_map != YUNIKORN_CONFIGS {
         format!(
@@ -198,7 +203,7 @@ mod tests {
         let output =
             ConfigMapState { data: [("queues.yaml".into(), NEW.into())].into(), ..ConfigMapState::default() };
         snapshot.output = Some(Arc::new(output));
-        let checksum = reported.map(checksum).map_err(str::to_owned);
+        let checksum = reported.map(checksum).map_err(|why| NoChecksum::Unreachable(why.to_owned()));
         snapshot.observed.read_back = Some(ReadBack { at: now, checksum });
         snapshot.observed.pending_since = now.checked_sub(SignedDuration::from_secs(seconds)).ok();
         snapshot.observed.loaded_text = Some(OLD.into());
@@ -269,7 +274,7 @@ mod tests {
     }
 
     fn seen(checksum: Result<&str, &str>) -> Observed {
-        let checksum = checksum.map(Into::into).map_err(Into::into);
+        let checksum = checksum.map(Into::into).map_err(|why| NoChecksum::Unreachable(why.to_owned()));
         Observed {
             read_back: Some(ReadBack { at: at(0), checksum }),
             pending_since: Some(at(0)),

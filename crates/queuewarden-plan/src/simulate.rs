@@ -47,7 +47,7 @@ impl Settled {
 pub fn settle(mut snapshot: Snapshot) -> Settled {
     let mut created = Vec::new();
     let mut written = false;
-    let mut known = ParseCache::default();
+    let mut known = ParseCache::new(snapshot.version());
     let mut made = plan_again(&snapshot, &mut known);
     for _ in 0..MAX_ROUNDS {
         if made.import.is_none() && made.write.is_none() && made.last_base.is_none() {

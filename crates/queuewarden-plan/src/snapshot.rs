@@ -16,6 +16,7 @@ use super::conditions::Condition;
 use super::mirror::Mirror;
 use go_compat::diag::Diagnostic;
 use yunikorn::identity::Identity;
+use yunikorn::version::Version;
 use yunikorn_access::expect::Expectations;
 use yunikorn_access::{submission, user_info};
 
@@ -370,6 +371,8 @@ pub struct ConfigSpec {
     pub adoption: Adoption,
     /// Base URL of the scheduler's REST service; `None`: no read-back.
     pub scheduler_url: Option<String>,
+    /// The version of the scheduler; `None`: that of the release that it reports.
+    pub version: Option<Version>,
     /// True if the ACLs are mirrored in Kubernetes' RBAC.
     pub rbac_mirror: bool,
     /// The setting by which `QueueAcl`s in the name of a queue's administrator count.
@@ -393,6 +396,7 @@ impl Default for ConfigSpec {
             mode: Mode::Enforce,
             adoption: Adoption::IfUnowned,
             scheduler_url: None,
+            version: None,
             rbac_mirror: false,
             delegation: Delegation::Disabled,
             accept_open_root: false,
@@ -460,6 +464,8 @@ pub struct LastBase {
 pub struct Observed {
     /// The last read-back of the scheduler.
     pub read_back: Option<ReadBack>,
+    /// The release that the scheduler reported last.
+    pub release: Option<String>,
     /// The time when the text in force was first observed, if the scheduler does not run it yet.
     pub pending_since: Option<Timestamp>,
     /// The text that was last proven to run.
@@ -529,8 +535,34 @@ pub struct Refused {
 pub struct ReadBack {
     /// The time of the request.
     pub at: Timestamp,
-    /// The checksum, or why there is none (stable text).
-    pub checksum: Result<String, String>,
+    /// The checksum, or why none is usable (stable text).
+    pub checksum: Result<String, NoChecksum>,
+}
+
+/// The reason why there is no usable checksum.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum NoChecksum {
+    /// The scheduler gives no usable response.
+    Unreachable(String),
+    /// It is of a version on which a checksum proves nothing.
+    VersionUnproven(String),
+}
+
+/// The scheduler's answer about what it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SchedulerAnswer {
+    /// The checksum of the text that it runs.
+    pub checksum: String,
+    /// Its release; `None`: it reports none.
+    pub release: Option<String>,
+}
+
+#[cfg(test)]
+impl SchedulerAnswer {
+    /// Returns the answer of a scheduler of version 1.8 that runs this text.
+    pub(super) fn running(text: &str) -> Self {
+        Self { checksum: yunikorn::config::checksum(text), release: Some("1.8.0".to_owned()) }
+    }
 }
 
 /// The reason why a write failed.

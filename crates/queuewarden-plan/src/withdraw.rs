@@ -97,13 +97,14 @@ fn granted(partition: &Partition, queue: &QueuePath, rights: &[Right]) -> Acl {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use yunikorn::version::Version;
 
     fn text(queues: &str) -> String {
         format!("partitions: [{{name: default, queues: [{{name: root, {queues}}}]}}]")
     }
 
     fn left(current: &str, desired: &str) -> Option<String> {
-        let mut cache = ParseCache::default();
+        let mut cache = ParseCache::new(Version::V1_8);
         let (current, desired) = (cache.read(&text(current)), cache.read(&text(desired)));
         withdraw(&current, desired.tree.as_deref().unwrap(), &mut cache).map(|result| result.text.clone())
     }
@@ -136,14 +137,14 @@ mod tests {
 
     #[test]
     fn a_text_that_cannot_be_read_is_left_alone() {
-        let mut cache = ParseCache::default();
+        let mut cache = ParseCache::new(Version::V1_8);
         let (current, desired) = (cache.read("partitions: ["), cache.read(&text("parent: true")));
         assert!(withdraw(&current, desired.tree.as_deref().unwrap(), &mut cache).is_none());
     }
 
     #[test]
     fn widens_compares_access_and_not_texts() {
-        let mut cache = ParseCache::default();
+        let mut cache = ParseCache::new(Version::V1_8);
         let mut widens = |from: &str, to: &str| {
             let (from, to) = (cache.read(&text(from)), cache.read(&text(to)));
             super::widens(from.tree.as_deref().unwrap(), to.tree.as_deref().unwrap())

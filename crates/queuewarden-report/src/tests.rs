@@ -1,6 +1,7 @@
 //! Tests the findings about a tree and a snapshot.
 
 use std::sync::Arc;
+use yunikorn::version::Version;
 
 use super::*;
 use queuewarden_plan::snapshot::{ConfigMapState, Entry, Meta, QueueAclSpec, Snapshot, Touch};
@@ -9,7 +10,7 @@ use yunikorn_access::testing::text;
 
 /// Returns a report about queues, with the validators' findings.
 fn told(queues: &[yunikorn_access::testing::Queue<'_>]) -> Vec<(String, Option<String>, Option<Right>)> {
-    let verdict = verdict(&text(queues), &[]);
+    let verdict = verdict(&text(queues), &[], Version::V1_8);
     let config = verdict.config.unwrap();
     let partition = config.partition("default").unwrap();
     let tree = Tree::new(partition).unwrap();
@@ -40,7 +41,8 @@ fn findings_of_texts_and_of_trees_stand_at_their_queues() {
 
 #[test]
 fn places_are_in_the_acl_they_are_in() {
-    let config = verdict(&text(&[("root", "sue", " ops"), ("root.a", "zoe", "")]), &[]).config.unwrap();
+    let config =
+        verdict(&text(&[("root", "sue", " ops"), ("root.a", "zoe", "")]), &[], Version::V1_8).config.unwrap();
     let partition = config.partition("default").unwrap();
     let places = Places::new(Some(partition));
     for (span, queue, right) in &places.0 {

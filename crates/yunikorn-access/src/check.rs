@@ -226,6 +226,7 @@ impl Grants {
 mod tests {
     use super::*;
     use yunikorn::config::verdict;
+    use yunikorn::version::Version;
 
     const QUEUES: &str = r#"
 partitions:
@@ -243,7 +244,7 @@ partitions:
 "#;
 
     fn tree() -> Tree {
-        let verdict = verdict(QUEUES, &[]);
+        let verdict = verdict(QUEUES, &[], Version::V1_8);
         Tree::new(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
     }
 

@@ -259,6 +259,7 @@ mod tests {
     use yunikorn::acl;
     use yunikorn::config::verdict;
     use yunikorn::identity::Identity;
+    use yunikorn::version::Version;
 
     fn told(tree: &Tree, right: Right, queue: &str, user: &str, groups: &[&str]) -> Vec<String> {
         let identity =
@@ -480,7 +481,7 @@ mod tests {
             .iter()
             .map(|(path, [submit, admin])| (path.as_str(), submit.as_str(), admin.as_str()))
             .collect();
-        let verdict = verdict(&text(&queues), &[]);
+        let verdict = verdict(&text(&queues), &[], Version::V1_8);
         Tree::new(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
     }
 }

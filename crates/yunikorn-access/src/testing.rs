@@ -9,6 +9,7 @@
 )]
 
 use std::fmt::Write as _;
+use yunikorn::version::Version;
 
 use proptest::prelude::*;
 
@@ -34,7 +35,7 @@ pub fn tree(queues: &[Queue<'_>]) -> Tree {
 
 /// The tree of a text's one partition.
 pub fn parsed(text: &str) -> Tree {
-    let verdict = verdict(text, &[]);
+    let verdict = verdict(text, &[], Version::V1_8);
     let config = verdict.config.unwrap_or_else(|| panic!("{text}\n{:?}", verdict.diagnostics));
     Tree::new(config.partition("default").expect("default")).expect("active")
 }

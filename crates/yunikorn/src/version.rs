@@ -1,36 +1,158 @@
-//! The versions of `YuniKorn` that are in use, where they differ.
+//! The releases of `YuniKorn` that are known here, and what differs between them.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// A line of `YuniKorn` releases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum Version {
-    /// 1.8: users that were resolved once are never resolved again, because its clock never advances.
-    #[default]
+    /// 1.8
+    #[serde(rename = "1.8")]
     V1_8,
-    /// 1.9: entries of the user cache expire (YUNIKORN-3250).
+    /// 1.9
+    #[serde(rename = "1.9")]
     V1_9,
-    /// The release after 1.9, as far as it is merged: names are also checked where no groups are given
-    /// (YUNIKORN-3432), the label `yunikorn.apache.org/username` is not read (YUNIKORN-3311), and a namespace
-    /// without application IDs keeps `user.info` (YUNIKORN-3324).
-    Next,
+    /// 1.10, as far as it is merged. Nothing here was compared with it.
+    #[serde(rename = "1.10")]
+    V1_10,
+    /// Any other release, and one that is not known: the strictest of what the known lines do.
+    #[serde(rename = "unknown")]
+    Unknown,
 }
 
+/// The behaviour in which the lines differ. Everything else is the same in all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a difference of its own")]
+pub struct Behavior {
+    /// A queue named `root` below the root changes which limits the queues after it inherit. The validator
+    /// of 1.8 keeps limits by path, and the path begins anew at that name (core 1.8.0
+    /// `configvalidator.go:155`; YUNIKORN-3215).
+    pub limits_by_path: bool,
+    /// A queue inherits the limits of the queue above it (core 1.9.0 `configvalidator.go:155`).
+    pub limits_by_parent: bool,
+    /// The IDs of placeholder pods are integers, and another value makes the shim refuse all settings (k8shim
+    /// 1.9.0 `schedulerconf.go:364`; YUNIKORN-3132). Before, they are no settings.
+    pub integer_placeholder_ids: bool,
+    /// The property of a queue that delays the preemption by quota (YUNIKORN-3208).
+    pub quota_preemption_delay: &'static str,
+    /// Groups that were resolved once are resolved again after a time. The clock of 1.8's cache stands still
+    /// (core 1.8.0 `usergroup.go:44`; YUNIKORN-3250).
+    pub user_cache_expires: bool,
+    /// The name of a user is also checked where no groups are given (YUNIKORN-3432).
+    pub checks_all_names: bool,
+    /// The label `yunikorn.apache.org/username` names the user of a pod without `user.info` (YUNIKORN-3311).
+    pub reads_username_label: bool,
+    /// A namespace without application IDs keeps `user.info` (YUNIKORN-3324).
+    pub keeps_user_info: bool,
+}
+
+const V1_8: Behavior = Behavior {
+    limits_by_path: true,
+    limits_by_parent: false,
+    integer_placeholder_ids: false,
+    quota_preemption_delay: "preemption.quota.delay",
+    user_cache_expires: false,
+    checks_all_names: false,
+    reads_username_label: true,
+    keeps_user_info: false,
+};
+const V1_9: Behavior = Behavior {
+    limits_by_path: false,
+    limits_by_parent: true,
+    integer_placeholder_ids: true,
+    quota_preemption_delay: "quota.preemption.delay",
+    user_cache_expires: true,
+    ..V1_8
+};
+const V1_10: Behavior =
+    Behavior { checks_all_names: true, reads_username_label: false, keeps_user_info: true, ..V1_9 };
+// A label that is read is one that may not name somebody else.
+const UNKNOWN: Behavior =
+    Behavior { limits_by_path: true, reads_username_label: true, keeps_user_info: false, ..V1_10 };
+
 impl Version {
-    /// The version of this name: `1.8`, `1.8.0`, `1.9.1`, `next`. `None` for any other.
-    pub fn parse(text: &str) -> Option<Self> {
-        let is =
-            |line: &str| text.strip_prefix(line).is_some_and(|patch| patch.is_empty() || is_patch(patch));
-        match text {
-            "next" => Some(Self::Next),
-            _ if is("1.8") => Some(Self::V1_8),
-            _ if is("1.9") => Some(Self::V1_9),
+    /// The lines whose answers were compared with those of the model.
+    pub const PROVEN: [Self; 2] = [Self::V1_8, Self::V1_9];
+
+    /// Returns the line of a release: that of `1.9`, `1.9.1` and `v1.9.1` is 1.9. All other texts are
+    /// unknown, those of builds between releases among them.
+    pub fn of_release(text: &str) -> Self {
+        let release = text.strip_prefix('v').unwrap_or(text);
+        let is = |line: &str| {
+            release
+                .strip_prefix(line)
+                .is_some_and(|patch| patch.is_empty() || patch.strip_prefix('.').is_some_and(is_number))
+        };
+        let lines = [Self::V1_8, Self::V1_9, Self::V1_10];
+        lines.into_iter().find(|version| is(version.as_str())).unwrap_or(Self::Unknown)
+    }
+
+    /// Returns whether a release begins with the number of another line.
+    pub fn contradicts(self, release: &str) -> bool {
+        let release = release.strip_prefix('v').unwrap_or(release);
+        let mut parts = release.split(|c: char| !c.is_ascii_digit());
+        match (parts.next(), parts.next()) {
+            (Some(major), Some(minor)) if is_number(major) && is_number(minor) => {
+                self.as_str() != format!("{major}.{minor}")
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the name of the line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V1_8 => "1.8",
+            Self::V1_9 => "1.9",
+            Self::V1_10 => "1.10",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Returns the behaviour of the line.
+    pub fn behavior(self) -> &'static Behavior {
+        match self {
+            Self::V1_8 => &V1_8,
+            Self::V1_9 => &V1_9,
+            Self::V1_10 => &V1_10,
+            Self::Unknown => &UNKNOWN,
+        }
+    }
+
+    /// Returns what is wrong with the name of a property, and what to write, if its name is that of another
+    /// line.
+    pub(crate) fn renamed(self, name: &str) -> Option<(&'static str, &'static str)> {
+        let read = self.behavior().quota_preemption_delay;
+        match name {
+            _ if name == read => None,
+            "preemption.quota.delay" => Some((
+                "YuniKorn 1.9 and newer do not read the property `preemption.quota.delay`",
+                "write `quota.preemption.delay`",
+            )),
+            "quota.preemption.delay" => Some((
+                "YuniKorn 1.8 does not read the property `quota.preemption.delay`",
+                "write `preemption.quota.delay`",
+            )),
             _ => None,
         }
     }
+
+    /// Returns whether the model's answers were compared with the line's own code.
+    pub fn is_proven(self) -> bool {
+        Self::PROVEN.contains(&self)
+    }
 }
 
-fn is_patch(text: &str) -> bool {
-    text.strip_prefix('.')
-        .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+fn is_number(digits: &str) -> bool {
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -38,18 +160,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_have_names() {
+    fn releases_belong_to_lines() {
         for (text, version) in [
-            ("1.8", Some(Version::V1_8)),
-            ("1.8.0", Some(Version::V1_8)),
-            ("1.9.12", Some(Version::V1_9)),
-            ("next", Some(Version::Next)),
-            ("1.80", None),
-            ("1.8.", None),
-            ("1.7", None),
-            ("", None),
+            ("1.8", Version::V1_8),
+            ("1.8.0", Version::V1_8),
+            ("v1.9.12", Version::V1_9),
+            ("1.10.0", Version::V1_10),
+            ("1.80", Version::Unknown),
+            ("1.8.", Version::Unknown),
+            ("1.9.0-SNAPSHOT", Version::Unknown),
+            ("1.7.0", Version::Unknown),
+            ("2.0.0", Version::Unknown),
+            ("latest", Version::Unknown),
+            ("", Version::Unknown),
         ] {
-            assert_eq!(Version::parse(text), version, "{text}");
+            assert_eq!(Version::of_release(text), version, "{text}");
         }
     }
 }

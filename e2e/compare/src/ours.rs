@@ -46,8 +46,7 @@ fn review_of(tree: &Tree) -> Result<impl Fn() -> bool> {
     let body = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
         "spec": {"user": "somebody", "groups": ["operators", "system:authenticated"], "resourceAttributes": attributes}});
     let body = body.to_string();
-    let world =
-        World { tree, resolver: &NoResolver, version: Version::default(), applications: &NoApplications };
+    let world = World { tree, resolver: &NoResolver, version: Version::V1_8, applications: &NoApplications };
     Ok(move || {
         let sent = access::Sent::read_json(black_box(body.as_bytes()));
         let Some(Ok(review)) = sent.map(|sent| sent.review(Kind::Subject, None)) else { return false };
@@ -59,7 +58,7 @@ fn review_of(tree: &Tree) -> Result<impl Fn() -> bool> {
 
 /// Loads the text as all commands read it, into what is needed to answer.
 fn load(text: &str) -> Result<Tree> {
-    let config = verdict(text, &[]).config.context("the configuration is refused")?;
+    let config = verdict(text, &[], Version::V1_8).config.context("the configuration is refused")?;
     let tree = Tree::new(config.partition("default").context("no partition")?)?;
     tree.make_ready();
     Ok(tree)

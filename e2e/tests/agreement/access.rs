@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use yunikorn::version::Version;
 
 use anyhow::{Result, ensure};
 use proptest::collection::{btree_map, vec};
@@ -21,14 +22,15 @@ use yunikorn_access::Tree;
 use yunikorn_access::check::{Denial, Outcome, decide, explain};
 use yunikorn_access::tree::Located;
 
-use super::agree;
 use super::fixture::{draw, hold};
+use super::{agree, agree_in_each};
 
 #[test]
 fn the_model_decides_about_queues_as_yunikorn_does() -> Result<()> {
-    agree(3_000, &question(), |questions| {
-        let answers = Oracle::get()?.access(questions)?;
-        Ok(questions.iter().zip(&answers).map(|(question, answer)| difference(question, answer)).collect())
+    agree_in_each(3_000, &question(), |oracle, version, questions| {
+        let answers = oracle.access(questions)?;
+        let both = questions.iter().zip(&answers);
+        Ok(both.map(|(question, answer)| difference(question, answer, version)).collect())
     })
 }
 
@@ -52,7 +54,7 @@ fn the_drawn_questions_have_every_answer() -> Result<()> {
     let count = |questions: &[AccessQuestion]| {
         let mut counts = seen.get();
         for question in questions {
-            let Some(tree) = tree(&question.text) else {
+            let Some(tree) = tree(&question.text, Version::V1_8) else {
                 counts[10] += 1;
                 continue;
             };
@@ -106,20 +108,20 @@ fn row(query: &AccessQuery, decision: &Decision) -> Value {
 }
 
 /// Returns the tree that a scheduler runs after it has started with the text; `None` when it does not start.
-fn tree(text: &str) -> Option<Tree> {
-    let verdict = verdict(text, &[]);
+fn tree(text: &str, version: Version) -> Option<Tree> {
+    let verdict = verdict(text, &[], version);
     if verdict.starts.is_err() {
         return None;
     }
     verdict.config?.partition("default").and_then(|partition| Tree::new(partition).ok())
 }
 
-fn difference(question: &AccessQuestion, answer: &AccessAnswer) -> Option<String> {
+fn difference(question: &AccessQuestion, answer: &AccessAnswer, version: Version) -> Option<String> {
     let tell = |what: String| Some(format!("{}\n    {what}", question.text));
     if !answer.panic.is_empty() {
         return tell(format!("YuniKorn panicked: {}", answer.panic));
     }
-    let Some(tree) = tree(&question.text) else {
+    let Some(tree) = tree(&question.text, version) else {
         return answer.start_error.is_empty().then(|| format!("{}\n    only YuniKorn starts", question.text));
     };
     if !answer.start_error.is_empty() {
@@ -164,7 +166,7 @@ impl Told {
     }
 }
 
-fn question() -> impl Strategy<Value = AccessQuestion> {
+pub(super) fn question() -> impl Strategy<Value = AccessQuestion> {
     (root(), vec((path(), subject()), 1..12)).prop_map(|(root, asked)| {
         let mut paths = Vec::new();
         collect(&root, "", &mut paths);

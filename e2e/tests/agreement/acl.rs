@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{AclAnswer, AclQuestion, Subject};
 use yunikorn::acl::{self, Acl, Names};
 
-use super::agree;
+use super::agree_in_each;
 
 /// Pieces of ACLs: names that are valid, names that are not, separators, and lookalikes of these.
 const PIECES: [&str; 36] = [
@@ -51,12 +50,12 @@ const PIECES: [&str; 36] = [
     "\0",
 ];
 
-fn acls() -> impl Strategy<Value = String> {
+pub(super) fn acls() -> impl Strategy<Value = String> {
     let pieces = vec(prop::sample::select(&PIECES[..]), 0..9).prop_map(|pieces| pieces.concat());
     prop_oneof![8 => pieces, 1 => any::<String>(), 1 => "[ -~]{0,12}"]
 }
 
-fn subjects() -> impl Strategy<Value = Vec<Subject>> {
+pub(super) fn subjects() -> impl Strategy<Value = Vec<Subject>> {
     let name = || prop::sample::select(&PIECES[..21]).prop_map(str::to_owned);
     let subject = (prop_oneof![Just(String::new()), name()], vec(name(), 0..3));
     vec(subject.prop_map(|(user, groups)| Subject { user, groups }), 0..4)
@@ -64,12 +63,12 @@ fn subjects() -> impl Strategy<Value = Vec<Subject>> {
 
 #[test]
 fn the_model_reads_acls_as_yunikorn_does() -> Result<()> {
-    agree(20_000, &(acls(), subjects()), |inputs| {
+    agree_in_each(20_000, &(acls(), subjects()), |oracle, _, inputs| {
         let questions: Vec<AclQuestion> = inputs
             .iter()
             .map(|(acl, subjects)| AclQuestion { acl: acl.clone(), subjects: subjects.clone() })
             .collect();
-        let answers = Oracle::get()?.acl(&questions)?;
+        let answers = oracle.acl(&questions)?;
         Ok(questions.iter().zip(&answers).map(|(question, answer)| difference(question, answer)).collect())
     })
 }
@@ -77,7 +76,7 @@ fn the_model_reads_acls_as_yunikorn_does() -> Result<()> {
 /// Both of `YuniKorn`'s parsers accept the printed text, and it keeps its meaning.
 #[test]
 fn yunikorn_reads_what_the_model_prints() -> Result<()> {
-    agree(20_000, &acls(), |inputs| {
+    agree_in_each(20_000, &acls(), |oracle, _, inputs| {
         let printed: Vec<Option<(Acl, String)>> = inputs
             .iter()
             .map(|text| acl::parse(text).ok().map(|acl| (acl.clone(), acl.canonical())))
@@ -89,7 +88,7 @@ fn yunikorn_reads_what_the_model_prints() -> Result<()> {
                 subjects: Vec::new(),
             })
             .collect();
-        let answers = Oracle::get()?.acl(&questions)?;
+        let answers = oracle.acl(&questions)?;
         let differences = printed.iter().zip(&answers).map(|(printed, answer)| {
             let (acl, text) = printed.as_ref()?;
             let accepted = answer.validate_error.is_empty() && answer.newacl_error.is_empty();

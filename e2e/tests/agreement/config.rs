@@ -1,33 +1,63 @@
 //! Compares configurations: validity, start, reload, and content.
 
 use anyhow::{Result, ensure};
+use proptest::array::uniform5;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{ConfigAnswer, ConfigQuestion, DEADLOCK};
 use yunikorn::config::{ReloadError, checksum, verdict};
+use yunikorn::version::Version;
 
 use super::samples::texts;
-use super::{agree, fixture};
+use super::{agree_in_each, fixture};
 
 /// The partitions of the configuration from which the oracle reloads, `YuniKorn`'s built-in one.
 const ACTIVE: &[&str] = &["default"];
 
 #[test]
 fn the_model_judges_drawn_configurations_as_yunikorn_does() -> Result<()> {
-    agree(2_000, &configuration(), judge)
+    agree_in_each(2_000, &configuration(), judge)
 }
 
 #[test]
 fn the_model_judges_damaged_samples_as_yunikorn_does() -> Result<()> {
-    agree(2_000, &damaged(), judge)
+    agree_in_each(2_000, &damaged(), judge)
+}
+
+/// Limits of queues around some that are named `root`, which 1.8 and 1.9 hand down in different ways.
+#[test]
+fn the_model_hands_limits_down_as_each_version_does() -> Result<()> {
+    agree_in_each(1_000, &limits_below_root(), judge)?;
+    let texts = fixture::draw(1_000, &limits_below_root())?;
+    let [old, new] = Version::PROVEN.map(|version| ask(Oracle::of(version)?, &texts));
+    let apart = old?.iter().zip(new?).filter(|(old, new)| old.validate_error != new.validate_error).count();
+    ensure!(apart > 50, "the versions differ on {apart} texts only");
+    Ok(())
+}
+
+pub(super) fn limits_below_root() -> BoxedStrategy<String> {
+    let who = prop_oneof![Just("users: [sue]"), Just("groups: [dev]")];
+    let bound = prop_oneof![
+        (1..6_u32).prop_map(|amount| format!("maxresources: {{memory: {amount}M}}")),
+        (1..6_u32).prop_map(|amount| format!("maxapplications: {amount}")),
+    ];
+    let limit = (who, bound).prop_map(|(who, bound)| format!("limits: [{{limit: x, {who}, {bound}}}]"));
+    (prop_oneof![Just("a"), Just("root")], uniform5(limit))
+        .prop_map(|(name, [outer, root, deeper, deepest, beside])| {
+            let deeper = format!("{{name: root, {deeper}, queues: [{{name: d, {deepest}}}]}}");
+            let below = format!("{{name: root, {root}}}, {{name: c, queues: [{deeper}]}}");
+            let queues = format!("{{name: {name}, {outer}, queues: [{below}]}}, {{name: b, {beside}}}");
+            format!("partitions: [{{name: default, queues: [{{name: root, queues: [{queues}]}}]}}]\n")
+        })
+        .boxed()
 }
 
 /// Agreement about texts that are all invalid would be worth little.
 #[test]
 fn the_drawn_configurations_are_of_every_kind() -> Result<()> {
     let [mut syntax, mut invalid, mut hangs, mut refused, mut accepted] = [0_usize; 5];
-    for answer in ask(&fixture::draw(1_000, &configuration())?)? {
+    for answer in ask(Oracle::get()?, &fixture::draw(1_000, &configuration())?)? {
         match (answer.validate_error.as_str(), answer.reload_error.as_str()) {
             ("", "") => accepted += 1,
             ("", DEADLOCK) => hangs += 1,
@@ -41,19 +71,19 @@ fn the_drawn_configurations_are_of_every_kind() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn ask(texts: &[String]) -> Result<Vec<ConfigAnswer>> {
+pub(super) fn ask(oracle: &Oracle, texts: &[String]) -> Result<Vec<ConfigAnswer>> {
     let questions: Vec<ConfigQuestion> =
         texts.iter().map(|text| ConfigQuestion { text: text.clone(), from: String::new() }).collect();
-    Oracle::get()?.config(&questions)
+    oracle.config(&questions)
 }
 
-fn judge(texts: &[String]) -> Result<Vec<Option<String>>> {
-    let answers = ask(texts)?;
-    Ok(texts.iter().zip(&answers).map(|(text, answer)| difference(text, answer)).collect())
+fn judge(oracle: &Oracle, version: Version, texts: &[String]) -> Result<Vec<Option<String>>> {
+    let answers = ask(oracle, texts)?;
+    Ok(texts.iter().zip(&answers).map(|(text, answer)| difference(text, answer, version)).collect())
 }
 
-fn difference(text: &str, answer: &ConfigAnswer) -> Option<String> {
-    let verdict = verdict(text, ACTIVE);
+fn difference(text: &str, answer: &ConfigAnswer, version: Version) -> Option<String> {
+    let verdict = verdict(text, ACTIVE, version);
     if verdict.unsure {
         return None;
     }
@@ -102,7 +132,7 @@ fn once_in(odds: u32, inner: impl Strategy<Value = String> + 'static) -> BoxedSt
 }
 
 /// Generates texts in the shape of a configuration.
-fn configuration() -> BoxedStrategy<String> {
+pub(super) fn configuration() -> BoxedStrategy<String> {
     let head = mostly(&["", "---\n", "# c\n", "\u{feff}"], &["other: 1\n", "- "]);
     (head, partition("default"), once_in(6, partition("gpu")), once_in(20, partition("default")))
         .prop_map(|(head, one, two, three)| format!("{head}partitions:\n{one}{two}{three}"))

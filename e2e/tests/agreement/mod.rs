@@ -8,6 +8,7 @@
 mod access;
 mod acl;
 mod admission;
+mod between;
 mod config;
 mod fixture;
 mod flatten;
@@ -30,6 +31,8 @@ use std::hash::{BuildHasher as _, RandomState};
 use anyhow::{Context as _, Result, bail};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use queuewarden_e2e::Oracle;
+use yunikorn::version::Version;
 
 const CASES: &str = "QUEUEWARDEN_E2E_CASES";
 const SEED: &str = "QUEUEWARDEN_E2E_SEED";
@@ -91,6 +94,28 @@ where
         return Ok(());
     }
     bail!("model and oracle differ ({SEED}={seed} {CASES}={cases}):\n{}", differences.join("\n"))
+}
+
+/// Compares the model with the oracle of each version.
+fn agree_in_each<S>(
+    usual: usize,
+    inputs: &S,
+    compare: impl Fn(&Oracle, Version, &[S::Value]) -> Result<Vec<Option<String>>>,
+) -> Result<()>
+where
+    S: Strategy,
+    S::Value: Clone + Debug,
+{
+    agree(usual, inputs, |values| {
+        let mut found = vec![None; values.len()];
+        for version in Version::PROVEN {
+            let differences = compare(Oracle::of(version)?, version, values)?;
+            for (found, difference) in found.iter_mut().zip(differences) {
+                *found = found.take().or_else(|| Some(format!("{version}: {}", difference?)));
+            }
+        }
+        Ok(found)
+    })
 }
 
 /// Shrinks an input for as long as it makes a difference.

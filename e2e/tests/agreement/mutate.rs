@@ -24,6 +24,7 @@ use yunikorn::admission::request::{
 use yunikorn::admission::{
     self, Conf, EXTERNAL_USERS, KEYS, Kind, Operation, Outcome, Pod, Request, Submitter, Surroundings,
 };
+use yunikorn::version::Version;
 
 use super::{agree, fixture};
 
@@ -240,7 +241,7 @@ fn answer(question: &MutateQuestion) -> MutateAnswer {
         namespace_annotations: question.namespace_annotations.clone().unwrap_or_default(),
         priority_class_annotations: question.priority_class_annotations.clone().unwrap_or_default(),
     };
-    let conf = Conf::from_keys(&keys).0;
+    let conf = Conf::from_keys(&keys, Version::V1_8).0;
     let evaluation = admission::evaluate(&request, &surroundings, &conf);
     let patch: Vec<Value> = evaluation
         .patches

@@ -4,13 +4,13 @@
 //! meet the queues that earlier ones created.
 
 use std::collections::BTreeMap;
+use yunikorn::version::Version;
 
 use anyhow::{Result, ensure};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{AccessAnswer, AccessQuery, AccessQuestion, Decision, Subject};
 use serde_json::{Value, json};
 use yunikorn::config::names::is_user;
@@ -19,12 +19,12 @@ use yunikorn::identity::Identity;
 use yunikorn_access::Tree;
 use yunikorn_access::placement::{Outcome, Placement, Placer, Submission};
 
-use super::{agree, fixture};
+use super::{agree_in_each, fixture};
 
 #[test]
 fn the_model_places_drawn_applications_as_yunikorn_does() -> Result<()> {
-    agree(3_000, &question(), |questions| {
-        let answers = Oracle::get()?.access(questions)?;
+    agree_in_each(3_000, &question(), |oracle, _, questions| {
+        let answers = oracle.access(questions)?;
         Ok(questions.iter().zip(&answers).map(|(question, answer)| difference(question, answer)).collect())
     })
 }
@@ -84,7 +84,7 @@ fn way_of(placement: &Placement) -> &'static str {
 
 /// Returns the tree that a scheduler runs after it has started with the text; `None` when it does not start.
 fn tree(text: &str) -> Option<Tree> {
-    let verdict = verdict(text, &[]);
+    let verdict = verdict(text, &[], Version::V1_8);
     if verdict.starts.is_err() {
         return None;
     }
@@ -148,7 +148,7 @@ fn unanswered(subject: &Subject) -> Decision {
     Decision { groups, user_error, ..Decision::default() }
 }
 
-fn question() -> impl Strategy<Value = AccessQuestion> {
+pub(super) fn question() -> impl Strategy<Value = AccessQuestion> {
     (partition(), vec(query(), 1..5)).prop_map(|(partition, queries)| {
         let text = json!({ "partitions": [partition] }).to_string();
         AccessQuestion { text, queries }

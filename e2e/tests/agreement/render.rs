@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use yunikorn::version::Version;
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
@@ -73,8 +74,9 @@ fn one_queue_acl_changes_one_value_of_every_sample() -> Result<()> {
 
 /// Returns a case for each queue of partition `default` whose ACL can be set.
 fn grants(name: &str, text: &str, before: &ConfigAnswer) -> Result<Vec<Case>> {
-    let config =
-        verdict(text, &["default"]).config.with_context(|| format!("the model does not read {name}"))?;
+    let config = verdict(text, &["default"], Version::V1_8)
+        .config
+        .with_context(|| format!("the model does not read {name}"))?;
     let partition =
         config.partition("default").with_context(|| format!("{name} has no partition default"))?;
     let mut cases = Vec::new();
@@ -97,8 +99,9 @@ fn grants(name: &str, text: &str, before: &ConfigAnswer) -> Result<Vec<Case>> {
                 rendered,
             });
         } else {
-            let after =
-                verdict(&rendered, &["default"]).config.context("what is rendered does not validate")?;
+            let after = verdict(&rendered, &["default"], Version::V1_8)
+                .config
+                .context("what is rendered does not validate")?;
             let after = after
                 .partition("default")
                 .and_then(|partition| partition.queue(&queue.path))

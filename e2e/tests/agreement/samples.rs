@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use yunikorn::version::Version;
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::Oracle;
@@ -38,9 +39,11 @@ fn the_model_judges_the_samples_as_yunikorn_does() -> Result<()> {
     ensure!(texts.len() > 50, "{} samples", texts.len());
     let questions: Vec<ConfigQuestion> =
         texts.values().map(|text| ConfigQuestion { text: text.clone(), from: String::new() }).collect();
-    let answers = Oracle::get()?.config(&questions)?;
-    for ((name, text), answer) in texts.iter().zip(&answers) {
-        let verdict = verdict(text, &["default"]);
+    let both = Version::PROVEN.map(|version| anyhow::Ok((version, Oracle::of(version)?.config(&questions)?)));
+    let both = both.into_iter().collect::<Result<Vec<_>>>()?;
+    let answers = both.iter().flat_map(|(version, answers)| answers.iter().map(|answer| (*version, answer)));
+    for ((name, text), (version, answer)) in texts.iter().cycle().zip(answers) {
+        let verdict = verdict(text, &["default"], version);
         let worded = |error: Result<(), String>| worded(&error.err().unwrap_or_default());
         if verdict.unsure {
             ensure!(self::worded(&answer.validate_error) == "yaml", "{name}: {:?}", verdict.diagnostics);

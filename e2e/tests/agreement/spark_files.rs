@@ -2,6 +2,7 @@
 //! with Spark's reading of that.
 
 use std::collections::BTreeMap;
+use yunikorn::version::Version;
 
 use anyhow::{Context as _, Result};
 use proptest::collection::vec;
@@ -122,7 +123,7 @@ fn model(
 #[test]
 fn spark_defaults_are_imported_as_spark_reads_them() -> Result<()> {
     let text = "partitions: [{name: default, queues: [{name: root}]}]";
-    let config = verdict(text, &[]).config.context("no configuration")?;
+    let config = verdict(text, &[], Version::V1_8).config.context("no configuration")?;
     let tree = Tree::new(config.partition("default").context("no partition")?)?;
     agree(6_000, &files(), |inputs| {
         let mut questions = Vec::new();

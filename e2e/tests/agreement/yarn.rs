@@ -1,6 +1,7 @@
 //! Compares YARN's ACL texts, and access to applications of YARN and Spark: the model with their own classes.
 
 use std::path::PathBuf;
+use yunikorn::version::Version;
 
 use anyhow::{Context as _, Result, ensure};
 use proptest::collection::vec;
@@ -261,7 +262,7 @@ fn the_model_judges_applications_as_spark_does() -> Result<()> {
 }
 
 fn tree_of(text: &str) -> Result<Tree> {
-    let config = verdict(text, &[]).config.with_context(|| text.to_owned())?;
+    let config = verdict(text, &[], Version::V1_8).config.with_context(|| text.to_owned())?;
     Ok(Tree::new(config.partition("default").context("no partition")?)?)
 }
 

@@ -15,6 +15,7 @@ use yunikorn::application::Reading;
 use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 use yunikorn_access::Tree;
 use yunikorn_access::check::{Subject as Who, decide};
 
@@ -278,7 +279,8 @@ fn widened(source: &Source, hadoop: &[DeclaredQueue], subjects: &[Subject]) -> R
 
 fn tree_of(imported: &Imported) -> Result<Tree> {
     let text = imported.queues_yaml();
-    let config = verdict(&text, &[]).config.ok_or_else(|| anyhow::anyhow!("refused: {text}"))?;
+    let config =
+        verdict(&text, &[], Version::V1_8).config.ok_or_else(|| anyhow::anyhow!("refused: {text}"))?;
     let partition = config.partition("default").ok_or_else(|| anyhow::anyhow!("no partition"))?;
     Ok(Tree::new(partition)?)
 }

@@ -198,9 +198,10 @@ const GRANT: &str = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetad
 const PAGE: &str = include_str!("../../../docs/install.md");
 /// The sections in the order of a reader who installs with Helm and removes that, then installs with kubectl
 /// and migrates to Helm.
-const SECTIONS: [&str; 8] = [
+const SECTIONS: [&str; 9] = [
     "By Helm",
     "Switching on",
+    "Versions of YuniKorn",
     "Webhooks and other HTTPS endpoints",
     "Upgrading",
     "Uninstalling",

@@ -1,6 +1,7 @@
 //! Imports from a live cluster, and runs every command that the import prints: nobody has more access at any
 //! step than before.
 
+use ::yunikorn::version::Version;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ::yunikorn::config::verdict;
@@ -156,7 +157,7 @@ async fn pods(cluster: &TestCluster, when: &str) -> Result<()> {
 /// Returns who gains or loses which rights by a text, compared with the tree before.
 fn changes(text: &str) -> Result<Vec<(String, Direction)>> {
     let trees = |text: &str| -> Result<Vec<Tree>> {
-        let config = verdict(text, &[]).config.with_context(|| text.to_owned())?;
+        let config = verdict(text, &[], Version::V1_8).config.with_context(|| text.to_owned())?;
         config.partitions.iter().map(|partition| Ok(Tree::new(partition)?)).collect()
     };
     let partitions = between(&trees(TREE)?, &trees(text)?);

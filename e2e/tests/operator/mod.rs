@@ -11,6 +11,7 @@ mod promise;
 mod quickstart;
 mod reasons;
 mod refusing;
+mod releases;
 mod story;
 mod submission_policy;
 mod versions;

@@ -455,6 +455,10 @@ async fn a_scheduler_that_does_not_load(seen: &mut Seen<'_>) -> Result<()> {
     seen.config("Loaded", "Unknown", "SchedulerUnreachable").await?;
     cluster.start_scheduler().await?;
     seen.config("Loaded", "True", "Loaded").await?;
+    configure(cluster, "  version: \"1.9\"\n").await?;
+    seen.config("Loaded", "Unknown", "VersionUnproven").await?;
+    configure(cluster, "").await?;
+    seen.config("Loaded", "True", "Loaded").await?;
     refresh_no_more(cluster).await?;
     apply(cluster, &acl("good", "root.prod", "submit: {users: [alice, dora]}")).await?;
     seen.config("Loaded", "False", "HotRefreshDisabled").await?;

@@ -3,6 +3,7 @@
 //! exactly the grants of the objects are in force.
 
 use std::time::{Duration, Instant};
+use yunikorn::version::Version;
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::conditions::is_true;
@@ -130,7 +131,7 @@ async fn in_force(cluster: &TestCluster, size: Size, churn: &Churn) -> Result<()
 
 /// Checks that these queues, by their numbers, have these ACLs for submit.
 fn queues_have(text: &str, size: Size, wanted: impl Iterator<Item = (usize, String)>) -> Result<()> {
-    let config = verdict(text, &[]).config.context("a text without queues")?;
+    let config = verdict(text, &[], Version::V1_8).config.context("a text without queues")?;
     let partition = config.partition("default").context("no partition")?;
     for (number, wanted) in wanted {
         let path = size.queue(number);

@@ -251,7 +251,7 @@ mod tests {
     /// Creates a report on a queue with this submitacl.
     fn reading(acl: &str) -> Reading {
         let text = format!("partitions: [{{name: default, queues: [{{name: root, submitacl: '{acl}'}}]}}]\n");
-        let written = Written::text_alone(Text::whole("queues.yaml", text));
+        let written = Written::text_alone(Text::whole("queues.yaml", text), yunikorn::version::Version::V1_8);
         let configuration = Configuration::from_written(written).unwrap();
         let tree = configuration.tree("default").unwrap();
         let live = LiveAnswer { url: DATA.to_owned(), seconds: INTERVAL, notes: Vec::new(), stale: None };

@@ -19,6 +19,7 @@ use queuewarden_plan::snapshot::{
 use queuewarden_plan::{MAX_BYTES, WARN_BYTES, merged, size_after, text_in_force};
 use yunikorn::config::flatten::{Flattened, Source};
 use yunikorn::config::verdict;
+use yunikorn::version::Version;
 
 const CONFIG: &str = "yunikornconfig";
 const OPEN: &str = "fail-open";
@@ -126,8 +127,12 @@ fn maps(spec: &ConfigSpec, snapshot: &Snapshot) -> Vec<Line> {
     let flat = merged(snapshot);
     let key = flat.queues_key();
     let text = text_in_force(snapshot);
-    let mut lines =
-        vec![shadows(&flat, &key), owners(spec, snapshot, &key), starts(&text), size(snapshot, &text)];
+    let mut lines = vec![
+        shadows(&flat, &key),
+        owners(spec, snapshot, &key),
+        starts(&text, snapshot.version()),
+        size(snapshot, &text),
+    ];
     if !flat.hot_refresh() {
         let what = "set it to \"true\" and restart the scheduler";
         lines.push(Line::fail(
@@ -188,8 +193,8 @@ fn owners(spec: &ConfigSpec, snapshot: &Snapshot, key: &str) -> Line {
     }
 }
 
-fn starts(text: &str) -> Line {
-    let verdict = verdict(text, &[]);
+fn starts(text: &str, version: Version) -> Line {
+    let verdict = verdict(text, &[], version);
     let repair = "repair the base; queuewarden validate -f says where";
     match (&verdict.starts, verdict.refusal()) {
         (Err(_), Some(refusal)) if verdict.unsure => Line::fail(STARTS, refusal, repair),
@@ -227,6 +232,9 @@ fn runs(state: &SchedulerState) -> Line {
             "wait some seconds after a change; then look for \"reload configuration failed\" in the \
             scheduler's log",
         ),
+        None if state.checksum.is_some() => {
+            Line::warn(SCHEDULER, state.line(), "docs/install.md says which versions are proven")
+        }
         None => Line::warn(
             SCHEDULER,
             state.line(),
@@ -342,11 +350,11 @@ mod tests {
 
     #[test]
     fn a_text_that_stops_yunikorn_is_told() {
-        assert_eq!(starts(TREE).level, Level::Ok);
+        assert_eq!(starts(TREE, Version::V1_8).level, Level::Ok);
         for text in
             ["partitions: [", "partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]"]
         {
-            assert_eq!(starts(text).level, Level::Fail, "{text}");
+            assert_eq!(starts(text, Version::V1_8).level, Level::Fail, "{text}");
         }
     }
 

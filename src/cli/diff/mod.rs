@@ -13,8 +13,9 @@ use super::query::configuration::Configuration;
 use super::query::files::Given;
 use super::query::output::FormatArgs;
 use super::query::{ClusterArgs, DEFAULT_PARTITION};
-use super::{Exit, Failure, InputArgs, moment};
+use super::{Exit, Failure, InputArgs, moment, yunikorn_version};
 use answer::{Compared, DiffAnswer};
+use yunikorn::version::Version;
 use yunikorn_access::diff::between;
 use yunikorn_access::tree::Tree;
 
@@ -47,6 +48,10 @@ pub struct Args {
     /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt
     #[arg(long, value_name = "TIME", value_parser = moment)]
     now: Option<Timestamp>,
+    /// Version of YuniKorn that is to read the files: 1.8 or 1.9. Without it: the one in a YuniKornConfig
+    /// that is given, or else the strictest of both
+    #[arg(long, value_name = "VERSION", value_parser = yunikorn_version)]
+    yunikorn_version: Option<Version>,
     /// Compare only this partition
     #[arg(long, value_name = "NAME")]
     partition: Option<String>,
@@ -99,7 +104,13 @@ impl Args {
     }
 
     fn files(&self, paths: &[PathBuf]) -> InputArgs {
-        InputArgs { filename: paths.to_vec(), recursive: self.recursive, base: None, now: self.now }
+        InputArgs {
+            filename: paths.to_vec(),
+            recursive: self.recursive,
+            base: None,
+            now: self.now,
+            yunikorn_version: self.yunikorn_version,
+        }
     }
 
     /// Returns the partitions to compare; one that only one of the two has is a difference, too.

@@ -21,6 +21,7 @@ use go_compat::diag::{Code, Diagnostic, Span};
 
 use object::{Document, Object};
 use source::{Request, Source, Unreadable};
+use yunikorn::version::Version;
 
 /// The document is no Kubernetes object and no queues.yaml.
 pub const NOT_AN_OBJECT: Code = Code::new(6001, "not-an-object");
@@ -74,6 +75,8 @@ pub struct Inputs {
     pub ignored: usize,
     /// Findings on the texts themselves.
     pub findings: Vec<SourceDiagnostic>,
+    /// The version of `YuniKorn` that is to read them, if the command line names one.
+    pub version: Option<Version>,
 }
 
 impl Inputs {

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::query::live;
+use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{ConfigSpec, Snapshot};
 use queuewarden_plan::text_in_force;
 use yunikorn::config::{Config, Partition, checksum, verdict};
@@ -19,6 +20,9 @@ pub struct SchedulerState {
     /// The checksum of the text that it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checksum: Option<String>,
+    /// The release that it reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release: Option<String>,
     /// The checksum of the text in the ConfigMaps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
@@ -30,6 +34,9 @@ pub struct SchedulerState {
 impl SchedulerState {
     /// Returns whether the scheduler runs the written text; `None` if unknown.
     pub fn agrees(&self) -> Option<bool> {
+        if self.problem.is_some() {
+            return None;
+        }
         Some(self.checksum.as_ref()? == self.expected.as_ref()?)
     }
 
@@ -69,10 +76,11 @@ pub async fn read(
     let expected = snapshot.map(|snapshot| checksum(&text_in_force(snapshot)));
     match live::read(client, url, spec).await {
         Ok(answer) => SchedulerState {
+            problem: Release::new(spec.version, answer.release.as_deref()).unproven(spec.version),
             asked: Some(answer.from),
             checksum: Some(answer.checksum),
+            release: answer.release,
             expected,
-            problem: None,
         },
         Err(failure) => {
             SchedulerState { expected, problem: Some(failure.to_string()), ..SchedulerState::default() }
@@ -82,7 +90,7 @@ pub async fn read(
 
 /// Counts the queues; `None` if the text cannot be read.
 pub fn count(snapshot: &Snapshot) -> Option<QueueCount> {
-    let config: Config = verdict(&text_in_force(snapshot), &[]).config?;
+    let config: Config = verdict(&text_in_force(snapshot), &[], snapshot.version()).config?;
     let mut count = QueueCount::default();
     for queue in config.partitions.iter().flat_map(Partition::queues) {
         count.total = count.total.saturating_add(1);

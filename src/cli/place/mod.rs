@@ -23,7 +23,6 @@ use workload::WorkloadArgs;
 use yunikorn::admission::request::{Pod, USER_INFO, USERNAME};
 use yunikorn::admission::user_info::{Source, Submitter};
 use yunikorn::identity::{Claim, Identity, Refusal, ResolverKind, identify};
-use yunikorn::version::Version;
 use yunikorn_access::placement::{Live, Naming, Outcome, Placement, Placer, Workload};
 
 /// Exit codes, for `--help`.
@@ -109,7 +108,7 @@ fn user(
     let mut claim = Claim::from(&claimed);
     claim.forced = !workload.node_name.is_empty();
     let resolver = args.source.resolver(ResolverKind::in_force(&session.configuration.config), console)?;
-    match identify(claim, &*resolver, Version::default()) {
+    match identify(claim, &*resolver, session.configuration.version) {
         Ok(identity) => Ok((identity, None)),
         Err(Refusal::Undecided(why)) => Err(unresolved(&why)),
         Err(refusal) => {
@@ -128,7 +127,7 @@ fn claimed(
 ) -> Result<Identity, Failure> {
     let pod =
         Pod { labels: workload.labels.clone(), annotations: workload.annotations.clone(), ..Pod::default() };
-    let Submitter { user, groups, source } = Submitter::from_pod(&pod, Version::default());
+    let Submitter { user, groups, source } = Submitter::from_pod(&pod, session.configuration.version);
     if args.user.is_some() || source == Source::Nothing {
         return args.claimed(session);
     }

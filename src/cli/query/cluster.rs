@@ -27,6 +27,7 @@ use queuewarden_api::{config_map, convert};
 use queuewarden_operator::controller::call::{self, call};
 use queuewarden_operator::controller::world::Kind;
 use queuewarden_plan::merged;
+use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{
     ConfigMapState, ConfigSpec, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
 };
@@ -186,6 +187,7 @@ impl Cluster {
             return objects.written(&merged(&objects.snapshot), notes);
         }
         let answer = live::read(&self.client, args.scheduler_url.as_deref(), &spec).await?;
+        let version = Release::new(spec.version, answer.release.as_deref()).version;
         // Without the ConfigMaps the answer is still valid, only its origins are unknown.
         match self.readable(spec, notes).await {
             Ok(objects) => {
@@ -194,11 +196,11 @@ impl Cluster {
                 answer.compare(flat.queues(&key).text, &key, notes);
                 let written = objects.written(&flat, &mut Notes::default())?;
                 let base = Some(written.base.unwrap_or(written.text));
-                Ok(Written { text: answer.text(), base, ..written })
+                Ok(Written { text: answer.text(), base, version, ..written })
             }
             Err(failure) => {
                 notes.add(format!("not compared with the ConfigMaps: {failure}"));
-                Ok(Written::text_alone(answer.text()))
+                Ok(Written::text_alone(answer.text(), version))
             }
         }
     }

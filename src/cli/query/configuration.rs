@@ -15,6 +15,7 @@ use queuewarden_report::Change;
 use yunikorn::acl;
 use yunikorn::config::{Config, Queue, verdict};
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 use yunikorn_access::{Origin, Tree};
 
 /// A text, its base, and who wrote which part.
@@ -28,12 +29,14 @@ pub struct Written {
     pub attributions: Arc<[Attribution]>,
     /// Known changes and their authors.
     pub changes: Vec<Change>,
+    /// The version of `YuniKorn` that reads it.
+    pub version: Version,
 }
 
 impl Written {
     /// Wraps a text of which nothing else is known.
-    pub fn text_alone(text: Text) -> Self {
-        Self { text, base: None, attributions: [].into(), changes: Vec::new() }
+    pub fn text_alone(text: Text, version: Version) -> Self {
+        Self { text, base: None, attributions: [].into(), changes: Vec::new(), version }
     }
 }
 
@@ -46,6 +49,8 @@ pub struct Configuration {
     pub diagnostics: Vec<Diagnostic>,
     /// Known changes and their authors.
     pub changes: Vec<Change>,
+    /// The version of `YuniKorn` that reads it.
+    pub version: Version,
     trees: Vec<Tree>,
     text: Text,
     base: Option<Text>,
@@ -80,8 +85,8 @@ impl Configuration {
     /// # Errors
     /// When it would not start, either.
     pub fn at_start(written: Written) -> Result<(Self, Option<Box<Refused>>), Box<Refused>> {
-        let Written { text, base, attributions, changes } = written;
-        let verdict = verdict(&text.text, &[]);
+        let Written { text, base, attributions, changes, version } = written;
+        let verdict = verdict(&text.text, &[], version);
         let starts = verdict.starts.is_ok();
         let refusal = verdict.refusal();
         let trees = verdict.config.as_ref().filter(|_| starts).map(|config| {
@@ -98,7 +103,7 @@ impl Configuration {
         };
         let refused = refusal.map(|reason| refused(reason, true));
         let diagnostics = verdict.diagnostics;
-        let mut configuration = Self { config, diagnostics, changes, trees, text, base };
+        let mut configuration = Self { config, diagnostics, changes, version, trees, text, base };
         for tree in &mut configuration.trees {
             attribution::mark(tree, &attributions);
         }
@@ -162,9 +167,8 @@ impl Configuration {
     /// Attributes to the base all entries that no object writes.
     fn attribute_base(&mut self, attributions: &[Attribution]) {
         let behind = self.behind();
-        let Some(base) = self.base.as_ref().and_then(|base| verdict(&base.text, &[]).config) else {
-            return;
-        };
+        let base = self.base.as_ref().and_then(|base| verdict(&base.text, &[], self.version).config);
+        let Some(base) = base else { return };
         for tree in &mut self.trees {
             let Some(partition) = base.partition(tree.partition()) else { continue };
             let replaced: BTreeSet<_> = attributions
@@ -253,6 +257,7 @@ mod tests {
             base: Some(Text::whole("base", format!("# one line more\n{}", queues(base)))),
             attributions: attributions.into(),
             changes: Vec::new(),
+            version: Version::V1_8,
         };
         Configuration::from_written(written).unwrap()
     }
@@ -274,7 +279,7 @@ mod tests {
 
     #[test]
     fn what_yunikorn_refuses_is_not_asked_about() {
-        let written = |text: String| Written::text_alone(Text::whole("q", text));
+        let written = |text: String| Written::text_alone(Text::whole("q", text), Version::V1_8);
         let refused = Configuration::from_written(written(queues("a  b"))).unwrap_err();
         assert!(refused.reason.contains("multiple spaces found"), "{}", refused.reason);
         assert!(refused.diagnostics.iter().any(Diagnostic::is_error));

@@ -23,6 +23,7 @@ use queuewarden_plan::snapshot::{QueueAclEntry, YUNIKORN_CONFIGS, YUNIKORN_DEFAU
 use queuewarden_report::changes;
 use yunikorn::config::flatten::Source;
 use yunikorn::config::{BUILT_IN, Flattened};
+use yunikorn::version::Version;
 
 /// Prints the errors of a text, and returns the failure that follows.
 pub fn refuse(refused: &Refused, console: Console) -> Failure {
@@ -105,6 +106,11 @@ impl Given {
     /// write there for `AdmissionPolicy` objects.
     pub fn keys(&self) -> BTreeMap<String, String> {
         self.merged().values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect()
+    }
+
+    /// Returns the version of `YuniKorn` that reads the files.
+    pub fn version(&self) -> Version {
+        self.assembled.snapshot.version()
     }
 
     /// Returns the same with the origin of each value.
@@ -198,7 +204,7 @@ impl Given {
             }
             _ => built_in(&key, notes),
         };
-        Written { changes: changes(snapshot), ..Written::text_alone(text) }
+        Written { changes: changes(snapshot), ..Written::text_alone(text, snapshot.version()) }
     }
 
     fn text_in(&self, map: &str, key: &str, text: String) -> Text {

@@ -12,7 +12,6 @@ use crate::cli::input::source;
 use crate::cli::{Failure, os_groups, report};
 use yunikorn::identity::groups_file::GroupsFile;
 use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, ResolverKind, identify};
-use yunikorn::version::Version;
 
 /// Option for the source of groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
@@ -81,7 +80,7 @@ impl IdentityArgs {
         let named = !claimed.groups.is_empty();
         let source = if named { &GroupsArgs::default() } else { &self.source };
         let resolver = source.resolver(own, console)?;
-        match identify(Claim::from(&claimed), &*resolver, Version::default()) {
+        match identify(Claim::from(&claimed), &*resolver, session.configuration.version) {
             Ok(identity) => Ok(identity),
             Err(Refusal::Unresolved(why) | Refusal::Undecided(why)) => Err(unresolved(&why)),
             Err(refusal) => Err(Failure::Refused(refusal.describe(&claimed.user))),

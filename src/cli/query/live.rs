@@ -31,18 +31,22 @@ pub struct Answer {
     pub from: String,
     /// The checksum of the text that the scheduler loaded: 64 hexadecimal digits.
     pub checksum: String,
+    /// The release of the scheduler; `None`: it reports none.
+    pub release: Option<String>,
     /// The configuration as JSON that is a valid queues.yaml.
     text: String,
 }
 
-/// Gets the scheduler's configuration: from the given URL, or from that of the `YuniKornConfig`, or else
-/// through the API server.
+/// Gets the scheduler's configuration and release: from the given URL, or from that of the `YuniKornConfig`,
+/// or else through the API server.
 ///
 /// # Errors
 /// When there is no response, or it is not a response of `YuniKorn`.
 pub async fn read(client: &Client, url: Option<&str>, spec: &ConfigSpec) -> Result<Answer, Failure> {
     let (from, answer) = get("ws/v1/config", client, url, spec).await?;
-    parse(&from, answer)
+    let answer = parse(&from, answer)?;
+    let (_, clusters) = get("ws/v1/clusters", client, url, spec).await?;
+    Ok(Answer { release: read_back::release(&clusters), ..answer })
 }
 
 /// Gets the queues that the scheduler has in addition to its configuration, in the same ways.
@@ -123,7 +127,12 @@ fn parse(from: &str, answer: Value) -> Result<Answer, Failure> {
     };
     let mut document = Map::new();
     document.insert("partitions".to_owned(), lower(partitions));
-    Ok(Answer { from: from.to_owned(), checksum, text: format!("{:#}\n", Value::Object(document)) })
+    Ok(Answer {
+        from: from.to_owned(),
+        checksum,
+        release: None,
+        text: format!("{:#}\n", Value::Object(document)),
+    })
 }
 
 /// Converts field names to lower case at every depth, except in maps of free names.
@@ -172,6 +181,7 @@ mod tests {
     use super::*;
     use serde_json::json;
     use yunikorn::config::verdict;
+    use yunikorn::version::Version;
 
     /// Returns a response as YuniKorn 1.8.0 prints it.
     fn answer() -> Value {
@@ -197,7 +207,7 @@ mod tests {
     #[test]
     fn the_answer_is_a_queues_yaml() {
         let answer = parse("here", answer()).unwrap();
-        let verdict = verdict(&answer.text, &[]);
+        let verdict = verdict(&answer.text, &[], Version::V1_8);
         assert_eq!(verdict.refusal(), None, "{}", answer.text);
         let config = verdict.config.unwrap();
         let queues: Vec<_> = config.partitions[0].queues().map(|queue| queue.path.as_str()).collect();
@@ -206,10 +216,11 @@ mod tests {
         assert!(answer.text.contains("nvidia.com/GPU") && answer.text.contains("application.sort.Policy"));
     }
 
-    /// Creates an API server that knows one path, and only if the headers are those that YuniKorn expects.
+    /// Creates an API server that knows paths that begin so, and only if the headers are those that YuniKorn
+    /// expects.
     fn proxy(known: &'static str) -> Client {
         let service = tower::service_fn(move |request: Request<kube::client::Body>| async move {
-            let asked = request.uri().path() == known
+            let asked = request.uri().path().starts_with(known)
                 && request.headers().get(header::ACCEPT).is_some_and(|accept| accept == "application/json");
             let (status, body) = if asked {
                 (200, answer())
@@ -230,7 +241,7 @@ mod tests {
     /// used.
     #[tokio::test]
     async fn the_api_server_leads_to_the_scheduler() {
-        let known = "/api/v1/namespaces/yk/services/yunikorn-service:9080/proxy/ws/v1/config";
+        let known = "/api/v1/namespaces/yk/services/yunikorn-service:9080/proxy/ws/v1/";
         let nowhere = "http://127.0.0.1:1".to_owned();
         for scheduler_url in [None, Some(nowhere.clone())] {
             let spec = ConfigSpec { namespace: "yk".to_owned(), scheduler_url, ..ConfigSpec::default() };
@@ -249,7 +260,8 @@ mod tests {
 
     #[test]
     fn another_checksum_is_told_and_the_same_is_not() {
-        let answer = Answer { from: "here".into(), checksum: checksum("a: 1\n"), text: String::new() };
+        let answer =
+            Answer { from: "here".into(), checksum: checksum("a: 1\n"), release: None, text: String::new() };
         for (text, told) in [("a: 1\n", 0), ("a: 2\n", 1), ("", 1)] {
             let mut notes = Notes::default();
             answer.compare(text, "queues.yaml", &mut notes);

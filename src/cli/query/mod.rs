@@ -22,12 +22,13 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use super::console::Console;
-use super::{Failure, InputArgs, moment};
+use super::{Failure, InputArgs, moment, yunikorn_version};
 use cluster::Cluster;
 use configuration::Configuration;
 use files::Given;
 use queuewarden_api::answer::Answers;
 use yunikorn::config::Flattened;
+use yunikorn::version::Version;
 use yunikorn_access::Tree;
 
 /// Exit codes of questions, for `--help`.
@@ -58,6 +59,10 @@ pub struct SourceArgs {
     /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt
     #[arg(long, value_name = "TIME", value_parser = moment, requires = "filename")]
     pub now: Option<Timestamp>,
+    /// Version of YuniKorn that is to read the files: 1.8 or 1.9. Without it: the one in a YuniKornConfig
+    /// that is given, or else the strictest of both
+    #[arg(long, value_name = "VERSION", value_parser = yunikorn_version, requires = "filename")]
+    pub yunikorn_version: Option<Version>,
     /// Partition to read
     #[arg(long, value_name = "NAME", default_value = DEFAULT_PARTITION)]
     pub partition: String,
@@ -130,6 +135,7 @@ impl SourceArgs {
             recursive: self.recursive,
             base: self.base.clone(),
             now: self.now,
+            yunikorn_version: self.yunikorn_version,
         }
     }
 }

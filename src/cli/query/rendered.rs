@@ -43,8 +43,8 @@ pub fn written(
         count => format!("{name} with {}", plural(count, "QueueAcl")),
     };
     let attributions = Arc::clone(&settled.plan.contributions);
-    let changes = changes(snapshot);
-    Ok(Written { text: Text::made(name, rendered.text.clone()), base, attributions, changes })
+    let (changes, version) = (changes(snapshot), snapshot.version());
+    Ok(Written { text: Text::made(name, rendered.text.clone()), base, attributions, changes, version })
 }
 
 /// Returns the text of the base.

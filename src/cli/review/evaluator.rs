@@ -54,13 +54,14 @@ impl Evaluator {
         cluster: Cluster,
         console: Console,
     ) -> Result<Self, Failure> {
+        let version = given.map_or(Version::Unknown, Given::version);
         let configuration = match given.map(|given| given.configuration(console)) {
             None => Err("no configuration was given: add a queues.yaml or ConfigMaps with -f".to_owned()),
             Some(Err(usage @ Failure::Usage(_))) => return Err(usage),
             Some(Err(other)) => Err(other.to_string()),
             Some(Ok(configuration)) => Ok(configuration),
         };
-        let (conf, findings) = Conf::from_keys(&given.map(Given::keys).unwrap_or_default());
+        let (conf, findings) = Conf::from_keys(&given.map(Given::keys).unwrap_or_default(), version);
         for finding in findings.iter().filter(|finding| finding.is_error()) {
             // The span is in the value of a key, which has no known line in a file.
             let finding = Diagnostic { span: None, ..finding.clone() };
@@ -96,7 +97,7 @@ impl Evaluator {
         let answer = match (review::read(&asked), self.tree()) {
             (Err(none), _) => Answer::from(none),
             (Ok(_), Ok(tree)) => {
-                let (resolver, version) = (&*self.groups, Version::default());
+                let (resolver, version) = (&*self.groups, self.conf.version);
                 review::answer(&asked, World { tree, resolver, version, applications: &NoApplications })
             }
             (Ok(_), Err(why)) => Answer::undecided("configuration", &why),

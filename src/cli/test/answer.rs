@@ -97,7 +97,8 @@ impl TestAnswer {
         groups: &(dyn GroupResolver + Sync),
     ) -> Self {
         let explain = |tree: &Tree, decision: &Decision| Answers { configuration, tree }.reason(decision);
-        let world = World { trees: configuration.trees(), resolver: groups, explain: &explain };
+        let (trees, version) = (configuration.trees(), configuration.version);
+        let world = World { trees, resolver: groups, version, explain: &explain };
         let test = |suite: &Suite| OneTest::new(suite, &run(&suite.spec.expectations, world));
         let tests: Vec<OneTest> = suites.iter().map(test).collect();
         let sum = |of: fn(&OneTest) -> usize| tests.iter().map(of).fold(0, usize::saturating_add);

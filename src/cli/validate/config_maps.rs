@@ -18,6 +18,7 @@ use yunikorn::admission::{self, AccessControl};
 use yunikorn::config::codes::{HIDES, NOT_UNPACKED};
 use yunikorn::config::flatten::{is_packed, target};
 use yunikorn::config::{settings, verdict};
+use yunikorn::version::Version;
 
 /// The partitions of a scheduler on Kubernetes: the shim knows no other (k8shim `utils.go`,
 /// `GetNormalizedPartitionName`). A text without it hangs a scheduler on reload.
@@ -29,18 +30,18 @@ const READ: [&str; 4] = ["service.", "log.", "kubernetes.", "admissionController
 
 /// Returns all findings on the texts in a ConfigMap. In a ConfigMap that `YuniKorn` reads every `*.yaml` key
 /// counts, in any other one only a value that looks like a queue tree: it may be the base under another name.
-pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
+pub fn check(inputs: &Inputs, object: &Object, version: Version) -> Vec<Diagnostic> {
     let known = [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS].contains(&object.name.as_str());
     let data = object.document.value.get("data").and_then(Value::as_object);
     let mut found = Vec::new();
     for (key, value) in data.into_iter().flatten() {
         let Some(text) = value.as_str() else { continue };
-        let mut of_key = of_value(known, key, text);
-        let setting = settings::check(key, text);
+        let mut of_key = of_value(known, key, text, version);
+        let setting = settings::check(key, text, version);
         of_key.extend(setting.filter(|_| known && !is_outweighed(inputs, object, key, Within::Data)));
         found.extend(within(inputs, &object.document, &format!("/data/{}", token(key)), of_key));
     }
-    found.extend(of_binary(inputs, object, known));
+    found.extend(of_binary(inputs, object, known, version));
     found
 }
 
@@ -70,7 +71,7 @@ fn is_outweighed(inputs: &Inputs, object: &Object, key: &str, within: Within) ->
 }
 
 /// Returns all findings on the value of one key, with spans in it.
-fn of_value(known: bool, key: &str, text: &str) -> Vec<Diagnostic> {
+fn of_value(known: bool, key: &str, text: &str, version: Version) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     if known && admission::KEYS.contains(&key) {
         let keys = BTreeMap::from([(key.to_owned(), text.to_owned())]);
@@ -78,14 +79,14 @@ fn of_value(known: bool, key: &str, text: &str) -> Vec<Diagnostic> {
         found.extend(diagnostics);
     }
     if is_queues(key) && (known || has_partitions(text)) {
-        found.extend(verdict(text, ACTIVE).diagnostics);
+        found.extend(verdict(text, ACTIVE, version).diagnostics);
     }
     found
 }
 
 /// Returns all findings on `binaryData`: on the texts inside, and on the keys that they hide. They are shown
 /// at the key, because the text inside has no location in the file.
-fn of_binary(inputs: &Inputs, object: &Object, known: bool) -> Vec<Diagnostic> {
+fn of_binary(inputs: &Inputs, object: &Object, known: bool, version: Version) -> Vec<Diagnostic> {
     let document = &object.document;
     if document.value.get("binaryData").is_none() {
         return Vec::new();
@@ -96,8 +97,8 @@ fn of_binary(inputs: &Inputs, object: &Object, known: bool) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut first: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
     for key in state.binary.keys() {
-        let mut of_key = of_binary_key(&state, key, known);
-        let setting = given(&state, key).and_then(|text| settings::check(target(key), text));
+        let mut of_key = of_binary_key(&state, key, known, version);
+        let setting = given(&state, key).and_then(|text| settings::check(target(key), text, version));
         let outweighed = || is_outweighed(inputs, object, target(key), Within::BinaryData);
         of_key.extend(setting.filter(|_| known && !outweighed()));
         if let Some(text) = given(&state, key).filter(|_| known && is_read(target(key))) {
@@ -112,13 +113,13 @@ fn of_binary(inputs: &Inputs, object: &Object, known: bool) -> Vec<Diagnostic> {
     found
 }
 
-fn of_binary_key(state: &ConfigMapState, key: &str, known: bool) -> Vec<Diagnostic> {
+fn of_binary_key(state: &ConfigMapState, key: &str, known: bool, version: Version) -> Vec<Diagnostic> {
     let sets = target(key);
     let Some(text) = given(state, key) else {
         return (known && is_read(sets)).then(|| not_unpacked(key)).into_iter().collect();
     };
     let mut found: Vec<_> =
-        of_value(known, sets, text).into_iter().map(|diagnostic| inside(text, diagnostic)).collect();
+        of_value(known, sets, text, version).into_iter().map(|diagnostic| inside(text, diagnostic)).collect();
     if known && is_read(sets) {
         found.extend(state.data.contains_key(sets).then(|| hides(key)));
     } else if known && !is_packed(key) && is_queues(key) {
@@ -187,8 +188,8 @@ fn contradicts(key: &str, other: &str) -> Diagnostic {
 }
 
 /// Returns all findings on a file that is a queues.yaml.
-pub fn check_bare(inputs: &Inputs, document: &Document) -> Vec<Diagnostic> {
-    verdict(inputs.bare_text(document), ACTIVE).diagnostics
+pub fn check_bare(inputs: &Inputs, document: &Document, version: Version) -> Vec<Diagnostic> {
+    verdict(inputs.bare_text(document), ACTIVE, version).diagnostics
 }
 
 fn has_partitions(text: &str) -> bool {
@@ -267,7 +268,7 @@ mod tests {
             let at = inputs.sources[0].text.get(at.start..at.end).unwrap().to_owned();
             (diagnostic.code.number, diagnostic.is_error(), diagnostic.message, at)
         };
-        inputs.objects.iter().flat_map(|object| check(&inputs, object)).map(shown).collect()
+        inputs.objects.iter().flat_map(|object| check(&inputs, object, Version::V1_8)).map(shown).collect()
     }
 
     fn codes(name: &str, data: &[(&str, &str)], binary: &[(&str, Vec<u8>)]) -> Vec<(u16, bool)> {
@@ -301,7 +302,7 @@ mod tests {
     fn checked(text: &str) -> usize {
         let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text: text.into() };
         let inputs = Inputs::new(vec![source]);
-        inputs.objects.iter().flat_map(|object| check(&inputs, object)).count()
+        inputs.objects.iter().flat_map(|object| check(&inputs, object, Version::V1_8)).count()
     }
 
     #[test]

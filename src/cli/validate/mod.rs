@@ -18,6 +18,7 @@ use super::input::object::Kind;
 use super::input::{Inputs, SourceDiagnostic};
 use super::{Exit, Failure, InputArgs, clock};
 use queuewarden_plan::simulate::settle;
+use yunikorn::version::Version;
 
 /// Output format of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -50,7 +51,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let inputs = args.input.read(None)?;
     let assembled = assemble(&inputs, args.input.now.unwrap_or_else(clock));
     let mut found: Vec<_> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
-    found.extend(each(&inputs));
+    found.extend(each(&inputs, assembled.snapshot.version()));
     let ours = Kind::OURS.into_iter().any(|kind| inputs.of_kind(kind).next().is_some());
     if ours && !assembled.has_tree {
         console.note(
@@ -90,10 +91,10 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 /// Returns all findings on each object by itself, in the order of the texts.
-pub fn each(inputs: &Inputs) -> Vec<SourceDiagnostic> {
+pub fn each(inputs: &Inputs, version: Version) -> Vec<SourceDiagnostic> {
     let of_objects = inputs.objects.iter().flat_map(|object| {
         let diagnostics = match object.kind {
-            Kind::ConfigMap => config_maps::check(inputs, object),
+            Kind::ConfigMap => config_maps::check(inputs, object, version),
             Kind::QueueAcl | Kind::AdmissionPolicy | Kind::YuniKornConfig | Kind::QueueAccessTest => {
                 objects::check(inputs, object)
             }
@@ -101,7 +102,7 @@ pub fn each(inputs: &Inputs) -> Vec<SourceDiagnostic> {
         diagnostics.into_iter().map(|diagnostic| object.finding(diagnostic))
     });
     let of_bare = inputs.bare.iter().flat_map(|document| {
-        let diagnostics = config_maps::check_bare(inputs, document).into_iter();
+        let diagnostics = config_maps::check_bare(inputs, document, version).into_iter();
         diagnostics.map(|diagnostic| SourceDiagnostic {
             source: Some(document.source),
             object: None,
@@ -161,7 +162,7 @@ mod tests {
             inputs.choose_base(None).unwrap();
             let assembled = assemble(&inputs, jiff::Timestamp::UNIX_EPOCH);
             let mut found: Vec<SourceDiagnostic> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
-            found.extend(each(&inputs));
+            found.extend(each(&inputs, assembled.snapshot.version()));
             let settled = settle(assembled.snapshot);
             found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));
             sort(&mut found);

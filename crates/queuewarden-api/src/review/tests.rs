@@ -5,6 +5,7 @@ use super::*;
 use yunikorn::admission::{Conf, Request, Surroundings, evaluate};
 use yunikorn::identity::Identity;
 use yunikorn::testing::is_same_refusal;
+use yunikorn::version::Version;
 use yunikorn_access::review::{Answer, read};
 
 /// The body that kube-apiserver 1.34.2 posted to an authorization webhook for `kubectl auth can-i submit
@@ -95,7 +96,7 @@ fn read_admission(review: &Value) -> Result<(envelope::Request, Request), Diagno
 
 fn answered(review: &Value) -> Value {
     let (asked, request) = read_admission(review).unwrap();
-    let conf = Conf::from_keys(&[].into()).0;
+    let conf = Conf::from_keys(&[].into(), Version::V1_8).0;
     admission::filled(review.clone(), &asked.uid, &evaluate(&request, &Surroundings::default(), &conf))
 }
 
@@ -205,7 +206,7 @@ fn responses_are_those_of_the_admission_controller() {
             namespace_annotations: texts(&asked["namespaceAnnotations"]),
             priority_class_annotations: texts(&asked["priorityClassAnnotations"]),
         };
-        let conf = Conf::from_keys(&texts(&asked["configs"]["data"])).0;
+        let conf = Conf::from_keys(&texts(&asked["configs"]["data"]), Version::V1_8).0;
         let filled = admission::filled(review, &sent.uid, &evaluate(&request, &surroundings, &conf));
         let response = &filled["response"];
         assert_eq!(response["allowed"], answer["allowed"], "{line}");
@@ -269,7 +270,7 @@ proptest! {
             drop(yunikorn_access::review::read(&read).map_err(|other| other.to_string()));
         }
         if let Ok((asked, request)) = read_admission(&review) {
-            let conf = Conf::from_keys(&[].into()).0;
+            let conf = Conf::from_keys(&[].into(), Version::V1_8).0;
             let evaluation = evaluate(&request, &Surroundings::default(), &conf);
             review = admission::filled(review, &asked.uid, &evaluation);
             prop_assert!(review["response"]["allowed"].is_boolean());

@@ -35,6 +35,7 @@ pub use schema::{
 };
 pub use yunikorn_config::{
     BaseConfigMap, OutputConfigMap, RbacMirror, YuniKornConfig, YuniKornConfigSpec, YuniKornConfigStatus,
+    YuniKornVersion,
 };
 
 /// The only name a [`YuniKornConfig`] may have.

@@ -101,6 +101,14 @@ pub struct YuniKornConfigSpec {
     )]
     pub scheduler_url: Option<String>,
 
+    /// The version of YuniKorn. Auto: that of the release that the scheduler at schedulerUrl reports, shown
+    /// in status.version. Where that is not known, or is none that queuewarden was compared with, the
+    /// strictest rules of all known versions apply, and Loaded is never True. "1.8" and "1.9": this version,
+    /// for a scheduler that reports no release or is a build of your own; one that reports another version
+    /// is not believed. Default: Auto.
+    #[serde(default)]
+    pub version: YuniKornVersion,
+
     /// Enabled: the ACLs in force are written a second time, as ClusterRoles and ClusterRoleBindings with the
     /// label queuewarden.dev/mirror=rbac, so that "kubectl auth can-i submit
     /// queues.queuewarden.dev/root.prod" answers by them where no authorization webhook can be configured.
@@ -193,6 +201,21 @@ impl Default for OutputConfigMap {
     fn default() -> Self {
         Self { config_map: default_output() }
     }
+}
+
+/// The version of YuniKorn.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(inline)]
+pub enum YuniKornVersion {
+    /// The one that the scheduler reports.
+    #[default]
+    Auto,
+    /// 1.8
+    #[serde(rename = "1.8")]
+    V1_8,
+    /// 1.9
+    #[serde(rename = "1.9")]
+    V1_9,
 }
 
 /// A copy of the ACLs in Kubernetes' RBAC. The values are not Off and On, because kubectl reads those as

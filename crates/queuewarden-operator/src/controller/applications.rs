@@ -19,6 +19,7 @@ use super::call::call;
 use super::watch::{Progress, Watch};
 use queuewarden_api::pod;
 use yunikorn::application::properties;
+use yunikorn::version::Version;
 use yunikorn_access::placement::workload::SCHEDULER;
 use yunikorn_access::review::Lookup;
 use yunikorn_access::running::joins::{BoundPod, Running};
@@ -113,7 +114,12 @@ impl Applications {
     ///
     /// # Errors
     /// The reason why the pods are not known yet.
-    pub fn running(&self, ids: &BTreeSet<&str>, creator: Option<BoundPod<'_>>) -> Result<Running, String> {
+    pub fn running(
+        &self,
+        ids: &BTreeSet<&str>,
+        creator: Option<BoundPod<'_>>,
+        version: Version,
+    ) -> Result<Running, String> {
         let Some(inner) = self.inner.as_ref().filter(|_| !ids.is_empty() || creator.is_some()) else {
             return Ok(Running::default());
         };
@@ -125,7 +131,7 @@ impl Applications {
             let pod = cache.get(&key(bound.namespace, bound.name))?;
             (pod.value.workload.uid == bound.uid).then(|| Arc::clone(&pod.value))
         });
-        Ok(Running::new(cache.objects().map(|kept| &kept.value), ids, creator))
+        Ok(Running::new(cache.objects().map(|kept| &kept.value), ids, creator, version))
     }
 
     /// Finds the application of a pod; unknown if `YuniKorn` does not schedule it.

@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::health::Health;
 use super::read_back::{Error, Scheduler};
+use queuewarden_plan::snapshot::SchedulerAnswer;
 
 /// Longest wait for the scheduler after a write ...
 const AFTER_WRITE: Duration = Duration::from_secs(3);
@@ -30,18 +31,30 @@ impl CountedScheduler {
         Self { scheduler, health }
     }
 
-    /// Returns the checksum of the configuration that the scheduler runs.
+    /// Returns the checksum of the configuration that the scheduler runs, and its release.
     ///
     /// # Errors
     /// When there is no usable response.
     #[tracing::instrument(name = "ask_scheduler", skip_all)]
-    pub async fn checksum(&self, url: &str) -> Result<String, String> {
+    pub async fn answer(&self, url: &str) -> Result<SchedulerAnswer, String> {
+        let checksum = self.checksum(url).await?;
+        self.with_release(url, checksum).await
+    }
+
+    async fn checksum(&self, url: &str) -> Result<String, String> {
         let answer = self.counted("config", self.scheduler.checksum(url)).await;
         answer.map_err(|error| error.to_string())
     }
 
-    /// Repeats [`CountedScheduler::checksum`] until it is `expected`, the request fails, or it takes too
-    /// long. The limit is shorter once something `changed`.
+    /// Asks for the release after the checksum: a scheduler that was replaced between the two is then known
+    /// by its new release.
+    async fn with_release(&self, url: &str, checksum: String) -> Result<SchedulerAnswer, String> {
+        let release = self.counted("clusters", self.scheduler.release(url)).await;
+        Ok(SchedulerAnswer { checksum, release: release.map_err(|error| error.to_string())? })
+    }
+
+    /// Asks for the checksum until it is `expected`, the request fails, or it takes too long. The limit is
+    /// shorter once something `changed`.
     ///
     /// # Errors
     /// When the last request got no usable response.
@@ -50,15 +63,14 @@ impl CountedScheduler {
         url: &str,
         expected: &str,
         changed: impl Fn() -> bool,
-    ) -> Result<String, String> {
+    ) -> Result<SchedulerAnswer, String> {
         let begin = Instant::now();
         let (mut wait, longest) = WAITS;
         loop {
-            let answer = self.checksum(url).await;
-            let behind = answer.as_ref().is_ok_and(|actual| actual != expected);
+            let checksum = self.checksum(url).await?;
             let limit = if changed() { AFTER_CHANGE } else { AFTER_WRITE };
-            if !behind || begin.elapsed() >= limit {
-                return answer;
+            if checksum == expected || begin.elapsed() >= limit {
+                return self.with_release(url, checksum).await;
             }
             sleep(wait).await;
             wait = wait.mul_f64(1.5).min(longest);

@@ -15,6 +15,7 @@ use queuewarden_plan::{ParseCache, Plan, Running, merged, user_info};
 use yunikorn::admission::Conf;
 use yunikorn::config::Config;
 use yunikorn::identity::ResolverKind;
+use yunikorn::version::Version;
 use yunikorn_access::{Tree, user_info};
 
 /// The state at one moment.
@@ -47,6 +48,8 @@ pub struct Queues {
     pub config: Arc<Config>,
     /// The queues of each partition, with the objects that grant.
     pub trees: Vec<Tree>,
+    /// The version of the scheduler.
+    pub version: Version,
 }
 
 impl Queues {
@@ -54,14 +57,14 @@ impl Queues {
     ///
     /// # Errors
     /// When an ACL does not activate.
-    fn new(config: Arc<Config>, attributions: &[Attribution]) -> Result<Self, String> {
+    fn new(config: Arc<Config>, attributions: &[Attribution], version: Version) -> Result<Self, String> {
         let trees = config.partitions.iter().map(Tree::new).collect::<Result<Vec<_>, _>>();
         let mut trees = trees.map_err(|error| error.to_string())?;
         for tree in &mut trees {
             attribution::mark(tree, attributions);
             tree.make_ready();
         }
-        Ok(Self { config, trees })
+        Ok(Self { config, trees, version })
     }
 
     /// Returns the queues of one partition; its name is matched without case.
@@ -83,11 +86,13 @@ impl Published {
         let running = Running::new(&flat, &snapshot);
         let attributions = attributions(&running, &snapshot, plan);
         let keys = flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
-        let hash = hash(&running, &attributions, &keys);
+        let version = snapshot.version();
+        let hash = hash(&running, &attributions, &keys, version);
         let same = before.filter(|before| before.hash == hash);
         let queues = same.map(|before| before.queues.clone());
-        let queues = queues.unwrap_or_else(|| queues_of(&running, &attributions, known).map(Arc::new));
-        let conf = same.map_or_else(|| Conf::from_keys(&keys).0, |before| before.conf.clone());
+        let queues =
+            queues.unwrap_or_else(|| queues_of(&running, &attributions, version, known).map(Arc::new));
+        let conf = same.map_or_else(|| Conf::from_keys(&keys, version).0, |before| before.conf.clone());
         let user_info = user_info(&snapshot);
         Self { made: snapshot.now, hash, snapshot, queues, conf, user_info, own_namespace: None }
     }
@@ -114,18 +119,25 @@ fn attributions(running: &Running<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<
 fn queues_of(
     running: &Running<'_>,
     attributions: &[Attribution],
+    version: Version,
     known: &mut ParseCache,
 ) -> Result<Queues, String> {
-    running.read(|text| Queues::new(known.taken(text)?, attributions))
+    running.read(|text| Queues::new(known.taken(text)?, attributions, version))
 }
 
-fn hash(running: &Running<'_>, attributions: &[Attribution], keys: &BTreeMap<String, String>) -> String {
+fn hash(
+    running: &Running<'_>,
+    attributions: &[Attribution],
+    keys: &BTreeMap<String, String>,
+    version: Version,
+) -> String {
     let mut hasher = Sha256::new();
     // The length in front keeps two lists of parts from being the same bytes.
     let mut add = |part: &str| {
         hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
         hasher.update(part.as_bytes());
     };
+    add(version.as_str());
     match running.text {
         Ok(text) => add(text),
         Err(why) => ["unknown", why].into_iter().for_each(&mut add),
@@ -213,7 +225,7 @@ mod tests {
     fn what_was_seen_to_run_counts_where_the_text_is_refused() {
         let queues_of = |text: &str, proven: Option<&str>| {
             let running = Running { text: Ok(text), proven };
-            super::queues_of(&running, &[], &mut ParseCache::default())
+            super::queues_of(&running, &[], Version::V1_8, &mut ParseCache::new(Version::V1_8))
         };
         assert_eq!(submit(&queues_of(&text("sue"), None)), "sue");
         let bob = text("bob");
@@ -232,10 +244,11 @@ mod tests {
                 .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
                 .collect::<BTreeMap<_, _>>()
         };
-        let hash =
-            |text: Result<&'static str, &'static str>,
-             keys: &BTreeMap<_, _>,
-             proven: Option<&'static str>| { hash(&Running { text, proven }, &[], keys) };
+        let hash = |text: Result<&'static str, &'static str>,
+                    keys: &BTreeMap<_, _>,
+                    proven: Option<&'static str>| {
+            hash(&Running { text, proven }, &[], keys, Version::V1_8)
+        };
         let hashes = [
             hash(Ok("a"), &keys(&[]), None),
             hash(Ok("b"), &keys(&[]), None),

@@ -2,8 +2,8 @@
 //!
 //! `GET /ws/v1/config` returns the configuration and the checksum of the text it came from (yunikorn-core
 //! `pkg/webservice/handlers.go` `getClusterConfig`). It is JSON only when the `Accept` header is exactly
-//! `application/json`. The checksum proves that a text is in force. The list of queues shows which queues
-//! exist only at run time.
+//! `application/json`. The checksum proves that a text is in force. `GET /ws/v1/clusters` names the release
+//! (`getClusterInfo`). The list of queues shows which queues exist only at run time.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,6 +12,7 @@ use reqwest::{Client, StatusCode, header, redirect};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
+use queuewarden_plan::release::MAX_RELEASE;
 use yunikorn_access::placement::{Live, LiveQueue};
 
 /// Longest wait for a whole response.
@@ -91,6 +92,14 @@ impl Scheduler {
         config.checksum.filter(|sum| !sum.is_empty()).ok_or(Error::NoConfiguration(url))
     }
 
+    /// Returns the release of the scheduler: the version that it was built as; `None` where it has none.
+    ///
+    /// # Errors
+    /// When there is no usable response.
+    pub async fn release(&self, base: &str) -> Result<Option<String>, Error> {
+        self.get(&join(base, "ws/v1/clusters")).await.map(|clusters: Value| release(&clusters))
+    }
+
     /// Returns the response to a path.
     ///
     /// # Errors
@@ -151,6 +160,15 @@ pub fn beside(root: &Value) -> Live {
         waiting.extend(queue.get("children").and_then(Value::as_array).into_iter().flatten());
     }
     live
+}
+
+/// Returns the release in the answer of `ws/v1/clusters` (`dao.ClusterDAOInfo`): the version in the build
+/// information of the shim (k8shim `pkg/conf/schedulerconf.go`, `GetBuildInfoMap`).
+pub fn release(clusters: &Value) -> Option<String> {
+    let clusters = clusters.as_array().into_iter().flatten();
+    let builds = clusters.filter_map(|cluster| cluster.get("rmBuildInformation")?.as_array()).flatten();
+    let mut releases = builds.filter_map(|build| build.get("buildVersion")?.as_str());
+    releases.find(|release| !release.is_empty() && release.len() <= MAX_RELEASE).map(str::to_owned)
 }
 
 /// Returns the path of the endpoint that lists the queues of a partition.
@@ -221,6 +239,24 @@ mod tests {
         let answer =
             r#"{"Partitions":[],"Checksum":"7A4F","Extra":{"a":"b"},"DeadlockDetectionEnabled":false}"#;
         assert_eq!(config(answer).await, Ok("7A4F".into()));
+    }
+
+    #[tokio::test]
+    async fn reads_the_release() {
+        for (answer, release) in [
+            (
+                r#"[{"clusterName":"kubernetes","rmBuildInformation":[{"arch":"amd64","buildVersion":"1.9.0"}]}]"#,
+                Some("1.9.0"),
+            ),
+            (r#"[{"rmBuildInformation":[{"buildVersion":""},{"buildVersion":"1.8.0"}]}]"#, Some("1.8.0")),
+            (r#"[{"rmBuildInformation":[{"arch":"amd64"}]}]"#, None),
+            (r#"[{"clusterName":"kubernetes"}]"#, None),
+            ("[]", None),
+        ] {
+            let base = serve(Router::new().route("/ws/v1/clusters", get(async move || answer))).await;
+            let found = Scheduler::new().unwrap().release(&base).await;
+            assert_eq!(found.unwrap().as_deref(), release, "{answer}");
+        }
     }
 
     #[tokio::test]

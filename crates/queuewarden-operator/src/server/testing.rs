@@ -20,6 +20,7 @@ use crate::controller::published::{Published, Publisher};
 pub(crate) use crate::controller::testing::{client, not_found, reply};
 use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use queuewarden_plan::{ParseCache, plan_again};
+use yunikorn::version::Version;
 
 /// Returns a snapshot of an empty cluster.
 pub(super) fn snapshot() -> Snapshot {
@@ -66,7 +67,7 @@ impl TestService {
 
     /// Replaces the state.
     pub(super) fn learn(&self, snapshot: Snapshot) {
-        let mut known = ParseCache::default();
+        let mut known = ParseCache::new(Version::V1_8);
         let plan = plan_again(&snapshot, &mut known);
         self.publisher.publish(Published::new(Arc::new(snapshot), &plan, &mut known, None));
     }

@@ -13,20 +13,20 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<AccessTest>) -> Res
         Some(Err(faults)) => return Response::wrong(faults),
         Some(Ok(spec)) => spec,
     };
-    let is = decided(snapshot, &mut ParseCache::default());
+    let is = decided(snapshot, &mut ParseCache::new(snapshot.version()));
     let Some(config) = is.as_ref().and_then(queues) else { return Response::default() };
-    let trouble = trouble(&spec.expectations, config);
+    let trouble = trouble(&spec.expectations, config, snapshot.version());
     Response::warned(&trouble.into_iter().collect::<Vec<_>>())
 }
 
 /// Returns the warnings of the tests about a change of the queues, or the reason why they refuse it.
 pub(super) fn warnings(
-    tests: &[AccessTest],
+    snapshot: &Snapshot,
     was: Option<&Config>,
     is: Option<&Config>,
 ) -> Result<Vec<String>, String> {
     let (Some(was), Some(is)) = (was, is) else { return Ok(Vec::new()) };
-    let broken = broken(tests, was, is);
+    let broken = broken(snapshot, was, is);
     match broken.iter().find(|broken| broken.blocks) {
         Some(blocking) => Err(format!(
             "QueueAccessTest/{} does not let this through, in {}; if it is meant, change the test first{}",

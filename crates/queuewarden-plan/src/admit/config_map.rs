@@ -14,6 +14,7 @@ use crate::parse_cache::ParseCache;
 use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use yunikorn::config::flatten::{Flattened, Source};
 use yunikorn::config::{settings, verdict};
+use yunikorn::version::Version;
 
 /// Returns whether `YuniKorn` or queuewarden reads a `ConfigMap`.
 pub fn counts(snapshot: &Snapshot, namespace: &str, name: &str) -> bool {
@@ -38,7 +39,7 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
             *place = new.cloned().map(Arc::new);
         }
     }
-    let known = &mut ParseCache::default();
+    let known = &mut ParseCache::new(snapshot.version());
     let env = Environment::new(snapshot, known);
     let active = env.active_partitions();
     let active: Vec<&str> = active.iter().map(String::as_str).collect();
@@ -91,20 +92,23 @@ fn in_force(snapshot: &Snapshot, active: &[&str]) -> Vec<Trouble> {
     let flat = merged(snapshot);
     let key = flat.queues_key();
     let mut troubles: Vec<Trouble> = shadowed(&flat, &key).into_iter().collect();
-    let settings = flat.unreadable().into_iter();
-    let settings = settings.filter_map(|(key, value)| Some((key, settings::check(key, &value.text)?)));
+    let settings = flat.unreadable(snapshot.version()).into_iter();
+    let settings = settings
+        .filter_map(|(key, value)| Some((key, settings::check(key, &value.text, snapshot.version())?)));
     troubles.extend(settings.map(|(key, why)| Trouble::new(one_line(&format!("key {key}: {why}")))));
     let text = flat.queues(&key).text;
     // An absent text is the built-in default, which activates.
     if !text.is_empty() {
-        troubles.extend(refused(text, active, &format!("key {key}")));
+        troubles.extend(refused(text, active, &format!("key {key}"), snapshot.version()));
     }
     troubles
 }
 
 /// Returns the problems that would keep it from running the base.
 fn of_base(snapshot: &Snapshot, active: &[&str]) -> Vec<Trouble> {
-    base_text(snapshot).map(|(place, text)| refused(&text, active, &place)).unwrap_or_default()
+    base_text(snapshot)
+        .map(|(place, text)| refused(&text, active, &place, snapshot.version()))
+        .unwrap_or_default()
 }
 
 /// Returns the base's own text, and its location; `None` where it has none.
@@ -132,8 +136,8 @@ fn shadowed(flat: &Flattened, key: &str) -> Option<Trouble> {
 
 /// Returns each reason why the text is refused, hangs the scheduler, or differs from the text that runs after
 /// a restart.
-fn refused(text: &str, active: &[&str], place: &str) -> Vec<Trouble> {
-    let verdict = verdict(text, active);
+fn refused(text: &str, active: &[&str], place: &str, version: Version) -> Vec<Trouble> {
+    let verdict = verdict(text, active, version);
     let errors = verdict.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
     let mut found: Vec<Trouble> = errors
         .map(|diagnostic| {

@@ -271,7 +271,7 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> 
     if !same_maps {
         return Response::default();
     }
-    let known = &mut ParseCache::default();
+    let known = &mut ParseCache::new(snapshot.version());
     let (Some(was), Some(is)) = (decided(snapshot, known), decided(&after, known)) else {
         return Response::default();
     };

@@ -35,7 +35,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
         new
     });
     put(&mut after.queue_acls, old.as_ref(), new.as_ref());
-    let known = &mut ParseCache::default();
+    let known = &mut ParseCache::new(snapshot.version());
     let Some(is) = decided(&after, known) else {
         return Response::warned(&[
             "there is no YuniKornConfig named `default` that can be read, so nothing is written".to_owned(),
@@ -50,7 +50,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
     }
     let before = decided(snapshot, known);
     let (was, wanted) = (before.as_ref().and_then(queues), queues(&is));
-    let broken = match access_test::warnings(&snapshot.access_tests, was, wanted) {
+    let broken = match access_test::warnings(snapshot, was, wanted) {
         Ok(broken) => broken,
         Err(why) => return Response::refused(ACCESS_TEST, why),
     };

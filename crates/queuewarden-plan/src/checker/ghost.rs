@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use yunikorn::version::Version;
 
 use super::world::{Object, Spec};
 use crate::conditions::{Condition, Status};
@@ -209,7 +210,7 @@ pub(super) fn names(text: &str) -> Names {
     if let Some(known) = KNOWN.with(|known| known.borrow().get(text).copied()) {
         return known;
     }
-    let tree = verdict(text, &[]).config.unwrap_or_default();
+    let tree = verdict(text, &[], Version::V1_8).config.unwrap_or_default();
     let path = QueuePath::parse("root.q").unwrap();
     let queues = tree
         .partition("default")

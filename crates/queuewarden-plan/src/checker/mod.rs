@@ -20,6 +20,7 @@ use world::{
     Budget, COLD, DELEGATION, EMPTY_GROUP, GROUPS, LOSSES, PAUSES, Parts, REFUSALS, REPLACE, Spec, Step,
     World,
 };
+use yunikorn::version::Version;
 
 /// Steps within which all comes to rest once nothing happens any more.
 const PATIENCE: usize = 400;
@@ -37,7 +38,7 @@ struct Cluster {
 impl Cluster {
     /// A cluster in which the operator has run before.
     fn installed(&self) -> World {
-        let mut cache = ParseCache::default();
+        let mut cache = ParseCache::new(Version::V1_8);
         let mut world =
             rest(World::new(self.replicas, self.budget, self.has), &mut cache).expect("a new cluster");
         world.take(Step::Crash(0), &mut cache);
@@ -47,7 +48,7 @@ impl Cluster {
 }
 
 thread_local! {
-    static CACHE: std::cell::RefCell<ParseCache> = std::cell::RefCell::default();
+    static CACHE: std::cell::RefCell<ParseCache> = std::cell::RefCell::new(ParseCache::new(Version::V1_8));
 }
 
 impl Model for Cluster {
@@ -131,7 +132,7 @@ fn schedule(cluster: &Cluster, number: u64, length: usize) -> Result<(), (Vec<St
     let mut world = cluster.installed();
     world.has &= random.u8(..);
     let (mut taken, mut steps) = (Vec::new(), Vec::new());
-    let mut cache = ParseCache::default();
+    let mut cache = ParseCache::new(Version::V1_8);
     plant(cluster.planted);
     let found = 'found: {
         for _ in 0..length {
@@ -243,7 +244,7 @@ fn planted_faults_are_found() {
 fn replay(steps: impl IntoIterator<Item = Step>) {
     let mut world = small(2, 2, 1, 0).installed();
     for step in steps {
-        world.take(step, &mut ParseCache::default());
+        world.take(step, &mut ParseCache::new(Version::V1_8));
     }
     assert_eq!(world.ghost.wrong, None);
 }

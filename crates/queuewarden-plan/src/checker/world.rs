@@ -11,9 +11,10 @@ use super::ghost::{BOB, Ghost, names};
 use crate::conditions::Condition;
 use crate::machine::{Action, Event, Outcome, State, step};
 use crate::ownership::{Claim, claim};
+use crate::snapshot::SchedulerAnswer;
 use crate::snapshot::*;
 use crate::{ConfigStatus, NewConfigMap, ParseCache, Plan, Write, merged, text_in_force};
-use yunikorn::config::{BUILT_IN, checksum};
+use yunikorn::config::BUILT_IN;
 use yunikorn::identity::Identity;
 
 /// The base as it should be.
@@ -666,7 +667,7 @@ impl World {
 
     fn answer(&mut self, index: usize, cache: &mut ParseCache) {
         self.replicas[index].answered = Some(Arc::clone(&self.runs));
-        let answer = checksum(&self.runs);
+        let answer = SchedulerAnswer::running(&self.runs);
         self.feed(index, Event::Answered(Ok(answer)), cache);
     }
 
@@ -730,7 +731,7 @@ impl World {
                     }
                     Action::ReadScheduler(_) => {
                         replica.answered = Some(Arc::clone(&self.runs));
-                        events.push(Event::Answered(Ok(checksum(&self.runs))));
+                        events.push(Event::Answered(Ok(SchedulerAnswer::running(&self.runs))));
                     }
                     Action::Observe => {
                         events.push(Event::Observed(Box::new(snapshot(&replica.cache, self.clock))));

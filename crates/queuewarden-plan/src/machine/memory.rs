@@ -7,11 +7,14 @@ use jiff::Timestamp;
 
 use crate::conditions::{Reason, Type};
 use crate::planted::{PlantedFault, is_planted};
+use crate::release::Release;
 use crate::snapshot::{
-    ConfigMapState, FIELD_MANAGER, Observed, ReadBack, Refused, Snapshot, WriteFailure, Written,
+    ConfigMapState, FIELD_MANAGER, NoChecksum, Observed, ReadBack, Refused, SchedulerAnswer, Snapshot,
+    WriteFailure, Written,
 };
 use crate::{Plan, Write, header};
 use yunikorn::config::checksum;
+use yunikorn::version::Version;
 
 /// Times of repairs, and of widenings, that are remembered; the plan needs no more for its limits.
 pub(super) const MAX_TIMES: usize = 64;
@@ -25,6 +28,8 @@ pub(super) struct Memory {
     pending: Option<String>,
     /// The URL of the scheduler that `read_back` is about.
     pub(super) url: Option<String>,
+    /// The version that it is said to be.
+    version: Option<Version>,
     /// The highest revision written so far. The status that remembers it is written later, and may fail to
     /// be.
     revision: Option<u64>,
@@ -58,6 +63,7 @@ impl Memory {
         let before = std::mem::take(&mut self.observed);
         self.observed = Observed {
             read_back: before.read_back,
+            release: before.release,
             pending_since: before.pending_since,
             loaded_text: before.loaded_text,
             live_queues: before.live_queues,
@@ -103,13 +109,15 @@ impl Memory {
         another
     }
 
-    /// Sets the scheduler to query, and discards the answers of another one. Returns whether it is another
-    /// one.
-    pub(super) fn has_scheduler(&mut self, url: Option<&str>) -> bool {
-        let another = self.url.as_deref() != url;
+    /// Sets the scheduler to query, and discards the answers of another one, or of one that is said to be of
+    /// another version. Returns whether it is another one.
+    pub(super) fn has_scheduler(&mut self, url: Option<&str>, version: Option<Version>) -> bool {
+        let another = self.url.as_deref() != url || self.version != version;
         if another {
             self.url = url.map(str::to_owned);
+            self.version = version;
             self.observed.read_back = None;
+            self.observed.release = None;
             self.observed.pending_since = None;
             self.observed.loaded_text = None;
             self.pending = None;
@@ -118,10 +126,19 @@ impl Memory {
     }
 
     /// Takes in an answer of the scheduler. Returns whether it differs from the last one.
-    pub(super) fn answered(&mut self, at: Timestamp, checksum: Result<String, String>) -> bool {
-        let before = self.observed.read_back.replace(ReadBack { at, checksum });
-        before.map(|before| before.checksum).as_ref()
-            != self.observed.read_back.as_ref().map(|now| &now.checksum)
+    pub(super) fn answered(&mut self, at: Timestamp, answer: Result<SchedulerAnswer, String>) -> bool {
+        let observed = &mut self.observed;
+        let answer = answer.map_err(NoChecksum::Unreachable);
+        let release = answer.as_ref().map_or_else(|_| observed.release.clone(), |now| now.release.clone());
+        let unproven = Release::new(self.version, release.as_deref()).unproven(self.version);
+        let checksum = answer.and_then(|SchedulerAnswer { checksum, .. }| {
+            unproven.map_or(Ok(checksum), |why| Err(NoChecksum::VersionUnproven(why)))
+        });
+        let another = observed.release != release
+            || observed.read_back.as_ref().map(|before| &before.checksum) != Some(&checksum);
+        observed.release = release;
+        observed.read_back = Some(ReadBack { at, checksum });
+        another
     }
 
     /// Moves times after `now` back to `now`: after the clock was set back, they would otherwise delay
@@ -302,7 +319,7 @@ mod tests {
         let mut memory = Memory::default();
         assert!(!memory.compare("a", at(1)));
         assert_eq!(memory.observed.pending_since, None, "nobody was asked");
-        assert!(memory.answered(at(1), Ok(checksum("old"))));
+        assert!(memory.answered(at(1), Ok(SchedulerAnswer::running("old"))));
         memory.compare("a", at(2));
         memory.compare("a", at(3));
         assert_eq!(memory.observed.pending_since, Some(at(2)));
@@ -311,8 +328,11 @@ mod tests {
         assert!(memory.answered(at(5), Err("no answer".into())));
         memory.compare("b", at(5));
         assert_eq!(memory.observed.pending_since, Some(at(4)), "no answer proves nothing");
-        assert!(memory.answered(at(6), Ok(checksum("b"))));
-        assert!(!memory.answered(at(7), Ok(checksum("b"))), "the same answer later is no news");
+        assert!(memory.answered(at(6), Ok(SchedulerAnswer::running("b"))));
+        assert!(
+            !memory.answered(at(7), Ok(SchedulerAnswer::running("b"))),
+            "the same answer later is no news"
+        );
         assert!(memory.compare("b", at(7)));
         let loaded = memory.observed.loaded_text.as_deref();
         assert_eq!((memory.observed.pending_since, loaded), (None, Some("b")));
@@ -321,11 +341,11 @@ mod tests {
     #[test]
     fn another_scheduler_has_answered_nothing_yet() {
         let mut memory = Memory::default();
-        memory.has_scheduler(Some("http://a"));
-        memory.answered(at(1), Ok(checksum("a")));
-        assert!(!memory.has_scheduler(Some("http://a")));
+        memory.has_scheduler(Some("http://a"), None);
+        memory.answered(at(1), Ok(SchedulerAnswer::running("a")));
+        assert!(!memory.has_scheduler(Some("http://a"), None));
         assert!(memory.observed.read_back.is_some());
-        assert!(memory.has_scheduler(Some("http://b")));
+        assert!(memory.has_scheduler(Some("http://b"), None));
         assert_eq!(memory.observed, Observed::default());
     }
 
@@ -340,7 +360,7 @@ mod tests {
         memory.written(at(4), &write("b"), None);
         assert_eq!(memory.observed.reasserts, 0);
         memory.written(at(5), &again, None);
-        memory.answered(at(6), Ok(checksum("a")));
+        memory.answered(at(6), Ok(SchedulerAnswer::running("a")));
         memory.compare("a", at(6));
         assert_eq!(memory.observed.reasserts, 0);
     }
@@ -376,7 +396,7 @@ mod tests {
         for second in [10, 4000, 4001] {
             memory.written(at(second), &repair, None);
         }
-        memory.answered(at(4000), Ok(checksum("old")));
+        memory.answered(at(4000), Ok(SchedulerAnswer::running("old")));
         memory.compare("a", at(4000));
         memory.pass(at(100));
         assert_eq!(memory.observed.repairs, [at(10), at(100), at(100)]);

@@ -142,6 +142,7 @@ pub(crate) fn status(
             .as_ref()
             .and(snapshot.observed.reported().or(loaded_hash(config)))
             .cloned(),
+        version: Some(snapshot.release()),
         output: snapshot.output.as_deref().map(|output| OutputRef {
             namespace: spec.namespace.clone(),
             name: spec.output_config_map.clone(),

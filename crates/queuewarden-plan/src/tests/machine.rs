@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use jiff::SignedDuration;
 
 use super::*;
+use crate::conditions::Type;
 use crate::machine::{Action, Event, FailingWatch, Outcome, State, step};
 use crate::{ParseCache, Write};
 use yunikorn::config::checksum;
@@ -20,6 +21,8 @@ struct Process {
     outcomes: VecDeque<Outcome>,
     /// The answer of the scheduler; `None` stands for the checksum of the output.
     scheduler: Option<Result<String, String>>,
+    /// The release that it reports.
+    release: Option<String>,
     base: Option<LastBase>,
     /// The actions, but for `Wait`.
     done: Vec<&'static str>,
@@ -37,6 +40,7 @@ impl Process {
             now: now(),
             outcomes: VecDeque::new(),
             scheduler: None,
+            release: Some("1.8.0".to_owned()),
             base: None,
             done: Vec::new(),
             writes: Vec::new(),
@@ -60,7 +64,7 @@ impl Process {
     }
 
     fn step(&mut self, event: Event) -> Vec<Action> {
-        let (state, actions) = step(self.state.clone(), self.now, event, &mut ParseCache::default());
+        let (state, actions) = step(self.state.clone(), self.now, event, &mut ParseCache::new(Version::V1_8));
         self.state = state;
         actions
     }
@@ -88,8 +92,9 @@ impl Process {
                 ("store base", Some(Event::BaseStored(Ok(()))))
             }
             Action::ReadScheduler(_) | Action::ReadUntilLoaded { .. } => {
-                let runs = self.scheduler.clone();
-                ("ask", Some(Event::Answered(runs.unwrap_or_else(|| Ok(checksum(text(&self.cluster)))))))
+                let runs = self.scheduler.clone().unwrap_or_else(|| Ok(checksum(text(&self.cluster))));
+                let release = self.release.clone();
+                ("ask", Some(Event::Answered(runs.map(|checksum| SchedulerAnswer { checksum, release }))))
             }
             Action::Observe => ("observe", Some(Event::Observed(Box::new(self.cluster.clone())))),
             Action::Create { map: new, .. } => {
@@ -159,6 +164,14 @@ impl Process {
             self.feed(Event::Due);
             submit_of(&self.cluster, "root.prod") == acl
         })
+    }
+
+    /// Returns the status and reason of a condition of the `YuniKornConfig`.
+    fn condition(&self, type_: Type) -> (&'static str, String) {
+        let (_, plan) = self.published.as_ref().unwrap();
+        let conditions = &plan.config.as_ref().unwrap().conditions;
+        let found = crate::conditions::find(conditions, type_).unwrap();
+        (found.status.as_str(), found.reason.to_string())
     }
 
     fn observed(&self) -> &Observed {
@@ -617,4 +630,44 @@ fn events_in_any_order_give_no_write_before_everything_was_read_anew() {
         actions.extend(process.step(event));
     }
     assert!(writes > 20, "{writes}");
+}
+
+#[test]
+fn a_checksum_of_an_unproven_version_proves_nothing() {
+    for (chosen, release, proven) in [
+        (None, Some("1.8.0"), true),
+        (None, Some("1.9.1"), true),
+        (None, Some("1.10.0"), false),
+        (None, Some("1.9.0-SNAPSHOT"), false),
+        (None, None, false),
+        (Some(Version::V1_9), None, true),
+        (Some(Version::V1_9), Some("1.9.0-SNAPSHOT"), true),
+        (Some(Version::V1_9), Some("1.8.0"), false),
+        (Some(Version::V1_8), Some("2.0.0"), false),
+    ] {
+        let mut cluster = asking("ann");
+        spec(&mut cluster).version = chosen;
+        let mut process = Process::new(cluster);
+        process.release = release.map(str::to_owned);
+        process.feed(Event::LeadershipWon);
+        process.feed(Event::Relisted);
+        let loaded = process.condition(Type::Loaded);
+        let expected = if proven { ("True", "Loaded") } else { ("Unknown", "VersionUnproven") };
+        assert_eq!((loaded.0, &*loaded.1), expected, "{chosen:?} {release:?}");
+        assert_eq!(process.observed().loaded_text.is_some(), proven, "{chosen:?} {release:?}");
+    }
+}
+
+#[test]
+fn an_upgrade_of_the_scheduler_is_noticed() {
+    let mut process = Process::leading(asking("ann"));
+    assert_eq!(process.condition(Type::Loaded).1, "Loaded");
+    process.release = Some("1.10.0".to_owned());
+    let begin = process.now;
+    while process.condition(Type::Loaded).1 == "Loaded" {
+        assert!(process.now.duration_since(begin) < SignedDuration::from_mins(1), "not noticed");
+        process.wait(SignedDuration::from_secs(1));
+        process.feed(Event::Due);
+    }
+    assert_eq!(process.condition(Type::Loaded), ("Unknown", "VersionUnproven".to_owned()));
 }

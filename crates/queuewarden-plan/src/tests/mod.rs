@@ -17,6 +17,7 @@ mod truth;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use yunikorn::version::Version;
 
 use jiff::Timestamp;
 
@@ -123,7 +124,7 @@ fn text(snapshot: &Snapshot) -> &str {
 }
 
 fn tree(snapshot: &Snapshot) -> Config {
-    config::verdict(text(snapshot), &[]).config.expect("the output activates")
+    config::verdict(text(snapshot), &[], Version::V1_8).config.expect("the output activates")
 }
 
 /// The submit ACL in the output, as written.

@@ -5,6 +5,7 @@ use super::*;
 use crate::simulate;
 use crate::snapshot::{LastBase, ReadBack, Refused};
 use yunikorn::config::BUILT_IN;
+use yunikorn::version::Version;
 
 /// Returns the cluster after everything was written.
 fn after(snapshot: &Snapshot) -> Snapshot {
@@ -270,7 +271,7 @@ fn a_changed_policy_group_is_followed_when_the_scheduler_is_proven_to_run_it() {
     snapshot.observed.read_back = Some(ReadBack { at: now(), checksum });
     let done = settled(&snapshot);
     let text = done.snapshot.output.as_deref().unwrap().data["group-a.yaml"].clone();
-    let tree = config::verdict(&text, &[]).config.unwrap();
+    let tree = config::verdict(&text, &[], Version::V1_8).config.unwrap();
     let queue = tree.partition("default").unwrap().queue(&QueuePath::parse("root.prod").unwrap()).unwrap();
     assert_eq!(queue.submit_acl.value, "sue");
     // The scheduler reports that text by now.

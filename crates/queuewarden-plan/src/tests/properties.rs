@@ -1,6 +1,7 @@
 //! Tests laws of the plan, on random clusters.
 
 use proptest::prelude::*;
+use yunikorn::version::Version;
 
 use super::*;
 use crate::grants::acl_of;
@@ -96,7 +97,7 @@ proptest! {
 
     #[test]
     fn what_was_read_for_other_plans_changes_none(snapshots in prop::collection::vec((random_cluster(), any::<bool>()), 1..6)) {
-        let mut known = ParseCache::default();
+        let mut known = ParseCache::new(Version::V1_8);
         for (mut snapshot, open) in snapshots {
             if open {
                 let open = BASE.replace("'sue dev'", "'*'");
@@ -112,7 +113,7 @@ proptest! {
 
     #[test]
     fn no_queue_gets_more_than_the_base_and_the_objects_grant(snapshot in random_cluster()) {
-        let base = config::verdict(BASE, &[]).config.unwrap();
+        let base = config::verdict(BASE, &[], Version::V1_8).config.unwrap();
         let after = tree(&settled(&snapshot).snapshot);
         for queue in QUEUES {
             for right in Right::ALL {

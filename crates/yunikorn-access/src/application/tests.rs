@@ -5,6 +5,7 @@ use yunikorn::application::Rules;
 use yunikorn::application::settings::{YARN_ADMIN, YARN_MODIFY, YARN_VIEW};
 use yunikorn::config::verdict;
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 
 /// Otto runs applications below Engineering, which Ines administers; she also administers two queues beside
 /// it.
@@ -39,7 +40,7 @@ const ON: (&str, &str) = ("yarn.acl.enable", "true");
 const BOB: (&str, &str) = ("yarn.admin.acl", "bob");
 
 fn tree_of(text: &str) -> Tree {
-    let verdict = verdict(text, &[]);
+    let verdict = verdict(text, &[], Version::V1_8);
     Tree::new(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
 }
 

@@ -1,4 +1,5 @@
 use std::fmt::Write as _;
+use yunikorn::version::Version;
 
 use super::*;
 use crate::check::decide;
@@ -237,7 +238,7 @@ fn the_line_says_which_partition_where_not_only_the_default_one_differs() {
              '{default}'}}]}}]}}, {{name: gpu, queues: [{{name: root, queues: [{{name: b, submitacl: \
              '{gpu}'}}]}}]}}]"
         );
-        let config = yunikorn::config::verdict(&text, &[]).config.expect(&text);
+        let config = yunikorn::config::verdict(&text, &[], Version::V1_8).config.expect(&text);
         config.partitions.iter().map(|partition| Tree::new(partition).expect("active")).collect()
     };
     assert_eq!(

@@ -21,6 +21,8 @@ pub struct World<'a> {
     pub trees: &'a [Tree],
     /// The resolver of missing groups.
     pub resolver: &'a dyn GroupResolver,
+    /// The version of `YuniKorn`.
+    pub version: Version,
     /// Explains a decision: [`sentence`](fn@crate::sentence::sentence), or that with the places where it is
     /// written.
     pub explain: &'a dyn Fn(&Tree, &Decision) -> String,
@@ -163,7 +165,7 @@ struct Evaluator<'t> {
 
 impl Evaluator<'_> {
     fn identify(&self, subject: &Identity) -> Result<Identity, Refusal> {
-        identify(Claim::from(subject), self.world.resolver, Version::default())
+        identify(Claim::from(subject), self.world.resolver, self.world.version)
     }
 
     fn verdict(

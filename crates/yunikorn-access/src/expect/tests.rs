@@ -4,6 +4,7 @@ use crate::testing::parsed;
 use crate::tree::Tree;
 use yunikorn::identity::{NoResolver, ResolverKind};
 use yunikorn::testing::COMPARED;
+use yunikorn::version::Version;
 
 const QUEUES: &str = r#"
 partitions:
@@ -44,7 +45,10 @@ fn lines(case: Case) -> Vec<String> {
 fn judged(case: Case, resolver: ResolverKind) -> Vec<String> {
     let trees = [parsed(QUEUES)];
     let expectations = Expectations { partition: "DEFAULT".to_owned(), cases: vec![case] };
-    let checks = run(&expectations, World { trees: &trees, resolver: resolver.here(), explain: &sentence });
+    let checks = run(
+        &expectations,
+        World { trees: &trees, resolver: resolver.here(), version: Version::V1_8, explain: &sentence },
+    );
     assert_eq!(checks.len(), expectations.size());
     checks.iter().map(Check::line).collect()
 }
@@ -183,7 +187,10 @@ fn what_was_perhaps_meant_is_looked_for_when_somebody_reads_it() {
         }],
     };
     COMPARED.set(0);
-    let checks = run(&expectations, World { trees: &trees, resolver: &NoResolver, explain: &sentence });
+    let checks = run(
+        &expectations,
+        World { trees: &trees, resolver: &NoResolver, version: Version::V1_8, explain: &sentence },
+    );
     drop(trees);
     assert_eq!(Tally::new(&checks), Tally { passed: 0, failed: 80, undecided: 0 });
     assert_eq!(COMPARED.get(), 0, "nobody has read anything");
@@ -205,7 +212,10 @@ fn what_cannot_be_known_and_what_is_wrong_are_counted_apart() {
             ..Case::default()
         }],
     };
-    let checks = run(&expectations, World { trees: &trees, resolver: &NoResolver, explain: &sentence });
+    let checks = run(
+        &expectations,
+        World { trees: &trees, resolver: &NoResolver, version: Version::V1_8, explain: &sentence },
+    );
     assert_eq!(Tally::new(&checks), Tally { passed: 0, failed: 4, undecided: 0 });
     assert_eq!(checks[0].verdict, CheckOutcome::Failed("there is no partition `gpu`".to_owned().into()));
     assert_eq!((checks[0].location(), Tally::new(&checks).all()), ("case 1".to_owned(), 4));

@@ -135,7 +135,7 @@ mod tests {
                 rules.join(", ")
             );
             // The validator refuses some rules because of the queues in the text.
-            if yunikorn::config::verdict(&text, &[]).starts.is_err() {
+            if yunikorn::config::verdict(&text, &[], yunikorn::version::Version::V1_8).starts.is_err() {
                 return Ok(());
             }
             let tree = parsed(&text);

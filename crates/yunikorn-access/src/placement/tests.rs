@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use serde_json::Value;
+use yunikorn::version::Version;
 
 use super::*;
 use crate::check::{Denial, decide};
@@ -26,7 +27,7 @@ fn tree(rules: &[&str], queues: &str) -> Tree {
 }
 
 fn parsed(text: &str) -> Tree {
-    let verdict = verdict(text, &[]);
+    let verdict = verdict(text, &[], Version::V1_8);
     assert_eq!(verdict.starts, Ok(()), "{text}");
     Tree::new(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
 }

@@ -37,10 +37,7 @@ impl Applications for One {
 
 fn asked(review: &Review) -> Answer {
     let tree = queues();
-    answer(
-        review,
-        World { tree: &tree, resolver: &NoResolver, version: Version::default(), applications: &One },
-    )
+    answer(review, World { tree: &tree, resolver: &NoResolver, version: Version::V1_8, applications: &One })
 }
 
 fn review(user: &str, groups: &[&str]) -> Review {

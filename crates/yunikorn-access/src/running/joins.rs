@@ -18,8 +18,16 @@ use yunikorn::version::Version;
 pub struct Running {
     /// The pod that makes the request, by its own token.
     creator: Option<Arc<Pod>>,
-    /// The oldest pod of each application that the request names.
-    first: BTreeMap<String, Arc<Pod>>,
+    /// The applications that the request names.
+    named: BTreeMap<String, Named>,
+}
+
+/// A running application, by its oldest pod.
+#[derive(Debug, Clone)]
+struct Named {
+    namespace: String,
+    /// Empty: nobody's.
+    owner: String,
 }
 
 /// A pod as named by the token that is bound to it.
@@ -39,15 +47,19 @@ impl Running {
         pods: impl Iterator<Item = &'p Arc<Pod>>,
         ids: &BTreeSet<&str>,
         creator: Option<Arc<Pod>>,
+        version: Version,
     ) -> Self {
-        let mut first: BTreeMap<String, Arc<Pod>> = BTreeMap::new();
+        let mut first: BTreeMap<&str, &Arc<Pod>> = BTreeMap::new();
         for pod in pods.filter(|pod| !pod.ended && ids.contains(&*pod.application)) {
-            let is_older = |known: &Arc<Pod>| age(pod) < age(known);
-            if first.get(&pod.application).is_none_or(is_older) {
-                first.insert(pod.application.clone(), Arc::clone(pod));
+            if first.get(&*pod.application).is_none_or(|known| age(pod) < age(known)) {
+                first.insert(&pod.application, pod);
             }
         }
-        Self { creator, first }
+        let named = first.into_iter().map(|(id, pod)| {
+            let owner = owner(Submitter::from_pod(&admitted(pod), version));
+            (id.to_owned(), Named { namespace: pod.workload.namespace.clone(), owner })
+        });
+        Self { creator, named: named.collect() }
     }
 
     /// The annotation `yunikorn.apache.org/user.info` of the pod that makes the request.
@@ -58,13 +70,11 @@ impl Running {
     /// Names the application, and its owner, that a new pod of this user and namespace may not join; `None`
     /// where it may.
     pub fn objection(&self, id: &str, namespace: &str, user: &str) -> Option<String> {
-        let first = self.first.get(id)?;
+        let Named { namespace: other, owner } = self.named.get(id)?;
         if self.creator.as_ref().is_some_and(|creator| creator.application == id) {
             return None;
         }
-        let whose = if first.workload.namespace == namespace {
-            let owner = owner(Submitter::from_pod(&admitted(first), Version::default()));
-            // Without a named owner the application belongs to nobody.
+        let whose = if other == namespace {
             (!owner.is_empty() && owner != user).then_some("another user runs")?
         } else {
             "runs in another namespace"

@@ -4,11 +4,10 @@
 //!
 //! The authorizer only ever adds here: what the ACLs do not grant is left to RBAC.
 
+use super::Scheduler;
 use crate::application::Verb;
 use crate::review::{Answer, Application, Opinion, Review};
-use crate::tree::Tree;
-use yunikorn::identity::{Claim, GroupResolver, identify};
-use yunikorn::version::Version;
+use yunikorn::identity::{Claim, identify};
 
 /// An action on one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,11 +50,10 @@ pub fn answer(
     review: &Review,
     question: PodRequest<'_>,
     application: &Application,
-    tree: &Tree,
-    resolver: &dyn GroupResolver,
+    Scheduler { tree, resolver, version }: Scheduler<'_>,
 ) -> Answer {
     let claim = Claim::from(&review.identity);
-    let identity = match identify(claim, resolver, Version::default()) {
+    let identity = match identify(claim, resolver, version) {
         Ok(identity) => identity,
         Err(refusal) => return Answer::no_opinion("identity", &refusal.describe(&review.identity.user)),
     };

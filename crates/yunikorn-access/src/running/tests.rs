@@ -8,6 +8,7 @@ use crate::review::{Answer, Opinion, ResourceAttributes, Review};
 use crate::testing::{parsed, tree};
 use yunikorn::admission::request::{USER_INFO, USERNAME};
 use yunikorn::identity::{Identity, NoResolver};
+use yunikorn::version::Version;
 
 fn queues() -> Tree {
     tree(&[("root", "", ""), ("root.prod", "sue bob", "ann"), ("root.mallory", "mallory", "mallory")])
@@ -27,7 +28,7 @@ fn pod(name: &str, user: &str, queue: &str, second: i64) -> Pod {
 }
 
 fn scheduler(tree: &Tree) -> Scheduler<'_> {
-    Scheduler { tree, resolver: &NoResolver, version: Version::default() }
+    Scheduler { tree, resolver: &NoResolver, version: Version::V1_8 }
 }
 
 fn judged(pod: &Pod, spark: &[(String, String)]) -> Application {
@@ -47,7 +48,7 @@ fn found(pods: Vec<Pod>, namespace: &str) -> Result<Option<String>, String> {
 fn a_new_pod_joins_its_own_users_application_in_its_own_namespace() {
     let known = |pods: Vec<Pod>| {
         let pods: Vec<Arc<Pod>> = pods.into_iter().map(Arc::new).collect();
-        Running::new(pods.iter(), &["spark-1"].into(), None)
+        Running::new(pods.iter(), &["spark-1"].into(), None, Version::V1_8)
     };
     let sues = || pod("driver", "sue", "root.prod", 5);
     let mut elsewhere = pod("a", "eve", "root.prod", 1);
@@ -267,7 +268,7 @@ fn asks(
     let tree = queues();
     let question = pods::read(&review).expect("a question about a pod");
     let application = judged(speaker(pods.iter(), &pods[target]), spark);
-    pods::answer(&review, question, &application, &tree, &NoResolver)
+    pods::answer(&review, question, &application, scheduler(&tree))
 }
 
 fn allowed(user: &str, pods: &[Arc<Pod>], target: usize) -> bool {

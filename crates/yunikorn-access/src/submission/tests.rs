@@ -8,6 +8,7 @@ use crate::testing::{any_identity, any_tree, parsed, tree};
 use yunikorn::admission::request::{QUEUE, Texts, Workload as Workloads};
 use yunikorn::admission::{EXTERNAL_USERS, Request};
 use yunikorn::identity::ResolverKind;
+use yunikorn::version::Version;
 
 const JOB: Kind = Kind::Workload(Workloads::Job);
 const DEPLOYMENT: Kind = Kind::Workload(Workloads::Deployment);
@@ -41,7 +42,7 @@ fn with_info(mut request: Request, user: &str) -> Request {
 
 fn conf() -> Conf {
     let keys = texts(&[(EXTERNAL_USERS, "^airflow$")]);
-    Conf::from_keys(&keys).0
+    Conf::from_keys(&keys, Version::V1_8).0
 }
 
 fn applied<'a>(request: &'a Request, surroundings: &'a Surroundings) -> Applied<'a> {
@@ -61,7 +62,7 @@ fn what_names_a_running_application_of_others_is_refused_whatever_makes_it() {
     first.workload.namespace = "jobs".to_owned();
     first.workload.annotations.insert(USER_INFO.to_owned(), info("sue"));
     let first = std::sync::Arc::new(first);
-    let running = Running::new(std::iter::once(&first), &["app-1"].into(), None);
+    let running = Running::new(std::iter::once(&first), &["app-1"].into(), None, Version::V1_8);
     let (tree, conf) = (prod(), conf());
     let world = World { conf: &conf, tree: &tree, resolver: ResolverKind::None.here(), running: &running };
     let named = |kind, user: &str| {

@@ -13,6 +13,7 @@ use yunikorn::admission::{
     AccessControl, AccessList, BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, Operation, TRUST_CONTROLLERS,
     UserInfo,
 };
+use yunikorn::version::Version;
 
 const CONTROLLER: &str = "system:serviceaccount:kube-system:job-controller";
 const ALICE: &str = r#"{"user":"alice","groups":["devs","system:authenticated"]}"#;
@@ -319,7 +320,7 @@ fn member(application: &str, user_info: &str) -> Pod {
 fn running(pods: Vec<Pod>, creator: Option<Pod>) -> Running {
     let pods: Vec<Arc<Pod>> = pods.into_iter().map(Arc::new).collect();
     let ids = pods.iter().map(|pod| &*pod.application).collect();
-    Running::new(pods.iter(), &ids, creator.map(Arc::new))
+    Running::new(pods.iter(), &ids, creator.map(Arc::new), Version::V1_8)
 }
 
 #[test]

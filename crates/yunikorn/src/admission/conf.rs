@@ -19,19 +19,12 @@ pub struct Conf {
 }
 
 impl Conf {
-    /// Reads the keys of the merged ConfigMaps (`am_conf.go:286-333`), for `YuniKorn` 1.8. A key that cannot
-    /// be read has its default, and is reported as an error. Spans are in the key's value; the message names
-    /// the key.
-    pub fn from_keys(keys: &BTreeMap<String, String>) -> (Self, Vec<Diagnostic>) {
+    /// Reads the keys of the merged ConfigMaps (`am_conf.go:286-333`). A key that cannot be read has its
+    /// default, and is reported as an error. Spans are in the key's value; the message names the key.
+    pub fn from_keys(keys: &BTreeMap<String, String>, version: Version) -> (Self, Vec<Diagnostic>) {
         let (access, mut found) = AccessControl::from_keys(keys);
         let (filtering, more) = Filtering::from_keys(keys);
         found.extend(more);
-        (Self { access, filtering, version: Version::default() }, found)
-    }
-
-    /// The same configuration in another version.
-    #[must_use]
-    pub fn with_version(self, version: Version) -> Self {
-        Self { version, ..self }
+        (Self { access, filtering, version }, found)
     }
 }

@@ -146,7 +146,9 @@ impl Submitter {
             };
         }
         match pod.label(USERNAME) {
-            user if !user.is_empty() && version < Version::Next => Self::without_groups(user, Source::Label),
+            user if !user.is_empty() && version.behavior().reads_username_label => {
+                Self::without_groups(user, Source::Label)
+            }
             _ => Self::without_groups(NOBODY, Source::Nothing),
         }
     }
@@ -239,7 +241,7 @@ mod tests {
         assert_eq!(submitter(Some("x"), "x", Version::V1_8), nobody(&[]));
         assert_eq!(submitter(None, "", Version::V1_8), nobody(&[]));
         assert_eq!(submitter(Some(""), "x", Version::V1_9), ("x".to_owned(), vec![]));
-        assert_eq!(submitter(None, "x", Version::Next), nobody(&[]));
+        assert_eq!(submitter(None, "x", Version::V1_10), nobody(&[]));
     }
 
     proptest! {

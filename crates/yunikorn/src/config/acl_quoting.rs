@@ -3,13 +3,14 @@
 
 use super::{Assessment, verdict};
 use crate::acl;
+use crate::version::Version;
 
 fn judged(written: &str) -> (String, Assessment) {
     let text = format!(
         "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: \
          {written}\n        adminacl: sue dev\n"
     );
-    let verdict = verdict(&text, &["default"]);
+    let verdict = verdict(&text, &["default"], Version::V1_8);
     (text, verdict)
 }
 

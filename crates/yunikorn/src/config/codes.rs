@@ -74,6 +74,8 @@ go_compat::codes! {
     pub const NESTED_ROOT: Code = Code::new(3036, "nested-root");
     /// The only name in a filter's list ends in `$`, which makes it a regular expression (`filter.go:145`).
     pub const FILTER_EXPRESSION: Code = Code::new(3037, "filter-expression");
+    /// A property of a queue has its name in another version (`configvalidator.go:53`).
+    pub const PROPERTY_RENAMED: Code = Code::new(3038, "property-renamed");
 
     /// A key of `binaryData` gives the scheduler nothing: the value of a `.gz` key is not gzip, so that the
     /// value it should replace stays in force, or the name does not end in `.gz` at all

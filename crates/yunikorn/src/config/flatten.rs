@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::settings;
+use crate::version::Version;
 use go_compat::go_bool::go_bool;
 
 /// The content of a `ConfigMap`.
@@ -163,8 +164,8 @@ impl Flattened {
 
     /// The settings that cannot be read. One of them makes the shim ignore all changes, and end when it
     /// starts (`schedulerconf.go:157`).
-    pub fn unreadable(&self) -> Vec<(&str, &Value)> {
-        self.values().filter(|(key, value)| !settings::reads(key, &value.text)).collect()
+    pub fn unreadable(&self, version: Version) -> Vec<(&str, &Value)> {
+        self.values().filter(|(key, value)| !settings::reads(key, &value.text, version)).collect()
     }
 }
 
@@ -324,7 +325,7 @@ mod tests {
         ] {
             for (text, count) in [(good, 0), (bad, 1)] {
                 assert_eq!(
-                    flat(&map(&[(key, text)], &[]), &map(&[], &[])).unreadable().len(),
+                    flat(&map(&[(key, text)], &[]), &map(&[], &[])).unreadable(Version::V1_8).len(),
                     count,
                     "{key}: {text}"
                 );

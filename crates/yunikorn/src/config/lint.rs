@@ -2,12 +2,14 @@
 
 use super::activate;
 use super::codes::{
-    ACL_PARTS, ACL_STRICT, FILTER_EXPRESSION, FILTER_NAME, FILTER_TYPE, NESTED_ROOT, RESOLVER,
+    ACL_PARTS, ACL_STRICT, FILTER_EXPRESSION, FILTER_NAME, FILTER_TYPE, NESTED_ROOT, PROPERTY_RENAMED,
+    RESOLVER,
 };
 use super::names::{is_expression, is_group, is_user, to_lower};
 use super::schema::{Filter, PartitionConfig, QueueConfig, SchedulerConfig};
 use super::validate::{ROOT, at, check_rule_name, is_undecided};
 use crate::acl;
+use crate::version::Version;
 use go_compat::diag::{Diagnostic, Severity, Span};
 use go_compat::go_regex::GoRegex;
 use go_compat::yaml::decode::{Spanned, items};
@@ -27,15 +29,20 @@ pub(super) fn add(findings: &mut Vec<Diagnostic>, error: Diagnostic) {
 }
 
 /// All findings about single values.
-pub(super) fn findings(text: &str, config: &SchedulerConfig) -> Vec<Diagnostic> {
+pub(super) fn findings(text: &str, config: &SchedulerConfig, version: Version) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     for partition in items(&config.partitions) {
-        partition_findings(text, partition, &mut findings);
+        partition_findings(text, partition, version, &mut findings);
     }
     findings
 }
 
-fn partition_findings(text: &str, partition: &PartitionConfig, findings: &mut Vec<Diagnostic>) {
+fn partition_findings(
+    text: &str,
+    partition: &PartitionConfig,
+    version: Version,
+    findings: &mut Vec<Diagnostic>,
+) {
     let resolver = &partition.user_group_resolver.kind;
     if !matches!(resolver.as_str(), "" | "os" | "ldap" | "test") {
         let message = format!("the user group resolver `{}` is not known, so there is none", resolver.value);
@@ -53,7 +60,7 @@ fn partition_findings(text: &str, partition: &PartitionConfig, findings: &mut Ve
         }
     }
     for queue in items(&partition.queues) {
-        queue_findings(text, queue, true, findings);
+        queue_findings(text, queue, version, findings);
     }
 }
 
@@ -111,7 +118,7 @@ fn ignored_finding(name: &str, kind: &str) -> Diagnostic {
     }
 }
 
-fn queue_findings(text: &str, queue: &QueueConfig, is_top: bool, findings: &mut Vec<Diagnostic>) {
+fn queue_findings(text: &str, queue: &QueueConfig, version: Version, findings: &mut Vec<Diagnostic>) {
     for acl in [&queue.submit_acl, &queue.admin_acl] {
         let found = acl::findings(acl.as_str());
         findings.extend(found.into_iter().map(|finding| inside(text, acl, finding)));
@@ -119,13 +126,22 @@ fn queue_findings(text: &str, queue: &QueueConfig, is_top: bool, findings: &mut 
     if queue.parent || !queue.children().is_empty() {
         findings.extend(activate::check_template(&queue.child_template).err());
     }
-    let has_resources = queue.resources.guaranteed.is_some() || queue.resources.max.is_some();
-    if !is_top && has_resources && to_lower(queue.name.as_str()) == ROOT {
-        let message = "the resources of a queue named `root` are not read, wherever it stands";
-        findings.push(Diagnostic::warning(NESTED_ROOT, message).at(queue.head()).help("rename the queue"));
-    }
+    let of_queue = queue.properties.iter().flatten().map(|(name, _)| name.as_str());
+    let of_template = queue.child_template.properties.iter().flatten().map(|(name, _)| name.as_str());
+    let renamed = of_queue.chain(of_template).find_map(|name| version.renamed(name));
+    findings.extend(
+        renamed.map(|(message, help)| {
+            Diagnostic::warning(PROPERTY_RENAMED, message).at(queue.head()).help(help)
+        }),
+    );
     for child in queue.children() {
-        queue_findings(text, child, false, findings);
+        let has_resources = child.resources.guaranteed.is_some() || child.resources.max.is_some();
+        if has_resources && to_lower(child.name.as_str()) == ROOT {
+            let message = "the resources of a queue named `root` are not read, wherever it stands";
+            findings
+                .push(Diagnostic::warning(NESTED_ROOT, message).at(child.head()).help("rename the queue"));
+        }
+        queue_findings(text, child, version, findings);
     }
 }
 

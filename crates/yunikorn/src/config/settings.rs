@@ -5,6 +5,7 @@
 
 use super::codes::SETTING;
 use super::flatten::HOT_REFRESH;
+use crate::version::Version;
 use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::go_bool::go_bool;
 
@@ -13,11 +14,12 @@ use go_compat::go_bool::go_bool;
 enum Kind {
     Bool,
     Int,
+    Int64,
     Duration,
 }
 
 /// The type of this key's value; `None` for text, and for keys that are not settings.
-fn kind(key: &str) -> Option<Kind> {
+fn kind(key: &str, version: Version) -> Option<Kind> {
     match key {
         HOT_REFRESH
         | "service.disableGangScheduling"
@@ -26,39 +28,41 @@ fn kind(key: &str) -> Option<Kind> {
         "service.schedulingInterval" | "service.volumeBindTimeout" | "service.dispatchTimeout" => {
             Some(Kind::Duration)
         }
+        "service.placeholderRunAsUser" | "service.placeholderRunAsGroup" | "service.placeholderFsGroup" => {
+            version.behavior().integer_placeholder_ids.then_some(Kind::Int64)
+        }
         _ => None,
     }
 }
 
 /// Returns whether the shim can read the value of this key; for a key without a type, always.
-pub fn reads(key: &str, text: &str) -> bool {
-    match kind(key) {
+pub fn reads(key: &str, text: &str, version: Version) -> bool {
+    match kind(key, version) {
         Some(Kind::Bool) => go_bool(text).is_some(),
-        Some(Kind::Int) => go_int32(text),
+        // Go's `strconv.ParseInt(text, 10, …)` reads what Rust's `parse` does.
+        Some(Kind::Int) => text.parse::<i32>().is_ok(),
+        Some(Kind::Int64) => text.parse::<i64>().is_ok(),
         Some(Kind::Duration) => go_duration(text),
         None => true,
     }
 }
 
 /// Returns the error for the value of this key, if it is a setting that cannot be read.
-pub fn check(key: &str, text: &str) -> Option<Diagnostic> {
-    let kind = kind(key).filter(|_| !reads(key, text))?;
+pub fn check(key: &str, text: &str, version: Version) -> Option<Diagnostic> {
+    let kind = kind(key, version).filter(|_| !reads(key, text, version))?;
     let (what, help) = match kind {
         Kind::Bool => ("boolean", "write `true` or `false`"),
         Kind::Int => ("32-bit integer", "write a whole number below 2147483648, without spaces"),
+        Kind::Int64 => ("64-bit integer", "write a whole number, without spaces"),
         Kind::Duration => ("duration", "write numbers with units and no spaces, such as `10s` or `1m30s`"),
     };
     let shown = quoted(text);
+    let since = if kind == Kind::Int64 { " 1.9 and newer" } else { "" };
     let message = format!(
-        "{shown} is no {what} to YuniKorn: a running scheduler ignores every change of its ConfigMaps, and \
+        "{shown} is no {what} to YuniKorn{since}: a running scheduler ignores every change of its ConfigMaps, and \
          none starts"
     );
     Some(Diagnostic::error(SETTING, message).at(Span::new(0, text.len())).help(help))
-}
-
-/// Returns whether Go's `strconv.ParseInt(text, 10, 32)` reads it; Rust's accepts the same.
-fn go_int32(text: &str) -> bool {
-    text.parse::<i32>().is_ok()
 }
 
 /// Returns whether Go's `time.ParseDuration` reads it.
@@ -148,14 +152,29 @@ mod tests {
             ("service.other", "abc", None),
             ("queues.yaml", "abc", None),
         ] {
-            let told = check(key, text);
+            let told = check(key, text, Version::V1_8);
             assert_eq!(told.is_some(), expected.is_some(), "{key}: {text}");
-            assert_eq!(told.is_none(), reads(key, text), "{key}: {text}");
+            assert_eq!(told.is_none(), reads(key, text, Version::V1_8), "{key}: {text}");
             if let (Some(told), Some(what)) = (told, expected) {
                 assert!(told.is_error(), "{told}");
                 assert!(told.message.contains(&format!(" is no {what} to YuniKorn")), "{told}");
                 assert_eq!((told.code, told.span), (SETTING, Some(Span::new(0, text.len()))));
             }
+        }
+    }
+
+    #[test]
+    fn ids_of_placeholders_are_integers_since_1_9() {
+        for key in ["placeholderRunAsUser", "placeholderRunAsGroup", "placeholderFsGroup"] {
+            let key = format!("service.{key}");
+            for text in ["nobody", "", "1.5", "9223372036854775808"] {
+                assert_eq!(check(&key, text, Version::V1_8), None, "{key}: {text}");
+                for version in [Version::V1_9, Version::V1_10, Version::Unknown] {
+                    let refused = check(&key, text, version).unwrap();
+                    assert!(refused.message.contains(" is no 64-bit integer to YuniKorn"), "{refused}");
+                }
+            }
+            assert_eq!(check(&key, "1000", Version::V1_9), None);
         }
     }
 

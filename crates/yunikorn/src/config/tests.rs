@@ -1,6 +1,7 @@
 //! Compares with `YuniKorn`'s own answers (`tests/vectors/yunikorn-{config,verdicts,checksum}.json`), and
 //! tests what holds for every text.
 
+use crate::version::Version;
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -60,7 +61,7 @@ fn judges_as_yunikorn_does() {
     for (row, expected) in rows {
         let text = row["yaml"].as_str().unwrap();
         // The vectors were recorded below the level where an empty text becomes the built-in one.
-        let verdict = assess(text, ACTIVE);
+        let verdict = assess(text, ACTIVE, Version::V1_8);
         if verdict.unsure {
             unsure += 1;
             continue;
@@ -82,7 +83,7 @@ fn errors_are_diagnosed_if_and_only_if_something_is_wrong() {
     let verdicts = vectors(include_str!("../../../../tests/vectors/yunikorn-verdicts.json"));
     for row in verdicts["rows"].as_array().unwrap() {
         let text = row["yaml"].as_str().unwrap();
-        let verdict = assess(text, ACTIVE);
+        let verdict = assess(text, ACTIVE, Version::V1_8);
         let refused = answers(&verdict).iter().any(|answer| !answer.is_empty());
         // For a partition that does not run yet, only the start shows that the rules are wrong.
         let hurts = read(text).is_ok_and(|config| {
@@ -125,7 +126,8 @@ fn samples() -> Vec<(String, String, Value)> {
 #[test]
 fn judges_the_samples_as_yunikorn_does() {
     for (name, text, row) in samples() {
-        let (verdict, expected) = (assess(&text, ACTIVE), expected(&row, ["validate", "start", "reload"]));
+        let (verdict, expected) =
+            (assess(&text, ACTIVE, Version::V1_8), expected(&row, ["validate", "start", "reload"]));
         if verdict.unsure {
             assert_eq!(expected[0], "yaml", "{name}: YuniKorn takes it");
         } else {
@@ -139,7 +141,7 @@ fn judges_the_samples_as_yunikorn_does() {
 fn the_place_of_a_queue_is_where_its_acl_can_be_edited() {
     let mut edited = 0;
     for (name, text, _) in samples() {
-        let Some(config) = verdict(&text, ACTIVE).config else {
+        let Some(config) = verdict(&text, ACTIVE, Version::V1_8).config else {
             continue;
         };
         for (index, partition) in config.partitions.iter().enumerate() {
@@ -158,7 +160,7 @@ fn the_place_of_a_queue_is_where_its_acl_can_be_edited() {
                     Err(error) if error.code == EDIT && text.contains("submitacl: &") => continue,
                     Err(error) => panic!("{name} {}: {error}", queue.path),
                 };
-                let changed = verdict(&changed, ACTIVE).config.expect(&name);
+                let changed = verdict(&changed, ACTIVE, Version::V1_8).config.expect(&name);
                 for (before, after) in partition.queues().zip(changed.partitions[index].queues()) {
                     let expected =
                         if before.path == queue.path { "sue devs" } else { before.submit_acl.as_str() };
@@ -173,7 +175,7 @@ fn the_place_of_a_queue_is_where_its_acl_can_be_edited() {
 
 #[test]
 fn an_empty_text_is_the_built_in_configuration() {
-    let verdict = verdict("", ACTIVE);
+    let verdict = verdict("", ACTIVE, Version::V1_8);
     let root = verdict.config.as_ref().unwrap().partition("default").unwrap().root();
     assert_eq!(root.submit_acl.value, "*");
     assert_eq!(codes_of(""), [(codes::DEFAULT_CONFIG.number, Severity::Warning)]);
@@ -184,7 +186,9 @@ fn an_empty_text_is_the_built_in_configuration() {
 fn a_reload_keeps_what_came_before_the_wrong_partition() {
     let text =
         "partitions: [{name: default, queues: []}, {name: gpu, queues: [{name: root, submitacl: 'a  b'}]}]\n";
-    let Err(ReloadError::Refused { reason, applied }) = verdict(text, &["default", "gpu"]).reloads else {
+    let Err(ReloadError::Refused { reason, applied }) =
+        verdict(text, &["default", "gpu"], Version::V1_8).reloads
+    else {
         panic!()
     };
     assert_eq!(reason, "configured queue creation failed: \nmultiple spaces found in ACL: 'a  b'");
@@ -194,7 +198,7 @@ fn a_reload_keeps_what_came_before_the_wrong_partition() {
 #[test]
 fn a_reload_without_an_active_partition_hangs() {
     let text = "partitions: [{name: default, queues: []}]\n";
-    let verdict = verdict(text, &["default", "gpu"]);
+    let verdict = verdict(text, &["default", "gpu"], Version::V1_8);
     assert_eq!(verdict.reloads, Err(ReloadError::Hangs { missing: vec!["gpu".to_owned()] }));
     assert_eq!(verdict.diagnostics[0].code, codes::PARTITION_MISSING);
 }
@@ -209,7 +213,7 @@ fn errors_about_acls_are_told_by_what_is_wrong_with_the_acl() {
         let text = format!(
             "partitions: [{{queues: [{{name: root, queues: [{{name: a, submitacl: {quoted}}}]}}]}}]\n"
         );
-        let verdict = assess(&text, ACTIVE);
+        let verdict = assess(&text, ACTIVE, Version::V1_8);
         assert!(verdict.validates.is_err() || verdict.starts.is_err(), "{acl:?}");
         let errors: Vec<_> =
             verdict.diagnostics.iter().filter(|found| found.is_error()).map(|found| found.code).collect();
@@ -219,18 +223,18 @@ fn errors_about_acls_are_told_by_what_is_wrong_with_the_acl() {
 
 #[test]
 fn partitions_that_are_not_known_are_those_of_the_text() {
-    assert_eq!(verdict("partitions: [{name: gpu, queues: []}]\n", &[]).reloads, Ok(()));
+    assert_eq!(verdict("partitions: [{name: gpu, queues: []}]\n", &[], Version::V1_8).reloads, Ok(()));
     let text = "partitions: [{name: gpu, queues: [], placementrules: [{name: tag}]}]\n";
-    assert!(verdict(text, &[]).reloads.is_err());
+    assert!(verdict(text, &[], Version::V1_8).reloads.is_err());
     assert_eq!(
-        verdict(text, &["default"]).reloads,
+        verdict(text, &["default"], Version::V1_8).reloads,
         Err(ReloadError::Hangs { missing: vec!["default".to_owned()] })
     );
 }
 
 /// The codes and severities that a text is diagnosed with.
 fn codes_of(text: &str) -> Vec<(u16, Severity)> {
-    verdict(text, ACTIVE)
+    verdict(text, ACTIVE, Version::V1_8)
         .diagnostics
         .iter()
         .map(|diagnostic| (diagnostic.code.number, diagnostic.severity))
@@ -289,7 +293,7 @@ fn findings_about_an_acl_point_into_its_text() {
         ("&anchor 'a,sue:x'", "&anchor 'a,sue:x'"),
     ] {
         let text = format!("partitions: [{{queues: [{{name: root, submitacl: {acl}}}]}}]\n");
-        let findings = verdict(&text, ACTIVE).diagnostics;
+        let findings = verdict(&text, ACTIVE, Version::V1_8).diagnostics;
         let [finding] = findings.as_slice() else { panic!("{findings:?}") };
         let span = finding.span.unwrap();
         assert_eq!(text.get(span.start..span.end), Some(place), "{text}");
@@ -313,7 +317,7 @@ fn what_is_fine_has_no_finding() {
 
 /// The messages of the findings.
 fn told(text: &str) -> Vec<String> {
-    verdict(text, ACTIVE).diagnostics.into_iter().map(|finding| finding.message).collect()
+    verdict(text, ACTIVE, Version::V1_8).diagnostics.into_iter().map(|finding| finding.message).collect()
 }
 
 #[test]
@@ -333,7 +337,7 @@ fn a_child_template_counts_where_there_can_be_children() {
             2,
         ),
     ] {
-        let verdict = verdict(&with(&queues), ACTIVE);
+        let verdict = verdict(&with(&queues), ACTIVE, Version::V1_8);
         assert_eq!((verdict.validates, verdict.starts), (Ok(()), starts), "{queues}");
         assert_eq!(told(&with(&queues)), vec!["invalid quantity"; found], "{queues}");
     }
@@ -353,7 +357,7 @@ fn quantities_of_a_child_template_are_read_unless_all_of_it_is_empty() {
         ("resources: {guaranteed: {a: ''}, max: {a: '1'}}", 1),
     ] {
         let text = format!("partitions: [{{queues: [{{name: root, childtemplate: {{{template}}}}}]}}]\n");
-        assert_eq!(verdict(&text, ACTIVE).starts.is_err(), found == 1, "{text}");
+        assert_eq!(verdict(&text, ACTIVE, Version::V1_8).starts.is_err(), found == 1, "{text}");
         assert_eq!(told(&text), vec!["invalid quantity"; found], "{text}");
     }
 }
@@ -366,7 +370,7 @@ fn a_rule_that_names_a_queue_from_the_root_below_another_rule_is_told_as_go_prin
     let reason = "cannot have a fixed queue rule with qualified queue getName and a parent rule: {Fixed true \
         {deny [a b] [g h]} … Root.x}";
     assert_eq!(told(&text), [reason]);
-    assert_eq!(verdict(&text, ACTIVE).refusal().as_deref(), Some(reason));
+    assert_eq!(verdict(&text, ACTIVE, Version::V1_8).refusal().as_deref(), Some(reason));
 }
 
 #[test]
@@ -395,7 +399,7 @@ fn a_rule_that_activation_refuses_is_told_with_what_it_does_to_a_start() {
         ("name: usr", "usr", names),
     ] {
         let text = format!("partitions: [{{queues: [], placementrules: [{{{rule}}}]}}]\n");
-        let findings = verdict(&text, ACTIVE).diagnostics;
+        let findings = verdict(&text, ACTIVE, Version::V1_8).diagnostics;
         let finding = findings.iter().find(|finding| finding.code == codes::RULE_INACTIVE).expect(rule);
         let at = finding.span.unwrap();
         assert_eq!(text.get(at.start..at.end), Some(place), "{text}");
@@ -450,7 +454,7 @@ fn an_error_is_not_told_again_when_a_finding_within_it_says_the_same() {
 fn a_filter_tells_each_name_that_it_ignores() {
     let text = "partitions: [{queues: [], placementrules: [{name: user, filter: {users: [a, 'b.*', c/d, 'e \
         f'], groups: [g, c/d, h]}}]}]\n";
-    let verdict = verdict(text, ACTIVE);
+    let verdict = verdict(text, ACTIVE, Version::V1_8);
     let expression = Some("a regular expression works only when it is alone in the list");
     let found: Vec<_> = verdict
         .diagnostics
@@ -506,10 +510,59 @@ fn findings_point_at_the_name_of_what_is_wrong_or_at_all_of_it() {
         (limit("{limit: most, users: [a]}"), codes::LIMIT, "most"),
         (limit("{users: [a]}"), codes::LIMIT, "{users: [a]}"),
     ] {
-        let findings = assess(&text, &[]).diagnostics;
+        let findings = assess(&text, &[], Version::V1_8).diagnostics;
         let finding = findings.iter().find(|finding| finding.code == code).expect(&text);
         let at = finding.span.unwrap();
         assert_eq!(text.get(at.start..at.end), Some(place), "{text}");
+    }
+}
+
+#[test]
+fn queues_named_root_hand_limits_down_by_version() {
+    let queue = |name: &str, most: u32, below: &str| {
+        let limit = format!("{{limit: l, users: [sue], maxapplications: {most}}}");
+        format!("{{name: {name}, limits: [{limit}], queues: [{below}]}}")
+    };
+    let beside = |inner: u32, beside: u32| {
+        let above = format!("{{name: a, queues: [{}]}}", queue("root", inner, ""));
+        queue("root", 20, &format!("{above}, {}", queue("b", beside, "")))
+    };
+    for (root, old, new) in [
+        // 1.8 takes the limit of root.a.root for that of root.
+        (beside(5, 10), false, true),
+        (beside(10, 5), true, true),
+        (beside(30, 5), false, false),
+        // It takes root.root for root, with nothing above it.
+        (queue("root", 10, &queue("root", 20, "")), true, false),
+    ] {
+        let text = format!("partitions: [{{name: default, queues: [{root}]}}]\n");
+        for (version, accepted) in [
+            (Version::V1_8, old),
+            (Version::V1_9, new),
+            (Version::V1_10, new),
+            (Version::Unknown, old && new),
+        ] {
+            assert_eq!(verdict(&text, ACTIVE, version).validates.is_ok(), accepted, "{version}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_property_with_the_name_of_another_version_is_reported() {
+    let text = |name: &str| {
+        format!("partitions: [{{queues: [{{name: root, childtemplate: {{properties: {{{name}: 1s}}}}}}]}}]\n")
+    };
+    let [old, new] = ["preemption.quota.delay", "quota.preemption.delay"].map(text);
+    for (text, version, reported) in [
+        (&old, Version::V1_8, false),
+        (&new, Version::V1_8, true),
+        (&old, Version::V1_9, true),
+        (&new, Version::V1_9, false),
+        (&old, Version::Unknown, true),
+    ] {
+        let findings = verdict(text, ACTIVE, version).diagnostics;
+        let found = findings.iter().any(|finding| finding.code == codes::PROPERTY_RENAMED);
+        assert_eq!(found, reported, "{version}: {text} {findings:?}");
     }
 }
 
@@ -519,7 +572,7 @@ fn limits_of_the_partition_and_of_its_root_are_the_same_or_refused() {
     let verdict_on = |partition: &str, root: &str| {
         let text =
             format!("partitions: [{{limits: [{partition}], queues: [{{name: root, limits: [{root}]}}]}}]\n");
-        verdict(&text, ACTIVE).validates
+        verdict(&text, ACTIVE, Version::V1_8).validates
     };
     let refused = Err("partition limits and root queue limits are not equivalent".to_owned());
     let base =
@@ -579,7 +632,7 @@ fn the_deepest_text_fits_the_stack() {
     let queues = nest("{name: q, queues: [", "]}", 123);
     let rules = nest("{name: user, parent: ", "}", 248).replace(": }", ": {name: user}}");
     let text = format!("partitions: [{{queues: [{queues}], placementrules: [{rules}]}}]\n");
-    let verdict = verdict(&text, ACTIVE);
+    let verdict = verdict(&text, ACTIVE, Version::V1_8);
     assert_eq!(verdict.validates, Ok(()), "{text}");
     let config = verdict.config.unwrap();
     assert_eq!(config.partitions[0].queues().map(|queue| queue.path.depth()).max(), Some(123));
@@ -593,14 +646,17 @@ fn work_is_bounded() {
         "partitions: [{{queues: [{queues}, {{name: x, resources: {{max: {{{}}}}}}}]}}]\n",
         names(8000)
     );
-    let verdict = verdict(&text, ACTIVE);
+    let verdict = verdict(&text, ACTIVE, Version::V1_8);
     assert_eq!(verdict.diagnostics[0].code, codes::TOO_LARGE);
     assert_eq!(verdict.config, None);
 }
 
 /// The refusal of one partition, empty where it validates.
 fn refusal_of(partition: &str) -> String {
-    assess(&format!("partitions: [{{{partition}}}]\n"), ACTIVE).validates.err().unwrap_or_default()
+    assess(&format!("partitions: [{{{partition}}}]\n"), ACTIVE, Version::V1_8)
+        .validates
+        .err()
+        .unwrap_or_default()
 }
 
 #[test]
@@ -736,7 +792,7 @@ fn the_level_of_a_duplicate_queue_is_told() {
 #[test]
 fn what_hides_a_change_is_pointed_at() {
     let text = "partitions: [{queues: []}] # checksum: x\n";
-    let findings = verdict(text, ACTIVE).diagnostics;
+    let findings = verdict(text, ACTIVE, Version::V1_8).diagnostics;
     let [finding] = findings.as_slice() else { panic!("{findings:?}") };
     let span = finding.span.unwrap();
     assert_eq!((finding.code, text.get(span.start..span.end)), (codes::CHECKSUM, Some("checksum: ")));
@@ -791,7 +847,7 @@ fn mutated() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn never_panics_and_points_into_the_text(text in mutated()) {
-        let verdict = verdict(&text, ACTIVE);
+        let verdict = verdict(&text, ACTIVE, Version::V1_8);
         checksum(&text);
         prop_assert_eq!(verdict.config.is_some(), verdict.validates.is_ok());
         for span in verdict.diagnostics.iter().filter_map(|diagnostic| diagnostic.span) {
@@ -801,7 +857,7 @@ proptest! {
 
     #[test]
     fn every_queue_is_found_by_its_path(text in mutated()) {
-        let Some(config) = verdict(&text, ACTIVE).config else { return Ok(()) };
+        let Some(config) = verdict(&text, ACTIVE, Version::V1_8).config else { return Ok(()) };
         for partition in &config.partitions {
             let paths: Vec<_> = partition.queues().map(|queue| &queue.path).collect();
             for queue in partition.queues() {

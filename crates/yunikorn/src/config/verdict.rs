@@ -6,6 +6,7 @@ use super::read::Document;
 use super::schema::SchedulerConfig;
 use super::tree::Config;
 use super::{ConfigError, contains_checksum_marker, is_unsure, lint, read, validate};
+use crate::version::Version;
 use go_compat::diag::{Diagnostic, Span};
 use go_compat::yaml::NodeIn;
 
@@ -60,11 +61,11 @@ impl Assessment {
 /// hangs on a reload without one of them. An empty list means that they are not known; those of the text are
 /// then assumed. An empty text is the built-in configuration, as the scheduler has it (`context.go:177`,
 /// `context.go:223`); spans are then those in [`BUILT_IN`].
-pub fn verdict(text: &str, active: &[&str]) -> Assessment {
+pub fn verdict(text: &str, active: &[&str], version: Version) -> Assessment {
     if !text.is_empty() {
-        return assess(text, active);
+        return assess(text, active, version);
     }
-    let mut verdict = assess(BUILT_IN, active);
+    let mut verdict = assess(BUILT_IN, active, version);
     let diagnostic = Diagnostic::warning(
         DEFAULT_CONFIG,
         "the text is empty, so the built-in configuration is in force: everyone may submit everywhere",
@@ -74,19 +75,24 @@ pub fn verdict(text: &str, active: &[&str]) -> Assessment {
 }
 
 /// As [`verdict`], for a text whose first document was read already.
-pub fn verdict_of(text: &str, document: NodeIn<'_>, active: &[&str]) -> Assessment {
-    assess_document(text, Some(document), active).unwrap_or_else(Assessment::unreadable)
+pub fn verdict_of(text: &str, document: NodeIn<'_>, active: &[&str], version: Version) -> Assessment {
+    assess_document(text, Some(document), active, version).unwrap_or_else(Assessment::unreadable)
 }
 
 /// Evaluates a text as it is, also an empty one.
-pub(super) fn assess(text: &str, active: &[&str]) -> Assessment {
-    let verdict = read::parsed(text).and_then(|document| assess_document(text, document, active));
+pub(super) fn assess(text: &str, active: &[&str], version: Version) -> Assessment {
+    let verdict = read::parsed(text).and_then(|document| assess_document(text, document, active, version));
     verdict.unwrap_or_else(Assessment::unreadable)
 }
 
-fn assess_document(text: &str, root: Option<NodeIn<'_>>, active: &[&str]) -> Result<Assessment, ConfigError> {
+fn assess_document(
+    text: &str,
+    root: Option<NodeIn<'_>>,
+    active: &[&str],
+    version: Version,
+) -> Result<Assessment, ConfigError> {
     let mut document = read::decoded(text, root.as_ref())?;
-    let validated = validate(&mut document.config);
+    let validated = validate(&mut document.config, version);
     if validated.is_err() {
         // Validation may have changed the document before it refused, so it is decoded again.
         document = read::decoded(text, root.as_ref())?;
@@ -94,7 +100,7 @@ fn assess_document(text: &str, root: Option<NodeIn<'_>>, active: &[&str]) -> Res
     // For a large text the tree takes as much memory as the document, and it is not needed any more.
     drop(root);
     let Document { config, ignored: beyond } = document;
-    let mut findings = lint::findings(text, &config);
+    let mut findings = lint::findings(text, &config, version);
     findings.extend(beyond.map(ignored));
     findings.extend(contains_checksum_marker(text).then(|| checksum_marker(text)));
     Ok(match validated {

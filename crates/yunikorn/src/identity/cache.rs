@@ -112,7 +112,7 @@ impl UserCache {
 
     /// The time as the version reads it.
     fn clock(&self, now: Timestamp) -> i64 {
-        if self.version == Version::V1_8 { ZERO_TIME } else { now.as_second() }
+        if self.version.behavior().user_cache_expires { now.as_second() } else { ZERO_TIME }
     }
 
     /// The cached groups, or else resolved ones (`usergroup.go:186-238`).
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn groups_that_came_once_are_those_of_the_next_request_without() {
-        for version in [Version::V1_8, Version::V1_9, Version::Next] {
+        for version in [Version::V1_8, Version::V1_9, Version::V1_10] {
             let mut cache = cache(version);
             assert_eq!(groups(&mut cache, "first", 0), Ok("first".into()));
             let given = ["devs".to_owned(), "devs".to_owned()];
@@ -270,7 +270,7 @@ mod tests {
             (Version::V1_8, 1_000_000, "old"),
             (Version::V1_9, 299, "old"),
             (Version::V1_9, 300, "new"),
-            (Version::Next, 301, "new"),
+            (Version::V1_10, 301, "new"),
         ] {
             let mut cache = cache(version);
             assert_eq!(groups(&mut cache, "old", 10), Ok("old".into()));
@@ -320,7 +320,7 @@ mod tests {
     fn names_are_checked_without_groups_only_after_1_9() {
         let identify = |version| super::super::identify(Claim::new("bad user", &[]), &NoResolver, version);
         assert_eq!(identify(Version::V1_9).unwrap().groups, ["bad user"]);
-        assert_eq!(identify(Version::Next), Err(Refusal::InvalidUser));
+        assert_eq!(identify(Version::V1_10), Err(Refusal::InvalidUser));
     }
 
     #[test]

@@ -94,7 +94,7 @@ pub(super) fn claimed(claim: Claim<'_>, version: Version) -> Result<Claimed<'_>,
         ("", true) => return Ok(Claimed::Given(ANONYMOUS_USER, vec![ANONYMOUS_GROUP.to_owned()])),
         _ => {}
     }
-    if claim.groups.is_empty() && (version < Version::Next || is_user(claim.user)) {
+    if claim.groups.is_empty() && (!version.behavior().checks_all_names || is_user(claim.user)) {
         return Ok(Claimed::ToResolve(claim.user));
     }
     valid(claim.user)?;

@@ -131,7 +131,8 @@ mod tests {
             ("", "os", ResolverKind::None),
         ] {
             let text = format!("partitions: [{}, {}]", partition("default", first), partition("gpu", second));
-            let config = crate::config::verdict(&text, &[]).config.expect("activates");
+            let config =
+                crate::config::verdict(&text, &[], crate::version::Version::V1_8).config.expect("activates");
             assert_eq!(ResolverKind::in_force(&config), kind, "{text}");
         }
     }

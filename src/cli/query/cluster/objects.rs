@@ -31,7 +31,7 @@ impl Objects {
     /// # Errors
     /// When the text is ambiguous.
     pub(super) fn written(&self, flat: &Flattened, notes: &mut Notes) -> Result<Written, Failure> {
-        let key = flat.queues_key();
+        let (key, version) = (flat.queues_key(), self.snapshot.version());
         if flat.is_ambiguous(&key) {
             return Err(Failure::Undecided(format!(
                 "several keys of one binaryData give {key} different values, of which YuniKorn takes one at \
@@ -41,7 +41,7 @@ impl Objects {
         let queues = flat.queues(&key);
         let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) else {
             let text = files::built_in(&key, notes);
-            return Ok(Written::text_alone(text));
+            return Ok(Written::text_alone(text, version));
         };
         let changes = changes(&self.snapshot);
         let map = match origin.source {
@@ -50,11 +50,11 @@ impl Objects {
         };
         let text = located(map, &origin.key, queues.text.to_owned());
         if !self.is_ours(map, &origin.key) {
-            return Ok(Written { changes, ..Written::text_alone(text) });
+            return Ok(Written { changes, ..Written::text_alone(text, version) });
         }
         let attributions = attribution::in_force(&self.snapshot.queue_acls);
         let base = rendered::base(&self.snapshot, &self.spec, &key, located);
-        Ok(Written { text, base, attributions, changes })
+        Ok(Written { text, base, attributions, changes, version })
     }
 
     /// Returns what the operator would write after a change of the objects: now, or at another time.
@@ -69,6 +69,7 @@ impl Objects {
     ) -> Result<Written, Failure> {
         let mut snapshot = self.snapshot.clone();
         snapshot.now = now.unwrap_or(snapshot.now);
+        snapshot.observed.release = snapshot.release().reported;
         rendered::apply(&mut snapshot.queue_acls, change);
         snapshot.config = Some(Entry {
             meta: Meta { name: SINGLETON.to_owned(), ..Meta::default() },

@@ -29,7 +29,7 @@ impl Reconciler {
                 }
                 Event::BaseStored(stored.map_err(|error| error.to_string()))
             }
-            Action::ReadScheduler(url) => Event::Answered(self.scheduler.checksum(&url).await),
+            Action::ReadScheduler(url) => Event::Answered(self.scheduler.answer(&url).await),
             Action::ReadUntilLoaded { url, checksum } => {
                 let flag = Arc::clone(&self.left.changed);
                 let changed = || flag.load(Ordering::Relaxed);

@@ -13,7 +13,6 @@ use go_compat::diag::{Diagnostic, quoted};
 use queuewarden_api::review::Kind;
 use queuewarden_api::review::access::Sent;
 use yunikorn::queue;
-use yunikorn::version::Version;
 use yunikorn_access::review::{self, Answer, Applications, Lookup, Request, Review, Wish, World};
 use yunikorn_access::running::Scheduler;
 use yunikorn_access::running::pods::{self, PodRequest};
@@ -144,7 +143,7 @@ fn queues(published: Option<&Published>) -> Result<(&Queues, &Tree), String> {
 }
 
 fn scheduler<'a>(queues: &Queues, tree: &'a Tree) -> Scheduler<'a> {
-    Scheduler { tree, resolver: queues.resolver().here(), version: Version::default() }
+    Scheduler { tree, resolver: queues.resolver().here(), version: queues.version }
 }
 
 /// Looks up the application of a request; `None` where it has none.
@@ -179,7 +178,7 @@ fn evaluate(review: &Review, asked: Target<'_>, found: Option<Lookup>, scheduler
             review::answer(review, World { tree, resolver, version, applications: &applications })
         }
         (Target::Pod(pod), Some(Lookup::Application(application))) => {
-            pods::answer(review, pod, &application, tree, resolver)
+            pods::answer(review, pod, &application, scheduler)
         }
         (Target::Pod(_), Some(Lookup::Undecided(why))) => Answer::undecided("application", &why),
         (Target::Pod(_), _) => Answer::no_opinion("elsewhere", "YuniKorn schedules no such pod"),

@@ -26,7 +26,6 @@ use queuewarden_api::answer::Answers;
 use queuewarden_api::served::review::{Kind, ReviewRequest, Status, Wrong, answered, read};
 use queuewarden_api::served::{GROUP, VERSION};
 use yunikorn::identity::{Claim, Identity, Refusal as Nobody, identify};
-use yunikorn::version::Version;
 use yunikorn_access::check::explain;
 use yunikorn_access::review::path_of;
 
@@ -176,7 +175,7 @@ fn answer(published: Option<&Published>, asked: &ReviewRequest, about: &Identity
         Ok(queues) => queues,
         Err(why) => return undecided("configuration", why),
     };
-    let identity = match identify(Claim::from(about), queues.resolver().here(), Version::default()) {
+    let identity = match identify(Claim::from(about), queues.resolver().here(), queues.version) {
         Ok(identity) => identity,
         Err(Nobody::Undecided(why)) => return undecided(IDENTITY, &why),
         Err(refusal) => return refused(IDENTITY, refusal.describe(&about.user)),

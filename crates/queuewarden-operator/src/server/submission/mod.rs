@@ -117,7 +117,7 @@ async fn judged(
     };
     let id = submission::application(&applied);
     let ids = Some(&*id).filter(|id| !id.is_empty()).into_iter().collect();
-    let running = match state.applications.running(&ids, request.creator()) {
+    let running = match state.applications.running(&ids, request.creator(), known.conf.version) {
         Ok(running) => running,
         Err(why) => return Judgement::undecided("application", &why),
     };

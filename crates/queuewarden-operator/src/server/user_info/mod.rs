@@ -93,7 +93,8 @@ fn judged(
     asked: &Content,
     moment: Moment,
 ) -> Result<Decision, Refusal> {
-    let running = state.applications.running(&asked.applications(), request.creator());
+    let version = known.conf.version;
+    let running = state.applications.running(&asked.applications(), request.creator(), version);
     let running = running.map_err(Refusal::unavailable)?;
     Ok(user_info::decide(&asked.at(request, &running, moment), &known.conf.access))
 }

@@ -5,7 +5,6 @@ use super::{Answer, Outcome, Step, Walk, labels};
 use crate::admission::keys::AccessList;
 use crate::admission::patch::{ANNOTATIONS, LABELS, Patch, SCHEDULER_NAME, Value, YUNIKORN};
 use crate::admission::request::{ALLOW_PREEMPTION, APP, IGNORE_APPLICATION, Pod, Texts, USER_INFO, Workload};
-use crate::version::Version;
 
 impl Walk<'_> {
     /// Evaluates the creation of a pod. `user.info` is checked before anything else, also where the pod is
@@ -29,7 +28,7 @@ impl Walk<'_> {
             let labels = labels::updated(pod, self.request.namespace(), unique);
             patches.push(Patch { path: LABELS, value: Value::Texts(labels) });
             self.allow_preemption(pod, &mut patches);
-        } else if self.conf.version < Version::Next {
+        } else if !self.conf.version.behavior().keeps_user_info {
             self.ignore_application(pod, &mut patches);
         }
         Ok(patches)

@@ -9,7 +9,7 @@ use crate::testing::is_same_refusal;
 use crate::version::Version;
 
 fn conf(keys: &[(&str, &str)]) -> Conf {
-    Conf::from_keys(&texts(keys)).0
+    Conf::from_keys(&texts(keys), Version::V1_8).0
 }
 
 fn texts(pairs: &[(&str, &str)]) -> Texts {
@@ -108,7 +108,7 @@ fn a_namespace_without_application_ids_loses_the_user_until_after_1_9() {
     assert_eq!(old.user_info(), None);
     assert!(old.steps.contains(&Step::UserInfoLost));
     assert_eq!(old.submitter.unwrap().user, "carol");
-    let next = conf(&[NO_LABEL]).with_version(Version::Next);
+    let next = Conf { version: Version::V1_10, ..conf(&[NO_LABEL]) };
     let next = evaluate(&request, &Surroundings::default(), &next);
     assert_eq!(paths(&next), [ANNOTATIONS, SCHEDULER_NAME]);
     assert_eq!(next.submitter.unwrap().user, "alice");
@@ -277,7 +277,7 @@ fn requests_are_answered_as_by_the_admission_controller() {
             namespace_annotations: optional(&asked["namespaceAnnotations"]),
             priority_class_annotations: optional(&asked["priorityClassAnnotations"]),
         };
-        let conf = Conf::from_keys(&optional(&asked["configs"]["data"])).0;
+        let conf = Conf::from_keys(&optional(&asked["configs"]["data"]), Version::V1_8).0;
         let evaluation = evaluate(&request, &surroundings, &conf);
         let message = expected["message"].as_str().unwrap().to_owned();
         match &evaluation.outcome {

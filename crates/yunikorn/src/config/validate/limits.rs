@@ -9,6 +9,7 @@ use super::super::names::{is_group, is_user, to_lower};
 use super::super::quantity::{Amounts, write_map};
 use super::super::schema::{Limit, PartitionConfig, QueueConfig};
 use super::{ROOT, at};
+use crate::version::Behavior;
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::decode::{List, Spanned, items};
 
@@ -149,8 +150,7 @@ fn go_value(limit: &Limit) -> String {
     text
 }
 
-/// The limits in force by queue path. Paths are as written, and one that ends at a queue named `root` begins
-/// anew, wherever that queue is: so does Go's.
+/// The limits in force by queue path. Paths are as written.
 type InForce<T> = HashMap<String, Rc<Frame<T>>>;
 
 /// The limits of one queue by user or group, above those of the queue over it. Go copies what is inherited;
@@ -214,13 +214,26 @@ impl Bound for u64 {
 }
 
 /// Each limit against those of the queues above.
-pub(super) fn check_hierarchies(root: &QueueConfig) -> Result<(), Diagnostic> {
+pub(super) fn check_hierarchies(root: &QueueConfig, behavior: &Behavior) -> Result<(), Diagnostic> {
     if !any_limits(root) {
         return Ok(());
     }
+    let paths = [(behavior.limits_by_path, Paths::BeginAtRoot), (behavior.limits_by_parent, Paths::Whole)];
     // `checkLimitResource` (`configvalidator.go:155`), `checkLimitMaxApplications` (`:228`).
-    check_hierarchy::<Amounts>(root, &mut HashMap::new(), &mut HashMap::new(), "")?;
-    check_hierarchy::<u64>(root, &mut HashMap::new(), &mut HashMap::new(), "")
+    for (_, paths) in paths.into_iter().filter(|(applies, _)| *applies) {
+        check_hierarchy::<Amounts>(root, &mut HashMap::new(), &mut HashMap::new(), "", paths)?;
+        check_hierarchy::<u64>(root, &mut HashMap::new(), &mut HashMap::new(), "", paths)?;
+    }
+    Ok(())
+}
+
+/// The paths by which limits are inherited ([`Behavior`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Paths {
+    /// A path begins anew at each queue named `root`.
+    BeginAtRoot,
+    /// A path has all names from the root on.
+    Whole,
 }
 
 fn any_limits(queue: &QueueConfig) -> bool {
@@ -232,9 +245,11 @@ fn check_hierarchy<T: Bound>(
     users: &mut InForce<T>,
     groups: &mut InForce<T>,
     above: &str,
+    paths: Paths,
 ) -> Result<(), Diagnostic> {
     let name = queue.name.as_str();
-    let path = if name == ROOT { ROOT.to_owned() } else { format!("{above}.{name}") };
+    let begins = name == ROOT && (paths == Paths::BeginAtRoot || above.is_empty());
+    let path = if begins { ROOT.to_owned() } else { format!("{above}.{name}") };
     // A queue `root` below the root has the path of its parent, whose limits it has just replaced.
     let inherited = |in_force: &InForce<T>| in_force.get(above).filter(|_| path != above).cloned();
     let mut of_users = Frame { own: BTreeMap::new(), above: inherited(users) };
@@ -250,7 +265,7 @@ fn check_hierarchy<T: Bound>(
     }
     users.insert(path.clone(), Rc::new(of_users));
     groups.insert(path.clone(), Rc::new(of_groups));
-    queue.children().iter().try_for_each(|child| check_hierarchy(child, users, groups, &path))
+    queue.children().iter().try_for_each(|child| check_hierarchy(child, users, groups, &path, paths))
 }
 
 impl<T: Bound> Frame<T> {

@@ -19,6 +19,7 @@ use std::collections::HashSet;
 use super::codes::{NODE_SORT, PARTITION_DUPLICATE};
 use super::names::to_lower;
 use super::schema::{NodeSortPolicy, PartitionConfig, SchedulerConfig};
+use crate::version::Version;
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::decode::{Spanned, items};
 
@@ -33,7 +34,7 @@ pub(super) const ROOT: &str = "root";
 /// # Errors
 /// The first error; some of these changes are made then. Its message is `YuniKorn`'s, unless its code is
 /// [`super::codes::TOO_LARGE`].
-pub fn validate(config: &mut SchedulerConfig) -> Result<(), Diagnostic> {
+pub fn validate(config: &mut SchedulerConfig, version: Version) -> Result<(), Diagnostic> {
     size::check(config)?;
     let mut seen = HashSet::new();
     for partition in config.partitions.iter_mut().flatten() {
@@ -44,12 +45,12 @@ pub fn validate(config: &mut SchedulerConfig) -> Result<(), Diagnostic> {
             let message = format!("duplicate partition name found with name {}", partition.name.value);
             return Err(Diagnostic::error(PARTITION_DUPLICATE, message).at(partition.head()));
         }
-        check_partition(partition)?;
+        check_partition(partition, version)?;
     }
     Ok(())
 }
 
-fn check_partition(partition: &mut PartitionConfig) -> Result<(), Diagnostic> {
+fn check_partition(partition: &mut PartitionConfig, version: Version) -> Result<(), Diagnostic> {
     queues::insert_root(partition)?;
     limits::move_to_root(partition)?;
     let Some(root) = items(&partition.queues).first() else {
@@ -60,7 +61,7 @@ fn check_partition(partition: &mut PartitionConfig) -> Result<(), Diagnostic> {
     placement::check(partition)?;
     check_node_sort_policy(&partition.node_sort_policy)?;
     resources::check_max_applications(root)?;
-    limits::check_hierarchies(root)
+    limits::check_hierarchies(root, version.behavior())
 }
 
 /// `checkNodeSortingPolicy` (`configvalidator.go:618`).

@@ -1,0 +1,124 @@
+//! Tests that the checksum of a scheduler counts only where queuewarden was compared with its release.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::{Json, Router};
+use queuewarden_e2e::conditions::{Expected, is_true};
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Capability, Kind, Operator, TestCluster};
+use serde_json::{Value, json};
+
+use super::{apply, config_is, configure, grant, running};
+
+/// The time within which an upgrade of the scheduler is noticed.
+const NOTICE: Duration = Duration::from_mins(1);
+const UNPROVEN: Expected<'_> =
+    Expected { r#type: "Loaded", status: "Unknown", reason: Some("VersionUnproven") };
+
+/// A server that answers as the real scheduler does, and reports another release.
+#[derive(Debug, Clone)]
+struct MadeUp {
+    real: String,
+    release: Arc<Mutex<&'static str>>,
+}
+
+impl MadeUp {
+    /// Returns the server, and its URL.
+    async fn start(cluster: &TestCluster, release: &'static str) -> Result<(Self, String)> {
+        let made_up =
+            Self { real: cluster.scheduler_url().to_owned(), release: Arc::new(Mutex::new(release)) };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let router = Router::new().fallback(answer).with_state(made_up.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok((made_up, url))
+    }
+
+    fn report(&self, release: &'static str) {
+        *self.release.lock().unwrap_or_else(PoisonError::into_inner) = release;
+    }
+}
+
+async fn answer(State(made_up): State<MadeUp>, uri: Uri) -> Result<Json<Value>, StatusCode> {
+    let ask = async {
+        let http = reqwest::Client::builder().no_proxy().build()?;
+        let request =
+            http.get(format!("{}{}", made_up.real, uri.path())).header("Accept", "application/json");
+        request.send().await?.error_for_status()?.json::<Value>().await
+    };
+    let mut answer = ask.await.map_err(|_| StatusCode::BAD_GATEWAY)?;
+    if uri.path() == "/ws/v1/clusters" {
+        let release = *made_up.release.lock().unwrap_or_else(PoisonError::into_inner);
+        answer = json!([{"rmBuildInformation": [{"buildVersion": release}]}]);
+    }
+    Ok(Json(answer))
+}
+
+async fn version(cluster: &TestCluster) -> Result<Value> {
+    let config = cluster.objects(Kind::YuniKornConfig)?.get("default").await?;
+    config.data.pointer("/status/version").cloned().context("no status.version")
+}
+
+#[tokio::test]
+async fn a_release_that_queuewarden_was_not_compared_with_is_never_loaded() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        cluster.install().await?;
+        let (made_up, url) = MadeUp::start(cluster, "1.10.0").await?;
+        let config = format!(
+            "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec:\n  schedulerUrl: {url}\n"
+        );
+        apply(cluster, &config).await?;
+        let _operator = Operator::start(cluster).await?;
+        config_is(cluster, UNPROVEN, PATIENCE).await?;
+        let expected = json!({"version": "1.10", "source": "Scheduler", "reported": "1.10.0"});
+        ensure!(version(cluster).await? == expected, "{}", version(cluster).await?);
+
+        // An upgrade to one that it was compared with, and back.
+        for (release, wanted) in [("1.9.0", is_true("Loaded")), ("1.10.0", UNPROVEN), ("1.9.1", is_true("Loaded"))] {
+            made_up.report(release);
+            let begin = Instant::now();
+            config_is(cluster, wanted, NOTICE).await?;
+            println!("release {release} was noticed after {:?}", begin.elapsed());
+        }
+        grant(cluster, "prod", "root.prod", "submit: {users: [sue]}").await?;
+
+        // Nothing but the name of a version in the spec vouches for a build without a release ...
+        made_up.report("");
+        config_is(cluster, UNPROVEN, NOTICE).await?;
+        apply(cluster, &format!("{config}  version: \"1.9\"\n")).await?;
+        config_is(cluster, is_true("Loaded"), PATIENCE).await?;
+        ensure!(version(cluster).await? == json!({"version": "1.9", "source": "Spec"}));
+        // ... and it does not for one that says otherwise.
+        made_up.report("1.8.0");
+        config_is(cluster, UNPROVEN, NOTICE).await?;
+        let expected = json!({"version": "unknown", "source": "None", "reported": "1.8.0"});
+        ensure!(version(cluster).await? == expected, "{}", version(cluster).await?);
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_real_scheduler_is_asked_for_its_release() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let _operator = running(cluster).await?;
+        let expected = json!({"version": "1.8", "source": "Scheduler", "reported": "1.8.0"});
+        ensure!(version(cluster).await? == expected, "{}", version(cluster).await?);
+        configure(cluster, "  version: \"1.9\"\n").await?;
+        config_is(cluster, UNPROVEN, PATIENCE).await?;
+        configure(cluster, "  version: \"1.8\"\n").await?;
+        config_is(cluster, is_true("Loaded"), PATIENCE).await?;
+        Ok(())
+    })
+    .await
+}
