@@ -30,7 +30,7 @@ const LDFLAGS: &str = "-s -X k8s.io/component-base/version.gitVersion=v1.34.2 \
                        -X k8s.io/component-base/version.gitMinor=34 \
                        -X github.com/apache/yunikorn-k8shim/pkg/conf.buildVersion=1.8.0";
 const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKorn from source: install Go \
-                         1.24 or newer (https://go.dev/dl) and put it into PATH, or set \
+                         1.25 or newer (https://go.dev/dl) and put it into PATH, or set \
                          QUEUEWARDEN_E2E_ASSETS to a directory of built servers";
 const MAVEN_WANTED: &str = "what YARN answers is asked of Hadoop's own classes: install Maven and a JDK, 11 \
                             or newer (Debian's packages maven and default-jdk-headless)";
