@@ -124,7 +124,7 @@ fn oracle_module(module: &Path, release: &str) -> Result<PathBuf> {
     fs::create_dir_all(&root)?;
     let file = root.join(format!("oracle-{release}.mod"));
     for ending in ["mod", "sum"] {
-        fs::copy(module.join("v1.9").with_extension(ending), file.with_extension(ending))?;
+        fs::copy(module.join(format!("v1.9.{ending}")), file.with_extension(ending))?;
     }
     let core = format!("github.com/apache/yunikorn-core@v{release}");
     let get = ["get", &format!("-modfile={}", file.display()), &core];
