@@ -5,6 +5,8 @@
 //! of a queues.yaml, and JSON is YAML, so the reader of every other configuration reads it. Maps of free
 //! names keep their case.
 
+use std::fmt;
+
 use futures::AsyncReadExt as _;
 use http::{Request, header};
 use kube::Client;
@@ -43,9 +45,10 @@ pub struct Answer {
 /// # Errors
 /// When there is no response, or it is not a response of `YuniKorn`.
 pub async fn read(client: &Client, url: Option<&str>, spec: &ConfigSpec) -> Result<Answer, Failure> {
-    let (from, answer) = get("ws/v1/config", client, url, spec).await?;
-    let answer = parse(&from, answer)?;
-    let (_, clusters) = get("ws/v1/clusters", client, url, spec).await?;
+    let scheduler = Scheduler::new().map_err(|error| Failure::Undecided(error.to_string()))?;
+    let (way, answer) = first("ws/v1/config", &scheduler, client, url, spec).await?;
+    let answer = parse(&way.to_string(), answer)?;
+    let clusters = way.get("ws/v1/clusters", &scheduler, client).await.map_err(|why| no_answer(&why))?;
     Ok(Answer { release: read_back::release(&clusters), ..answer })
 }
 
@@ -59,31 +62,56 @@ pub async fn queues(
     spec: &ConfigSpec,
     partition: &str,
 ) -> Result<Live, Failure> {
-    let (_, root) = get(&queues_path(partition), client, url, spec).await?;
+    let scheduler = Scheduler::new().map_err(|error| Failure::Undecided(error.to_string()))?;
+    let (_, root) = first(&queues_path(partition), &scheduler, client, url, spec).await?;
     Ok(read_back::beside(&root))
 }
 
-/// Returns a response and where it came from.
-async fn get(
-    path: &str,
-    client: &Client,
-    url: Option<&str>,
-    spec: &ConfigSpec,
-) -> Result<(String, Value), Failure> {
-    let scheduler = Scheduler::new().map_err(|error| Failure::Undecided(error.to_string()))?;
-    let mut tried = Vec::new();
-    // The URL of the YuniKornConfig is meant for the operator: from outside the cluster it may reach nothing,
-    // or something else.
-    if let Some(url) = url.or(spec.scheduler_url.as_deref()) {
-        match scheduler.answer(url, path).await {
-            Ok(answer) => return Ok((url.to_owned(), answer)),
-            Err(error) => tried.push(error.to_string()),
+/// A way to the scheduler.
+enum Way<'a> {
+    /// Its URL.
+    Url(&'a str),
+    /// The API server's proxy for services, with the namespace of the scheduler.
+    Service(&'a str),
+}
+
+impl fmt::Display for Way<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(url) => f.write_str(url),
+            Self::Service(namespace) => write!(f, "service {namespace}/{SERVICE}"),
         }
     }
-    if url.is_none() {
-        let service = format!("/api/v1/namespaces/{}/services/{SERVICE}/proxy/{path}", spec.namespace);
-        match through(client, &service).await {
-            Ok(answer) => return Ok((format!("service {}/{SERVICE}", spec.namespace), answer)),
+}
+
+impl Way<'_> {
+    async fn get(&self, path: &str, scheduler: &Scheduler, client: &Client) -> Result<Value, String> {
+        match self {
+            Self::Url(url) => scheduler.answer(url, path).await.map_err(|error| error.to_string()),
+            Self::Service(namespace) => {
+                let path = format!("/api/v1/namespaces/{namespace}/services/{SERVICE}/proxy/{path}");
+                through(client, &path).await
+            }
+        }
+    }
+}
+
+/// Returns the first response, and the way that it came.
+async fn first<'a>(
+    path: &str,
+    scheduler: &Scheduler,
+    client: &Client,
+    url: Option<&'a str>,
+    spec: &'a ConfigSpec,
+) -> Result<(Way<'a>, Value), Failure> {
+    // The URL of the YuniKornConfig is meant for the operator: from outside the cluster it may reach nothing,
+    // or something else.
+    let direct = url.or(spec.scheduler_url.as_deref()).map(Way::Url);
+    let proxied = url.is_none().then_some(Way::Service(&spec.namespace));
+    let mut tried = Vec::new();
+    for way in direct.into_iter().chain(proxied) {
+        match way.get(path, scheduler, client).await {
+            Ok(answer) => return Ok((way, answer)),
             Err(why) => tried.push(why),
         }
     }
