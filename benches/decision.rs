@@ -1,12 +1,12 @@
 //! Benchmarks a decision about a submission, at each depth: a no and two kinds of yes.
 
 use std::hint::black_box;
-use yunikorn::version::Version;
 
 use criterion::Criterion;
 use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 use yunikorn_access::check::{decide, explain};
 use yunikorn_access::{Tree, Way};
 

@@ -1,11 +1,11 @@
 //! Benchmarks loading the text of ten thousand queues into the evaluator, as a whole and step by step.
 
 use std::hint::black_box;
-use yunikorn::version::Version;
 
 use criterion::{BatchSize, Criterion};
 use go_compat::yaml::parse::parse_in;
 use yunikorn::config::{self, Config, verdict};
+use yunikorn::version::Version;
 use yunikorn_access::Tree;
 
 use crate::inputs;

@@ -1,11 +1,11 @@
 //! Benchmarks the question who may submit, for each of ten thousand queues. A figure is for one result.
 
 use std::hint::black_box;
-use yunikorn::version::Version;
 
 use criterion::{Criterion, Throughput};
 use yunikorn::config::verdict;
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 use yunikorn_access::{Tree, who_can};
 
 use crate::inputs;

@@ -16,10 +16,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use ::yunikorn::version::Version;
-
 use crate::assets;
 use crate::line_program::LineProgram;
+use ::yunikorn::version::Version;
 pub use identity::{ClaimQuestion, IdentityAnswer, IdentityQuestion};
 pub use mutate::{MutateAnswer, MutateQuestion, PodFacts, without_wording};
 

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
-use yunikorn::version::Version;
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{Namespace, Pod};
@@ -27,6 +26,7 @@ use tokio::io::AsyncWriteExt as _;
 use yunikorn::config::names::is_user;
 use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
+use yunikorn::version::Version;
 use yunikorn_access::Tree;
 use yunikorn_access::placement::workload::labels;
 use yunikorn_access::placement::{Live, LiveQueue, Naming, Outcome, Placer, Workload};

@@ -8,7 +8,6 @@
 //! confused with a named one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use yunikorn::version::Version;
 
 use super::translate::{Came, Imported};
 use super::yarn::{Granting, Holders, Source};
@@ -18,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use yunikorn::config::verdict;
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 use yunikorn_access::check::{Subject, implied_by};
 use yunikorn_access::{QueueId, Tree, Way};
 

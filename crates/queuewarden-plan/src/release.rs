@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::snapshot::{ConfigSpec, NoChecksum, Snapshot};
+use super::snapshot::{NoChecksum, Snapshot};
 use go_compat::diag::quoted;
 use yunikorn::version::Version;
 
@@ -16,7 +16,7 @@ pub struct Release {
     /// The line of YuniKorn releases whose behaviour is applied. Unknown: the strictest of what the known
     /// lines do.
     pub version: Version,
-    /// Where the line is known from.
+    /// The source of the line.
     pub source: ReleaseSource,
     /// The release that the scheduler reports. Left out: none, or it was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,12 +57,12 @@ impl Release {
         Self { version, source, reported: reported.map(str::to_owned) }
     }
 
-    /// Returns why a checksum that this scheduler reports proves nothing; `None` where it does.
-    pub fn unproven(&self, chosen: Option<Version>) -> Option<String> {
-        if self.version.is_proven() {
+    /// Returns why a checksum proves nothing if a scheduler of this release reports it; `None` where it does.
+    pub fn unproven(chosen: Option<Version>, reported: Option<&str>) -> Option<String> {
+        if Self::new(chosen, reported).version.is_proven() {
             return None;
         }
-        let Some(reported) = self.reported.as_deref().map(quoted) else {
+        let Some(reported) = reported.map(quoted) else {
             return Some(NO_RELEASE.to_owned());
         };
         Some(match chosen {
@@ -82,7 +82,7 @@ impl Release {
 impl Snapshot {
     /// Returns the version of the scheduler. One that does not answer is the one that it was, by the status.
     pub fn release(&self) -> Release {
-        let chosen = self.spec().and_then(|spec: &ConfigSpec| spec.version);
+        let chosen = self.spec().and_then(|spec| spec.version);
         let answer = self.observed.read_back.as_ref().map(|read_back| &read_back.checksum);
         let answers = answer.is_some_and(|answer| !matches!(answer, Err(NoChecksum::Unreachable(_))));
         let before = || self.config_status()?.version.as_ref()?.reported.as_deref();
@@ -119,7 +119,7 @@ mod tests {
         ] {
             let release = Release::new(chosen, reported);
             assert_eq!((release.version, release.source), (version, source), "{chosen:?} {reported:?}");
-            assert_eq!(release.unproven(chosen).is_none(), proven, "{chosen:?} {reported:?}");
+            assert_eq!(Release::unproven(chosen, reported).is_none(), proven, "{chosen:?} {reported:?}");
         }
     }
 }

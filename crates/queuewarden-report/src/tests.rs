@@ -1,11 +1,11 @@
 //! Tests the findings about a tree and a snapshot.
 
 use std::sync::Arc;
-use yunikorn::version::Version;
 
 use super::*;
 use queuewarden_plan::snapshot::{ConfigMapState, Entry, Meta, QueueAclSpec, Snapshot, Touch};
 use yunikorn::config::verdict;
+use yunikorn::version::Version;
 use yunikorn_access::testing::text;
 
 /// Returns a report about queues, with the validators' findings.

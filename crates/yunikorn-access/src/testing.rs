@@ -9,7 +9,6 @@
 )]
 
 use std::fmt::Write as _;
-use yunikorn::version::Version;
 
 use proptest::prelude::*;
 
@@ -17,6 +16,7 @@ use super::tree::Tree;
 use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
+use yunikorn::version::Version;
 
 /// A queue's path, `submitacl` and `adminacl`.
 pub type Queue<'a> = (&'a str, &'a str, &'a str);

@@ -6,7 +6,6 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use yunikorn::version::Version;
 
 use anyhow::{Result, ensure};
 use proptest::collection::{btree_map, vec};
@@ -18,6 +17,7 @@ use serde_json::{Value, json};
 use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 use yunikorn_access::Tree;
 use yunikorn_access::check::{Denial, Outcome, decide, explain};
 use yunikorn_access::tree::Located;

@@ -4,7 +4,6 @@
 //! meet the queues that earlier ones created.
 
 use std::collections::BTreeMap;
-use yunikorn::version::Version;
 
 use anyhow::{Result, ensure};
 use proptest::collection::{btree_map, vec};
@@ -16,6 +15,7 @@ use serde_json::{Value, json};
 use yunikorn::config::names::is_user;
 use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
+use yunikorn::version::Version;
 use yunikorn_access::Tree;
 use yunikorn_access::placement::{Outcome, Placement, Placer, Submission};
 

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use yunikorn::version::Version;
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
@@ -16,6 +15,7 @@ use queuewarden_plan::snapshot::{
 use queuewarden_plan::{Plan, plan};
 use serde_json::Value;
 use yunikorn::config::{Queue, contains_checksum_marker, verdict};
+use yunikorn::version::Version;
 
 use super::samples::texts;
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use yunikorn::version::Version;
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::ConfigQuestion;
 use serde_json::json;
 use yunikorn::config::{checksum, verdict};
+use yunikorn::version::Version;
 
 use super::fixture::hold;
 

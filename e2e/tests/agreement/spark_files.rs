@@ -2,7 +2,6 @@
 //! with Spark's reading of that.
 
 use std::collections::BTreeMap;
-use yunikorn::version::Version;
 
 use anyhow::{Context as _, Result};
 use proptest::collection::vec;
@@ -17,6 +16,7 @@ use yunikorn::application::settings::SparkRules;
 use yunikorn::application::{ApplicationAcl, Rules, codes as own};
 use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
+use yunikorn::version::Version;
 use yunikorn_access::Tree;
 use yunikorn_access::application::{self, Request, Verb};
 

@@ -2,7 +2,6 @@
 //! as they were meant.
 
 use std::cell::Cell;
-use yunikorn::version::Version;
 
 use anyhow::{Context as _, Result, ensure};
 use go_compat::yaml::edit::{Edit, Step, apply};
@@ -14,6 +13,7 @@ use queuewarden_e2e::assets::yaml_test_suite;
 use queuewarden_e2e::oracle::{YamlAnswer, YamlQuestion, YamlTarget};
 use serde_json::{Value, json};
 use yunikorn::config::verdict;
+use yunikorn::version::Version;
 
 use super::agree;
 use super::config::{ask, damaged};

@@ -1,7 +1,6 @@
 //! Compares YARN's ACL texts, and access to applications of YARN and Spark: the model with their own classes.
 
 use std::path::PathBuf;
-use yunikorn::version::Version;
 
 use anyhow::{Context as _, Result, ensure};
 use proptest::collection::vec;
@@ -16,6 +15,7 @@ use serde_json::{Value, json};
 use yunikorn::application::{ApplicationAcl, Dialect, Reading, Rules, YarnAcl};
 use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
+use yunikorn::version::Version;
 use yunikorn_access::Tree;
 use yunikorn_access::application::{self, Request, Verb};
 

@@ -1,10 +1,10 @@
 //! Imports from a live cluster, and runs every command that the import prints: nobody has more access at any
 //! step than before.
 
-use ::yunikorn::version::Version;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ::yunikorn::config::verdict;
+use ::yunikorn::version::Version;
 use anyhow::{Context as _, Result, ensure};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;

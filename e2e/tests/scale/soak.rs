@@ -3,7 +3,6 @@
 //! exactly the grants of the objects are in force.
 
 use std::time::{Duration, Instant};
-use yunikorn::version::Version;
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::conditions::is_true;
@@ -14,6 +13,7 @@ use queuewarden_e2e::{Capability, Operator, TestCluster};
 use yunikorn::acl;
 use yunikorn::config::verdict;
 use yunikorn::queue::QueuePath;
+use yunikorn::version::Version;
 
 use super::calls::Calls;
 use super::churn::{Churn, LAST};

@@ -76,7 +76,7 @@ pub async fn read(
     let expected = snapshot.map(|snapshot| checksum(&text_in_force(snapshot)));
     match live::read(client, url, spec).await {
         Ok(answer) => SchedulerState {
-            problem: Release::new(spec.version, answer.release.as_deref()).unproven(spec.version),
+            problem: Release::unproven(spec.version, answer.release.as_deref()),
             asked: Some(answer.from),
             checksum: Some(answer.checksum),
             release: answer.release,

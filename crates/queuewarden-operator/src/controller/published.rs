@@ -48,8 +48,6 @@ pub struct Queues {
     pub config: Arc<Config>,
     /// The queues of each partition, with the objects that grant.
     pub trees: Vec<Tree>,
-    /// The version of the scheduler.
-    pub version: Version,
 }
 
 impl Queues {
@@ -57,14 +55,14 @@ impl Queues {
     ///
     /// # Errors
     /// When an ACL does not activate.
-    fn new(config: Arc<Config>, attributions: &[Attribution], version: Version) -> Result<Self, String> {
+    fn new(config: Arc<Config>, attributions: &[Attribution]) -> Result<Self, String> {
         let trees = config.partitions.iter().map(Tree::new).collect::<Result<Vec<_>, _>>();
         let mut trees = trees.map_err(|error| error.to_string())?;
         for tree in &mut trees {
             attribution::mark(tree, attributions);
             tree.make_ready();
         }
-        Ok(Self { config, trees, version })
+        Ok(Self { config, trees })
     }
 
     /// Returns the queues of one partition; its name is matched without case.
@@ -90,8 +88,7 @@ impl Published {
         let hash = hash(&running, &attributions, &keys, version);
         let same = before.filter(|before| before.hash == hash);
         let queues = same.map(|before| before.queues.clone());
-        let queues =
-            queues.unwrap_or_else(|| queues_of(&running, &attributions, version, known).map(Arc::new));
+        let queues = queues.unwrap_or_else(|| queues_of(&running, &attributions, known).map(Arc::new));
         let conf = same.map_or_else(|| Conf::from_keys(&keys, version).0, |before| before.conf.clone());
         let user_info = user_info(&snapshot);
         Self { made: snapshot.now, hash, snapshot, queues, conf, user_info, own_namespace: None }
@@ -119,10 +116,9 @@ fn attributions(running: &Running<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<
 fn queues_of(
     running: &Running<'_>,
     attributions: &[Attribution],
-    version: Version,
     known: &mut ParseCache,
 ) -> Result<Queues, String> {
-    running.read(|text| Queues::new(known.taken(text)?, attributions, version))
+    running.read(|text| Queues::new(known.taken(text)?, attributions))
 }
 
 fn hash(
@@ -225,7 +221,7 @@ mod tests {
     fn what_was_seen_to_run_counts_where_the_text_is_refused() {
         let queues_of = |text: &str, proven: Option<&str>| {
             let running = Running { text: Ok(text), proven };
-            super::queues_of(&running, &[], Version::V1_8, &mut ParseCache::new(Version::V1_8))
+            super::queues_of(&running, &[], &mut ParseCache::new(Version::V1_8))
         };
         assert_eq!(submit(&queues_of(&text("sue"), None)), "sue");
         let bob = text("bob");

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use yunikorn::version::Version;
 
 use super::world::{Object, Spec};
 use crate::conditions::{Condition, Status};
@@ -12,6 +11,7 @@ use yunikorn::acl;
 use yunikorn::config::verdict;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 
 /// Users and a group, one bit each, and how they are granted.
 pub(super) type Names = u8;

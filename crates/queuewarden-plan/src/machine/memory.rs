@@ -130,7 +130,7 @@ impl Memory {
         let observed = &mut self.observed;
         let answer = answer.map_err(NoChecksum::Unreachable);
         let release = answer.as_ref().map_or_else(|_| observed.release.clone(), |now| now.release.clone());
-        let unproven = Release::new(self.version, release.as_deref()).unproven(self.version);
+        let unproven = Release::unproven(self.version, release.as_deref());
         let checksum = answer.and_then(|SchedulerAnswer { checksum, .. }| {
             unproven.map_or(Ok(checksum), |why| Err(NoChecksum::VersionUnproven(why)))
         });

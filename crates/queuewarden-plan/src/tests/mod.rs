@@ -17,7 +17,6 @@ mod truth;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use yunikorn::version::Version;
 
 use jiff::Timestamp;
 
@@ -27,6 +26,7 @@ use super::snapshot::*;
 use super::{Plan, plan};
 use yunikorn::config::{self, Config};
 use yunikorn::queue::QueuePath;
+use yunikorn::version::Version;
 
 /// A closed tree of two teams.
 const BASE: &str = "\

@@ -1,13 +1,13 @@
 //! Tests laws of the plan, on random clusters.
 
 use proptest::prelude::*;
-use yunikorn::version::Version;
 
 use super::*;
 use crate::grants::acl_of;
 use crate::{ParseCache, plan_again};
 use yunikorn::acl::{self, Acl};
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 
 const QUEUES: [&str; 5] = ["root", "root.prod", "root.prod.etl", "root.test", "root.gone"];
 

@@ -1,10 +1,10 @@
 use std::fmt::Write as _;
-use yunikorn::version::Version;
 
 use super::*;
 use crate::check::decide;
 use crate::testing::{Queue, any_tree, each_tree, tree};
 use proptest::prelude::*;
+use yunikorn::version::Version;
 
 /// The changes in one line each: `+ user sue submit: root.a +2 but root.a.x`.
 fn told(section: &Section) -> Vec<String> {

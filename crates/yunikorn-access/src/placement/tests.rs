@@ -3,7 +3,6 @@
 
 use proptest::prelude::*;
 use serde_json::Value;
-use yunikorn::version::Version;
 
 use super::*;
 use crate::check::{Denial, decide};
@@ -11,6 +10,7 @@ use crate::tree::Located;
 use yunikorn::config::names::is_user;
 use yunikorn::config::verdict;
 use yunikorn::right::Right;
+use yunikorn::version::Version;
 
 const QUEUES: &str = r#"
         submitacl: "alice devs"

@@ -1,7 +1,6 @@
 //! Compares with `YuniKorn`'s own answers (`tests/vectors/yunikorn-{config,verdicts,checksum}.json`), and
 //! tests what holds for every text.
 
-use crate::version::Version;
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -9,6 +8,7 @@ use serde_json::Value;
 
 use super::verdict::assess;
 use super::*;
+use crate::version::Version;
 use go_compat::diag::{Severity, Span};
 use go_compat::yaml::EDIT;
 use go_compat::yaml::decode::items;

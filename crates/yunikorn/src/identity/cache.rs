@@ -10,12 +10,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::version::Version;
 use jiff::Timestamp;
 
 use super::Identity;
 use super::convert::{ANONYMOUS_GROUP, Claim, Claimed, Refusal, claimed, valid};
 use super::resolver::{GroupResolver, Resolution};
-use crate::version::Version;
 
 /// The time for which groups are valid, in seconds (`usergroup.go:39`).
 pub const POSITIVE_LIFETIME: i64 = 300;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::refused;
-use crate::controller::published::{Published, Queues};
+use crate::controller::published::Published;
 use crate::server::ServerState;
 use crate::server::audit::{Audit, AuditRecord, OTHER};
 use crate::server::caller::Caller;
@@ -16,7 +16,6 @@ use yunikorn::queue;
 use yunikorn_access::review::{self, Answer, Applications, Lookup, Request, Review, Wish, World};
 use yunikorn_access::running::Scheduler;
 use yunikorn_access::running::pods::{self, PodRequest};
-use yunikorn_access::tree::Tree;
 
 /// The partition of every review: a review does not name one, so it is the one that `YuniKorn` has on
 /// Kubernetes
@@ -92,25 +91,25 @@ pub(super) async fn answer(
         }
     };
     let published = state.published();
-    let queues = queues(published.as_deref());
-    let found = match &queues {
-        Ok((queues, tree)) => find(state, asked, scheduler(queues, tree)).await,
+    let scheduler = scheduler(published.as_deref());
+    let found = match &scheduler {
+        Ok(scheduler) => find(state, asked, *scheduler).await,
         Err(_) => None,
     };
     let queue = place(asked, found.as_ref()).to_owned();
     let question = scope::AccessRequest {
         partition: PARTITION,
-        tree: queues.as_ref().ok().map(|(_, tree)| *tree),
+        tree: scheduler.as_ref().ok().map(|scheduler| scheduler.tree),
         queue: &queue,
         about: &review.identity,
         own_review: Kind::Own.as_str(),
     };
     let scope = scope(&state.lookups, caller, question).await;
-    let answer = match (&scope, queues) {
+    let answer = match (&scope, scheduler) {
         (Err(Denied::Forbidden(refusal)), _) => Err(refusal.clone()),
         (Err(Denied::Unknown(why)), _) => Ok(unknown_asker(&why.message)),
         (Ok(_), Err(why)) => Ok(Answer::undecided("configuration", &why)),
-        (Ok(_), Ok((queues, tree))) => Ok(evaluate(&review, asked, found, scheduler(queues, tree))),
+        (Ok(_), Ok(scheduler)) => Ok(evaluate(&review, asked, found, scheduler)),
     };
     let (said, clause, reason) = match &answer {
         Ok(answer) => (answer.decision(), answer.clause, &answer.reason),
@@ -134,16 +133,13 @@ pub(super) async fn answer(
     }
 }
 
-/// Returns the queues that the scheduler runs.
-fn queues(published: Option<&Published>) -> Result<(&Queues, &Tree), String> {
+/// Returns the queues that the scheduler runs, and its rules.
+fn scheduler(published: Option<&Published>) -> Result<Scheduler<'_>, String> {
     let published = published.ok_or("queuewarden has not read everything yet")?;
     let queues = published.queues.as_deref().map_err(Clone::clone)?;
-    let tree = queues.tree(PARTITION);
-    tree.map(|tree| (queues, tree)).ok_or_else(|| format!("there is no partition {}", quoted(PARTITION)))
-}
-
-fn scheduler<'a>(queues: &Queues, tree: &'a Tree) -> Scheduler<'a> {
-    Scheduler { tree, resolver: queues.resolver().here(), version: queues.version }
+    let tree =
+        queues.tree(PARTITION).ok_or_else(|| format!("there is no partition {}", quoted(PARTITION)))?;
+    Ok(Scheduler { tree, resolver: queues.resolver().here(), version: published.conf.version })
 }
 
 /// Looks up the application of a request; `None` where it has none.

@@ -175,7 +175,7 @@ fn answer(published: Option<&Published>, asked: &ReviewRequest, about: &Identity
         Ok(queues) => queues,
         Err(why) => return undecided("configuration", why),
     };
-    let identity = match identify(Claim::from(about), queues.resolver().here(), queues.version) {
+    let identity = match identify(Claim::from(about), queues.resolver().here(), published.conf.version) {
         Ok(identity) => identity,
         Err(Nobody::Undecided(why)) => return undecided(IDENTITY, &why),
         Err(refusal) => return refused(IDENTITY, refusal.describe(&about.user)),
