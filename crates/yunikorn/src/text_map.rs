@@ -13,22 +13,12 @@ pub struct TextMap<K, V> {
     hasher: RandomState,
     /// A power of two, of which at most half are taken. An entry takes the slot of its hash, or the next free
     /// one.
-    slots: Vec<Slot>,
-    entries: Vec<(K, V)>,
+    slots: Vec<Option<(K, V)>>,
 }
-
-#[derive(Debug, Clone, Copy)]
-struct Slot {
-    hash: u64,
-    /// The position of the entry; that of [`FREE`] for none.
-    entry: usize,
-}
-
-const FREE: Slot = Slot { hash: 0, entry: usize::MAX };
 
 impl<K, V> Default for TextMap<K, V> {
     fn default() -> Self {
-        Self { hasher: RandomState::default(), slots: vec![FREE], entries: Vec::new() }
+        Self { hasher: RandomState::default(), slots: vec![None] }
     }
 }
 
@@ -36,15 +26,13 @@ impl<K, V> Default for TextMap<K, V> {
 impl<K: Borrow<str>, V> FromIterator<(K, V)> for TextMap<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let entries = Vec::from_iter(entries);
-        let slots = vec![FREE; (entries.len() * 2).next_power_of_two()];
-        let mut map = Self { slots, entries, ..Self::default() };
-        for position in 0..map.entries.len() {
-            let Some((key, _)) = map.entries.get(position) else { break };
-            let hash = map.hash(key.borrow());
-            if let Err(free) = map.find(hash, key.borrow())
+        let slots = (0..(entries.len() * 2).next_power_of_two()).map(|_| None).collect();
+        let mut map = Self { slots, ..Self::default() };
+        for entry in entries {
+            if let Err(free) = map.find(entry.0.borrow())
                 && let Some(slot) = map.slots.get_mut(free)
             {
-                *slot = Slot { hash, entry: position };
+                *slot = Some(entry);
             }
         }
         map
@@ -56,20 +44,19 @@ impl<K: Borrow<str>, V> TextMap<K, V> {
     #[expect(clippy::inline_always, reason = "a call takes as long as the look-up")]
     #[inline(always)]
     pub fn get(&self, text: &str) -> Option<&(K, V)> {
-        self.find(self.hash(text), text).ok()
+        self.find(text).ok()
     }
 
     /// Returns the entry, or else the number of the slot that is free for it.
     #[expect(clippy::inline_always, reason = "see `get`")]
     #[inline(always)]
-    fn find(&self, hash: u64, text: &str) -> Result<&(K, V), usize> {
+    fn find(&self, text: &str) -> Result<&(K, V), usize> {
         let mask = self.slots.len().wrapping_sub(1);
         #[expect(clippy::cast_possible_truncation, reason = "the lower bits are enough")]
-        let mut number = hash as usize & mask;
+        let mut number = self.hash(text) as usize & mask;
         // One is free, so the search ends.
-        while let Some(slot) = self.slots.get(number) {
-            let Some(entry) = self.entries.get(slot.entry) else { break };
-            if slot.hash == hash && equal(entry.0.borrow(), text) {
+        while let Some(Some(entry)) = self.slots.get(number) {
+            if equal(entry.0.borrow(), text) {
                 return Ok(entry);
             }
             number = number.wrapping_add(1) & mask;
@@ -85,10 +72,16 @@ impl<K: Borrow<str>, V> TextMap<K, V> {
     }
 }
 
-/// Equal if the entries are, in their order.
-impl<K: PartialEq, V: PartialEq> PartialEq for TextMap<K, V> {
+/// Equal if the same texts have equal values.
+impl<K: Borrow<str>, V: PartialEq> PartialEq for TextMap<K, V> {
     fn eq(&self, other: &Self) -> bool {
-        self.entries == other.entries
+        let count = |map: &Self| map.slots.iter().flatten().count();
+        count(self) == count(other)
+            && self
+                .slots
+                .iter()
+                .flatten()
+                .all(|(key, value)| other.get(key.borrow()).is_some_and(|(_, other)| other == value))
     }
 }
 
