@@ -85,17 +85,25 @@ impl<K: Borrow<str>, V: PartialEq> PartialEq for TextMap<K, V> {
     }
 }
 
-/// Compares by two words where that is enough: for most names a call takes longer.
+/// Compares by words that overlap at the end: for most names and paths a call takes longer.
 #[inline]
 fn equal(left: &str, right: &str) -> bool {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     match left.len() {
         length if length != right.len() => false,
-        8..=16 => {
-            left.first_chunk::<8>() == right.first_chunk() && left.last_chunk::<8>() == right.last_chunk()
+        0..8 => left.iter().eq(right),
+        8..=16 => ends::<8>(left, right),
+        _ => {
+            let words = left.as_chunks::<16>().0.iter().zip(right.as_chunks::<16>().0);
+            ends::<16>(left, right) && words.skip(1).all(|(word, other)| word == other)
         }
-        _ => left == right,
     }
+}
+
+/// Returns whether two texts begin and end with the same words.
+#[inline]
+fn ends<const N: usize>(left: &[u8], right: &[u8]) -> bool {
+    left.first_chunk::<N>() == right.first_chunk() && left.last_chunk::<N>() == right.last_chunk()
 }
 
 #[cfg(test)]
