@@ -58,14 +58,15 @@ impl Named {
         for (id, node) in tree.queues() {
             let queues = tree.subtree(id);
             for acl in Right::ALL {
+                let grants = |right| implied_by(right).contains(&acl) && !stops(right, node);
+                let granted = Right::ALL.map(|right| (right, grants(right)));
                 for entry in node.grants(acl).acl.entries() {
                     let holder = match entry {
                         Match::Everyone => &mut everyone,
                         Match::User(name) => users.entry(name).or_default(),
                         Match::Group(name) => groups.entry(name).or_default(),
                     };
-                    let granted = Right::ALL.into_iter().filter(|right| implied_by(*right).contains(&acl));
-                    for right in granted.filter(|right| !stops(*right, node)) {
+                    for (right, _) in granted.into_iter().filter(|(_, granted)| *granted) {
                         holder.starts_mut(right).push(queues.start, queues.end, acl);
                     }
                 }

@@ -75,9 +75,12 @@ impl Names {
 
     /// The names of a list that `accepts` matches.
     pub(super) fn in_list(list: &str, accepts: impl Fn(&str) -> bool) -> Self {
-        let mut before = "";
+        let mut before = (0, "");
         // No name is empty. Lists written by programs are usually sorted already and can be used as they are.
-        let is_set = Iter::new(list).all(|name| accepts(name) && std::mem::replace(&mut before, name) < name);
+        let is_set = Iter::new(list).all(|name| {
+            let this = (start(name), name);
+            accepts(name) && std::mem::replace(&mut before, this) < this
+        });
         match (is_set, list) {
             (true, "") => Self::default(),
             (true, _) => Self(list.into()),
