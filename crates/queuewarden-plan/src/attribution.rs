@@ -18,7 +18,7 @@ use yunikorn_access::{Origin, Tree};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attribution {
     /// Partition name.
-    pub partition: String,
+    pub partition: Arc<str>,
     /// The queue.
     pub queue: QueuePath,
     /// The right that the ACL is about.
@@ -71,7 +71,7 @@ pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
             let Some(acl) = text.as_deref().and_then(|text| acl::parse(text).ok()) else { continue };
             let place = (memory.partition.as_str(), queue.clone(), right);
             let one = found.entry(place).or_insert_with(|| Attribution {
-                partition: memory.partition.clone(),
+                partition: memory.partition.as_str().into(),
                 queue: queue.clone(),
                 right,
                 objects: Vec::with_capacity(1),
@@ -159,7 +159,7 @@ mod tests {
             .iter()
             .map(|one| {
                 let names: Vec<_> = one.objects.iter().map(|(name, _)| name.as_str()).collect();
-                (one.partition.as_str(), one.queue.as_str(), one.right, names.join(","))
+                (&*one.partition, one.queue.as_str(), one.right, names.join(","))
             })
             .collect();
         let expected = [

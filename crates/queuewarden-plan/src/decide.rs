@@ -396,14 +396,18 @@ impl Decided<'_> {
                         report::queue_acl::own_columns(entry, self.snapshot.now);
                 }
                 let (meta, findings) = (&entry.meta, &found.findings);
-                events.extend(events::transitions(Subject::QueueAcl, meta, findings, events::OF_OBJECTS));
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
                 if found.takes && (newly || is_unconfirmed(meta)) {
                     let taken = report::queue_acl::taken_in_words(&decided);
                     let subject = Subject::QueueAcl(meta.name.clone());
                     events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
                 }
-                (meta.name.clone(), ObjectStatus::new(meta, findings, found.status, self.snapshot.now))
+                let status = ObjectStatus::new(meta, findings, found.status, self.snapshot.now);
+                // Conditions that stay are shared. So it is for nearly all objects.
+                if !Arc::ptr_eq(&status.conditions, &meta.conditions) {
+                    events.extend(events::transitions(Subject::QueueAcl, meta, findings, events::OF_OBJECTS));
+                }
+                (meta.name.clone(), status)
             })
             .collect()
     }

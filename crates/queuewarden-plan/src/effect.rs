@@ -46,6 +46,6 @@ fn everyone(queue: &Queue, right: Right) -> bool {
 pub(super) fn open_root(tree: &Config) -> Option<(&str, Right)> {
     tree.partitions.iter().find_map(|partition| {
         let right = Right::ALL.into_iter().find(|right| everyone(partition.root(), *right))?;
-        Some((partition.name.as_str(), right))
+        Some((&*partition.name, right))
     })
 }

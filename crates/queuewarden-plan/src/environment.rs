@@ -99,8 +99,8 @@ impl Environment {
     /// `partition_manager.go:168`). A text that it refuses may lack one that it still has.
     pub(super) fn active_partitions(&self) -> Vec<String> {
         let trees = self.tree.iter().chain(&self.runs);
-        let names: BTreeSet<&String> = trees.flat_map(|tree| &tree.partitions).map(|p| &p.name).collect();
-        if names.is_empty() { vec!["default".into()] } else { names.into_iter().cloned().collect() }
+        let names: BTreeSet<&str> = trees.flat_map(|tree| &tree.partitions).map(|p| &*p.name).collect();
+        if names.is_empty() { vec!["default".into()] } else { names.into_iter().map(Into::into).collect() }
     }
 }
 

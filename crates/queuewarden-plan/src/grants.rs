@@ -4,6 +4,8 @@
 //! unless all of them set `Extend`. A right that none of them sets keeps the base's text. So the order of the
 //! objects never matters.
 
+use std::sync::Arc;
+
 use super::resolve::{Contribution, Resolved};
 use super::snapshot::BaseAcl;
 use yunikorn::acl::{self, Acl};
@@ -12,7 +14,7 @@ use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
 /// The key of an ACL: partition name, queue, right.
-pub(super) type AclKey = (String, QueuePath, Right);
+pub(super) type AclKey = (Arc<str>, QueuePath, Right);
 
 /// One ACL that objects decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +35,7 @@ impl Grants {
     /// Returns the decision about one ACL; `None` where no object sets it.
     pub(super) fn get(&self, partition: &str, queue: &QueuePath, right: Right) -> Option<&Decided> {
         let compare = |((p, q, r), _): &(AclKey, Decided)| {
-            p.as_str().cmp(partition).then_with(|| q.cmp(queue)).then(r.cmp(&right))
+            (**p).cmp(partition).then_with(|| q.cmp(queue)).then(r.cmp(&right))
         };
         let index = self.0.binary_search_by(compare).ok()?;
         self.0.get(index).map(|(_, decided)| decided)
@@ -75,7 +77,7 @@ impl<const N: usize> From<[(AclKey, Decided); N]> for Grants {
 struct Part<'a> {
     /// The beginning of the path below the root, as a number: quick to compare, and in the same order.
     start: u64,
-    key: (&'a str, &'a QueuePath, Right),
+    key: (&'a Arc<str>, &'a QueuePath, Right),
     index: usize,
     contribution: &'a Contribution,
     acl: &'a Acl,
@@ -124,7 +126,7 @@ pub(super) fn decide_by_object<'a>(
         let base = queue_in_base.map_or_else(Acl::nobody, |queue| acl_of(queue, *right));
         let (acl, taken) = join(&base, parts);
         let decided = Decided { acl, taken, position: contribution.position };
-        grants.push((((*partition).to_owned(), (*queue).clone(), *right), decided));
+        grants.push(((Arc::clone(partition), (*queue).clone(), *right), decided));
     }
     grants.shrink_to_fit();
     (Grants(grants), by_object)

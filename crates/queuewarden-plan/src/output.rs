@@ -273,7 +273,7 @@ fn not_rendered(question: &Inputs<'_>) -> Finding {
 pub(super) fn missing_partition(tree: &Config, env: &Environment) -> Option<Finding> {
     // The scheduler distinguishes names by case (`GetNormalizedPartitionName`, yunikorn-core
     // `common/utils.go`); the validator does not.
-    let has = |name: &&String| tree.partitions.iter().any(|partition| partition.name == **name);
+    let has = |name: &&String| tree.partitions.iter().any(|partition| *partition.name == **name);
     let active = env.active_partitions();
     let missing: Vec<_> = active.iter().filter(|name| !has(name)).map(|n| format!("`{n}`")).collect();
     if missing.is_empty() {

@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn a_text_that_is_not_as_meant_is_refused() {
         let acl = acl::parse("sue").unwrap();
-        let place = ("default".to_owned(), QueuePath::parse("root.a").unwrap(), Right::Submit);
+        let place = ("default".into(), QueuePath::parse("root.a").unwrap(), Right::Submit);
         let grants = Grants::from([(place, Decided { acl, taken: acl::parse(" ").unwrap(), position: 1 })]);
         let prove = |text: &str, grants: &Grants| prove(&ParseCache::new(Version::V1_8).read(text), grants);
         let text = |queue: &str| {

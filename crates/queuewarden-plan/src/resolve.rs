@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -37,7 +38,7 @@ pub(super) const NO_NAMES: Code = Code::new(5305, "no-names");
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Contribution {
     /// Normalised partition name.
-    pub partition: String,
+    pub partition: Arc<str>,
     /// The queue, which exists.
     pub queue: QueuePath,
     /// Its position in the tree that the object was resolved against.
@@ -100,7 +101,7 @@ impl Contribution {
             (Some(acl), Some(text)) => acl.is_explicit(text),
             (acl, text) => acl.is_none() && text.is_none(),
         };
-        self.partition == memory.partition
+        *self.partition == *memory.partition
             && self.queue.as_str() == memory.queue
             && same(&self.submit, &memory.submit)
             && same(&self.admin, &memory.admin)
@@ -110,7 +111,7 @@ impl Contribution {
     /// Returns the form in which the status records it.
     pub(super) fn in_force(&self) -> QueueAclInForce {
         QueueAclInForce {
-            partition: self.partition.clone(),
+            partition: self.partition.to_string(),
             queue: self.queue.to_string(),
             submit: self.submit.as_ref().map(Acl::explicit),
             admin: self.admin.as_ref().map(Acl::explicit),

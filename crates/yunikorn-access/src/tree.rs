@@ -22,7 +22,7 @@ pub struct QueueId(u32);
 /// The queues of one partition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tree {
-    partition: String,
+    partition: Arc<str>,
     rules: Vec<PlacementRule>,
     /// The queues in the order of the partition, which is pre-order.
     queues: Vec<Node>,

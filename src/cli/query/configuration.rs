@@ -229,7 +229,7 @@ mod tests {
 
     fn attribution(object: &str, acl: &str, base_stays: bool) -> Attribution {
         Attribution {
-            partition: "default".to_owned(),
+            partition: "default".into(),
             queue: QueuePath::parse("root.a").unwrap(),
             right: Right::Submit,
             objects: vec![(object.to_owned(), acl::parse(acl).unwrap())],

@@ -27,10 +27,11 @@ impl Acl {
     /// Returns whether a text is the canonical one.
     pub fn is_canonical(&self, text: &str) -> bool {
         let (users, groups) = (self.users().as_str(), self.groups().as_str());
-        match text.split_once(' ') {
+        match text.strip_prefix(users) {
             _ if self.is_everyone() => text == "*",
-            None => groups.is_empty() && text == users,
-            Some(lists) => !groups.is_empty() && lists == (users, groups),
+            None => false,
+            Some(rest) if groups.is_empty() => rest.is_empty(),
+            Some(rest) => rest.strip_prefix(' ') == Some(groups),
         }
     }
 

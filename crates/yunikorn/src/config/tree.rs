@@ -26,7 +26,7 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Partition {
     /// Its name; `default` for the one that has none, whatever its case.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its position in the document.
     pub location: Location,
     /// Its placement rules in order; an empty list means that applications name their queue
@@ -76,7 +76,7 @@ impl Config {
     /// case only (yunikorn-core `configvalidator.go:764`).
     pub fn partition(&self, name: &str) -> Option<&Partition> {
         let name = if name.is_empty() { "default" } else { name };
-        let is = |partition: &&Partition| partition.name == name || partition.name.eq_ignore_ascii_case(name);
+        let is = |partition: &&Partition| *partition.name == *name || partition.name.eq_ignore_ascii_case(name);
         self.partitions.iter().find(is)
     }
 }
@@ -90,7 +90,7 @@ impl Partition {
         let paths = iter::once(&root).chain(&below).map(|queue| queue.path.clone());
         let by_path = Arc::new(paths.zip(0..).collect());
         Some(Self {
-            name: written.name.value,
+            name: written.name.value.into(),
             location: written.place,
             placement_rules: written.placement_rules.unwrap_or_default(),
             user_group_resolver: written.user_group_resolver,
