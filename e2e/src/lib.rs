@@ -42,6 +42,7 @@ pub mod served;
 mod servers;
 mod session;
 pub mod test_cluster;
+pub mod tls_proxy;
 pub mod usage;
 pub mod wait;
 mod webhooks;

@@ -122,9 +122,8 @@ pub fn look(installed: &Installed, reach: &ReachArgs) -> StatusAnswer {
     let (scheduler, operator, queues) = installed.cluster.run(async |client| {
         let snapshot = installed.cluster.snapshot(spec.clone(), &mut notes).await;
         let snapshot = snapshot.map_err(|failure| problems.push(failure.to_string())).ok();
-        let url = reach.scheduler_url.as_deref();
         let (scheduler, operator, objects) = tokio::join!(
-            scheduler::read(client, url, spec, snapshot.as_ref()),
+            scheduler::read(client, reach, spec, snapshot.as_ref()),
             operator::look(client, &reach.namespace, clock()),
             objects::all(client),
         );

@@ -23,7 +23,7 @@ use queuewarden_plan::{
     conditions::{Condition, Reason, Status, Type},
     snapshot::{
         AdmissionPolicySpec, CONFIRM_REMOVAL, ConfigEntry, ConfigSpec, Entry, Grant, LEFT_EMPTY, Meta,
-        QueueAclEntry, QueueAclSpec,
+        QueueAclEntry, QueueAclSpec, SchedulerAddress,
     },
 };
 use yunikorn::right::Right;
@@ -271,6 +271,12 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
         let help = "the base is yours to write, the output is queuewarden's: name two ConfigMaps";
         wrong.push(Diagnostic::error(BASE_IS_OUTPUT, message).help(help));
     }
+    let (ca_bundle, secret) = (spec.scheduler_ca_bundle.map(|bundle| bundle.0), spec.scheduler_secret);
+    let scheduler = spec.scheduler_url.map(|url| SchedulerAddress {
+        url,
+        ca_bundle,
+        secret: secret.map(|name| (spec.namespace.clone(), name)),
+    });
     let spec = ConfigSpec {
         namespace: spec.namespace,
         base_config_map: spec.base.config_map,
@@ -278,7 +284,7 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
         output_config_map: spec.output.config_map,
         mode: spec.mode,
         adoption: spec.adoption,
-        scheduler_url: spec.scheduler_url,
+        scheduler,
         version: match spec.version {
             api::YuniKornVersion::Auto => None,
             api::YuniKornVersion::V1_8 => Some(Version::V1_8),

@@ -12,13 +12,13 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::controller::connect::Connector;
 use crate::controller::counted_scheduler::CountedScheduler;
 use crate::controller::events::Events;
 use crate::controller::health::Health;
 use crate::controller::leader::election::Timing;
 use crate::controller::leader::{Candidate, Leadership};
 use crate::controller::published::Publisher;
-use crate::controller::read_back::Scheduler;
 use crate::controller::reconcile::{self, Functions, Left, Reconciler};
 use crate::controller::world::World;
 use crate::controller::{self, last_base};
@@ -60,9 +60,6 @@ pub enum Error {
     /// The address cannot be used.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, #[source] io::Error),
-    /// No HTTP client for the scheduler could be created.
-    #[error("cannot make an HTTP client: {0}")]
-    Http(#[from] reqwest::Error),
     /// The HTTPS endpoints cannot be served.
     #[error(transparent)]
     Https(#[from] open::Error),
@@ -85,7 +82,7 @@ pub async fn run(options: Options) -> Result<(), Error> {
 /// Runs until `stop` completes. Requests that callers of the endpoints cause use the client `lookups`.
 ///
 /// # Errors
-/// When no HTTP client can be created.
+/// When the HTTPS endpoints cannot be opened.
 pub async fn serve(
     client: Client,
     lookups: Client,
@@ -96,7 +93,7 @@ pub async fn serve(
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(version, identity = options.identity, listen = %options.listen, "Starting");
     let health = Arc::new(Health::default());
-    let asking = CountedScheduler::new(Scheduler::new()?, Arc::clone(&health));
+    let asking = CountedScheduler::new(Connector::new(client.clone()), Arc::clone(&health));
     let identity = options.https.as_ref().map(|_| Identity::default());
     let endpoints = tokio::spawn(probes::serve(listener, Arc::clone(&health), identity.clone()));
     let (leadership, election) = elect(&client, &options);

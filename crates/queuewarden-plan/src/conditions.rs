@@ -178,6 +178,16 @@ vocabulary! {
         VersionUnproven,
         /// The scheduler does not answer.
         SchedulerUnreachable,
+        /// The scheduler's certificate is not trusted, or is for another name.
+        SchedulerCertificateInvalid,
+        /// The scheduler's certificate has expired.
+        SchedulerCertificateExpired,
+        /// The scheduler takes the credentials for nobody's (401), or refuses the client certificate.
+        SchedulerUnauthorized,
+        /// The scheduler does not let the credentials' owner read (403).
+        SchedulerForbidden,
+        /// The Secret with the credentials for the scheduler is missing, cannot be read or is not in order.
+        SchedulerSecretInvalid,
         /// The scheduler answers, but does not take the text.
         SchedulerRejected,
         /// A check does not hold.

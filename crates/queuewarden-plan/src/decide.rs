@@ -110,7 +110,7 @@ pub(super) fn decided<'a>(
     let notes = record::notes(snapshot);
     let policies = policy::resolve(snapshot);
     let ignored = running::ignored(&env, spec);
-    let has_url = spec.scheduler_url.is_some();
+    let has_url = spec.scheduler.is_some();
     let loaded = running::loaded(has_url, &env.checksum, ignored, &snapshot.observed, snapshot.now);
     let mut runs = runs(snapshot, config, &env, &loaded.finding, known);
     let mut uncertain = None;

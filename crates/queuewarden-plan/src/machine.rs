@@ -38,7 +38,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::conditions::Reason;
 use super::mirror::{self, Wish, wishes};
 use super::planted::{PlantedFault, is_planted};
-use super::snapshot::{LastBase, SchedulerAnswer, Snapshot, WriteFailure};
+use super::snapshot::{LastBase, NoChecksum, SchedulerAddress, SchedulerAnswer, Snapshot, WriteFailure};
 use super::{MAX_BYTES, NewConfigMap, ParseCache, Plan, Write, plan_again, text_in_force};
 use backoff::{Backoff, Data};
 use memory::Memory;
@@ -94,7 +94,7 @@ pub enum Event {
     /// Answers [`Action::ReadBase`]; an error is worth another try.
     BaseRead(Result<Option<LastBase>, String>),
     /// Answers [`Action::ReadScheduler`] and [`Action::ReadUntilLoaded`].
-    Answered(Result<SchedulerAnswer, String>),
+    Answered(Result<SchedulerAnswer, NoChecksum>),
     /// Answers [`Action::Observe`]: everything that is watched. What was observed since the start is added
     /// here.
     Observed(Box<Snapshot>),
@@ -165,8 +165,8 @@ pub enum Action {
     ReadBase,
     /// Store the last good base.
     StoreBase(LastBase),
-    /// Request the checksum from the scheduler at this URL.
-    ReadScheduler(String),
+    /// Request the checksum from the scheduler at this address.
+    ReadScheduler(SchedulerAddress),
     /// Take a snapshot.
     Observe,
     /// Create a ConfigMap; one that exists is left alone.
@@ -193,8 +193,8 @@ pub enum Action {
     /// Query the scheduler until it runs the text with this checksum, or does not answer, or takes too long.
     /// A change of what is watched shortens the wait.
     ReadUntilLoaded {
-        /// The scheduler's URL.
-        url: String,
+        /// The scheduler's address.
+        scheduler: SchedulerAddress,
         /// The checksum.
         checksum: String,
     },
@@ -202,8 +202,8 @@ pub enum Action {
     Mirror(mirror::Changes),
     /// Request the queues of these partitions from the scheduler.
     ReadQueues {
-        /// The scheduler's URL.
-        url: String,
+        /// The scheduler's address.
+        scheduler: SchedulerAddress,
         /// The partitions.
         partitions: BTreeSet<String>,
     },
@@ -509,10 +509,10 @@ impl State {
         if !self.base.read && !self.backoffs.base.lasts(now) {
             return self.begin(Doing::ReadingBase, Action::ReadBase);
         }
-        if let Some((url, at)) = self.next_request()
+        if let Some((scheduler, at)) = self.next_request()
             && at <= now
         {
-            return self.begin(Doing::ReadingScheduler, Action::ReadScheduler(url));
+            return self.begin(Doing::ReadingScheduler, Action::ReadScheduler(scheduler));
         }
         if self.desired {
             return self.observe();
@@ -549,14 +549,14 @@ impl State {
     }
 
     /// Returns the next request to the scheduler, if there is a scheduler URL.
-    fn next_request(&self) -> Option<(String, Timestamp)> {
-        let url = self.memory.url.clone()?;
+    fn next_request(&self) -> Option<(SchedulerAddress, Timestamp)> {
+        let scheduler = self.memory.scheduler.clone()?;
         let Some(last) = &self.memory.observed.read_back else {
-            return Some((url, Timestamp::MIN));
+            return Some((scheduler, Timestamp::MIN));
         };
         let since = self.memory.observed.pending_since;
         let behind = since.is_some_and(|since| last.at.duration_since(since) < EAGER_FOR);
-        Some((url, after(last.at, if behind { EAGER } else { CALM })))
+        Some((scheduler, after(last.at, if behind { EAGER } else { CALM })))
     }
 
     fn watch_failure(&self, now: Timestamp) -> Option<String> {
@@ -587,8 +587,8 @@ impl State {
             self.backoffs.mirror.end();
         }
         let spec = snapshot.spec();
-        let url = spec.and_then(|spec| spec.scheduler_url.as_deref());
-        if self.memory.has_scheduler(url, spec.and_then(|spec| spec.version)) && url.is_some() {
+        let scheduler = spec.and_then(|spec| spec.scheduler.as_ref());
+        if self.memory.has_scheduler(scheduler, spec.and_then(|spec| spec.version)) && scheduler.is_some() {
             // A plan without an answer would report that the scheduler was not queried yet.
             self.desired = true;
             return self.proceed(now);
@@ -741,10 +741,10 @@ impl State {
                 self.pending = None;
                 self.run.write = Stage::Written;
                 self.memory.written(at, &write, other_writer);
-                match (self.memory.url.clone(), memory::tree(&write)) {
-                    (Some(url), Some((_, text))) => {
+                match (self.memory.scheduler.clone(), memory::tree(&write)) {
+                    (Some(scheduler), Some((_, text))) => {
                         let checksum = checksum(text);
-                        self.begin(Doing::Loading, Action::ReadUntilLoaded { url, checksum })
+                        self.begin(Doing::Loading, Action::ReadUntilLoaded { scheduler, checksum })
                     }
                     _ => self.observe(),
                 }
@@ -836,7 +836,7 @@ impl State {
 
     /// Requests the queues of those partitions in which the plan did not find a queue.
     fn read_queues(&mut self, snapshot: &Snapshot, plan: &Plan) -> Option<Vec<Action>> {
-        let url = snapshot.spec()?.scheduler_url.clone()?;
+        let scheduler = snapshot.spec()?.scheduler.clone()?;
         let partitions = partitions(snapshot, plan);
         let live = &self.memory.observed.live_queues;
         let fresh = self.queues_at.is_some_and(|at| snapshot.now.duration_since(at) < QUEUES);
@@ -846,7 +846,7 @@ impl State {
         }
         self.run.queues = true;
         self.queues_at = Some(snapshot.now);
-        Some(self.begin(Doing::ReadingQueues, Action::ReadQueues { url, partitions }))
+        Some(self.begin(Doing::ReadingQueues, Action::ReadQueues { scheduler, partitions }))
     }
 }
 

@@ -4,7 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::snapshot::{NoChecksum, Snapshot};
+use super::conditions::Reason;
+use super::snapshot::Snapshot;
 use go_compat::diag::quoted;
 use yunikorn::version::Version;
 
@@ -84,7 +85,9 @@ impl Snapshot {
     pub fn release(&self) -> Release {
         let chosen = self.spec().and_then(|spec| spec.version);
         let answer = self.observed.read_back.as_ref().map(|read_back| &read_back.checksum);
-        let answers = answer.is_some_and(|answer| !matches!(answer, Err(NoChecksum::Unreachable(_))));
+        let answers = answer.is_some_and(|answer| {
+            answer.as_ref().map_or_else(|error| error.reason == Reason::VersionUnproven, |_| true)
+        });
         let before = || self.config_status()?.version.as_ref()?.reported.as_deref();
         let now = self.observed.release.as_deref();
         Release::new(chosen, if answers { now } else { now.or_else(before) })

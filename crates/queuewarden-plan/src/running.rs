@@ -115,12 +115,8 @@ pub(super) fn loaded(
         (None, _) => {
             told(Finding::unknown(Type::Loaded, Reason::LoadPending, "the scheduler has not been asked yet"))
         }
-        (Some(ReadBack { checksum: Err(NoChecksum::VersionUnproven(why)), .. }), _) => {
-            told(Finding::unknown(Type::Loaded, Reason::VersionUnproven, why.clone()))
-        }
-        (Some(ReadBack { checksum: Err(NoChecksum::Unreachable(error)), .. }), _) => {
-            let message = format!("the scheduler does not answer: {error}");
-            told(Finding::unknown(Type::Loaded, Reason::SchedulerUnreachable, message))
+        (Some(ReadBack { checksum: Err(NoChecksum { reason, message }), .. }), _) => {
+            told(Finding::unknown(Type::Loaded, *reason, message.clone()))
         }
         (Some(ReadBack { checksum: Ok(actual), .. }), _) if actual == expected => told(Finding::yes(
             Type::Loaded,
@@ -153,7 +149,7 @@ pub(super) fn ignored(env: &Environment, spec: &ConfigSpec) -> Option<(Reason, S
     } else if !unreadable.is_empty() {
         let keys = unreadable.join(", ");
         format!("it cannot read the value of {keys}, and ignores every change until that is corrected")
-    } else if let Some(next) = env.next_key.as_ref().filter(|_| spec.scheduler_url.is_none()) {
+    } else if let Some(next) = env.next_key.as_ref().filter(|_| spec.scheduler.is_none()) {
         format!(
             "`service.policyGroup` names key `{next}`, which YuniKorn reads once it is restarted, and key `{}` is kept up",
             env.key
@@ -203,7 +199,7 @@ mod tests {
         let output =
             ConfigMapState { data: [("queues.yaml".into(), NEW.into())].into(), ..ConfigMapState::default() };
         snapshot.output = Some(Arc::new(output));
-        let checksum = reported.map(checksum).map_err(|why| NoChecksum::Unreachable(why.to_owned()));
+        let checksum = reported.map(checksum).map_err(|why| NoChecksum::unreachable(why));
         snapshot.observed.read_back = Some(ReadBack { at: now, checksum });
         snapshot.observed.pending_since = now.checked_sub(SignedDuration::from_secs(seconds)).ok();
         snapshot.observed.loaded_text = Some(OLD.into());
@@ -274,7 +270,7 @@ mod tests {
     }
 
     fn seen(checksum: Result<&str, &str>) -> Observed {
-        let checksum = checksum.map(Into::into).map_err(|why| NoChecksum::Unreachable(why.to_owned()));
+        let checksum = checksum.map(Into::into).map_err(|why| NoChecksum::unreachable(why));
         Observed {
             read_back: Some(ReadBack { at: at(0), checksum }),
             pending_since: Some(at(0)),

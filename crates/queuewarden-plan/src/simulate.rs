@@ -65,7 +65,7 @@ pub fn settle(mut snapshot: Snapshot) -> Settled {
 
 /// Continues after the scheduler has loaded the text, where there is one to query.
 pub fn loaded(mut settled: Settled) -> Settled {
-    if settled.snapshot.spec().is_none_or(|spec| spec.scheduler_url.is_none()) {
+    if settled.snapshot.spec().is_none_or(|spec| spec.scheduler.is_none()) {
         return settled;
     }
     let text = text_in_force(&settled.snapshot);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::ConfigStatus;
-use super::conditions::Condition;
+use super::conditions::{Condition, Reason};
 use super::mirror::Mirror;
 use go_compat::diag::Diagnostic;
 use yunikorn::identity::Identity;
@@ -369,8 +369,8 @@ pub struct ConfigSpec {
     pub mode: Mode,
     /// The treatment of a key that someone else wrote.
     pub adoption: Adoption,
-    /// Base URL of the scheduler's REST service; `None`: no read-back.
-    pub scheduler_url: Option<String>,
+    /// The scheduler's REST service; `None`: no read-back.
+    pub scheduler: Option<SchedulerAddress>,
     /// The version of the scheduler; `None`: that of the release that it reports.
     pub version: Option<Version>,
     /// True if the ACLs are mirrored in Kubernetes' RBAC.
@@ -395,7 +395,7 @@ impl Default for ConfigSpec {
             output_config_map: YUNIKORN_CONFIGS.into(),
             mode: Mode::Enforce,
             adoption: Adoption::IfUnowned,
-            scheduler_url: None,
+            scheduler: None,
             version: None,
             rbac_mirror: false,
             delegation: Delegation::Disabled,
@@ -403,6 +403,25 @@ impl Default for ConfigSpec {
             confirmed_removal: None,
             admission_policy: None,
         }
+    }
+}
+
+/// The scheduler's REST service, and how to connect to it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SchedulerAddress {
+    /// Its base URL.
+    pub url: String,
+    /// The certificates of the authorities that are trusted for it, as PEM; `None`: those of its Secret, or
+    /// else of the system.
+    pub ca_bundle: Option<Vec<u8>>,
+    /// The Secret with the credentials: namespace and name.
+    pub secret: Option<(String, String)>,
+}
+
+/// An address that needs no credentials.
+impl From<&str> for SchedulerAddress {
+    fn from(url: &str) -> Self {
+        Self { url: url.to_owned(), ca_bundle: None, secret: None }
     }
 }
 
@@ -539,13 +558,22 @@ pub struct ReadBack {
     pub checksum: Result<String, NoChecksum>,
 }
 
-/// The reason why there is no usable checksum.
+/// The reason why there is no usable checksum, as condition `Loaded` reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum NoChecksum {
-    /// The scheduler gives no usable response.
-    Unreachable(String),
-    /// It is of a version on which a checksum proves nothing.
-    VersionUnproven(String),
+pub struct NoChecksum {
+    /// The reason: [`Reason::VersionUnproven`] if the scheduler answers, and a checksum of its version proves
+    /// nothing.
+    pub reason: Reason,
+    /// The message, which is the same in the same situation.
+    pub message: String,
+}
+
+impl NoChecksum {
+    /// Returns the error of a scheduler that gives no usable response.
+    pub fn unreachable(why: &str) -> Self {
+        let message = format!("the scheduler does not answer: {why}");
+        Self { reason: Reason::SchedulerUnreachable, message }
+    }
 }
 
 /// The scheduler's answer about what it runs.

@@ -1,6 +1,7 @@
 //! Tests the operator in a real cluster, under the rights it is shipped with: applied objects, the
 //! scheduler's decisions, and status.
 
+mod behind_tls;
 mod crds;
 mod events;
 mod failures;

@@ -16,6 +16,7 @@ use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, operator, yunikor
 use queuewarden_plan::conditions::Reason;
 use serde_json::json;
 
+use super::behind_tls::BehindTls;
 use super::promise::merge;
 use super::refusing::Refusing;
 use super::{KEY, acl, apply, configure, delete, gzip, hot_refresh, open_base, refresh_no_more};
@@ -76,6 +77,7 @@ async fn every_reason_is_reached() -> Result<()> {
         refused_writes(&mut seen).await?;
         observing(&mut seen).await?;
         a_scheduler_that_does_not_load(&mut seen).await?;
+        a_scheduler_behind_tls(&mut seen).await?;
         nobody_asks_the_scheduler(&mut seen).await?;
         other_owners(&mut seen).await?;
         drop(operator);
@@ -471,6 +473,18 @@ async fn a_scheduler_that_does_not_load(seen: &mut Seen<'_>) -> Result<()> {
     cluster.start_scheduler().await?;
     seen.config("Loaded", "True", "Loaded").await?;
     Ok(())
+}
+
+async fn a_scheduler_behind_tls(seen: &mut Seen<'_>) -> Result<()> {
+    let behind = BehindTls::start(seen.cluster).await?;
+    behind
+        .each_fault(async |reason| {
+            let status = if reason == "Loaded" { "True" } else { "Unknown" };
+            seen.config("Loaded", status, reason).await.map(drop)
+        })
+        .await?;
+    configure(seen.cluster, "").await?;
+    seen.config("Loaded", "True", "Loaded").await.map(drop)
 }
 
 /// Without a URL nothing is proven, and everything that is still known is reported.

@@ -123,12 +123,11 @@ pub fn diagnose(installed: &Installed, reach: &ReachArgs) -> CheckAnswer {
     let checks: Vec<Line> = installed.cluster.run(async |client| {
         let snapshot = installed.cluster.snapshot(installed.spec.clone(), &mut notes).await;
         let output = snapshot.as_ref().ok().and_then(|snapshot| written::output(&installed.spec, snapshot));
-        let url = reach.scheduler_url.as_deref();
         let (api, state, (endpoints, https), written) = tokio::join!(
             api::check(client, installed.cluster.server()),
             operator::look(client, &reach.namespace, clock()),
             https::check(client, clock()),
-            written::check(client, url, &installed.spec, snapshot),
+            written::check(client, reach, &installed.spec, snapshot),
         );
         let setting = rights::Setting {
             namespace: &reach.namespace,

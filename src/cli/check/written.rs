@@ -7,6 +7,7 @@ use kube::Client;
 
 use super::{Line, list};
 use crate::cli::Failure;
+use crate::cli::installed::ReachArgs;
 use crate::cli::installed::objects::{self, ObservedCondition, ObservedObject};
 use crate::cli::installed::scheduler::{self, SchedulerState};
 use queuewarden_operator::controller::call;
@@ -37,7 +38,7 @@ const NAMED: usize = 5;
 
 pub(super) async fn check(
     client: &Client,
-    url: Option<&str>,
+    reach: &ReachArgs,
     spec: &ConfigSpec,
     snapshot: Result<Snapshot, Failure>,
 ) -> Vec<Line> {
@@ -54,7 +55,7 @@ pub(super) async fn check(
         Ok(snapshot) => lines.extend(maps(spec, snapshot)),
         Err(failure) => lines.push(unread(failure)),
     }
-    lines.push(runs(&scheduler::read(client, url, spec, snapshot.as_ref().ok()).await));
+    lines.push(runs(&scheduler::read(client, reach, spec, snapshot.as_ref().ok()).await));
     lines.push(attention(others));
     lines
 }

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 
 use super::Failure;
 use super::query::cluster::Cluster;
-use super::query::{ClusterArgs, Notes};
-use queuewarden_plan::snapshot::ConfigSpec;
+use super::query::{ClusterArgs, Notes, SchedulerLogin};
+use queuewarden_plan::snapshot::{ConfigSpec, SchedulerAddress};
 
 /// Default namespace of queuewarden.
 pub const NAMESPACE: &str = "queuewarden-system";
@@ -39,7 +39,10 @@ pub struct ReachArgs {
     /// URL of the scheduler's REST service, instead of the YuniKornConfig's schedulerUrl, or the API server's
     /// proxy
     #[arg(long, value_name = "URL")]
-    pub scheduler_url: Option<String>,
+    scheduler_url: Option<String>,
+    /// The login at that URL.
+    #[command(flatten)]
+    login: SchedulerLogin,
 }
 
 /// A connection to an installation.
@@ -71,8 +74,15 @@ impl ReachArgs {
             kubeconfig: self.kubeconfig.clone(),
             context: self.context.clone(),
             cluster_namespace: self.cluster_namespace.clone(),
-            live: false,
-            scheduler_url: None,
+            ..ClusterArgs::default()
         }
+    }
+
+    /// Returns the address of the scheduler that the options name.
+    ///
+    /// # Errors
+    /// When a file of it cannot be read.
+    pub fn scheduler(&self, spec: &ConfigSpec) -> Result<Option<SchedulerAddress>, Failure> {
+        self.login.address(self.scheduler_url.as_deref(), spec)
     }
 }

@@ -4,6 +4,7 @@ use kube::Client;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::ReachArgs;
 use crate::cli::query::live;
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{ConfigSpec, Snapshot};
@@ -69,12 +70,13 @@ pub struct QueueCount {
 /// Reads the scheduler's state, and compares it with the ConfigMaps if they are known.
 pub async fn read(
     client: &Client,
-    url: Option<&str>,
+    reach: &ReachArgs,
     spec: &ConfigSpec,
     snapshot: Option<&Snapshot>,
 ) -> SchedulerState {
     let expected = snapshot.map(|snapshot| checksum(&text_in_force(snapshot)));
-    match live::read(client, url, spec).await {
+    let answer = async { live::read(client, reach.scheduler(spec)?, spec).await };
+    match answer.await {
         Ok(answer) => SchedulerState {
             problem: Release::unproven(spec.version, answer.release.as_deref()),
             asked: Some(answer.from),

@@ -176,7 +176,8 @@ impl Cluster {
     pub fn live_queues(&self, args: &ClusterArgs, partition: &str) -> Result<Live, Failure> {
         self.runtime.block_on(async {
             let spec = self.spec(args, &mut Notes::default()).await?;
-            live::queues(&self.client, args.scheduler_url.as_deref(), &spec, partition).await
+            let named = args.login.address(args.scheduler_url.as_deref(), &spec)?;
+            live::queues(&self.client, named, &spec, partition).await
         })
     }
 
@@ -186,7 +187,8 @@ impl Cluster {
             let objects = self.readable(spec, notes).await?;
             return objects.written(&merged(&objects.snapshot), notes);
         }
-        let answer = live::read(&self.client, args.scheduler_url.as_deref(), &spec).await?;
+        let named = args.login.address(args.scheduler_url.as_deref(), &spec)?;
+        let answer = live::read(&self.client, named, &spec).await?;
         let version = Release::new(spec.version, answer.release.as_deref()).version;
         // Without the ConfigMaps the answer is still valid, only its origins are unknown.
         match self.readable(spec, notes).await {

@@ -16,8 +16,9 @@ use super::Notes;
 use super::texts::Text;
 use crate::cli::Failure;
 use queuewarden_operator::controller::call::call;
-use queuewarden_operator::controller::read_back::{self, MAX_BODY, Scheduler, queues_path};
-use queuewarden_plan::snapshot::ConfigSpec;
+use queuewarden_operator::controller::connect::Connector;
+use queuewarden_operator::controller::read_back::{self, MAX_BODY, queues_path};
+use queuewarden_plan::snapshot::{ConfigSpec, SchedulerAddress};
 use yunikorn::config::{BUILT_IN, checksum};
 use yunikorn_access::placement::Live;
 
@@ -44,11 +45,14 @@ pub struct Answer {
 ///
 /// # Errors
 /// When there is no response, or it is not a response of `YuniKorn`.
-pub async fn read(client: &Client, url: Option<&str>, spec: &ConfigSpec) -> Result<Answer, Failure> {
-    let scheduler = Scheduler::new().map_err(|error| Failure::Undecided(error.to_string()))?;
-    let (way, answer) = first("ws/v1/config", &scheduler, client, url, spec).await?;
+pub async fn read(
+    client: &Client,
+    named: Option<SchedulerAddress>,
+    spec: &ConfigSpec,
+) -> Result<Answer, Failure> {
+    let (way, answer) = first("ws/v1/config", client, named, spec).await?;
     let answer = parse(&way.to_string(), answer)?;
-    let clusters = way.get("ws/v1/clusters", &scheduler, client).await.map_err(|why| no_answer(&why))?;
+    let clusters = way.get("ws/v1/clusters", client).await.map_err(|why| no_answer(&why))?;
     Ok(Answer { release: read_back::release(&clusters), ..answer })
 }
 
@@ -58,36 +62,39 @@ pub async fn read(client: &Client, url: Option<&str>, spec: &ConfigSpec) -> Resu
 /// When there is no response.
 pub async fn queues(
     client: &Client,
-    url: Option<&str>,
+    named: Option<SchedulerAddress>,
     spec: &ConfigSpec,
     partition: &str,
 ) -> Result<Live, Failure> {
-    let scheduler = Scheduler::new().map_err(|error| Failure::Undecided(error.to_string()))?;
-    let (_, root) = first(&queues_path(partition), &scheduler, client, url, spec).await?;
+    let (_, root) = first(&queues_path(partition), client, named, spec).await?;
     Ok(read_back::beside(&root))
 }
 
 /// A way to the scheduler.
-enum Way<'a> {
-    /// Its URL.
-    Url(&'a str),
+enum Way {
+    /// Its address.
+    Direct(SchedulerAddress),
     /// The API server's proxy for services, with the namespace of the scheduler.
-    Service(&'a str),
+    Service(String),
 }
 
-impl fmt::Display for Way<'_> {
+impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Url(url) => f.write_str(url),
+            Self::Direct(address) => f.write_str(&address.url),
             Self::Service(namespace) => write!(f, "service {namespace}/{SERVICE}"),
         }
     }
 }
 
-impl Way<'_> {
-    async fn get(&self, path: &str, scheduler: &Scheduler, client: &Client) -> Result<Value, String> {
+impl Way {
+    async fn get(&self, path: &str, client: &Client) -> Result<Value, String> {
         match self {
-            Self::Url(url) => scheduler.answer(url, path).await.map_err(|error| error.to_string()),
+            Self::Direct(address) => {
+                let connector = Connector::new(client.clone());
+                let answer = async { connector.connect(address).await?.answer(path).await };
+                answer.await.map_err(|error| error.to_string())
+            }
             Self::Service(namespace) => {
                 let path = format!("/api/v1/namespaces/{namespace}/services/{SERVICE}/proxy/{path}");
                 through(client, &path).await
@@ -97,20 +104,19 @@ impl Way<'_> {
 }
 
 /// Returns the first response, and the way that it came.
-async fn first<'a>(
+async fn first(
     path: &str,
-    scheduler: &Scheduler,
     client: &Client,
-    url: Option<&'a str>,
-    spec: &'a ConfigSpec,
-) -> Result<(Way<'a>, Value), Failure> {
+    named: Option<SchedulerAddress>,
+    spec: &ConfigSpec,
+) -> Result<(Way, Value), Failure> {
     // The URL of the YuniKornConfig is meant for the operator: from outside the cluster it may reach nothing,
     // or something else.
-    let direct = url.or(spec.scheduler_url.as_deref()).map(Way::Url);
-    let proxied = url.is_none().then_some(Way::Service(&spec.namespace));
+    let proxied = named.is_none().then(|| Way::Service(spec.namespace.clone()));
+    let direct = named.or_else(|| spec.scheduler.clone()).map(Way::Direct);
     let mut tried = Vec::new();
     for way in direct.into_iter().chain(proxied) {
-        match way.get(path, scheduler, client).await {
+        match way.get(path, client).await {
             Ok(answer) => return Ok((way, answer)),
             Err(why) => tried.push(why),
         }
@@ -270,9 +276,9 @@ mod tests {
     #[tokio::test]
     async fn the_api_server_leads_to_the_scheduler() {
         let known = "/api/v1/namespaces/yk/services/yunikorn-service:9080/proxy/ws/v1/";
-        let nowhere = "http://127.0.0.1:1".to_owned();
-        for scheduler_url in [None, Some(nowhere.clone())] {
-            let spec = ConfigSpec { namespace: "yk".to_owned(), scheduler_url, ..ConfigSpec::default() };
+        let nowhere = SchedulerAddress::from("http://127.0.0.1:1");
+        for scheduler in [None, Some(nowhere.clone())] {
+            let spec = ConfigSpec { namespace: "yk".to_owned(), scheduler, ..ConfigSpec::default() };
             let answer = read(&proxy(known), None, &spec).await.unwrap();
             assert_eq!(
                 (answer.from.as_str(), answer.checksum.as_str()),
@@ -281,7 +287,7 @@ mod tests {
             let failure = read(&proxy("/other"), None, &spec).await.unwrap_err().to_string();
             assert!(failure.contains("is not found"), "{failure}");
             // An explicit URL is used alone.
-            let failure = read(&proxy(known), Some(&nowhere), &spec).await.unwrap_err().to_string();
+            let failure = read(&proxy(known), Some(nowhere.clone()), &spec).await.unwrap_err().to_string();
             assert!(failure.contains("no connection to http://127.0.0.1:1/ws/v1/config"), "{failure}");
         }
     }

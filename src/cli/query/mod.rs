@@ -22,11 +22,13 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use super::console::Console;
+use super::input::source;
 use super::{Failure, InputArgs, moment, yunikorn_version};
 use cluster::Cluster;
 use configuration::Configuration;
 use files::Given;
 use queuewarden_api::answer::Answers;
+use queuewarden_plan::snapshot::{ConfigSpec, SchedulerAddress};
 use yunikorn::config::Flattened;
 use yunikorn::version::Version;
 use yunikorn_access::Tree;
@@ -90,6 +92,40 @@ pub struct ClusterArgs {
     /// proxy
     #[arg(long, value_name = "URL", requires = "live")]
     pub scheduler_url: Option<String>,
+    /// The login at that URL.
+    #[command(flatten)]
+    pub login: SchedulerLogin,
+}
+
+/// Options for a scheduler behind TLS.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct SchedulerLogin {
+    /// PEM file with the authorities trusted for an https --scheduler-url, instead of the YuniKornConfig's
+    /// schedulerCaBundle
+    #[arg(long, value_name = "FILE", requires = "scheduler_url")]
+    scheduler_ca: Option<PathBuf>,
+    /// Secret in YuniKorn's namespace with the credentials for an https --scheduler-url, instead of the
+    /// YuniKornConfig's schedulerSecret
+    #[arg(long, value_name = "NAME", requires = "scheduler_url")]
+    scheduler_secret: Option<String>,
+}
+
+impl SchedulerLogin {
+    /// Returns the address of the scheduler at a URL that was given.
+    ///
+    /// # Errors
+    /// When the file of the authorities cannot be read.
+    pub fn address(&self, url: Option<&str>, spec: &ConfigSpec) -> Result<Option<SchedulerAddress>, Failure> {
+        let Some(url) = url else { return Ok(None) };
+        let of_spec = spec.scheduler.as_ref().filter(|_| url.starts_with("https:"));
+        let given = self.scheduler_ca.as_deref().map(|file| source::read_one(file)).transpose()?;
+        let secret = self.scheduler_secret.as_ref().map(|name| (spec.namespace.clone(), name.clone()));
+        Ok(Some(SchedulerAddress {
+            url: url.to_owned(),
+            ca_bundle: given.map(|file| file.text.into_bytes()).or_else(|| of_spec?.ca_bundle.clone()),
+            secret: secret.or_else(|| of_spec?.secret.clone()),
+        }))
+    }
 }
 
 /// A configuration to answer questions about.

@@ -30,6 +30,8 @@ pub const MAX_CASES: usize = 64;
 pub const MAX_SUBJECTS: usize = 64;
 /// Most placements of one case.
 pub const MAX_PLACEMENTS: usize = 32;
+/// Longest bundle of certificates, in characters of base64.
+pub const MAX_BUNDLE_LENGTH: usize = 131_072;
 /// Most labels or annotations of an expected placement.
 pub const MAX_TEXTS: usize = 32;
 
@@ -37,6 +39,9 @@ pub const MAX_TEXTS: usize = 32;
 const USER: &str = "^[_a-zA-Z][a-zA-Z0-9_.@-]*[$]?$";
 /// The group names that YuniKorn accepts in an ACL (yunikorn-core `acl.go:35`).
 const GROUP: &str = "^[_a-zA-Z][a-zA-Z0-9_-]*$";
+
+/// A DNS subdomain.
+const SUBDOMAIN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 
 /// A full queue path; the characters of a name are yunikorn-core's `configvalidator.go:81`.
 pub(super) fn queue_path(_: &mut SchemaGenerator) -> Schema {
@@ -197,11 +202,17 @@ pub(super) fn patterns(_: &mut SchemaGenerator) -> Schema {
 
 /// The name of a ConfigMap: a DNS subdomain.
 pub(super) fn config_map_name(_: &mut SchemaGenerator) -> Schema {
-    dns_name(
-        253,
-        r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
-        "a ConfigMap's name: lower-case letters, digits, '-' and '.'",
-    )
+    dns_name(253, SUBDOMAIN, "a ConfigMap's name: lower-case letters, digits, '-' and '.'")
+}
+
+/// The name of a Secret: a DNS subdomain.
+pub(super) fn secret_name(_: &mut SchemaGenerator) -> Schema {
+    dns_name(253, SUBDOMAIN, "a Secret's name: lower-case letters, digits, '-' and '.'")
+}
+
+/// A PEM text in base64, of so many characters.
+pub(super) fn pem_bundle(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "format": "byte", "minLength": 1, "maxLength": MAX_BUNDLE_LENGTH})
 }
 
 /// The name of a namespace: a DNS label.

@@ -1,5 +1,6 @@
 //! `YuniKornConfig`: the YuniKorn to manage, and the ownership of its configuration. One per cluster.
 
+use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -50,6 +51,14 @@ use queuewarden_plan::snapshot::{Adoption, Delegation, Mode};
     validation = Rule::new("self.base.configMap != self.output.configMap").message(
         "base.configMap and output.configMap must differ: the base is yours to write, the output is \
          queuewarden's"
+    ),
+    validation = Rule::new(
+        "(!has(self.schedulerCaBundle) && !has(self.schedulerSecret)) || (has(self.schedulerUrl) && \
+         self.schedulerUrl.startsWith('https://'))"
+    )
+    .message(
+        "schedulerCaBundle and schedulerSecret need an https schedulerUrl: credentials are not sent in plain \
+         text"
     )
 )]
 pub struct YuniKornConfigSpec {
@@ -90,16 +99,30 @@ pub struct YuniKornConfigSpec {
 
     /// The scheduler's REST address, read only, e.g. "http://yunikorn-service.yunikorn:9080". With it
     /// queuewarden proves that the scheduler runs what was written (condition Loaded). Left out: there is no
-    /// such proof, Loaded is Unknown, and Ready has the reason NotVerified.
+    /// such proof, Loaded is Unknown, and Ready has the reason NotVerified. YuniKorn serves plain HTTP; https
+    /// is for a proxy in front of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     #[x_kube(
-        validation = Rule::new(r"self.matches('^http://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?/?$')").message(
-            "must be http://HOST or http://HOST:PORT, without a path: YuniKorn serves its REST API in plain \
-             HTTP, usually on port 9080, e.g. http://yunikorn-service.yunikorn:9080"
+        validation = Rule::new(r"self.matches('^https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?/?$')").message(
+            "must be http://HOST:PORT or https://HOST:PORT, without a path; YuniKorn itself serves plain HTTP, \
+             usually on port 9080, e.g. http://yunikorn-service.yunikorn:9080"
         )
     )]
     pub scheduler_url: Option<String>,
+
+    /// The authorities that are trusted for the certificate of an https schedulerUrl: PEM, in base64. Left
+    /// out: ca.crt of schedulerSecret, or else those of the system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::pem_bundle")]
+    pub scheduler_ca_bundle: Option<ByteString>,
+
+    /// Name of a Secret in the namespace of YuniKorn with the credentials for an https schedulerUrl: token; or
+    /// username and password; or tls.crt and tls.key, a client certificate, also beside one of the others. It
+    /// is read with each request to the scheduler, so it can be changed at any time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::secret_name")]
+    pub scheduler_secret: Option<String>,
 
     /// The version of YuniKorn. Auto: that of the release that the scheduler at schedulerUrl reports, shown
     /// in status.version. Where that is not known, or is none that queuewarden was compared with, the

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::connect::Connector;
 use super::health::Health;
 use super::read_back::{Error, Scheduler};
-use queuewarden_plan::snapshot::SchedulerAnswer;
+use queuewarden_plan::snapshot::{NoChecksum, SchedulerAddress, SchedulerAnswer};
 
 /// Longest wait for the scheduler after a write ...
 const AFTER_WRITE: Duration = Duration::from_secs(3);
@@ -19,16 +20,16 @@ const AFTER_CHANGE: Duration = Duration::from_millis(300);
 const WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(300));
 
 /// Sends requests to the scheduler, and counts the responses.
-#[derive(Debug)]
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct CountedScheduler {
-    scheduler: Scheduler,
+    connector: Connector,
     health: Arc<Health>,
 }
 
 impl CountedScheduler {
     /// Creates a sender that has sent nothing yet.
-    pub fn new(scheduler: Scheduler, health: Arc<Health>) -> Self {
-        Self { scheduler, health }
+    pub fn new(connector: Connector, health: Arc<Health>) -> Self {
+        Self { connector, health }
     }
 
     /// Returns the checksum of the configuration that the scheduler runs, and its release.
@@ -36,21 +37,25 @@ impl CountedScheduler {
     /// # Errors
     /// When there is no usable response.
     #[tracing::instrument(name = "ask_scheduler", skip_all)]
-    pub async fn answer(&self, url: &str) -> Result<SchedulerAnswer, String> {
-        let checksum = self.checksum(url).await?;
-        self.with_release(url, checksum).await
+    pub async fn answer(&self, address: &SchedulerAddress) -> Result<SchedulerAnswer, NoChecksum> {
+        let scheduler = self.connect("config", address).await?;
+        let checksum = self.counted("config", scheduler.checksum()).await?;
+        Ok(self.with_release(&scheduler, checksum).await?)
     }
 
-    async fn checksum(&self, url: &str) -> Result<String, String> {
-        let answer = self.counted("config", self.scheduler.checksum(url)).await;
-        answer.map_err(|error| error.to_string())
+    /// Connects, and counts a failure as one of the endpoint.
+    async fn connect(&self, endpoint: &'static str, address: &SchedulerAddress) -> Result<Scheduler, Error> {
+        match self.connector.connect(address).await {
+            Ok(scheduler) => Ok(scheduler),
+            Err(error) => self.counted(endpoint, async { Err(error) }).await,
+        }
     }
 
     /// Asks for the release after the checksum: a scheduler that was replaced between the two is then known
     /// by its new release.
-    async fn with_release(&self, url: &str, checksum: String) -> Result<SchedulerAnswer, String> {
-        let release = self.counted("clusters", self.scheduler.release(url)).await;
-        Ok(SchedulerAnswer { checksum, release: release.map_err(|error| error.to_string())? })
+    async fn with_release(&self, scheduler: &Scheduler, checksum: String) -> Result<SchedulerAnswer, Error> {
+        let release = self.counted("clusters", scheduler.release()).await?;
+        Ok(SchedulerAnswer { checksum, release })
     }
 
     /// Asks for the checksum until it is `expected`, the request fails, or it takes too long. The limit is
@@ -60,17 +65,18 @@ impl CountedScheduler {
     /// When the last request got no usable response.
     pub async fn until_loaded(
         &self,
-        url: &str,
+        address: &SchedulerAddress,
         expected: &str,
         changed: impl Fn() -> bool,
-    ) -> Result<SchedulerAnswer, String> {
+    ) -> Result<SchedulerAnswer, NoChecksum> {
+        let scheduler = self.connect("config", address).await?;
         let begin = Instant::now();
         let (mut wait, longest) = WAITS;
         loop {
-            let checksum = self.checksum(url).await?;
+            let checksum = self.counted("config", scheduler.checksum()).await?;
             let limit = if changed() { AFTER_CHANGE } else { AFTER_WRITE };
             if checksum == expected || begin.elapsed() >= limit {
-                return self.with_release(url, checksum).await;
+                return Ok(self.with_release(&scheduler, checksum).await?);
             }
             sleep(wait).await;
             wait = wait.mul_f64(1.5).min(longest);
@@ -81,12 +87,15 @@ impl CountedScheduler {
     /// request gives no queues: the hint is omitted, and the queue is not found either way.
     pub async fn queues(
         &self,
-        url: &str,
+        address: &SchedulerAddress,
         partitions: BTreeSet<String>,
     ) -> BTreeMap<String, BTreeMap<String, bool>> {
+        let Ok(scheduler) = self.connect("queues", address).await else {
+            return partitions.into_iter().map(|partition| (partition, BTreeMap::new())).collect();
+        };
         let mut found = BTreeMap::new();
         for partition in partitions {
-            let answer = self.counted("queues", self.scheduler.queues(url, &partition)).await;
+            let answer = self.counted("queues", scheduler.queues(&partition)).await;
             found.insert(partition, answer.unwrap_or_default());
         }
         found

@@ -6,7 +6,7 @@
 //! * [`served`], [`apply`], [`last_base`], [`status`], [`events`]: the writes, and the check before them,
 //!   with time limits from [`call`].
 //! * [`mirror`]: the RBAC mirror, watched and written.
-//! * [`read_back`], [`counted_scheduler`]: the configuration that the scheduler runs.
+//! * [`connect`], [`read_back`], [`counted_scheduler`]: the configuration that the scheduler runs.
 //! * [`applications`]: the running applications, for queries about them.
 //! * [`leader`]: the election of the replica that writes.
 //! * [`published`]: the state that the endpoints answer from.
@@ -17,6 +17,7 @@ pub mod apply;
 pub mod cache;
 pub mod call;
 pub mod clock;
+pub mod connect;
 pub mod counted_scheduler;
 pub mod current_object;
 pub mod events;

@@ -5,16 +5,27 @@
 //! `application/json`. The checksum proves that a text is in force. `GET /ws/v1/clusters` names the release
 //! (`getClusterInfo`). The list of queues shows which queues exist only at run time.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
+use axum::body::Bytes;
+use http::{Request, StatusCode, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use kube::Client;
+use kube::client::Body;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::{Client, StatusCode, header, redirect};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
+use tokio::time::timeout;
 
+use super::connect::failure;
+use queuewarden_plan::conditions::Reason;
 use queuewarden_plan::release::MAX_RELEASE;
+use queuewarden_plan::snapshot::NoChecksum;
 use yunikorn_access::placement::{Live, LiveQueue};
 
+/// The path of the configuration.
+const CONFIG: &str = "ws/v1/config";
 /// Longest wait for a whole response.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Largest response. A configuration is at most 1 MiB of YAML and a few times that as JSON; 10,000 queues are
@@ -38,6 +49,24 @@ pub enum Error {
     /// A response with a status other than 200.
     #[error("{0} answered {1}")]
     Status(String, StatusCode),
+    /// The certificate of the scheduler cannot be trusted, with the reason.
+    #[error("the certificate of {0} is not trusted: {1}")]
+    Certificate(String, String),
+    /// The certificate of the scheduler has expired.
+    #[error("the certificate of {0} has expired")]
+    Expired(String),
+    /// The scheduler wants another client certificate.
+    #[error("{0} does not accept the client certificate, or wants one")]
+    ClientCertificate(String),
+    /// The trusted authorities cannot be read.
+    #[error("the trusted authorities of the scheduler are no PEM text with certificates")]
+    Authorities,
+    /// The Secret cannot be used, with the reason.
+    #[error("Secret {0} with the credentials for the scheduler: {1}")]
+    Secret(String, String),
+    /// Credentials would be sent in plain text.
+    #[error("no credentials are sent to {0}: they are only sent over https")]
+    Insecure(String),
     /// A response larger than [`MAX_BODY`].
     #[error("the answer of {0} is larger than {max} MiB", max = MAX_BODY >> 20)]
     TooLarge(String),
@@ -56,56 +85,73 @@ impl Error {
             Self::Unreachable(_) => "unreachable".into(),
             Self::Timeout(_) => "timeout".into(),
             Self::Status(_, status) => status.as_str().into(),
+            Self::Certificate(..) | Self::Expired(_) | Self::ClientCertificate(_) => "certificate".into(),
+            Self::Authorities | Self::Secret(..) | Self::Insecure(_) => "credentials".into(),
             Self::TooLarge(_) | Self::Malformed(_) | Self::NoConfiguration(_) => "malformed".into(),
+        }
+    }
+
+    /// Returns the reason of condition `Loaded`.
+    fn reason(&self) -> Reason {
+        match self {
+            Self::Certificate(..) | Self::Authorities => Reason::SchedulerCertificateInvalid,
+            Self::Expired(_) => Reason::SchedulerCertificateExpired,
+            Self::Status(_, StatusCode::UNAUTHORIZED) | Self::ClientCertificate(_) => {
+                Reason::SchedulerUnauthorized
+            }
+            Self::Status(_, StatusCode::FORBIDDEN) => Reason::SchedulerForbidden,
+            Self::Secret(..) | Self::Insecure(_) => Reason::SchedulerSecretInvalid,
+            _ => Reason::SchedulerUnreachable,
         }
     }
 }
 
-/// A client of the scheduler's REST service.
-#[derive(Debug, Clone)]
+impl From<Error> for NoChecksum {
+    fn from(error: Error) -> Self {
+        match error.reason() {
+            Reason::SchedulerUnreachable => Self::unreachable(&error.to_string()),
+            reason => Self { reason, message: error.to_string() },
+        }
+    }
+}
+
+/// A client of the scheduler's REST service. [`Connector`](super::connect::Connector) makes it.
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Scheduler {
-    http: Client,
+    client: Client,
+    url: String,
 }
 
 impl Scheduler {
-    /// Creates a client that uses no proxy, follows no redirect and closes idle connections soon.
-    ///
-    /// # Errors
-    /// When the HTTP client cannot be created.
-    pub fn new() -> Result<Self, reqwest::Error> {
-        let http = Client::builder()
-            .no_proxy()
-            .redirect(redirect::Policy::none())
-            .timeout(TIMEOUT)
-            .pool_idle_timeout(Duration::from_secs(30))
-            .build()?;
-        Ok(Self { http })
+    pub(super) fn new(client: Client, url: &str) -> Self {
+        Self { client, url: url.trim_end_matches('/').to_owned() }
     }
 
     /// Returns the checksum of the text that is in force: 64 hexadecimal digits.
     ///
     /// # Errors
     /// When there is no usable response.
-    pub async fn checksum(&self, base: &str) -> Result<String, Error> {
-        let url = join(base, "ws/v1/config");
-        let config: Config = self.get(&url).await?;
-        config.checksum.filter(|sum| !sum.is_empty()).ok_or(Error::NoConfiguration(url))
+    pub async fn checksum(&self) -> Result<String, Error> {
+        let config: Config = self.get(CONFIG).await?;
+        let checksum = config.checksum.filter(|sum| !sum.is_empty());
+        checksum.ok_or_else(|| Error::NoConfiguration(format!("{}/{CONFIG}", self.url)))
     }
 
     /// Returns the release of the scheduler: the version that it was built as; `None` where it has none.
     ///
     /// # Errors
     /// When there is no usable response.
-    pub async fn release(&self, base: &str) -> Result<Option<String>, Error> {
-        self.get(&join(base, "ws/v1/clusters")).await.map(|clusters: Value| release(&clusters))
+    pub async fn release(&self) -> Result<Option<String>, Error> {
+        self.get("ws/v1/clusters").await.map(|clusters: Value| release(&clusters))
     }
 
     /// Returns the response to a path.
     ///
     /// # Errors
     /// When there is no usable response.
-    pub async fn answer(&self, base: &str, path: &str) -> Result<Value, Error> {
-        self.get(&join(base, path)).await
+    pub async fn answer(&self, path: &str) -> Result<Value, Error> {
+        self.get(path).await
     }
 
     /// Returns the current queues of a partition: each path, and whether the configuration (not a placement
@@ -113,8 +159,8 @@ impl Scheduler {
     ///
     /// # Errors
     /// When there is no usable response.
-    pub async fn queues(&self, base: &str, partition: &str) -> Result<BTreeMap<String, bool>, Error> {
-        let root: Queue = self.get(&join(base, &queues_path(partition))).await?;
+    pub async fn queues(&self, partition: &str) -> Result<BTreeMap<String, bool>, Error> {
+        let root: Queue = self.get(&queues_path(partition)).await?;
         Ok(flatten(root))
     }
 
@@ -122,27 +168,29 @@ impl Scheduler {
     ///
     /// # Errors
     /// When there is no usable response.
-    pub async fn queue_details(&self, base: &str, partition: &str) -> Result<Value, Error> {
-        self.answer(base, &queues_path(partition)).await
+    pub async fn queue_details(&self, partition: &str) -> Result<Value, Error> {
+        self.answer(&queues_path(partition)).await
     }
 
-    async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, Error> {
-        let failed = |error: &reqwest::Error| {
-            if error.is_timeout() { Error::Timeout(url.into()) } else { Error::Unreachable(url.into()) }
-        };
-        let request = self.http.get(url).header(header::ACCEPT, "application/json");
-        let mut response = request.send().await.map_err(|error| failed(&error))?;
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        let url = format!("{}/{path}", self.url);
+        let body =
+            timeout(TIMEOUT, self.body(path, &url)).await.map_err(|_| Error::Timeout(url.clone()))??;
+        serde_json::from_slice(&body).map_err(|_| Error::Malformed(url))
+    }
+
+    async fn body(&self, path: &str, url: &str) -> Result<Bytes, Error> {
+        let request = Request::get(format!("/{path}")).header(header::ACCEPT, "application/json");
+        let request = request.body(Body::empty()).map_err(|_| Error::Unreachable(url.to_owned()))?;
+        let response = self.client.send(request).await.map_err(|error| failure(url, &error))?;
         if response.status() != StatusCode::OK {
-            return Err(Error::Status(url.into(), response.status()));
+            return Err(Error::Status(url.to_owned(), response.status()));
         }
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
-            if body.len().saturating_add(chunk.len()) > MAX_BODY {
-                return Err(Error::TooLarge(url.into()));
-            }
-            body.extend_from_slice(&chunk);
-        }
-        serde_json::from_slice(&body).map_err(|_| Error::Malformed(url.into()))
+        let body = Limited::new(response.into_body(), MAX_BODY).collect().await;
+        body.map(|body| body.to_bytes()).map_err(|error| match error {
+            error if error.is::<LengthLimitError>() => Error::TooLarge(url.to_owned()),
+            error => failure(url, &*error),
+        })
     }
 }
 
@@ -206,15 +254,12 @@ fn flatten(root: Queue) -> BTreeMap<String, bool> {
     found
 }
 
-fn join(base: &str, path: &str) -> String {
-    format!("{}/{path}", base.trim_end_matches('/'))
-}
-
 #[cfg(test)]
 mod tests {
     use axum::{Router, http::HeaderMap, response::IntoResponse, routing::get};
     use serde_json::json;
 
+    use super::super::connect::plain;
     use super::*;
 
     /// Serves `router` on a free port; returns its base URL.
@@ -231,7 +276,7 @@ mod tests {
             answer
         };
         let base = serve(Router::new().route("/ws/v1/config", get(handler))).await;
-        Scheduler::new().unwrap().checksum(&base).await
+        plain(&base).checksum().await
     }
 
     #[tokio::test]
@@ -254,7 +299,7 @@ mod tests {
             ("[]", None),
         ] {
             let base = serve(Router::new().route("/ws/v1/clusters", get(async move || answer))).await;
-            let found = Scheduler::new().unwrap().release(&base).await;
+            let found = plain(&base).release().await;
             assert_eq!(found.unwrap().as_deref(), release, "{answer}");
         }
     }
@@ -264,7 +309,7 @@ mod tests {
         assert!(matches!(config("{}").await, Err(Error::NoConfiguration(_))));
         assert!(matches!(config("partitions: []").await, Err(Error::Malformed(_))));
         let base = serve(Router::new()).await;
-        let error = Scheduler::new().unwrap().checksum(&base).await.unwrap_err();
+        let error = plain(&base).checksum().await.unwrap_err();
         assert_eq!(error.code(), "404");
     }
 
@@ -273,10 +318,10 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/", listener.local_addr().unwrap());
         drop(listener);
-        let scheduler = Scheduler::new().unwrap();
-        let first = scheduler.checksum(&base).await.unwrap_err();
+        let scheduler = plain(&base);
+        let first = scheduler.checksum().await.unwrap_err();
         assert_eq!(first, Error::Unreachable(format!("{base}ws/v1/config")));
-        assert_eq!(scheduler.checksum(&base).await.unwrap_err().to_string(), first.to_string());
+        assert_eq!(scheduler.checksum().await.unwrap_err().to_string(), first.to_string());
     }
 
     #[tokio::test]
@@ -287,7 +332,7 @@ mod tests {
             axum::body::Body::from_stream(chunks).into_response()
         };
         let base = serve(Router::new().route("/ws/v1/config", get(endless))).await;
-        let error = Scheduler::new().unwrap().checksum(&base).await.unwrap_err();
+        let error = plain(&base).checksum().await.unwrap_err();
         assert!(matches!(error, Error::TooLarge(_)), "{error}");
     }
 
@@ -295,7 +340,7 @@ mod tests {
     async fn a_silent_scheduler_times_out() {
         let silent = || async { std::future::pending::<&'static str>().await };
         let base = serve(Router::new().route("/ws/v1/config", get(silent))).await;
-        let error = Scheduler::new().unwrap().checksum(&base).await.unwrap_err();
+        let error = plain(&base).checksum().await.unwrap_err();
         assert!(matches!(error, Error::Timeout(_)), "{error}");
     }
 
@@ -307,7 +352,7 @@ mod tests {
         let base =
             serve(Router::new().route("/ws/v1/partition/gpu%2Fa/queues", get(move || async move { answer })))
                 .await;
-        let queues = Scheduler::new().unwrap().queues(&base, "gpu/a").await.unwrap();
+        let queues = plain(&base).queues("gpu/a").await.unwrap();
         let expected = [("root", true), ("root.a", true), ("root.a.dyn", false), ("root.b", true)];
         assert_eq!(queues, expected.map(|(path, managed)| (path.to_owned(), managed)).into());
     }

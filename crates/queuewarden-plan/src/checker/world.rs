@@ -824,7 +824,7 @@ fn snapshot(held: &Held, now: Timestamp) -> Snapshot {
     });
     let (in_force, conditions) = held.config.clone();
     let spec = ConfigSpec {
-        scheduler_url: Some("http://scheduler".into()),
+        scheduler: Some("http://scheduler".into()),
         delegation: Delegation::Enabled,
         ..ConfigSpec::default()
     };

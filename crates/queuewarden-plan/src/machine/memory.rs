@@ -9,8 +9,8 @@ use crate::conditions::{Reason, Type};
 use crate::planted::{PlantedFault, is_planted};
 use crate::release::Release;
 use crate::snapshot::{
-    ConfigMapState, FIELD_MANAGER, NoChecksum, Observed, ReadBack, Refused, SchedulerAnswer, Snapshot,
-    WriteFailure, Written,
+    ConfigMapState, FIELD_MANAGER, NoChecksum, Observed, ReadBack, Refused, SchedulerAddress,
+    SchedulerAnswer, Snapshot, WriteFailure, Written,
 };
 use crate::{Plan, Write, header};
 use yunikorn::config::checksum;
@@ -26,8 +26,8 @@ pub(super) struct Memory {
     pub(super) observed: Observed,
     /// The checksum of the text that `pending_since` is about.
     pending: Option<String>,
-    /// The URL of the scheduler that `read_back` is about.
-    pub(super) url: Option<String>,
+    /// The scheduler that `read_back` is about.
+    pub(super) scheduler: Option<SchedulerAddress>,
     /// The version that it is said to be.
     version: Option<Version>,
     /// The highest revision written so far. The status that remembers it is written later, and may fail to
@@ -111,10 +111,14 @@ impl Memory {
 
     /// Sets the scheduler to query, and discards the answers of another one, or of one that is said to be of
     /// another version. Returns whether it is another one.
-    pub(super) fn has_scheduler(&mut self, url: Option<&str>, version: Option<Version>) -> bool {
-        let another = self.url.as_deref() != url || self.version != version;
+    pub(super) fn has_scheduler(
+        &mut self,
+        scheduler: Option<&SchedulerAddress>,
+        version: Option<Version>,
+    ) -> bool {
+        let another = self.scheduler.as_ref() != scheduler || self.version != version;
         if another {
-            self.url = url.map(str::to_owned);
+            self.scheduler = scheduler.cloned();
             self.version = version;
             self.observed.read_back = None;
             self.observed.release = None;
@@ -126,13 +130,13 @@ impl Memory {
     }
 
     /// Takes in an answer of the scheduler. Returns whether it differs from the last one.
-    pub(super) fn answered(&mut self, at: Timestamp, answer: Result<SchedulerAnswer, String>) -> bool {
+    pub(super) fn answered(&mut self, at: Timestamp, answer: Result<SchedulerAnswer, NoChecksum>) -> bool {
         let observed = &mut self.observed;
-        let answer = answer.map_err(NoChecksum::Unreachable);
         let release = answer.as_ref().map_or_else(|_| observed.release.clone(), |now| now.release.clone());
         let unproven = Release::unproven(self.version, release.as_deref());
         let checksum = answer.and_then(|SchedulerAnswer { checksum, .. }| {
-            unproven.map_or(Ok(checksum), |why| Err(NoChecksum::VersionUnproven(why)))
+            unproven
+                .map_or(Ok(checksum), |message| Err(NoChecksum { reason: Reason::VersionUnproven, message }))
         });
         let another = observed.release != release
             || observed.read_back.as_ref().map(|before| &before.checksum) != Some(&checksum);
@@ -325,7 +329,7 @@ mod tests {
         assert_eq!(memory.observed.pending_since, Some(at(2)));
         memory.compare("b", at(4));
         assert_eq!(memory.observed.pending_since, Some(at(4)), "another text, another wait");
-        assert!(memory.answered(at(5), Err("no answer".into())));
+        assert!(memory.answered(at(5), Err(NoChecksum::unreachable("no answer"))));
         memory.compare("b", at(5));
         assert_eq!(memory.observed.pending_since, Some(at(4)), "no answer proves nothing");
         assert!(memory.answered(at(6), Ok(SchedulerAnswer::running("b"))));
@@ -341,11 +345,11 @@ mod tests {
     #[test]
     fn another_scheduler_has_answered_nothing_yet() {
         let mut memory = Memory::default();
-        memory.has_scheduler(Some("http://a"), None);
+        memory.has_scheduler(Some(&"http://a".into()), None);
         memory.answered(at(1), Ok(SchedulerAnswer::running("a")));
-        assert!(!memory.has_scheduler(Some("http://a"), None));
+        assert!(!memory.has_scheduler(Some(&"http://a".into()), None));
         assert!(memory.observed.read_back.is_some());
-        assert!(memory.has_scheduler(Some("http://b"), None));
+        assert!(memory.has_scheduler(Some(&"http://b".into()), None));
         assert_eq!(memory.observed, Observed::default());
     }
 

@@ -138,7 +138,7 @@ pub(crate) fn status(
         revision: revision.max(config.in_force.as_ref().and_then(|status| status.revision)),
         config_hash: text.map(|text| env.checksum_of(text)),
         loaded_hash: spec
-            .scheduler_url
+            .scheduler
             .as_ref()
             .and(snapshot.observed.reported().or(loaded_hash(config)))
             .cloned(),

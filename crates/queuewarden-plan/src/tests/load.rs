@@ -9,13 +9,13 @@ fn running() -> Snapshot {
     let mut snapshot = cluster(BASE);
     snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
     let mut snapshot = settled(&snapshot).snapshot;
-    spec(&mut snapshot).scheduler_url = Some("http://yunikorn-service.yunikorn:9080".into());
+    spec(&mut snapshot).scheduler = Some("http://yunikorn-service.yunikorn:9080".into());
     snapshot
 }
 
 fn told(mut snapshot: Snapshot, checksum: Result<String, String>) -> Snapshot {
     snapshot.observed.read_back =
-        Some(ReadBack { at: snapshot.now, checksum: checksum.map_err(NoChecksum::Unreachable) });
+        Some(ReadBack { at: snapshot.now, checksum: checksum.map_err(|why| NoChecksum::unreachable(&why)) });
     snapshot
 }
 

@@ -94,6 +94,7 @@ impl Process {
             Action::ReadScheduler(_) | Action::ReadUntilLoaded { .. } => {
                 let runs = self.scheduler.clone().unwrap_or_else(|| Ok(checksum(text(&self.cluster))));
                 let release = self.release.clone();
+                let runs = runs.map_err(|why| NoChecksum::unreachable(&why));
                 ("ask", Some(Event::Answered(runs.map(|checksum| SchedulerAnswer { checksum, release }))))
             }
             Action::Observe => ("observe", Some(Event::Observed(Box::new(self.cluster.clone())))),
@@ -187,7 +188,7 @@ fn granting(acl: &str) -> Snapshot {
 
 fn asking(acl: &str) -> Snapshot {
     let mut snapshot = granting(acl);
-    spec(&mut snapshot).scheduler_url = Some(URL.into());
+    spec(&mut snapshot).scheduler = Some(URL.into());
     snapshot
 }
 
@@ -614,7 +615,7 @@ fn events_in_any_order_give_no_write_before_everything_was_read_anew() {
             10 => Event::PlanFailed,
             11 => Event::Published(false),
             12 => Event::Reported { written: true, failed: next(2) == 0, unfinished: next(2) == 0 },
-            13 => Event::Answered(Err("down".into())),
+            13 => Event::Answered(Err(NoChecksum::unreachable("down"))),
             14..=18 => Event::Changed,
             _ => Event::Due,
         });

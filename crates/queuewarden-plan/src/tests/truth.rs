@@ -20,7 +20,7 @@ fn running(objects: Vec<Arc<QueueAclEntry>>) -> Snapshot {
 /// A settled cluster with a scheduler that was observed to run the text in the output.
 fn proven(objects: Vec<Arc<QueueAclEntry>>) -> Snapshot {
     let mut snapshot = cluster(BASE);
-    spec(&mut snapshot).scheduler_url = Some("http://yunikorn-service.yunikorn:9080".into());
+    spec(&mut snapshot).scheduler = Some("http://yunikorn-service.yunikorn:9080".into());
     snapshot.queue_acls = objects;
     let mut snapshot = settled(&snapshot).snapshot;
     runs_output(&mut snapshot);
@@ -37,7 +37,7 @@ fn runs_output(snapshot: &mut Snapshot) {
 
 fn reports(snapshot: &mut Snapshot, checksum: Result<String, String>) {
     snapshot.observed.read_back =
-        Some(ReadBack { at: snapshot.now, checksum: checksum.map_err(NoChecksum::Unreachable) });
+        Some(ReadBack { at: snapshot.now, checksum: checksum.map_err(|why| NoChecksum::unreachable(&why)) });
 }
 
 fn rebase(snapshot: &mut Snapshot, base: &str) {
@@ -400,7 +400,7 @@ fn what_another_scheduler_reported_proves_nothing() {
     assert_eq!(config.in_force.as_ref().unwrap().loaded_hash.as_ref(), Some(&sum));
     snapshot.observed = Observed::default();
     assert_eq!(acl_condition(&plan(&snapshot), "a", "Ready"), "True/Ready", "a restart of the operator");
-    spec(&mut snapshot).scheduler_url = Some("http://another:9080".into());
+    spec(&mut snapshot).scheduler = Some("http://another:9080".into());
     snapshot.config.as_mut().unwrap().meta.generation += 1;
     let other = plan(&snapshot);
     assert_eq!(acl_condition(&other, "a", "Ready"), "Unknown/LoadPending");
@@ -477,7 +477,7 @@ fn nothing_becomes_ready_and_no_end_is_told_while_an_older_write_may_be_accepted
 #[test]
 fn policy_says_what_yunikorn_reads_of_it() {
     let mut snapshot = cluster(BASE);
-    spec(&mut snapshot).scheduler_url = Some("http://yunikorn-service.yunikorn:9080".into());
+    spec(&mut snapshot).scheduler = Some("http://yunikorn-service.yunikorn:9080".into());
     snapshot.policies =
         vec![entry("p", AdmissionPolicySpec { bypass_auth: Some(false), ..AdmissionPolicySpec::default() })];
     let snapshot = settled(&snapshot).snapshot;
@@ -591,7 +591,7 @@ fn refusal_that_lasts_is_a_warning() {
 #[test]
 fn who_loses_access_is_an_event_once_it_is_lost() {
     let mut snapshot = cluster(BASE);
-    spec(&mut snapshot).scheduler_url = Some("http://yunikorn-service.yunikorn:9080".into());
+    spec(&mut snapshot).scheduler = Some("http://yunikorn-service.yunikorn:9080".into());
     snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
     let base = settled(&snapshot);
     let mut behind = base.snapshot;

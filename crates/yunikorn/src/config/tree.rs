@@ -76,7 +76,8 @@ impl Config {
     /// case only (yunikorn-core `configvalidator.go:764`).
     pub fn partition(&self, name: &str) -> Option<&Partition> {
         let name = if name.is_empty() { "default" } else { name };
-        let is = |partition: &&Partition| *partition.name == *name || partition.name.eq_ignore_ascii_case(name);
+        let is =
+            |partition: &&Partition| *partition.name == *name || partition.name.eq_ignore_ascii_case(name);
         self.partitions.iter().find(is)
     }
 }

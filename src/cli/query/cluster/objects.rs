@@ -73,7 +73,7 @@ impl Objects {
         rendered::apply(&mut snapshot.queue_acls, change);
         snapshot.config = Some(Entry {
             meta: Meta { name: SINGLETON.to_owned(), ..Meta::default() },
-            spec: Ok(ConfigSpec { scheduler_url: None, ..self.spec.clone() }),
+            spec: Ok(ConfigSpec { scheduler: None, ..self.spec.clone() }),
             in_force: None,
         });
         rendered::written(&snapshot, &self.spec, located, notes)

@@ -29,14 +29,14 @@ impl Reconciler {
                 }
                 Event::BaseStored(stored.map_err(|error| error.to_string()))
             }
-            Action::ReadScheduler(url) => Event::Answered(self.scheduler.answer(&url).await),
-            Action::ReadUntilLoaded { url, checksum } => {
+            Action::ReadScheduler(address) => Event::Answered(self.scheduler.answer(&address).await),
+            Action::ReadUntilLoaded { scheduler, checksum } => {
                 let flag = Arc::clone(&self.left.changed);
                 let changed = || flag.load(Ordering::Relaxed);
-                Event::Answered(self.scheduler.until_loaded(&url, &checksum, changed).await)
+                Event::Answered(self.scheduler.until_loaded(&scheduler, &checksum, changed).await)
             }
-            Action::ReadQueues { url, partitions } => {
-                Event::Queues(self.scheduler.queues(&url, partitions).await)
+            Action::ReadQueues { scheduler, partitions } => {
+                Event::Queues(self.scheduler.queues(&scheduler, partitions).await)
             }
             Action::Observe => match self.world.snapshot(clock::now()) {
                 Some(snapshot) => Event::Observed(Box::new(snapshot)),

@@ -112,13 +112,13 @@ mod tests {
     use tokio::sync::{Notify, watch};
 
     use super::*;
+    use crate::controller::connect::Connector;
     use crate::controller::counted_scheduler::CountedScheduler;
     use crate::controller::events::Events;
     use crate::controller::health::Health;
     use crate::controller::last_base;
     use crate::controller::leader::Leadership;
     use crate::controller::published::Publisher;
-    use crate::controller::read_back::Scheduler;
     use crate::controller::reconcile::Left;
     use crate::controller::testing::{client, reply};
     use crate::controller::world::World;
@@ -140,7 +140,7 @@ mod tests {
             world: World::start(client.clone(), Arc::clone(&changed)),
             last_base: last_base::Store::new(client.clone(), None),
             leadership: Leadership::unconditional(),
-            scheduler: CountedScheduler::new(Scheduler::new().unwrap(), Arc::clone(&health)),
+            scheduler: CountedScheduler::new(Connector::new(client.clone()), Arc::clone(&health)),
             events: Events::start(client.clone(), "test".into()).0,
             client,
             health,

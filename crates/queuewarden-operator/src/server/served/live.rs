@@ -7,7 +7,11 @@ use std::time::Duration;
 use moka::future::Cache;
 
 use crate::controller::published::Published;
-use crate::controller::read_back::{Scheduler, beside};
+use kube::Client;
+
+use crate::controller::connect::Connector;
+use crate::controller::read_back::beside;
+use queuewarden_plan::snapshot::SchedulerAddress;
 use yunikorn_access::placement::Live;
 
 /// The time for which an answer, or its failure, is cached.
@@ -16,7 +20,7 @@ const FRESH: Duration = Duration::from_secs(5);
 const MOST: u64 = 8;
 
 /// The scheduler and the partition of a request.
-type Key = (String, String);
+type Key = (SchedulerAddress, String);
 
 /// The cached answers.
 #[derive(Debug, Clone)]
@@ -35,19 +39,24 @@ impl LiveQueues {
     ///
     /// # Errors
     /// The reason why they are unknown: there is no address, or the scheduler did not answer.
-    pub(super) async fn queues(&self, published: &Published, partition: &str) -> Result<Arc<Live>, String> {
+    pub(super) async fn queues(
+        &self,
+        client: &Client,
+        published: &Published,
+        partition: &str,
+    ) -> Result<Arc<Live>, String> {
         let spec = published.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
-        let Some(url) = spec.and_then(|spec| spec.scheduler_url.clone()) else {
+        let Some(address) = spec.and_then(|spec| spec.scheduler.clone()) else {
             return Err("the YuniKornConfig has no schedulerUrl".to_owned());
         };
         // Requests that come while the scheduler answers wait for the same answer.
-        let answer = async { read(&url, partition).await.map(Arc::new) };
-        self.known.get_with((url.clone(), partition.to_owned()), answer).await
+        let answer = async { read(client, &address, partition).await.map(Arc::new) };
+        self.known.get_with((address.clone(), partition.to_owned()), answer).await
     }
 }
 
-async fn read(url: &str, partition: &str) -> Result<Live, String> {
-    let scheduler = Scheduler::new().map_err(|error| error.to_string())?;
-    let root = scheduler.queue_details(url, partition).await.map_err(|error| error.to_string())?;
-    Ok(beside(&root))
+async fn read(client: &Client, address: &SchedulerAddress, partition: &str) -> Result<Live, String> {
+    let details =
+        async { Connector::new(client.clone()).connect(address).await?.queue_details(partition).await };
+    details.await.map(|root| beside(&root)).map_err(|error| error.to_string())
 }

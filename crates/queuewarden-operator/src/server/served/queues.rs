@@ -150,7 +150,7 @@ impl View {
             let message = format!("there is no partition {}", quoted(partition));
             return Err(Refusal::bad_request(message));
         }
-        let (live, blind) = match memory.live.queues(&published, partition).await {
+        let (live, blind) = match memory.live.queues(&state.lookups.client, &published, partition).await {
             Ok(live) => (live, None),
             Err(why) => (Arc::default(), Some(why)),
         };

@@ -1,0 +1,218 @@
+//! Connects to the scheduler's REST service, with the trusted certificates and the credentials that the
+//! `YuniKornConfig` names.
+//!
+//! `YuniKorn` serves plain HTTP without a login. Vendors and administrators put a proxy in front of it.
+
+use std::collections::BTreeMap;
+use std::error::Error as StdError;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Uri;
+use http::uri::Scheme;
+use hyper_util::client::legacy;
+use hyper_util::rt::TokioExecutor;
+use k8s_openapi::api::core::v1::Secret;
+use kube::client::{Body, ClientBuilder, ConfigExt as _};
+use kube::{Api, Client, Config};
+use rustls::{AlertDescription, CertificateError};
+use tower::{BoxError, ServiceBuilder};
+
+use super::call::{self, call};
+use super::read_back::{Error, Scheduler};
+use queuewarden_plan::snapshot::SchedulerAddress;
+
+/// The keys of a Secret that are read: a bearer token, a user with a password, a client certificate, and the
+/// authorities of the scheduler's certificate. They are those of Kubernetes' own types of Secrets.
+const KEYS: [&str; 6] = ["token", "username", "password", "tls.crt", "tls.key", "ca.crt"];
+/// The time after which an idle connection is closed.
+const IDLE: Duration = Duration::from_secs(30);
+
+/// The values of a Secret by key.
+type Values = BTreeMap<&'static str, String>;
+
+/// Connects to schedulers, and keeps the last connection.
+#[expect(missing_debug_implementations, reason = "kube's client has none, and credentials stay out of logs")]
+pub struct Connector {
+    client: Client,
+    last: Mutex<Option<(SchedulerAddress, Values, Scheduler)>>,
+}
+
+impl Connector {
+    /// Creates a connector that reads Secrets with this client.
+    pub fn new(client: Client) -> Self {
+        Self { client, last: Mutex::default() }
+    }
+
+    /// Returns a client of the scheduler. The Secret is read each time, so that new credentials are used from
+    /// then on.
+    ///
+    /// # Errors
+    /// When the Secret or the certificates in the address cannot be used.
+    pub async fn connect(&self, address: &SchedulerAddress) -> Result<Scheduler, Error> {
+        let values = match &address.secret {
+            Some((namespace, name)) => self.values(namespace, name).await?,
+            None => Values::new(),
+        };
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((to, with, scheduler)) if to == address && *with == values => Ok(scheduler.clone()),
+            _ => {
+                let scheduler = Scheduler::new(client(address, &values)?, &address.url);
+                *last = Some((address.clone(), values, scheduler.clone()));
+                Ok(scheduler)
+            }
+        }
+    }
+
+    async fn values(&self, namespace: &str, name: &str) -> Result<Values, Error> {
+        let wrong = |why: &str| Error::Secret(format!("{namespace}/{name}"), why.to_owned());
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
+        let secret = call(secrets.get(name)).await.map_err(|error| match error {
+            error if error.is_not_found() => wrong("it does not exist"),
+            call::Error::Refused { message, .. } => wrong(&message),
+            error => wrong(&error.to_string()),
+        })?;
+        let mut data = secret.data.unwrap_or_default();
+        let mut values = Values::new();
+        for key in KEYS {
+            if let Some(value) = data.remove(key) {
+                let text =
+                    String::from_utf8(value.0).map_err(|_| wrong(&format!("`{key}` is not a text")))?;
+                values.insert(key, text);
+            }
+        }
+        is_complete(&values).map_err(|why| wrong(&why))?;
+        Ok(values)
+    }
+}
+
+/// Checks that the values are one way to log in.
+fn is_complete(values: &Values) -> Result<(), String> {
+    let has = |key| values.contains_key(key);
+    for (one, other) in [("username", "password"), ("tls.crt", "tls.key")] {
+        match (has(one), has(other)) {
+            (true, false) => return Err(format!("it has `{one}`, and no `{other}`")),
+            (false, true) => return Err(format!("it has `{other}`, and no `{one}`")),
+            _ => {}
+        }
+    }
+    if has("token") && has("username") {
+        return Err("it has both `token` and `username`: keep one of them".to_owned());
+    }
+    if KEYS.into_iter().any(has) {
+        return Ok(());
+    }
+    Err("it has no `token`, no `username` and `password`, no `tls.crt` and `tls.key`, and no `ca.crt`"
+        .to_owned())
+}
+
+/// Makes the client. It follows no redirect, uses no proxy and repeats no request.
+fn client(address: &SchedulerAddress, values: &Values) -> Result<Client, Error> {
+    let SchedulerAddress { url, ca_bundle, secret } = address;
+    let uri: Uri = url.parse().map_err(|_| Error::Unreachable(url.clone()))?;
+    let is_plain = uri.scheme() != Some(&Scheme::HTTPS);
+    if is_plain && secret.is_some() {
+        return Err(Error::Insecure(url.clone()));
+    }
+    let mut config = Config::new(uri);
+    config.root_cert = match (ca_bundle, values.get("ca.crt")) {
+        // No authority is needed, and an image may have none.
+        _ if is_plain => Some(Vec::new()),
+        (Some(bundle), _) => Some(certificates(bundle)?),
+        (None, Some(bundle)) => Some(certificates(bundle.as_bytes())?),
+        (None, None) => None,
+    };
+    let value = |key| values.get(key).cloned();
+    let encoded = |key| values.get(key).map(|text| STANDARD.encode(text));
+    let login = &mut config.auth_info;
+    // A file that ends with a line break is a usual way to make a Secret.
+    login.token = value("token").map(|token| token.trim_end().into());
+    (login.username, login.password) = (value("username"), value("password").map(Into::into));
+    login.client_certificate_data = encoded("tls.crt");
+    login.client_key_data = encoded("tls.key").map(Into::into);
+    connection(&config).map_err(|error| {
+        let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        match secret {
+            Some((namespace, name)) if values.contains_key("tls.crt") => {
+                Error::Secret(format!("{namespace}/{name}"), why)
+            }
+            _ => Error::Certificate(url.clone(), why),
+        }
+    })
+}
+
+fn connection(config: &Config) -> Result<Client, kube::Error> {
+    let connector = config.rustls_https_connector()?;
+    let http =
+        legacy::Client::builder(TokioExecutor::new()).pool_idle_timeout(IDLE).build::<_, Body>(connector);
+    let service = ServiceBuilder::new().layer(config.base_uri_layer()).option_layer(config.auth_layer()?);
+    let service = service.map_err(BoxError::from);
+    Ok(ClientBuilder::new(service.service(http), "").build())
+}
+
+/// Returns the certificates in a PEM text.
+fn certificates(text: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    let blocks = pem::parse_many(text).unwrap_or_default();
+    let certificates = blocks.into_iter().filter(|block| block.tag() == "CERTIFICATE");
+    let found: Vec<_> = certificates.map(pem::Pem::into_contents).collect();
+    if found.is_empty() { Err(Error::Authorities) } else { Ok(found) }
+}
+
+/// Returns the error of a request that failed below HTTP.
+pub(super) fn failure(url: &str, error: &(dyn StdError + 'static)) -> Error {
+    let mut causes = std::iter::successors(Some(error), |&error| error.source());
+    let url = url.to_owned();
+    match causes.find_map(tls) {
+        Some(rustls::Error::InvalidCertificate(
+            CertificateError::Expired | CertificateError::ExpiredContext { .. },
+        )) => Error::Expired(url),
+        Some(rustls::Error::InvalidCertificate(why)) => Error::Certificate(url, in_words(why)),
+        Some(rustls::Error::AlertReceived(alert)) if is_about_us(*alert) => Error::ClientCertificate(url),
+        _ => Error::Unreachable(url),
+    }
+}
+
+/// Returns the TLS error in a cause. One may be inside an error of reading or writing.
+fn tls<'e>(cause: &'e (dyn StdError + 'static)) -> Option<&'e rustls::Error> {
+    let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    cause.downcast_ref().or_else(|| inner?.downcast_ref())
+}
+
+fn in_words(why: &CertificateError) -> String {
+    match why {
+        CertificateError::UnknownIssuer => "no trusted authority signed it".to_owned(),
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "it is for another name".to_owned()
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "it is not valid yet".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Returns whether a server refuses the client certificate, or wants one.
+fn is_about_us(alert: AlertDescription) -> bool {
+    use AlertDescription as Alert;
+    matches!(
+        alert,
+        Alert::CertificateRequired
+            | Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+            | Alert::AccessDenied
+    )
+}
+
+/// Returns a client for an address that needs no credentials.
+#[cfg(test)]
+pub(super) fn plain(url: &str) -> Scheduler {
+    Scheduler::new(client(&url.into(), &Values::new()).expect("a client"), url)
+}
