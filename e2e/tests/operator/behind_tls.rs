@@ -46,6 +46,7 @@ impl<'cluster> BehindTls<'cluster> {
         .await?;
         let secrets = Api::namespaced(cluster.client()?, NAMESPACE);
         let behind = Self { cluster, authority, identity, proxy, secrets };
+        behind.no_secret().await?;
         behind.configure(true).await?;
         Ok(behind)
     }
@@ -68,10 +69,15 @@ impl<'cluster> BehindTls<'cluster> {
         let name = Some(SECRET.to_owned());
         let metadata = ObjectMeta { name, ..ObjectMeta::default() };
         let secret = Secret { data: Some(data.collect::<BTreeMap<_, _>>()), metadata, ..Secret::default() };
+        self.no_secret().await?;
+        self.secrets.create(&PostParams::default(), &secret).await?;
+        Ok(())
+    }
+
+    async fn no_secret(&self) -> Result<()> {
         if self.secrets.get_opt(SECRET).await?.is_some() {
             self.secrets.delete(SECRET, &DeleteParams::default()).await?;
         }
-        self.secrets.create(&PostParams::default(), &secret).await?;
         Ok(())
     }
 

@@ -176,10 +176,10 @@ pub(super) fn failure(url: &str, error: &(dyn StdError + 'static)) -> Error {
     }
 }
 
-/// Returns the TLS error in a cause. One may be inside an error of reading or writing.
+/// Returns the TLS error in a cause. One may be inside errors of reading or writing, which do not name it as
+/// their source.
 fn tls<'e>(cause: &'e (dyn StdError + 'static)) -> Option<&'e rustls::Error> {
-    let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    cause.downcast_ref().or_else(|| inner?.downcast_ref())
+    cause.downcast_ref().or_else(|| tls(cause.downcast_ref::<io::Error>()?.get_ref()?))
 }
 
 fn in_words(why: &CertificateError) -> String {
