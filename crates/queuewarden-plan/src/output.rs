@@ -531,15 +531,12 @@ fn observed_only(question: &Inputs<'_>, changes: &BTreeMap<String, Option<String
 }
 
 fn contended(question: &Inputs<'_>) -> Finding {
-    let other_writer = question
-        .snapshot
-        .observed
-        .other_writer
-        .as_deref()
-        .map_or("another writer".to_string(), |name| format!("\"{name}\""));
+    let names = question.snapshot.observed.other_writer.as_deref();
+    let other_writer = names.map_or("another writer".to_string(), |names| format!("\"{names}\""));
+    let operator = ownership::queue_operator(names.unwrap_or_default().split(", "));
     let message = format!(
         "{other_writer} keeps changing keys of queuewarden's in {}; what is missing or grants too much is put right every second, other \
-         changes at growing intervals. Take these keys out of what that writer applies",
+         changes at growing intervals. Take these keys out of what that writer applies{operator}",
         question.spec.output_name()
     );
     Finding::no(Type::Applied, Reason::Contended, message)

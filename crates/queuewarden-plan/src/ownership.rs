@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::conditions::{Finding, Reason, Type};
 use super::output::{Inputs, live_text, not_written};
 use super::snapshot::{
-    Adoption, ConfigMapState, FIELD_MANAGER, IMPORTED_FROM, MANAGED_KEYS, Mode, Owner, Snapshot,
+    Adoption, ConfigMapState, FIELD_MANAGER, IMPORTED_FROM, MANAGED_KEYS, Mode, Owner, QUEUE_OPERATOR,
+    Snapshot,
 };
 use super::{ConfigStatus, NewConfigMap};
 use yunikorn::config::verdict;
@@ -70,6 +71,18 @@ pub(super) fn names(owners: &[Owner]) -> String {
     }
     let sorted: BTreeSet<_> = owners.iter().collect();
     sorted.iter().map(|o| format!("\"{}\" ({})", o.manager, o.operation)).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the end of a message about these managers of a key: what to do if one of them is `YuniKorn`'s
+/// queue operator, which writes the key again whoever owns it; else nothing.
+pub(super) fn queue_operator<'a>(mut managers: impl Iterator<Item = &'a str>) -> String {
+    if !managers.any(|manager| manager == QUEUE_OPERATOR) {
+        return String::new();
+    }
+    format!(
+        ". \"{QUEUE_OPERATOR}\" is YuniKorn's queue operator, which writes the whole text from its Queue objects: stop it, let it \
+         write into another namespace (TARGET_NAMESPACE), or set spec.mode to Observe"
+    )
 }
 
 /// The keys that may be written, and the conflicts about the others.
@@ -145,7 +158,8 @@ fn treatment(question: &Inputs<'_>, key: &str, owners: &[Owner]) -> Treatment {
 
 fn conflict(question: &Inputs<'_>, key: &str, owners: &[Owner], why: &str) -> Finding {
     let map = question.spec.output_name();
-    let message = format!("key `{key}` of {map} belongs to {}; {why}", names(owners));
+    let operator = queue_operator(owners.iter().map(|owner| owner.manager.as_str()));
+    let message = format!("key `{key}` of {map} belongs to {}; {why}{operator}", names(owners));
     Finding::no(Type::Applied, Reason::FieldConflict, message)
 }
 
@@ -284,5 +298,20 @@ mod tests {
             |manager: &str, operation: &str| Owner { manager: manager.into(), operation: operation.into() };
         assert_eq!(names(&[owner("z", "Update"), owner("a", "Apply")]), "\"a\" (Apply), \"z\" (Update)");
         assert_eq!(names(&[]), "another writer");
+    }
+
+    #[test]
+    fn queue_operator_is_explained_wherever_it_is_among_the_managers() {
+        for (managers, explained) in [
+            (&[][..], false),
+            (&["helm"], false),
+            (&["my-yunikorn-queue-operator"], false),
+            (&["yunikorn-queue-operator"], true),
+            (&["helm", "yunikorn-queue-operator"], true),
+        ] {
+            let text = queue_operator(managers.iter().copied());
+            assert_eq!(text.contains("is YuniKorn's queue operator"), explained, "{managers:?}: {text}");
+            assert_eq!(text.is_empty(), !explained, "{managers:?}: {text}");
+        }
     }
 }

@@ -23,6 +23,9 @@ use yunikorn_access::{submission, user_info};
 /// The field manager of every write, and the name in `managedFields` that distinguishes our keys from other
 /// people's.
 pub const FIELD_MANAGER: &str = "queuewarden";
+/// The field manager of `YuniKorn`'s queue operator (k8shim pull request 1049): the name of its program,
+/// which the API server takes from `User-Agent`.
+pub const QUEUE_OPERATOR: &str = "yunikorn-queue-operator";
 /// The label of the objects that queuewarden creates. Its value is [`FIELD_MANAGER`].
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Annotation on the output ConfigMap: the keys that queuewarden wrote, separated by commas.

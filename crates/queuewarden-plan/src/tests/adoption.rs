@@ -67,6 +67,32 @@ fn the_annotation_names_all_keys_of_ours_and_is_written_when_they_change() {
 }
 
 #[test]
+fn queue_operator_of_yunikorn_is_named_with_what_to_do() {
+    let contended = |other_writer: &str| {
+        let mut snapshot = settled(&cluster(BASE)).snapshot;
+        snapshot.observed.last_written = Some(config::checksum(text(&snapshot)));
+        snapshot.observed.other_writer = Some(other_writer.into());
+        snapshot.observed.repairs = vec![now(); budget::BURST];
+        Arc::make_mut(snapshot.output.as_mut().unwrap()).data.insert(KEY.into(), BASE.into());
+        snapshot
+    };
+    for (snapshot, reason, explained) in [
+        (foreign(QUEUE_OPERATOR, "partitions: []"), "FieldConflict", true),
+        (foreign("helm", "partitions: []"), "FieldConflict", false),
+        (contended(QUEUE_OPERATOR), "Contended", true),
+        (contended("helm, yunikorn-queue-operator"), "Contended", true),
+        (contended("helm"), "Contended", false),
+    ] {
+        let plan = plan(&snapshot);
+        assert_eq!(config_condition(&plan, "Applied"), format!("False/{reason}"));
+        let message = config_message(&plan, "Applied");
+        for part in ["is YuniKorn's queue operator", "TARGET_NAMESPACE", "Observe"] {
+            assert_eq!(message.contains(part), explained, "{message}");
+        }
+    }
+}
+
+#[test]
 fn import_makes_the_live_text_the_base_and_loses_nothing() {
     let live = "# ours since 2021\npartitions:\n  - name: default\n    queues:\n      - name: root\n        queues: [{name: old, submitacl: sue}]\n";
     let mut snapshot = foreign("kubectl-edit", live);
