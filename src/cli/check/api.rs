@@ -12,6 +12,9 @@ use queuewarden_operator::controller::call::call;
 
 const SERVER: &str = "api-server";
 const DEFINITIONS: &str = "definitions";
+const QUEUE_OPERATOR: &str = "queue-operator";
+/// The names that the definition of kind `Queue` has in the versions of k8shim's pull request 1049.
+const QUEUES: [&str; 2] = ["queues.queue.yunikorn.k8s.io", "queues.yunikorn.apache.org"];
 const APPLY: &str =
     "kubectl apply --server-side -k manifests (or `queuewarden crds | kubectl apply --server-side -f -`)";
 
@@ -20,7 +23,7 @@ pub(super) async fn check(client: &Client, server: &str) -> Vec<Line> {
         Ok(version) => Line::ok(SERVER, format!("Kubernetes {} at {server}", version.git_version)),
         Err(error) => Line::unknown(SERVER, "the version of the API server", &error),
     };
-    vec![version, definitions(client).await]
+    vec![version, definitions(client).await, queue_operator(client).await]
 }
 
 /// Checks that each of our kinds is served as this program defines it.
@@ -55,6 +58,28 @@ async fn definitions(client: &Client) -> Line {
         return Line::warn(DEFINITIONS, found, APPLY);
     }
     Line::ok(DEFINITIONS, "all kinds are served, as this version has them")
+}
+
+/// Reports whether `YuniKorn`'s queue operator may be around. Both can run, so its definition is no problem;
+/// [`super::written`] checks who owns the output.
+async fn queue_operator(client: &Client) -> Line {
+    let installed: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for name in QUEUES {
+        match call(installed.get_opt(name)).await {
+            Ok(None) => {}
+            Ok(Some(_)) => {
+                let found = format!(
+                    "CustomResourceDefinition {name} is installed; docs/install.md says how YuniKorn's queue operator and \
+                     queuewarden both run"
+                );
+                return Line::ok(QUEUE_OPERATOR, found);
+            }
+            Err(error) => {
+                return Line::unknown(QUEUE_OPERATOR, &format!("CustomResourceDefinition {name}"), &error);
+            }
+        }
+    }
+    Line::ok(QUEUE_OPERATOR, "YuniKorn's queue operator is not installed")
 }
 
 fn is_established(definition: &CustomResourceDefinition) -> bool {

@@ -15,7 +15,7 @@ use queuewarden_operator::controller::world::Kind;
 use queuewarden_operator::telemetry::level::{self, ANNOTATION};
 use queuewarden_plan::conditions::{Reason, Status, Type};
 use queuewarden_plan::snapshot::{
-    ConfigSpec, FIELD_MANAGER, Mode, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
+    ConfigSpec, FIELD_MANAGER, Mode, QUEUE_OPERATOR, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
 };
 use queuewarden_plan::{MAX_BYTES, WARN_BYTES, merged, size_after, text_in_force};
 use yunikorn::config::flatten::{Flattened, Source};
@@ -171,8 +171,11 @@ fn owners(spec: &ConfigSpec, snapshot: &Snapshot, key: &str) -> Line {
     let owns = names.contains(&FIELD_MANAGER);
     if !others.is_empty() {
         let found = format!("{place} is {}owned by {}", if owns { "also " } else { "" }, others.join(", "));
-        let what = "take the key out of what they apply, or choose spec.adoption; docs/gitops.md has the \
-            tools by name";
+        let what = if others.contains(&QUEUE_OPERATOR) {
+            "one of the two owns this ConfigMap; docs/install.md says how YuniKorn's queue operator and queuewarden both run"
+        } else {
+            "take the key out of what they apply, or choose spec.adoption; docs/gitops.md has the tools by name"
+        };
         return if owns { Line::warn(OWNERS, found, what) } else { Line::fail(OWNERS, found, what) };
     }
     if owns {
@@ -313,6 +316,10 @@ mod tests {
         assert_eq!(level(OWNERS, &snapshot(&["helm", "queuewarden"], &[])), Level::Warn);
         assert_eq!(level(OWNERS, &snapshot(&["helm"], &[])), Level::Fail);
         assert_eq!(level(OWNERS, &snapshot(&[], &[])), Level::Warn);
+        for (owner, page) in [("helm", "docs/gitops.md"), (QUEUE_OPERATOR, "docs/install.md")] {
+            let line = owners(&ConfigSpec::default(), &snapshot(&[owner], &[]), "queues.yaml");
+            assert!(line.found.contains(owner) && line.remedy.unwrap().contains(page), "{owner}");
+        }
         let mut gone = snapshot(&[], &[]);
         gone.output = None;
         assert_eq!(level(OWNERS, &gone), Level::Fail);
