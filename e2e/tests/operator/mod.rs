@@ -9,6 +9,7 @@ mod forms;
 mod gitops;
 pub(crate) mod mirror;
 mod promise;
+mod queue_operator;
 mod quickstart;
 mod reasons;
 mod refusing;
