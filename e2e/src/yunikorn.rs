@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
 
+use ::yunikorn::version::Version;
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,6 +21,8 @@ pub const NAMESPACE: &str = "yunikorn";
 pub const DEFAULTS: &str = "yunikorn-defaults";
 /// The `ConfigMap` that queuewarden writes.
 pub const CONFIGS: &str = "yunikorn-configs";
+/// The line of `YuniKorn` releases that the test cluster has; 1.8 without it.
+pub const VERSION: &str = "QUEUEWARDEN_E2E_YUNIKORN";
 /// Ports fixed in `YuniKorn`'s code (yunikorn-core `webservice.go:69`, k8shim
 /// `admissioncontroller/main.go:44`).
 pub(crate) const REST: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9080);
@@ -31,6 +34,16 @@ pub(crate) const ADMISSION_WEBHOOKS: [(&str, &str); 2] = [
     ("validatingwebhookconfigurations", "yunikorn-admission-controller-validations"),
     ("mutatingwebhookconfigurations", "yunikorn-admission-controller-mutations"),
 ];
+
+/// Returns the line of `YuniKorn` releases that the test cluster has.
+///
+/// # Errors
+/// When [`VERSION`] names none with which queuewarden was compared.
+pub fn version() -> Result<Version> {
+    let Some(name) = std::env::var_os(VERSION) else { return Ok(Version::V1_8) };
+    let version = Version::PROVEN.into_iter().find(|version| name == version.as_str());
+    version.with_context(|| format!("{VERSION}={}: not one of {:?}", name.display(), Version::PROVEN))
+}
 
 pub(crate) fn scheduler(servers: &Servers, directory: &Path, kubeconfig: &Path) -> Process {
     Process::new("yunikorn-scheduler", &servers.scheduler(), directory)

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use ::yunikorn::admission::request::{ENABLE_YUNIKORN, GENERATE_APP_ID, USER_INFO};
 use ::yunikorn::admission::{self, Conf, Kind, Operation, Outcome, Pod, Request, Surroundings};
-use ::yunikorn::version::Version;
 use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::api::core::v1 as core;
 use kube::ResourceExt as _;
@@ -169,7 +168,7 @@ async fn the_api_server_answers_as_the_model_says() -> Result<()> {
         for ((keys, cases), probe) in configurations.into_iter().zip(["probe-1", "probe-2", "probe-3"]) {
             cluster.write_config_map(yunikorn::CONFIGS, keys.clone()).await?;
             wait_until_read(cluster, probe).await?;
-            let conf = Conf::from_keys(&keys, Version::V1_8).0;
+            let conf = Conf::from_keys(&keys, yunikorn::version()?).0;
             for case in cases {
                 if let Err(difference) = compare(cluster, &case, &conf).await {
                     differences.push(format!("{case:?}\n    {difference:#}"));

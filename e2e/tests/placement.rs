@@ -19,14 +19,13 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use queuewarden_e2e::pods::USER_INFO;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::yunikorn::Rest;
+use queuewarden_e2e::yunikorn::{Rest, version};
 use queuewarden_e2e::{Capability, TestCluster, assets, eventually};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use yunikorn::config::names::is_user;
 use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
-use yunikorn::version::Version;
 use yunikorn_access::Tree;
 use yunikorn_access::placement::workload::labels;
 use yunikorn_access::placement::{Live, LiveQueue, Naming, Outcome, Placer, Workload};
@@ -190,7 +189,7 @@ async fn predict(
         Ok(identity) => identity,
         Err(message) => return Ok(Err(message)),
     };
-    let config = verdict(text, &[], Version::V1_8).config.context("an invalid configuration")?;
+    let config = verdict(text, &[], version()?).config.context("an invalid configuration")?;
     let tree = Tree::new(config.partition("default").context("no partition")?)?;
     let mut live = Live::default();
     for queue in rest.queues().await? {

@@ -22,6 +22,7 @@ mod writers;
 use std::io::Write as _;
 use std::time::Duration;
 
+use ::yunikorn::version::Version;
 use anyhow::{Context as _, Result};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::DynamicObject;
@@ -36,6 +37,12 @@ pub(crate) const KEY: &str = "queues.yaml";
 /// Returns the base with a root on which everyone may submit everywhere.
 pub(crate) fn open_base() -> String {
     BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n")
+}
+
+/// Returns a version that the scheduler does not have, but might.
+fn other_version() -> Result<Version> {
+    let ours = yunikorn::version()?;
+    Version::PROVEN.into_iter().find(|&version| version != ours).context("there is only one version")
 }
 
 /// Sets whether the scheduler takes new texts without a restart: a JSON value.

@@ -19,7 +19,9 @@ use serde_json::json;
 use super::behind_tls::BehindTls;
 use super::promise::merge;
 use super::refusing::Refusing;
-use super::{KEY, acl, apply, configure, delete, gzip, hot_refresh, open_base, refresh_no_more};
+use super::{
+    KEY, acl, apply, configure, delete, gzip, hot_refresh, open_base, other_version, refresh_no_more,
+};
 
 /// The reasons seen so far.
 struct Seen<'cluster> {
@@ -457,7 +459,7 @@ async fn a_scheduler_that_does_not_load(seen: &mut Seen<'_>) -> Result<()> {
     seen.config("Loaded", "Unknown", "SchedulerUnreachable").await?;
     cluster.start_scheduler().await?;
     seen.config("Loaded", "True", "Loaded").await?;
-    configure(cluster, "  version: \"1.9\"\n").await?;
+    configure(cluster, &format!("  version: \"{}\"\n", other_version()?)).await?;
     seen.config("Loaded", "Unknown", "VersionUnproven").await?;
     configure(cluster, "").await?;
     seen.config("Loaded", "True", "Loaded").await?;

@@ -9,10 +9,10 @@ use axum::http::{StatusCode, Uri};
 use axum::{Json, Router};
 use queuewarden_e2e::conditions::{Expected, is_true};
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Capability, Kind, Operator, TestCluster};
+use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, assets, yunikorn};
 use serde_json::{Value, json};
 
-use super::{apply, config_is, configure, grant, running};
+use super::{apply, config_is, configure, grant, other_version, running};
 
 /// The time within which an upgrade of the scheduler is noticed.
 const NOTICE: Duration = Duration::from_mins(1);
@@ -112,11 +112,12 @@ async fn the_real_scheduler_is_asked_for_its_release() -> Result<()> {
             return Ok(());
         }
         let _operator = running(cluster).await?;
-        let expected = json!({"version": "1.8", "source": "Scheduler", "reported": "1.8.0"});
+        let ours = yunikorn::version()?;
+        let expected = json!({"version": ours, "source": "Scheduler", "reported": assets::release(ours)?});
         ensure!(version(cluster).await? == expected, "{}", version(cluster).await?);
-        configure(cluster, "  version: \"1.9\"\n").await?;
+        configure(cluster, &format!("  version: \"{}\"\n", other_version()?)).await?;
         config_is(cluster, UNPROVEN, PATIENCE).await?;
-        configure(cluster, "  version: \"1.8\"\n").await?;
+        configure(cluster, &format!("  version: \"{ours}\"\n")).await?;
         config_is(cluster, is_true("Loaded"), PATIENCE).await?;
         Ok(())
     })
