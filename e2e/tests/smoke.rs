@@ -1,11 +1,16 @@
 //! Tests the test cluster itself: without these tests, a green end-to-end test proves nothing.
 
-use anyhow::{Result, ensure};
+use std::fs;
+
+use ::yunikorn::config::verdict;
+use ::yunikorn::version::Version;
+use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams};
 use queuewarden_e2e::test_cluster::BASE;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Capability, Outcome, TestCluster, kubeconfig, operator, yunikorn};
+use queuewarden_e2e::{Capability, Outcome, TestCluster, assets, kubeconfig, operator, yunikorn};
+use serde_json::Value;
 
 fn granting(acl: &str) -> String {
     BASE.replace(
@@ -191,6 +196,87 @@ async fn the_operators_account_has_the_shipped_rights_and_no_more() -> Result<()
         Ok(())
     })
     .await
+}
+
+/// A configuration that one version accepts and another refuses: a queue after one named `root` has wider
+/// limits than that.
+const APART: &str = "{partitions: [{name: default, queues: [{name: root, queues: [
+    {name: a, queues: [{name: root, limits: [{limit: x, users: [sue], maxapplications: 1}]}]},
+    {name: b, limits: [{limit: x, users: [sue], maxapplications: 2}]}]}]}]}\n";
+
+#[tokio::test]
+async fn yunikorn_and_kubernetes_have_the_versions_of_the_module_files() -> Result<()> {
+    let accepts = |version| verdict(APART, &[], version).validates.is_ok();
+    ensure!(accepts(Version::V1_8) != accepts(Version::V1_9), "the versions do not differ");
+    TestCluster::with(async |cluster| {
+        let (version, rest) = (yunikorn::version()?, cluster.yunikorn()?);
+        let accepted = rest.validate_conf(APART).await?;
+        ensure!(accepted.is_ok() == accepts(version), "{version}: {accepted:?}");
+        if !cluster.can_run(&[Capability::SchedulerProcess, Capability::ApiServerProcess])? {
+            return Ok(());
+        }
+        let clusters = rest.get("/ws/v1/clusters").await?;
+        let reported = clusters.pointer("/0/rmBuildInformation/0/buildVersion").and_then(Value::as_str);
+        ensure!(reported == Some(&module_version("servers", version, CORE)?), "{clusters}");
+        let kubernetes = cluster.client()?.apiserver_version().await?.git_version;
+        ensure!(kubernetes == format!("v{}", module_version("servers", Version::V1_8, KUBERNETES)?));
+        Ok(())
+    })
+    .await
+}
+
+const CORE: &str = "github.com/apache/yunikorn-core";
+const SHIM: &str = "github.com/apache/yunikorn-k8shim";
+const KUBERNETES: &str = "k8s.io/kubernetes";
+
+/// Returns the version of a module in the module file of a folder and a line of `YuniKorn`.
+fn module_version(folder: &str, version: Version, module: &str) -> Result<String> {
+    let file = assets::module_file(folder, assets::release(version)?).context("no module file")?;
+    let text = fs::read_to_string(&file)?;
+    let found = text.lines().find_map(|line| line.trim().strip_prefix(module)?.strip_prefix(" v"));
+    let found = found.and_then(|rest| rest.split(' ').next()).map(str::to_owned);
+    found.with_context(|| format!("no {module} in {}", file.display()))
+}
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/install.md");
+const CI: &str = include_str!("../../.ci/run");
+/// The head of the page's table of what is run.
+const HEAD: &str = "| version | configurations, ACLs and users compared with | test cluster | tests on it |\n\
+                    |---|---|---|---|\n";
+
+/// Returns the row of the page's table for a line of `YuniKorn`.
+fn row(version: Version) -> Result<String> {
+    let compared = module_version("oracle", version, CORE)?;
+    let core = module_version("servers", version, CORE)?;
+    let shim = module_version("servers", version, SHIM)?;
+    let kubernetes = module_version("servers", Version::V1_8, KUBERNETES)?;
+    let tests = if version == Version::V1_8 { "all" } else { "some" };
+    ensure!(
+        tests == "all" || CI.contains(&format!("{}={version} ", yunikorn::VERSION)),
+        "{version} is not run"
+    );
+    Ok(format!(
+        "| {version} | yunikorn-core {compared} | yunikorn-core {core}, yunikorn-k8shim {shim}, \
+         Kubernetes {kubernetes} | {tests} |\n"
+    ))
+}
+
+/// Writes the table when `UPDATE` is set.
+#[test]
+fn the_page_has_the_versions_that_are_run() -> Result<()> {
+    let rows = Version::PROVEN.into_iter().map(row).collect::<Result<String>>()?;
+    let page = fs::read_to_string(PAGE)?;
+    let (before, rest) = page.split_once(HEAD).context("no table of versions")?;
+    let (found, after) = rest.split_once("\n\n").context("no end of the table")?;
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(PAGE, format!("{before}{HEAD}{rows}\n{after}"))?;
+    } else {
+        ensure!(
+            rows.trim_end() == found,
+            "out of date: UPDATE=1 cargo test --workspace --test e2e smoke\n{rows}"
+        );
+    }
+    Ok(())
 }
 
 #[test]
