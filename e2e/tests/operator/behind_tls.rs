@@ -81,7 +81,7 @@ impl<'cluster> BehindTls<'cluster> {
         Ok(())
     }
 
-    /// Makes each fault, and returns to a scheduler that is loaded. `sees` waits for a reason of `Loaded`.
+    /// Makes each fault and rotates the token, and returns to a scheduler that is loaded. `sees` waits for a reason of `Loaded`.
     pub(super) async fn each_fault(&self, mut sees: impl AsyncFnMut(&str) -> Result<()>) -> Result<()> {
         sees("SchedulerSecretInvalid").await?;
         self.secret(&[("token", "first\n")]).await?;
@@ -117,14 +117,17 @@ async fn a_scheduler_behind_tls_is_read_with_each_kind_of_credentials() -> Resul
             let expected = Expected { r#type: "Loaded", status, reason: Some(reason) };
             config_is(cluster, expected, PATIENCE).await.map(drop)
         };
-        behind.each_fault(loaded).await?;
 
         // dXNlcjpwYXNz is user:pass.
         behind.proxy.let_through(Some("Basic dXNlcjpwYXNz"));
-        loaded("SchedulerUnauthorized").await?;
         behind.secret(&[("username", "user")]).await?;
         loaded("SchedulerSecretInvalid").await?;
         behind.secret(&[("username", "user"), ("password", "pass")]).await?;
+        loaded("Loaded").await?;
+
+        behind.proxy.let_through(Some("Bearer token"));
+        loaded("SchedulerUnauthorized").await?;
+        behind.secret(&[("token", "token\n")]).await?;
         loaded("Loaded").await?;
 
         behind.proxy.let_through(None);
