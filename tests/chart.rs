@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// Folders that are installed in another way: the workload by templates, and objects that are no part of a
 /// release.
-const NOT_COPIED: [&str; 1] = ["config"];
+const NOT_COPIED: [&str; 2] = ["config", "scheduler-secret"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()

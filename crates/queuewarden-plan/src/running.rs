@@ -199,7 +199,7 @@ mod tests {
         let output =
             ConfigMapState { data: [("queues.yaml".into(), NEW.into())].into(), ..ConfigMapState::default() };
         snapshot.output = Some(Arc::new(output));
-        let checksum = reported.map(checksum).map_err(|why| NoChecksum::unreachable(why));
+        let checksum = reported.map(checksum).map_err(NoChecksum::unreachable);
         snapshot.observed.read_back = Some(ReadBack { at: now, checksum });
         snapshot.observed.pending_since = now.checked_sub(SignedDuration::from_secs(seconds)).ok();
         snapshot.observed.loaded_text = Some(OLD.into());
@@ -270,7 +270,7 @@ mod tests {
     }
 
     fn seen(checksum: Result<&str, &str>) -> Observed {
-        let checksum = checksum.map(Into::into).map_err(|why| NoChecksum::unreachable(why));
+        let checksum = checksum.map(Into::into).map_err(NoChecksum::unreachable);
         Observed {
             read_back: Some(ReadBack { at: at(0), checksum }),
             pending_since: Some(at(0)),

@@ -81,7 +81,8 @@ impl<'cluster> BehindTls<'cluster> {
         Ok(())
     }
 
-    /// Makes each fault and rotates the token, and returns to a scheduler that is loaded. `sees` waits for a reason of `Loaded`.
+    /// Makes each fault and rotates the token, and returns to a scheduler that is loaded. `sees` waits for a
+    /// reason of `Loaded`.
     pub(super) async fn each_fault(&self, mut sees: impl AsyncFnMut(&str) -> Result<()>) -> Result<()> {
         sees("SchedulerSecretInvalid").await?;
         self.secret(&[("token", "first\n")]).await?;
@@ -151,7 +152,7 @@ async fn a_scheduler_behind_tls_is_read_with_each_kind_of_credentials() -> Resul
         let kubeconfig = cluster.kubeconfig();
         let url = behind.proxy.url();
         for options in [String::new(), format!(" --scheduler-url {url} --scheduler-secret {SECRET}")] {
-            let state = ask(&kubeconfig, &format!("status -o json{options}")).await?;
+            let state = ask(kubeconfig, &format!("status -o json{options}")).await?;
             let state: Value = serde_json::from_str(&state.out).with_context(|| state.to_string())?;
             ensure!(state["scheduler"]["asked"] == url, "{state}");
         }

@@ -105,7 +105,7 @@ impl Cluster {
         console: Console,
         notes: &mut Notes,
     ) -> Result<Configuration, Failure> {
-        configuration(self.written(args, notes).await, notes, console)
+        configuration(Box::pin(self.written(args, notes)).await, notes, console)
     }
 
     /// Returns the configuration that `YuniKorn` would have after these `QueueAcl`s were applied, from its

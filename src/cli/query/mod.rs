@@ -118,7 +118,7 @@ impl SchedulerLogin {
     pub fn address(&self, url: Option<&str>, spec: &ConfigSpec) -> Result<Option<SchedulerAddress>, Failure> {
         let Some(url) = url else { return Ok(None) };
         let of_spec = spec.scheduler.as_ref().filter(|_| url.starts_with("https:"));
-        let given = self.scheduler_ca.as_deref().map(|file| source::read_one(file)).transpose()?;
+        let given = self.scheduler_ca.as_deref().map(source::read_one).transpose()?;
         let secret = self.scheduler_secret.as_ref().map(|name| (spec.namespace.clone(), name.clone()));
         Ok(Some(SchedulerAddress {
             url: url.to_owned(),

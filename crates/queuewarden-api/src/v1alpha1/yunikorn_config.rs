@@ -117,9 +117,9 @@ pub struct YuniKornConfigSpec {
     #[schemars(schema_with = "schema::pem_bundle")]
     pub scheduler_ca_bundle: Option<ByteString>,
 
-    /// Name of a Secret in the namespace of YuniKorn with the credentials for an https schedulerUrl: token; or
-    /// username and password; or tls.crt and tls.key, a client certificate, also beside one of the others. It
-    /// is read with each request to the scheduler, so it can be changed at any time.
+    /// Name of a Secret in the namespace of YuniKorn with the credentials for an https schedulerUrl: token;
+    /// or username and password; or tls.crt and tls.key, a client certificate, also beside one of the others.
+    /// It is read with each request to the scheduler, so it can be changed at any time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::secret_name")]
     pub scheduler_secret: Option<String>,

@@ -54,7 +54,7 @@ impl Connector {
     /// When the Secret or the certificates in the address cannot be used.
     pub async fn connect(&self, address: &SchedulerAddress) -> Result<Scheduler, Error> {
         let values = match &address.secret {
-            Some((namespace, name)) => self.values(namespace, name).await?,
+            Some((namespace, name)) => Box::pin(self.values(namespace, name)).await?,
             None => Values::new(),
         };
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

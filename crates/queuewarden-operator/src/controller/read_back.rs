@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use http::{Request, StatusCode, header};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 use kube::Client;
 use kube::client::Body;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -187,7 +187,7 @@ impl Scheduler {
             return Err(Error::Status(url.to_owned(), response.status()));
         }
         let body = Limited::new(response.into_body(), MAX_BODY).collect().await;
-        body.map(|body| body.to_bytes()).map_err(|error| match error {
+        body.map(Collected::to_bytes).map_err(|error| match error {
             error if error.is::<LengthLimitError>() => Error::TooLarge(url.to_owned()),
             error => failure(url, &*error),
         })
