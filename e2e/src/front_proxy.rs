@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
-    IsCa, KeyPair, KeyUsagePurpose,
+    IsCa, KeyPair, KeyUsagePurpose, date_time_ymd,
 };
 
 use crate::control_plane::flag;
@@ -20,12 +20,12 @@ use crate::test_cluster::TestCluster;
 /// The client name that servers behind the API server trust.
 const NAME: &str = "front-proxy-client";
 
-/// An authority of client certificates.
+/// An authority of certificates.
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
-/// A client certificate with its key, in PEM.
+/// A certificate with its key, in PEM.
 #[derive(Debug, Clone)]
 pub struct Client {
     /// The certificate.
@@ -85,6 +85,17 @@ impl Authority {
         self.named(&[(DnType::CommonName, name), (DnType::OrganizationName, first), (again, second)])
     }
 
+    /// Creates a certificate for a server at 127.0.0.1, which ends with this year.
+    ///
+    /// # Errors
+    /// When no key can be made.
+    pub fn server(&self, ends: i32) -> Result<Client> {
+        let mut params = CertificateParams::new(["127.0.0.1".to_owned()])?;
+        params.not_after = date_time_ymd(ends, 12, 31);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        self.sign(&params)
+    }
+
     fn named(&self, names: &[(DnType, &str)]) -> Result<Client> {
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
@@ -92,6 +103,10 @@ impl Authority {
             params.distinguished_name.push(kind.clone(), *name);
         }
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(&params)
+    }
+
+    fn sign(&self, params: &CertificateParams) -> Result<Client> {
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;
         Ok(Client { certificate: certificate.pem(), key: key.serialize_pem() })

@@ -8,10 +8,6 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router, serve::Listener};
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    date_time_ymd,
-};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -21,6 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use crate::front_proxy::{Authority, Client};
 use crate::test_cluster::TestCluster;
 
 /// The proxy. Each connection answers one request, so a change counts for the next request.
@@ -46,76 +43,12 @@ struct Settings {
     forbidden: bool,
 }
 
-/// An authority of certificates.
-pub struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-/// A certificate with its key, in PEM.
-#[derive(Debug, Clone)]
-pub struct Identity {
-    /// The certificate.
-    pub certificate: String,
-    /// The key.
-    pub key: String,
-}
-
-impl std::fmt::Debug for Authority {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Authority").finish_non_exhaustive()
-    }
-}
-
-impl Authority {
-    /// Creates an authority.
-    ///
-    /// # Errors
-    /// When no key can be made.
-    pub fn new(name: &str) -> Result<Self> {
-        let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        Ok(Self(CertifiedIssuer::self_signed(params, KeyPair::generate()?)?))
-    }
-
-    /// Returns its certificate in PEM.
-    #[must_use]
-    pub fn pem(&self) -> String {
-        self.0.pem()
-    }
-
-    /// Creates a certificate of a server at 127.0.0.1, which ends with this year.
-    ///
-    /// # Errors
-    /// When no key can be made.
-    pub fn server(&self, ends: i32) -> Result<Identity> {
-        let mut params = CertificateParams::new(["127.0.0.1".to_owned()])?;
-        params.not_after = date_time_ymd(ends, 12, 31);
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        self.sign(&params)
-    }
-
-    /// Creates a certificate of a client.
-    ///
-    /// # Errors
-    /// When no key can be made.
-    pub fn client(&self) -> Result<Identity> {
-        let mut params = CertificateParams::default();
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        self.sign(&params)
-    }
-
-    fn sign(&self, params: &CertificateParams) -> Result<Identity> {
-        let key = KeyPair::generate()?;
-        let certificate = params.signed_by(&key, &self.0)?;
-        Ok(Identity { certificate: certificate.pem(), key: key.serialize_pem() })
-    }
-}
-
 impl TlsProxy {
     /// Starts the proxy with this certificate, open to all.
     ///
     /// # Errors
     /// When no port is free, or the certificate cannot be used.
-    pub async fn start(cluster: &TestCluster, identity: &Identity) -> Result<Self> {
+    pub async fn start(cluster: &TestCluster, identity: &Client) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("https://{}", listener.local_addr()?);
         let settings = Settings { tls: server(identity, None)?, authorization: None, forbidden: false };
@@ -138,7 +71,7 @@ impl TlsProxy {
     ///
     /// # Errors
     /// When they cannot be used.
-    pub fn show(&self, identity: &Identity, clients: Option<&Authority>) -> Result<()> {
+    pub fn show(&self, identity: &Client, clients: Option<&Authority>) -> Result<()> {
         let tls = server(identity, clients)?;
         self.change(|settings| settings.tls = tls);
         Ok(())
@@ -191,7 +124,7 @@ async fn answer(State(proxy): State<TlsProxy>, uri: Uri, headers: HeaderMap) -> 
     ([(header::CONNECTION, "close")], answer).into_response()
 }
 
-fn server(identity: &Identity, clients: Option<&Authority>) -> Result<Arc<ServerConfig>> {
+fn server(identity: &Client, clients: Option<&Authority>) -> Result<Arc<ServerConfig>> {
     let certificate = CertificateDer::from_pem_slice(identity.certificate.as_bytes())?;
     let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes())?;
     let builder = match clients {

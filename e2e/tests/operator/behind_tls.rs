@@ -8,7 +8,8 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, DeleteParams, PostParams};
 use queuewarden_e2e::conditions::{Expected, is_true};
-use queuewarden_e2e::tls_proxy::{Authority, Identity, TlsProxy};
+use queuewarden_e2e::front_proxy::{Authority, Client};
+use queuewarden_e2e::tls_proxy::TlsProxy;
 use queuewarden_e2e::wait::{PATIENCE, eventually};
 use queuewarden_e2e::{Capability, Operator, TestCluster, operator};
 use serde_json::Value;
@@ -27,7 +28,7 @@ const OVER: i32 = 2019;
 pub(super) struct BehindTls<'cluster> {
     cluster: &'cluster TestCluster,
     authority: Authority,
-    identity: Identity,
+    identity: Client,
     proxy: TlsProxy,
     secrets: Api<Secret>,
 }
@@ -35,7 +36,7 @@ pub(super) struct BehindTls<'cluster> {
 impl<'cluster> BehindTls<'cluster> {
     /// Starts the proxy, and names it with its authority and a Secret that does not exist yet.
     pub(super) async fn start(cluster: &'cluster TestCluster) -> Result<Self> {
-        let authority = Authority::new("scheduler-ca")?;
+        let authority = Authority::new()?;
         let identity = authority.server(VALID)?;
         let proxy = TlsProxy::start(cluster, &identity).await?;
         cluster.apply_kustomization("manifests/scheduler-secret").await?;
@@ -97,7 +98,7 @@ impl<'cluster> BehindTls<'cluster> {
         self.proxy.forbid(false);
         self.proxy.show(&self.authority.server(OVER)?, None)?;
         sees("SchedulerCertificateExpired").await?;
-        self.proxy.show(&Authority::new("another")?.server(VALID)?, None)?;
+        self.proxy.show(&Authority::new()?.server(VALID)?, None)?;
         sees("SchedulerCertificateInvalid").await?;
         self.proxy.show(&self.identity, None)?;
         sees("Loaded").await
@@ -132,11 +133,11 @@ async fn a_scheduler_behind_tls_is_read_with_each_kind_of_credentials() -> Resul
         loaded("Loaded").await?;
 
         behind.proxy.let_through(None);
-        let clients = Authority::new("clients")?;
+        let clients = Authority::new()?;
         behind.proxy.show(&behind.identity, Some(&clients))?;
         loaded("SchedulerUnauthorized").await?;
         // cert-manager writes the authority beside a client certificate.
-        let client = clients.client()?;
+        let client = clients.client("queuewarden")?;
         let authority = behind.authority.pem();
         let values = [
             ("tls.crt", client.certificate.as_str()),

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::Uri;
 use http::uri::Scheme;
+use http::{HeaderValue, Uri};
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
 use k8s_openapi::api::core::v1::Secret;
@@ -82,7 +82,8 @@ impl Connector {
             if let Some(value) = data.remove(key) {
                 let text =
                     String::from_utf8(value.0).map_err(|_| wrong(&format!("`{key}` is not a text")))?;
-                values.insert(key, text);
+                // A file that ends with a line break is a usual way to make a Secret.
+                values.insert(key, text.trim_end_matches(['\r', '\n']).to_owned());
             }
         }
         is_complete(&values).map_err(|why| wrong(&why))?;
@@ -99,6 +100,9 @@ fn is_complete(values: &Values) -> Result<(), String> {
             (false, true) => return Err(format!("it has `{other}`, and no `{one}`")),
             _ => {}
         }
+    }
+    if values.get("token").is_some_and(|token| HeaderValue::from_str(token).is_err()) {
+        return Err("its `token` is more than one line, or has other control characters".to_owned());
     }
     if has("token") && has("username") {
         return Err("it has both `token` and `username`: keep one of them".to_owned());
@@ -129,8 +133,7 @@ fn client(address: &SchedulerAddress, values: &Values) -> Result<Client, Error> 
     let value = |key| values.get(key).cloned();
     let encoded = |key| values.get(key).map(|text| STANDARD.encode(text));
     let login = &mut config.auth_info;
-    // A file that ends with a line break is a usual way to make a Secret.
-    login.token = value("token").map(|token| token.trim_end().into());
+    login.token = value("token").map(Into::into);
     (login.username, login.password) = (value("username"), value("password").map(Into::into));
     login.client_certificate_data = encoded("tls.crt");
     login.client_key_data = encoded("tls.key").map(Into::into);
@@ -215,4 +218,40 @@ fn is_about_us(alert: AlertDescription) -> bool {
 #[cfg(test)]
 pub(super) fn plain(url: &str) -> Scheduler {
     Scheduler::new(client(&url.into(), &Values::new()).expect("a client"), url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client must not be made with other values: kube's layer for the login panics on such a token.
+    #[test]
+    fn values_are_one_way_to_log_in() {
+        for (values, wrong) in [
+            (&[("token", "abc")][..], None),
+            (&[("username", "sue"), ("password", "")], None),
+            (&[("tls.crt", "a"), ("tls.key", "b"), ("token", "abc")], None),
+            (&[("ca.crt", "a")], None),
+            (&[], Some("it has no `token`")),
+            (&[("token", "a\nb")], Some("more than one line")),
+            (&[("token", "a\u{0}")], Some("control characters")),
+            (&[("username", "sue")], Some("no `password`")),
+            (&[("tls.key", "b")], Some("no `tls.crt`")),
+            (&[("token", "abc"), ("username", "sue"), ("password", "x")], Some("keep one of them")),
+        ] {
+            let values: Values = values.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
+            match (is_complete(&values), wrong) {
+                (Ok(()), None) => {}
+                (Err(why), Some(part)) => assert!(why.contains(part), "{why}"),
+                (result, _) => panic!("{values:?}: {result:?}"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn credentials_are_not_sent_in_plain_text() {
+        let secret = Some(("yunikorn".to_owned(), "login".to_owned()));
+        let address = SchedulerAddress { secret, ..SchedulerAddress::from("http://127.0.0.1:9080") };
+        assert!(matches!(client(&address, &Values::new()), Err(Error::Insecure(_))));
+    }
 }
