@@ -12,20 +12,19 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
-use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::front_proxy::{Authority, Client};
 use crate::test_cluster::TestCluster;
+use crate::yunikorn::Rest;
 
 /// The proxy. Each connection answers one request, so a change counts for the next request.
 #[derive(Clone)]
 pub struct TlsProxy {
     url: String,
-    real: String,
-    http: reqwest::Client,
+    real: Rest,
     state: Arc<Mutex<Settings>>,
 }
 
@@ -53,8 +52,7 @@ impl TlsProxy {
         let url = format!("https://{}", listener.local_addr()?);
         let settings = Settings { tls: server(identity, None)?, authorization: None, forbidden: false };
         let state = Arc::new(Mutex::new(settings));
-        let http = reqwest::Client::builder().no_proxy().build()?;
-        let proxy = Self { url, real: cluster.scheduler_url().to_owned(), http, state };
+        let proxy = Self { url, real: cluster.yunikorn()?, state };
         let router = Router::new().fallback(answer).with_state(proxy.clone());
         let incoming = Incoming { listener, proxy: proxy.clone() };
         tokio::spawn(async move { axum::serve(incoming, router).await });
@@ -105,18 +103,12 @@ impl TlsProxy {
             }
         })
     }
-
-    async fn forward(&self, path: &str) -> Result<Value> {
-        let request =
-            self.http.get(format!("{}{path}", self.real)).header(header::ACCEPT, "application/json");
-        Ok(request.send().await?.error_for_status()?.json().await?)
-    }
 }
 
 async fn answer(State(proxy): State<TlsProxy>, uri: Uri, headers: HeaderMap) -> Response {
     let answer = match proxy.refusal(&headers) {
         Some(status) => status.into_response(),
-        None => match proxy.forward(uri.path()).await {
+        None => match proxy.real.get(uri.path()).await {
             Ok(answer) => Json(answer).into_response(),
             Err(_) => StatusCode::BAD_GATEWAY.into_response(),
         },

@@ -24,6 +24,11 @@ const SECRET: &str = "queuewarden-scheduler";
 const VALID: i32 = 2099;
 const OVER: i32 = 2019;
 
+/// Returns the status of `Loaded` that goes with a reason.
+pub(super) fn status(reason: &str) -> &'static str {
+    if reason == "Loaded" { "True" } else { "Unknown" }
+}
+
 /// A scheduler behind TLS that the `YuniKornConfig` names.
 pub(super) struct BehindTls<'cluster> {
     cluster: &'cluster TestCluster,
@@ -115,8 +120,7 @@ async fn a_scheduler_behind_tls_is_read_with_each_kind_of_credentials() -> Resul
         let behind = BehindTls::start(cluster).await?;
         let _operator = Operator::start(cluster).await?;
         let loaded = async |reason: &str| {
-            let status = if reason == "Loaded" { "True" } else { "Unknown" };
-            let expected = Expected { r#type: "Loaded", status, reason: Some(reason) };
+            let expected = Expected { r#type: "Loaded", status: status(reason), reason: Some(reason) };
             config_is(cluster, expected, PATIENCE).await.map(drop)
         };
 

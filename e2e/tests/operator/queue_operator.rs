@@ -1,5 +1,5 @@
 //! Tests queuewarden beside `YuniKorn`'s queue operator, planned for 1.10 (k8shim pull request 1049), which
-//! [`QueueOperator`] stands in for.
+//! [`QueueOperator`] imitates.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -48,10 +48,7 @@ impl QueueOperator {
         apply(cluster, DEFINITION).await?;
         cluster.crds_established().await?;
         for (name, submit) in [("prod", "carol"), ("dev", "*")] {
-            let spec = json!({"queue": {"name": name, "submitACL": submit}});
-            let queue = json!({"apiVersion": "yunikorn.apache.org/v1alpha1", "kind": "Queue",
-                "metadata": {"name": name, "namespace": yunikorn::NAMESPACE}, "spec": spec});
-            apply(cluster, &queue.to_string()).await?;
+            add(cluster, name, submit).await?;
         }
         Self::new(cluster, target).await
     }
@@ -108,6 +105,14 @@ impl QueueOperator {
     }
 }
 
+/// Adds a `Queue` object.
+async fn add(cluster: &TestCluster, name: &str, submit: &str) -> Result<()> {
+    let queue = json!({"apiVersion": "yunikorn.apache.org/v1alpha1", "kind": "Queue",
+        "metadata": {"name": name, "namespace": yunikorn::NAMESPACE},
+        "spec": {"queue": {"name": name, "submitACL": submit}}});
+    apply(cluster, &queue.to_string()).await
+}
+
 /// Fails unless every version has the text of one writer as a whole, and the key of somebody else.
 fn whole(versions: &[Version], theirs: &str) -> Result<()> {
     let (mut by_them, mut by_us) = (0, 0);
@@ -120,7 +125,7 @@ fn whole(versions: &[Version], theirs: &str) -> Result<()> {
             continue;
         }
         by_us += 1;
-        let verdict = ::yunikorn::config::verdict(text, &["default"], ::yunikorn::version::Version::V1_8);
+        let verdict = ::yunikorn::config::verdict(text, &["default"], yunikorn::version()?);
         let refusal = verdict.refusal();
         ensure!(
             text.contains("'alice'") && !text.contains('*') && refusal.is_none(),
@@ -206,10 +211,7 @@ async fn queue_operator_in_another_namespace_makes_the_base_and_its_acls_count()
         submits(cluster, "bob", &["ops"], "root.dev", true).await?;
 
         // A Queue is added; queuewarden's output is not touched by its operator.
-        let queue = json!({"apiVersion": "yunikorn.apache.org/v1alpha1", "kind": "Queue",
-            "metadata": {"name": "batch", "namespace": yunikorn::NAMESPACE},
-            "spec": {"queue": {"name": "batch", "submitACL": "carol"}}});
-        apply(cluster, &queue.to_string()).await?;
+        add(cluster, "batch", "carol").await?;
         other.reconcile().await?;
         cluster.shell(folder.path(), &copies).await?;
         grant(cluster, "batch", "root.batch", "submit: {users: [bob]}, baseAcl: Extend").await?;

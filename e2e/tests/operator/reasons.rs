@@ -16,7 +16,7 @@ use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, operator, yunikor
 use queuewarden_plan::conditions::Reason;
 use serde_json::json;
 
-use super::behind_tls::BehindTls;
+use super::behind_tls::{self, BehindTls};
 use super::promise::merge;
 use super::refusing::Refusing;
 use super::{
@@ -480,10 +480,7 @@ async fn a_scheduler_that_does_not_load(seen: &mut Seen<'_>) -> Result<()> {
 async fn a_scheduler_behind_tls(seen: &mut Seen<'_>) -> Result<()> {
     let behind = BehindTls::start(seen.cluster).await?;
     behind
-        .each_fault(async |reason| {
-            let status = if reason == "Loaded" { "True" } else { "Unknown" };
-            seen.config("Loaded", status, reason).await.map(drop)
-        })
+        .each_fault(async |reason| seen.config("Loaded", behind_tls::status(reason), reason).await.map(drop))
         .await?;
     configure(seen.cluster, "").await?;
     seen.config("Loaded", "True", "Loaded").await.map(drop)

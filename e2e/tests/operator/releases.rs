@@ -9,6 +9,7 @@ use axum::http::{StatusCode, Uri};
 use axum::{Json, Router};
 use queuewarden_e2e::conditions::{Expected, is_true};
 use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::yunikorn::Rest;
 use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, assets, yunikorn};
 use serde_json::{Value, json};
 
@@ -22,15 +23,14 @@ const UNPROVEN: Expected<'_> =
 /// A server that answers as the real scheduler does, and reports another release.
 #[derive(Debug, Clone)]
 struct MadeUp {
-    real: String,
+    real: Rest,
     release: Arc<Mutex<&'static str>>,
 }
 
 impl MadeUp {
     /// Returns the server, and its URL.
     async fn start(cluster: &TestCluster, release: &'static str) -> Result<(Self, String)> {
-        let made_up =
-            Self { real: cluster.scheduler_url().to_owned(), release: Arc::new(Mutex::new(release)) };
+        let made_up = Self { real: cluster.yunikorn()?, release: Arc::new(Mutex::new(release)) };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         let router = Router::new().fallback(answer).with_state(made_up.clone());
@@ -44,13 +44,7 @@ impl MadeUp {
 }
 
 async fn answer(State(made_up): State<MadeUp>, uri: Uri) -> Result<Json<Value>, StatusCode> {
-    let ask = async {
-        let http = reqwest::Client::builder().no_proxy().build()?;
-        let request =
-            http.get(format!("{}{}", made_up.real, uri.path())).header("Accept", "application/json");
-        request.send().await?.error_for_status()?.json::<Value>().await
-    };
-    let mut answer = ask.await.map_err(|_| StatusCode::BAD_GATEWAY)?;
+    let mut answer = made_up.real.get(uri.path()).await.map_err(|_| StatusCode::BAD_GATEWAY)?;
     if uri.path() == "/ws/v1/clusters" {
         let release = *made_up.release.lock().unwrap_or_else(PoisonError::into_inner);
         answer = json!([{"rmBuildInformation": [{"buildVersion": release}]}]);

@@ -107,11 +107,13 @@ fn is_complete(values: &Values) -> Result<(), String> {
     if has("token") && has("username") {
         return Err("it has both `token` and `username`: keep one of them".to_owned());
     }
-    if KEYS.into_iter().any(has) {
-        return Ok(());
+    if values.is_empty() {
+        return Err(
+            "it has no `token`, no `username` and `password`, no `tls.crt` and `tls.key`, and no `ca.crt`"
+                .to_owned(),
+        );
     }
-    Err("it has no `token`, no `username` and `password`, no `tls.crt` and `tls.key`, and no `ca.crt`"
-        .to_owned())
+    Ok(())
 }
 
 /// Makes the client. It follows no redirect, uses no proxy and repeats no request.
