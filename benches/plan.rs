@@ -79,7 +79,7 @@ fn snapshot() -> Snapshot {
 }
 
 fn meta(name: &str) -> Meta {
-    Meta { name: name.to_owned(), uid: format!("uid-{name}"), generation: 1, ..Meta::default() }
+    Meta { name: name.into(), uid: format!("uid-{name}").into(), generation: 1, ..Meta::default() }
 }
 
 fn entry(name: &str, spec: QueueAclSpec) -> Arc<QueueAclEntry> {

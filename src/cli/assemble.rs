@@ -109,7 +109,7 @@ fn config(inputs: &Inputs, findings: &mut Vec<SourceDiagnostic>) -> queuewarden_
         .and_then(|object| typed(object, findings))
         .map_or_else(
             || {
-                let meta = Meta { name: v1alpha1::SINGLETON.to_string(), ..Meta::default() };
+                let meta = Meta { name: v1alpha1::SINGLETON.into(), ..Meta::default() };
                 Entry { meta, spec: Ok(ConfigSpec::default()), in_force: None }
             },
             |object| convert::yunikorn_config(&object),

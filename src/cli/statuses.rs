@@ -102,7 +102,7 @@ pub fn objects(plan: &Plan) -> Vec<ObjectConditions<'_>> {
         plan.access_tests.iter().map(|(name, status)| (Kind::QueueAccessTest, name, &status.conditions));
     let others = queue_acls.chain(policies).chain(tests);
     config
-        .chain(others.map(|(kind, name, conditions)| (kind, name.as_str(), conditions)))
+        .chain(others.map(|(kind, name, conditions)| (kind, &**name, conditions)))
         .map(|(kind, name, conditions)| ObjectConditions { kind, name, conditions })
         .collect()
 }

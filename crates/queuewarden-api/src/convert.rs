@@ -119,8 +119,8 @@ pub(super) fn meta(object: &DynamicObject) -> Meta {
     let metadata = &object.metadata;
     let conditions: Vec<Value> = status_field(object, CONDITIONS).unwrap_or_default();
     Meta {
-        name: metadata.name.clone().unwrap_or_default(),
-        uid: metadata.uid.clone().unwrap_or_default(),
+        name: metadata.name.as_deref().unwrap_or_default().into(),
+        uid: metadata.uid.as_deref().unwrap_or_default().into(),
         generation: metadata.generation.unwrap_or_default(),
         created: metadata.creation_timestamp.as_ref().map(|time| time.0),
         deleting: metadata.deletion_timestamp.is_some(),
@@ -542,7 +542,7 @@ mod tests {
         })));
         assert!(entry.spec.is_err());
         assert_eq!(
-            (entry.meta.name.as_str(), entry.meta.uid.as_str(), entry.meta.generation),
+            (&*entry.meta.name, &*entry.meta.uid, entry.meta.generation),
             ("prod", "u1", 2)
         );
         assert!(entry.meta.deleting, "held by a finalizer");

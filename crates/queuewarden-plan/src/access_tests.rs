@@ -1,6 +1,7 @@
 //! Evaluates `QueueAccessTest`s by the configuration in force, and before a change of a `QueueAcl` is stored.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::conditions::{Finding, Reason, Type};
 use super::report::events;
@@ -50,7 +51,7 @@ pub(super) fn statuses(
     snapshot: &Snapshot,
     runs: Result<&Config, &str>,
     events: &mut Vec<Event>,
-) -> BTreeMap<String, ObjectStatus<AccessTestStatus>> {
+) -> BTreeMap<Arc<str>, ObjectStatus<AccessTestStatus>> {
     if snapshot.access_tests.is_empty() {
         return BTreeMap::new();
     }
@@ -156,7 +157,7 @@ pub(super) fn broken(snapshot: &Snapshot, was: &Config, is: &Config) -> Vec<Brok
         let lost: Vec<_> = lost.map(|(_, after)| after).collect();
         let first = lost.first()?;
         Some(Broken {
-            name: entry.meta.name.clone(),
+            name: entry.meta.name.to_string(),
             blocks: spec.enforcement == Enforcement::Block,
             checks: lost.len(),
             first: format!("{}: {}", first.location(), first.line()),

@@ -24,7 +24,7 @@ pub struct Attribution {
     /// The right that the ACL is about.
     pub right: Right,
     /// The grants of each `QueueAcl` in it, sorted by name.
-    pub objects: Vec<(String, Acl)>,
+    pub objects: Vec<(Arc<str>, Acl)>,
     /// True if the base's own ACL stays beside them: when all of them set `Extend`.
     pub base_stays: bool,
 }
@@ -89,7 +89,7 @@ pub fn mark(tree: &mut Tree, attributions: &[Attribution]) {
     let partition = tree.partition().to_owned();
     for part in attributions.iter().filter(|part| part.partition.eq_ignore_ascii_case(&partition)) {
         for (object, acl) in &part.objects {
-            let object = Origin::Object { kind: "QueueAcl", name: object.clone() };
+            let object = Origin::Object { kind: "QueueAcl", name: object.to_string() };
             tree.attribute(&part.queue, part.right, object, acl);
         }
     }
@@ -110,7 +110,7 @@ mod tests {
             expires_at: None,
             delegated_by: None,
         };
-        let meta = Meta { name: name.to_owned(), ..Meta::default() };
+        let meta = Meta { name: name.into(), ..Meta::default() };
         Arc::new(Entry { meta, spec: Err(Vec::new()), in_force: Some(in_force.into()) })
     }
 
@@ -125,8 +125,7 @@ mod tests {
             let found = in_force(&[entry("b", Some("sue"), first), entry("a", Some(" dev"), second)]);
             let [one] = &*found else { panic!("{found:?}") };
             assert_eq!(one.base_stays, stays, "{first:?} {second:?}");
-            let names: Vec<_> =
-                one.objects.iter().map(|(name, acl)| (name.as_str(), acl.canonical())).collect();
+            let names: Vec<_> = one.objects.iter().map(|(name, acl)| (&**name, acl.canonical())).collect();
             assert_eq!(names, [("a", " dev".to_owned()), ("b", "sue".to_owned())]);
         }
     }
@@ -158,7 +157,7 @@ mod tests {
         let places: Vec<_> = found
             .iter()
             .map(|one| {
-                let names: Vec<_> = one.objects.iter().map(|(name, _)| name.as_str()).collect();
+                let names: Vec<_> = one.objects.iter().map(|(name, _)| &**name).collect();
                 (&*one.partition, one.queue.as_str(), one.right, names.join(","))
             })
             .collect();

@@ -311,7 +311,7 @@ impl Decided<'_> {
     /// Returns, as queue, right and ACL, the access that the base's own ACLs grant, that the named object
     /// takes away now, and that it no longer takes away in `after`.
     pub(super) fn returning(&self, object: &str, after: &Self) -> Vec<(&QueuePath, Right, Acl)> {
-        let index = self.objects.iter().position(|resolved| resolved.name == object);
+        let index = self.objects.iter().position(|resolved| *resolved.name == *object);
         let found = index.and_then(|index| Some((index, self.objects.get(index)?.contribution()?)));
         let Some((index, Contribution { partition, queue, .. })) = found else { return Vec::new() };
         let decided = self.by_object.decided(&self.grants, index).into_iter();
@@ -362,7 +362,7 @@ impl Decided<'_> {
         &self,
         known: &mut ParseCache,
         events: &mut Vec<Event>,
-    ) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
+    ) -> Vec<(Arc<str>, ObjectStatus<QueueAclStatus>)> {
         let name = self.spec.output_name();
         // The grants of the objects alone count only where nothing can be rendered.
         let granted = match self.desired {
@@ -425,7 +425,7 @@ impl Decided<'_> {
     fn policy_statuses(
         &self,
         events: &mut Vec<Event>,
-    ) -> Vec<(String, ObjectStatus<Option<super::snapshot::AdmissionPolicySpec>>)> {
+    ) -> Vec<(Arc<str>, ObjectStatus<Option<super::snapshot::AdmissionPolicySpec>>)> {
         let name = self.spec.output_name();
         let unset = self.unset_keys();
         let facts = report::policy::Facts {

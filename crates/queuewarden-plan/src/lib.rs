@@ -107,11 +107,11 @@ pub struct Plan {
     /// Which objects decide which ACLs of `rendered`, by partition, queue and right.
     pub contributions: Arc<[Attribution]>,
     /// Status of each `QueueAcl`, by name.
-    pub queue_acls: BTreeMap<String, ObjectStatus<QueueAclStatus>>,
+    pub queue_acls: BTreeMap<Arc<str>, ObjectStatus<QueueAclStatus>>,
     /// Status of each `AdmissionPolicy`, by name.
-    pub policies: BTreeMap<String, ObjectStatus<Option<AdmissionPolicySpec>>>,
+    pub policies: BTreeMap<Arc<str>, ObjectStatus<Option<AdmissionPolicySpec>>>,
     /// Status of each `QueueAccessTest`, by name.
-    pub access_tests: BTreeMap<String, ObjectStatus<AccessTestStatus>>,
+    pub access_tests: BTreeMap<Arc<str>, ObjectStatus<AccessTestStatus>>,
     /// Status of the `YuniKornConfig`, if there is one.
     pub config: Option<ObjectStatus<ConfigStatus>>,
     /// Events to publish once the statuses are written, in a stable order. Only transitions: none when
@@ -173,7 +173,7 @@ pub struct Rendered {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectStatus<S> {
     /// `metadata.uid`, so that a status is never written to another object of the same name.
-    pub uid: String,
+    pub uid: Arc<str>,
     /// All conditions, foreign ones included.
     pub conditions: Arc<[Condition]>,
     /// The rest of the status.
@@ -267,13 +267,13 @@ pub struct OutputRef {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// The `YuniKornConfig` of this name.
-    Config(String),
+    Config(Arc<str>),
     /// The `QueueAcl` of this name.
-    QueueAcl(String),
+    QueueAcl(Arc<str>),
     /// The `AdmissionPolicy` of this name.
-    AdmissionPolicy(String),
+    AdmissionPolicy(Arc<str>),
     /// The `QueueAccessTest` of this name.
-    QueueAccessTest(String),
+    QueueAccessTest(Arc<str>),
 }
 
 /// An event to publish.

@@ -43,7 +43,7 @@ pub fn user_info(snapshot: &Snapshot) -> user_info::Settings {
 /// Returns the spec of the policy that counts, or its last valid version.
 pub(super) fn in_force(snapshot: &Snapshot) -> Option<&AdmissionPolicySpec> {
     let name = resolve(snapshot).counting?;
-    let entry = snapshot.policies.iter().find(|entry| entry.meta.name == name)?;
+    let entry = snapshot.policies.iter().find(|entry| *entry.meta.name == *name)?;
     match &entry.spec {
         Ok(spec) if keys(spec).is_ok() => Some(spec),
         _ => entry.in_force.as_ref().filter(|old| keys(old).is_ok()),
@@ -144,8 +144,8 @@ fn last_counting(snapshot: &Snapshot, policies: &[ResolvedPolicy]) -> Option<Str
     let by_status = snapshot.policies.iter().filter(|entry| entry.in_force.is_some());
     let written = written(snapshot);
     let by_keys = policies.iter().filter(|policy| !written.is_empty() && policy.keys() == Some(&written));
-    let only = only(by_status.map(|entry| &entry.meta.name)).or_else(|| only(by_keys.map(|it| &it.name)));
-    only.cloned()
+    let only = only(by_status.map(|entry| &*entry.meta.name)).or_else(|| only(by_keys.map(|it| &*it.name)));
+    only.map(str::to_owned)
 }
 
 /// Returns the element, if there is exactly one.
@@ -185,7 +185,7 @@ fn conflict(counting: Option<&str>, named: Option<&str>, missing: Option<&str>, 
 
 /// Resolves one object, regardless of the others.
 fn alone(entry: &PolicyEntry) -> ResolvedPolicy {
-    let name = entry.meta.name.clone();
+    let name = entry.meta.name.to_string();
     match entry.spec.as_ref().map_err(Clone::clone).and_then(keys) {
         Ok((keys, warnings)) => ResolvedPolicy { name, outcome: Ok(keys), last_valid: None, warnings },
         Err(errors) => {

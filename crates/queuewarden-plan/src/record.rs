@@ -50,7 +50,7 @@ impl<'a> Record<'a> {
 
     /// Returns the version of an object that is in force, by the output or else by the object's status.
     pub(super) fn in_force<'e>(&'e self, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
-        let noted = self.output.and_then(|output| output.in_force.get(&entry.meta.uid));
+        let noted = self.output.and_then(|output| output.in_force.get(&*entry.meta.uid));
         match noted.filter(|_| !is_planted(PlantedFault::KeptByStatusAlone)) {
             Some(noted) => noted.as_ref(),
             None => entry.in_force.as_deref(),
@@ -62,7 +62,7 @@ impl<'a> Record<'a> {
 pub(super) fn notes(snapshot: &Snapshot) -> Vec<Option<Note<'_>>> {
     let output = snapshot.output.as_deref().filter(|_| !is_planted(PlantedFault::KeptByStatusAlone));
     let noted = output.map(|output| &output.in_force);
-    snapshot.queue_acls.iter().map(|entry| noted?.get(&entry.meta.uid)).collect()
+    snapshot.queue_acls.iter().map(|entry| noted?.get(&*entry.meta.uid)).collect()
 }
 
 /// Returns what a text grants of the objects whose status does not record it; `None` where the output notes
@@ -71,7 +71,7 @@ pub(super) fn changed(partial: Option<&Config>, objects: &[Resolved], snapshot: 
     let noted = snapshot.queue_acls.iter().zip(objects).filter_map(|(entry, object)| {
         let granted = granted(partial, object);
         let granted = granted.as_deref();
-        let noted = || (entry.meta.uid.clone(), granted.map(Contribution::in_force));
+        let noted = || (entry.meta.uid.to_string(), granted.map(Contribution::in_force));
         (!remembers(entry.in_force.as_deref(), granted)).then(noted)
     });
     let mut bytes = 0_usize;

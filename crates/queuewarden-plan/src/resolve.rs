@@ -135,7 +135,7 @@ pub(super) struct Refusal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Resolved {
     /// `metadata.name`
-    pub name: String,
+    pub name: Arc<str>,
     /// The object's contribution, or the reason why it is refused.
     pub outcome: Result<Contribution, Refusal>,
     /// The last valid version, which stays in force because the object is invalid now.

@@ -134,9 +134,9 @@ pub type ConfigEntry = Entry<ConfigSpec, ConfigStatus>;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meta {
     /// `metadata.name`
-    pub name: String,
+    pub name: Arc<str>,
     /// `metadata.uid`; empty when it comes from a file.
-    pub uid: String,
+    pub uid: Arc<str>,
     /// `metadata.generation`; 0 when it comes from a file.
     pub generation: i64,
     /// `metadata.creationTimestamp`

@@ -55,7 +55,7 @@ fn changes_to(
     let change = move |touch: &Touch| Change {
         kind,
         namespace: None,
-        name: name.clone(),
+        name: name.to_string(),
         touch: touch.clone(),
         queue: queue.clone(),
     };

@@ -76,7 +76,7 @@ fn the_latest_change_comes_first_and_each_once() {
         ..ConfigMapState::default()
     };
     let meta = Meta {
-        name: "prod".to_owned(),
+        name: "prod".into(),
         touches: vec![touch("old", Some("2025-01-01T00:00:00Z")), touch("new", Some("2026-05-01T00:00:00Z"))],
         ..Meta::default()
     };

@@ -153,7 +153,7 @@ fn snapshot(base: &str, queue: &str) -> Snapshot {
 }
 
 fn entry<S, M>(name: &str, spec: S) -> Entry<S, M> {
-    Entry { meta: Meta { name: name.to_owned(), ..Meta::default() }, spec: Ok(spec), in_force: None }
+    Entry { meta: Meta { name: name.into(), ..Meta::default() }, spec: Ok(spec), in_force: None }
 }
 
 /// Returns a queue's submit ACL in `YuniKorn`'s JSON, added if it is empty.

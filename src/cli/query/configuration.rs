@@ -232,7 +232,7 @@ mod tests {
             partition: "default".into(),
             queue: QueuePath::parse("root.a").unwrap(),
             right: Right::Submit,
-            objects: vec![(object.to_owned(), acl::parse(acl).unwrap())],
+            objects: vec![(object.into(), acl::parse(acl).unwrap())],
             base_stays,
         }
     }

@@ -76,7 +76,7 @@ fn shared_applications(inputs: &Inputs, settled: &Settled) -> Vec<SourceDiagnost
         return Vec::new();
     }
     let shared = |object: &Object| {
-        let entry = settled.snapshot.policies.iter().find(|entry| entry.meta.name == object.name)?;
+        let entry = settled.snapshot.policies.iter().find(|entry| *entry.meta.name == object.name)?;
         let spec = entry.spec.as_ref().ok()?;
         let (field, diagnostic) = shared_application(&settled.snapshot, spec)?;
         let at = object.document.span(&format!("/spec/{field}"));

@@ -41,7 +41,7 @@ struct StoredStatus {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CurrentObject {
     /// `metadata.uid`
-    pub uid: String,
+    pub uid: Arc<str>,
     /// `metadata.resourceVersion`
     pub resource_version: String,
     conditions: Arc<[Condition]>,
@@ -53,7 +53,7 @@ impl CurrentObject {
     pub fn from_cached<S, M>(kept: &Cached<Object<Entry<S, M>>>) -> Self {
         let meta = &kept.value.entry.meta;
         Self {
-            uid: meta.uid.clone(),
+            uid: Arc::clone(&meta.uid),
             resource_version: kept.resource_version.clone(),
             conditions: Arc::clone(&meta.conditions),
             status: kept.value.status.clone(),

@@ -114,7 +114,7 @@ pub struct Left {
     /// The last failing watch that was reported to the machine.
     failing: Option<FailingWatch>,
     /// The `QueueAcl` whose status was written last.
-    reported: String,
+    reported: Arc<str>,
     /// The reason why the last run had no plan.
     unplanned: Option<NoPlan>,
 }

@@ -5,6 +5,8 @@
 //! API server takes `metadata` from the stored object (apiextensions-apiserver
 //! `pkg/registry/customresource/status_strategy.go` `PrepareForUpdate`).
 
+use std::sync::Arc;
+
 use futures::{Stream, StreamExt as _};
 use kube::Client;
 use kube::api::{DynamicObject, Patch, PatchParams};
@@ -26,7 +28,7 @@ pub struct StatusPatch {
     /// The object to patch.
     pub subject: Subject,
     /// Its `metadata.uid`.
-    pub uid: String,
+    pub uid: Arc<str>,
     /// The body of the patch.
     pub body: Value,
 }
@@ -72,7 +74,7 @@ pub fn patches<'a>(
         let rest = Reported { observed_generation: entry.meta.generation, rest: &status.rest };
         patch(world, Subject::Config(entry.meta.name.clone()), status, &rest)
     });
-    let first = snapshot.queue_acls.partition_point(|entry| entry.meta.name.as_str() <= after);
+    let first = snapshot.queue_acls.partition_point(|entry| *entry.meta.name <= *after);
     let (before, behind) = snapshot.queue_acls.split_at_checked(first).unwrap_or_default();
     let acls = behind.iter().chain(before).filter_map(|entry| {
         let status = plan.queue_acls.get(&entry.meta.name)?;

@@ -35,9 +35,9 @@ pub(super) fn permit(
     if spec.delegation == Delegation::Disabled {
         return Err(format!("`delegation` of YuniKornConfig `default` is Disabled: {ALONE}"));
     }
-    let name = new.as_ref().or(old.as_ref()).map(|entry| entry.meta.name.as_str()).unwrap_or_default();
+    let name = new.as_ref().or(old.as_ref()).map(|entry| &*entry.meta.name).unwrap_or_default();
     let mut without = snapshot.clone();
-    without.queue_acls.retain(|entry| entry.meta.name != name);
+    without.queue_acls.retain(|entry| *entry.meta.name != *name);
     let decided = decided(&without, config, spec, &mut ParseCache::new(without.version()));
     let base = decided.base_tree.as_ref().ok_or_else(|| {
         "there is no queue tree that says who administers what; YuniKornConfig `default` says why".to_owned()

@@ -190,7 +190,7 @@ fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -
     let is = policy::resolve(&after);
     let mut warnings = Vec::new();
     if let Some(new) = new {
-        let Some(found) = is.objects.iter().find(|policy| policy.name == new.meta.name) else {
+        let Some(found) = is.objects.iter().find(|policy| *policy.name == *new.meta.name) else {
             return Response::default();
         };
         match &found.outcome {

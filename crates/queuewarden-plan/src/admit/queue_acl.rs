@@ -55,7 +55,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
         Err(why) => return Response::refused(ACCESS_TEST, why),
     };
     let mut warnings = vec![change(was, wanted)];
-    let name = old.as_ref().map(|old| old.meta.name.as_str());
+    let name = old.as_ref().map(|old| &*old.meta.name);
     warnings.extend(
         name.zip(before.as_ref()).map(|(name, before)| opened(before, &is, name)).unwrap_or_default(),
     );

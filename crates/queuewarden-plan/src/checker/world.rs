@@ -767,8 +767,8 @@ impl World {
             let (Some(object), Some(known)) = (&self.held.objects[slot], &replica.cache.objects[slot]) else {
                 continue;
             };
-            let Some(status) = plan.queue_acls.get(&name(slot)) else { continue };
-            if object.version != known.version || status.uid != known.uid.to_string() {
+            let Some(status) = plan.queue_acls.get(&*name(slot)) else { continue };
+            if object.version != known.version || *status.uid != *known.uid.to_string() {
                 continue;
             }
             if (&object.in_force, &object.conditions) == (&status.rest.in_force, &status.conditions) {
@@ -851,8 +851,8 @@ fn snapshot(held: &Held, now: Timestamp) -> Snapshot {
                 .then(|| Identity { user: "ann".into(), groups: Vec::new() }),
         };
         let meta = Meta {
-            name: name(slot),
-            uid: object.uid.to_string(),
+            name: name(slot).into(),
+            uid: object.uid.to_string().into(),
             generation: object.generation.into(),
             conditions: Arc::clone(&object.conditions),
             ..Meta::default()

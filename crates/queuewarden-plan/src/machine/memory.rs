@@ -81,7 +81,7 @@ impl Memory {
             return false;
         };
         let now = Output {
-            uid: config.meta.uid.clone(),
+            uid: config.meta.uid.to_string(),
             namespace: spec.namespace.clone(),
             name: spec.output_config_map.clone(),
         };

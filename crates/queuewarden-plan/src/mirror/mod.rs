@@ -63,7 +63,7 @@ pub(super) fn plan(
     let Some(mirror) = &snapshot.mirror else {
         return (Changes::default(), None);
     };
-    let owner = config.meta.uid.clone();
+    let owner = config.meta.uid.to_string();
     let desired = if spec.rbac_mirror { desired(snapshot, env, known) } else { Ok(Desired::default()) };
     let steps = match &desired {
         Ok(desired) if mirror.is_known() => steps::next(mirror, desired, &owner),

@@ -437,7 +437,7 @@ fn cluster(text: &str) -> Snapshot {
         data: [("queues.yaml".to_owned(), text.to_owned())].into(),
         ..ConfigMapState::default()
     };
-    let meta = Meta { name: "default".to_owned(), uid: OWNER.to_owned(), generation: 1, ..Meta::default() };
+    let meta = Meta { name: "default".into(), uid: OWNER.into(), generation: 1, ..Meta::default() };
     Snapshot {
         config: Some(Entry {
             meta,

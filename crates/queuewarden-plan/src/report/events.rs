@@ -1,6 +1,7 @@
 //! Events: one for each transition of a condition, none when nothing changed.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::conditions::{self, Condition, Finding, Reason, Status, Type};
 use crate::snapshot::Meta;
@@ -26,7 +27,7 @@ const CALM: [Reason; 3] = [Reason::Pending, Reason::LoadPending, Reason::Observe
 /// An event for each finding of the given types that differs in status or reason from the object's
 /// conditions. `FailOpen` has an event here only when it becomes true; [`closed`] reports its end.
 pub(crate) fn transitions(
-    subject: impl Fn(String) -> Subject,
+    subject: impl Fn(Arc<str>) -> Subject,
     meta: &Meta,
     findings: &[Finding],
     types: &[Type],

@@ -231,7 +231,7 @@ fn object_beyond_the_number_of_its_writer_is_refused() {
     // An administrator of the same queue takes one of hers over, and she an object of theirs.
     let boss = who("boss", &[]);
     let theirs = by(&boss, "a", "root.prod", Right::Submit, "tom");
-    let hers = snapshot.queue_acls.iter().find(|object| object.meta.name == "m007").unwrap().clone();
+    let hers = snapshot.queue_acls.iter().find(|object| &*object.meta.name == "m007").unwrap().clone();
     let taken = by(&boss, "m007", "root.prod", Right::Submit, "tom");
     assert_eq!(admit(&snapshot, &asked(&boss, false, Some(hers.clone()), Some(taken))).refusal, None);
     let changed = with(hers.clone(), |spec| spec.submit = Some(Grant::Everyone));

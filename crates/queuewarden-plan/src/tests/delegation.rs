@@ -241,10 +241,10 @@ fn writer_with_200_objects_gets_no_other_and_the_oldest_count() {
     snapshot.queue_acls.reverse();
     assert_eq!(accepted(&snapshot, "z"), TOO_MANY, "the order of the list decides nothing");
     let objects = &mut snapshot.queue_acls;
-    let z = objects.iter_mut().find(|object| object.meta.name == "z").unwrap();
+    let z = objects.iter_mut().find(|object| &*object.meta.name == "z").unwrap();
     Arc::make_mut(z).meta.created = Some(now());
     assert_eq!((accepted(&snapshot, "z"), accepted(&snapshot, "m199")), (YES.into(), TOO_MANY.into()));
-    snapshot.queue_acls.retain(|object| object.meta.name != "m000");
+    snapshot.queue_acls.retain(|object| &*object.meta.name != "m000");
     assert_eq!(accepted(&snapshot, "m199"), YES, "what has ended is deleted");
 }
 

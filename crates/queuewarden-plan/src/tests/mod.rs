@@ -69,7 +69,8 @@ fn owned_by(mut map: Arc<ConfigMapState>, manager: &str) -> Arc<ConfigMapState> 
 }
 
 fn entry<S, M>(name: &str, spec: S) -> Entry<S, M> {
-    let meta = Meta { name: name.into(), uid: format!("uid-{name}"), generation: 1, ..Meta::default() };
+    let meta =
+        Meta { name: name.into(), uid: format!("uid-{name}").into(), generation: 1, ..Meta::default() };
     Entry { meta, spec: Ok(spec), in_force: None }
 }
 
@@ -165,7 +166,7 @@ fn assert_at_rest(settled: &Settled) {
     let again = plan(&settled.snapshot);
     assert_eq!((&again.write, &again.import, &again.backup), (&None, &None, &None));
     assert_eq!(again.events, []);
-    let statuses = |plan: &Plan| -> BTreeMap<String, Vec<Condition>> {
+    let statuses = |plan: &Plan| -> BTreeMap<Arc<str>, Vec<Condition>> {
         plan.queue_acls.iter().map(|(name, status)| (name.clone(), status.conditions.to_vec())).collect()
     };
     assert_eq!(statuses(&again), statuses(&settled.plan));

@@ -170,7 +170,7 @@ fn while_the_named_policy_is_missing_the_keys_in_force_stay() {
     assert_at_rest(&other);
     for names in [&["b"][..], &[]] {
         let mut without = other.snapshot.clone();
-        without.policies.retain(|entry| names.contains(&entry.meta.name.as_str()));
+        without.policies.retain(|entry| names.contains(&&*entry.meta.name));
         let without = settled(&without);
         assert_eq!(value(&without.snapshot, BYPASS_AUTH), Some("false"), "{names:?}");
         assert_eq!(config_condition(&without.plan, "Ready"), "False/AdmissionPolicyMissing");

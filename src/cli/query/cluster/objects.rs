@@ -72,7 +72,7 @@ impl Objects {
         snapshot.observed.release = snapshot.release().reported;
         rendered::apply(&mut snapshot.queue_acls, change);
         snapshot.config = Some(Entry {
-            meta: Meta { name: SINGLETON.to_owned(), ..Meta::default() },
+            meta: Meta { name: SINGLETON.into(), ..Meta::default() },
             spec: Ok(ConfigSpec { scheduler: None, ..self.spec.clone() }),
             in_force: None,
         });

@@ -19,7 +19,7 @@ fn map(name: &str, data: &[(&str, &str)]) -> ConfigMapState {
 
 /// A base, a `YuniKornConfig` and this number of `QueueAcl`s.
 fn cluster(acls: usize) -> Snapshot {
-    let meta = |name: String| Meta { name, ..Meta::default() };
+    let meta = |name: String| Meta { name: name.into(), ..Meta::default() };
     let spec = QueueAclSpec {
         partition: "default".into(),
         queue: "root.prod".into(),
