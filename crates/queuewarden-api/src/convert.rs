@@ -541,10 +541,7 @@ mod tests {
             "status": {"inForce": {"partition": "default", "queue": "root.a", "submit": "sue"}, "conditions": "none"},
         })));
         assert!(entry.spec.is_err());
-        assert_eq!(
-            (&*entry.meta.name, &*entry.meta.uid, entry.meta.generation),
-            ("prod", "u1", 2)
-        );
+        assert_eq!((&*entry.meta.name, &*entry.meta.uid, entry.meta.generation), ("prod", "u1", 2));
         assert!(entry.meta.deleting, "held by a finalizer");
         assert_eq!(entry.in_force.unwrap().submit.as_deref(), Some("sue"));
     }
