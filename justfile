@@ -93,6 +93,13 @@ chaos *filter:
 yunikorn-diff old new:
     QUEUEWARDEN_E2E_OLD={{ old }} QUEUEWARDEN_E2E_NEW={{ new }} cargo test --package queuewarden-e2e --locked --test e2e -- agreement::between:: --ignored --nocapture
 
+# Tests on each pair of YuniKorn and Kubernetes that the test cluster can run, as `just versions operator::` (builds Kubernetes twice more: a quarter of an hour).
+versions *tests="smoke:: operator::story:: operator::releases::":
+    for yunikorn in 1.8 1.9; do for kubernetes in 1.33 1.34 1.36; do \
+        QUEUEWARDEN_E2E_YUNIKORN=$yunikorn QUEUEWARDEN_E2E_KUBERNETES=$kubernetes \
+            cargo test --workspace --locked --test e2e -- {{ tests }} || exit 1; \
+    done; done
+
 # How many decisions a second the authorizer makes: the table in docs/speed.md. The client is a release build, too (ten minutes to compile).
 load:
     cargo build --release --locked --package queuewarden

