@@ -12,13 +12,16 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionCondition,
 };
 use kube::ResourceExt as _;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use serde_json::json;
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::discovery::{self, Scope};
+use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::fixtures::FIELD_MANAGER;
+use crate::helm;
 use crate::session::Session;
 use crate::test_cluster::{Cluster, TestCluster};
+use crate::wait::{PATIENCE, eventually};
 use crate::yunikorn;
 
 impl TestCluster {
@@ -115,7 +118,7 @@ impl TestCluster {
     /// # Errors
     /// When the API server refuses.
     pub async fn apply_file(&self, path: &str) -> Result<()> {
-        self.apply(&["-f", &repository(path)]).await
+        self.apply(helm::objects(&std::fs::read_to_string(repository(path))?)?).await
     }
 
     /// Applies a kustomization of the repository, server-side, e.g. `manifests`.
@@ -123,12 +126,28 @@ impl TestCluster {
     /// # Errors
     /// When the API server refuses.
     pub async fn apply_kustomization(&self, path: &str) -> Result<()> {
-        self.apply(&["-k", &repository(path)]).await
+        self.apply(helm::kustomized(path).await?).await
     }
 
-    async fn apply(&self, what: &[&str]) -> Result<()> {
-        let apply = ["apply", "--server-side", "--force-conflicts", "--field-manager", FIELD_MANAGER];
-        self.kubectl(&[&apply, what].concat()).await?;
+    /// Applies objects in their order. Nearly every test does, and `kubectl apply` takes a second longer,
+    /// because it reads the schemas of all groups.
+    async fn apply(&self, objects: Vec<Value>) -> Result<()> {
+        let client = self.client()?;
+        for object in objects {
+            let object: DynamicObject = serde_json::from_value(object)?;
+            let kind = object.types.as_ref().context("an object without a kind")?.try_into()?;
+            let (resource, capabilities) = discovery::pinned_kind(&client, &kind).await?;
+            let api: Api<DynamicObject> = match (capabilities.scope, &object.metadata.namespace) {
+                (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
+                (Scope::Namespaced, Some(namespace)) => {
+                    Api::namespaced_with(client.clone(), namespace, &resource)
+                }
+                (Scope::Namespaced, None) => Api::default_namespaced_with(client.clone(), &resource),
+            };
+            let apply = PatchParams::apply(FIELD_MANAGER).force();
+            let name = object.name_any();
+            api.patch(&name, &apply, &Patch::Apply(&object)).await.with_context(|| name.clone())?;
+        }
         Ok(())
     }
 
@@ -150,8 +169,17 @@ impl TestCluster {
     /// # Errors
     /// When it does not within thirty seconds.
     pub async fn crds_established(&self) -> Result<()> {
-        self.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"]).await?;
-        Ok(())
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.client()?);
+        let established = |definition: &CustomResourceDefinition| {
+            let conditions = definition.status.as_ref().and_then(|status| status.conditions.as_deref());
+            let mut conditions = conditions.unwrap_or_default().iter();
+            conditions.any(|one| one.type_ == "Established" && one.status == "True")
+        };
+        eventually("the custom resources to be served", PATIENCE, || async {
+            let all = definitions.list(&ListParams::default()).await?;
+            Ok(all.iter().all(established).then_some(()))
+        })
+        .await
     }
 
     /// Lets the API server try again every three seconds to delete CRDs whose objects it could not list,

@@ -6,12 +6,16 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
-use kube::api::{Api, PostParams};
+use kube::api::{Api, DeleteParams, PostParams};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::audit::Audit;
+use crate::fixtures::gone;
 use crate::forward::forward;
 use crate::process::Process;
 use crate::test_cluster::{Cluster, NAMESPACE, TestCluster};
@@ -102,10 +106,12 @@ impl TestCluster {
             bail!("the admission controller is not ours to stop")
         };
         local.admission.kill()?;
-        for (kind, name) in yunikorn::ADMISSION_WEBHOOKS {
-            self.kubectl(&["delete", kind, name, "--ignore-not-found"]).await?;
-        }
-        Ok(())
+        let now = DeleteParams::default();
+        let [validating, mutating] = yunikorn::ADMISSION_WEBHOOKS.map(|(_, name)| name);
+        let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(self.client()?);
+        gone(webhooks.delete(validating, &now).await.map(drop))?;
+        let webhooks: Api<MutatingWebhookConfiguration> = Api::all(self.client()?);
+        gone(webhooks.delete(mutating, &now).await.map(drop))
     }
 
     pub(crate) fn admission_controller_runs(&self) -> bool {
