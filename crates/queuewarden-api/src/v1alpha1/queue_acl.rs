@@ -48,6 +48,19 @@ use yunikorn::identity::Identity;
         description = "Who this object makes administrator"
     ),
     printcolumn(
+        name = "From",
+        type_ = "string",
+        json_path = ".spec.notBefore",
+        description = "The time from which it counts",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Until",
+        type_ = "string",
+        json_path = ".spec.expiresAt",
+        description = "The time at which it ends"
+    ),
+    printcolumn(
         name = "Ready",
         type_ = "string",
         json_path = ".status.conditions[?(@.type=='Ready')].status"

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -24,11 +25,14 @@ use series::Series;
 use super::watch::Progress;
 use super::world::Kind;
 use queuewarden_plan::conditions::{self, Condition, Reason, Status, Type};
-use queuewarden_plan::snapshot::Snapshot;
+use queuewarden_plan::snapshot::{QueueAclEntry, Snapshot};
 use queuewarden_plan::{Plan, size_after};
 
 type Labels = Vec<(&'static str, String)>;
 type Durations = Family<Labels, Histogram, fn() -> Histogram>;
+
+/// The time before its end in which a grant is counted.
+const SOON: SignedDuration = SignedDuration::from_hours(24);
 
 /// All metrics of the operator.
 #[derive(Debug)]
@@ -40,6 +44,7 @@ pub struct Metrics {
     reconcile_duration: Histogram,
     watch_progress: Series,
     objects: Series,
+    grants_expiring: Gauge,
     render_bytes: Gauge,
     output_bytes: Gauge,
     applies: Family<Labels, Counter>,
@@ -90,6 +95,7 @@ impl Default for Metrics {
                 "When the API server last answered the watch with success",
             ),
             objects: begun(r, "objects", "Objects by kind, condition and its status"),
+            grants_expiring: begun(r, "grants_expiring", "QueueAcls that are Ready and end within a day"),
             render_bytes: begun(r, "render_bytes", "Length of the rendered queue tree"),
             output_bytes: begun(
                 r,
@@ -175,6 +181,7 @@ impl Metrics {
     pub fn planned(&self, snapshot: &Snapshot, plan: &Plan) {
         let config = plan.config.as_ref().map(|config| &*config.conditions).unwrap_or_default();
         self.objects.show(objects(plan, config));
+        self.grants_expiring.set(gauge(grants_expiring(snapshot, plan)));
         let find = |type_| conditions::find(config, type_);
         let holds = |type_: Type| find(type_).is_some_and(|condition| condition.status == Status::True);
         let contested =
@@ -246,6 +253,21 @@ fn objects(plan: &Plan, config: &[Condition]) -> BTreeMap<Labels, i64> {
         (labels.map(|(name, value)| (name, value.to_owned())).to_vec(), count)
     };
     counts.into_iter().map(labelled).collect()
+}
+
+/// Counts the `QueueAcl`s that are ready and end within a day.
+fn grants_expiring(snapshot: &Snapshot, plan: &Plan) -> usize {
+    let tomorrow = snapshot.now.checked_add(SOON).unwrap_or(Timestamp::MAX);
+    let ends_soon = |entry: &&Arc<QueueAclEntry>| {
+        let end = entry.spec.as_ref().ok().and_then(|spec| spec.expires_at);
+        end.is_some_and(|end| snapshot.now < end && end <= tomorrow)
+    };
+    let is_ready = |entry: &&Arc<QueueAclEntry>| {
+        let status = plan.queue_acls.get(&entry.meta.name);
+        let ready = status.and_then(|status| conditions::find(&status.conditions, Type::Ready));
+        ready.is_some_and(|condition| condition.status == Status::True)
+    };
+    snapshot.queue_acls.iter().filter(ends_soon).filter(is_ready).count()
 }
 
 /// Returns the bytes of all values of the output ConfigMap once the plan is carried out. A tree that is too

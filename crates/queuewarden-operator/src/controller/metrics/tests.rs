@@ -95,6 +95,28 @@ fn what_is_so_no_more_is_told_no_more() {
 }
 
 #[test]
+fn grants_that_end_within_a_day_are_counted() {
+    let metrics = Metrics::default();
+    let mut snapshot = cluster(5);
+    // Never, just now, in an hour, in a day, and later.
+    let ends = [None, Some(0), Some(3_600), Some(86_400), Some(86_401)];
+    for (entry, end) in snapshot.queue_acls.iter_mut().zip(ends) {
+        let spec = Arc::make_mut(entry).spec.as_mut().unwrap();
+        spec.base_acl = BaseAcl::Extend;
+        spec.expires_at = end.map(|second| jiff::Timestamp::from_second(second).unwrap());
+    }
+    let counted = |snapshot: &Snapshot| {
+        metrics.planned(snapshot, &plan(snapshot));
+        value(&metrics, "queuewarden_grants_expiring")
+    };
+    let settled = queuewarden_plan::simulate::settle(snapshot).snapshot;
+    assert_eq!(counted(&settled), 2);
+    let mut refused = settled;
+    Arc::make_mut(&mut refused.queue_acls[2]).spec.as_mut().unwrap().queue = "root.missing".into();
+    assert_eq!(counted(&refused), 1, "an object that is not ready does not count");
+}
+
+#[test]
 fn without_a_plan_nobody_is_in_sync() {
     let metrics = Metrics::default();
     metrics.in_sync.set(1);
