@@ -243,7 +243,7 @@ fn goes_to_yunikorn(applied: &Applied<'_>, conf: &Conf) -> Result<(), Judgement>
     match conf.filtering.processes(request.namespace(), &applied.surroundings.namespace_annotations) {
         Ok(choice) if choice.yes => Ok(()),
         Ok(_) => Err(Judgement::not_asked("scheduler")),
-        Err(list) => Err(unknown_list(list.key())),
+        Err(list) => Err(unknown_list(list)),
     }
 }
 
@@ -283,7 +283,7 @@ fn changed_user_info(request: &Request, without_own: &Pod, conf: &Conf) -> Resul
     }
     match conf.access.is_annotation_allowed(&request.user, &request.groups) {
         MaySet::Allowed(_) => Ok(()),
-        MaySet::Unknown(list) => Err(unknown_list(list.key())),
+        MaySet::Unknown(list) => Err(unknown_list(list)),
         MaySet::Denied => Err(impostor(request, "the lists of the admission controller do not name them")),
     }
 }

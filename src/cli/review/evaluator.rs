@@ -122,10 +122,7 @@ impl Evaluator {
         let request = admission::read(&asked)?;
         let evaluation = evaluate(&request, &self.surroundings(&request), &self.conf);
         let (answer, reason) = match &evaluation.outcome {
-            Outcome::Allowed => {
-                let steps: Vec<String> = evaluation.steps.iter().map(ToString::to_string).collect();
-                ("allowed", steps.join("; "))
-            }
+            Outcome::Allowed => ("allowed", evaluation.steps.join("; ")),
             Outcome::Denied(message) => ("denied", message.clone()),
             Outcome::Unknown(key) => ("undecided", format!("{key} decides, and what it holds is not known")),
         };

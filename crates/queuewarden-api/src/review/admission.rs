@@ -113,7 +113,7 @@ pub fn response(uid: &str, evaluation: &Evaluation) -> Value {
         allowed: refusal.is_none(),
         status: status(refusal.as_deref().unwrap_or_default()),
         patch: patch(evaluation),
-        warnings: evaluation.remedies.iter().map(ToString::to_string).collect(),
+        warnings: evaluation.remedies.clone(),
         ..Response::default()
     })
 }

@@ -5,7 +5,8 @@ use std::fmt;
 
 use super::codes::NOT_A_BOOLEAN;
 use super::keys::{
-    AccessList, BYPASS_AUTH, DEFAULT_BYPASS_AUTH, DEFAULT_TRUST_CONTROLLERS, TRUST_CONTROLLERS,
+    BYPASS_AUTH, DEFAULT_BYPASS_AUTH, DEFAULT_TRUST_CONTROLLERS, EXTERNAL_GROUPS, EXTERNAL_USERS,
+    SYSTEM_USERS, TRUST_CONTROLLERS,
 };
 use super::lists::PatternList;
 use go_compat::diag::{Diagnostic, Span, quoted};
@@ -33,15 +34,15 @@ pub enum Access {
     Allowed(Allowed),
     /// No: no list that counts names the user or a group.
     Denied,
-    /// No list that is known allows it, and this one is not known.
-    Unknown(AccessList),
+    /// No list that is known allows it, and the list of this key is not known.
+    Unknown(&'static str),
 }
 
 /// The reason why somebody may set `user.info`: the expression that matched, and the name it matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowed {
-    /// The list that contains the expression.
-    pub list: AccessList,
+    /// The key of the list that contains the expression.
+    pub list: &'static str,
     /// The expression that matched.
     pub pattern: String,
     /// The user or group that it matched.
@@ -50,7 +51,7 @@ pub struct Allowed {
 
 impl fmt::Display for Allowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} matches {}", quoted(&self.pattern), self.list.key(), quoted(&self.name))
+        write!(f, "{} of {} matches {}", quoted(&self.pattern), self.list, quoted(&self.name))
     }
 }
 
@@ -62,17 +63,17 @@ impl AccessControl {
         let mut found = Vec::new();
         let bypass_auth = read_flag(keys, BYPASS_AUTH, DEFAULT_BYPASS_AUTH, &mut found);
         let trust_controllers = read_flag(keys, TRUST_CONTROLLERS, DEFAULT_TRUST_CONTROLLERS, &mut found);
-        let mut read_list = |list: AccessList| {
-            let (patterns, findings) = PatternList::read(list, keys.get(list.key()).map(String::as_str));
+        let mut read_list = |key: &str| {
+            let (patterns, findings) = PatternList::read(key, keys.get(key).map(String::as_str));
             found.extend(findings);
             patterns
         };
         let control = Self {
             bypass_auth,
             trust_controllers,
-            system_users: read_list(AccessList::SystemUsers),
-            external_users: read_list(AccessList::ExternalUsers),
-            external_groups: read_list(AccessList::ExternalGroups),
+            system_users: read_list(SYSTEM_USERS),
+            external_users: read_list(EXTERNAL_USERS),
+            external_groups: read_list(EXTERNAL_GROUPS),
         };
         (control, found)
     }
@@ -83,9 +84,9 @@ impl AccessControl {
     pub fn is_annotation_allowed<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> Access {
         let groups: Vec<_> = groups.iter().map(AsRef::as_ref).collect();
         let asked = [
-            self.trust_controllers.then_some((AccessList::SystemUsers, &self.system_users, vec![user])),
-            Some((AccessList::ExternalUsers, &self.external_users, vec![user])),
-            Some((AccessList::ExternalGroups, &self.external_groups, groups)),
+            self.trust_controllers.then_some((SYSTEM_USERS, &self.system_users, vec![user])),
+            Some((EXTERNAL_USERS, &self.external_users, vec![user])),
+            Some((EXTERNAL_GROUPS, &self.external_groups, groups)),
         ];
         let mut verdict = Access::Denied;
         for (list, patterns, names) in asked.into_iter().flatten() {
@@ -102,7 +103,7 @@ impl AccessControl {
 }
 
 /// The first expression that matches a name, and the first name it matches.
-fn first_match(list: AccessList, patterns: &PatternList, names: &[&str]) -> Option<Allowed> {
+fn first_match(list: &'static str, patterns: &PatternList, names: &[&str]) -> Option<Allowed> {
     patterns.patterns().iter().find_map(|pattern| {
         let name = names.iter().find(|name| pattern.is_match(name))?;
         Some(Allowed { list, pattern: pattern.as_str().to_owned(), name: (*name).to_owned() })
@@ -135,7 +136,6 @@ fn not_a_boolean(key: &str, text: &str, default: bool) -> Diagnostic {
 mod tests {
     use super::*;
     use crate::admission::codes::LIST_DISCARDED;
-    use crate::admission::keys::{EXTERNAL_GROUPS, EXTERNAL_USERS, SYSTEM_USERS};
 
     const CONTROLLER: &str = "system:serviceaccount:kube-system:job-controller";
 
@@ -144,11 +144,11 @@ mod tests {
         AccessControl::from_keys(&keys)
     }
 
-    fn allowed(keys: &[(&str, &str)], user: &str, groups: &[&str]) -> Option<AccessList> {
+    fn allowed(keys: &[(&str, &str)], user: &str, groups: &[&str]) -> Option<&'static str> {
         match read(keys).0.is_annotation_allowed(user, groups) {
             Access::Allowed(allowed) => Some(allowed.list),
             Access::Denied => None,
-            Access::Unknown(list) => panic!("{list:?} is not known"),
+            Access::Unknown(list) => panic!("{list} is not known"),
         }
     }
 
@@ -178,17 +178,11 @@ mod tests {
         let keys = [(SYSTEM_USERS, deep.as_str()), (EXTERNAL_USERS, "^ext$")];
         let (control, found) = read(&keys);
         assert_eq!(found.len(), 1);
-        assert_eq!(
-            control.is_annotation_allowed("alice", &["devs"]),
-            Access::Unknown(AccessList::SystemUsers)
-        );
+        assert_eq!(control.is_annotation_allowed("alice", &["devs"]), Access::Unknown(SYSTEM_USERS));
         assert!(matches!(control.is_annotation_allowed("ext", &["devs"]), Access::Allowed(_)));
         assert_eq!(allowed(&[keys[0], (TRUST_CONTROLLERS, "false")], "alice", &["devs"]), None);
         let (control, _) = read(&[(EXTERNAL_GROUPS, deep.as_str())]);
-        assert_eq!(
-            control.is_annotation_allowed("alice", &["devs"]),
-            Access::Unknown(AccessList::ExternalGroups)
-        );
+        assert_eq!(control.is_annotation_allowed("alice", &["devs"]), Access::Unknown(EXTERNAL_GROUPS));
         assert_eq!(control.is_annotation_allowed::<&str>("alice", &[]), Access::Denied);
     }
 
@@ -204,7 +198,7 @@ mod tests {
 
     #[test]
     fn defaults_trust_the_controllers_of_kube_system_only() {
-        assert_eq!(allowed(&[], CONTROLLER, &[]), Some(AccessList::SystemUsers));
+        assert_eq!(allowed(&[], CONTROLLER, &[]), Some(SYSTEM_USERS));
         assert_eq!(allowed(&[], "alice", &["system:masters"]), None);
         assert!(!read(&[]).0.bypass_auth);
     }
@@ -221,7 +215,7 @@ mod tests {
     #[test]
     fn one_bad_expression_brings_the_default_back() {
         let keys = [(SYSTEM_USERS, "^robot$,("), (EXTERNAL_USERS, "^alice$,[")];
-        assert_eq!(allowed(&keys, CONTROLLER, &[]), Some(AccessList::SystemUsers));
+        assert_eq!(allowed(&keys, CONTROLLER, &[]), Some(SYSTEM_USERS));
         assert_eq!(allowed(&keys, "robot", &[]), None);
         assert_eq!(allowed(&keys, "alice", &[]), None);
         let (_, found) = read(&keys);
@@ -230,14 +224,8 @@ mod tests {
 
     #[test]
     fn expressions_match_anywhere_unless_anchored() {
-        assert_eq!(
-            allowed(&[(EXTERNAL_USERS, "admin")], "not-admin-either", &[]),
-            Some(AccessList::ExternalUsers)
-        );
+        assert_eq!(allowed(&[(EXTERNAL_USERS, "admin")], "not-admin-either", &[]), Some(EXTERNAL_USERS));
         assert_eq!(allowed(&[(EXTERNAL_GROUPS, "admin,^group-$")], "bob", &["group-a"]), None);
-        assert_eq!(
-            allowed(&[(EXTERNAL_GROUPS, "^group-")], "bob", &["x", "group-a"]),
-            Some(AccessList::ExternalGroups)
-        );
+        assert_eq!(allowed(&[(EXTERNAL_GROUPS, "^group-")], "bob", &["x", "group-a"]), Some(EXTERNAL_GROUPS));
     }
 }

@@ -2,13 +2,16 @@
 //! those whose pods get an application ID.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use super::access::read_flag;
-use super::keys::{DEFAULT_GENERATE_UNIQUE_APP_ID, GENERATE_UNIQUE_APP_ID, NamespaceList};
+use super::keys::{
+    BYPASS_NAMESPACES, DEFAULT_GENERATE_UNIQUE_APP_ID, GENERATE_UNIQUE_APP_ID, LABEL_NAMESPACES,
+    NO_LABEL_NAMESPACES, PROCESS_NAMESPACES,
+};
 use super::lists::PatternList;
 use super::request::{ENABLE_YUNIKORN, GENERATE_APP_ID};
 use go_compat::diag::{Diagnostic, quoted};
+use go_compat::go_regex::GoRegex;
 
 /// The keys as the admission controller reads them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,39 +33,8 @@ pub struct Filtering {
 pub struct Choice {
     /// True if the namespace is chosen.
     pub yes: bool,
-    /// The reason for the answer.
-    pub because: Because,
-}
-
-/// The reason why a namespace is chosen or not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Because {
-    /// An annotation of the namespace decides; any value but `true` means no.
-    Annotation {
-        /// The key of the annotation.
-        key: &'static str,
-        /// The value of the annotation.
-        value: String,
-    },
-    /// An expression of this list matches the namespace.
-    Matched(NamespaceList, String),
-    /// The list has expressions, and none of them matches.
-    NotMatched(NamespaceList),
-    /// The list is empty, which means all namespaces.
-    All(NamespaceList),
-}
-
-impl fmt::Display for Because {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Annotation { key, value } => {
-                write!(f, "the namespace's annotation {key} is {}", quoted(value))
-            }
-            Self::Matched(list, pattern) => write!(f, "{} of {} matches it", quoted(pattern), list.key()),
-            Self::NotMatched(list) => write!(f, "no expression of {} matches it", list.key()),
-            Self::All(list) => write!(f, "{} is empty, which means all", list.key()),
-        }
-    }
+    /// The reason for the answer, as the end of a sentence.
+    pub because: String,
 }
 
 impl Filtering {
@@ -71,16 +43,16 @@ impl Filtering {
         let mut found = Vec::new();
         let generate_unique_app_id =
             read_flag(keys, GENERATE_UNIQUE_APP_ID, DEFAULT_GENERATE_UNIQUE_APP_ID, &mut found);
-        let mut read_list = |list: NamespaceList| {
-            let (patterns, findings) = PatternList::read(list, keys.get(list.key()).map(String::as_str));
+        let mut read_list = |key: &str| {
+            let (patterns, findings) = PatternList::read(key, keys.get(key).map(String::as_str));
             found.extend(findings);
             patterns
         };
         let filtering = Self {
-            process: read_list(NamespaceList::Process),
-            bypass: read_list(NamespaceList::Bypass),
-            label: read_list(NamespaceList::Label),
-            no_label: read_list(NamespaceList::NoLabel),
+            process: read_list(PROCESS_NAMESPACES),
+            bypass: read_list(BYPASS_NAMESPACES),
+            label: read_list(LABEL_NAMESPACES),
+            no_label: read_list(NO_LABEL_NAMESPACES),
             generate_unique_app_id,
         };
         (filtering, found)
@@ -90,63 +62,55 @@ impl Filtering {
     /// (`admission_controller.go:539-545`).
     ///
     /// # Errors
-    /// The list that decides but whose content is not known.
+    /// The key of the list that decides but whose content is not known.
     pub fn processes(
         &self,
         namespace: &str,
         annotations: &BTreeMap<String, String>,
-    ) -> Result<Choice, NamespaceList> {
-        annotated(annotations, ENABLE_YUNIKORN)
-            .map_or_else(|| self.select(namespace, NamespaceList::Process, NamespaceList::Bypass), Ok)
+    ) -> Result<Choice, &'static str> {
+        let lists = [(PROCESS_NAMESPACES, &self.process), (BYPASS_NAMESPACES, &self.bypass)];
+        annotated(annotations, ENABLE_YUNIKORN).map_or_else(|| select(namespace, lists), Ok)
     }
 
     /// Returns whether pods of a namespace with these annotations get an application ID
     /// (`admission_controller.go:551-557`).
     ///
     /// # Errors
-    /// The list that decides but whose content is not known.
+    /// The key of the list that decides but whose content is not known.
     pub fn labels(
         &self,
         namespace: &str,
         annotations: &BTreeMap<String, String>,
-    ) -> Result<Choice, NamespaceList> {
-        annotated(annotations, GENERATE_APP_ID)
-            .map_or_else(|| self.select(namespace, NamespaceList::Label, NamespaceList::NoLabel), Ok)
-    }
-
-    /// Returns whether the namespace is selected: not excluded, and among the chosen ones if there are any.
-    fn select(
-        &self,
-        namespace: &str,
-        chosen: NamespaceList,
-        excluded: NamespaceList,
-    ) -> Result<Choice, NamespaceList> {
-        if let Some(pattern) = self.list(excluded).matching(namespace) {
-            let because = Because::Matched(excluded, pattern.as_str().to_owned());
-            return Ok(Choice { yes: false, because });
-        }
-        let because = match self.list(chosen).matching(namespace) {
-            Some(pattern) => Because::Matched(chosen, pattern.as_str().to_owned()),
-            None if !self.list(chosen).is_known() => return Err(chosen),
-            None if self.list(chosen).patterns().is_empty() => Because::All(chosen),
-            None => return Ok(Choice { yes: false, because: Because::NotMatched(chosen) }),
-        };
-        if self.list(excluded).is_known() { Ok(Choice { yes: true, because }) } else { Err(excluded) }
-    }
-
-    fn list(&self, list: NamespaceList) -> &PatternList {
-        match list {
-            NamespaceList::Process => &self.process,
-            NamespaceList::Bypass => &self.bypass,
-            NamespaceList::Label => &self.label,
-            NamespaceList::NoLabel => &self.no_label,
-        }
+    ) -> Result<Choice, &'static str> {
+        let lists = [(LABEL_NAMESPACES, &self.label), (NO_LABEL_NAMESPACES, &self.no_label)];
+        annotated(annotations, GENERATE_APP_ID).map_or_else(|| select(namespace, lists), Ok)
     }
 }
 
-fn annotated(annotations: &BTreeMap<String, String>, key: &'static str) -> Option<Choice> {
+/// Returns whether the namespace is selected: not excluded, and among the chosen ones if there are any.
+fn select(
+    namespace: &str,
+    [(chosen_key, chosen), (excluded_key, excluded)]: [(&'static str, &PatternList); 2],
+) -> Result<Choice, &'static str> {
+    let matched = |key: &str, pattern: &GoRegex| format!("{} of {key} matches it", quoted(pattern.as_str()));
+    if let Some(pattern) = excluded.matching(namespace) {
+        return Ok(Choice { yes: false, because: matched(excluded_key, pattern) });
+    }
+    let because = match chosen.matching(namespace) {
+        Some(pattern) => matched(chosen_key, pattern),
+        None if !chosen.is_known() => return Err(chosen_key),
+        None if chosen.patterns().is_empty() => format!("{chosen_key} is empty, which means all"),
+        None => {
+            let because = format!("no expression of {chosen_key} matches it");
+            return Ok(Choice { yes: false, because });
+        }
+    };
+    if excluded.is_known() { Ok(Choice { yes: true, because }) } else { Err(excluded_key) }
+}
+
+fn annotated(annotations: &BTreeMap<String, String>, key: &str) -> Option<Choice> {
     let value = annotations.get(key)?;
-    let because = Because::Annotation { key, value: value.clone() };
+    let because = format!("the namespace's annotation {key} is {}", quoted(value));
     Some(Choice { yes: value == "true", because })
 }
 
@@ -154,30 +118,29 @@ fn annotated(annotations: &BTreeMap<String, String>, key: &'static str) -> Optio
 mod tests {
     use super::*;
 
-    fn filtering(keys: &[(NamespaceList, &str)]) -> Filtering {
-        let keys = keys.iter().map(|(list, text)| (list.key().to_owned(), (*text).to_owned())).collect();
+    fn filtering(keys: &[(&str, &str)]) -> Filtering {
+        let keys = keys.iter().map(|(list, text)| ((*list).to_owned(), (*text).to_owned())).collect();
         Filtering::from_keys(&keys).0
     }
 
-    fn why(keys: &[(NamespaceList, &str)], namespace: &str) -> (bool, String) {
+    fn why(keys: &[(&str, &str)], namespace: &str) -> (bool, String) {
         let choice = filtering(keys).processes(namespace, &BTreeMap::new()).unwrap();
-        (choice.yes, choice.because.to_string())
+        (choice.yes, choice.because)
     }
 
     #[test]
     fn an_excluded_namespace_is_excluded_and_an_empty_list_chooses_all() {
-        use NamespaceList::{Bypass, Process};
         let all = "admissionController.filtering.processNamespaces is empty, which means all";
         assert_eq!(why(&[], "ns"), (true, all.into()));
         let bypassed = "`^kube-system$` of admissionController.filtering.bypassNamespaces matches it";
         assert_eq!(why(&[], "kube-system"), (false, bypassed.into()));
-        assert_eq!(why(&[(Bypass, "")], "kube-system"), (true, all.into()));
-        assert!(why(&[(Process, "^a,b$")], "ab").0);
+        assert_eq!(why(&[(BYPASS_NAMESPACES, "")], "kube-system"), (true, all.into()));
+        assert!(why(&[(PROCESS_NAMESPACES, "^a,b$")], "ab").0);
         assert_eq!(
-            why(&[(Process, "^a")], "b"),
+            why(&[(PROCESS_NAMESPACES, "^a")], "b"),
             (false, "no expression of admissionController.filtering.processNamespaces matches it".into())
         );
-        assert!(!why(&[(Process, "^kube-system$")], "kube-system").0);
+        assert!(!why(&[(PROCESS_NAMESPACES, "^kube-system$")], "kube-system").0);
     }
 
     #[test]
@@ -194,14 +157,13 @@ mod tests {
 
     #[test]
     fn a_list_that_is_not_known_decides_only_where_the_other_does_not() {
-        use NamespaceList::{Bypass, Process};
         let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
         let none = BTreeMap::new();
-        let unknown = filtering(&[(Process, &deep), (Bypass, "^b$")]);
-        assert_eq!(unknown.processes("a", &none), Err(Process));
+        let unknown = filtering(&[(PROCESS_NAMESPACES, &deep), (BYPASS_NAMESPACES, "^b$")]);
+        assert_eq!(unknown.processes("a", &none), Err(PROCESS_NAMESPACES));
         assert!(!unknown.processes("b", &none).unwrap().yes);
-        let unknown = filtering(&[(Process, "^a$"), (Bypass, &deep)]);
-        assert_eq!(unknown.processes("a", &none), Err(Bypass));
+        let unknown = filtering(&[(PROCESS_NAMESPACES, "^a$"), (BYPASS_NAMESPACES, &deep)]);
+        assert_eq!(unknown.processes("a", &none), Err(BYPASS_NAMESPACES));
         assert!(!unknown.processes("b", &none).unwrap().yes);
     }
 }

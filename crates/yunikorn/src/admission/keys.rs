@@ -37,82 +37,11 @@ pub const DEFAULT_BYPASS_NAMESPACES: &str = "^kube-system$";
 /// Default of [`GENERATE_UNIQUE_APP_ID`].
 pub const DEFAULT_GENERATE_UNIQUE_APP_ID: bool = false;
 
-/// A key that holds a list of expressions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ListKey {
-    /// The key.
-    pub key: &'static str,
-    /// The text that is in force where the key is absent, or one of its expressions does not compile.
-    pub default_text: &'static str,
-}
-
-/// One of the three lists of expressions for users and groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum AccessList {
-    /// [`SYSTEM_USERS`].
-    SystemUsers,
-    /// [`EXTERNAL_USERS`].
-    ExternalUsers,
-    /// [`EXTERNAL_GROUPS`].
-    ExternalGroups,
-}
-
-impl AccessList {
-    /// The list's key.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::SystemUsers => SYSTEM_USERS,
-            Self::ExternalUsers => EXTERNAL_USERS,
-            Self::ExternalGroups => EXTERNAL_GROUPS,
-        }
-    }
-
-    /// The text that is in force where the key is absent, or one of its expressions does not compile.
-    pub fn default_text(self) -> &'static str {
-        match self {
-            Self::SystemUsers => DEFAULT_SYSTEM_USERS,
-            Self::ExternalUsers | Self::ExternalGroups => "",
-        }
-    }
-}
-
-impl From<AccessList> for ListKey {
-    fn from(list: AccessList) -> Self {
-        Self { key: list.key(), default_text: list.default_text() }
-    }
-}
-
-/// One of the four lists of expressions for namespaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum NamespaceList {
-    /// [`PROCESS_NAMESPACES`].
-    Process,
-    /// [`BYPASS_NAMESPACES`].
-    Bypass,
-    /// [`LABEL_NAMESPACES`].
-    Label,
-    /// [`NO_LABEL_NAMESPACES`].
-    NoLabel,
-}
-
-impl NamespaceList {
-    /// The list's key.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Process => PROCESS_NAMESPACES,
-            Self::Bypass => BYPASS_NAMESPACES,
-            Self::Label => LABEL_NAMESPACES,
-            Self::NoLabel => NO_LABEL_NAMESPACES,
-        }
-    }
-}
-
-impl From<NamespaceList> for ListKey {
-    fn from(list: NamespaceList) -> Self {
-        let default_text = match list {
-            NamespaceList::Bypass => DEFAULT_BYPASS_NAMESPACES,
-            NamespaceList::Process | NamespaceList::Label | NamespaceList::NoLabel => "",
-        };
-        Self { key: list.key(), default_text }
+/// The text of a list that is in force where its key is absent, or one of its expressions does not compile.
+pub(super) fn default_text(key: &str) -> &'static str {
+    match key {
+        SYSTEM_USERS => DEFAULT_SYSTEM_USERS,
+        BYPASS_NAMESPACES => DEFAULT_BYPASS_NAMESPACES,
+        _ => "",
     }
 }

@@ -3,7 +3,7 @@
 //! them discarded for the default when one does not compile. They match anywhere in a name.
 
 use super::codes::{COUNT_CUT, LIST_DISCARDED, LIST_UNDECIDED};
-use super::keys::ListKey;
+use super::keys::default_text;
 use super::{MAX_EXPRESSIONS, pitfalls};
 use go_compat::diag::{Code, Diagnostic, Span, quoted};
 use go_compat::go_regex::{self, GoRegex};
@@ -19,14 +19,13 @@ pub enum PatternList {
 }
 
 impl PatternList {
-    /// Reads the text of a list's key, `None` where the key is absent, and reports what is odd about it.
-    /// Spans are in the text; the message names the key.
-    pub fn read(list: impl Into<ListKey>, text: Option<&str>) -> (Self, Vec<Diagnostic>) {
-        let list = list.into();
-        let Some(text) = text else { return (Self::default_of(list), Vec::new()) };
+    /// Reads the text of a list, `None` where its key is absent, and reports what is odd about it. Spans are
+    /// in the text; the message names the key.
+    pub fn read(key: &str, text: Option<&str>) -> (Self, Vec<Diagnostic>) {
+        let Some(text) = text else { return (Self::default_of(key), Vec::new()) };
         let elements: Vec<_> = elements(text).take(MAX_EXPRESSIONS + 1).collect();
         if let Some(first_unjudged) = elements.get(MAX_EXPRESSIONS) {
-            return (Self::Unknown, vec![too_many(list, Span::new(first_unjudged.at, text.len()))]);
+            return (Self::Unknown, vec![too_many(key, Span::new(first_unjudged.at, text.len()))]);
         }
         let compiled: Vec<_> = elements.iter().map(|element| (element, GoRegex::new(element.text))).collect();
         let refusals = |by: go_regex::Support| {
@@ -35,16 +34,16 @@ impl PatternList {
                 result.as_ref().err().filter(wanted).map(|refusal| (element.at, refusal))
             })
         };
-        let cut = cut_counts(list, &elements);
+        let cut = cut_counts(key, &elements);
 
         let discarded: Vec<_> = refusals(go_regex::Support::RefusedByGo)
-            .map(|(at, refusal)| not_in_force(list, LIST_DISCARDED, &discarded_text(list), refusal, at))
+            .map(|(at, refusal)| not_in_force(key, LIST_DISCARDED, &discarded_text(key), refusal, at))
             .collect();
         if !discarded.is_empty() {
-            return (Self::default_of(list), [discarded, cut].concat());
+            return (Self::default_of(key), [discarded, cut].concat());
         }
         let unjudged: Vec<_> = refusals(go_regex::Support::Undecided)
-            .map(|(at, refusal)| not_in_force(list, LIST_UNDECIDED, UNDECIDED, refusal, at))
+            .map(|(at, refusal)| not_in_force(key, LIST_UNDECIDED, UNDECIDED, refusal, at))
             .collect();
         if !unjudged.is_empty() {
             return (Self::Unknown, [unjudged, cut].concat());
@@ -54,16 +53,16 @@ impl PatternList {
         for (element, regex) in compiled {
             let Ok(regex) = regex else { continue };
             let pitfall = pitfalls::check(&regex);
-            found.extend(pitfall.map(|pitfall| placed(list, pitfall, element.at)));
+            found.extend(pitfall.map(|pitfall| placed(key, pitfall, element.at)));
             patterns.push(regex);
         }
         (Self::Known(patterns), found)
     }
 
     /// The list where its key is absent.
-    fn default_of(list: ListKey) -> Self {
+    fn default_of(key: &str) -> Self {
         let compiled: Result<Vec<_>, _> =
-            elements(list.default_text).map(|element| GoRegex::new(element.text)).collect();
+            elements(default_text(key)).map(|element| GoRegex::new(element.text)).collect();
         compiled.map_or(Self::Unknown, Self::Known)
     }
 
@@ -106,8 +105,8 @@ fn elements(text: &str) -> impl Iterator<Item = Element<'_>> {
 
 const UNDECIDED: &str = "so it is not known which list is in force";
 
-fn discarded_text(list: ListKey) -> String {
-    let default = match list.default_text {
+fn discarded_text(key: &str) -> String {
+    let default = match default_text(key) {
         "" => "an empty list".to_owned(),
         text => format!("the default {}", quoted(text)),
     };
@@ -115,28 +114,28 @@ fn discarded_text(list: ListKey) -> String {
 }
 
 /// A refused expression as a finding about the list.
-fn not_in_force(list: ListKey, code: Code, effect: &str, refusal: &Diagnostic, at: usize) -> Diagnostic {
+fn not_in_force(key: &str, code: Code, effect: &str, refusal: &Diagnostic, at: usize) -> Diagnostic {
     let message = format!("{}, {effect}", refusal.message);
-    placed(list, Diagnostic { code, message, ..refusal.clone() }, at)
+    placed(key, Diagnostic { code, message, ..refusal.clone() }, at)
 }
 
-fn too_many(list: ListKey, span: Span) -> Diagnostic {
+fn too_many(key: &str, span: Span) -> Diagnostic {
     let message = format!("there are more than {MAX_EXPRESSIONS} expressions, {UNDECIDED}");
     let finding = Diagnostic::error(LIST_UNDECIDED, message).help("join them, as in `^(a|b)$`").at(span);
-    placed(list, finding, 0)
+    placed(key, finding, 0)
 }
 
 /// A finding about the element at `at` as one about the list.
-fn placed(list: ListKey, finding: Diagnostic, at: usize) -> Diagnostic {
+fn placed(key: &str, finding: Diagnostic, at: usize) -> Diagnostic {
     Diagnostic {
-        message: format!("{}: {}", list.key, finding.message),
+        message: format!("{key}: {}", finding.message),
         span: finding.span.map(|span| span.shifted(at)),
         ..finding
     }
 }
 
 /// Counts like `{1,3}` that the comma in them has cut in two. What is left is literal text to Go.
-fn cut_counts(list: ListKey, elements: &[Element<'_>]) -> Vec<Diagnostic> {
+fn cut_counts(key: &str, elements: &[Element<'_>]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for pair in elements.windows(2) {
         let [left, right] = pair else { continue };
@@ -152,7 +151,7 @@ fn cut_counts(list: ListKey, elements: &[Element<'_>]) -> Vec<Diagnostic> {
         let span = Span::new(left.at + left.text.len() - before.len(), right.at + behind.len());
         let finding = Diagnostic::warning(COUNT_CUT, message).at(span);
         found.push(placed(
-            list,
+            key,
             finding
                 .help("write the count without a comma: `a{1}(?:a?){2}` for `a{1,3}`, `a{2}a*` for `a{2,}`"),
             0,
@@ -177,12 +176,12 @@ fn closed_count(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::AccessList;
+    use super::super::keys::{EXTERNAL_USERS, SYSTEM_USERS};
     use super::*;
     use proptest::prelude::*;
 
     fn read(text: &str) -> (Vec<String>, Vec<Diagnostic>) {
-        let (list, found) = PatternList::read(AccessList::SystemUsers, Some(text));
+        let (list, found) = PatternList::read(SYSTEM_USERS, Some(text));
         (list.patterns().iter().map(|pattern| pattern.as_str().to_owned()).collect(), found)
     }
 
@@ -210,13 +209,13 @@ mod tests {
 
     #[test]
     fn an_absent_key_is_the_default_and_an_empty_one_an_empty_list() {
-        let default = PatternList::read(AccessList::SystemUsers, None).0;
+        let default = PatternList::read(SYSTEM_USERS, None).0;
         assert_eq!(
             default.patterns().first().map(GoRegex::as_str),
             Some("^system:serviceaccount:kube-system:")
         );
-        assert_eq!(PatternList::read(AccessList::SystemUsers, Some("")).0, PatternList::Known(vec![]));
-        assert_eq!(PatternList::read(AccessList::ExternalUsers, None).0, PatternList::Known(vec![]));
+        assert_eq!(PatternList::read(SYSTEM_USERS, Some("")).0, PatternList::Known(vec![]));
+        assert_eq!(PatternList::read(EXTERNAL_USERS, None).0, PatternList::Known(vec![]));
     }
 
     #[test]
@@ -240,7 +239,7 @@ mod tests {
         let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
         let many = vec!["^a$"; MAX_EXPRESSIONS + 1].join(",");
         for text in [deep.clone(), format!("^a$,{deep}"), many] {
-            let (list, found) = PatternList::read(AccessList::ExternalUsers, Some(&text));
+            let (list, found) = PatternList::read(EXTERNAL_USERS, Some(&text));
             assert!(!list.is_known() && list.matching("a").is_none(), "{text}");
             assert!(
                 found.iter().all(|finding| finding.code == LIST_UNDECIDED && finding.is_error()),
@@ -248,13 +247,11 @@ mod tests {
             );
             assert_eq!(found.len(), 1, "{text}");
         }
-        let (list, found) = PatternList::read(AccessList::ExternalUsers, Some(&format!("{deep},[")));
+        let (list, found) = PatternList::read(EXTERNAL_USERS, Some(&format!("{deep},[")));
         assert_eq!(list, PatternList::Known(vec![]));
         assert_eq!(found.iter().map(|finding| finding.code).collect::<Vec<_>>(), [LIST_DISCARDED]);
         assert!(
-            PatternList::read(AccessList::ExternalUsers, Some(&vec!["^a$"; MAX_EXPRESSIONS].join(",")))
-                .0
-                .is_known()
+            PatternList::read(EXTERNAL_USERS, Some(&vec!["^a$"; MAX_EXPRESSIONS].join(","))).0.is_known()
         );
     }
 
@@ -285,7 +282,7 @@ mod tests {
     proptest! {
         #[test]
         fn reading_is_total_and_places_are_in_the_text(text in r"[a-c,{}()\[\]\\^$*é0-9 ]{0,20}|\PC{0,20}") {
-            let (_, found) = PatternList::read(AccessList::ExternalUsers, Some(&text));
+            let (_, found) = PatternList::read(EXTERNAL_USERS, Some(&text));
             for finding in found {
                 let span = finding.span.unwrap();
                 prop_assert!(text.get(span.start..span.end).is_some());

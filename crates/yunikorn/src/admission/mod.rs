@@ -36,11 +36,9 @@ pub mod user_info;
 pub use access::{Access, AccessControl, Allowed};
 pub use codes::CODES;
 pub use conf::Conf;
-pub use evaluate::{Evaluation, Outcome, Remedy, Step, evaluate, generated_id, remedies};
+pub use evaluate::{Evaluation, Outcome, evaluate, generated_id, remedies};
 pub use filtering::Filtering;
-pub use keys::{
-    AccessList, BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, KEYS, SYSTEM_USERS, TRUST_CONTROLLERS,
-};
+pub use keys::{BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, KEYS, SYSTEM_USERS, TRUST_CONTROLLERS};
 pub use lists::PatternList;
 pub use patch::Patch;
 pub use render::render_list;

@@ -153,7 +153,7 @@ fn is_plain(atom: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::{AccessList, PatternList};
+    use crate::admission::{PatternList, SYSTEM_USERS};
     use proptest::prelude::*;
 
     fn render(elements: &[&str]) -> (Option<String>, Vec<u16>) {
@@ -290,7 +290,7 @@ mod tests {
             elements in prop::collection::vec(r"[ab^$.,(*{} \u{a0}é1-3]{0,5}|\PC{0,6}", 0..4)
         ) {
             if let (Some(text), _) = render_list(&elements) {
-                let (list, found) = PatternList::read(AccessList::SystemUsers, Some(&text));
+                let (list, found) = PatternList::read(SYSTEM_USERS, Some(&text));
                 let back: Vec<_> = list.patterns().iter().map(|pattern| pattern.as_str().to_owned()).collect();
                 prop_assert_eq!(back, elements);
                 prop_assert!(!found.iter().any(Diagnostic::is_error));

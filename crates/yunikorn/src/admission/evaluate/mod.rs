@@ -3,24 +3,24 @@
 //!
 //! * `objects`: pods and objects with a pod template.
 //! * `labels`: the application's ID.
-//! * [`explain`]: the steps of the decision.
+//! * `remedies`: the changes that would lead to another decision.
 
-pub mod explain;
 mod labels;
 mod objects;
+mod remedies;
 #[cfg(test)]
 mod tests;
 
-pub use explain::{Remedy, Step, remedies};
 pub use labels::generated_id;
+pub use remedies::remedies;
 
 use super::access::Access;
 use super::conf::Conf;
 use super::filtering::Choice;
-use super::keys::NamespaceList;
 use super::patch::{Patch, patched};
 use super::request::{Kind, Operation, Pod, Request, Surroundings, USER_INFO};
 use super::user_info::{Submitter, UserInfo};
+use go_compat::diag::quoted;
 
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,10 +34,10 @@ pub struct Evaluation {
     /// The user and groups who submit this pod, or the pods of this template as far as it names them. `None`
     /// when the request is not allowed.
     pub submitter: Option<Submitter>,
-    /// The steps that decided, in order.
-    pub steps: Vec<Step>,
+    /// The steps that decided, in order, each as a sentence.
+    pub steps: Vec<String>,
     /// The changes that would allow a refused `user.info`, the smallest first.
-    pub remedies: Vec<Remedy>,
+    pub remedies: Vec<String>,
 }
 
 impl Evaluation {
@@ -74,36 +74,35 @@ pub fn evaluate(request: &Request, surroundings: &Surroundings, conf: &Conf) -> 
 /// The patches of an allowed request; or an outcome without patches, which may be "allowed" too.
 type Answer = Result<Vec<Patch>, Outcome>;
 
-/// An evaluation under way: its input, and the steps and remedies found so far.
+/// An evaluation under way: its input, and the steps and remedies so far.
 struct Walk<'a> {
     request: &'a Request,
     surroundings: &'a Surroundings,
     conf: &'a Conf,
-    steps: Vec<Step>,
-    remedies: Vec<Remedy>,
+    steps: Vec<String>,
+    remedies: Vec<String>,
 }
 
 impl Walk<'_> {
     fn answer(&mut self) -> Answer {
         match (self.request.operation, &self.request.kind) {
-            (Operation::Other, _) => self.allow(Step::OperationNotSeen),
-            (_, Kind::Other(kind)) => self.allow(Step::KindNotSeen(kind.clone())),
+            (Operation::Other, _) => self.allow("only creations and updates are looked at"),
+            (_, Kind::Other(kind)) => {
+                self.allow(format!("objects of kind {} are not looked at", quoted(kind)))
+            }
             (Operation::Create, Kind::Pod) => self.create_pod(),
             (Operation::Update, Kind::Pod) => self.update_pod(),
             (Operation::Create, Kind::Workload(workload)) => self.create_workload(*workload),
-            (Operation::Update, Kind::Workload(_)) => self.allow(Step::UpdateNotSeen),
+            // Who may update a workload may set any `user.info` in its template.
+            (Operation::Update, Kind::Workload(_)) => self
+                .allow(format!("updates of workloads are not looked at, also where they change {USER_INFO}")),
         }
     }
 
     /// Ends the evaluation: the request is allowed, and nothing is changed.
-    fn allow(&mut self, last: Step) -> Answer {
-        self.steps.push(last);
+    fn allow(&mut self, last: impl Into<String>) -> Answer {
+        self.steps.push(last.into());
         Err(Outcome::Allowed)
-    }
-
-    fn deny(&mut self, last: Step, message: String) -> Outcome {
-        self.steps.push(last);
-        Outcome::Denied(message)
     }
 
     /// Returns whether the requester's own name has to be set. Refuses a `user.info` that is not allowed or
@@ -111,19 +110,15 @@ impl Walk<'_> {
     fn needs_user_info(&mut self) -> Result<bool, Outcome> {
         let given = self.request.pod.annotations.get(USER_INFO);
         if self.conf.access.bypass_auth {
-            self.steps.push(Step::BypassAuth { given: given.is_some() });
+            let verb = if given.is_some() { "judged" } else { "set" };
+            self.steps.push(format!("bypassAuth is on, so {USER_INFO} is not {verb}"));
             return Ok(false);
         }
         let Some(text) = given else { return Ok(true) };
         self.require_allowed()?;
-        match UserInfo::read(text) {
-            Ok(info) => self.steps.push(Step::UserInfoTaken(info)),
-            Err(error) => {
-                let step = Step::UserInfoUnreadable(error);
-                let message = step.to_string();
-                return Err(self.deny(step, message));
-            }
-        }
+        let info = UserInfo::read(text)
+            .map_err(|error| Outcome::Denied(format!("{USER_INFO} cannot be read: {error}")))?;
+        self.steps.push(format!("{USER_INFO} names {}", named(&info)));
         Ok(false)
     }
 
@@ -131,16 +126,16 @@ impl Walk<'_> {
         let Request { user, groups, .. } = self.request;
         match self.conf.access.is_annotation_allowed(user, groups) {
             Access::Allowed(allowed) => {
-                self.steps.push(Step::MaySetUserInfo(allowed));
+                self.steps.push(format!("the requester may set {USER_INFO}: {allowed}"));
                 Ok(())
             }
-            Access::Unknown(list) => Err(Outcome::Unknown(list.key())),
+            Access::Unknown(list) => Err(Outcome::Unknown(list)),
             Access::Denied => {
-                self.remedies = explain::remedies(user, groups, &self.conf.access);
+                self.remedies = remedies(user, groups, &self.conf.access);
                 let groups = groups.join(",");
-                let message =
-                    format!("user {user} with groups [{groups}] is not allowed to set user annotation");
-                Err(self.deny(Step::MayNotSetUserInfo, message))
+                Err(Outcome::Denied(format!(
+                    "user {user} with groups [{groups}] is not allowed to set user annotation"
+                )))
             }
         }
     }
@@ -149,32 +144,31 @@ impl Walk<'_> {
     fn own_user_info(&mut self) -> String {
         let Request { user, groups, .. } = self.request;
         let info = UserInfo { user: user.clone(), groups: groups.clone() };
-        let text = info.write();
-        self.steps.push(Step::UserInfoSet(info));
-        text
+        self.steps.push(format!("{USER_INFO} is set to the requester: {}", named(&info)));
+        info.write()
     }
 
     fn is_processed(&mut self) -> Result<bool, Outcome> {
         let (namespace, annotations) = (self.request.namespace(), &self.surroundings.namespace_annotations);
         let choice = self.conf.filtering.processes(namespace, annotations);
-        self.chosen(choice, Step::Processed)
+        self.chosen(choice, ["go to YuniKorn", "do not go to YuniKorn"])
     }
 
     fn is_labelled(&mut self) -> Result<bool, Outcome> {
         let (namespace, annotations) = (self.request.namespace(), &self.surroundings.namespace_annotations);
         let choice = self.conf.filtering.labels(namespace, annotations);
-        self.chosen(choice, Step::Labelled)
+        self.chosen(choice, ["get an application ID", "do not get an application ID"])
     }
 
     fn chosen(
         &mut self,
-        choice: Result<Choice, NamespaceList>,
-        step: fn(Choice) -> Step,
+        choice: Result<Choice, &'static str>,
+        [yes, no]: [&str; 2],
     ) -> Result<bool, Outcome> {
-        let choice = choice.map_err(|list| Outcome::Unknown(list.key()))?;
-        let yes = choice.yes;
-        self.steps.push(step(choice));
-        Ok(yes)
+        let choice = choice.map_err(Outcome::Unknown)?;
+        let pods = if choice.yes { yes } else { no };
+        self.steps.push(format!("pods of the namespace {pods}: {}", choice.because));
+        Ok(choice.yes)
     }
 
     /// Returns whether an update of a pod, or a workload, is checked: its namespace is processed, and the pod
@@ -184,9 +178,19 @@ impl Walk<'_> {
             return Ok(false);
         }
         if let Some(label) = labels::application_label(&self.request.pod) {
-            self.steps.push(Step::ApplicationLabel(label));
+            self.steps.push(format!("the label {label} gives it an application ID"));
             return Ok(true);
         }
         self.is_labelled()
     }
+}
+
+/// A user and groups for people to read.
+fn named(UserInfo { user, groups }: &UserInfo) -> String {
+    let user = if user.is_empty() { "no user".to_owned() } else { format!("user {}", quoted(user)) };
+    if groups.is_empty() {
+        return format!("{user} without groups");
+    }
+    let groups: Vec<_> = groups.iter().map(|group| quoted(group)).collect();
+    format!("{user} in {}", groups.join(", "))
 }

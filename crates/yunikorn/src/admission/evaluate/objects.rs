@@ -1,10 +1,16 @@
 //! Pods, created (`admission_controller.go:157-218`) and updated (`:284-322`), and objects with a pod
 //! template (`:220-282`, `:333-345`).
 
-use super::{Answer, Outcome, Step, Walk, labels};
-use crate::admission::keys::AccessList;
+use super::{Answer, Outcome, Walk, labels};
+use crate::admission::keys::SYSTEM_USERS;
 use crate::admission::patch::{ANNOTATIONS, LABELS, Patch, SCHEDULER_NAME, Value, YUNIKORN};
 use crate::admission::request::{ALLOW_PREEMPTION, APP, IGNORE_APPLICATION, Pod, Texts, USER_INFO, Workload};
+use go_compat::diag::quoted;
+
+/// The last step for a pod of `YuniKorn`'s own.
+const OWN_POD: &str = "a pod with the label `app: yunikorn` is admitted as it is";
+/// The last step for an object that is not changed.
+const LEFT_ALONE: &str = "it is admitted as it is";
 
 impl Walk<'_> {
     /// Evaluates the creation of a pod. `user.info` is checked before anything else, also where the pod is
@@ -17,10 +23,10 @@ impl Walk<'_> {
             patches.push(annotations_with(&pod.annotations, USER_INFO, &info));
         }
         if pod.label(APP) == YUNIKORN {
-            return self.allow(Step::OwnPod);
+            return self.allow(OWN_POD);
         }
         if !self.is_processed()? {
-            return self.allow(Step::LeftAlone);
+            return self.allow(LEFT_ALONE);
         }
         patches.push(Patch { path: SCHEDULER_NAME, value: Value::Text(YUNIKORN) });
         if self.is_labelled()? {
@@ -55,7 +61,9 @@ impl Walk<'_> {
     /// (`admission_controller.go:437-452`): a `user.info` that was set before is lost in this way.
     fn ignore_application(&mut self, pod: &Pod, patches: &mut Vec<Patch>) {
         if patches.iter().any(|patch| patch.path == ANNOTATIONS) {
-            self.steps.push(Step::UserInfoLost);
+            self.steps.push(format!(
+                "{USER_INFO} is lost, as the annotations are written a second time without it"
+            ));
         }
         patches.push(annotations_with(&pod.annotations, IGNORE_APPLICATION, "true"));
     }
@@ -64,17 +72,15 @@ impl Walk<'_> {
     pub(super) fn update_pod(&mut self) -> Answer {
         let pod = &self.request.pod;
         if pod.label(APP) == YUNIKORN {
-            return self.allow(Step::OwnPod);
+            return self.allow(OWN_POD);
         }
         if !self.is_reviewed()? {
-            return self.allow(Step::LeftAlone);
+            return self.allow(LEFT_ALONE);
         }
         if pod.annotation(USER_INFO) != self.request.old_pod.annotation(USER_INFO) {
-            return Err(
-                self.deny(Step::UserInfoChanged, "user info annotation change is not allowed".to_owned())
-            );
+            return Err(Outcome::Denied("user info annotation change is not allowed".to_owned()));
         }
-        self.allow(Step::UserInfoUnchanged)
+        self.allow(format!("{USER_INFO} stays as it was"))
     }
 
     /// Evaluates the creation of a workload. Without an application ID, present or to come, `user.info` is
@@ -84,7 +90,7 @@ impl Walk<'_> {
             return Err(Outcome::Allowed);
         }
         if !self.is_reviewed()? {
-            return self.allow(Step::LeftAlone);
+            return self.allow(LEFT_ALONE);
         }
         if !self.needs_user_info()? {
             return Err(Outcome::Allowed);
@@ -99,13 +105,12 @@ impl Walk<'_> {
     fn is_of_controller(&mut self) -> Result<bool, Outcome> {
         let users = &self.conf.access.system_users;
         let Some(pattern) = users.matching(&self.request.user) else {
-            return if users.is_known() {
-                Ok(false)
-            } else {
-                Err(Outcome::Unknown(AccessList::SystemUsers.key()))
-            };
+            return if users.is_known() { Ok(false) } else { Err(Outcome::Unknown(SYSTEM_USERS)) };
         };
-        self.steps.push(Step::ControllersReplicaSet { pattern: pattern.as_str().to_owned() });
+        self.steps.push(format!(
+            "a ReplicaSet of a system user, which {} matches, is left as it is",
+            quoted(pattern.as_str())
+        ));
         Ok(true)
     }
 }
