@@ -56,7 +56,7 @@ pub use near_miss::{NearMiss, NearMissKind, near_misses};
 pub use reach::{QueueSet, Way};
 pub use remedy::{How, Remedy, administrators, remedies};
 pub use sentence::sentence;
-pub use starts::{Start, Starts, starts};
+pub use starts::{Starts, starts};
 pub use tree::{Grants, Node, Origin, QueueId, Tree};
 pub use what_can::{WhatCan, what_can};
 pub use who_can::{WhoCan, who_can};

@@ -5,29 +5,19 @@
 //! many as it has cells. To show it, [`Starts::nearest`] is the only rule needed.
 
 use super::check::implied_by;
-use super::reach::{QueueSet, granted_on, stops};
+use super::reach::{QueueSet, Way, granted_on, stops};
 use super::tree::{QueueId, Tree};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
-
-/// One entry with which a right begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Start<'t> {
-    /// The subject that it names.
-    pub subject: Match<'t>,
-    /// The queue whose ACL contains it.
-    pub queue: QueueId,
-    /// The ACL of the queue: submit is also granted to administrators.
-    pub acl: Right,
-}
 
 /// All entries with which one right begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Starts<'t> {
     /// The right.
     pub right: Right,
-    /// Sorted by the subject, and for each in the order of the queues; each queue once.
-    pub starts: Vec<Start<'t>>,
+    /// Sorted by the subject, and for each in the order of the queues; each queue once. The ACL tells by what:
+    /// submit is also granted to administrators.
+    pub starts: Vec<Way<'t>>,
 }
 
 /// Finds where a right begins.
@@ -41,33 +31,33 @@ pub fn starts(tree: &Tree, right: Right) -> Starts<'_> {
             // this one.
             let new = entries
                 .filter(|entry| before.iter().all(|acl| node.grants(*acl).acl.entry_of(*entry).is_none()));
-            starts.extend(new.map(|subject| Start { subject, queue, acl: *acl }));
+            starts.extend(new.map(|entry| Way { queue, acl: *acl, entry }));
         }
     }
-    starts.sort_by_key(|start| (start.subject, start.queue));
+    starts.sort_by_key(|start| (start.entry, start.queue));
     Starts { right, starts }
 }
 
 impl<'t> Starts<'t> {
     /// The starts of one subject, which name it and not everyone.
-    pub fn get(&self, subject: Match<'_>) -> &[Start<'t>] {
-        let from = self.starts.partition_point(|start| start.subject < subject);
+    pub fn get(&self, subject: Match<'_>) -> &[Way<'t>] {
+        let from = self.starts.partition_point(|start| start.entry < subject);
         let behind = self.starts.get(from..).unwrap_or_default();
-        let len = behind.partition_point(|start| start.subject <= subject);
+        let len = behind.partition_point(|start| start.entry <= subject);
         behind.get(..len).unwrap_or_default()
     }
 
     /// The queues on which a start grants the right, if nothing nearer to them does.
-    pub fn reach(&self, tree: &Tree, start: &Start<'_>) -> QueueSet {
+    pub fn reach(&self, tree: &Tree, start: &Way<'_>) -> QueueSet {
         granted_on(tree, self.right, start.queue)
     }
 
     /// The start that gives a subject the right on a queue. Among its own starts and those of everyone that
     /// reach the queue it is the one with the highest number, because queues above come before those below;
     /// of two at one queue it is the subject's own.
-    pub fn nearest(&self, tree: &Tree, subject: Match<'_>, queue: QueueId) -> Option<&Start<'t>> {
+    pub fn nearest(&self, tree: &Tree, subject: Match<'_>, queue: QueueId) -> Option<&Way<'t>> {
         let nearest = |subject| {
-            let reaches = |start: &&Start<'_>| self.reach(tree, start).contains(queue.number());
+            let reaches = |start: &&Way<'_>| self.reach(tree, start).contains(queue.number());
             self.get(subject).iter().rev().find(reaches)
         };
         let (own, everyone) = (nearest(subject), nearest(Match::Everyone));
@@ -82,7 +72,6 @@ impl<'t> Starts<'t> {
 mod tests {
     use super::*;
     use crate::matrix::matrix;
-    use crate::reach::Way;
     use crate::testing::{any_tree, each_tree, tree};
     use proptest::prelude::*;
 
@@ -94,8 +83,7 @@ mod tests {
             for ((queue, right), cell) in matrix.columns().iter().zip(&row.cells) {
                 let starts = all.iter().find(|starts| starts.right == *right).ok_or("no such right")?;
                 let held = starts.nearest(tree, row.subject.entry(), *queue);
-                let held = held.map(|start| Way { queue: start.queue, acl: start.acl, entry: start.subject });
-                if held != *cell {
+                if held != cell.as_ref() {
                     return Err(format!(
                         "{:?} {right:?} {queue:?}: {held:?}, not {cell:?}\n{tree:?}",
                         row.subject
@@ -125,7 +113,7 @@ mod tests {
         let tree = tree(&[("root", "*", "sue"), ("root.a", "sue", "sue,bob")]);
         let submit = starts(&tree, Right::Submit);
         let told: Vec<_> =
-            submit.starts.iter().map(|start| (start.subject, start.queue.number(), start.acl)).collect();
+            submit.starts.iter().map(|start| (start.entry, start.queue.number(), start.acl)).collect();
         assert_eq!(
             told,
             [

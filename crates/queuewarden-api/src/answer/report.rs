@@ -16,7 +16,8 @@ use yunikorn::right::Right;
 use yunikorn_access::QueueSet;
 use yunikorn_access::check::Subject;
 use yunikorn_access::matrix::all_named;
-use yunikorn_access::starts::{Start, Starts, starts};
+use yunikorn_access::reach::Way;
+use yunikorn_access::starts::{Starts, starts};
 use yunikorn_access::tree::{Grants, Node, Origin, QueueId};
 
 /// The answer to `report`.
@@ -288,7 +289,7 @@ impl<'a> Answers<'a> {
     }
 
     /// Returns the queues that a start reaches, if they are not simply those from its own on.
-    fn reach(&self, starts: &Starts<'_>, start: &Start<'_>) -> Option<Vec<[u32; 2]>> {
+    fn reach(&self, starts: &Starts<'_>, start: &Way<'_>) -> Option<Vec<[u32; 2]>> {
         let reach = starts.reach(self.tree, start);
         let whole = reach == QueueSet::from(self.tree.subtree(start.queue));
         (!whole).then(|| reach.ranges().iter().map(|range| [range.start, range.end]).collect())
@@ -320,7 +321,6 @@ mod tests {
     use queuewarden_plan::snapshot::Touch;
     use serde_json::{Value, json};
     use yunikorn_access::matrix::{How, matrix};
-    use yunikorn_access::reach::Way;
     use yunikorn_access::testing::{any_tree, tree};
     use yunikorn_access::tree::Tree;
 
