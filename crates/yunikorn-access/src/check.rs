@@ -28,19 +28,10 @@ pub struct Decision {
     pub identity: Identity,
     /// The queue that the path leads to, if any.
     pub located: Located,
-    /// The result: allowed, or the reason for the denial.
-    pub outcome: Outcome,
+    /// The reason for a denial; `None` when the last step grants the right.
+    pub denial: Option<Denial>,
     /// Each ACL that was checked, in order; the last one grants access if any does.
     pub steps: Vec<Step>,
-}
-
-/// The result of a query: allowed, or the reason for the denial.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// The last step grants the right.
-    Allowed,
-    /// Nothing grants the right.
-    Denied(Denial),
 }
 
 /// The reason for a denial.
@@ -103,7 +94,7 @@ impl fmt::Display for Subject {
 impl Decision {
     /// Returns whether access is allowed.
     pub fn allowed(&self) -> bool {
-        self.outcome == Outcome::Allowed
+        self.denial.is_none()
     }
 
     /// Returns the step that grants access.
@@ -114,19 +105,11 @@ impl Decision {
     /// Returns a short label for the deciding rule, for metrics: the ACL that grants access, or why nothing
     /// does.
     pub fn clause(&self) -> &'static str {
-        match self.outcome {
-            Outcome::Allowed => self.granted_by().map_or("acl", |step| step.right.key()),
-            Outcome::Denied(denial) => denial.clause(),
-        }
-    }
-}
-
-impl Denial {
-    fn clause(self) -> &'static str {
-        match self {
-            Self::NotGranted => "acl",
-            Self::Recovery => "recovery",
-            Self::NoQueue => "no_queue",
+        match self.denial {
+            None => self.granted_by().map_or("acl", |step| step.right.key()),
+            Some(Denial::NotGranted) => "acl",
+            Some(Denial::Recovery) => "recovery",
+            Some(Denial::NoQueue) => "no_queue",
         }
     }
 }
@@ -164,10 +147,7 @@ pub fn explain(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> D
         path: queue.to_owned(),
         identity: identity.clone(),
         located,
-        outcome: match way {
-            Some(_) => Outcome::Allowed,
-            None => Outcome::Denied(denial(tree, right, located)),
-        },
+        denial: way.is_none().then(|| denial(tree, right, located)),
         steps: located.decides().map(|id| steps(tree, right, id, way)).unwrap_or_default(),
     }
 }
@@ -281,7 +261,7 @@ partitions:
     fn what_is_no_queue_is_denied() {
         for queue in ["", "prod", "rootprod", ".root"] {
             let decision = explain(&tree(), Right::Submit, queue, &person("ann", &["ops"]));
-            assert_eq!(decision.outcome, Outcome::Denied(Denial::NoQueue), "{queue}");
+            assert_eq!(decision.denial, Some(Denial::NoQueue), "{queue}");
         }
     }
 

@@ -49,7 +49,7 @@ pub mod user_info;
 pub mod what_can;
 pub mod who_can;
 
-pub use check::{Decision, Denial, Outcome, Step, Verdict};
+pub use check::{Decision, Denial, Step, Verdict};
 pub use diff::{Diff, diff};
 pub use matrix::{Matrix, matrix};
 pub use near_miss::{NearMiss, NearMissKind, near_misses};

@@ -6,7 +6,7 @@
 
 use std::{fmt, iter};
 
-use super::check::{Decision, Outcome, Subject};
+use super::check::{Decision, Subject};
 use super::reach::{Way, checked, granted_on, reached_by, stops};
 use super::tree::{Grants, Located, Node, Origin, QueueId, Tree};
 use yunikorn::acl::{Match, group_name_ok, user_name_ok};
@@ -114,11 +114,11 @@ pub fn first_remedy(tree: &Tree, decision: &Decision) -> Option<Remedy> {
 /// the first.
 fn offered<'a>(tree: &'a Tree, decision: &'a Decision) -> Box<dyn Iterator<Item = Remedy> + 'a> {
     let decides = decision.located.decides().and_then(|id| Some((id, tree.node(id)?)));
-    match (&decision.outcome, decides) {
-        (Outcome::Allowed, _) => Box::new(iter::empty()),
-        (Outcome::Denied(_), None) => Box::new(like(tree, decision).into_iter()),
-        (Outcome::Denied(_), Some((_, node))) if stops(decision.right, node) => Box::new(iter::empty()),
-        (Outcome::Denied(_), Some((id, node))) => {
+    match decides {
+        _ if decision.allowed() => Box::new(iter::empty()),
+        None => Box::new(like(tree, decision).into_iter()),
+        Some((_, node)) if stops(decision.right, node) => Box::new(iter::empty()),
+        Some((id, node)) => {
             Box::new(meant(tree, decision).into_iter().chain(grants(tree, decision, id, node)))
         }
     }

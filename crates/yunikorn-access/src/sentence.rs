@@ -1,6 +1,6 @@
 //! A decision in one sentence: a line of output, a webhook's `reason`, an event.
 
-use super::check::{Decision, Denial, Outcome, Subject};
+use super::check::{Decision, Denial, Subject};
 use super::reach::Way;
 use super::tree::{Located, Tree};
 use go_compat::diag::quoted;
@@ -12,20 +12,18 @@ use yunikorn::right::Right;
 pub fn sentence(tree: &Tree, decision: &Decision) -> String {
     let queue = decision.located.decides().and_then(|id| tree.node(id)).map(|node| node.path.as_str());
     let queue = queue.unwrap_or(&decision.path);
-    let why = match decision.outcome {
-        Outcome::Allowed => decision.granted_by().map_or_else(String::new, |step| {
+    let why = match decision.denial {
+        None => decision.granted_by().map_or_else(String::new, |step| {
             let who = step.entry.as_ref().map_or(&Subject::Everyone, |entry| &entry.subject);
             granted(decision.right, step.right, &step.queue, who)
         }),
-        Outcome::Denied(Denial::NotGranted) => not_granted(decision, queue, ROOT),
-        Outcome::Denied(Denial::Recovery) if queue != RECOVERY => {
+        Some(Denial::NotGranted) => not_granted(decision, queue, ROOT),
+        Some(Denial::Recovery) if queue != RECOVERY => {
             let why = not_granted(decision, queue, RECOVERY);
             format!("{why}, and what is granted there and above does not reach below it")
         }
-        Outcome::Denied(Denial::Recovery) => {
-            "nobody may submit to the recovery queue, whatever the ACLs say".to_owned()
-        }
-        Outcome::Denied(Denial::NoQueue) => {
+        Some(Denial::Recovery) => "nobody may submit to the recovery queue, whatever the ACLs say".to_owned(),
+        Some(Denial::NoQueue) => {
             format!("{} is no queue: a queue path begins with `root`", quoted(&decision.path))
         }
     };

@@ -19,7 +19,7 @@ use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::Tree;
-use yunikorn_access::check::{Denial, Outcome, decide, explain};
+use yunikorn_access::check::{Denial, decide, explain};
 use yunikorn_access::tree::Located;
 
 use super::fixture::{draw, hold};
@@ -62,10 +62,10 @@ fn the_drawn_questions_have_every_answer() -> Result<()> {
                 let Subject { user, groups } = query.subject.clone();
                 let decision = explain(&tree, Right::Submit, &query.queue, &Identity { user, groups });
                 let node = decision.located.decides().and_then(|id| tree.node(id));
-                let answer = match (&decision.outcome, decision.granted_by()) {
-                    (Outcome::Denied(Denial::NotGranted), _) => 4,
-                    (Outcome::Denied(Denial::Recovery), _) => 5,
-                    (Outcome::Denied(Denial::NoQueue), _) => 6,
+                let answer = match (decision.denial, decision.granted_by()) {
+                    (Some(Denial::NotGranted), _) => 4,
+                    (Some(Denial::Recovery), _) => 5,
+                    (Some(Denial::NoQueue), _) => 6,
                     (_, Some(step)) if step.acl.contains('*') => 3,
                     (_, Some(step)) if node.is_some_and(|node| node.path != step.queue) => 2,
                     (_, Some(step)) if step.right == Right::Submit => 0,

@@ -2,7 +2,7 @@
 
 use super::answer::{Context, RuleAnswer, RuleResult, number, value};
 use yunikorn::queue::ROOT;
-use yunikorn_access::check::{Decision, Denial, Outcome as Verdict};
+use yunikorn_access::check::{Decision, Denial};
 use yunikorn_access::near_misses;
 use yunikorn_access::placement::{
     Filtered, Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Target, Why,
@@ -104,7 +104,7 @@ pub fn landing(context: &Context<'_>, landing: &Landing) -> String {
             }
         },
         LandingEnd::Denied => match &landing.decision {
-            Some(decision) if decision.outcome == Verdict::Denied(Denial::NotGranted) => denied(decision),
+            Some(decision) if decision.denial == Some(Denial::NotGranted) => denied(decision),
             _ => access.unwrap_or_default(),
         },
         LandingEnd::NotALeaf => format!("{queue} is no leaf: applications run in the queues below it"),

@@ -7,7 +7,7 @@ use super::{
 };
 use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
-use yunikorn_access::check::{Decision, Outcome, Step};
+use yunikorn_access::check::{Decision, Step};
 use yunikorn_access::tree::{Origin, QueueId, Tree};
 use yunikorn_access::who_can;
 use yunikorn_access::{How, Remedy, near_misses, remedies, sentence};
@@ -92,10 +92,6 @@ impl Answers<'_> {
 
     /// Converts a decision with its trace.
     pub fn decision(&self, decision: &Decision) -> DecisionAnswer {
-        let denial = match decision.outcome {
-            Outcome::Allowed => None,
-            Outcome::Denied(denial) => Some(denial),
-        };
         DecisionAnswer {
             about: self.about(),
             verb: decision.right,
@@ -105,7 +101,7 @@ impl Answers<'_> {
             groups: decision.identity.groups.clone(),
             allowed: decision.allowed(),
             reason: self.reason(decision),
-            denial,
+            denial: decision.denial,
             trace: decision.steps.iter().map(|step| self.step(step, &decision.identity)).collect(),
             remedies: remedies(self.tree, decision).iter().map(|remedy| self.remedy(remedy)).collect(),
         }

@@ -4,7 +4,7 @@
 
 use super::trace::{Created, Landing, LandingEnd, Target};
 use super::{Live, Submission};
-use crate::check::{Decision, Denial, Outcome as Verdict, explain};
+use crate::check::{Decision, Denial, explain};
 use crate::tree::{Located, Tree};
 use yunikorn::config::NAME_REFUSED;
 use yunikorn::identity::Identity;
@@ -99,7 +99,7 @@ impl Existing<'_> {
         let mut decision = explain(self.tree, Right::Submit, path, identity);
         let configured = self.tree.locate(RECOVERY);
         if in_recovery(path) && !matches!(configured, Located::Queue(_)) {
-            decision.outcome = Verdict::Denied(Denial::Recovery);
+            decision.denial = Some(Denial::Recovery);
             decision.steps.clear();
         }
         decision

@@ -139,7 +139,7 @@ fn the_trace_says_why_each_rule_did_not_place() {
     assert_eq!(landing.target, Target::New { above: "root.tenants".to_owned() });
     assert_eq!(landing.end, LandingEnd::Denied);
     let decision = landing.decision.as_ref().expect("a decision");
-    assert_eq!(decision.outcome, crate::Outcome::Denied(Denial::NotGranted));
+    assert_eq!(decision.denial, Some(Denial::NotGranted));
     assert!(matches!(placement.outcome, Outcome::Rejected { .. }));
     assert!(placement.steps.iter().take(7).all(|step| step.rule.span.is_some()));
 }
