@@ -30,7 +30,8 @@ use yunikorn::identity::{Identity, NoResolver};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::check::{decide, explain};
-use yunikorn_access::review::{self, NoApplications, World};
+use yunikorn_access::review;
+use yunikorn_access::running::Scheduler;
 use yunikorn_access::running::joins::Running;
 use yunikorn_access::{Tree, user_info as policy};
 
@@ -131,12 +132,14 @@ pub fn access_review(data: &[u8]) {
     let Ok(body) = serde_json::from_slice::<Value>(data) else { return };
     let config = verdict(QUEUES, &[], Version::V1_8).config.expect("these are queues");
     let tree = Tree::new(&config.partitions[0]).expect("and they are active");
-    let world =
-        World { tree: &tree, resolver: &NoResolver, version: Version::V1_8, applications: &NoApplications };
+    let scheduler = Scheduler { tree: &tree, resolver: &NoResolver, version: Version::V1_8 };
     let asker = Identity { user: "sue".to_owned(), groups: vec!["devs".to_owned()] };
     for kind in [Kind::Subject, Kind::Local, Kind::Own] {
         let Ok(read) = access::read(kind, &body, Some(&asker)) else { continue };
-        let answer = review::answer(&read, world);
+        let answer = match review::read(&read) {
+            Ok(question) => review::answer(&read, question, None, scheduler),
+            Err(elsewhere) => elsewhere,
+        };
         assert!(!(answer.allowed() && answer.denied()));
         assert!(!(answer.allowed() && read.identity.user.is_empty()), "{body}");
         assert!(access::filled(body.clone(), &answer)["status"]["allowed"].is_boolean());

@@ -12,7 +12,8 @@ use yunikorn::identity::{Identity, NoResolver};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::check::decide;
-use yunikorn_access::review::{self, NoApplications, World};
+use yunikorn_access::review;
+use yunikorn_access::running::Scheduler;
 use yunikorn_access::{Tree, Way, who_can};
 
 use super::{Figures, inputs};
@@ -46,11 +47,14 @@ fn review_of(tree: &Tree) -> Result<impl Fn() -> bool> {
     let body = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
         "spec": {"user": "somebody", "groups": ["operators", "system:authenticated"], "resourceAttributes": attributes}});
     let body = body.to_string();
-    let world = World { tree, resolver: &NoResolver, version: Version::V1_8, applications: &NoApplications };
+    let scheduler = Scheduler { tree, resolver: &NoResolver, version: Version::V1_8 };
     Ok(move || {
         let sent = access::Sent::read_json(black_box(body.as_bytes()));
         let Some(Ok(review)) = sent.map(|sent| sent.review(Kind::Subject, None)) else { return false };
-        let answer = review::answer(&review, world);
+        let answer = match review::read(&review) {
+            Ok(question) => review::answer(&review, question, None, scheduler),
+            Err(elsewhere) => elsewhere,
+        };
         let sent = access::only_status("authorization.k8s.io/v1", Kind::Subject, &answer);
         answer.allowed() && serde_json::to_vec(black_box(&sent)).is_ok()
     })

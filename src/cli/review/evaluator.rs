@@ -14,7 +14,8 @@ use queuewarden_api::review::{Kind, access, admission, envelope};
 use yunikorn::admission::{Conf, Outcome, Request, Surroundings, evaluate};
 use yunikorn::identity::{GroupResolver, Identity, ResolverKind};
 use yunikorn::version::Version;
-use yunikorn_access::review::{self, Answer, NoApplications, Opinion, Review, World};
+use yunikorn_access::review::{self, Answer, Opinion, Review};
+use yunikorn_access::running::Scheduler;
 use yunikorn_access::tree::Tree;
 
 /// Answers reviews.
@@ -95,10 +96,10 @@ impl Evaluator {
     fn access(&self, kind: Kind, document: Value) -> Result<Answered, Diagnostic> {
         let asked = access::read(kind, &document, self.asker.as_ref())?;
         let answer = match (review::read(&asked), self.tree()) {
-            (Err(none), _) => Answer::from(none),
-            (Ok(_), Ok(tree)) => {
-                let (resolver, version) = (&*self.groups, self.conf.version);
-                review::answer(&asked, World { tree, resolver, version, applications: &NoApplications })
+            (Err(elsewhere), _) => elsewhere,
+            (Ok(question), Ok(tree)) => {
+                let scheduler = Scheduler { tree, resolver: &*self.groups, version: self.conf.version };
+                review::answer(&asked, question, None, scheduler)
             }
             (Ok(_), Err(why)) => Answer::undecided("configuration", &why),
         };

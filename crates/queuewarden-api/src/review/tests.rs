@@ -267,7 +267,7 @@ proptest! {
         let asker = Identity::default();
         if let Ok(read) = access::read(kind, &review, Some(&asker)) {
             prop_assert!(review["spec"].is_object());
-            drop(yunikorn_access::review::read(&read).map_err(|other| other.to_string()));
+            drop(yunikorn_access::review::read(&read));
         }
         if let Ok((asked, request)) = read_admission(&review) {
             let conf = Conf::from_keys(&[].into(), Version::V1_8).0;

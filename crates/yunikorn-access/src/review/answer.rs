@@ -1,23 +1,22 @@
 //! The answer of the evaluator to a review, and its form in a `SubjectAccessReview`'s status.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use super::request::{NotRecognized, Request, read};
+use super::request::Request;
 use super::{GROUP, Review};
 use crate::application::{self, Verb};
 use crate::check::{Decision, Subject, decide, explain};
 use crate::near_miss::near_misses;
 use crate::reach::Way;
 use crate::remedy::first_remedy;
+use crate::running::Scheduler;
 use crate::sentence::{sentence, yes};
 use crate::tree::{Origin, Tree};
 use go_compat::diag::{quoted, show};
 use yunikorn::application::ApplicationAcl;
-use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
+use yunikorn::identity::{Claim, Identity, Refusal, identify};
 use yunikorn::queue::{self, QueuePath};
 use yunikorn::right::Right;
-use yunikorn::version::Version;
 
 /// The longest reason, in characters. Longer ones are cut, because they go into logs, audit events and
 /// terminals.
@@ -67,42 +66,6 @@ pub enum Lookup {
     Unknown,
     /// It cannot be known, with the reason.
     Undecided(String),
-}
-
-/// Finds applications by their IDs.
-pub trait Applications {
-    /// The application with this ID; in this namespace, if that is not empty.
-    fn find(&self, namespace: &str, id: &str) -> Lookup;
-}
-
-/// A source without applications, such as where only files are read.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoApplications;
-
-impl Applications for NoApplications {
-    fn find(&self, _: &str, _: &str) -> Lookup {
-        Lookup::Undecided("applications are not known here, only queues".to_owned())
-    }
-}
-
-/// The context in which reviews are answered.
-#[derive(Clone, Copy)]
-pub struct World<'a> {
-    /// The queues of the partition in question.
-    pub tree: &'a Tree,
-    /// The resolver of groups when a review names none.
-    pub resolver: &'a dyn GroupResolver,
-    /// The version of `YuniKorn`.
-    pub version: Version,
-    /// The source of applications.
-    pub applications: &'a dyn Applications,
-}
-
-impl fmt::Debug for World<'_> {
-    /// Leaves out the fields behind traits, because they may contain a cluster.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("World").field("version", &self.version).finish_non_exhaustive()
-    }
 }
 
 impl Opinion {
@@ -158,27 +121,34 @@ impl Answer {
     }
 }
 
-impl From<NotRecognized> for Answer {
-    fn from(none: NotRecognized) -> Self {
-        match none {
-            NotRecognized::Malformed(why) => Self::undecided(none.clause(), why),
-            other => Self::no_opinion(other.clause(), &other.to_string()),
-        }
+/// Answers the question of a review. `found` is the application that it is about; `None` where applications
+/// are not known.
+pub fn answer(
+    review: &Review,
+    question: Request<'_>,
+    found: Option<&Lookup>,
+    scheduler: Scheduler<'_>,
+) -> Answer {
+    let Scheduler { tree, resolver, version } = scheduler;
+    let identity = match identify(Claim::from(&review.identity), resolver, version) {
+        Ok(identity) => identity,
+        Err(Refusal::Undecided(why)) => return Answer::undecided("identity", &why),
+        Err(refusal) => return Answer::deny("identity", &refusal.describe(&review.identity.user)),
+    };
+    match question {
+        Request::Queue { right, queue } => in_queue(tree, right, queue, &identity),
+        Request::AllQueues { right } => in_all_queues(tree, right, &identity),
+        Request::Application { verb, namespace, id } => match found {
+            Some(Lookup::Application(application)) => application.answer(tree, verb, &identity),
+            Some(Lookup::Unknown) => Answer::undecided("no_application", &unknown(namespace, id)),
+            Some(Lookup::Undecided(why)) => not_judged(id, why),
+            None => not_judged(id, "applications are not known here, only queues"),
+        },
     }
 }
 
-/// Answers a review.
-pub fn answer(review: &Review, world: World<'_>) -> Answer {
-    let question = match read(review) {
-        Ok(question) => question,
-        Err(none) => return Answer::from(none),
-    };
-    let claim = Claim::from(&review.identity);
-    match identify(claim, world.resolver, world.version) {
-        Ok(identity) => world.answer(question, &identity),
-        Err(Refusal::Undecided(why)) => Answer::undecided("identity", &why),
-        Err(refusal) => Answer::deny("identity", &refusal.describe(&review.identity.user)),
-    }
+fn not_judged(id: &str, why: &str) -> Answer {
+    Answer::undecided("application", &format!("application {} cannot be judged: {why}", quoted(id)))
 }
 
 /// The full path of the queue that a name stands for, in any case.
@@ -198,84 +168,59 @@ pub fn path_of<'q>(tree: &Tree, queue: &'q str) -> Result<Cow<'q, str>, String> 
     }
 }
 
-impl<'a> World<'a> {
-    fn answer(self, question: Request<'_>, identity: &Identity) -> Answer {
-        match question {
-            Request::Queue { right, queue } => self.in_queue(right, queue, identity),
-            Request::AllQueues { right } => self.in_all_queues(right, identity),
-            Request::Application { verb, namespace, id } => {
-                self.with_application(verb, namespace, id, identity)
-            }
-        }
+fn in_queue(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Answer {
+    let path = match path_of(tree, queue) {
+        Ok(path) => path,
+        Err(why) => return Answer::deny("no_queue", &why),
+    };
+    match granted(tree, right, &path, identity) {
+        Some((way, why)) => allowed(&way, &why),
+        None => denied(tree, &explain(tree, right, &path, identity)),
     }
+}
 
-    fn in_queue(self, right: Right, queue: &str, identity: &Identity) -> Answer {
-        let path = match path_of(self.tree, queue) {
-            Ok(path) => path,
-            Err(why) => return Answer::deny("no_queue", &why),
-        };
-        match self.granted(right, &path, identity) {
-            Some((way, why)) => allowed(&way, &why),
-            None => self.denied(&explain(self.tree, right, &path, identity)),
-        }
-    }
+/// Returns the way to a yes, and its reason; `None` for a no.
+fn granted<'t>(tree: &'t Tree, right: Right, path: &str, identity: &Identity) -> Option<(Way<'t>, String)> {
+    let verdict = decide(tree, right, path, identity);
+    let way = verdict.way?;
+    let why = yes(tree, right, path, verdict.located, &way);
+    Some((way, format!("{why}{}", written_in(tree, &way))))
+}
 
-    /// Returns the way to a yes, and its reason; `None` for a no.
-    fn granted(self, right: Right, path: &str, identity: &Identity) -> Option<(Way<'a>, String)> {
-        let verdict = decide(self.tree, right, path, identity);
-        let way = verdict.way?;
-        let why = yes(self.tree, right, path, verdict.located, &way);
-        Some((way, format!("{why}{}", self.written_in(&way))))
+/// Decides for all queues. A grant at the root reaches every queue. A user who has the right in each
+/// queue by itself may not have it in the next one that is made: that is not a yes and, because each
+/// queue can be queried, no final no.
+fn in_all_queues(tree: &Tree, right: Right, identity: &Identity) -> Answer {
+    if let Some((way, why)) = granted(tree, right, queue::ROOT, identity) {
+        return allowed(&way, &format!("in all queues: {why}"));
     }
+    let why = sentence(tree, &explain(tree, right, queue::ROOT, identity));
+    let ask = format!("{} queues.{GROUP}/root.prod", right.verb());
+    let why =
+        format!("the question names no queue, and so is about all of them: {why}; to ask about one: {ask}");
+    Answer::no_opinion("no_queue_named", &why)
+}
 
-    /// Decides for all queues. A grant at the root reaches every queue. A user who has the right in each
-    /// queue by itself may not have it in the next one that is made: that is not a yes and, because each
-    /// queue can be queried, no final no.
-    fn in_all_queues(self, right: Right, identity: &Identity) -> Answer {
-        if let Some((way, why)) = self.granted(right, queue::ROOT, identity) {
-            return allowed(&way, &format!("in all queues: {why}"));
-        }
-        let why = sentence(self.tree, &explain(self.tree, right, queue::ROOT, identity));
-        let ask = format!("{} queues.{GROUP}/root.prod", right.verb());
-        let why = format!(
-            "the question names no queue, and so is about all of them: {why}; to ask about one: {ask}"
-        );
-        Answer::no_opinion("no_queue_named", &why)
-    }
+fn denied(tree: &Tree, decision: &Decision) -> Answer {
+    let why = sentence(tree, decision);
+    let near = decision.steps.iter().find_map(|step| {
+        let miss = near_misses(step, &decision.identity).into_iter().next()?.message;
+        Some(format!("; about the {} of {}: {miss}", step.right.key(), step.queue))
+    });
+    let remedy = first_remedy(tree, decision).map(|remedy| format!("; what would help: {remedy}"));
+    let why = format!("{why}{}{}", near.unwrap_or_default(), remedy.unwrap_or_default());
+    Answer::deny(decision.clause(), &why)
+}
 
-    fn denied(self, decision: &Decision) -> Answer {
-        let why = sentence(self.tree, decision);
-        let near = decision.steps.iter().find_map(|step| {
-            let miss = near_misses(step, &decision.identity).into_iter().next()?.message;
-            Some(format!("; about the {} of {}: {miss}", step.right.key(), step.queue))
-        });
-        let remedy = first_remedy(self.tree, decision).map(|remedy| format!("; what would help: {remedy}"));
-        let why = format!("{why}{}{}", near.unwrap_or_default(), remedy.unwrap_or_default());
-        Answer::deny(decision.clause(), &why)
-    }
-
-    /// The objects that wrote the entry that grants: ` (QueueAcl/prod)`.
-    fn written_in(self, way: &Way<'_>) -> String {
-        let origins = way.written(self.tree).origins;
-        let objects: Vec<String> = origins
-            .iter()
-            .filter(|origin| matches!(origin, Origin::Object { .. }))
-            .map(ToString::to_string)
-            .collect();
-        if objects.is_empty() { String::new() } else { format!(" ({})", objects.join(", ")) }
-    }
-
-    fn with_application(self, verb: Verb<'_>, namespace: &str, id: &str, identity: &Identity) -> Answer {
-        let application = match self.applications.find(namespace, id) {
-            Lookup::Application(application) => application,
-            Lookup::Unknown => return Answer::undecided("no_application", &unknown(namespace, id)),
-            Lookup::Undecided(why) => {
-                let why = format!("application {} cannot be judged: {why}", quoted(id));
-                return Answer::undecided("application", &why);
-            }
-        };
-        application.answer(self.tree, verb, identity)
-    }
+/// The objects that wrote the entry that grants: ` (QueueAcl/prod)`.
+fn written_in(tree: &Tree, way: &Way<'_>) -> String {
+    let origins = way.written(tree).origins;
+    let objects: Vec<String> = origins
+        .iter()
+        .filter(|origin| matches!(origin, Origin::Object { .. }))
+        .map(ToString::to_string)
+        .collect();
+    if objects.is_empty() { String::new() } else { format!(" ({})", objects.join(", ")) }
 }
 
 impl Application {

@@ -26,12 +26,10 @@ pub mod request;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{
-    Answer, Application, Applications, Lookup, NoApplications, Opinion, World, answer, path_of,
-};
+pub use answer::{Answer, Application, Lookup, Opinion, answer, path_of};
 pub use brief::Wish;
 pub use permission::{administers, is_self};
-pub use request::{NotRecognized, Request, read};
+pub use request::{Request, read};
 use yunikorn::identity::Identity;
 
 /// The API group of the questions.

@@ -6,9 +6,7 @@
 //! (`queues.v1alpha1.queuewarden.dev`), and the resource may be in the singular. `/yunikorn/queues/root.prod`
 //! asks the same by path.
 
-use std::fmt;
-
-use super::{ACCESS_GROUP, GROUP, PathAttributes, ResourceAttributes, Review};
+use super::{ACCESS_GROUP, Answer, GROUP, PathAttributes, ResourceAttributes, Review};
 use crate::application::Verb;
 use go_compat::diag::quoted;
 use yunikorn::queue::nearest;
@@ -48,31 +46,6 @@ pub enum Request<'a> {
     },
 }
 
-/// The reason why a review contains none of our questions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotRecognized {
-    /// It is about nothing, or about two things at once.
-    Malformed(&'static str),
-    /// It is about another resource, or path: others decide.
-    Elsewhere(String),
-    /// It is about our resource, but others decide about this verb: RBAC decides about reading and writing
-    /// objects.
-    OtherVerb {
-        /// The verb.
-        verb: String,
-        /// `queues` or `applications`.
-        resource: &'static str,
-        /// The verb that may have been meant.
-        near: Option<&'static str>,
-    },
-    /// Queues have no subresource, and applications have one for a move only.
-    Subresource(String),
-    /// No name: nobody may act on all applications at once, because each has its own owner.
-    NoApplication,
-    /// It names no queue to move the application to.
-    NoTarget,
-}
-
 impl Request<'_> {
     /// The verb in one word of a few.
     pub fn verb(&self) -> &'static str {
@@ -83,67 +56,36 @@ impl Request<'_> {
     }
 }
 
-impl NotRecognized {
-    /// The part that is not ours, in one word of a few: a label of metrics.
-    pub fn clause(&self) -> &'static str {
-        match self {
-            Self::Malformed(_) => "malformed",
-            Self::Elsewhere(_) => "elsewhere",
-            Self::OtherVerb { .. } => "verb",
-            Self::Subresource(_) => "subresource",
-            Self::NoApplication => "no_application",
-            Self::NoTarget => "no_target",
-        }
-    }
-}
-
-impl fmt::Display for NotRecognized {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Malformed(why) => f.write_str(why),
-            Self::Elsewhere(what) => {
-                write!(f, "queuewarden answers for queues and applications of {GROUP}, not for {what}")
-            }
-            Self::OtherVerb { verb, resource, near } => {
-                let verbs = if *resource == "queues" {
-                    "submit, use and administer"
-                } else {
-                    "view, modify, kill, logs and move"
-                };
-                write!(f, "queuewarden answers {verbs} for {resource}, not {}", quoted(verb))?;
-                near.map_or(Ok(()), |near| write!(f, "; did you mean `{near}`?"))
-            }
-            Self::Subresource(name) => {
-                write!(f, "there is no subresource {} to be asked about", quoted(name))
-            }
-            Self::NoApplication => f.write_str(
-                "the question names no application; write its ID behind the resource: \
-                 applications.queuewarden.dev/ID",
-            ),
-            Self::NoTarget => f.write_str(
-                "the question does not say where to move the application; write the queue as the \
-                 subresource: --subresource=root.prod",
-            ),
-        }
-    }
-}
-
 /// Reads the question of a review.
 ///
 /// # Errors
-/// The reason, when it is none of ours.
-pub fn read(review: &Review) -> Result<Request<'_>, NotRecognized> {
+/// The answer, when it is none of ours.
+pub fn read(review: &Review) -> Result<Request<'_>, Answer> {
     match (&review.resource, &review.path) {
         (Some(resource), None) => of_resource(resource),
         (None, Some(path)) => of_path(path),
-        (None, None) => Err(NotRecognized::Malformed(
+        (None, None) => Err(Answer::undecided(
+            "malformed",
             "neither resourceAttributes nor nonResourceAttributes say what is asked",
         )),
-        (Some(_), Some(_)) => Err(NotRecognized::Malformed(
+        (Some(_), Some(_)) => Err(Answer::undecided(
+            "malformed",
             "resourceAttributes and nonResourceAttributes are both given, and only one of them can be asked \
              about",
         )),
     }
+}
+
+/// The answer to a question about another resource or path: others decide.
+fn elsewhere(what: &str) -> Answer {
+    let why = format!("queuewarden answers for queues and applications of {GROUP}, not for {}", quoted(what));
+    Answer::no_opinion("elsewhere", &why)
+}
+
+/// The answer about a subresource: queues have none, and applications have one for a move only.
+fn no_subresource(name: &str) -> Answer {
+    let why = format!("there is no subresource {} to be asked about", quoted(name));
+    Answer::no_opinion("subresource", &why)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,25 +94,30 @@ enum Resource {
     Applications,
 }
 
-fn of_resource(asked: &ResourceAttributes) -> Result<Request<'_>, NotRecognized> {
+fn of_resource(asked: &ResourceAttributes) -> Result<Request<'_>, Answer> {
     let ResourceAttributes { namespace, verb, group, subresource, name, .. } = asked;
     match resource(group, &asked.resource) {
         None => {
             let resource = &asked.resource;
             let shown = if group.is_empty() { resource.clone() } else { format!("{resource}.{group}") };
-            Err(NotRecognized::Elsewhere(quoted(&shown)))
+            Err(elsewhere(&shown))
         }
         Some(Resource::Queues) => {
             let right = right(verb)?;
             if !subresource.is_empty() {
-                return Err(NotRecognized::Subresource(subresource.clone()));
+                return Err(no_subresource(subresource));
             }
             Ok(in_queue(right, name))
         }
         Some(Resource::Applications) => {
             let verb = application_verb(verb, subresource)?;
             if name.is_empty() {
-                return Err(NotRecognized::NoApplication);
+                // Nobody may act on all applications at once, because each has its own owner.
+                return Err(Answer::no_opinion(
+                    "no_application",
+                    "the question names no application; write its ID behind the resource: \
+                     applications.queuewarden.dev/ID",
+                ));
             }
             Ok(Request::Application { verb, namespace, id: name })
         }
@@ -203,8 +150,8 @@ fn is_version(text: &str) -> bool {
     text.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn of_path(asked: &PathAttributes) -> Result<Request<'_>, NotRecognized> {
-    let elsewhere = || NotRecognized::Elsewhere(quoted(&asked.path));
+fn of_path(asked: &PathAttributes) -> Result<Request<'_>, Answer> {
+    let elsewhere = || elsewhere(&asked.path);
     let name = match asked.path.strip_prefix(QUEUES_PATH).ok_or_else(elsewhere)? {
         "" => "",
         rest => rest.strip_prefix('/').ok_or_else(elsewhere)?,
@@ -216,30 +163,38 @@ fn in_queue(right: Right, queue: &str) -> Request<'_> {
     if queue.is_empty() { Request::AllQueues { right } } else { Request::Queue { right, queue } }
 }
 
-fn right(verb: &str) -> Result<Right, NotRecognized> {
+fn right(verb: &str) -> Result<Right, Answer> {
     let found = QUEUE_VERBS.iter().find(|(name, _)| *name == verb).map(|(_, right)| *right);
-    found.ok_or_else(|| other_verb("queues", QUEUE_VERBS.iter().map(|(name, _)| *name), verb))
+    found.ok_or_else(|| {
+        other_verb("queues", "submit, use and administer", QUEUE_VERBS.iter().map(|(name, _)| *name), verb)
+    })
 }
 
-fn application_verb<'a>(verb: &str, subresource: &'a str) -> Result<Verb<'a>, NotRecognized> {
+fn application_verb<'a>(verb: &str, subresource: &'a str) -> Result<Verb<'a>, Answer> {
     let all = Verb::all(subresource);
     match all.into_iter().find(|known| known.as_str() == verb) {
-        None => Err(other_verb("applications", all.into_iter().map(Verb::as_str), verb)),
-        Some(Verb::Move("")) => Err(NotRecognized::NoTarget),
+        None => {
+            let ours = "view, modify, kill, logs and move";
+            Err(other_verb("applications", ours, all.into_iter().map(Verb::as_str), verb))
+        }
+        Some(Verb::Move("")) => Err(Answer::no_opinion(
+            "no_target",
+            "the question does not say where to move the application; write the queue as the subresource: \
+             --subresource=root.prod",
+        )),
         Some(found @ Verb::Move(_)) => Ok(found),
         Some(found) if subresource.is_empty() => Ok(found),
-        Some(_) => Err(NotRecognized::Subresource(subresource.to_owned())),
+        Some(_) => Err(no_subresource(subresource)),
     }
 }
 
-/// The verbs of Kubernetes are near to some of ours, but mean something else.
-fn other_verb(
-    resource: &'static str,
-    verbs: impl Iterator<Item = &'static str>,
-    verb: &str,
-) -> NotRecognized {
+/// The answer about a verb of others: RBAC decides about reading and writing objects. The verbs of Kubernetes
+/// are near to some of ours, but mean something else.
+fn other_verb(resource: &str, ours: &str, verbs: impl Iterator<Item = &'static str>, verb: &str) -> Answer {
     const KUBERNETES: [&str; 9] =
         ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "*"];
     let near = if KUBERNETES.contains(&verb) { None } else { nearest(verbs, verb) };
-    NotRecognized::OtherVerb { verb: verb.to_owned(), resource, near }
+    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let why = format!("queuewarden answers {ours} for {resource}, not {}{hint}", quoted(verb));
+    Answer::no_opinion("verb", &why)
 }

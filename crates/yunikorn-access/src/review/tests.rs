@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::running::Scheduler;
 use crate::testing::tree;
 use crate::tree::{Origin, Tree};
 use yunikorn::application::{ApplicationAcl, OwnRules, Rules};
@@ -23,21 +24,26 @@ fn queues() -> Tree {
 }
 
 /// One application, sue's in root.prod, in namespace `jobs`.
-struct One;
-
-impl Applications for One {
-    fn find(&self, namespace: &str, id: &str) -> Lookup {
-        if id != "spark-1" || !["", "jobs"].contains(&namespace) {
-            return Lookup::Unknown;
-        }
-        let acl = ApplicationAcl { owner: "sue".to_owned(), rules: Rules::YuniKorn(OwnRules::default()) };
-        Lookup::Application(Box::new(Application { acl, queue: "root.prod".to_owned() }))
+fn application(namespace: &str, id: &str) -> Lookup {
+    if id != "spark-1" || !["", "jobs"].contains(&namespace) {
+        return Lookup::Unknown;
     }
+    let acl = ApplicationAcl { owner: "sue".to_owned(), rules: Rules::YuniKorn(OwnRules::default()) };
+    Lookup::Application(Box::new(Application { acl, queue: "root.prod".to_owned() }))
 }
 
 fn asked(review: &Review) -> Answer {
     let tree = queues();
-    answer(review, World { tree: &tree, resolver: &NoResolver, version: Version::V1_8, applications: &One })
+    let question = match read(review) {
+        Ok(question) => question,
+        Err(answer) => return answer,
+    };
+    let found = match question {
+        Request::Application { namespace, id, .. } => Some(application(namespace, id)),
+        Request::Queue { .. } | Request::AllQueues { .. } => None,
+    };
+    let scheduler = Scheduler { tree: &tree, resolver: &NoResolver, version: Version::V1_8 };
+    answer(review, question, found.as_ref(), scheduler)
 }
 
 fn review(user: &str, groups: &[&str]) -> Review {
@@ -128,7 +134,7 @@ fn slips_are_told_from_verbs_that_others_answer() {
         ("delete", "applications", of_applications, "`delete`"),
     ] {
         let told = near(verb, resource);
-        assert_eq!(told.to_string(), format!("{start} {end}"));
+        assert_eq!(told.reason, format!("{start} {end}"));
     }
 }
 

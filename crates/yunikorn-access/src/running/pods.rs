@@ -20,13 +20,6 @@ pub struct PodRequest<'a> {
     pub name: &'a str,
 }
 
-impl PodRequest<'_> {
-    /// The verb of the same question about its application.
-    pub fn verb(&self) -> &'static str {
-        if self.verb == Verb::Logs { "logs" } else { "kill" }
-    }
-}
-
 /// Reads the question of a review, if it is about one pod: all pods of a namespace are no application.
 pub fn read(review: &Review) -> Option<PodRequest<'_>> {
     let asked = review.resource.as_ref().filter(|_| review.path.is_none())?;

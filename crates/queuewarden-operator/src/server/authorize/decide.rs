@@ -13,7 +13,7 @@ use go_compat::diag::{Diagnostic, quoted};
 use queuewarden_api::review::Kind;
 use queuewarden_api::review::access::Sent;
 use yunikorn::queue;
-use yunikorn_access::review::{self, Answer, Applications, Lookup, Request, Review, Wish, World};
+use yunikorn_access::review::{self, Answer, Lookup, Request, Review, Wish};
 use yunikorn_access::running::Scheduler;
 use yunikorn_access::running::pods::{self, PodRequest};
 
@@ -41,7 +41,7 @@ impl Target<'_> {
     fn verb(self) -> &'static str {
         match self {
             Self::Ours(question) => question.verb(),
-            Self::Pod(pod) => pod.verb(),
+            Self::Pod(pod) => pod.verb.as_str(),
         }
     }
 
@@ -84,8 +84,7 @@ pub(super) async fn answer(
         (Ok(question), _) => Target::Ours(question),
         (Err(_), Some(pod)) => Target::Pod(pod),
         // A review that is not for queuewarden needs no permission, and no line in the log.
-        (Err(none), None) => {
-            let answer = Answer::from(none);
+        (Err(answer), None) => {
             state.health.metrics.endpoints.decided(OTHER, answer.decision(), answer.clause);
             return Ok(answer);
         }
@@ -167,25 +166,12 @@ fn place<'a>(asked: Target<'a>, found: Option<&'a Lookup>) -> &'a str {
 }
 
 fn evaluate(review: &Review, asked: Target<'_>, found: Option<Lookup>, scheduler: Scheduler<'_>) -> Answer {
-    let Scheduler { tree, resolver, version } = scheduler;
     match (asked, found) {
-        (Target::Ours(_), found) => {
-            let applications = Looked(found);
-            review::answer(review, World { tree, resolver, version, applications: &applications })
-        }
+        (Target::Ours(question), found) => review::answer(review, question, found.as_ref(), scheduler),
         (Target::Pod(pod), Some(Lookup::Application(application))) => {
             pods::answer(review, pod, &application, scheduler)
         }
         (Target::Pod(_), Some(Lookup::Undecided(why))) => Answer::undecided("application", &why),
         (Target::Pod(_), _) => Answer::no_opinion("elsewhere", "YuniKorn schedules no such pod"),
-    }
-}
-
-/// A lookup that knows one application.
-struct Looked(Option<Lookup>);
-
-impl Applications for Looked {
-    fn find(&self, _: &str, _: &str) -> Lookup {
-        self.0.clone().unwrap_or(Lookup::Unknown)
     }
 }
