@@ -23,18 +23,19 @@ use queuewarden_e2e::yunikorn::{Rest, version};
 use queuewarden_e2e::{Capability, TestCluster, assets, eventually};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
+use yunikorn::admission::request::{
+    APP_ID, APPLICATION_ID, OLD_QUEUE, PARENT_QUEUE, QUEUE, SPARK_APP_SELECTOR,
+};
 use yunikorn::config::names::is_user;
 use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
 use yunikorn_access::Tree;
-use yunikorn_access::placement::workload::labels;
 use yunikorn_access::placement::{Live, LiveQueue, Naming, Outcome, Placer, Workload};
 
 /// The number of pods.
 const PODS: usize = 50;
 /// The seed that selects the pods.
 const SEED: [u8; 32] = *b"where do generated pods land ...";
-const PARENT_QUEUE: &str = labels::PARENT_QUEUE;
 
 /// A configuration with every rule, a chain of parents, filters of each kind, and queues that some of the
 /// users may not use.
@@ -140,8 +141,8 @@ async fn submit_all(cluster: &TestCluster) -> Result<()> {
     let ask = |queue, namespace| Drawn {
         person: person(),
         namespace,
-        queue: (labels::QUEUE, queue),
-        id: labels::APPLICATION,
+        queue: (QUEUE, queue),
+        id: APP_ID,
         running: false,
         secrets: Vec::new(),
     };
@@ -299,11 +300,11 @@ impl Drawn {
         if !queue.is_empty() {
             // An annotation can hold what no label may.
             let fits = queue.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
-            let (map, key) = if fits { (&mut labels, key) } else { (&mut annotations, labels::QUEUE) };
+            let (map, key) = if fits { (&mut labels, key) } else { (&mut annotations, QUEUE) };
             map.insert(key, queue.to_owned());
         }
         match self.id {
-            "annotation" => annotations.insert(labels::APPLICATION, id.clone()),
+            "annotation" => annotations.insert(APP_ID, id.clone()),
             label => labels.insert(label, id.clone()),
         };
         match &self.person {
@@ -376,14 +377,8 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         "root.shared",
         "root.tenants.place-one",
     ]);
-    let key = select(vec![labels::QUEUE, labels::OLD_QUEUE]);
-    let id = select(vec![
-        labels::APPLICATION,
-        labels::OLD_APPLICATION,
-        labels::SPARK,
-        "annotation",
-        labels::APPLICATION,
-    ]);
+    let key = select(vec![QUEUE, OLD_QUEUE]);
+    let id = select(vec![APP_ID, APPLICATION_ID, SPARK_APP_SELECTOR, "annotation", APP_ID]);
     let running = prop::bool::weighted(0.12);
     let secrets = select(vec![vec![], vec![], vec![], vec!["registry"], vec!["one", "two"]]);
     (person(), select(NAMESPACES.to_vec()), key, queue, id, running, secrets).prop_map(

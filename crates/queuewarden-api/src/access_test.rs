@@ -10,11 +10,11 @@ use super::convert::{meta, spec};
 use super::v1alpha1 as api;
 use go_compat::diag::{Code, Diagnostic};
 use queuewarden_plan::snapshot::{AccessTestSpec, Entry};
+use yunikorn::admission::request::QUEUE;
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn_access::expect::{Case, Expectations, ExpectedPlacement, MAX_CHECKS, Placing, Queues};
 use yunikorn_access::placement::Workload;
-use yunikorn_access::placement::workload::labels;
 
 /// A case that checks nothing: without subjects, or without queues and placements. It would pass whatever
 /// access is.
@@ -120,7 +120,7 @@ fn placing(at: &str, placement: api::ExpectedPlacement) -> Result<Placing, Diagn
         }
     };
     if let Some(queue) = queue {
-        labels.insert(labels::QUEUE.to_owned(), queue);
+        labels.insert(QUEUE.to_owned(), queue);
     }
     let workload = Workload { namespace, namespace_annotations, labels, annotations, ..Workload::default() };
     Ok(Placing { workload, expected })

@@ -3,24 +3,17 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;
 
-use yunikorn::admission::request::{USER_INFO, USERNAME};
+use yunikorn::admission::request::{
+    APP_ID, APPLICATION_ID, OLD_QUEUE, QUEUE, SPARK_APP_SELECTOR, USER_INFO, USERNAME,
+};
 use yunikorn::application::own::{MODIFY_ACL, VIEW_ACL};
 use yunikorn_access::placement::Workload;
-use yunikorn_access::placement::workload::{Naming, labels};
+use yunikorn_access::placement::workload::Naming;
 use yunikorn_access::running::Pod;
 
 /// The labels and annotations that describe an application; the others are not read.
-const RETAINED: [&str; 9] = [
-    labels::QUEUE,
-    labels::OLD_QUEUE,
-    labels::APPLICATION,
-    labels::OLD_APPLICATION,
-    labels::SPARK,
-    USER_INFO,
-    USERNAME,
-    VIEW_ACL,
-    MODIFY_ACL,
-];
+const RETAINED: [&str; 9] =
+    [QUEUE, OLD_QUEUE, APP_ID, APPLICATION_ID, SPARK_APP_SELECTOR, USER_INFO, USERNAME, VIEW_ACL, MODIFY_ACL];
 /// The volume of a Spark driver's configuration (spark-kubernetes 3.5 `Constants.SPARK_CONF_VOLUME_DRIVER`).
 const SPARK_VOLUME: &str = "spark-conf-volume-driver";
 

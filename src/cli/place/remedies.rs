@@ -3,10 +3,10 @@
 
 use super::answer::{Context, number};
 use super::words;
+use yunikorn::admission::request::{PARENT_QUEUE, QUEUE};
 use yunikorn::queue::{in_recovery, nearest};
 use yunikorn::right::Right;
 use yunikorn_access::check::decide;
-use yunikorn_access::placement::workload::labels::{PARENT_QUEUE, QUEUE};
 use yunikorn_access::placement::{
     Landing, LandingEnd, Outcome, RuleEnd, RuleName, RuleStep, Step, Submission, Target,
 };

@@ -11,7 +11,8 @@ use crate::cli::input::object::{Document, listed};
 use crate::cli::input::source::{self, Source};
 use crate::cli::input::split::split;
 use crate::cli::query::request::key_value;
-use yunikorn_access::placement::workload::{SCHEDULER, labels};
+use yunikorn::admission::patch::YUNIKORN;
+use yunikorn::admission::request::QUEUE;
 use yunikorn_access::placement::{Naming, Workload};
 
 /// Locations of the pod inside an object: of a `Pod`, of a `Deployment` and similar, of a `CronJob`, of a
@@ -72,14 +73,14 @@ impl WorkloadArgs {
         workload.annotations.extend(self.annotations.iter().cloned());
         workload.namespace_annotations.extend(self.namespace_annotations.iter().cloned());
         if let Some(queue) = &self.queue {
-            workload.labels.insert(labels::QUEUE.to_owned(), queue.clone());
+            workload.labels.insert(QUEUE.to_owned(), queue.clone());
         }
         if self.running {
             "a-node".clone_into(&mut workload.node_name);
         }
         if workload.is_foreign() {
             console.note(&format!(
-                "spec.schedulerName is {}: YuniKorn looks at this pod only where it is {SCHEDULER}, or where \
+                "spec.schedulerName is {}: YuniKorn looks at this pod only where it is {YUNIKORN}, or where \
                 its admission controller makes it so",
                 workload.scheduler_name
             ));
@@ -212,7 +213,10 @@ mod tests {
     fn an_application_of_others_is_said_and_one_of_its_own_is_not() {
         let pod = |id: Option<&str>| Workload {
             namespace: "etl".to_owned(),
-            labels: id.map(|id| (labels::APPLICATION.to_owned(), id.to_owned())).into_iter().collect(),
+            labels: id
+                .map(|id| (yunikorn::admission::request::APP_ID.to_owned(), id.to_owned()))
+                .into_iter()
+                .collect(),
             ..Workload::default()
         };
         assert!(joined(&pod(None)).unwrap().contains("yunikorn-etl-autogen"));

@@ -18,9 +18,9 @@ use super::cache::Cached;
 use super::call::call;
 use super::watch::{Progress, Watch};
 use queuewarden_api::pod;
+use yunikorn::admission::patch::YUNIKORN;
 use yunikorn::application::properties;
 use yunikorn::version::Version;
-use yunikorn_access::placement::workload::SCHEDULER;
 use yunikorn_access::review::Lookup;
 use yunikorn_access::running::joins::{BoundPod, Running};
 use yunikorn_access::running::pods::PodRequest;
@@ -69,7 +69,7 @@ impl Applications {
     /// Starts to watch, unless `mode` is off.
     pub fn start(client: &Client, mode: Mode) -> Self {
         let inner = (mode != Mode::Off).then(|| {
-            let config = watcher::Config::default().fields(&format!("spec.schedulerName={SCHEDULER}"));
+            let config = watcher::Config::default().fields(&format!("spec.schedulerName={YUNIKORN}"));
             // No plan depends on pods, so nobody waits for this.
             let changed = Arc::new(Notify::new());
             let pods =

@@ -5,8 +5,7 @@
 //! `partition.go:316-350`, `partition.go:526-563`). Users read only one sentence of it, `no placement rule
 //! matched`, whatever went wrong. A [`Placement`] has every step.
 //!
-//! * [`workload`]: the application that the shim makes of a pod and its namespace; `labels` are the names it
-//!   reads.
+//! * [`workload`]: the application that the shim makes of a pod and its namespace.
 //! * `rule` and `filter`: the rules of the configuration, and the queue each names for an application.
 //! * `landing`: the decision about a queue that a rule has named.
 //! * [`live`]: queues that exist beside the configuration.

@@ -8,29 +8,11 @@ use std::collections::BTreeMap;
 
 use super::{FORCE_TAG, Submission};
 use yunikorn::admission::generated_id;
-use yunikorn::identity::Identity;
-
-/// The labels and annotations that the shim reads (`pkg/common/constants/constants.go`).
-pub mod labels {
-    pub use yunikorn::admission::request::{
-        APP_ID as APPLICATION, APPLICATION_ID as OLD_APPLICATION, OLD_QUEUE, QUEUE,
-        SPARK_APP_SELECTOR as SPARK,
-    };
-    /// Annotation of a namespace: the value of the tag `namespace.parentqueue`.
-    pub const PARENT_QUEUE: &str = "yunikorn.apache.org/parentqueue";
-    /// Annotation of a namespace: the value of the tag `namespace.resourcemaxapps`.
-    pub const MAX_APPS: &str = "yunikorn.apache.org/namespace.maxApps";
-    /// Annotation and tag: the task groups of a gang.
-    pub const TASK_GROUPS: &str = "yunikorn.apache.org/task-groups";
-    /// Annotation and tag: parameters of gang scheduling.
-    pub const POLICY: &str = "yunikorn.apache.org/schedulingPolicyParameters";
-}
-
-use labels::{
-    APPLICATION, MAX_APPS, OLD_APPLICATION, OLD_QUEUE, PARENT_QUEUE, POLICY, QUEUE, SPARK, TASK_GROUPS,
+use yunikorn::admission::patch::YUNIKORN;
+use yunikorn::admission::request::{
+    APP_ID, APPLICATION_ID, MAX_APPS, OLD_QUEUE, PARENT_QUEUE, POLICY, QUEUE, SPARK_APP_SELECTOR, TASK_GROUPS,
 };
-
-pub use yunikorn::admission::patch::YUNIKORN as SCHEDULER;
+use yunikorn::identity::Identity;
 
 /// The end of an application id that stands for the pod's uid.
 const UNIQUE: &str = "-uniqueautogen";
@@ -79,7 +61,7 @@ impl Workload {
 
     /// Returns whether the pod names another scheduler, so that `YuniKorn` does not look at it.
     pub fn is_foreign(&self) -> bool {
-        !self.scheduler_name.is_empty() && self.scheduler_name != SCHEDULER
+        !self.scheduler_name.is_empty() && self.scheduler_name != YUNIKORN
     }
 
     /// The queue that it names; empty for none (`GetQueueNameFromPod`).
@@ -91,10 +73,10 @@ impl Workload {
     /// The id that the pod gives its application; empty for none.
     pub fn given_id(&self) -> &str {
         let candidates = [
-            self.label(APPLICATION),
-            self.annotation(APPLICATION),
-            self.label(OLD_APPLICATION),
-            self.label(SPARK),
+            self.label(APP_ID),
+            self.annotation(APP_ID),
+            self.label(APPLICATION_ID),
+            self.label(SPARK_APP_SELECTOR),
         ];
         first(&candidates)
     }
@@ -200,12 +182,12 @@ mod tests {
     #[test]
     fn the_application_is_named_or_generated() {
         let cases: [(Entries, Entries, &str); 6] = [
-            (&[(APPLICATION, "a"), (SPARK, "s")], &[(APPLICATION, "n")], "a"),
-            (&[(OLD_APPLICATION, "o"), (SPARK, "s")], &[(APPLICATION, "n")], "n"),
-            (&[(OLD_APPLICATION, "o"), (SPARK, "s")], &[], "o"),
-            (&[(SPARK, "s")], &[], "s"),
-            (&[(APPLICATION, "etl-uniqueautogen")], &[], "etl-u-1"),
-            (&[], &[(OLD_APPLICATION, "o")], "yunikorn-etl-autogen"),
+            (&[(APP_ID, "a"), (SPARK_APP_SELECTOR, "s")], &[(APP_ID, "n")], "a"),
+            (&[(APPLICATION_ID, "o"), (SPARK_APP_SELECTOR, "s")], &[(APP_ID, "n")], "n"),
+            (&[(APPLICATION_ID, "o"), (SPARK_APP_SELECTOR, "s")], &[], "o"),
+            (&[(SPARK_APP_SELECTOR, "s")], &[], "s"),
+            (&[(APP_ID, "etl-uniqueautogen")], &[], "etl-u-1"),
+            (&[], &[(APPLICATION_ID, "o")], "yunikorn-etl-autogen"),
         ];
         for (labels, annotations, expected) in cases {
             assert_eq!(pod(labels, annotations).application_id(Naming::PerNamespace), expected, "{labels:?}");
@@ -225,10 +207,10 @@ mod tests {
             ("etl-uniqueautogen", ""),
             ("", ""),
         ] {
-            for key in [APPLICATION, OLD_APPLICATION, SPARK] {
+            for key in [APP_ID, APPLICATION_ID, SPARK_APP_SELECTOR] {
                 assert_eq!(pod(&[(key, id)], &[]).named_application(), expected, "{key}: {id}");
             }
-            assert_eq!(pod(&[], &[(APPLICATION, id)]).named_application(), expected, "{id}");
+            assert_eq!(pod(&[], &[(APP_ID, id)]).named_application(), expected, "{id}");
         }
     }
 
@@ -249,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_pod_of_another_scheduler_is_foreign_and_one_of_none_is_not() {
-        for (scheduler, foreign) in [("", false), (SCHEDULER, false), ("default-scheduler", true)] {
+        for (scheduler, foreign) in [("", false), (YUNIKORN, false), ("default-scheduler", true)] {
             let workload = Workload { scheduler_name: scheduler.to_owned(), ..pod(&[], &[]) };
             assert_eq!(workload.is_foreign(), foreign, "{scheduler}");
         }

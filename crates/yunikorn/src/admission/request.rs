@@ -28,6 +28,14 @@ pub const IGNORE_APPLICATION: &str = "yunikorn.apache.org/ignore-application";
 pub const ENABLE_YUNIKORN: &str = "yunikorn.apache.org/namespace.enableYuniKorn";
 /// The annotation of a namespace that gives its pods application IDs, or not.
 pub const GENERATE_APP_ID: &str = "yunikorn.apache.org/namespace.generateAppId";
+/// The annotation of a namespace with the value of the tag `namespace.parentqueue`.
+pub const PARENT_QUEUE: &str = "yunikorn.apache.org/parentqueue";
+/// The annotation of a namespace with the value of the tag `namespace.resourcemaxapps`.
+pub const MAX_APPS: &str = "yunikorn.apache.org/namespace.maxApps";
+/// The annotation, and the tag, of the task groups of a gang.
+pub const TASK_GROUPS: &str = "yunikorn.apache.org/task-groups";
+/// The annotation, and the tag, of parameters of gang scheduling.
+pub const POLICY: &str = "yunikorn.apache.org/schedulingPolicyParameters";
 
 /// Text values by their names, as labels and annotations are.
 pub type Texts = BTreeMap<String, String>;

@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 
 use super::super::part::{member, some_entries, text, text_at, type_of};
 use go_compat::diag::Diagnostic;
-use yunikorn::admission::request::{USER_INFO, USERNAME};
+use yunikorn::admission::request::{APP_ID, APPLICATION_ID, SPARK_APP_SELECTOR, USER_INFO, USERNAME};
 use yunikorn_access::placement::Workload;
-use yunikorn_access::placement::workload::labels;
 use yunikorn_access::user_info::{Given, LeadsTo, MAX_SITES, Path, Segment, Site};
 
 /// One location.
@@ -179,8 +178,8 @@ impl<'o> LocatedPart<'o> {
         let labelled = of_metadata("labels")?;
         let username = labelled.map_or(Ok(String::new()), |labels| text_at(labels, &[USERNAME]))?;
         let workload = Workload {
-            labels: texts(labelled, &[labels::APPLICATION, labels::OLD_APPLICATION, labels::SPARK])?,
-            annotations: texts(annotations, &[labels::APPLICATION])?,
+            labels: texts(labelled, &[APP_ID, APPLICATION_ID, SPARK_APP_SELECTOR])?,
+            annotations: texts(annotations, &[APP_ID])?,
             namespace: namespace.to_owned(),
             ..Workload::default()
         };
