@@ -19,8 +19,6 @@ mod sentence;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use std::fmt;
-
 use clauses::Context;
 pub use sentence::sentence;
 
@@ -162,26 +160,30 @@ pub struct List {
     pub entry: Option<Subject>,
 }
 
-/// A change that would grant access to a user who is denied.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Remedy {
-    /// An entry in this setting, which comes with the application and is fixed when it is submitted.
-    ApplicationAcl {
-        /// The key of the setting.
-        key: &'static str,
-    },
+/// A change that would allow the action.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "RemedyAnswer")]
+pub struct Remedy {
+    /// The kind of change.
+    pub kind: RemedyKind,
+    /// The setting that an entry is missing in; null for other kinds.
+    pub setting: Option<&'static str>,
+    /// The change in one sentence.
+    pub words: String,
+}
+
+/// Kind of change.
+// In the order of their size: one application, one queue, everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub enum RemedyKind {
+    /// An entry in a list that comes with the application when it is submitted.
+    ApplicationAcl,
     /// A right in a queue.
-    Queue(remedy::Remedy),
-    /// This queue, which does not exist.
-    CreateQueue {
-        /// The queue as written in the question.
-        queue: String,
-    },
-    /// An entry in this setting, which counts for all applications.
-    ClusterAdministrators {
-        /// The key of the setting.
-        key: &'static str,
-    },
+    Queue,
+    /// A queue that does not exist.
+    CreateQueue,
+    /// An entry in the list of cluster administrators.
+    ClusterAdministrators,
 }
 
 /// Decides a question, with the trace.
@@ -243,7 +245,7 @@ impl Decision {
     pub fn remedies(&self, tree: &Tree) -> Vec<Remedy> {
         let steps = self.unmet().map(|unmet| unmet.steps.as_slice()).unwrap_or_default();
         let mut remedies: Vec<Remedy> = steps.iter().flat_map(|step| step.remedies(tree)).collect();
-        remedies.sort_by_key(Remedy::reach);
+        remedies.sort_by_key(|remedy| remedy.kind);
         remedies
     }
 }
@@ -289,48 +291,38 @@ impl Step {
     fn remedies(&self, tree: &Tree) -> Vec<Remedy> {
         match &self.clause {
             Clause::Switch { .. } | Clause::Owner { .. } => Vec::new(),
-            Clause::ClusterAdministrators(list) => vec![Remedy::ClusterAdministrators { key: list.key }],
-            Clause::ApplicationAcl(list) => vec![Remedy::ApplicationAcl { key: list.key }],
-            Clause::NoQueue { queue } => vec![Remedy::CreateQueue { queue: queue.clone() }],
+            Clause::ClusterAdministrators(list) => vec![Remedy::of_list(
+                RemedyKind::ClusterAdministrators,
+                list.key,
+                "which counts for all applications",
+            )],
+            Clause::ApplicationAcl(list) => vec![Remedy::of_list(
+                RemedyKind::ApplicationAcl,
+                list.key,
+                "which is set when the application is submitted",
+            )],
+            Clause::NoQueue { queue } => {
+                let words = format!("make the queue {queue}");
+                vec![Remedy { kind: RemedyKind::CreateQueue, setting: None, words }]
+            }
             Clause::Queue(decision) => {
-                remedy::remedies(tree, decision).into_iter().map(Remedy::Queue).collect()
+                let remedies = remedy::remedies(tree, decision).into_iter();
+                let of_queue = |words| Remedy { kind: RemedyKind::Queue, setting: None, words };
+                remedies.map(|remedy| of_queue(remedy.to_string())).collect()
             }
         }
-    }
-}
-
-impl fmt::Display for Remedy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ApplicationAcl { key } => {
-                write!(f, "name {} in {key}, which is set when the application is submitted", listed_in(key))
-            }
-            Self::Queue(remedy) => remedy.fmt(f),
-            Self::CreateQueue { queue } => write!(f, "make the queue {queue}"),
-            Self::ClusterAdministrators { key } => {
-                write!(f, "name {} in {key}, which counts for all applications", listed_in(key))
-            }
-        }
-    }
-}
-
-/// The kind of names in a setting: YARN's have users and groups, Spark has a setting for each.
-fn listed_in(key: &str) -> &'static str {
-    match (key.starts_with("spark."), key.ends_with(".groups")) {
-        (true, true) => "one of the groups",
-        (true, false) => "the user",
-        (false, _) => "the user or one of the groups",
     }
 }
 
 impl Remedy {
-    /// The size of the change: one application, one queue, everything.
-    fn reach(&self) -> u8 {
-        match self {
-            Self::ApplicationAcl { .. } => 0,
-            Self::Queue(_) | Self::CreateQueue { .. } => 1,
-            Self::ClusterAdministrators { .. } => 2,
-        }
+    /// An entry in a setting. YARN's have users and groups, Spark has a setting for each.
+    fn of_list(kind: RemedyKind, key: &'static str, which: &str) -> Self {
+        let who = match (key.starts_with("spark."), key.ends_with(".groups")) {
+            (true, true) => "one of the groups",
+            (true, false) => "the user",
+            (false, _) => "the user or one of the groups",
+        };
+        Self { kind, setting: Some(key), words: format!("name {who} in {key}, {which}") }
     }
 }
 

@@ -40,7 +40,7 @@ pub struct ApplicationAnswer {
     /// is not met were not evaluated.
     pub requirements: Vec<RequirementAnswer>,
     /// Changes that would allow it, the smallest first; empty if it is allowed, and if nothing would help.
-    pub remedies: Vec<RemedyAnswer>,
+    pub remedies: Vec<Remedy>,
 }
 
 /// A requirement; any of its clauses is enough.
@@ -95,30 +95,6 @@ pub enum ClauseKind {
     NoQueue,
 }
 
-/// A change that would allow the action.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct RemedyAnswer {
-    /// The kind of change.
-    pub kind: RemedyKind,
-    /// The setting that an entry is missing in; null for other kinds.
-    pub setting: Option<String>,
-    /// The change in one sentence.
-    pub words: String,
-}
-
-/// Kind of change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub enum RemedyKind {
-    /// An entry in a list that comes with the application when it is submitted.
-    ApplicationAcl,
-    /// A right in a queue.
-    Queue,
-    /// A queue that does not exist.
-    CreateQueue,
-    /// An entry in the list of cluster administrators.
-    ClusterAdministrators,
-}
-
 impl RequirementAnswer {
     /// Converts a requirement with its clauses.
     pub(super) fn new(answers: &Answers<'_>, requirement: &Requirement) -> Self {
@@ -165,17 +141,5 @@ impl ClauseAnswer {
             entry: list.entry.as_ref().map(Named::from),
             ..self
         }
-    }
-}
-
-impl From<&Remedy> for RemedyAnswer {
-    fn from(remedy: &Remedy) -> Self {
-        let (kind, setting) = match remedy {
-            Remedy::ApplicationAcl { key } => (RemedyKind::ApplicationAcl, Some(*key)),
-            Remedy::Queue(_) => (RemedyKind::Queue, None),
-            Remedy::CreateQueue { .. } => (RemedyKind::CreateQueue, None),
-            Remedy::ClusterAdministrators { key } => (RemedyKind::ClusterAdministrators, Some(*key)),
-        };
-        Self { kind, setting: setting.map(str::to_owned), words: remedy.to_string() }
     }
 }

@@ -17,7 +17,7 @@ use super::input::source;
 use super::query::output;
 use super::query::request::{self, key_value};
 use super::{Exit, Failure, reads_standard_input_once, report};
-use answer::{ApplicationAnswer, RemedyAnswer, RequirementAnswer};
+use answer::{ApplicationAnswer, RequirementAnswer};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::Answers;
 use yunikorn::application::properties;
@@ -184,7 +184,7 @@ pub fn run(args: &RequestArgs, action: Action, show: Show, console: Console) -> 
             allowed,
             reason: sentence(tree, &decision),
             requirements: decision.requirements.iter().map(requirement).collect(),
-            remedies: decision.remedies(tree).iter().map(RemedyAnswer::from).collect(),
+            remedies: decision.remedies(tree),
         };
         let text = || match show {
             Show::Everything => text::everything(&answers, &decision, &answer),

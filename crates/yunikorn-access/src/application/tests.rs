@@ -253,7 +253,7 @@ fn nobody_owns_what_has_no_owner() {
 fn a_denial_tells_what_would_help_the_smallest_change_first() {
     let remedies = |dialect, settings: &[_], verb, who| -> Vec<String> {
         let decision = ask(tree(), &application(dialect, settings), verb, BETA, who);
-        decision.remedies(tree()).iter().map(ToString::to_string).collect()
+        decision.remedies(tree()).into_iter().map(|remedy| remedy.words).collect()
     };
     let in_queue = |right, queue| -> Vec<String> {
         let decision = check::explain(tree(), right, queue, &person("ann"));
