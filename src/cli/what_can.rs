@@ -39,10 +39,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let answer = answer(&answers, args, &identity);
     let nothing = answer.rights.is_empty();
     if nothing {
-        let verb = args.verb.map_or("submit to or administer", |right| match right {
-            Right::Submit => "submit to",
-            Right::Admin => "administer",
-        });
+        let verb = args.verb.map_or("submit to or administer", Right::act);
         console.note(&format!("there is no queue that {} may {verb}", output::visible(&identity.user)));
     }
     console.out(&args.output.show(&answer, |wide| table(&answer, wide), || names(&answer))?)?;

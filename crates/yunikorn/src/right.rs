@@ -36,6 +36,14 @@ impl Right {
         }
     }
 
+    /// The verb in a sentence whose next word is a queue.
+    pub fn act(self) -> &'static str {
+        match self {
+            Self::Submit => "submit to",
+            Self::Admin => "administer",
+        }
+    }
+
     /// The field of a `QueueAcl`.
     pub fn field(self) -> &'static str {
         match self {

@@ -169,12 +169,9 @@ fn report_open_root(root: &Queue, findings: &mut Vec<FileDiagnostic>) {
     for right in Right::ALL {
         let acl = root.acl(right);
         if !acl.set && acl.acl.is_everyone() {
-            let what = match right {
-                Right::Submit => "submit to",
-                Right::Admin => "administer",
-            };
+            let act = right.act();
             let message =
-                format!("nothing is written for the root queue, so that everyone may {what} every queue");
+                format!("nothing is written for the root queue, so that everyone may {act} every queue");
             let finding = Diagnostic::warning(codes::ROOT_OPEN, message)
                 .help("write a space for the root queue, and import again");
             findings.push(FileDiagnostic::maybe_at(root.location, finding));

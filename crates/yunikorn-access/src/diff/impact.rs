@@ -7,7 +7,6 @@ use super::{Change, Diff, Direction, Extent, PartitionDiff};
 use crate::check::Subject;
 use crate::submission::PARTITION;
 use go_compat::diag::plural;
-use yunikorn::right::Right;
 
 /// The most clauses, and the most names in one, that are shown.
 const SHOWN: usize = 6;
@@ -56,11 +55,8 @@ fn collect(clauses: &mut Clauses, diff: &Diff, within: &str) {
         let more = if more > 0 { format!(", and {}", plural(more, "more subtree")) } else { String::new() };
         let place = format!("{}{more}{within}", shown.join(", "));
         let rights = clauses.entry((*direction, place)).or_default().entry(subject.clone()).or_default();
-        rights.insert(match right {
-            // The names sort in the order in which they are read.
-            Right::Admin => "admin",
-            Right::Submit => "submit",
-        });
+        // The names sort in the order in which they are read.
+        rights.insert(right.field());
     }
 }
 

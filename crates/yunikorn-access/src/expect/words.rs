@@ -39,11 +39,7 @@ impl fmt::Display for Check<'_> {
 
 fn right_words(subject: &Identity, right: Right, queue: &str, allowed: bool) -> String {
     let may = if allowed { "may" } else { "may not" };
-    let verb = match right {
-        Right::Submit => "submit to",
-        Right::Admin => "administer",
-    };
-    format!("{} {may} {verb} {}", who(subject), visible(queue))
+    format!("{} {may} {} {}", who(subject), right.act(), visible(queue))
 }
 
 fn placement_words(subject: &Identity, placing: &Placing) -> String {

@@ -25,7 +25,7 @@ pub struct Wish {
 impl Wish {
     /// The wish for a right in a queue.
     pub fn in_queue(right: Right, queue: &str) -> Self {
-        Self { act: format!("{} {}", act(right), quoted(queue)), to: Some("queue") }
+        Self { act: format!("{} {}", right.act(), quoted(queue)), to: Some("queue") }
     }
 
     /// The wish for an action on a pod.
@@ -49,19 +49,12 @@ impl From<Request<'_>> for Wish {
     fn from(question: Request<'_>) -> Self {
         match question {
             Request::Queue { right, queue } => Self::in_queue(right, queue),
-            Request::AllQueues { right } => Self { act: format!("{} all queues", act(right)), to: None },
+            Request::AllQueues { right } => Self { act: format!("{} all queues", right.act()), to: None },
             Request::Application { verb, id, .. } => {
                 let act = format!("{} application {}", verb.as_str(), quoted(id));
                 Self { act, to: Some("application") }
             }
         }
-    }
-}
-
-fn act(right: Right) -> &'static str {
-    match right {
-        Right::Submit => "submit to",
-        Right::Admin => "administer",
     }
 }
 
