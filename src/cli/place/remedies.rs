@@ -63,7 +63,7 @@ fn before_rules(context: &Context<'_>) -> String {
 }
 
 fn is_filtered(step: &Step) -> bool {
-    step.rule.end == RuleEnd::Filtered
+    matches!(step.rule.end, RuleEnd::Filtered { .. })
 }
 
 impl Context<'_> {
@@ -174,7 +174,7 @@ impl Context<'_> {
             )),
             (RuleEnd::Missing { queue }, RuleName::Provided) => self.like(queue),
             (RuleEnd::Missing { queue }, _) => self.add(queue),
-            (RuleEnd::Filtered, _) => number(at, rule).map(|number| {
+            (RuleEnd::Filtered { .. }, _) => number(at, rule).map(|number| {
                 let (rule, user) = (words::label(rule), self.user());
                 format!("let the filter of rule {number} ({rule}) pass {user}, so that the rule is tried")
             }),

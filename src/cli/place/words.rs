@@ -5,7 +5,7 @@ use yunikorn::queue::ROOT;
 use yunikorn_access::check::{Decision, Denial};
 use yunikorn_access::near_misses;
 use yunikorn_access::placement::{
-    Filtered, Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Target, Why,
+    Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Target, Why,
 };
 
 /// Name of the fallback in a list of rules.
@@ -67,7 +67,7 @@ pub fn rule(step: &RuleStep) -> String {
             RuleName::Tag(tag) => format!("the application has no tag {tag}"),
             _ => "the application asks for no queue".to_owned(),
         },
-        RuleEnd::Filtered => filtered(step),
+        RuleEnd::Filtered { why, filter } => filtered(why, filter),
         RuleEnd::NoParent => {
             let why = step.parent.as_deref().map(rule).unwrap_or_default();
             format!("its parent rule names no queue: {why}")
@@ -81,13 +81,12 @@ pub fn rule(step: &RuleStep) -> String {
     }
 }
 
-fn filtered(step: &RuleStep) -> String {
-    let filter = &step.filter_words;
-    match &step.filter {
-        Filtered::Stops(Why::User) => format!("its filter ({filter}) stops the user"),
-        Filtered::Stops(Why::Group(group)) => format!("its filter ({filter}) stops group {group}"),
-        Filtered::Stops(Why::Empty) => "its filter denies, and without names that is everyone".to_owned(),
-        _ => format!("its filter ({filter}) names neither the user nor a group of the user"),
+fn filtered(why: &Why, filter: &str) -> String {
+    match why {
+        Why::User => format!("its filter ({filter}) stops the user"),
+        Why::Group(group) => format!("its filter ({filter}) stops group {group}"),
+        Why::Empty => "its filter denies, and without names that is everyone".to_owned(),
+        Why::NotListed => format!("its filter ({filter}) names neither the user nor a group of the user"),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::trace::{Filtered, Why};
+use super::trace::Why;
 use go_compat::go_regex::{GoRegex, Support};
 use go_compat::yaml::decode::{Spanned, items};
 use yunikorn::config::names::{is_expression, is_group, is_user};
@@ -46,14 +46,13 @@ impl Filter {
         }
     }
 
-    /// `allowUser` (`filter.go:50`).
+    /// Returns whether the rule applies to this user, and why (`allowUser`, `filter.go:50`).
     ///
     /// # Errors
     /// The reason why it cannot be known.
-    pub(super) fn apply(&self, identity: &Identity) -> Result<Filtered, String> {
+    pub(super) fn apply(&self, identity: &Identity) -> Result<(bool, Why), String> {
         let why = self.listed(identity)?;
-        let passes = if why == Why::NotListed { !self.allow } else { self.allow };
-        Ok(if passes { Filtered::Passes(why) } else { Filtered::Stops(why) })
+        Ok((self.allow != (why == Why::NotListed), why))
     }
 
     fn listed(&self, identity: &Identity) -> Result<Why, String> {
@@ -157,32 +156,31 @@ mod tests {
         Filter::new(&schema::Filter { kind, users: list(users), groups: list(groups) })
     }
 
-    fn answer(filter: &Filter, user: &str, groups: &[&str]) -> Filtered {
+    fn answer(filter: &Filter, user: &str, groups: &[&str]) -> (bool, Why) {
         let groups = groups.iter().map(ToString::to_string).collect();
         filter.apply(&Identity { user: user.to_owned(), groups }).expect("judged")
     }
 
     #[test]
     fn lists_and_expressions_are_told_apart_as_yunikorn_does() {
-        use Filtered::{Passes, Stops};
         let cases = [
-            (filter("", &[], &[]), Passes(Why::Empty)),
-            (filter("allow", &[], &[]), Passes(Why::Empty)),
-            (filter("deny", &[], &[]), Stops(Why::Empty)),
-            (filter("Deny", &[], &[]), Passes(Why::Empty)),
-            (filter("", &["alice"], &[]), Passes(Why::User)),
-            (filter("deny", &["alice"], &[]), Stops(Why::User)),
-            (filter("DENY", &["alice"], &[]), Passes(Why::User)),
-            (filter("", &["bob"], &["devs"]), Passes(Why::Group("devs".to_owned()))),
-            (filter("deny", &["bob"], &["ops"]), Passes(Why::NotListed)),
-            (filter("", &["bob"], &["ops"]), Stops(Why::NotListed)),
+            (filter("", &[], &[]), (true, Why::Empty)),
+            (filter("allow", &[], &[]), (true, Why::Empty)),
+            (filter("deny", &[], &[]), (false, Why::Empty)),
+            (filter("Deny", &[], &[]), (true, Why::Empty)),
+            (filter("", &["alice"], &[]), (true, Why::User)),
+            (filter("deny", &["alice"], &[]), (false, Why::User)),
+            (filter("DENY", &["alice"], &[]), (true, Why::User)),
+            (filter("", &["bob"], &["devs"]), (true, Why::Group("devs".to_owned()))),
+            (filter("deny", &["bob"], &["ops"]), (true, Why::NotListed)),
+            (filter("", &["bob"], &["ops"]), (false, Why::NotListed)),
             // One expression is not anchored; in a longer list it is not a valid name.
-            (filter("", &["li."], &[]), Stops(Why::NotListed)),
-            (filter("", &["li.?"], &[]), Passes(Why::User)),
-            (filter("", &["li.?", "bob"], &[]), Stops(Why::NotListed)),
-            (filter("", &["ice$"], &[]), Passes(Why::User)),
-            (filter("", &[], &["^de"]), Passes(Why::Group("devs".to_owned()))),
-            (filter("", &["["], &[]), Stops(Why::NotListed)),
+            (filter("", &["li."], &[]), (false, Why::NotListed)),
+            (filter("", &["li.?"], &[]), (true, Why::User)),
+            (filter("", &["li.?", "bob"], &[]), (false, Why::NotListed)),
+            (filter("", &["ice$"], &[]), (true, Why::User)),
+            (filter("", &[], &["^de"]), (true, Why::Group("devs".to_owned()))),
+            (filter("", &["["], &[]), (false, Why::NotListed)),
         ];
         for (filter, expected) in cases {
             assert_eq!(answer(&filter, "alice", &["qa", "devs"]), expected, "{filter:?}");

@@ -28,8 +28,7 @@ use std::collections::BTreeMap;
 
 pub use live::{Live, LiveQueue};
 pub use trace::{
-    Created, Filtered, Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step, Target,
-    Why,
+    Created, Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step, Target, Why,
 };
 pub use workload::{Naming, Workload};
 

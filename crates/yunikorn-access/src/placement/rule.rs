@@ -7,7 +7,7 @@
 use super::Submission;
 use super::filter::Filter;
 use super::landing::Existing;
-use super::trace::{Filtered, RuleEnd, RuleName, RuleStep};
+use super::trace::{RuleEnd, RuleName, RuleStep};
 use go_compat::diag::Span;
 use yunikorn::config::names::to_lower;
 use yunikorn::config::schema::{self, PlacementRule};
@@ -86,7 +86,6 @@ impl Rule {
         let mut step = RuleStep {
             create: self.create,
             span: self.span,
-            filter_words: self.filter.to_string(),
             ..RuleStep::internal(self.name.clone(), RuleEnd::NothingToGoBy)
         };
         step.end = self.named(submission, existing, &mut step).unwrap_or_else(|end| end);
@@ -108,9 +107,8 @@ impl Rule {
             return Err(RuleEnd::NothingToGoBy);
         }
         let filtered = self.filter.apply(&submission.identity);
-        step.filter = filtered.map_err(|reason| RuleEnd::Undecided { reason })?;
-        if matches!(step.filter, Filtered::Stops(_)) {
-            return Err(RuleEnd::Filtered);
+        if let (false, why) = filtered.map_err(|reason| RuleEnd::Undecided { reason })? {
+            return Err(RuleEnd::Filtered { why, filter: self.filter.to_string() });
         }
         let queue = if self.is_full_path(goes_by) {
             goes_by.split('.').try_for_each(check_name)?;

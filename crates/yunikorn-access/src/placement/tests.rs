@@ -124,7 +124,7 @@ fn the_trace_says_why_each_rule_did_not_place() {
     let missing = |queue: &str| RuleEnd::Missing { queue: queue.to_owned() };
     let expected = [
         RuleEnd::NothingToGoBy,
-        RuleEnd::Filtered,
+        RuleEnd::Filtered { why: Why::Group("qa".to_owned()), filter: "deny groups qa".to_owned() },
         missing("root.ann"),
         named("root.tenants.x"),
         named("root.prod.etl"),
@@ -134,7 +134,7 @@ fn the_trace_says_why_each_rule_did_not_place() {
     ];
     assert_eq!(ends, expected.iter().collect::<Vec<_>>());
     let parent = placement.steps[5].rule.parent.as_deref().expect("a parent rule");
-    assert_eq!(parent.filter, Filtered::Stops(Why::NotListed));
+    assert_eq!(parent.end, RuleEnd::Filtered { why: Why::NotListed, filter: "allow users eve".to_owned() });
     let landing = placement.steps[3].landing.as_ref().expect("a queue");
     assert_eq!(landing.target, Target::New { above: "root.tenants".to_owned() });
     assert_eq!(landing.end, LandingEnd::Denied);

@@ -130,10 +130,6 @@ pub struct RuleStep {
     pub create: bool,
     /// The span where it is written; `None` for one that `YuniKorn` adds.
     pub span: Option<Span>,
-    /// The decision of its filter.
-    pub filter: Filtered,
-    /// The filter in words: `deny users alice, bob, groups ^qa`; empty where there is none.
-    pub filter_words: String,
     /// The rule that names the queue above; `None` when there is none, or it was not run.
     pub parent: Option<Box<RuleStep>>,
     /// The end of the rule.
@@ -143,27 +139,8 @@ pub struct RuleStep {
 impl RuleStep {
     /// A rule that `YuniKorn` adds itself.
     pub(super) fn internal(name: RuleName, end: RuleEnd) -> Self {
-        Self {
-            name,
-            create: false,
-            span: None,
-            filter: Filtered::NotAsked,
-            filter_words: String::new(),
-            parent: None,
-            end,
-        }
+        Self { name, create: false, span: None, parent: None, end }
     }
-}
-
-/// The decision of a filter (`filter.go:50`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Filtered {
-    /// It was not run.
-    NotAsked,
-    /// The rule applies to this user.
-    Passes(Why),
-    /// The rule does not apply to this user.
-    Stops(Why),
 }
 
 /// The reason for the decision of a filter.
@@ -190,7 +167,12 @@ pub enum RuleEnd {
     /// The application names no queue, or does not have the tag.
     NothingToGoBy,
     /// The filter does not let the user pass.
-    Filtered,
+    Filtered {
+        /// The reason.
+        why: Why,
+        /// The filter in words: `deny users alice, bob, groups ^qa`.
+        filter: String,
+    },
     /// The parent rule names no queue.
     NoParent,
     /// The queue does not exist, and the rule does not create queues.
