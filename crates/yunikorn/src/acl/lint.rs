@@ -21,8 +21,6 @@ pub struct Analysis {
     pub acl: Option<Acl>,
     /// True if the validator (`validate-conf`, `YuniKorn`'s webhook) accepts the text.
     pub validates: bool,
-    /// True if activation accepts the text.
-    pub activates: bool,
     /// The ACL that the writer most likely meant, where that is clear and differs from what is written.
     pub suggestion: Option<Acl>,
     /// The findings in the order of their spans, which are offsets into the text.
@@ -32,7 +30,7 @@ pub struct Analysis {
 impl Analysis {
     /// Returns whether `YuniKorn` refuses the text, when it validates or when it activates.
     pub fn has_errors(&self) -> bool {
-        !(self.validates && self.activates)
+        !self.validates || self.acl.is_none()
     }
 
     /// The first reason why the text is not allowed in an object of queuewarden, where nothing is ignored in
@@ -60,7 +58,7 @@ pub fn lint(text: &str) -> Analysis {
     }
     let diagnostics = findings.sorted();
     let suggestion = meant.filter(|acl| !diagnostics.is_empty() && acl.canonical() != text);
-    Analysis { validates: validates(text).is_ok(), activates: acl.is_some(), acl, suggestion, diagnostics }
+    Analysis { validates: validates(text).is_ok(), acl, suggestion, diagnostics }
 }
 
 /// Returns the findings of [`lint`]. An ACL without findings, as nearly all are, costs one look at its names.
