@@ -63,17 +63,13 @@ impl AccessControl {
         let mut found = Vec::new();
         let bypass_auth = read_flag(keys, BYPASS_AUTH, DEFAULT_BYPASS_AUTH, &mut found);
         let trust_controllers = read_flag(keys, TRUST_CONTROLLERS, DEFAULT_TRUST_CONTROLLERS, &mut found);
-        let mut read_list = |key: &str| {
-            let (patterns, findings) = PatternList::read(key, keys.get(key).map(String::as_str));
-            found.extend(findings);
-            patterns
-        };
+        let mut list = |key| PatternList::of_key(keys, key, &mut found);
         let control = Self {
             bypass_auth,
             trust_controllers,
-            system_users: read_list(SYSTEM_USERS),
-            external_users: read_list(EXTERNAL_USERS),
-            external_groups: read_list(EXTERNAL_GROUPS),
+            system_users: list(SYSTEM_USERS),
+            external_users: list(EXTERNAL_USERS),
+            external_groups: list(EXTERNAL_GROUPS),
         };
         (control, found)
     }

@@ -43,16 +43,12 @@ impl Filtering {
         let mut found = Vec::new();
         let generate_unique_app_id =
             read_flag(keys, GENERATE_UNIQUE_APP_ID, DEFAULT_GENERATE_UNIQUE_APP_ID, &mut found);
-        let mut read_list = |key: &str| {
-            let (patterns, findings) = PatternList::read(key, keys.get(key).map(String::as_str));
-            found.extend(findings);
-            patterns
-        };
+        let mut list = |key| PatternList::of_key(keys, key, &mut found);
         let filtering = Self {
-            process: read_list(PROCESS_NAMESPACES),
-            bypass: read_list(BYPASS_NAMESPACES),
-            label: read_list(LABEL_NAMESPACES),
-            no_label: read_list(NO_LABEL_NAMESPACES),
+            process: list(PROCESS_NAMESPACES),
+            bypass: list(BYPASS_NAMESPACES),
+            label: list(LABEL_NAMESPACES),
+            no_label: list(NO_LABEL_NAMESPACES),
             generate_unique_app_id,
         };
         (filtering, found)

@@ -2,6 +2,8 @@
 //! commas that cannot be escaped, white space around elements cut off, empty ones left out, and **all** of
 //! them discarded for the default when one does not compile. They match anywhere in a name.
 
+use std::collections::BTreeMap;
+
 use super::codes::{COUNT_CUT, LIST_DISCARDED, LIST_UNDECIDED};
 use super::keys::default_text;
 use super::{MAX_EXPRESSIONS, pitfalls};
@@ -57,6 +59,13 @@ impl PatternList {
             patterns.push(regex);
         }
         (Self::Known(patterns), found)
+    }
+
+    /// Reads the list of a key, and adds what is odd about it.
+    pub(super) fn of_key(keys: &BTreeMap<String, String>, key: &str, found: &mut Vec<Diagnostic>) -> Self {
+        let (list, findings) = Self::read(key, keys.get(key).map(String::as_str));
+        found.extend(findings);
+        list
     }
 
     /// The list where its key is absent.

@@ -149,14 +149,14 @@ impl Walk<'_> {
     }
 
     fn is_processed(&mut self) -> Result<bool, Outcome> {
-        let (namespace, annotations) = (self.request.namespace(), &self.surroundings.namespace_annotations);
-        let choice = self.conf.filtering.processes(namespace, annotations);
+        let annotations = &self.surroundings.namespace_annotations;
+        let choice = self.conf.filtering.processes(self.request.namespace(), annotations);
         self.chosen(choice, ["go to YuniKorn", "do not go to YuniKorn"])
     }
 
     fn is_labelled(&mut self) -> Result<bool, Outcome> {
-        let (namespace, annotations) = (self.request.namespace(), &self.surroundings.namespace_annotations);
-        let choice = self.conf.filtering.labels(namespace, annotations);
+        let annotations = &self.surroundings.namespace_annotations;
+        let choice = self.conf.filtering.labels(self.request.namespace(), annotations);
         self.chosen(choice, ["get an application ID", "do not get an application ID"])
     }
 
