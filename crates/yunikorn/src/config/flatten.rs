@@ -63,7 +63,6 @@ pub struct Queues<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Flattened {
     values: BTreeMap<String, Value>,
-    corrupt: Vec<Origin>,
     ambiguous: BTreeSet<String>,
 }
 
@@ -92,8 +91,7 @@ impl Flattened {
         let key = target(&origin.key).to_owned();
         let text = if is_packed(&origin.key) { unpacked.cloned() } else { Some(String::new()) };
         let Some(text) = text else {
-            // The shim sets the key "" instead, and nothing reads that.
-            self.corrupt.push(origin);
+            // The shim logs it and sets the key "" instead, which nothing reads.
             return;
         };
         let conflicting =
@@ -115,12 +113,6 @@ impl Flattened {
     /// All values by key.
     pub fn values(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.values.iter().map(|(key, value)| (key.as_str(), value))
-    }
-
-    /// `.gz` keys that cannot be unpacked. The shim logs them and continues with the value they should have
-    /// replaced.
-    pub fn corrupt(&self) -> &[Origin] {
-        &self.corrupt
     }
 
     /// Returns whether several keys of one `binaryData` give this key different values: the shim takes one of
@@ -269,10 +261,7 @@ mod tests {
         let two = map(&[], &[("queues.yaml.bak", ""), ("queues.yaml.gz", "zc"), ("x.gz", "broken")]);
         let flattened = flat(&map(&[], &[]), &two);
         assert!(flattened.is_ambiguous("queues.yaml"));
-        assert_eq!(
-            flattened.corrupt().iter().map(|origin| origin.key.as_str()).collect::<Vec<_>>(),
-            ["x.gz"]
-        );
+        assert_eq!(flattened.get("x"), None);
         let settled = flat(&two, &map(&[("queues.yaml", "b")], &[]));
         assert!(!settled.is_ambiguous("queues.yaml"));
         // Go takes them in any order, also where the last two agree.
