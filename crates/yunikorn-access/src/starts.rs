@@ -15,8 +15,8 @@ use yunikorn::right::Right;
 pub struct Starts<'t> {
     /// The right.
     pub right: Right,
-    /// Sorted by the subject, and for each in the order of the queues; each queue once. The ACL tells by what:
-    /// submit is also granted to administrators.
+    /// Sorted by the subject, and for each in the order of the queues; each queue once. To submit is also
+    /// granted to administrators, as the ACL tells.
     pub starts: Vec<Way<'t>>,
 }
 
