@@ -141,19 +141,6 @@ impl Diff {
         let mut changes = self.kept.changes.iter().chain(&self.added.changes);
         changes.any(|change| change.direction == Direction::Gains)
     }
-
-    /// The change for one subject on one queue that both trees have. `None` when nothing changes, or there is
-    /// no such queue.
-    pub fn direction(&self, right: Right, queue: &QueuePath, subject: &Subject) -> Option<Direction> {
-        let queue = self.kept.queues.find(queue)?;
-        let here = |change: &&Change| {
-            change.right == right
-                && change.queues.contains(queue)
-                && (change.subject == *subject || change.subject == Subject::Everyone)
-                && !change.unchanged.get(subject).is_some_and(|unchanged| unchanged.contains(queue))
-        };
-        self.kept.changes.iter().find(here).map(|change| change.direction)
-    }
 }
 
 /// The leaves of one tree that are parents in the other, in order.

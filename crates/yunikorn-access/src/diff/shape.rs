@@ -58,11 +58,6 @@ impl Shape {
         (!self.recovery.is_empty()).then_some(&self.recovery)
     }
 
-    /// The number of a queue.
-    pub fn find(&self, path: &QueuePath) -> Option<u32> {
-        self.paths.binary_search_by(|other| other.parts().cmp(path.parts())).ok().map(number)
-    }
-
     /// The queue with a number.
     pub fn path(&self, queue: u32) -> Option<&QueuePath> {
         self.paths.get(queue as usize)
