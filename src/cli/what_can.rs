@@ -8,7 +8,7 @@ use super::{Exit, Failure};
 use queuewarden_api::answer::{Answers, GrantedBy, Named, RightOn, WhatCanAnswer, WrittenIn};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
-use yunikorn_access::what_can::what_can;
+use yunikorn_access::reach::Way;
 
 /// List the queues that a user may submit to, or administer, and the entry that grants it
 #[derive(Debug, Clone, clap::Args)]
@@ -48,10 +48,11 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 fn answer(answers: &Answers<'_>, args: &Args, identity: &Identity) -> WhatCanAnswer {
     let rights: Vec<Right> = args.verb.map_or_else(|| Right::ALL.to_vec(), |right| vec![right]);
-    let found: Vec<_> = rights.iter().map(|right| what_can(answers.tree, *right, identity)).collect();
     let mut on = Vec::new();
     for (id, node) in answers.tree.queues().filter(|(_, node)| node.is_leaf || !args.leaves) {
-        for (right, way) in found.iter().filter_map(|found| Some((found.right, found.on(id)?))) {
+        let ways =
+            rights.iter().filter_map(|right| Some((*right, Way::find(answers.tree, *right, id, identity)?)));
+        for (right, way) in ways {
             on.push(RightOn {
                 queue: node.path.to_string(),
                 leaf: node.is_leaf,

@@ -58,7 +58,7 @@ pub use remedy::{How, Remedy, administrators, remedies};
 pub use sentence::sentence;
 pub use starts::{Starts, starts};
 pub use tree::{Grants, Node, Origin, QueueId, Tree};
-pub use what_can::{WhatCan, what_can};
+pub use what_can::what_can;
 pub use who_can::{WhoCan, who_can};
 
 /// The example of the README, which compiles and runs as a test.

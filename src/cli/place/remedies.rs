@@ -78,7 +78,7 @@ impl Context<'_> {
     /// Returns the leaves that the ACLs let the user submit to.
     fn leaves(&self) -> Vec<&str> {
         let can = what_can(self.tree(), Right::Submit, &self.submission.identity);
-        let leaves = can.queues().filter_map(|(id, _)| self.tree().node(id)).filter(|node| node.is_leaf);
+        let leaves = can.filter_map(|(id, _)| self.tree().node(id)).filter(|node| node.is_leaf);
         leaves.map(|node| node.path.as_str()).collect()
     }
 
