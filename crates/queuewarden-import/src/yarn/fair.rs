@@ -21,25 +21,6 @@ use yunikorn::right::Right;
 const SUBMIT: &str = "aclSubmitApps";
 const ADMIN: &str = "aclAdministerApps";
 const RESERVATIONS: [&str; 3] = ["aclAdministerReservations", "aclListReservations", "aclSubmitReservations"];
-/// The other elements of a queue.
-const OTHERS: [&str; 16] = [
-    "minResources",
-    "maxResources",
-    "maxChildResources",
-    "maxRunningApps",
-    "maxAMShare",
-    "maxContainerAllocation",
-    "weight",
-    "minSharePreemptionTimeout",
-    "fairSharePreemptionTimeout",
-    "fairSharePreemptionThreshold",
-    "schedulingPolicy",
-    "schedulingMode",
-    "reservation",
-    "allowPreemptionFrom",
-    "queue",
-    "pool",
-];
 
 /// Reads the queues, the root first. `None` when there are none; the findings say why.
 pub(super) fn read(
@@ -241,7 +222,7 @@ impl Reader<'_> {
     fn other(&mut self, field: Node<'_, '_>) {
         let tag = xml::qualified(field);
         let acls = [SUBMIT, ADMIN].into_iter().chain(RESERVATIONS);
-        if OTHERS.contains(&tag) || !tag.to_ascii_lowercase().contains("acl") {
+        if !tag.to_ascii_lowercase().contains("acl") {
             return;
         }
         let message = format!("{} is no element that Hadoop knows: it is ignored", quoted(tag));
