@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Queue, Setting, placement_left_out, report_open_root, too_many_queues};
+use super::{Queue, Refused, Setting, placement_left_out, report_open_root, too_many_queues};
 use crate::configuration::{Configuration, java_trim};
 use crate::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes};
 use go_compat::diag::{Diagnostic, quoted};
@@ -39,25 +39,21 @@ const AUTOMATIC: [&str; 2] = ["auto-create-child-queue.enabled", "auto-queue-cre
 /// Rules of placement.
 const MAPPINGS: [&str; 3] = ["queue-mappings", "mapping-rule-json", "mapping-rule-json-file"];
 
-/// Reads the queues, the root first. `None` when there are none; the findings say why.
+/// Reads the queues, the root first.
 pub(super) fn read(
     configuration: &Configuration,
     file: usize,
     reading: Reading,
     findings: &mut Vec<FileDiagnostic>,
-) -> Option<Vec<Queue>> {
+) -> Result<Vec<Queue>, Refused> {
     let mut reader = Reader { configuration, reading, queues: Vec::new(), used: HashSet::new(), findings };
-    let read = reader.all(file);
+    reader.all(file)?;
     let Reader { queues, used, .. } = reader;
-    if let Err(finding) = read {
-        findings.push(*finding);
-        return None;
-    }
     report_unused(configuration, &queues, &used, findings);
     if let Some(root) = queues.first() {
         report_open_root(root, findings);
     }
-    Some(queues)
+    Ok(queues)
 }
 
 struct Reader<'a> {
@@ -68,8 +64,6 @@ struct Reader<'a> {
     findings: &'a mut Vec<FileDiagnostic>,
 }
 
-type Refused = Box<FileDiagnostic>;
-
 impl Reader<'_> {
     /// Reads each queue before those below it, in the order of the lists.
     fn all(&mut self, file: usize) -> Result<(), Refused> {
@@ -79,7 +73,8 @@ impl Reader<'_> {
             let queue = self.queue(parent, &name, place)?;
             if paths.insert(queue.path.clone(), self.queues.len()).is_some() {
                 let message = format!("the queue {} is named twice", quoted(&queue.path));
-                self.report(place, Diagnostic::warning(codes::TWICE, message).help("name it once"));
+                let finding = Diagnostic::warning(codes::TWICE, message).help("name it once");
+                self.findings.push(FileDiagnostic::maybe_at(place, finding));
                 continue;
             }
             let below = self.below(&queue)?;
@@ -158,10 +153,6 @@ impl Reader<'_> {
             value.is_some_and(|value| java_trim(&value.text).eq_ignore_ascii_case("true"))
         })
     }
-
-    fn report(&mut self, place: Option<Location>, diagnostic: Diagnostic) {
-        self.findings.push(FileDiagnostic::maybe_at(place, diagnostic));
-    }
 }
 
 /// Reports access settings that nothing has read.
@@ -226,6 +217,7 @@ fn unused(key: &str, paths: &HashSet<&str>) -> Option<Diagnostic> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reported;
     use super::*;
 
     fn load(settings: &[(&str, &str)]) -> (Option<Vec<Queue>>, Vec<FileDiagnostic>) {
@@ -236,7 +228,8 @@ mod tests {
             format!("<configuration>{}</configuration>", settings.iter().map(property).collect::<String>());
         let (mut configuration, mut findings) = (Configuration::default(), Vec::new());
         configuration.load(0, &text, &mut findings).expect("a configuration");
-        (read(&configuration, 0, Reading::Hadoop, &mut findings), findings)
+        let read = read(&configuration, 0, Reading::Hadoop, &mut findings);
+        (reported(read, &mut findings), findings)
     }
 
     fn acls(settings: &[(&str, &str)]) -> Vec<(String, String, String)> {

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use roxmltree::Node;
 
-use super::{Queue, Setting, placement_left_out, report_open_root, too_many_queues};
+use super::{Queue, Refused, Setting, placement_left_out, report_open_root, too_many_queues};
 use crate::xml::{self, First};
 use crate::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes};
 use go_compat::diag::{Code, Diagnostic, quoted};
@@ -22,21 +22,17 @@ const SUBMIT: &str = "aclSubmitApps";
 const ADMIN: &str = "aclAdministerApps";
 const RESERVATIONS: [&str; 3] = ["aclAdministerReservations", "aclListReservations", "aclSubmitReservations"];
 
-/// Reads the queues, the root first. `None` when there are none; the findings say why.
+/// Reads the queues, the root first.
 pub(super) fn read(
     file: usize,
     text: &str,
     reading: Reading,
     findings: &mut Vec<FileDiagnostic>,
-) -> Option<Vec<Queue>> {
+) -> Result<Vec<Queue>, Refused> {
     let mut reader = Reader { file, reading, queues: Vec::new(), by_path: HashMap::new(), findings };
-    match reader.allocations(text) {
-        Ok(()) => Some(reader.queues),
-        Err(error) => {
-            findings.push(FileDiagnostic { file: Some(file), diagnostic: *error });
-            None
-        }
-    }
+    let read = reader.allocations(text);
+    read.map_err(|diagnostic| Box::new(FileDiagnostic { file: Some(file), diagnostic: *diagnostic }))?;
+    Ok(reader.queues)
 }
 
 struct Reader<'f> {
@@ -48,10 +44,10 @@ struct Reader<'f> {
 }
 
 /// The reason why nothing is read.
-type Refused = Box<Diagnostic>;
+type Fault = Box<Diagnostic>;
 
 impl Reader<'_> {
-    fn allocations(&mut self, text: &str) -> Result<(), Refused> {
+    fn allocations(&mut self, text: &str) -> Result<(), Fault> {
         let document = xml::parse(text)?;
         let root = document.root_element();
         if xml::qualified(root) != "allocations" {
@@ -66,7 +62,10 @@ impl Reader<'_> {
         for element in xml::elements(root) {
             match xml::qualified(element) {
                 "queue" | "pool" => queues.push(element),
-                "queuePlacementPolicy" => self.placement(element),
+                "queuePlacementPolicy" => {
+                    let place = Location { file: self.file, span: xml::tag_span(element) };
+                    self.findings.push(FileDiagnostic::at(place, placement_left_out()));
+                }
                 _ => {}
             }
         }
@@ -78,7 +77,7 @@ impl Reader<'_> {
     }
 
     /// Reads the outermost queues: the root alone, or queues below a root that is not written.
-    fn top(&mut self, queues: &[Node<'_, '_>]) -> Result<(), Refused> {
+    fn top(&mut self, queues: &[Node<'_, '_>]) -> Result<(), Fault> {
         let is_root =
             |node: &Node<'_, '_>| node.attribute("name").unwrap_or_default().eq_ignore_ascii_case(ROOT);
         let root = queues.iter().find(|node| is_root(node));
@@ -106,7 +105,7 @@ impl Reader<'_> {
     }
 
     /// `loadQueue`.
-    fn queue(&mut self, parent: Option<usize>, node: Node<'_, '_>, depth: usize) -> Result<(), Refused> {
+    fn queue(&mut self, parent: Option<usize>, node: Node<'_, '_>, depth: usize) -> Result<(), Fault> {
         // `FairSchedulerUtilities.trimQueueName`, whose table of white space is Unicode's.
         let name = node.attribute("name").unwrap_or_default().trim();
         if name.is_empty() {
@@ -172,7 +171,7 @@ impl Reader<'_> {
         right: Right,
         field: Node<'_, 't>,
         seen: &mut Vec<&'t str>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Fault> {
         let tag = xml::qualified(field);
         let setting = self.text(field)?;
         if seen.contains(&tag) {
@@ -187,7 +186,7 @@ impl Reader<'_> {
     }
 
     /// `((Text) field.getFirstChild()).getData()`
-    fn text(&mut self, field: Node<'_, '_>) -> Result<Setting, Refused> {
+    fn text(&mut self, field: Node<'_, '_>) -> Result<Setting, Fault> {
         let tag = xml::qualified(field);
         match xml::first(field) {
             First::Text { text, cut } => {
@@ -210,7 +209,7 @@ impl Reader<'_> {
         }
     }
 
-    fn reservations(&mut self, field: Node<'_, '_>) -> Result<(), Refused> {
+    fn reservations(&mut self, field: Node<'_, '_>) -> Result<(), Fault> {
         self.text(field)?;
         let message =
             format!("`{}` is not carried over: YuniKorn has no reservations", xml::qualified(field));
@@ -231,11 +230,6 @@ impl Reader<'_> {
             |near| format!("did you mean `{near}`?"),
         );
         self.warn(field, codes::IGNORED, message, help);
-    }
-
-    fn placement(&mut self, element: Node<'_, '_>) {
-        let place = Location { file: self.file, span: xml::tag_span(element) };
-        self.findings.push(FileDiagnostic::at(place, placement_left_out()));
     }
 
     fn warn(&mut self, node: Node<'_, '_>, code: Code, message: impl Into<String>, help: impl Into<String>) {

@@ -5,7 +5,7 @@
 //! cluster's switch and administrators concern `MapReduce`'s own servers, and nothing reads the queue ACLs of
 //! `MapReduce` 1 any more.
 
-use super::{Files, Setting, load};
+use super::{Files, Refused, Setting, load};
 use crate::configuration::Configuration;
 use crate::{FileDiagnostic, codes};
 use go_compat::diag::Diagnostic;
@@ -33,12 +33,12 @@ const QUEUE: [&str; 2] = ["mapreduce.job.queuename", "mapred.job.queue.name"];
 /// The beginning and the possible ends of the queue ACLs of `MapReduce` 1.
 const OLD: (&str, [&str; 2]) = ("mapred.queue.", [".acl-submit-job", ".acl-administer-jobs"]);
 
-/// Reads the ACLs that go with each job. An error is among the findings.
+/// Reads the ACLs that go with each job.
 pub(super) fn read(
     files: Files<'_>,
     mapred: (usize, &str),
     findings: &mut Vec<FileDiagnostic>,
-) -> Result<Vec<OfJobs>, ()> {
+) -> Result<Vec<OfJobs>, Refused> {
     let mut configuration = Configuration::defining(files.defined.iter().cloned());
     load(&mut configuration, mapred, findings)?;
     for name in configuration.names() {
@@ -51,16 +51,11 @@ pub(super) fn read(
         load(&mut configuration, site, &mut Vec::new())?;
     }
     let settings = [(YARN_VIEW, VIEW_ACL), (YARN_MODIFY, MODIFY_ACL)].into_iter();
-    let mut read = |(key, annotation)| {
-        let value = configuration.get(key)?;
-        Some(Setting::property(value, files.reading, findings).map(|setting| OfJobs {
-            key,
-            annotation,
-            setting,
-        }))
+    let read = |(key, annotation)| {
+        let setting = Setting::property(configuration.get(key)?, files.reading, findings);
+        Some(setting.map(|setting| OfJobs { key, annotation, setting }))
     };
-    let read: Result<Vec<OfJobs>, Box<FileDiagnostic>> = settings.filter_map(&mut read).collect();
-    read.map_err(|refusal| findings.push(*refusal))
+    settings.filter_map(read).collect()
 }
 
 /// Returns the finding about a setting that is no ACL of jobs.

@@ -103,20 +103,33 @@ pub struct Files<'a> {
 impl Source {
     /// Reads fair-scheduler.xml. `None` when nothing can be imported; the findings say why.
     pub fn fair(wanted: Files<'_>, findings: &mut Vec<FileDiagnostic>) -> Option<Self> {
-        let mut configuration = Configuration::defining(wanted.defined.iter().cloned());
-        let administrators = site::read(wanted, &mut configuration, findings);
         let (file, text) = wanted.scheduler;
-        let queues = fair::read(file, text, wanted.reading, findings);
-        Self::new(wanted.reading, queues, administrators)
+        Self::read(wanted, findings, |_, findings| fair::read(file, text, wanted.reading, findings))
     }
 
     /// Reads capacity-scheduler.xml. `None` when nothing can be imported; the findings say why.
     pub fn capacity(wanted: Files<'_>, findings: &mut Vec<FileDiagnostic>) -> Option<Self> {
+        Self::read(wanted, findings, |configuration, findings| {
+            load(configuration, wanted.scheduler, findings)?;
+            capacity::read(configuration, wanted.scheduler.0, wanted.reading, findings)
+        })
+    }
+
+    fn read(
+        wanted: Files<'_>,
+        findings: &mut Vec<FileDiagnostic>,
+        queues: impl FnOnce(&mut Configuration, &mut Vec<FileDiagnostic>) -> Result<Vec<Queue>, Refused>,
+    ) -> Option<Self> {
         let mut configuration = Configuration::defining(wanted.defined.iter().cloned());
         let administrators = site::read(wanted, &mut configuration, findings);
-        load(&mut configuration, wanted.scheduler, findings).ok()?;
-        let queues = capacity::read(&configuration, wanted.scheduler.0, wanted.reading, findings);
-        Self::new(wanted.reading, queues, administrators)
+        let administrators = reported(administrators, findings);
+        let queues = queues(&mut configuration, findings);
+        Some(Self {
+            reading: wanted.reading,
+            queues: reported(queues, findings)?,
+            administrators: administrators?,
+            of_jobs: Vec::new(),
+        })
     }
 
     /// Adds mapred-site.xml. `None` when nothing can be imported; the findings say why.
@@ -127,28 +140,27 @@ impl Source {
         mapred: (usize, &str),
         findings: &mut Vec<FileDiagnostic>,
     ) -> Option<Self> {
-        let of_jobs = mapred::read(wanted, mapred, findings).ok()?;
-        Some(Self { of_jobs, ..self })
-    }
-
-    fn new(
-        reading: Reading,
-        queues: Option<Vec<Queue>>,
-        administrators: Result<Option<Setting>, ()>,
-    ) -> Option<Self> {
-        Some(Self { reading, queues: queues?, administrators: administrators.ok()?, of_jobs: Vec::new() })
+        let of_jobs = mapred::read(wanted, mapred, findings);
+        Some(Self { of_jobs: reported(of_jobs, findings)?, ..self })
     }
 }
 
-/// Reads one more file into the configuration. An error is among the findings.
+/// The reason why a file is not imported.
+type Refused = Box<FileDiagnostic>;
+
+/// Adds the reason to the findings where there is one.
+fn reported<T>(read: Result<T, Refused>, findings: &mut Vec<FileDiagnostic>) -> Option<T> {
+    read.map_err(|refused| findings.push(*refused)).ok()
+}
+
+/// Reads one more file into the configuration.
 fn load(
     configuration: &mut Configuration,
     (file, text): (usize, &str),
     findings: &mut Vec<FileDiagnostic>,
-) -> Result<(), ()> {
-    configuration.load(file, text, findings).map_err(|error| {
-        findings.push(FileDiagnostic { file: Some(file), diagnostic: error });
-    })
+) -> Result<(), Refused> {
+    let read = configuration.load(file, text, findings);
+    read.map_err(|diagnostic| Box::new(FileDiagnostic { file: Some(file), diagnostic }))
 }
 
 /// Returns the finding about more queues, or more levels of them, than are read.

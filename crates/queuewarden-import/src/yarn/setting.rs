@@ -1,5 +1,6 @@
 //! One ACL of the source: its text, its meaning to Hadoop, and its location.
 
+use super::Refused;
 use crate::configuration::Value;
 use crate::xml::Text;
 use crate::{FileDiagnostic, Location, codes};
@@ -55,7 +56,7 @@ impl Setting {
         value: Value,
         reading: Reading,
         findings: &mut Vec<FileDiagnostic>,
-    ) -> Result<Self, Box<FileDiagnostic>> {
+    ) -> Result<Self, Refused> {
         if let Some(refusal) = value.refusal() {
             return Err(Box::new(refusal));
         }

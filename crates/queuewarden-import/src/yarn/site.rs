@@ -1,6 +1,6 @@
 //! Reads the access settings of yarn-site.xml: the switch of ACLs, and the administrators of the cluster.
 
-use super::{Files, Setting, load};
+use super::{Files, Refused, Setting, load};
 use crate::configuration::Configuration;
 use crate::{FileDiagnostic, codes};
 use go_compat::diag::Diagnostic;
@@ -9,13 +9,12 @@ use yunikorn::application::settings::{KEYS, YARN_ADMIN, YARN_ENABLE};
 use yunikorn::application::{Reading, Rules};
 
 /// Loads the file into the configuration, and returns the administrators of the cluster; `None` without the
-/// file. When the file does not set them, everyone is one (`YarnConfiguration.DEFAULT_YARN_ADMIN_ACL`). An
-/// error is among the findings.
+/// file. When the file does not set them, everyone is one (`YarnConfiguration.DEFAULT_YARN_ADMIN_ACL`).
 pub(super) fn read(
     files: Files<'_>,
     configuration: &mut Configuration,
     findings: &mut Vec<FileDiagnostic>,
-) -> Result<Option<Setting>, ()> {
+) -> Result<Option<Setting>, Refused> {
     let Some((file, text)) = files.site else {
         let message =
             "without yarn-site.xml it is taken that ACLs bind, and that nobody administers the cluster";
@@ -26,7 +25,7 @@ pub(super) fn read(
     load(configuration, (file, text), findings)?;
     report_settings(configuration, files.reading, file, findings);
     let Some(value) = configuration.get(YARN_ADMIN) else { return Ok(Some(Setting::everyone_in(file))) };
-    Setting::property(value, files.reading, findings).map(Some).map_err(|refusal| findings.push(*refusal))
+    Setting::property(value, files.reading, findings).map(Some)
 }
 
 /// Reports settings that do not do what they seem to.

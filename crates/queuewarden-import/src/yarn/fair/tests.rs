@@ -1,9 +1,11 @@
+use super::super::reported;
 use super::*;
 use proptest::prelude::*;
 
 fn load(text: &str) -> (Option<Vec<Queue>>, Vec<FileDiagnostic>) {
     let mut findings = Vec::new();
-    (read(0, &format!("<allocations>{text}</allocations>"), Reading::Hadoop, &mut findings), findings)
+    let read = read(0, &format!("<allocations>{text}</allocations>"), Reading::Hadoop, &mut findings);
+    (reported(read, &mut findings), findings)
 }
 
 fn codes_of(findings: &[FileDiagnostic]) -> Vec<go_compat::diag::Code> {
@@ -101,7 +103,7 @@ fn the_file_must_be_the_allocation_file() {
         [("<configuration/>", codes::NOT_THIS_FILE), ("<!DOCTYPE a><allocations/>", codes::EXTERNAL)]
     {
         let mut findings = Vec::new();
-        assert!(read(0, text, Reading::Hadoop, &mut findings).is_none());
+        assert!(reported(read(0, text, Reading::Hadoop, &mut findings), &mut findings).is_none());
         assert_eq!(codes_of(&findings), [code]);
     }
 }
