@@ -1,7 +1,6 @@
 //! Makes the plan itself, step by step: the text that `YuniKorn` reads, the base, the objects, the new text,
 //! the write, the statuses.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,16 +16,15 @@ use super::output::{self, Decision, Inputs};
 use super::ownership::Claim;
 use super::parse_cache::{ParseCache, Reading};
 use super::planted::{PlantedFault, is_planted};
-use super::policy::{self, Policies};
-use super::record::{self, Note, Record};
+use super::policy;
+use super::record::{self, Record};
 use super::render;
 use super::report::queue_acl::Runs;
 use super::report::{self, events};
 use super::resolve::{self, Contribution, Resolved};
 use super::running;
 use super::snapshot::{
-    ConfigEntry, ConfigSpec, Delegation, LastBase, Meta, Mode, Observed, QueueAclEntry, Snapshot,
-    YUNIKORN_DEFAULTS,
+    ConfigEntry, ConfigSpec, Delegation, Meta, Mode, Observed, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS,
 };
 use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests, attribution};
 use yunikorn::acl::Acl;
@@ -41,25 +39,11 @@ const MAX_ROUNDS: usize = 4;
 
 /// Everything that was decided, before any status is made of it.
 pub(super) struct Decided<'a> {
-    snapshot: &'a Snapshot,
     config: &'a ConfigEntry,
-    spec: &'a ConfigSpec,
-    pub(super) env: Environment,
-    pub(super) base: Finding,
-    /// The base's queues, if it is in order.
-    pub(super) base_tree: Option<Arc<Config>>,
-    pub(super) objects: Vec<Resolved>,
-    /// The notes in the output about these objects.
-    notes: Vec<Option<Note<'a>>>,
-    pub(super) policies: Policies,
+    pub(super) inputs: Inputs<'a>,
     grants: Arc<Grants>,
     by_object: ByObject,
-    /// True if the ACLs were decided by a base, and not by the live text in its stead.
-    by_base: bool,
-    pub(super) desired: Option<Arc<Config>>,
     pub(super) output: Decision,
-    /// The base to store as the last good one, in place of the stored one.
-    last_base: Option<LastBase>,
     loaded: running::Loaded,
     /// Condition `Loaded` as objects see it, where it differs.
     uncertain: Option<Finding>,
@@ -70,17 +54,7 @@ pub(super) struct Decided<'a> {
     mirror: (mirror::Changes, Option<Finding>),
 }
 
-/// Plans with a readable `YuniKornConfig`.
-pub(super) fn plan(
-    snapshot: &Snapshot,
-    config: &ConfigEntry,
-    spec: &ConfigSpec,
-    known: &mut ParseCache,
-) -> Plan {
-    decided(snapshot, config, spec, known).into_plan(known)
-}
-
-/// Decides everything, without making statuses yet.
+/// Decides everything by a readable `YuniKornConfig`, without making statuses yet.
 pub(super) fn decided<'a>(
     snapshot: &'a Snapshot,
     config: &'a ConfigEntry,
@@ -107,7 +81,6 @@ pub(super) fn decided<'a>(
         }
         _ => (None, None),
     };
-    let notes = record::notes(snapshot);
     let policies = policy::resolve(snapshot);
     let ignored = running::ignored(&env, spec);
     let has_url = spec.scheduler.is_some();
@@ -132,53 +105,26 @@ pub(super) fn decided<'a>(
             && entry.in_force.is_some()
             && entry.in_force.as_ref() == entry.spec.as_ref().ok()
     });
-    let question = Inputs {
+    let inputs = Inputs {
         snapshot,
-        spec,
-        env: &env,
-        base: base.as_ref(),
-        from: from.as_ref(),
-        body: body.as_ref(),
-        desired: desired.as_deref(),
-        current,
-        written,
-        proven,
-        objects: &objects,
-        notes: &notes,
-        policy: policies.keys.as_ref(),
-        programmed,
-        reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
-    };
-    let output = output::decide(&question, known);
-    let last_base = base.as_ref().ok().filter(|base| output.full && !base.is(snapshot.last_base.as_ref()));
-    let last_base = last_base.map(Base::to_last);
-    let (base, base_tree) = match base {
-        Ok(base) => (base.finding, Some(base.tree)),
-        Err(finding) => (finding, None),
-    };
-    let mirror = mirror::plan(snapshot, config, spec, &env, known);
-    Decided {
-        snapshot,
-        config,
         spec,
         env,
         base,
-        base_tree,
-        objects,
-        notes,
-        policies,
-        grants,
-        by_object,
-        by_base: from.is_some(),
+        from,
+        body,
         desired,
-        output,
-        last_base,
-        loaded,
-        uncertain,
-        runs,
-        reassert_at,
-        mirror,
-    }
+        current,
+        written,
+        proven,
+        objects,
+        notes: record::notes(snapshot),
+        policies,
+        programmed,
+        reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
+    };
+    let output = output::decide(&inputs, known);
+    let mirror = mirror::plan(snapshot, config, spec, &inputs.env, known);
+    Decided { config, inputs, grants, by_object, output, loaded, uncertain, runs, reassert_at, mirror }
 }
 
 /// Finds the text that the scheduler runs; `loaded` is condition `Loaded`.
@@ -238,7 +184,13 @@ fn agree(
         delegation::recheck(objects, entries, delegation, tree, used);
         let (grants, by_object) = grants::decide_by_object(&*objects, tree);
         let grants = Arc::new(grants);
-        Agreed { body: rendered(base, &grants, known), grants, by_object }
+        let rendered = |base: &Base| {
+            render::body(base, &grants, known).map_err(|diagnostic| {
+                let message = format!("the ACLs cannot be rendered into {}: {diagnostic}", base.source);
+                Finding::no(Type::BaseResolved, Reason::BaseInvalid, message)
+            })
+        };
+        Agreed { body: base.map(rendered), grants, by_object }
     };
     let mut agreed = round(objects);
     for _ in 0..MAX_ROUNDS {
@@ -278,19 +230,6 @@ fn objects(snapshot: &Snapshot, queues: Result<&Config, &str>, record: &Record<'
     snapshot.queue_acls.iter().map(resolve).collect()
 }
 
-/// The base with the grants in it; the error is condition `BaseResolved`.
-fn rendered(
-    base: Option<&Base>,
-    grants: &Arc<Grants>,
-    known: &mut ParseCache,
-) -> Option<Result<Arc<Reading>, Finding>> {
-    let base = base?;
-    Some(render::body(base, grants, known).map_err(|diagnostic| {
-        let message = format!("the ACLs cannot be rendered into {}: {diagnostic}", base.source);
-        Finding::no(Type::BaseResolved, Reason::BaseInvalid, message)
-    }))
-}
-
 /// Returns whether the object was not ready only because the scheduler was not known to run it.
 fn is_unconfirmed(meta: &Meta) -> bool {
     let was = |type_| conditions::find(&meta.conditions, type_);
@@ -308,11 +247,16 @@ fn is_unconfirmed(meta: &Meta) -> bool {
 }
 
 impl Decided<'_> {
+    /// Condition `BaseResolved`.
+    pub(super) fn base(&self) -> &Finding {
+        self.inputs.base.as_ref().map_or_else(|finding| finding, |base| &base.finding)
+    }
+
     /// Returns, as queue, right and ACL, the access that the base's own ACLs grant, that the named object
     /// takes away now, and that it no longer takes away in `after`.
     pub(super) fn returning(&self, object: &str, after: &Self) -> Vec<(&QueuePath, Right, Acl)> {
-        let index = self.objects.iter().position(|resolved| *resolved.name == *object);
-        let found = index.and_then(|index| Some((index, self.objects.get(index)?.contribution()?)));
+        let index = self.inputs.objects.iter().position(|resolved| *resolved.name == *object);
+        let found = index.and_then(|index| Some((index, self.inputs.objects.get(index)?.contribution()?)));
         let Some((index, Contribution { partition, queue, .. })) = found else { return Vec::new() };
         let decided = self.by_object.decided(&self.grants, index).into_iter();
         let returning = decided.map(|(right, before)| {
@@ -326,23 +270,26 @@ impl Decided<'_> {
         returning.filter(|(.., acl)| !acl.is_nobody()).collect()
     }
 
-    fn into_plan(self, known: &mut ParseCache) -> Plan {
+    /// Makes the plan, with all statuses.
+    pub(super) fn into_plan(self, known: &mut ParseCache) -> Plan {
         let mut events = Vec::new();
         let queue_acls = self.queue_acl_statuses(known, &mut events);
         let policies = self.policy_statuses(&mut events);
         let config = self.config_status(&mut events);
-        let runs = self.env.runs.as_deref().map_err(String::as_str);
-        let access_tests = access_tests::statuses(self.snapshot, runs, &mut events);
+        let runs = self.inputs.env.runs.as_deref().map_err(String::as_str);
+        let access_tests = access_tests::statuses(self.inputs.snapshot, runs, &mut events);
         let wake_at = self.wake_at();
         events.sort();
-        let Decision { import, backup, write, rendered, .. } = self.output;
+        let Decision { import, backup, write, rendered, full, .. } = self.output;
+        let base = self.inputs.base.as_ref().ok();
+        let last_base = base.filter(|base| full && !base.is(self.inputs.snapshot.last_base.as_ref()));
         Plan {
             import,
             backup,
             write,
-            last_base: self.last_base,
+            last_base: last_base.map(Base::to_last),
             mirror: self.mirror.0,
-            contributions: attribution::desired(&self.objects, &self.grants, &self.by_object),
+            contributions: attribution::desired(&self.inputs.objects, &self.grants, &self.by_object),
             rendered,
             queue_acls: queue_acls.into_iter().collect(),
             policies: policies.into_iter().collect(),
@@ -355,7 +302,7 @@ impl Decided<'_> {
 
     fn target<'a>(&'a self, output: &'a str) -> report::Target<'a> {
         let loaded = self.uncertain.as_ref().unwrap_or(&self.loaded.finding);
-        report::Target { mode: self.spec.mode, applied: &self.output.applied, output, loaded }
+        report::Target { mode: self.inputs.spec.mode, applied: &self.output.applied, output, loaded }
     }
 
     fn queue_acl_statuses(
@@ -363,29 +310,41 @@ impl Decided<'_> {
         known: &mut ParseCache,
         events: &mut Vec<Event>,
     ) -> Vec<(Arc<str>, ObjectStatus<QueueAclStatus>)> {
-        let name = self.spec.output_name();
+        let name = self.inputs.spec.output_name();
         // The grants of the objects alone count only where nothing can be rendered.
-        let granted = match self.desired {
+        let granted = match self.inputs.desired {
             Some(_) => Grants::default(),
-            None => grants::decide(&self.objects, &Config::default()),
+            None => grants::decide(&self.inputs.objects, &Config::default()),
         };
-        let env = self.reported_environment(known);
-        let hidden = self.env.shadow.as_ref().and_then(|_| self.output_tree(known));
+        let planted = is_planted(PlantedFault::DataAlone).then(|| Environment {
+            tree: self.output_tree(known),
+            source: Source::Output,
+            shadow: None,
+            ..self.inputs.env.clone()
+        });
+        let hidden = self.inputs.env.shadow.as_ref().and_then(|_| self.output_tree(known));
         let (target, source) = (self.target(&name), self.source(&name));
         let facts = report::queue_acl::Facts {
             target,
-            env: &env,
+            env: planted.as_ref().unwrap_or(&self.inputs.env),
             source: &source,
             programmed: report::programmed(&source, true),
             effective: report::effective(),
             ready: target.ready(),
             hidden: hidden.as_deref(),
-            desired: self.desired.as_deref(),
+            desired: self.inputs.desired.as_deref(),
             granted: &granted,
-            by_base: self.by_base,
+            by_base: self.inputs.from.is_some(),
             runs: &self.runs,
         };
-        let objects = self.snapshot.queue_acls.iter().zip(&self.objects).zip(&self.notes).enumerate();
+        let objects = self
+            .inputs
+            .snapshot
+            .queue_acls
+            .iter()
+            .zip(&self.inputs.objects)
+            .zip(&self.inputs.notes)
+            .enumerate();
         objects
             .map(|(index, ((entry, object), note))| {
                 let decided = self.by_object.decided(&self.grants, index);
@@ -393,7 +352,7 @@ impl Decided<'_> {
                     report::queue_acl::report(entry, object, &decided, note.and_then(Option::as_ref), &facts);
                 if !object.has_queues {
                     (found.status.submit, found.status.admin) =
-                        report::queue_acl::own_columns(entry, self.snapshot.now);
+                        report::queue_acl::own_columns(entry, self.inputs.snapshot.now);
                 }
                 let (meta, findings) = (&entry.meta, &found.findings);
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
@@ -402,7 +361,7 @@ impl Decided<'_> {
                     let subject = Subject::QueueAcl(meta.name.clone());
                     events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
                 }
-                let status = ObjectStatus::new(meta, findings, found.status, self.snapshot.now);
+                let status = ObjectStatus::new(meta, findings, found.status, self.inputs.snapshot.now);
                 // Conditions that stay are shared. So it is for nearly all objects.
                 if !Arc::ptr_eq(&status.conditions, &meta.conditions) {
                     events.extend(events::transitions(Subject::QueueAcl, meta, findings, events::OF_OBJECTS));
@@ -414,10 +373,10 @@ impl Decided<'_> {
 
     /// The text in force, as messages name it.
     fn source(&self, output: &str) -> String {
-        match (self.env.source, &self.env.shadow) {
+        match (self.inputs.env.source, &self.inputs.env.shadow) {
             (Source::OutputBinary, Some(shadow)) => format!("binaryData key `{shadow}` of {output}"),
             (Source::Output | Source::OutputBinary, _) => output.to_owned(),
-            (Source::Defaults, _) => config_map(self.spec, YUNIKORN_DEFAULTS),
+            (Source::Defaults, _) => config_map(self.inputs.spec, YUNIKORN_DEFAULTS),
             (Source::BuiltIn, _) => "YuniKorn's built-in default".to_owned(),
         }
     }
@@ -426,51 +385,42 @@ impl Decided<'_> {
         &self,
         events: &mut Vec<Event>,
     ) -> Vec<(Arc<str>, ObjectStatus<Option<super::snapshot::AdmissionPolicySpec>>)> {
-        let name = self.spec.output_name();
+        let name = self.inputs.spec.output_name();
         let unset = self.unset_keys();
         let facts = report::policy::Facts {
             target: self.target(&name),
-            env: &self.env,
-            spec: self.spec,
+            env: &self.inputs.env,
+            spec: self.inputs.spec,
             unset: &unset,
         };
-        let objects = self.snapshot.policies.iter().zip(&self.policies.objects);
+        let objects = self.inputs.snapshot.policies.iter().zip(&self.inputs.policies.objects);
         objects
             .map(|(entry, object)| {
                 let (meta, types) = (&entry.meta, events::OF_OBJECTS);
                 let (findings, in_force) = report::policy::report(object, entry, &facts);
                 events.extend(events::transitions(Subject::AdmissionPolicy, meta, &findings, types));
-                (meta.name.clone(), ObjectStatus::new(meta, &findings, in_force, self.snapshot.now))
+                (meta.name.clone(), ObjectStatus::new(meta, &findings, in_force, self.inputs.snapshot.now))
             })
             .collect()
     }
 
     /// Our keys in the output that no policy sets any more.
     fn unset_keys(&self) -> Vec<&'static str> {
-        let set = self.policies.keys.as_ref();
+        let set = self.inputs.policies.keys.as_ref();
         let unset = admission::KEYS.iter().filter(|key| set.is_none_or(|set| !set.contains_key(*key)));
-        unset.copied().filter(|key| self.snapshot.claim(key) == Claim::Ours).collect()
+        unset.copied().filter(|key| self.inputs.snapshot.claim(key) == Claim::Ours).collect()
     }
 
     /// The queues of the output's own text.
     fn output_tree(&self, known: &mut ParseCache) -> Option<Arc<Config>> {
-        let text = self.snapshot.output_text(&self.env.key);
+        let text = self.inputs.snapshot.output_text(&self.inputs.env.key);
         text.and_then(|text| known.of_live(text).tree.clone())
-    }
-
-    /// The environment that objects are compared with.
-    fn reported_environment(&self, known: &mut ParseCache) -> Cow<'_, Environment> {
-        if !is_planted(PlantedFault::DataAlone) {
-            return Cow::Borrowed(&self.env);
-        }
-        let tree = self.output_tree(known);
-        Cow::Owned(Environment { tree, source: Source::Output, shadow: None, ..self.env.clone() })
     }
 
     /// Condition `Applied`, which also reports that the named policy is missing.
     fn applied(&self) -> Finding {
         let applied = &self.output.applied;
-        let missing = self.policies.not_found();
+        let missing = self.inputs.policies.not_found();
         missing
             .filter(|_| matches!(applied.reason, Reason::Applied | Reason::Pending))
             .unwrap_or_else(|| applied.clone())
@@ -478,33 +428,33 @@ impl Decided<'_> {
 
     fn config_status(&self, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
         let meta = &self.config.meta;
-        let key_written = self.snapshot.output_text(&self.env.key).is_some();
+        let key_written = self.inputs.snapshot.output_text(&self.inputs.env.key).is_some();
         let accepts_open = self.accepts_open();
-        let fail_open =
-            report::config::fail_open(&self.env, key_written, accepts_open).unwrap_or_else(|| {
+        let fail_open = report::config::fail_open(&self.inputs.env, key_written, accepts_open)
+            .unwrap_or_else(|| {
                 let was = current(&meta.conditions, Type::FailOpen);
-                report::config::runs_open(&self.env, &self.runs, was.as_ref(), &self.loaded.finding)
+                report::config::runs_open(&self.inputs.env, &self.runs, was.as_ref(), &self.loaded.finding)
             });
         let findings = report::config::findings(
-            [self.base.clone(), self.applied(), self.loaded.finding.clone()],
-            self.mirror.1.clone().map(|finding| (finding, self.spec.rbac_mirror)),
+            [self.base().clone(), self.applied(), self.loaded.finding.clone()],
+            self.mirror.1.clone().map(|finding| (finding, self.inputs.spec.rbac_mirror)),
             fail_open,
             accepts_open,
-            self.snapshot.observed.watch_failure.as_deref(),
+            self.inputs.snapshot.observed.watch_failure.as_deref(),
         );
         events.extend(events::transitions(Subject::Config, meta, &findings, events::OF_CONFIG));
         let subject = Subject::Config(meta.name.clone());
         events.extend(events::closed(&subject, &meta.conditions, &findings));
         let memory = self.config.in_force.as_ref();
         let rest = ConfigStatus {
-            admission_policy: self.policies.remembered(memory),
-            ..report::config::status(self.snapshot, self.spec, self.config, &self.env)
+            admission_policy: self.inputs.policies.remembered(memory),
+            ..report::config::status(self.inputs.snapshot, self.inputs.spec, self.config, &self.inputs.env)
         };
         let counted = memory.and_then(|memory| memory.admission_policy.as_deref());
         let counts = rest.admission_policy.as_deref();
-        let named = self.spec.admission_policy.as_deref();
+        let named = self.inputs.spec.admission_policy.as_deref();
         events.extend(events::policy_changed(&subject, counted, counts, named));
-        ObjectStatus::new(meta, &findings, rest, self.snapshot.now)
+        ObjectStatus::new(meta, &findings, rest, self.inputs.snapshot.now)
     }
 
     /// Returns whether the text in force may let everyone in at the root: it is the desired text, and
@@ -513,30 +463,32 @@ impl Decided<'_> {
         let by_object = || {
             self.grants.iter().any(|((_, queue, _), decided)| queue.is_root() && decided.acl.is_everyone())
         };
-        self.spec.accept_open_root
-            && self.env.source == Source::Output
+        self.inputs.spec.accept_open_root
+            && self.inputs.env.source == Source::Output
             && self.output.applied.reason == Reason::Applied
-            && (self.base.reason != Reason::BuiltInDefault || by_object())
+            && (self.base().reason != Reason::BuiltInDefault || by_object())
     }
 
     /// The next moment at which the same snapshot would give another plan.
     fn wake_at(&self) -> Option<Timestamp> {
-        let now = self.snapshot.now;
-        let specs = self.snapshot.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
+        let now = self.inputs.snapshot.now;
+        let specs = self.inputs.snapshot.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
         let windows = specs.flat_map(|spec| [spec.not_before, spec.expires_at]).flatten();
-        let kept = self.objects.iter().filter_map(|object| object.last_valid.as_ref()?.expires_at);
+        let kept = self.inputs.objects.iter().filter_map(|object| object.last_valid.as_ref()?.expires_at);
         let patience = self
+            .inputs
             .snapshot
             .observed
             .pending_since
             .filter(|_| self.loaded.reassert_at.is_some())
             .and_then(|since| since.checked_add(running::PATIENCE).ok());
-        let observed = &self.snapshot.observed;
+        let observed = &self.inputs.snapshot.observed;
         // From then on the scheduler counts as running an unknown text, and no longer as loading one.
         let unseen = observed.loaded_text.is_some()
             && self.loaded.finding.reason == Reason::LoadPending
             && !reports_loaded_text(observed);
-        let loading = observed.pending_since.filter(|_| unseen || !self.snapshot.access_tests.is_empty());
+        let loading =
+            observed.pending_since.filter(|_| unseen || !self.inputs.snapshot.access_tests.is_empty());
         let loading = loading.and_then(|since| since.checked_add(running::LOADING).ok());
         windows
             .chain(kept)

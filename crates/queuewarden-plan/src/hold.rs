@@ -42,8 +42,8 @@ pub(super) fn find(question: &Inputs<'_>) -> Option<Hold> {
 }
 
 fn base(question: &Inputs<'_>) -> Option<Finding> {
-    match question.base {
-        Ok(base) => missing_partition(&base.tree, question.env),
+    match &question.base {
+        Ok(base) => missing_partition(&base.tree, &question.env),
         Err(finding) => {
             let message = format!("only withdrawals are written, new grants wait: {}", finding.message);
             Some(Finding::no(Type::Applied, Reason::ConfigNotReady, message))
@@ -58,8 +58,8 @@ fn refused(question: &Inputs<'_>) -> Option<Hold> {
     let snapshot = question.snapshot;
     let refused = snapshot.observed.refused.as_ref()?;
     let until = budget::retry_at(refused.at, refused.times);
-    let (source, body) = (narrowed(question)?, question.body?);
-    let withdraws = source.tree.as_deref().zip(question.desired);
+    let (source, body) = (narrowed(question)?, question.body.as_ref()?);
+    let withdraws = source.tree.as_deref().zip(question.desired.as_deref());
     let withdraws = withdraws.is_some_and(|(source, desired)| withdraw::exceeds(source, desired));
     let runs = || {
         let proven = question.proven.as_ref().map(|proven| &proven.text);
@@ -113,6 +113,6 @@ fn pace(question: &Inputs<'_>) -> Option<Hold> {
 fn widens(question: &Inputs<'_>) -> bool {
     question
         .current_tree()
-        .zip(question.desired)
+        .zip(question.desired.as_deref())
         .is_some_and(|(current, desired)| withdraw::widens(current, desired))
 }

@@ -14,7 +14,7 @@ use super::hold::{self, Hold};
 use super::ownership::{self, Adopted, Claim, managed_keys, managed_keys_text};
 use super::parse_cache::{ParseCache, Reading};
 use super::planted::{PlantedFault, is_planted};
-use super::policy::Keys;
+use super::policy::Policies;
 use super::record::Note;
 use super::resolve::Resolved;
 use super::snapshot::{
@@ -33,15 +33,15 @@ pub const WARN_BYTES: usize = 900 * 1024;
 pub(super) struct Inputs<'a> {
     pub snapshot: &'a Snapshot,
     pub spec: &'a ConfigSpec,
-    pub env: &'a Environment,
+    pub env: Environment,
     /// The base, or condition `BaseResolved` when there is none.
-    pub base: Result<&'a Base, &'a Finding>,
+    pub base: Result<Base, Finding>,
     /// The base that the body was rendered from: the last good one where the current base is invalid.
-    pub from: Option<&'a Base>,
+    pub from: Option<Base>,
     /// The rendered body; `None` when it cannot be rendered.
-    pub body: Option<&'a Arc<Reading>>,
+    pub body: Option<Arc<Reading>>,
     /// Its queues, which are known even if they cannot be written as text.
-    pub desired: Option<&'a Config>,
+    pub desired: Option<Arc<Config>>,
     /// The text in the output under the key; `None` when there is none.
     pub current: Option<Arc<Reading>>,
     /// The text that this process wrote last under the key.
@@ -49,11 +49,11 @@ pub(super) struct Inputs<'a> {
     /// The text that the scheduler was last proven to run.
     pub proven: Option<Arc<Reading>>,
     /// The objects, in the order of the snapshot.
-    pub objects: &'a [Resolved],
+    pub objects: Vec<Resolved>,
     /// The notes in the output about these objects.
-    pub notes: &'a [Option<Note<'a>>],
-    /// The keys of the policy that decides.
-    pub policy: Option<&'a Keys>,
+    pub notes: Vec<Option<Note<'a>>>,
+    /// The policies, with the keys of the one that decides.
+    pub policies: Policies,
     /// True if these keys were in the output before.
     pub programmed: bool,
     /// True if the scheduler should have loaded the text and did not: the text is written again.
@@ -109,7 +109,7 @@ struct Attempt {
 pub(super) fn decide(question: &Inputs<'_>, cache: &mut ParseCache) -> Decision {
     let mut hold = hold::find(question);
     let mut candidate = match hold {
-        None => question.body.and_then(|body| full(question, body)),
+        None => question.body.as_deref().and_then(|body| full(question, body)),
         Some(_) => partial(question, cache),
     };
     let mut attempt = attempt(question, candidate.as_ref());
@@ -178,7 +178,7 @@ pub(super) fn decide(question: &Inputs<'_>, cache: &mut ParseCache) -> Decision 
 
 /// Returns the result of writing the candidate and the keys of the policy.
 fn attempt(question: &Inputs<'_>, candidate: Option<&Candidate>) -> Attempt {
-    let policy = question.policy.into_iter().flatten();
+    let policy = question.policies.keys.iter().flatten();
     let mut values: BTreeMap<String, String> =
         policy.map(|(key, value)| ((*key).to_string(), value.clone())).collect();
     values.extend(candidate.map(|it| (it.rendered.key.clone(), it.rendered.text.clone())));
@@ -192,7 +192,7 @@ fn attempt(question: &Inputs<'_>, candidate: Option<&Candidate>) -> Attempt {
 
 /// Returns the full text: the rendered body under a header.
 fn full(question: &Inputs<'_>, body: &Reading) -> Option<Candidate> {
-    let origin = header::origin(&question.from?.source);
+    let origin = header::origin(&question.from.as_ref()?.source);
     let rendered = revise(question, &body.text, &origin);
     Some(Candidate { rendered, tree: body.tree.clone(), partial: false })
 }
@@ -205,7 +205,7 @@ fn partial(question: &Inputs<'_>, cache: &mut ParseCache) -> Option<Candidate> {
     if question.snapshot.claim(&question.env.key) != Claim::Ours {
         return None;
     }
-    let desired = question.desired?;
+    let desired = question.desired.as_deref()?;
     let source = narrowed(question)?;
     let withdrawn = withdraw::withdraw(source, desired, cache);
     // If nothing is withdrawn, somebody else's change of the text is still put back.
@@ -214,13 +214,13 @@ fn partial(question: &Inputs<'_>, cache: &mut ParseCache) -> Option<Candidate> {
     // withdrawals must not wait for that.
     let again = || question.current.as_ref().filter(|_| question.reassert);
     let body = withdrawn.as_ref().or_else(restored).or_else(again)?;
-    if missing_partition(body.tree.as_deref()?, question.env).is_some() {
+    if missing_partition(body.tree.as_deref()?, &question.env).is_some() {
         return None;
     }
     let origin = live_text(question)
         .and_then(header::split)
         .map(|parts| parts.origin.to_owned())
-        .or_else(|| Some(header::origin(&question.from?.source)))?;
+        .or_else(|| Some(header::origin(&question.from.as_ref()?.source)))?;
     let rendered = revise(question, &body.text, &origin);
     Some(Candidate { rendered, tree: body.tree.clone(), partial: true })
 }
@@ -259,7 +259,7 @@ pub(super) fn live_text<'a>(question: &'a Inputs<'_>) -> Option<&'a str> {
 }
 
 fn not_rendered(question: &Inputs<'_>) -> Finding {
-    let message = match question.base {
+    let message = match &question.base {
         Err(finding) => format!("nothing is written, what is live stays: {}", finding.message),
         Ok(_) => {
             "nothing is written, what is live stays: the ACLs cannot be rendered into the base".to_string()
@@ -311,7 +311,7 @@ fn touch(question: &Inputs<'_>, full: bool, known: bool) -> Option<Write> {
     }
     let current = question.current_tree().filter(|_| !full);
     let in_force =
-        known.then(|| record::corrected(current, question.objects, question.notes, snapshot)).flatten();
+        known.then(|| record::corrected(current, &question.objects, &question.notes, snapshot)).flatten();
     (!annotations.is_empty() || in_force.is_some()).then(|| Write {
         name: spec.output_config_map.clone(),
         resource_version: Some(output.resource_version.clone()),
@@ -409,7 +409,7 @@ fn hand_out(
         decision.backup = Some(backup(spec, taken));
     }
     let in_force =
-        queue_tree.then(|| record::changed(tree.filter(|_| partial), question.objects, snapshot)).flatten();
+        queue_tree.then(|| record::changed(tree.filter(|_| partial), &question.objects, snapshot)).flatten();
     decision.write = Some(Write {
         name: spec.output_config_map.clone(),
         resource_version: snapshot.output.as_deref().map(|output| output.resource_version.clone()),

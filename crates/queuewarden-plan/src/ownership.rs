@@ -220,10 +220,10 @@ fn import(question: &Inputs<'_>) -> Result<Treatment, String> {
 ///
 /// # Errors
 /// Returns why it is not known what the scheduler runs.
-fn lacking<'q>(question: &Inputs<'q>) -> Result<Option<String>, &'q str> {
+fn lacking<'q>(question: &'q Inputs<'_>) -> Result<Option<String>, &'q str> {
     const SHOWN: usize = 10;
     let live = question.env.runs.as_deref().map_err(String::as_str)?;
-    let base = question.base.ok().map(|base| &base.tree);
+    let base = question.base.as_ref().ok().map(|base| &base.tree);
     let mut lost = Vec::new();
     for partition in &live.partitions {
         let kept = base.and_then(|base| base.partition(&partition.name));

@@ -39,10 +39,10 @@ pub(super) fn permit(
     let mut without = snapshot.clone();
     without.queue_acls.retain(|entry| *entry.meta.name != *name);
     let decided = decided(&without, config, spec, &mut ParseCache::new(without.version()));
-    let base = decided.base_tree.as_ref().ok_or_else(|| {
+    let base = decided.inputs.base.as_ref().map_err(|_| {
         "there is no queue tree that says who administers what; YuniKornConfig `default` says why".to_owned()
     })?;
-    let administrators = Administrators::new(&decided.objects, base);
+    let administrators = Administrators::new(&decided.inputs.objects, &base.tree);
     if let Some(old) = old {
         let spec = readable(old)?;
         let Some(writer) = &spec.delegated_by else {

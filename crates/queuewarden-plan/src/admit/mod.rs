@@ -278,7 +278,7 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> 
     let mut warnings = vec![change(queues(&was), queues(&is))];
     warnings.extend(policies_changed(snapshot, &after));
     warnings.extend(
-        is.policies.not_found().map(|Finding { reason, message, .. }| format!("{reason}: {message}")),
+        is.inputs.policies.not_found().map(|Finding { reason, message, .. }| format!("{reason}: {message}")),
     );
     warnings.extend(obstacles(&is));
     Response::warned(&warnings)
@@ -286,7 +286,7 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> 
 
 /// Returns the conditions that keep anything at all from being written.
 fn obstacles(decided: &Decided<'_>) -> Vec<String> {
-    let troubles = [&decided.base, &decided.output.applied].into_iter();
+    let troubles = [decided.base(), &decided.output.applied].into_iter();
     let troubles =
         troubles.filter(|finding| finding.status != Status::True && finding.reason != Reason::Pending);
     troubles
@@ -296,7 +296,7 @@ fn obstacles(decided: &Decided<'_>) -> Vec<String> {
 
 /// Returns the desired queues; where there are none, those in force.
 fn queues<'d>(decided: &'d Decided<'_>) -> Option<&'d Config> {
-    decided.desired.as_deref().or(decided.env.tree.as_deref())
+    decided.inputs.desired.as_deref().or(decided.inputs.env.tree.as_deref())
 }
 
 /// Describes in one line the changes of access.

@@ -41,7 +41,8 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
             "there is no YuniKornConfig named `default` that can be read, so nothing is written".to_owned(),
         ]);
     };
-    let found = new.as_ref().and_then(|new| is.objects.iter().find(|object| object.name == new.meta.name));
+    let found =
+        new.as_ref().and_then(|new| is.inputs.objects.iter().find(|object| object.name == new.meta.name));
     if let Some(Err(refusal)) = found.map(|object| &object.outcome)
         && delegated
         && matches!(refusal.reason, Reason::NotDelegated | Reason::TooLarge)
@@ -92,7 +93,7 @@ fn about(object: &Resolved, decided: &Decided<'_>) -> Vec<String> {
             }
         }
         Ok(contribution) => {
-            let tree = decided.desired.as_ref();
+            let tree = decided.inputs.desired.as_ref();
             warnings.extend(tree.map(|tree| without_effect(tree, contribution)).unwrap_or_default());
         }
     }
