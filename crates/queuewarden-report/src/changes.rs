@@ -25,39 +25,30 @@ pub struct Change {
 /// Returns all known changes of a snapshot's objects, the latest first. Objects from files have none, unless
 /// they were printed with their `managedFields`.
 pub fn changes(snapshot: &Snapshot) -> Vec<Change> {
-    let mut changes = Vec::new();
-    for entry in &snapshot.queue_acls {
-        let queue =
-            entry.spec.as_ref().ok().and_then(|spec| {
-                QueuePath::parse(&spec.queue).ok().map(|queue| (spec.partition.clone(), queue))
-            });
-        changes.extend(changes_to("QueueAcl", &entry.meta, queue));
-    }
-    changes
-        .extend(snapshot.policies.iter().flat_map(|entry| changes_to("AdmissionPolicy", &entry.meta, None)));
-    changes.extend(
-        snapshot.access_tests.iter().flat_map(|entry| changes_to("QueueAccessTest", &entry.meta, None)),
-    );
-    changes.extend(snapshot.config.iter().flat_map(|entry| changes_to("YuniKornConfig", &entry.meta, None)));
-    changes.extend(of_maps(snapshot));
+    let acls = snapshot.queue_acls.iter().flat_map(|entry| {
+        let spec = entry.spec.as_ref().ok();
+        let queue = spec.and_then(|spec| Some((spec.partition.clone(), QueuePath::parse(&spec.queue).ok()?)));
+        changes_to("QueueAcl", &entry.meta).map(move |change| Change { queue: queue.clone(), ..change })
+    });
+    let policies = snapshot.policies.iter().map(|entry| ("AdmissionPolicy", &entry.meta));
+    let tests = snapshot.access_tests.iter().map(|entry| ("QueueAccessTest", &entry.meta));
+    let config = snapshot.config.iter().map(|entry| ("YuniKornConfig", &entry.meta));
+    let others = policies.chain(tests).chain(config).flat_map(|(kind, meta)| changes_to(kind, meta));
+    let mut changes: Vec<Change> = acls.chain(others).chain(of_maps(snapshot)).collect();
     // Programs that wrote in the same second stay in the order of their objects.
     changes.sort_by(|left, right| right.touch.time.cmp(&left.touch.time).then_with(|| left.cmp(right)));
     changes.truncate(MAX_CHANGES);
     changes
 }
 
-fn changes_to(
-    kind: &'static str,
-    meta: &Meta,
-    queue: Option<(String, QueuePath)>,
-) -> impl Iterator<Item = Change> {
+fn changes_to(kind: &'static str, meta: &Meta) -> impl Iterator<Item = Change> {
     let name = &meta.name;
     let change = move |touch: &Touch| Change {
         kind,
         namespace: None,
         name: name.to_string(),
         touch: touch.clone(),
-        queue: queue.clone(),
+        queue: None,
     };
     meta.touches.iter().map(change)
 }
