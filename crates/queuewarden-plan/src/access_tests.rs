@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::conditions::{Finding, Reason, Type};
 use super::report::events;
 use super::resolve::joined;
-use super::snapshot::{AccessTestSpec, Enforcement, Entry, Snapshot};
+use super::snapshot::{AccessTestEntry, AccessTestSpec, Enforcement, Snapshot};
 use super::{AccessTestStatus, Event, ObjectStatus, Subject};
 use go_compat::diag::cut;
 use yunikorn::config::Config;
@@ -19,9 +19,6 @@ use yunikorn_access::{Tree, sentence};
 const MAX_FAILURES: usize = 16;
 /// The longest of them, in characters.
 const MAX_FAILURE: usize = 512;
-
-/// A `QueueAccessTest` as the plan sees it.
-pub type AccessTest = Entry<AccessTestSpec, ()>;
 
 /// The queues that tests are evaluated against.
 #[derive(Debug)]
@@ -57,7 +54,7 @@ pub(super) fn statuses(
     }
     let queues = runs.map(|runs| Queues::new(runs, snapshot.version()));
     let queues = queues.as_ref().map_err(|why| *why);
-    let status = |entry: &AccessTest| {
+    let status = |entry: &AccessTestEntry| {
         let meta = &entry.meta;
         let (findings, rest) = report(entry, queues);
         events.extend(events::transitions(Subject::QueueAccessTest, meta, &findings, events::OF_OBJECTS));
@@ -66,7 +63,7 @@ pub(super) fn statuses(
     snapshot.access_tests.iter().map(status).collect()
 }
 
-fn report(entry: &AccessTest, queues: Result<&Queues, &str>) -> (Vec<Finding>, AccessTestStatus) {
+fn report(entry: &AccessTestEntry, queues: Result<&Queues, &str>) -> (Vec<Finding>, AccessTestStatus) {
     let (mut findings, status) = match (&entry.spec, queues) {
         (Err(faults), _) => {
             let invalid = Finding::no(Type::Accepted, Reason::Invalid, joined(faults));
@@ -147,7 +144,7 @@ pub(super) fn broken(snapshot: &Snapshot, was: &Config, is: &Config) -> Vec<Brok
         return Vec::new();
     }
     let [was, is] = [was, is].map(|config| Queues::new(config, snapshot.version()));
-    let breaks = |entry: &AccessTest| {
+    let breaks = |entry: &AccessTestEntry| {
         let spec = entry.spec.as_ref().ok()?;
         let (before, after) = (was.run(&spec.expectations), is.run(&spec.expectations));
         let lost = before

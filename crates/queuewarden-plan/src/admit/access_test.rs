@@ -1,13 +1,13 @@
 //! Applies access tests to changes: of themselves, and of the `QueueAcl`s that they are about.
 
 use super::{Response, Versions, decided, queues};
-use crate::access_tests::{AccessTest, Broken, broken, trouble};
+use crate::access_tests::{Broken, broken, trouble};
 use crate::parse_cache::ParseCache;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{AccessTestEntry, Snapshot};
 use yunikorn::config::Config;
 
 /// Answers a change of a test. A failing test may be written, because an intended change begins that way.
-pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<AccessTest>) -> Response {
+pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<AccessTestEntry>) -> Response {
     let spec = match versions.new.as_ref().map(|new| &new.spec) {
         None => return Response::default(),
         Some(Err(faults)) => return Response::wrong(faults),

@@ -14,14 +14,14 @@ use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::access_tests::AccessTest;
 use super::conditions::{Finding, Reason, Status};
 use super::decide::{self, Decided};
 use super::parse_cache::ParseCache;
 use super::policy::{self, Keys};
 use super::resolve::joined;
 use super::snapshot::{
-    AdmissionPolicySpec, ConfigEntry, ConfigSpec, Entry, PolicyEntry, QueueAclEntry, Snapshot,
+    AccessTestEntry, AdmissionPolicySpec, ConfigEntry, ConfigSpec, Entry, PolicyEntry, QueueAclEntry,
+    Snapshot,
 };
 use go_compat::diag::{Diagnostic, cut};
 use yunikorn::config::Config;
@@ -48,10 +48,6 @@ const ACTIVATION: &str = "activation";
 
 /// A `QueueAcl` as the plan sees it.
 pub type QueueAcl = Arc<QueueAclEntry>;
-/// An `AdmissionPolicy` as the plan sees it.
-pub type AdmissionPolicy = PolicyEntry;
-/// A `YuniKornConfig` as the plan sees it.
-pub type YuniKornConfig = ConfigEntry;
 
 /// The old and the new version of an object; at least one of them is present.
 #[derive(Debug, Clone)]
@@ -68,11 +64,11 @@ pub enum Change {
     /// A `QueueAcl`.
     QueueAcl(Versions<QueueAcl>),
     /// An `AdmissionPolicy`.
-    AdmissionPolicy(Box<Versions<AdmissionPolicy>>),
+    AdmissionPolicy(Box<Versions<PolicyEntry>>),
     /// A `YuniKornConfig`.
-    YuniKornConfig(Box<Versions<YuniKornConfig>>),
+    YuniKornConfig(Box<Versions<ConfigEntry>>),
     /// A `QueueAccessTest`.
-    QueueAccessTest(Box<Versions<AccessTest>>),
+    QueueAccessTest(Box<Versions<AccessTestEntry>>),
 }
 
 impl Change {
@@ -155,7 +151,7 @@ pub fn depends_on_who(change: &Change) -> bool {
 }
 
 /// Returns the configuration, if there is one that can be read.
-fn config(snapshot: &Snapshot) -> Option<(&YuniKornConfig, &ConfigSpec)> {
+fn config(snapshot: &Snapshot) -> Option<(&ConfigEntry, &ConfigSpec)> {
     let config = snapshot.config.as_ref()?;
     Some((config, config.spec.as_ref().ok()?))
 }
@@ -183,7 +179,7 @@ pub fn admit(snapshot: &Snapshot, asked: &Review) -> Response {
     }
 }
 
-fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -> Response {
+fn admission_policy(snapshot: &Snapshot, versions: &Versions<PolicyEntry>) -> Response {
     let Versions { old, new } = versions;
     let mut after = snapshot.clone();
     put(&mut after.policies, old.as_ref(), new.as_ref());
@@ -251,7 +247,7 @@ fn endpoints_changed(was: &AdmissionPolicySpec, is: &AdmissionPolicySpec) -> Vec
     told
 }
 
-fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> Response {
+fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<ConfigEntry>) -> Response {
     let Some(new) = &versions.new else {
         return Response::warned(&[
             "nothing is managed any more: what is live stays as it is, and QueueAcls no longer change it"

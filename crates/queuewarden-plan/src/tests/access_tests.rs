@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::admit::{asked, created, quiet};
 use super::delegation::who;
 use super::*;
-use crate::access_tests::AccessTest;
 use crate::admit::{Change, Review, Versions, admit};
+use crate::snapshot::AccessTestEntry;
 use go_compat::diag::{Code, Diagnostic};
 use yunikorn::identity::Identity;
 use yunikorn_access::expect::{Case, Expectations, Queues};
@@ -16,7 +16,7 @@ fn queues(submit: &[&str]) -> Queues {
 }
 
 /// Sue may submit to `allow` and not to `deny`.
-fn test(name: &str, enforcement: Enforcement, allow: &[&str], deny: &[&str]) -> AccessTest {
+fn test(name: &str, enforcement: Enforcement, allow: &[&str], deny: &[&str]) -> AccessTestEntry {
     let subjects = vec![Identity { user: "sue".to_owned(), groups: Vec::new() }];
     let case = Case { subjects, allow: queues(allow), deny: queues(deny), ..Case::default() };
     let expectations = Expectations { partition: "default".to_owned(), cases: vec![case] };
@@ -40,7 +40,7 @@ fn a_test_is_judged_by_what_is_in_force() {
     snapshot.access_tests = vec![
         test("good", Enforcement::Block, &["root.prod"], &["root.test"]),
         test("bad", Enforcement::Report, &["root.test", "root.prod"], &["root.prod.etl"]),
-        AccessTest { spec: Err(vec![unreadable]), ..test("ugly", Enforcement::Report, &[], &[]) },
+        AccessTestEntry { spec: Err(vec![unreadable]), ..test("ugly", Enforcement::Report, &[], &[]) },
     ];
     let done = settled(&snapshot);
     assert_eq!(
@@ -195,7 +195,7 @@ fn a_check_that_fails_already_is_in_nobodys_way() {
 fn a_test_is_written_whether_it_holds_or_not_unless_it_is_none() {
     let mut snapshot = cluster(BASE);
     quiet(&mut snapshot);
-    let ask = |new: AccessTest| {
+    let ask = |new: AccessTestEntry| {
         let change = Change::QueueAccessTest(Box::new(Versions { old: None, new: Some(new) }));
         admit(&snapshot, &Review { by: who("root", &[]), may_escalate: true, change })
     };
@@ -204,7 +204,7 @@ fn a_test_is_written_whether_it_holds_or_not_unless_it_is_none() {
     assert_eq!(failing.refusal, None);
     assert!(failing.warnings[0].starts_with("1 of 1 checks do not hold: case 1"), "{failing:?}");
     let wrong = vec![Diagnostic::error(Code::new(5151, "x"), "spec.cases: none")];
-    let invalid = ask(AccessTest { spec: Err(wrong), ..test("a", Enforcement::Block, &[], &[]) });
+    let invalid = ask(AccessTestEntry { spec: Err(wrong), ..test("a", Enforcement::Block, &[], &[]) });
     assert!(invalid.refusal.is_some());
 }
 

@@ -3,8 +3,8 @@
 use super::admit::quiet;
 use super::delegation::{by, teams, who};
 use super::*;
-use crate::access_tests::AccessTest;
-use crate::admit::{AdmissionPolicy, Change, Response, Review, Versions, YuniKornConfig, admit};
+use crate::admit::{Change, Response, Review, Versions, admit};
+use crate::snapshot::AccessTestEntry;
 use go_compat::diag::{Code, Diagnostic};
 use yunikorn::right::Right;
 use yunikorn_access::{submission, user_info};
@@ -95,7 +95,7 @@ fn what_a_policy_does_at_the_endpoints_is_told() {
     let submission = Some(submission::Mode::Deny);
     let full = policy(submission, settings(user_info::Mode::Enforce));
     snapshot.policies = vec![full.clone()];
-    let warnings = |new: Option<AdmissionPolicy>| {
+    let warnings = |new: Option<crate::snapshot::PolicyEntry>| {
         let versions = Versions { old: Some(full.clone()), new };
         by_root(&snapshot, Change::AdmissionPolicy(Box::new(versions))).warnings
     };
@@ -115,13 +115,13 @@ fn what_a_policy_does_at_the_endpoints_is_told() {
 }
 
 /// A cluster administrator changes the `YuniKornConfig`.
-fn configured(snapshot: &Snapshot, new: Option<YuniKornConfig>) -> Response {
+fn configured(snapshot: &Snapshot, new: Option<ConfigEntry>) -> Response {
     let versions = Versions { old: snapshot.config.clone(), new };
     let change = Change::YuniKornConfig(Box::new(versions));
     by_root(snapshot, change)
 }
 
-fn edited(snapshot: &Snapshot, edit: impl FnOnce(&mut ConfigSpec)) -> Option<YuniKornConfig> {
+fn edited(snapshot: &Snapshot, edit: impl FnOnce(&mut ConfigSpec)) -> Option<ConfigEntry> {
     let mut new = snapshot.config.clone()?;
     edit(new.spec.as_mut().unwrap());
     Some(new)
@@ -228,7 +228,7 @@ fn what_became_invalid_can_still_be_labelled() {
     config.spec = Err(faults());
     let mut policy = entry("p", AdmissionPolicySpec::default());
     policy.spec = Err(faults());
-    let mut test: AccessTest = entry("t", AccessTestSpec::default());
+    let mut test: AccessTestEntry = entry("t", AccessTestSpec::default());
     test.spec = Err(faults());
     for change in [
         Change::YuniKornConfig(Box::new(same(config))),
