@@ -248,8 +248,7 @@ fn exclude(objects: &mut [Resolved], index: usize, message: String) {
 
 /// Returns the bytes of the ACLs of an object.
 fn bytes(contribution: &Contribution) -> usize {
-    let acls = Right::ALL.into_iter().filter_map(|right| contribution.grant(right));
-    acls.map(|acl| acl.canonical().len()).sum()
+    contribution.acls().map(|(_, acl)| acl.canonical().len()).sum()
 }
 
 /// The part of the ConfigMap that delegated objects take, and their number.

@@ -10,18 +10,14 @@ use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::check::implied_by;
 
-/// The reason why a right changes nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Redundant {
-    /// The queue whose ACL admits everyone.
-    pub by: QueuePath,
-    /// The ACL of that queue.
-    pub through: Right,
-}
-
-/// Returns why `right` on the contribution's queue changes nothing in `tree`: an ACL above, or another one of
-/// the queue itself, admits everyone. `adminacl` grants submit as well (yunikorn-core `queue.go:798-822`).
-pub(super) fn redundant(tree: &Config, contribution: &Contribution, right: Right) -> Option<Redundant> {
+/// Returns the queue and the ACL because of which `right` on the contribution's queue changes nothing in
+/// `tree`: an ACL above, or another one of the queue itself, admits everyone. `adminacl` grants submit as
+/// well (yunikorn-core `queue.go:798-822`).
+pub(super) fn redundant(
+    tree: &Config,
+    contribution: &Contribution,
+    right: Right,
+) -> Option<(QueuePath, Right)> {
     let partition = tree.partition(&contribution.partition)?;
     let Contribution { position, queue: path, .. } = contribution;
     let nearest = partition.queue_near(*position, path).unwrap_or_else(|| partition.nearest(path));
@@ -33,7 +29,7 @@ pub(super) fn redundant(tree: &Config, contribution: &Contribution, right: Right
             .copied()
             .filter(|by| !(own_everyone && queue.path == contribution.queue && *by == right))
             .find(|by| everyone(queue, *by))
-            .map(|through| Redundant { by: queue.path.clone(), through })
+            .map(|through| (queue.path.clone(), through))
     })
 }
 

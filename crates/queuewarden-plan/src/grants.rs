@@ -98,14 +98,12 @@ pub(super) fn decide_by_object<'a>(
     let contributions = objects.filter_map(|(index, object)| Some((index, object.contribution()?)));
     let mut parts: Vec<Part<'a>> = contributions
         .flat_map(|(index, contribution)| {
-            Right::ALL.into_iter().filter_map(move |right| {
-                Some(Part {
-                    start: start(&contribution.queue),
-                    key: (&contribution.partition, &contribution.queue, right),
-                    index,
-                    contribution,
-                    acl: contribution.grant(right)?,
-                })
+            contribution.acls().map(move |(right, acl)| Part {
+                start: start(&contribution.queue),
+                key: (&contribution.partition, &contribution.queue, right),
+                index,
+                contribution,
+                acl,
             })
         })
         .collect();

@@ -64,6 +64,11 @@ impl Contribution {
         }
     }
 
+    /// Returns the ACLs that it sets.
+    pub(super) fn acls(&self) -> impl Iterator<Item = (Right, &Acl)> {
+        Right::ALL.into_iter().filter_map(|right| Some((right, self.grant(right)?)))
+    }
+
     /// Finds the queue in a tree.
     pub(super) fn queue_in<'t>(&self, tree: &'t Config) -> Option<&'t Queue> {
         tree.partition(&self.partition)?.queue_near(self.position, &self.queue)
@@ -208,8 +213,8 @@ pub(super) fn resolve(
 /// Refuses objects that set an ACL which cannot be written into the base's text at that location.
 pub(super) fn withdraw(objects: &mut [Resolved], refused: &BTreeMap<&AclKey, Diagnostic>) {
     let why = |it: &Contribution| {
-        let rights = Right::ALL.into_iter().filter(|right| it.grant(*right).is_some());
-        rights.map(|right| (it.partition.clone(), it.queue.clone(), right)).find_map(|at| refused.get(&at))
+        let places = it.acls().map(|(right, _)| (it.partition.clone(), it.queue.clone(), right));
+        places.into_iter().find_map(|at| refused.get(&at))
     };
     for object in objects {
         if let Some(why) = object.contribution().and_then(why) {

@@ -395,8 +395,7 @@ fn accepted(object: &Resolved, takes: &[(Right, &Decided)]) -> Finding {
     };
     let mut message = String::with_capacity(MESSAGE);
     message.push_str("grants");
-    let rights = Right::ALL.into_iter().filter_map(|right| Some((right, contribution.grant(right)?)));
-    for (separator, (right, acl)) in iter::once(" ").chain(iter::repeat(", ")).zip(rights) {
+    for (separator, (right, acl)) in iter::once(" ").chain(iter::repeat(", ")).zip(contribution.acls()) {
         push(&mut message, &[separator, right.field(), " to "]);
         push_people(&mut message, acl);
     }
@@ -487,8 +486,7 @@ fn exceeds(tree: &Config, contribution: &Contribution, facts: &Facts<'_>) -> boo
 
 /// Returns whether none of the contribution's rights changes anything in `tree`.
 fn is_redundant(tree: &Config, contribution: &Contribution) -> bool {
-    let mut set = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some());
-    set.all(|right| redundant(tree, contribution, right).is_some())
+    contribution.acls().all(|(right, _)| redundant(tree, contribution, right).is_some())
 }
 
 fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'_>) -> Finding {
@@ -505,9 +503,8 @@ fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'
             "there is no queue tree to judge by",
         );
     };
-    let rights = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some()).count();
     let texts = without_effect(tree, contribution);
-    if !texts.is_empty() && texts.len() == rights {
+    if !texts.is_empty() && texts.len() == contribution.acls().count() {
         return Finding::no(Type::Effective, Reason::AncestorAllowsEveryone, texts.join("; "));
     }
     if texts.is_empty() {
@@ -519,17 +516,10 @@ fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'
 
 /// For each right of the contribution that changes nothing in `tree`, why.
 pub(crate) fn without_effect(tree: &Config, contribution: &Contribution) -> Vec<String> {
-    let set = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some());
-    let redundant =
-        set.filter_map(|right| redundant(tree, contribution, right).map(|redundant| (right, redundant)));
-    redundant
-        .map(|(right, redundant)| {
-            format!(
-                "{} changes nothing, because {} of queue `{}` lets everyone in",
-                right.field(),
-                redundant.through.key(),
-                redundant.by
-            )
-        })
-        .collect()
+    let redundant = contribution.acls().filter_map(|(right, _)| {
+        let (by, through) = redundant(tree, contribution, right)?;
+        let (right, through) = (right.field(), through.key());
+        Some(format!("{right} changes nothing, because {through} of queue `{by}` lets everyone in"))
+    });
+    redundant.collect()
 }
