@@ -354,11 +354,6 @@ impl State {
         self.role != Role::Follower
     }
 
-    /// Returns whether no answer is awaited.
-    pub fn is_idle(&self) -> bool {
-        self.doing == Doing::Nothing
-    }
-
     /// Returns whether this replica leads and has read everything anew.
     pub fn may_write(&self) -> bool {
         self.role == Role::Leader

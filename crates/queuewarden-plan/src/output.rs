@@ -11,7 +11,7 @@ use super::budget;
 use super::conditions::{Finding, Reason, Type};
 use super::environment::{Environment, is_queues_key};
 use super::hold::{self, Hold};
-use super::ownership::{self, Adopted, Claim, managed_keys, managed_keys_text};
+use super::ownership::{self, Adopted, Claim, managed_keys};
 use super::parse_cache::{ParseCache, Reading};
 use super::planted::{PlantedFault, is_planted};
 use super::policy::Policies;
@@ -429,7 +429,8 @@ fn annotations(question: &Inputs<'_>, full: bool, keys: &BTreeSet<String>) -> BT
     let current = |name: &str| output.and_then(|output| output.annotations.get(name));
     let mut annotations = BTreeMap::new();
     if output.is_none_or(|output| !managed_keys(output).iter().eq(keys)) {
-        annotations.insert(MANAGED_KEYS.to_string(), managed_keys_text(keys.iter().map(String::as_str)));
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        annotations.insert(MANAGED_KEYS.to_string(), keys.join(","));
     }
     if full && (question.count() > 0 || current(OBJECTS).is_some()) {
         annotations.insert(OBJECTS.to_string(), question.count().to_string());
@@ -499,16 +500,15 @@ pub(super) fn not_written(question: &Inputs<'_>, map: &str) -> Option<Finding> {
         WriteFailure::Forbidden(why) => {
             (Reason::Forbidden, format!("the API server does not let queuewarden write {map}: {why}"))
         }
-        WriteFailure::Rejected(why) => match rejection(why) {
-            Reason::RejectedByAdmission => (
-                Reason::RejectedByAdmission,
-                format!("an admission webhook refused the write of {map}: {why}"),
-            ),
-            reason => (
-                reason,
-                format!("the API server refuses the write of {map} until its cause is removed: {why}"),
-            ),
-        },
+        WriteFailure::Rejected(why) => {
+            let reason = rejection(why);
+            let message = if reason == Reason::RejectedByAdmission {
+                format!("an admission webhook refused the write of {map}: {why}")
+            } else {
+                format!("the API server refuses the write of {map} until its cause is removed: {why}")
+            };
+            (reason, message)
+        }
         WriteFailure::Transient(why) => {
             (Reason::Pending, format!("{map} could not be written, and is tried again: {why}"))
         }

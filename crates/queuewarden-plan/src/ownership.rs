@@ -58,11 +58,6 @@ pub(super) fn managed_keys(output: &ConfigMapState) -> BTreeSet<&str> {
     text.split(',').map(str::trim).filter(|key| !key.is_empty()).collect()
 }
 
-/// Returns the annotation for these keys.
-pub(super) fn managed_keys_text<'a>(keys: impl IntoIterator<Item = &'a str>) -> String {
-    keys.into_iter().collect::<Vec<_>>().join(",")
-}
-
 /// Formats the owners of a key for a message: `"helm" (Apply), "kubectl-edit" (Update)`, or `another writer`
 /// when they are unknown.
 pub(super) fn names(owners: &[Owner]) -> String {

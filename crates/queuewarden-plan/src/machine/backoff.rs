@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::budget::doubled;
+
 /// First and longest wait after a failure.
 const FIRST: SignedDuration = SignedDuration::from_secs(1);
 const LONGEST: SignedDuration = SignedDuration::from_mins(1);
@@ -25,9 +27,8 @@ pub(super) struct Backoff<T> {
 impl<T: Default> Backoff<T> {
     /// Begins after a failure, longer after each and, by `seed`, not at the same time as other replicas.
     pub(super) fn fail(&mut self, now: Timestamp, what: T, seed: u64) {
-        let factor = 1_i32.checked_shl(self.failures.min(16)).unwrap_or(i32::MAX);
-        let length = FIRST.checked_mul(factor).unwrap_or(LONGEST).min(LONGEST);
-        let length = jittered(length, seed, self.failures);
+        let times = usize::try_from(self.failures).unwrap_or(usize::MAX);
+        let length = jittered(doubled(FIRST, times, LONGEST), seed, self.failures);
         let failures = self.failures.saturating_add(1);
         *self = Self { failures, until: Some(now.checked_add(length).unwrap_or(Timestamp::MAX)), what };
     }

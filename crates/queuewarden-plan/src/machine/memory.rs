@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use crate::conditions::{Reason, Type};
+use crate::environment::is_queues_key;
 use crate::planted::{PlantedFault, is_planted};
 use crate::release::Release;
 use crate::snapshot::{
@@ -55,11 +56,6 @@ struct Output {
 impl Memory {
     /// Starts after a takeover: earlier writes of this process count like those of another.
     pub(super) fn takes_over(&mut self) {
-        self.forget_writes();
-        self.suspect = true;
-    }
-
-    fn forget_writes(&mut self) {
         let before = std::mem::take(&mut self.observed);
         self.observed = Observed {
             read_back: before.read_back,
@@ -72,6 +68,7 @@ impl Memory {
         };
         self.unsure = false;
         self.partial = false;
+        self.suspect = true;
     }
 
     /// Follows the output: which ConfigMap it is, and its content. Returns whether it is another ConfigMap
@@ -286,7 +283,7 @@ fn remember(times: &mut Vec<Timestamp>, now: Timestamp) {
 /// Returns the queue tree that a write sets, with its key.
 pub(super) fn tree(write: &Write) -> Option<(&String, &String)> {
     let mut set = write.data.iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
-    set.find(|(key, _)| key.strip_suffix(".yaml").is_some())
+    set.find(|(key, _)| is_queues_key(key))
 }
 
 /// Returns the other managers that own keys of a write.
