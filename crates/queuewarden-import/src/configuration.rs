@@ -28,13 +28,13 @@ pub struct Configuration {
     defined: HashMap<String, String>,
 }
 
-/// A value as written.
+/// A setting as written.
 #[derive(Debug, Clone)]
 struct Written {
-    text: Text,
+    /// `None` where it is not set.
+    value: Option<Text>,
     file: usize,
     is_final: bool,
-    set: bool,
 }
 
 /// A value with its variables replaced.
@@ -115,7 +115,7 @@ impl Configuration {
         let Some(name) = property.name else { return };
         let known = self.settings.get(&name);
         if known.is_some_and(|known| known.is_final) {
-            if let (Some(value), true) = (&property.value, known.is_some_and(|known| known.set)) {
+            if let (Some(value), true) = (&property.value, known.is_some_and(|known| known.value.is_some())) {
                 let message = format!("{} is final above, so that this value does not count", quoted(&name));
                 let finding = Diagnostic::warning(codes::FINAL, message).help("leave one of them out");
                 findings.push(FileDiagnostic::at(Location { file, span: value.span }, finding));
@@ -126,21 +126,20 @@ impl Configuration {
             self.order.push(name.clone());
         }
         let entry = self.settings.entry(name);
-        let written =
-            entry.or_insert_with(|| Written { text: Text::default(), file, is_final: false, set: false });
-        if let Some(text) = property.value {
-            (written.text, written.file, written.set) = (text, file, true);
+        let written = entry.or_insert_with(|| Written { value: None, file, is_final: false });
+        if property.value.is_some() {
+            (written.value, written.file) = (property.value, file);
         }
         written.is_final |= property.is_final;
     }
 
     /// `get`: returns the value with its variables replaced; `None` when it is not set.
     pub fn get(&self, name: &str) -> Option<Value> {
-        let Written { text, file, .. } = self.settings.get(name).filter(|written| written.set)?;
-        let place = Location { file: *file, span: text.span };
+        let written = self.settings.get(name)?;
+        let text = written.value.as_ref()?;
         let mut value = Value {
             text: text.text.clone(),
-            location: place,
+            location: Location { file: written.file, span: text.span },
             verbatim: false,
             unbound: None,
             endless: false,
@@ -192,7 +191,7 @@ impl Configuration {
     }
 
     fn raw(&self, name: &str) -> Option<String> {
-        self.settings.get(name).filter(|written| written.set).map(|written| written.text.text.clone())
+        Some(self.settings.get(name)?.value.as_ref()?.text.clone())
     }
 
     /// Resolves `NAME`, `NAME-default` (when not defined), `NAME:-default` (when not defined or empty).

@@ -83,11 +83,6 @@ impl Proof {
         differences.sort_by_key(|difference| difference.direction);
         Self { compared, differences }
     }
-
-    /// Returns the differences of one direction.
-    pub fn toward(&self, direction: Direction) -> impl Iterator<Item = &Difference> {
-        self.differences.iter().filter(move |difference| difference.direction == direction)
-    }
 }
 
 /// Compares, and reports from time to time how many of how many subjects are done.

@@ -249,7 +249,7 @@ fn widened(source: &Source, hadoop: &[DeclaredQueue], subjects: &[Subject]) -> R
     let proof =
         prove(source, &imported, &options.names, |_, _| {}).map_err(|error| anyhow::anyhow!("{error}"))?;
     ensure!(proof.differences.iter().all(|difference| difference.code != codes::UNEXPLAINED), "{proof:?}");
-    if proof.toward(Direction::Wider).next().is_some() {
+    if proof.differences.iter().any(|difference| difference.direction == Direction::Wider) {
         return Ok(Some(format!("wider: {:?}", proof.differences)));
     }
     let tree = tree_of(&imported)?;

@@ -232,8 +232,9 @@ proptest! {
             let identity = Subject::User(name.clone()).identity();
             let after = decide(&tree, Right::Submit, path, &identity).allowed();
             if after && before[at].is_none() {
-                let told = proof.toward(Direction::Wider).any(|found| {
-                    found.verb == Right::Submit.verb() && (found.subject == who || found.subject == Subject::Everyone)
+                let told = proof.differences.iter().any(|found| {
+                    let about = found.subject == who || found.subject == Subject::Everyone;
+                    found.direction == Direction::Wider && found.verb == Right::Submit.verb() && about
                 });
                 prop_assert!(told, "{} {:?}", queue.path, proof.differences);
             }

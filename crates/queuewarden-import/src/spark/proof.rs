@@ -42,7 +42,7 @@ pub fn prove(spark: &Spark, carried: &Carried, options: &Options) -> Result<Proo
         let message = format!("{} names are too many to be compared", subjects.len());
         return Err(Diagnostic::error(codes::TOO_MANY, message).help("name groups instead of users"));
     }
-    let before = Side::before(spark)?;
+    let before = Side::new(tree_of(None)?, QueuePath::root(), Rules::Spark(spark.rules.clone()));
     let after = Side::after(carried)?;
     let comparison =
         Comparison { spark, carried, options, known: known.into_iter().collect(), before, after };
@@ -87,11 +87,6 @@ struct Side {
 }
 
 impl Side {
-    /// Returns Spark's own rules.
-    fn before(spark: &Spark) -> Result<Self, Diagnostic> {
-        Ok(Self::new(tree_of(None)?, QueuePath::root(), Rules::Spark(spark.rules.clone())))
-    }
-
     /// Creates a side. No subject of the comparison owns the application.
     fn new(tree: Tree, queue: QueuePath, rules: Rules) -> Self {
         Self { tree, queue, application: ApplicationAcl { owner: String::new(), rules } }
