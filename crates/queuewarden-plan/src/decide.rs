@@ -117,7 +117,6 @@ pub(super) fn decided<'a>(
         written,
         proven,
         objects,
-        notes: record::notes(snapshot),
         policies,
         programmed,
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
@@ -337,19 +336,13 @@ impl Decided<'_> {
             by_base: self.inputs.from.is_some(),
             runs: &self.runs,
         };
-        let objects = self
-            .inputs
-            .snapshot
-            .queue_acls
-            .iter()
-            .zip(&self.inputs.objects)
-            .zip(&self.inputs.notes)
-            .enumerate();
+        let Inputs { snapshot, objects, .. } = &self.inputs;
+        let objects = snapshot.queue_acls.iter().zip(objects).enumerate();
         objects
-            .map(|(index, ((entry, object), note))| {
+            .map(|(index, (entry, object))| {
+                let noted = record::noted(snapshot.output.as_deref(), entry).and_then(Option::as_ref);
                 let decided = self.by_object.decided(&self.grants, index);
-                let mut found =
-                    report::queue_acl::report(entry, object, &decided, note.and_then(Option::as_ref), &facts);
+                let mut found = report::queue_acl::report(entry, object, &decided, noted, &facts);
                 if !object.has_queues {
                     (found.status.submit, found.status.admin) =
                         report::queue_acl::own_columns(entry, self.inputs.snapshot.now);

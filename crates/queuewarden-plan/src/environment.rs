@@ -60,7 +60,7 @@ impl Environment {
     /// Merges the ConfigMaps of the snapshot.
     pub(super) fn new(snapshot: &Snapshot, known: &mut ParseCache) -> Self {
         let flat = merged(snapshot);
-        let QueuesKey { key, next: next_key } = queues_key(snapshot, &flat);
+        let (key, next_key) = queues_key(snapshot, &flat);
         let shadow = flat.shadows(flatten::Source::Configs, &key).map(|origin| origin.key.clone());
         let queues = flat.queues(&key);
         let source = match queues.origin {
@@ -118,22 +118,14 @@ pub fn merged_alone(map: &ConfigMapState) -> Flattened {
 /// it does run.
 pub fn text_in_force(snapshot: &Snapshot) -> String {
     let flat = merged(snapshot);
-    or_built_in(flat.queues(&queues_key(snapshot, &flat).key).text).to_owned()
+    or_built_in(flat.queues(&queues_key(snapshot, &flat).0).text).to_owned()
 }
 
-/// The key that the scheduler reads its queues from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QueuesKey {
-    /// The key it reads now, as far as that is proven.
-    pub key: String,
-    /// The key that it will read after a restart, if that is another one.
-    pub next: Option<String>,
-}
-
-/// The key that the scheduler reads its queues from. It takes over a change of `service.policyGroup` only
+/// Returns the key that the scheduler reads its queues from, as far as that is proven, and the key that it
+/// will read after a restart, if that is another one. It takes over a change of `service.policyGroup` only
 /// when it starts (k8shim `schedulerconf.go`), so a change is followed once the scheduler reports the
 /// checksum of what the new key holds.
-pub fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> QueuesKey {
+pub(super) fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> (String, Option<String>) {
     let named = flat.queues_key();
     let sum = |key: &str| checksum(or_built_in(flat.queues(key).text));
     match managed_key(snapshot, &named) {
@@ -144,12 +136,12 @@ pub fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> QueuesKey {
             let restarted =
                 then != checksum(BUILT_IN) || has_run(snapshot, &now) || snapshot.observed.reasserts > 0;
             if now != then && snapshot.observed.reported() == Some(&then) && restarted {
-                QueuesKey { key: named, next: None }
+                (named, None)
             } else {
-                QueuesKey { key, next: Some(named) }
+                (key, Some(named))
             }
         }
-        _ => QueuesKey { key: named, next: None },
+        _ => (named, None),
     }
 }
 

@@ -53,7 +53,7 @@ use snapshot::{AdmissionPolicySpec, LastBase, Meta, QueueAclInForce, Snapshot};
 use go_compat::diag::Code;
 use yunikorn_access::expect::Tally;
 
-pub use environment::{QueuesKey, merged, merged_alone, queues_key, text_in_force};
+pub use environment::{merged, merged_alone, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES, size_after};
 pub use parse_cache::ParseCache;
 pub use policy::{Trust, shared_application, submission, trusts, user_info};

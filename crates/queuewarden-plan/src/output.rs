@@ -15,7 +15,6 @@ use super::ownership::{self, Adopted, Claim, managed_keys};
 use super::parse_cache::{ParseCache, Reading};
 use super::planted::{PlantedFault, is_planted};
 use super::policy::Policies;
-use super::record::Note;
 use super::resolve::Resolved;
 use super::snapshot::{
     ConfigMapState, ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, QUEUES_KEY, Snapshot, WriteFailure,
@@ -50,8 +49,6 @@ pub(super) struct Inputs<'a> {
     pub proven: Option<Arc<Reading>>,
     /// The objects, in the order of the snapshot.
     pub objects: Vec<Resolved>,
-    /// The notes in the output about these objects.
-    pub notes: Vec<Option<Note<'a>>>,
     /// The policies, with the keys of the one that decides.
     pub policies: Policies,
     /// True if these keys were in the output before.
@@ -310,8 +307,7 @@ fn touch(question: &Inputs<'_>, full: bool, known: bool) -> Option<Write> {
         annotations.insert(OBJECTS.to_string(), objects);
     }
     let current = question.current_tree().filter(|_| !full);
-    let in_force =
-        known.then(|| record::corrected(current, &question.objects, &question.notes, snapshot)).flatten();
+    let in_force = known.then(|| record::corrected(current, &question.objects, snapshot)).flatten();
     (!annotations.is_empty() || in_force.is_some()).then(|| Write {
         name: spec.output_config_map.clone(),
         resource_version: Some(output.resource_version.clone()),

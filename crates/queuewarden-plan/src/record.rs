@@ -22,8 +22,6 @@ const MAX_BYTES: usize = 96 * 1024;
 
 /// The grants of a text, by the uids of the objects; `None` for an object that it grants nothing.
 type Notes = BTreeMap<String, Option<QueueAclInForce>>;
-/// The note about one object.
-pub(super) type Note<'a> = &'a Option<QueueAclInForce>;
 
 /// The text that was written last, and the notes beside it.
 #[derive(Debug, Default)]
@@ -50,19 +48,20 @@ impl<'a> Record<'a> {
 
     /// Returns the version of an object that is in force, by the output or else by the object's status.
     pub(super) fn in_force<'e>(&'e self, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
-        let noted = self.output.and_then(|output| output.in_force.get(&*entry.meta.uid));
-        match noted.filter(|_| !is_planted(PlantedFault::KeptByStatusAlone)) {
+        match noted(self.output, entry) {
             Some(noted) => noted.as_ref(),
             None => entry.in_force.as_deref(),
         }
     }
 }
 
-/// Returns what the output notes about each object, in their order.
-pub(super) fn notes(snapshot: &Snapshot) -> Vec<Option<Note<'_>>> {
-    let output = snapshot.output.as_deref().filter(|_| !is_planted(PlantedFault::KeptByStatusAlone));
-    let noted = output.map(|output| &output.in_force);
-    snapshot.queue_acls.iter().map(|entry| noted?.get(&*entry.meta.uid)).collect()
+/// Returns what the output notes about an object.
+pub(super) fn noted<'o>(
+    output: Option<&'o ConfigMapState>,
+    entry: &QueueAclEntry,
+) -> Option<&'o Option<QueueAclInForce>> {
+    let output = output.filter(|_| !is_planted(PlantedFault::KeptByStatusAlone))?;
+    output.in_force.get(&*entry.meta.uid)
 }
 
 /// Returns what a text grants of the objects whose status does not record it; `None` where the output notes
@@ -89,13 +88,14 @@ pub(super) fn changed(partial: Option<&Config>, objects: &[Resolved], snapshot: 
 pub(super) fn corrected(
     partial: Option<&Config>,
     objects: &[Resolved],
-    notes: &[Option<Note<'_>>],
     snapshot: &Snapshot,
 ) -> Option<Notes> {
-    let untrue = |(note, object): (&Option<Note<'_>>, &Resolved)| {
-        note.is_some_and(|noted| !remembers(noted.as_ref(), granted(partial, object).as_deref()))
+    let output = snapshot.output.as_deref();
+    let untrue = |(entry, object): (&Arc<QueueAclEntry>, &Resolved)| {
+        let noted = noted(output, entry);
+        noted.is_some_and(|noted| !remembers(noted.as_ref(), granted(partial, object).as_deref()))
     };
-    let any = notes.iter().zip(objects).any(untrue);
+    let any = snapshot.queue_acls.iter().zip(objects).any(untrue);
     any.then(|| changed(partial, objects, snapshot)).flatten()
 }
 

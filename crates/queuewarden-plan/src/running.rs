@@ -56,7 +56,7 @@ impl<'s> Running<'s> {
 }
 
 fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<&'s str, &'static str> {
-    let text = or_built_in(flat.queues(&queues_key(snapshot, flat).key).text);
+    let text = or_built_in(flat.queues(&queues_key(snapshot, flat).0).text);
     let observed = &snapshot.observed;
     let Some(reported) = observed.reported() else { return Ok(text) };
     if loading(snapshot, flat.hot_refresh()) || *reported == checksum(text) {
