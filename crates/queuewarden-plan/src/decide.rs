@@ -24,7 +24,8 @@ use super::report::{self, events};
 use super::resolve::{self, Contribution, Resolved};
 use super::running;
 use super::snapshot::{
-    ConfigEntry, ConfigSpec, Delegation, Meta, Mode, Observed, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS,
+    AdmissionPolicySpec, ConfigEntry, ConfigSpec, Delegation, Meta, Mode, Observed, QueueAclEntry, Snapshot,
+    YUNIKORN_DEFAULTS,
 };
 use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests, attribution};
 use yunikorn::acl::Acl;
@@ -270,9 +271,9 @@ impl Decided<'_> {
     }
 
     /// Makes the plan, with all statuses.
-    pub(super) fn into_plan(self, known: &mut ParseCache) -> Plan {
+    pub(super) fn into_plan(self) -> Plan {
         let mut events = Vec::new();
-        let queue_acls = self.queue_acl_statuses(known, &mut events);
+        let queue_acls = self.queue_acl_statuses(&mut events);
         let policies = self.policy_statuses(&mut events);
         let config = self.config_status(&mut events);
         let runs = self.inputs.env.runs.as_deref().map_err(String::as_str);
@@ -290,8 +291,8 @@ impl Decided<'_> {
             mirror: self.mirror.0,
             contributions: attribution::desired(&self.inputs.objects, &self.grants, &self.by_object),
             rendered,
-            queue_acls: queue_acls.into_iter().collect(),
-            policies: policies.into_iter().collect(),
+            queue_acls,
+            policies,
             access_tests,
             config: Some(config),
             events,
@@ -306,37 +307,35 @@ impl Decided<'_> {
 
     fn queue_acl_statuses(
         &self,
-        known: &mut ParseCache,
         events: &mut Vec<Event>,
-    ) -> Vec<(Arc<str>, ObjectStatus<QueueAclStatus>)> {
-        let name = self.inputs.spec.output_name();
+    ) -> BTreeMap<Arc<str>, ObjectStatus<QueueAclStatus>> {
+        let Inputs { snapshot, spec, env, desired, objects, .. } = &self.inputs;
+        let name = spec.output_name();
         // The grants of the objects alone count only where nothing can be rendered.
-        let granted = match self.inputs.desired {
+        let granted = match desired {
             Some(_) => Grants::default(),
-            None => grants::decide(&self.inputs.objects, &Config::default()),
+            None => grants::decide(objects, &Config::default()),
         };
         let planted = is_planted(PlantedFault::DataAlone).then(|| Environment {
-            tree: self.output_tree(known),
+            tree: self.inputs.current.as_ref().and_then(|current| current.tree.clone()),
             source: Source::Output,
             shadow: None,
-            ..self.inputs.env.clone()
+            ..env.clone()
         });
-        let hidden = self.inputs.env.shadow.as_ref().and_then(|_| self.output_tree(known));
         let (target, source) = (self.target(&name), self.source(&name));
         let facts = report::queue_acl::Facts {
             target,
-            env: planted.as_ref().unwrap_or(&self.inputs.env),
+            env: planted.as_ref().unwrap_or(env),
             source: &source,
             programmed: report::programmed(&source, true),
             effective: report::effective(),
             ready: target.ready(),
-            hidden: hidden.as_deref(),
-            desired: self.inputs.desired.as_deref(),
+            hidden: env.shadow.as_ref().and_then(|_| self.inputs.current_tree()),
+            desired: desired.as_deref(),
             granted: &granted,
             by_base: self.inputs.from.is_some(),
             runs: &self.runs,
         };
-        let Inputs { snapshot, objects, .. } = &self.inputs;
         let objects = snapshot.queue_acls.iter().zip(objects).enumerate();
         objects
             .map(|(index, (entry, object))| {
@@ -345,7 +344,7 @@ impl Decided<'_> {
                 let mut found = report::queue_acl::report(entry, object, &decided, noted, &facts);
                 if !object.has_queues {
                     (found.status.submit, found.status.admin) =
-                        report::queue_acl::own_columns(entry, self.inputs.snapshot.now);
+                        report::queue_acl::own_columns(entry, snapshot.now);
                 }
                 let (meta, findings) = (&entry.meta, &found.findings);
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
@@ -354,7 +353,7 @@ impl Decided<'_> {
                     let subject = Subject::QueueAcl(meta.name.clone());
                     events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
                 }
-                let status = ObjectStatus::new(meta, findings, found.status, self.inputs.snapshot.now);
+                let status = ObjectStatus::new(meta, findings, found.status, snapshot.now);
                 // Conditions that stay are shared. So it is for nearly all objects.
                 if !Arc::ptr_eq(&status.conditions, &meta.conditions) {
                     events.extend(events::transitions(Subject::QueueAcl, meta, findings, events::OF_OBJECTS));
@@ -377,22 +376,18 @@ impl Decided<'_> {
     fn policy_statuses(
         &self,
         events: &mut Vec<Event>,
-    ) -> Vec<(Arc<str>, ObjectStatus<Option<super::snapshot::AdmissionPolicySpec>>)> {
-        let name = self.inputs.spec.output_name();
+    ) -> BTreeMap<Arc<str>, ObjectStatus<Option<AdmissionPolicySpec>>> {
+        let Inputs { snapshot, spec, env, policies, .. } = &self.inputs;
+        let name = spec.output_name();
         let unset = self.unset_keys();
-        let facts = report::policy::Facts {
-            target: self.target(&name),
-            env: &self.inputs.env,
-            spec: self.inputs.spec,
-            unset: &unset,
-        };
-        let objects = self.inputs.snapshot.policies.iter().zip(&self.inputs.policies.objects);
+        let facts = report::policy::Facts { target: self.target(&name), env, spec, unset: &unset };
+        let objects = snapshot.policies.iter().zip(&policies.objects);
         objects
             .map(|(entry, object)| {
                 let (meta, types) = (&entry.meta, events::OF_OBJECTS);
                 let (findings, in_force) = report::policy::report(object, entry, &facts);
                 events.extend(events::transitions(Subject::AdmissionPolicy, meta, &findings, types));
-                (meta.name.clone(), ObjectStatus::new(meta, &findings, in_force, self.inputs.snapshot.now))
+                (meta.name.clone(), ObjectStatus::new(meta, &findings, in_force, snapshot.now))
             })
             .collect()
     }
@@ -402,12 +397,6 @@ impl Decided<'_> {
         let set = self.inputs.policies.keys.as_ref();
         let unset = admission::KEYS.iter().filter(|key| set.is_none_or(|set| !set.contains_key(*key)));
         unset.copied().filter(|key| self.inputs.snapshot.claim(key) == Claim::Ours).collect()
-    }
-
-    /// The queues of the output's own text.
-    fn output_tree(&self, known: &mut ParseCache) -> Option<Arc<Config>> {
-        let text = self.inputs.snapshot.output_text(&self.inputs.env.key);
-        text.and_then(|text| known.of_live(text).tree.clone())
     }
 
     /// Condition `Applied`, which also reports that the named policy is missing.
@@ -420,34 +409,32 @@ impl Decided<'_> {
     }
 
     fn config_status(&self, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
+        let Inputs { snapshot, spec, env, policies, .. } = &self.inputs;
         let meta = &self.config.meta;
-        let key_written = self.inputs.snapshot.output_text(&self.inputs.env.key).is_some();
+        let key_written = snapshot.output_text(&env.key).is_some();
         let accepts_open = self.accepts_open();
-        let fail_open = report::config::fail_open(&self.inputs.env, key_written, accepts_open)
-            .unwrap_or_else(|| {
-                let was = current(&meta.conditions, Type::FailOpen);
-                report::config::runs_open(&self.inputs.env, &self.runs, was.as_ref(), &self.loaded.finding)
-            });
+        let fail_open = report::config::fail_open(env, key_written, accepts_open).unwrap_or_else(|| {
+            let was = current(&meta.conditions, Type::FailOpen);
+            report::config::runs_open(env, &self.runs, was.as_ref(), &self.loaded.finding)
+        });
         let findings = report::config::findings(
             [self.base().clone(), self.applied(), self.loaded.finding.clone()],
-            self.mirror.1.clone().map(|finding| (finding, self.inputs.spec.rbac_mirror)),
+            self.mirror.1.clone().map(|finding| (finding, spec.rbac_mirror)),
             fail_open,
             accepts_open,
-            self.inputs.snapshot.observed.watch_failure.as_deref(),
+            snapshot.observed.watch_failure.as_deref(),
         );
         events.extend(events::transitions(Subject::Config, meta, &findings, events::OF_CONFIG));
         let subject = Subject::Config(meta.name.clone());
         events.extend(events::closed(&subject, &meta.conditions, &findings));
         let memory = self.config.in_force.as_ref();
-        let rest = ConfigStatus {
-            admission_policy: self.inputs.policies.remembered(memory),
-            ..report::config::status(self.inputs.snapshot, self.inputs.spec, self.config, &self.inputs.env)
-        };
+        let admission_policy = policies.remembered(memory);
+        let rest = report::config::status(snapshot, spec, self.config, env, admission_policy);
         let counted = memory.and_then(|memory| memory.admission_policy.as_deref());
         let counts = rest.admission_policy.as_deref();
-        let named = self.inputs.spec.admission_policy.as_deref();
+        let named = spec.admission_policy.as_deref();
         events.extend(events::policy_changed(&subject, counted, counts, named));
-        ObjectStatus::new(meta, &findings, rest, self.inputs.snapshot.now)
+        ObjectStatus::new(meta, &findings, rest, snapshot.now)
     }
 
     /// Returns whether the text in force may let everyone in at the root: it is the desired text, and
@@ -464,24 +451,20 @@ impl Decided<'_> {
 
     /// The next moment at which the same snapshot would give another plan.
     fn wake_at(&self) -> Option<Timestamp> {
-        let now = self.inputs.snapshot.now;
-        let specs = self.inputs.snapshot.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
+        let snapshot = self.inputs.snapshot;
+        let observed = &snapshot.observed;
+        let specs = snapshot.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
         let windows = specs.flat_map(|spec| [spec.not_before, spec.expires_at]).flatten();
         let kept = self.inputs.objects.iter().filter_map(|object| object.last_valid.as_ref()?.expires_at);
-        let patience = self
-            .inputs
-            .snapshot
-            .observed
+        let patience = observed
             .pending_since
             .filter(|_| self.loaded.reassert_at.is_some())
             .and_then(|since| since.checked_add(running::PATIENCE).ok());
-        let observed = &self.inputs.snapshot.observed;
         // From then on the scheduler counts as running an unknown text, and no longer as loading one.
         let unseen = observed.loaded_text.is_some()
             && self.loaded.finding.reason == Reason::LoadPending
             && !reports_loaded_text(observed);
-        let loading =
-            observed.pending_since.filter(|_| unseen || !self.inputs.snapshot.access_tests.is_empty());
+        let loading = observed.pending_since.filter(|_| unseen || !snapshot.access_tests.is_empty());
         let loading = loading.and_then(|since| since.checked_add(running::LOADING).ok());
         windows
             .chain(kept)
@@ -489,7 +472,7 @@ impl Decided<'_> {
             .chain(patience)
             .chain(loading)
             .chain(self.output.wake_at)
-            .filter(|at| *at > now)
+            .filter(|at| *at > snapshot.now)
             .min()
     }
 }

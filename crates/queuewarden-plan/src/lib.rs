@@ -81,7 +81,7 @@ pub fn plan_again(snapshot: &Snapshot, known: &mut ParseCache) -> Plan {
     let plan = match &snapshot.config {
         None => waiting::plan(snapshot, "there is no YuniKornConfig named `default`", None),
         Some(config) => match &config.spec {
-            Ok(spec) => decide::decided(snapshot, config, spec, known).into_plan(known),
+            Ok(spec) => decide::decided(snapshot, config, spec, known).into_plan(),
             Err(diagnostics) => waiting::plan(snapshot, &resolve::joined(diagnostics), Some(config)),
         },
     };

@@ -130,6 +130,7 @@ pub(crate) fn status(
     spec: &ConfigSpec,
     config: &ConfigEntry,
     env: &Environment,
+    admission_policy: Option<String>,
 ) -> ConfigStatus {
     let text = snapshot.output_text(&env.key);
     let revision = text.and_then(|text| header::split(text)).map(|parts| parts.revision);
@@ -149,7 +150,7 @@ pub(crate) fn status(
             uid: output.uid.clone(),
             keys: output.data.keys().filter(|key| snapshot.claim(key) == Claim::Ours).cloned().collect(),
         }),
-        admission_policy: None,
+        admission_policy,
     }
 }
 
