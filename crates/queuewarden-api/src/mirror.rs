@@ -92,15 +92,12 @@ pub fn current_binding(binding: ClusterRoleBinding) -> MirrorObject {
         _ => None,
     };
     let RoleRef { kind, name, .. } = binding.role_ref;
-    let content = if kind == Kind::Role.name() && Some(&name) == binding.metadata.name.as_ref() {
-        let subjects = binding.subjects.unwrap_or_default();
-        let count = subjects.len();
-        let subjects: Option<BTreeSet<_>> = subjects.into_iter().map(subject).collect();
-        subjects.filter(|subjects| subjects.len() == count).map_or(Content::Other, Content::Binding)
-    } else {
-        Content::OtherRole
-    };
-    current_object(binding.metadata, content)
+    let of_its_role = kind == Kind::Role.name() && Some(&name) == binding.metadata.name.as_ref();
+    let subjects = binding.subjects.unwrap_or_default();
+    let count = subjects.len();
+    let subjects: Option<BTreeSet<_>> = subjects.into_iter().map(subject).collect();
+    let subjects = subjects.filter(|subjects| of_its_role && subjects.len() == count);
+    current_object(binding.metadata, subjects.map_or(Content::Other, Content::Binding))
 }
 
 /// Returns whether the mirror may change an object: those without its label belong to somebody else.
@@ -167,7 +164,7 @@ mod tests {
         let mut other = binding("x", &BTreeSet::from([Subject::User("sue".to_owned())]), "uid", None);
         let mut elsewhere = other.clone();
         elsewhere.role_ref.name = "cluster-admin".to_owned();
-        assert_eq!(current_binding(elsewhere).content, Content::OtherRole);
+        assert_eq!(current_binding(elsewhere).content, Content::Other);
         let account = RbacSubject {
             kind: "ServiceAccount".to_owned(),
             name: "x".to_owned(),

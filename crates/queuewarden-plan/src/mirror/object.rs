@@ -47,10 +47,9 @@ pub enum Content {
     Role(Vec<Rule>),
     /// The subjects to which a binding gives the role of the same name.
     Binding(BTreeSet<Subject>),
-    /// Something that the mirror does not write, such as a service account, or an aggregated role.
+    /// Something that the mirror does not write, such as a service account, an aggregated role, or a binding
+    /// to another role, which cannot be changed (`roleRef` is immutable), only deleted.
     Other,
-    /// A binding to another role. That cannot be changed (`roleRef` is immutable), only deleted.
-    OtherRole,
 }
 
 /// An object of the mirror as it is in the cluster.

@@ -318,7 +318,6 @@ fn what_somebody_changed_is_put_right_and_what_cannot_be_is_made_anew() {
     assert_eq!(changed(Kind::Role, &|role| role.content = Content::Other), put_rules);
     assert_eq!(changed(Kind::Role, &|role| role.content = Content::Role(Vec::new())), put_rules);
     assert_eq!(changed(Kind::Role, &|role| role.owner = None), put_rules, "an owner of another uid is gone");
-    assert_eq!(changed(Kind::Binding, &|binding| binding.content = Content::OtherRole), delete);
     assert_eq!(changed(Kind::Binding, &|binding| binding.content = Content::Other), delete);
     let secrets = Rule {
         groups: vec![String::new()],
