@@ -152,9 +152,5 @@ pub(super) fn acl_of(queue: &Queue, right: Right) -> Acl {
 
 /// Returns a queue's own ACL as written.
 pub(super) fn text_of(queue: &Queue, right: Right) -> Option<&str> {
-    let written = match right {
-        Right::Submit => &queue.submit_acl,
-        Right::Admin => &queue.admin_acl,
-    };
-    Some(written.value.as_str()).filter(|text| !text.is_empty())
+    Some(queue.acl(right).value.as_str()).filter(|text| !text.is_empty())
 }

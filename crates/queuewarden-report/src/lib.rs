@@ -77,10 +77,9 @@ impl<'p> Places<'p> {
     fn new(partition: Option<&'p Partition>) -> Self {
         let queues = partition.into_iter().flat_map(Partition::queues);
         let acls = queues.flat_map(|queue| {
-            [(queue.submit_acl.span, Right::Submit), (queue.admin_acl.span, Right::Admin)]
-                .map(|(span, right)| span.map(|span| (span, &queue.path, right)))
+            Right::ALL.into_iter().filter_map(|right| Some((queue.acl(right).span?, &queue.path, right)))
         });
-        let mut places: Vec<_> = acls.flatten().collect();
+        let mut places: Vec<_> = acls.collect();
         places.sort_unstable_by_key(|(span, ..)| span.start);
         Self(places)
     }

@@ -337,10 +337,7 @@ impl Node {
 
 impl Grants {
     fn written(queue: &Queue, right: Right) -> Result<Self, NotActive> {
-        let written = match right {
-            Right::Submit => &queue.submit_acl,
-            Right::Admin => &queue.admin_acl,
-        };
+        let written = queue.acl(right);
         if written.is_empty() {
             return Ok(Self::default());
         }

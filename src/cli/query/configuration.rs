@@ -13,7 +13,7 @@ use queuewarden_api::answer::{Location, Texts};
 use queuewarden_plan::attribution::{self, Attribution};
 use queuewarden_report::Change;
 use yunikorn::acl;
-use yunikorn::config::{Config, Queue, verdict};
+use yunikorn::config::{Config, verdict};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::{Origin, Tree};
@@ -181,7 +181,7 @@ impl Configuration {
                 if replaced.contains(&(&queue.path, right)) {
                     continue;
                 }
-                let written = written(queue, right);
+                let written = queue.acl(right);
                 if let (Some(span), Ok(own)) = (written.span, acl::parse(&written.value)) {
                     tree.attribute(&queue.path, right, Origin::Text(Some(span.shifted(behind))), &own);
                 }
@@ -204,13 +204,6 @@ impl Texts for Configuration {
             }
             Origin::Text(None) => Some(Location { file: self.text.name.clone(), position: None }),
         }
-    }
-}
-
-fn written(queue: &Queue, right: Right) -> &go_compat::yaml::decode::Spanned {
-    match right {
-        Right::Submit => &queue.submit_acl,
-        Right::Admin => &queue.admin_acl,
     }
 }
 

@@ -168,6 +168,14 @@ impl Partition {
 }
 
 impl Queue {
+    /// The ACL of a right, as written.
+    pub fn acl(&self, right: Right) -> &Spanned {
+        match right {
+            Right::Submit => &self.submit_acl,
+            Right::Admin => &self.admin_acl,
+        }
+    }
+
     /// The queue as if it had no children, and its children.
     fn new(
         written: QueueConfig,
