@@ -116,13 +116,10 @@ pub(super) fn decide(question: &Inputs<'_>, cache: &mut ParseCache) -> Decision 
         attempt = self::attempt(question, candidate.as_ref());
     }
     let Attempt { adopted, changes, keys, oversized } = attempt;
-    let (not_rendered, first) = match (&candidate, &hold) {
-        (None, None) => ownership::first_import(question).map_or_else(
-            || (Some(not_rendered(question)), None),
-            |(import, finding)| (Some(finding), import),
-        ),
-        _ => (None, None),
-    };
+    let nothing = candidate.is_none() && hold.is_none();
+    let left =
+        nothing.then(|| ownership::first_import(question).unwrap_or_else(|| (not_rendered(question), None)));
+    let (not_rendered, first) = left.unzip();
     let full = hold.is_none() && candidate.is_some() && adopted.tree_conflict.is_none();
     // The text is known to grant what the objects contribute if it is the desired text, or if nothing may be
     // added to it.
@@ -134,7 +131,7 @@ pub(super) fn decide(question: &Inputs<'_>, cache: &mut ParseCache) -> Decision 
         rendered,
         keys,
         wake_at,
-        import: first.or(adopted.import),
+        import: first.flatten().or(adopted.import),
         backup: None,
         write: None,
         applied: applied(question),

@@ -95,12 +95,8 @@ pub(super) struct Adopted {
     pub import: Option<NewConfigMap>,
 }
 
-/// The treatment of one foreign key.
-enum Treatment {
-    Replace,
-    /// It is left to its owner, for now if the base is created first.
-    Leave(Finding, Option<NewConfigMap>),
-}
+/// Condition `Applied` of a foreign key that is left to its owner: for now, if the base is created first.
+type Left = (Finding, Option<NewConfigMap>);
 
 /// Sorts the desired keys by whether they may be written.
 pub(super) fn adopt(question: &Inputs<'_>, wants: BTreeMap<String, String>) -> Adopted {
@@ -114,36 +110,38 @@ pub(super) fn adopt(question: &Inputs<'_>, wants: BTreeMap<String, String>) -> A
         if current == Some(&value) {
             continue;
         }
-        match treatment(question, &key, &owners) {
-            Treatment::Replace => {
+        match replace(question, &key, &owners) {
+            Ok(()) => {
                 adopted.replaced.insert(key.clone(), current.cloned().unwrap_or_default());
                 adopted.wants.insert(key, value);
             }
-            Treatment::Leave(finding, import) if key == question.env.key => {
+            Err((finding, import)) if key == question.env.key => {
                 adopted.tree_conflict = Some(finding);
                 adopted.import = import;
             }
-            Treatment::Leave(finding, _) => drop(adopted.conflict.get_or_insert(finding)),
+            Err((finding, _)) => drop(adopted.conflict.get_or_insert(finding)),
         }
     }
     adopted
 }
 
-fn treatment(question: &Inputs<'_>, key: &str, owners: &[Owner]) -> Treatment {
-    let leave = |why: String| Treatment::Leave(conflict(question, key, owners, &why), None);
+/// Returns whether a foreign key may be replaced; the error is what happens in its stead.
+fn replace(question: &Inputs<'_>, key: &str, owners: &[Owner]) -> Result<(), Left> {
+    let left = |why: String| (conflict(question, key, owners, &why), None);
+    let leave = |why| Err(left(why));
     match question.spec.adoption {
         Adoption::IfUnowned => leave(
             "remove the key there, or set spec.adoption to Import (their text becomes the base) or Force (the base replaces it)".into(),
         ),
         Adoption::Import if key != question.env.key => leave("Import hands over the queue tree only; remove the key there".into()),
-        Adoption::Import if imported(question) => Treatment::Replace,
-        Adoption::Import => import(question).unwrap_or_else(leave),
-        Adoption::Force if key != question.env.key => Treatment::Replace,
+        Adoption::Import if imported(question) => Ok(()),
+        Adoption::Import => Err(import(question).unwrap_or_else(left)),
+        Adoption::Force if key != question.env.key => Ok(()),
         Adoption::Force => match lacking(question) {
             Ok(Some(queues)) => leave(format!(
                 "it is not replaced, because the base lacks queues that are live: {queues}; add them to the base"
             )),
-            Ok(None) => Treatment::Replace,
+            Ok(None) => Ok(()),
             Err(why) => leave(format!(
                 "it is not replaced, because nobody knows which queues are live: {why}. Correct it, or remove the key there"
             )),
@@ -170,18 +168,15 @@ fn origin(question: &Inputs<'_>) -> String {
 
 /// Returns the import that is due while there is no base to render: someone else's live text becomes the
 /// base.
-pub(super) fn first_import(question: &Inputs<'_>) -> Option<(Option<NewConfigMap>, Finding)> {
+pub(super) fn first_import(question: &Inputs<'_>) -> Option<Left> {
     let key = &question.env.key;
     let due = question.spec.adoption == Adoption::Import && question.snapshot.base.is_none();
     let Claim::Foreign(owners) = question.snapshot.claim(key) else { return None };
-    match treatment(question, key, &owners) {
-        Treatment::Leave(finding, import) if due => Some((import, finding)),
-        _ => None,
-    }
+    replace(question, key, &owners).err().filter(|_| due)
 }
 
 /// Makes the live text the base if there is no base yet; the error explains why that cannot be.
-fn import(question: &Inputs<'_>) -> Result<Treatment, String> {
+fn import(question: &Inputs<'_>) -> Result<Left, String> {
     let spec = question.spec;
     let map = spec.base_name();
     let text = live_text(question).ok_or("there is no text to import")?;
@@ -197,7 +192,7 @@ fn import(question: &Inputs<'_>) -> Result<Treatment, String> {
     }
     if spec.mode == Mode::Observe {
         let message = format!("in mode Enforce the live queue tree would be copied to {map}");
-        return Ok(Treatment::Leave(Finding::no(Type::Applied, Reason::ObserveMode, message), None));
+        return Ok((Finding::no(Type::Applied, Reason::ObserveMode, message), None));
     }
     let base = NewConfigMap {
         name: spec.base_config_map.clone(),
@@ -208,7 +203,7 @@ fn import(question: &Inputs<'_>) -> Result<Treatment, String> {
         let message = format!("the live queue tree is being copied to {map}");
         Finding::no(Type::Applied, Reason::Pending, message)
     };
-    Ok(Treatment::Leave(not_written(question, &map).unwrap_or_else(copying), Some(base)))
+    Ok((not_written(question, &map).unwrap_or_else(copying), Some(base)))
 }
 
 /// Returns the configured queues that the scheduler runs and the base does not have, as a list for a message.
