@@ -534,10 +534,7 @@ impl State {
         self.desired = false;
         let request = self.next_request().map(|(_, at)| at);
         let failing = self.failing.as_ref().map(|failing| after(failing.since, WATCH_PATIENCE));
-        let failing = failing.filter(|at| *at > now);
-        if let Some(at) = failing {
-            self.plan_at = self.plan_at.min(at);
-        }
+        self.plan_at = failing.filter(|at| *at > now).map_or(self.plan_at, |at| self.plan_at.min(at));
         let base = self.backoffs.base.until().filter(|_| !self.base.read);
         let until = [request, base].into_iter().flatten().fold(self.plan_at, Timestamp::min);
         vec![Action::Wait(until.max(now))]
