@@ -48,9 +48,9 @@ pub struct Beside<'p> {
 
 /// Returns the findings, errors first, then by the queues.
 pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
-    let places = Places::new(text.partition);
+    let places = places(text.partition);
     let of_text = text.diagnostics.iter().map(|diagnostic| {
-        let about = diagnostic.span.and_then(|span| places.holding(span));
+        let about = diagnostic.span.and_then(|span| holding(&places, span));
         Finding {
             queue: about.and_then(|(queue, _)| tree.find(queue)),
             right: about.map(|(_, right)| right),
@@ -70,24 +70,20 @@ pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
     all
 }
 
-/// The locations of the ACLs in the text, in its order.
-struct Places<'p>(Vec<(Span, &'p QueuePath, Right)>);
+/// Returns the locations of the ACLs in the text, in its order.
+fn places(partition: Option<&Partition>) -> Vec<(Span, &QueuePath, Right)> {
+    let queues = partition.into_iter().flat_map(Partition::queues);
+    let acls = queues.flat_map(|queue| {
+        Right::ALL.into_iter().filter_map(|right| Some((queue.acl(right).span?, &queue.path, right)))
+    });
+    let mut places: Vec<_> = acls.collect();
+    places.sort_unstable_by_key(|(span, ..)| span.start);
+    places
+}
 
-impl<'p> Places<'p> {
-    fn new(partition: Option<&'p Partition>) -> Self {
-        let queues = partition.into_iter().flat_map(Partition::queues);
-        let acls = queues.flat_map(|queue| {
-            Right::ALL.into_iter().filter_map(|right| Some((queue.acl(right).span?, &queue.path, right)))
-        });
-        let mut places: Vec<_> = acls.collect();
-        places.sort_unstable_by_key(|(span, ..)| span.start);
-        Self(places)
-    }
-
-    /// Returns the ACL at a location.
-    fn holding(&self, place: Span) -> Option<(&'p QueuePath, Right)> {
-        let behind = self.0.partition_point(|(span, ..)| span.start <= place.start);
-        let (span, queue, right) = *self.0.get(behind.checked_sub(1)?)?;
-        (place.end <= span.end).then_some((queue, right))
-    }
+/// Returns the ACL at a location.
+fn holding<'p>(places: &[(Span, &'p QueuePath, Right)], place: Span) -> Option<(&'p QueuePath, Right)> {
+    let behind = places.partition_point(|(span, ..)| span.start <= place.start);
+    let (span, queue, right) = *places.get(behind.checked_sub(1)?)?;
+    (place.end <= span.end).then_some((queue, right))
 }

@@ -5,8 +5,6 @@
 //! as JSON allows. A policy with the hashes of our own script and style says what may run, so a browser does
 //! not run anything else.
 
-use std::fmt::Write as _;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
@@ -67,17 +65,11 @@ pub fn hash(text: &str) -> String {
 /// (<https://html.spec.whatwg.org/multipage/scripting.html#restrictions-for-contents-of-script-elements>).
 /// These characters occur only in its strings.
 fn escaped(json: &str) -> String {
-    let mut shown = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                // Writing into a text does not fail.
-                _ = write!(shown, "\\u{:04x}", u32::from(c));
-            }
-            _ => shown.push(c),
-        }
-    }
-    shown
+    json.replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
 }
 
 #[cfg(test)]

@@ -44,15 +44,15 @@ fn places_are_in_the_acl_they_are_in() {
     let config =
         verdict(&text(&[("root", "sue", " ops"), ("root.a", "zoe", "")]), &[], Version::V1_8).config.unwrap();
     let partition = config.partition("default").unwrap();
-    let places = Places::new(Some(partition));
-    for (span, queue, right) in &places.0 {
-        assert_eq!(places.holding(*span), Some((*queue, *right)));
-        assert_eq!(places.holding(Span::new(span.end, span.end + 1)), None, "behind it");
+    let acls = places(Some(partition));
+    for (span, queue, right) in &acls {
+        assert_eq!(holding(&acls, *span), Some((*queue, *right)));
+        assert_eq!(holding(&acls, Span::new(span.end, span.end + 1)), None, "behind it");
         let inside = Span::new(span.start, span.start);
-        assert_eq!(places.holding(inside), Some((*queue, *right)));
+        assert_eq!(holding(&acls, inside), Some((*queue, *right)));
     }
-    assert_eq!((places.0.len(), places.holding(Span::new(0, 0))), (3, None));
-    assert_eq!(Places::new(None).holding(Span::new(0, 0)), None);
+    assert_eq!((acls.len(), holding(&acls, Span::new(0, 0))), (3, None));
+    assert_eq!(holding(&places(None), Span::new(0, 0)), None);
 }
 
 fn touch(manager: &str, time: Option<&str>) -> Touch {
