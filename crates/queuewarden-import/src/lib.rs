@@ -28,6 +28,7 @@ pub use translate::{Imported, translate};
 pub use yarn::{Files, Source};
 
 use go_compat::diag::{Diagnostic, Span};
+use yunikorn::queue::nearest;
 
 /// Most queues that are read.
 pub const MAX_QUEUES: usize = 50_000;
@@ -65,4 +66,9 @@ impl FileDiagnostic {
             None => Self { file: None, diagnostic },
         }
     }
+}
+
+/// Returns the remedy for an unknown name: the known one that it resembles, or else `others`.
+fn did_you_mean<'n>(known: impl IntoIterator<Item = &'n str>, name: &str, others: String) -> String {
+    nearest(known, name).map_or(others, |near| format!("did you mean `{near}`?"))
 }

@@ -7,14 +7,13 @@
 use std::collections::HashMap;
 
 use super::Spark;
-use crate::{FileDiagnostic, Location, codes};
+use crate::{FileDiagnostic, Location, codes, did_you_mean};
 use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::acl::lint::MAX_FINDINGS;
 use yunikorn::application::carry::{self, Named};
 use yunikorn::application::properties::{self, Property};
 use yunikorn::application::settings::{KEYS, SparkRules};
 use yunikorn::application::{Dialect, Rules, codes as application_codes};
-use yunikorn::queue::nearest;
 
 /// Largest file that is read, in bytes.
 const MAX_TEXT: usize = 8 << 20;
@@ -144,10 +143,7 @@ fn beside(key: &str) -> Option<Diagnostic> {
         (
             codes::IGNORED,
             format!("{} is no setting that Spark knows: it is ignored", quoted(key)),
-            nearest(keys(), key).map_or_else(
-                || format!("the settings are {}", keys().collect::<Vec<_>>().join(", ")),
-                |near| format!("did you mean `{near}`?"),
-            ),
+            did_you_mean(keys(), key, format!("the settings are {}", keys().collect::<Vec<_>>().join(", "))),
         )
     };
     Some(Diagnostic::warning(code, message).help(help))

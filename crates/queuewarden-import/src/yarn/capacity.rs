@@ -10,10 +10,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Queue, Refused, Setting, placement_left_out, report_open_root, too_many_queues};
 use crate::configuration::{Configuration, java_trim};
-use crate::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes};
+use crate::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes, did_you_mean};
 use go_compat::diag::{Diagnostic, quoted};
 use yunikorn::application::Reading;
-use yunikorn::queue::{ROOT, nearest};
+use yunikorn::queue::ROOT;
 use yunikorn::right::Right;
 
 const PREFIX: &str = "yarn.scheduler.capacity.";
@@ -181,12 +181,7 @@ fn unused(key: &str, paths: &HashSet<&str>) -> Option<Diagnostic> {
     if !setting.to_ascii_lowercase().contains("acl_") {
         return None;
     }
-    let near = |near: Option<&str>| {
-        near.map_or_else(
-            || format!("write `PATH.{SUBMIT}` or `PATH.{ADMIN}`"),
-            |near| format!("did you mean `{near}`?"),
-        )
-    };
+    let known = format!("write `PATH.{SUBMIT}` or `PATH.{ADMIN}`");
     let (code, message, help) = if TEMPLATES.iter().any(|template| path.ends_with(template)) {
         (
             codes::TEMPLATE,
@@ -203,13 +198,13 @@ fn unused(key: &str, paths: &HashSet<&str>) -> Option<Diagnostic> {
         (
             codes::IGNORED,
             format!("there is no queue {}, so that this is ignored", quoted(path)),
-            near(nearest(paths.iter().copied(), path)),
+            did_you_mean(paths.iter().copied(), path, known),
         )
     } else {
         (
             codes::IGNORED,
             format!("{} is no setting that Hadoop knows: it is ignored", quoted(setting)),
-            near(nearest([SUBMIT, ADMIN], setting)),
+            did_you_mean([SUBMIT, ADMIN], setting, known),
         )
     };
     Some(Diagnostic::warning(code, message).help(help))

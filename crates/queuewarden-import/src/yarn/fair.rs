@@ -12,10 +12,10 @@ use roxmltree::Node;
 
 use super::{Queue, Refused, Setting, placement_left_out, report_open_root, too_many_queues};
 use crate::xml::{self, First};
-use crate::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes};
+use crate::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes, did_you_mean};
 use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::application::Reading;
-use yunikorn::queue::{ROOT, nearest};
+use yunikorn::queue::ROOT;
 use yunikorn::right::Right;
 
 const SUBMIT: &str = "aclSubmitApps";
@@ -225,10 +225,7 @@ impl Reader<'_> {
             return;
         }
         let message = format!("{} is no element that Hadoop knows: it is ignored", quoted(tag));
-        let help = nearest(acls, tag).map_or_else(
-            || format!("write `{SUBMIT}` or `{ADMIN}`"),
-            |near| format!("did you mean `{near}`?"),
-        );
+        let help = did_you_mean(acls, tag, format!("write `{SUBMIT}` or `{ADMIN}`"));
         self.warn(field, codes::IGNORED, message, help);
     }
 

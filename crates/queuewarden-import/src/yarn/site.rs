@@ -45,16 +45,14 @@ fn report_settings(
     let others = values.iter().filter(|(key, _)| *key != YARN_ADMIN);
     findings.extend(others.filter_map(|(_, value)| value.refusal()));
     let (rules, told) = Rules::read(dialect, values.iter().map(|(key, value)| (*key, value.text.as_str())));
-    let place_of = |diagnostic: &Diagnostic| {
-        values.iter().find(|(key, _)| diagnostic.message.contains(key)).map(|(_, value)| value.location)
-    };
     for diagnostic in told {
         // The translation reports on `yarn.admin.acl`, and the code below on the switch.
         let elsewhere = [application_codes::SWITCHED_OFF, application_codes::EVERYONE_ADMINISTERS];
         if elsewhere.contains(&diagnostic.code) || diagnostic.message.contains(YARN_ADMIN) {
             continue;
         }
-        let place = place_of(&diagnostic);
+        let place = values.iter().find(|(key, _)| diagnostic.message.contains(key));
+        let place = place.map(|(_, value)| value.location);
         findings.push(FileDiagnostic::maybe_at(place, Diagnostic { span: None, ..diagnostic }));
     }
     if let Rules::Yarn(_, rules) = rules
