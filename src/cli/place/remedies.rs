@@ -230,11 +230,10 @@ fn after_failure(message: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use queuewarden_api::answer::{Answers, Location, Texts};
+    use queuewarden_api::answer::{Answers, Texts};
     use yunikorn::identity::Identity;
     use yunikorn_access::placement::Placer;
     use yunikorn_access::testing::parsed;
-    use yunikorn_access::tree::Origin;
 
     #[derive(Debug)]
     struct Here;
@@ -242,10 +241,6 @@ mod tests {
     impl Texts for Here {
         fn name(&self) -> &'static str {
             "here"
-        }
-
-        fn locate(&self, _: &Origin) -> Option<Location> {
-            None
         }
     }
 

@@ -9,7 +9,7 @@ use super::texts::Text;
 use crate::cli::Failure;
 use crate::cli::input::source::Source;
 use go_compat::diag::{Diagnostic, Span};
-use queuewarden_api::answer::{Location, Texts};
+use queuewarden_api::answer::{Texts, WrittenIn};
 use queuewarden_plan::attribution::{self, Attribution};
 use queuewarden_report::Change;
 use yunikorn::acl;
@@ -195,14 +195,10 @@ impl Texts for Configuration {
         &self.text.name
     }
 
-    fn locate(&self, origin: &Origin) -> Option<Location> {
-        match origin {
-            Origin::Object { .. } => None,
-            Origin::Text(Some(span)) => {
-                let (text, span) = self.home(*span);
-                Some(text.locate(span))
-            }
-            Origin::Text(None) => Some(Location { file: self.text.name.clone(), position: None }),
+    fn locate(&self, span: Option<Span>) -> WrittenIn {
+        match span.map(|span| self.home(span)) {
+            Some((text, span)) => text.locate(span),
+            None => WrittenIn::text(self.name(), None),
         }
     }
 }
@@ -210,6 +206,7 @@ impl Texts for Configuration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use queuewarden_api::answer::Answers;
     use yunikorn::identity::Identity;
     use yunikorn::queue::QueuePath;
     use yunikorn_access::check::explain;
@@ -237,11 +234,7 @@ mod tests {
         let decision = explain(tree, Right::Submit, "root.a", &identity);
         let entry = decision.granted_by().and_then(|step| step.entry.clone());
         let origins = entry.map(|entry| entry.origins).unwrap_or_default();
-        let name = |origin: &Origin| match (origin, configuration.locate(origin)) {
-            (Origin::Object { kind, name }, None) => format!("{kind}/{name}"),
-            (_, place) => place.map(|place| place.to_string()).unwrap_or_default(),
-        };
-        origins.iter().map(name).collect()
+        Answers { configuration, tree }.origins(&origins).iter().map(WrittenIn::words).collect()
     }
 
     fn written(text: &str, base: &str, attributions: Vec<Attribution>) -> Configuration {

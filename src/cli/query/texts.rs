@@ -5,7 +5,7 @@ use crate::cli::input::object::{Document, token};
 use crate::cli::input::scalar::ContentSpans;
 use crate::cli::input::source::Source;
 use go_compat::diag::Span;
-use queuewarden_api::answer::Location;
+use queuewarden_api::answer::WrittenIn;
 
 /// A text with a name, and its location if it is part of another.
 #[derive(Debug, Clone)]
@@ -68,9 +68,9 @@ impl Text {
     }
 
     /// Returns the location of a part of it.
-    pub fn locate(&self, span: Span) -> Location {
+    pub fn locate(&self, span: Span) -> WrittenIn {
         let position = self.home.as_ref().map(|home| home.lines.position(home.span(span).start));
-        Location { file: self.name.clone(), position }
+        WrittenIn::text(&self.name, position)
     }
 }
 
@@ -107,10 +107,10 @@ mod tests {
         let text = Text::whole("q.yaml", "a: 1\nbé: x\n".to_owned());
         let cases = [(0, "q.yaml:1:1"), (5, "q.yaml:2:1"), (10, "q.yaml:2:5"), (99, "q.yaml:3:1")];
         for (offset, expected) in cases {
-            assert_eq!(text.locate(Span::new(offset, offset)).to_string(), expected);
+            assert_eq!(text.locate(Span::new(offset, offset)).words(), expected);
         }
         let made = Text::made("the scheduler", "a".to_owned());
-        assert_eq!(made.locate(Span::new(0, 1)).to_string(), "the scheduler");
+        assert_eq!(made.locate(Span::new(0, 1)).words(), "the scheduler");
     }
 
     #[test]
@@ -120,8 +120,8 @@ mod tests {
         let inputs = Inputs::new(vec![source]);
         let object = inputs.of_kind(Kind::ConfigMap).next().unwrap();
         let text = Text::inside(&inputs, &object.document, "queues.yaml", "a: 1\nb: 2\n".to_owned());
-        assert_eq!(text.locate(Span::new(8, 9)).to_string(), "c.yaml:8:8");
+        assert_eq!(text.locate(Span::new(8, 9)).words(), "c.yaml:8:8");
         let packed = Text::inside(&inputs, &object.document, "queues.yaml.gz", "a: 1\nb: 2\n".to_owned());
-        assert_eq!(packed.locate(Span::new(8, 9)).to_string(), "c.yaml#queues.yaml.gz:2:4");
+        assert_eq!(packed.locate(Span::new(8, 9)).words(), "c.yaml#queues.yaml.gz:2:4");
     }
 }

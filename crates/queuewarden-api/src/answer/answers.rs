@@ -5,6 +5,7 @@ use std::fmt;
 use super::{
     About, DecisionAnswer, GrantedBy, Grantee, Named, RemedyAnswer, RemedyKind, TraceStep, VERSION, WrittenIn,
 };
+use go_compat::diag::Span;
 use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
 use yunikorn_access::check::{Decision, Step};
@@ -12,31 +13,22 @@ use yunikorn_access::tree::{Origin, QueueId, Tree};
 use yunikorn_access::who_can;
 use yunikorn_access::{How, Remedy, near_misses, remedies, sentence};
 
-/// A location in a text.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Location {
-    /// The name of the file or text.
-    pub file: String,
-    /// Line and column, from 1; columns count characters.
-    pub position: Option<(usize, usize)>,
-}
-
-impl fmt::Display for Location {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.position {
-            Some((line, column)) => write!(f, "{}:{line}:{column}", self.file),
-            None => f.write_str(&self.file),
-        }
-    }
-}
-
 /// The texts of a configuration, by the names that people use for them.
 pub trait Texts: fmt::Debug {
     /// The name of the configuration in answers.
     fn name(&self) -> &str;
 
-    /// Returns the location of an origin; `None` for an object.
-    fn locate(&self, origin: &Origin) -> Option<Location>;
+    /// Returns the location of a part of them, without line and column where they are not known.
+    fn locate(&self, _: Option<Span>) -> WrittenIn {
+        WrittenIn::text(self.name(), None)
+    }
+}
+
+/// A text of which nothing but the name is known.
+impl Texts for String {
+    fn name(&self) -> &str {
+        self
+    }
 }
 
 /// Turns the evaluator's results into answers about one configuration.
@@ -67,15 +59,11 @@ impl Answers<'_> {
     pub fn origins<'o>(&self, origins: impl IntoIterator<Item = &'o Origin>) -> Vec<WrittenIn> {
         origins
             .into_iter()
-            .map(|origin| match (origin, self.configuration.locate(origin)) {
-                (Origin::Object { kind, name }, _) => {
+            .map(|origin| match origin {
+                Origin::Object { kind, name } => {
                     WrittenIn { kind: (*kind).to_owned(), name: name.clone(), line: None, column: None }
                 }
-                (Origin::Text(_), place) => {
-                    let (line, column) = place.as_ref().and_then(|place| place.position).unzip();
-                    let name = place.map_or_else(|| self.configuration.name().to_owned(), |place| place.file);
-                    WrittenIn { kind: "Text".to_owned(), name, line, column }
-                }
+                Origin::Text(span) => self.configuration.locate(*span),
             })
             .collect()
     }

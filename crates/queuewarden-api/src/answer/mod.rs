@@ -14,7 +14,7 @@ mod words;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use answers::{Answers, Location, Texts};
+pub use answers::{Answers, Texts};
 use yunikorn::right::Right;
 use yunikorn_access::NearMiss;
 use yunikorn_access::check::Denial;

@@ -316,7 +316,8 @@ fn acl<'t>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{Location, Texts};
+    use crate::answer::Texts;
+    use go_compat::diag::Span;
     use proptest::prelude::*;
     use queuewarden_plan::snapshot::Touch;
     use serde_json::{Value, json};
@@ -332,9 +333,8 @@ mod tests {
             "queues.yaml"
         }
 
-        fn locate(&self, origin: &Origin) -> Option<Location> {
-            let Origin::Text(Some(span)) = origin else { return None };
-            Some(Location { file: "queues.yaml".to_owned(), position: Some((1, span.start)) })
+        fn locate(&self, span: Option<Span>) -> WrittenIn {
+            WrittenIn::text("queues.yaml", span.map(|span| (1, span.start)))
         }
     }
 

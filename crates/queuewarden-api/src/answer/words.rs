@@ -70,6 +70,12 @@ impl Named {
 }
 
 impl WrittenIn {
+    /// Returns a location in a text: its line and column, from 1, where they are known.
+    pub fn text(name: &str, position: Option<(usize, usize)>) -> Self {
+        let (line, column) = position.unzip();
+        Self { kind: "Text".to_owned(), name: name.to_owned(), line, column }
+    }
+
     /// `QueueAcl/prod`, `queues.yaml:9:20`
     pub fn words(&self) -> String {
         match (self.kind.as_str(), self.line, self.column) {

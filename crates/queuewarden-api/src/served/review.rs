@@ -402,7 +402,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::answer::{Answers, Location, Texts};
+    use crate::answer::{Answers, Texts, WrittenIn};
+    use go_compat::diag::Span;
     use yunikorn::acl;
     use yunikorn::identity::Identity;
     use yunikorn::queue::QueuePath;
@@ -498,8 +499,8 @@ mod tests {
             "secret.yaml"
         }
 
-        fn locate(&self, _: &Origin) -> Option<Location> {
-            Some(Location { file: self.name().to_owned(), position: Some((1, 1)) })
+        fn locate(&self, _: Option<Span>) -> WrittenIn {
+            WrittenIn::text(self.name(), Some((1, 1)))
         }
     }
 

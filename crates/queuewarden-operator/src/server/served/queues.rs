@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::accept::{Shape, shape};
-use super::source::InForce;
+use super::source::in_force;
 use super::{Memory, caller, warn};
 use crate::controller::published::Queues;
 use crate::server::ServerState;
@@ -134,7 +134,7 @@ impl Parameters {
 struct View {
     known: Arc<Queues>,
     partition: String,
-    texts: InForce,
+    texts: String,
     live: Arc<Live>,
     /// The reason why the queues beside the configuration are unknown.
     blind: Option<String>,
@@ -154,13 +154,7 @@ impl View {
             Ok(live) => (live, None),
             Err(why) => (Arc::default(), Some(why)),
         };
-        Ok(Self {
-            known,
-            partition: partition.to_owned(),
-            texts: InForce::from_snapshot(&published.snapshot),
-            live,
-            blind,
-        })
+        Ok(Self { known, partition: partition.to_owned(), texts: in_force(&published.snapshot), live, blind })
     }
 
     /// Returns the queues that match.

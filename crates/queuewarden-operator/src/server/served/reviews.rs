@@ -12,7 +12,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::source::InForce;
+use super::source::in_force;
 use super::{Memory, caller, warn};
 use crate::controller::published::Published;
 use crate::server::ServerState;
@@ -183,7 +183,7 @@ fn answer(published: Option<&Published>, asked: &ReviewRequest, about: &Identity
     let Some(tree) = queues.tree(&asked.partition) else {
         return refused("no_queue", format!("there is no partition {}", quoted(&asked.partition)));
     };
-    let texts = InForce::from_snapshot(&published.snapshot);
+    let texts = in_force(&published.snapshot);
     match path_of(tree, &asked.queue) {
         Ok(path) => {
             let decision = explain(tree, asked.right, &path, &identity);
