@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use super::apply;
 use super::cache::{Cached, Moment};
-use super::call::{Error, call};
+use super::call::call;
 use super::watch::{Progress, Watch};
 use queuewarden_api::mirror;
 use queuewarden_plan::mirror::{
@@ -160,39 +160,31 @@ pub async fn carry_out(client: &Client, changes: Changes, may_write: impl Fn() -
 
 async fn one(client: &Client, step: &Step, owner: &str) -> Answer {
     let version = step.last.as_ref().map(|(_, version)| version.as_str());
-    match (&step.action, step.kind) {
+    let roles = || Api::<ClusterRole>::all(client.clone());
+    let bindings = || Api::<ClusterRoleBinding>::all(client.clone());
+    let done = match (&step.action, step.kind) {
         (Action::Rules(rules), _) => {
             let role = mirror::role(&step.name, rules, owner, version);
-            written(put(Api::all(client.clone()), step, role).await, step, mirror::current_role)
+            put(roles(), step, role, mirror::current_role).await
         }
         (Action::Subjects(subjects), _) => {
             let binding = mirror::binding(&step.name, subjects, owner, version);
-            written(put(Api::all(client.clone()), step, binding).await, step, mirror::current_binding)
+            put(bindings(), step, binding, mirror::current_binding).await
         }
-        (Action::Delete, Kind::Role) => {
-            let done = delete(Api::<ClusterRole>::all(client.clone()), step).await;
-            written(done, step, mirror::current_role)
-        }
-        (Action::Delete, Kind::Binding) => {
-            let done = delete(Api::<ClusterRoleBinding>::all(client.clone()), step).await;
-            written(done, step, mirror::current_binding)
-        }
-    }
-}
-
-/// The result of a request for one object.
-enum Done<K> {
-    /// The object is as planned.
-    Stands(K),
-    /// Someone else changed the object since; this is its current version.
-    Stale(K),
-    /// The object does not exist.
-    Gone,
+        (Action::Delete, Kind::Role) => delete(roles(), step, mirror::current_role).await,
+        (Action::Delete, Kind::Binding) => delete(bindings(), step, mirror::current_binding).await,
+    };
+    done.unwrap_or_else(Answer::Failed)
 }
 
 /// Creates the object, or replaces the version that was observed. If someone else has changed it since, reads
 /// it for the next plan.
-async fn put<K>(api: Api<K>, step: &Step, object: K) -> Result<Done<K>, WriteFailure>
+async fn put<K>(
+    api: Api<K>,
+    step: &Step,
+    object: K,
+    current: fn(K) -> MirrorObject,
+) -> Result<Answer, WriteFailure>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + fmt::Debug,
 {
@@ -202,15 +194,15 @@ where
         Some(_) => call(api.replace(&step.name, &params, &object)).await,
     };
     match done {
-        Ok(object) => Ok(Done::Stands(object)),
-        Err(error) if error.is_not_found() && step.last.is_some() => Ok(Done::Gone),
-        Err(error) if error.is_conflict() => read(&api, step).await,
+        Ok(object) => Ok(Answer::Stands(step.kind, current(object))),
+        Err(error) if error.is_not_found() && step.last.is_some() => Ok(gone(step)),
+        Err(error) if error.is_conflict() => read(&api, step, current).await,
         Err(error) => Err(apply::failure(&error)),
     }
 }
 
 /// Deletes the version of the object that was observed.
-async fn delete<K>(api: Api<K>, step: &Step) -> Result<Done<K>, WriteFailure>
+async fn delete<K>(api: Api<K>, step: &Step, current: fn(K) -> MirrorObject) -> Result<Answer, WriteFailure>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
 {
@@ -220,39 +212,30 @@ where
         .map(|(uid, version)| Preconditions { uid: Some(uid), resource_version: Some(version) });
     let params = DeleteParams { preconditions, ..DeleteParams::default() };
     match call(api.delete(&step.name, &params)).await {
-        Ok(_) => Ok(Done::Gone),
-        Err(error) if error.is_not_found() => Ok(Done::Gone),
-        Err(error) if error.is_conflict() => read(&api, step).await,
+        Ok(_) => Ok(gone(step)),
+        Err(error) if error.is_not_found() => Ok(gone(step)),
+        Err(error) if error.is_conflict() => read(&api, step, current).await,
         Err(error) => Err(apply::failure(&error)),
     }
 }
 
 /// Reads the object from the API server, not from a cache.
-async fn read<K>(api: &Api<K>, step: &Step) -> Result<Done<K>, WriteFailure>
+async fn read<K>(api: &Api<K>, step: &Step, current: fn(K) -> MirrorObject) -> Result<Answer, WriteFailure>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
 {
-    let found = call(api.get_opt(&step.name)).await.map_err(|error: Error| apply::failure(&error))?;
+    let found = call(api.get_opt(&step.name)).await.map_err(|error| apply::failure(&error))?;
     match found {
         Some(object) if !mirror::is_labelled(object.meta()) => Err(WriteFailure::Transient(format!(
             "there is a {} `{}` without the label {MIRROR_LABEL}={MIRROR_VALUE}, which is not queuewarden's to change; remove it",
             step.kind.name(),
             step.name
         ))),
-        Some(object) => Ok(Done::Stale(object)),
-        None => Ok(Done::Gone),
+        Some(object) => Ok(Answer::Stale(step.kind, current(object))),
+        None => Ok(gone(step)),
     }
 }
 
-fn written<K>(
-    done: Result<Done<K>, WriteFailure>,
-    step: &Step,
-    standing: impl Fn(K) -> MirrorObject,
-) -> Answer {
-    match done {
-        Ok(Done::Stands(object)) => Answer::Stands(step.kind, standing(object)),
-        Ok(Done::Stale(object)) => Answer::Stale(step.kind, standing(object)),
-        Ok(Done::Gone) => Answer::Gone(step.kind, step.name.clone()),
-        Err(failure) => Answer::Failed(failure),
-    }
+fn gone(step: &Step) -> Answer {
+    Answer::Gone(step.kind, step.name.clone())
 }
