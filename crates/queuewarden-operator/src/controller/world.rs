@@ -92,14 +92,10 @@ type Objects<S, M> = Watch<Object<Entry<S, M>>>;
 /// have listed. Until then the endpoints use the current data.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct World {
-    client: Client,
-    changed: Arc<Notify>,
     current: Watches,
-    /// The time when the current watches were started.
-    begun: Instant,
     /// True while a relist that was requested is not reported as done.
     relisting: bool,
-    next: Option<(Watches, Instant)>,
+    next: Option<Watches>,
 }
 
 /// All watches, started together.
@@ -112,6 +108,8 @@ struct Watches {
     access_tests: Objects<AccessTestSpec, ()>,
     maps: Option<Maps>,
     mirror: Option<mirror::Watches>,
+    /// The time when the watches were started.
+    begun: Instant,
 }
 
 /// The watches of ConfigMaps.
@@ -132,18 +130,17 @@ struct ConfigMapRef {
 impl World {
     /// Starts all watches.
     pub fn start(client: Client, changed: Arc<Notify>) -> Self {
-        let current = Watches::start(&client, &changed);
-        Self { client, changed, current, begun: Instant::now(), relisting: false, next: None }
+        Self { current: Watches::start(client, changed), relisting: false, next: None }
     }
 
     /// Reads everything again with lists started after `since`; [`World::relisted`] reports when that is
     /// done.
     pub fn relist(&mut self, since: Instant) {
         self.relisting = true;
-        self.next =
-            (self.begun < since).then(|| (Watches::start(&self.client, &self.changed), Instant::now()));
+        let Watches { client, changed, begun, .. } = &self.current;
+        self.next = (*begun < since).then(|| Watches::start(client.clone(), Arc::clone(changed)));
         // It may be done already.
-        self.changed.notify_one();
+        changed.notify_one();
     }
 
     /// Returns true once when everything was read again since [`World::relist`]. From then on nothing older
@@ -152,13 +149,12 @@ impl World {
         if !self.relisting {
             return false;
         }
-        if let Some((mut next, begun)) = self.next.take() {
+        if let Some(mut next) = self.next.take() {
             if next.snapshot(clock::now()).is_none() {
-                self.next = Some((next, begun));
+                self.next = Some(next);
                 return false;
             }
             self.current = next;
-            self.begun = begun;
         }
         if self.current.snapshot(clock::now()).is_none() {
             return false;
@@ -175,8 +171,7 @@ impl World {
 
     /// Returns the watch that has failed for longest, of those without which a plan may be wrong.
     pub fn failing(&self) -> Option<FailingWatch> {
-        let newest = self.next.as_ref().map_or(&self.current, |(next, _)| next);
-        newest.failing()
+        self.next.as_ref().unwrap_or(&self.current).failing()
     }
 
     /// Returns the log level that an annotation of the `YuniKornConfig` sets.
@@ -250,16 +245,17 @@ impl World {
 }
 
 impl Watches {
-    fn start(client: &Client, changed: &Arc<Notify>) -> Self {
+    fn start(client: Client, changed: Arc<Notify>) -> Self {
         Self {
-            queue_acls: objects(client, Kind::QueueAcl, keep_queue_acl, changed),
-            policies: objects(client, Kind::AdmissionPolicy, keep_policy, changed),
-            configs: objects(client, Kind::YuniKornConfig, keep_config, changed),
-            access_tests: objects(client, Kind::QueueAccessTest, keep_access_test, changed),
+            queue_acls: objects(&client, Kind::QueueAcl, keep_queue_acl, &changed),
+            policies: objects(&client, Kind::AdmissionPolicy, keep_policy, &changed),
+            configs: objects(&client, Kind::YuniKornConfig, keep_config, &changed),
+            access_tests: objects(&client, Kind::QueueAccessTest, keep_access_test, &changed),
             maps: None,
             mirror: None,
-            client: client.clone(),
-            changed: Arc::clone(changed),
+            begun: Instant::now(),
+            client,
+            changed,
         }
     }
 
