@@ -8,15 +8,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use kube::client::ClientBuilder;
 use kube::{Client, Config};
 use moka::future::Cache;
-use sha2::{Digest as _, Sha256};
 use tower::limit::ConcurrencyLimitLayer;
 
 use super::caller::Caller;
-use super::permission::Wish;
 use yunikorn::admission::request::Texts;
 
 /// Requests to the API server at once.
@@ -36,7 +33,7 @@ pub fn client(config: Config) -> Result<Client, kube::Error> {
     Ok(ClientBuilder::try_from(config)?.with_layer(&ConcurrencyLimitLayer::new(AT_ONCE)).build())
 }
 
-/// A cache key: the SHA-256 of the request, because names from outside may be long.
+/// A cache key: the SHA-256 of the kind and name, because names from outside may be long.
 type Key = [u8; 32];
 
 /// A caller, and the access they need: verb, group, version and resource, and the name.
@@ -48,9 +45,14 @@ type Permission = (Arc<Caller>, [&'static str; 4], String);
 pub struct Lookups {
     /// Speaks to the API server.
     pub(super) client: Client,
-    /// Reasons why a caller may not do something; `None` when they may.
-    permissions: Cache<Permission, Option<String>>,
-    annotations: Cache<Key, Texts>,
+    /// Reasons why a caller may not do something; `None` when they may. Denials are cached, too, so repeated
+    /// denied requests cause no more lookups than allowed ones. Kubernetes' own delegated authorizers cache
+    /// both for ten seconds (`k8s.io/apiserver/pkg/server/options/authorization.go`, `allowCacheTTL`,
+    /// `denyCacheTTL`).
+    pub(super) permissions: Cache<Permission, Option<String>>,
+    /// Annotations of objects. An absence is not cached: a namespace is often created right before its first
+    /// pod.
+    pub(super) annotations: Cache<Key, Texts>,
 }
 
 impl Lookups {
@@ -72,48 +74,6 @@ impl Lookups {
             .build();
         Self { client, permissions, annotations }
     }
-
-    /// Returns why a caller may not do something, from the cache or by `ask`; `None` when they may. Denials
-    /// are cached, too, so repeated denied requests cause no more lookups than allowed ones. Kubernetes'
-    /// own delegated authorizers cache both for ten seconds
-    /// (`k8s.io/apiserver/pkg/server/options/authorization.go`, `allowCacheTTL`, `denyCacheTTL`).
-    ///
-    /// # Errors
-    /// Those of `ask`.
-    pub(super) async fn permission<'a>(
-        &self,
-        caller: &Arc<Caller>,
-        wish: Wish<'_>,
-        ask: impl FnOnce() -> BoxFuture<'a, Result<Option<String>, String>>,
-    ) -> Result<Option<String>, String> {
-        let Wish { verb, group, version, resource, name } = wish;
-        let key = (Arc::clone(caller), [verb, group, version, resource], name.to_owned());
-        if let Some(known) = self.permissions.get(&key).await {
-            return Ok(known);
-        }
-        let found = Box::pin(self.permissions.try_get_with(key, ask())).await;
-        found.map_err(|why| String::clone(&why))
-    }
-
-    /// Returns the annotations of an object, from the cache or by `read`; `None` where there is no such
-    /// object. That is not cached: a namespace is
-    /// often created right before its first pod.
-    ///
-    /// # Errors
-    /// Those of `read`.
-    pub(super) async fn annotations(
-        &self,
-        kind: &str,
-        name: &str,
-        read: BoxFuture<'_, Result<Option<Texts>, String>>,
-    ) -> Result<Option<Texts>, String> {
-        let key = Sha256::digest(format!("{kind} {name}")).into();
-        let present = async { read.await.map_err(Some)?.ok_or(None) };
-        match self.annotations.try_get_with(key, present).await {
-            Ok(texts) => Ok(Some(texts)),
-            Err(why) => Option::clone(&why).map_or(Ok(None), Err),
-        }
-    }
 }
 
 /// Returns the bytes that an entry counts for.
@@ -133,11 +93,11 @@ mod tests {
     use yunikorn::identity::Identity;
 
     use super::*;
-    use crate::server::permission::reason_against;
+    use crate::server::permission::{Wish, reason_against};
     use crate::server::surroundings;
     use crate::server::testing::{client, not_found, reply};
 
-    /// Lookups at an API server that lets `sue` do everything and has the namespace `jobs`; also the number
+    /// Lookups at an API server that lets `sue` do everything and has the namespaces `jobs…`; also the number
     /// of requests to it, and a switch that makes it fail.
     fn lookups() -> (Lookups, Arc<AtomicUsize>, Arc<AtomicBool>) {
         let (asked, fails) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
@@ -151,7 +111,7 @@ mod tests {
                 if fails {
                     return reply(500, &json!({}));
                 }
-                if path.ends_with("/namespaces/jobs") {
+                if path.contains("/namespaces/jobs") {
                     let metadata = json!({"name": "jobs", "annotations": {"a": "b"}});
                     return reply(
                         200,
@@ -228,9 +188,7 @@ mod tests {
     async fn caches_are_bounded() {
         let (lookups, ..) = lookups();
         for i in 0..2000 {
-            let texts = Texts::from([("a".to_owned(), "b".to_owned())]);
-            let read = Box::pin(async { Ok(Some(texts)) });
-            lookups.annotations("Namespace", &i.to_string(), read).await.unwrap();
+            surroundings::of_namespace(&lookups, &format!("jobs-{i}")).await.unwrap().unwrap();
             reason_against(&lookups, &caller("sue", &[]), wish(&i.to_string())).await.unwrap();
         }
         lookups.annotations.run_pending_tasks().await;

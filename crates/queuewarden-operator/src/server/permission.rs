@@ -53,7 +53,12 @@ pub(super) async fn reason_against(
     if caller.identity.groups.iter().any(|group| group == MASTERS) {
         return Ok(None);
     }
-    let ask = async || {
+    let Wish { verb, group, version, resource, name } = wish;
+    let key = (Arc::clone(caller), [verb, group, version, resource], name.to_owned());
+    if let Some(known) = lookups.permissions.get(&key).await {
+        return Ok(known);
+    }
+    let ask = async {
         let reviews: Api<SubjectAccessReview> = Api::all(lookups.client.clone());
         let review = SubjectAccessReview { spec: spec(caller, wish), ..SubjectAccessReview::default() };
         let answer = call(reviews.create(&PostParams::default(), &review)).await;
@@ -62,7 +67,7 @@ pub(super) async fn reason_against(
         let allowed = status.allowed && status.denied != Some(true);
         Ok((!allowed).then(|| status.reason.unwrap_or_default()))
     };
-    lookups.permission(caller, wish, || Box::pin(ask())).await.map_err(|error| {
+    Box::pin(lookups.permissions.try_get_with(key, ask)).await.map_err(|error: Arc<String>| {
         tracing::warn!(%error, "Cannot ask Kubernetes who may do what");
         Refusal::unavailable(format!("cannot ask Kubernetes whether you may: {error}"))
     })

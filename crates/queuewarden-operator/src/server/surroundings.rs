@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::api::Api;
 use serde::de::DeserializeOwned;
+use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 
 use super::lookups::Lookups;
@@ -59,10 +60,15 @@ where
     let objects: Api<K> = Api::all(lookups.client.clone());
     let read = Box::pin(async {
         match timeout(PATIENCE, objects.get_metadata_opt(name)).await {
-            Ok(Ok(found)) => Ok(found.map(|object| object.metadata.annotations.unwrap_or_default())),
-            Ok(Err(error)) => Err(format!("cannot be read: {error}")),
-            Err(_) => Err("was not told in time".to_owned()),
+            Ok(Ok(Some(object))) => Ok(object.metadata.annotations.unwrap_or_default()),
+            Ok(Ok(None)) => Err(None),
+            Ok(Err(error)) => Err(Some(format!("cannot be read: {error}"))),
+            Err(_) => Err(Some("was not told in time".to_owned())),
         }
     });
-    lookups.annotations(&K::kind(&()), name, read).await
+    let key = Sha256::digest(format!("{} {name}", K::kind(&()))).into();
+    match lookups.annotations.try_get_with(key, read).await {
+        Ok(texts) => Ok(Some(texts)),
+        Err(why) => Option::clone(&why).map_or(Ok(None), Err),
+    }
 }
