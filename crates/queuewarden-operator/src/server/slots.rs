@@ -129,7 +129,9 @@ impl Slot {
 
     /// Marks a request as being answered until the returned value is dropped.
     pub fn begin(&self) -> Busy {
-        Busy::new(Arc::clone(&self.seat))
+        let mut usage = self.seat.lock();
+        usage.answered = usage.answered.saturating_add(1);
+        Busy(Arc::clone(&self.seat))
     }
 
     /// Waits until the first request has come; returns at once if it has.
@@ -158,15 +160,6 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.all.lock().slots.remove(&self.number);
-    }
-}
-
-impl Busy {
-    fn new(seat: Arc<Connection>) -> Self {
-        let mut usage = seat.lock();
-        usage.answered = usage.answered.saturating_add(1);
-        drop(usage);
-        Self(seat)
     }
 }
 
