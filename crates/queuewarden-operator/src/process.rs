@@ -99,7 +99,7 @@ pub async fn serve(
     let (leadership, election) = elect(&client, &options);
     let (events, publishing) = Events::start(client.clone(), options.identity);
     let changed = Arc::new(Notify::new());
-    let publisher = Publisher::new(options.namespace.clone());
+    let publisher = Publisher::new(None);
     let server = match options.https.as_ref().zip(identity) {
         Some((https, identity)) => {
             Some(Open::start(https, &client, lookups, publisher.subscribe(), &health, identity).await?)
@@ -115,6 +115,7 @@ pub async fn serve(
         events,
         health,
         publisher,
+        own_namespace: options.namespace,
         logging: options.logging,
         changed,
         state: State::new(fastrand::u64(..)),

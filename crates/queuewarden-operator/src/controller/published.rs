@@ -2,7 +2,7 @@
 //! Each replica has its own, leader or not; two that were made from the same input have the same hash.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -34,7 +34,7 @@ pub struct Published {
     /// The settings for `user.info`.
     pub user_info: user_info::Settings,
     /// The namespace that queuewarden itself runs in, if it runs in one.
-    own_namespace: Option<String>,
+    pub own_namespace: Option<String>,
 }
 
 /// The namespace that is always left alone, whatever the selectors of webhooks let through: a cluster
@@ -160,46 +160,7 @@ fn hash(
 }
 
 /// Publishes the state to the endpoints.
-pub struct Publisher {
-    sender: watch::Sender<Option<Arc<Published>>>,
-    own_namespace: Option<String>,
-}
-
-impl fmt::Debug for Publisher {
-    /// Leaves out the state, because it is large.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Publisher").field("endpoints", &self.sender.receiver_count()).finish_non_exhaustive()
-    }
-}
-
-impl Publisher {
-    /// Returns a publisher for a queuewarden that runs in this namespace, or in none.
-    pub fn new(own_namespace: Option<String>) -> Self {
-        Self { sender: watch::Sender::new(None), own_namespace }
-    }
-
-    /// Returns a reader of the published state.
-    pub fn subscribe(&self) -> Knows {
-        self.sender.subscribe()
-    }
-
-    /// Returns whether the state has readers.
-    pub fn is_read(&self) -> bool {
-        self.sender.receiver_count() > 0
-    }
-
-    /// Returns the state that was published last.
-    pub fn last(&self) -> Option<Arc<Published>> {
-        self.sender.borrow().clone()
-    }
-
-    /// Publishes a new state.
-    pub fn publish(&self, published: Published) {
-        let own_namespace = self.own_namespace.clone();
-        self.sender.send_replace(Some(Arc::new(Published { own_namespace, ..published })));
-    }
-}
-
+pub type Publisher = watch::Sender<Option<Arc<Published>>>;
 /// Reads the current state; `None` until everything was read once.
 pub type Knows = watch::Receiver<Option<Arc<Published>>>;
 

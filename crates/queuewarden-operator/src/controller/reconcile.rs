@@ -86,6 +86,8 @@ pub struct Reconciler {
     pub health: Arc<Health>,
     /// The publisher for the endpoints that answer queries about access.
     pub publisher: Publisher,
+    /// The namespace that queuewarden itself runs in, if it runs in one.
+    pub own_namespace: Option<String>,
     /// The logging settings.
     pub logging: Logging,
     /// Notified when watched objects change.

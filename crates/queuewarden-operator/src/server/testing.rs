@@ -46,7 +46,7 @@ pub(super) struct TestService {
 impl TestService {
     /// Returns endpoints without a state, with this API server behind them.
     pub(super) fn closed(routes: Router<Arc<ServerState>>, client: Client) -> Self {
-        let publisher = Publisher::new(Some(OWN_NAMESPACE.into()));
+        let publisher = Publisher::new(None);
         let health = Arc::new(Health::default());
         let state = ServerState {
             knows: publisher.subscribe(),
@@ -69,7 +69,9 @@ impl TestService {
     pub(super) fn learn(&self, snapshot: Snapshot) {
         let mut known = ParseCache::new(Version::V1_8);
         let plan = plan_again(&snapshot, &mut known);
-        self.publisher.publish(Published::new(Arc::new(snapshot), &plan, &mut known, None));
+        let published = Published::new(Arc::new(snapshot), &plan, &mut known, None);
+        let own_namespace = Some(OWN_NAMESPACE.to_owned());
+        self.publisher.send_replace(Some(Arc::new(Published { own_namespace, ..published })));
     }
 
     /// Sends a request; the body of the answer is null where it is no JSON.

@@ -83,17 +83,19 @@ impl Reconciler {
     }
 
     async fn know(&self, snapshot: &Arc<Snapshot>, plan: &Arc<Plan>) -> bool {
-        if !self.publisher.is_read() {
+        if self.publisher.receiver_count() == 0 {
             return true;
         }
-        let (snapshot, plan, before) = (Arc::clone(snapshot), Arc::clone(plan), self.publisher.last());
+        let (snapshot, plan, before) =
+            (Arc::clone(snapshot), Arc::clone(plan), self.publisher.borrow().clone());
         let (mut known, know) = (self.known.clone(), self.functions.know);
         let made =
             tokio::task::spawn_blocking(move || know(snapshot, &plan, &mut known, before.as_deref())).await;
         match made {
             Ok(published) => {
                 self.health.metrics.endpoints.knows(&published);
-                self.publisher.publish(published);
+                let own_namespace = self.own_namespace.clone();
+                self.publisher.send_replace(Some(Arc::new(Published { own_namespace, ..published })));
                 true
             }
             Err(error) => {
@@ -145,6 +147,7 @@ mod tests {
             client,
             health,
             publisher,
+            own_namespace: None,
             logging: Logging::default(),
             changed: Arc::clone(&changed),
             state: State::new(7),

@@ -61,14 +61,14 @@ async fn kubernetes_is_asked_who_writes_a_queue_acl_also_without_delegation() {
 #[tokio::test]
 async fn a_fault_in_judging_is_a_doubt() {
     let service = open();
-    let known = service.publisher.last().unwrap();
+    let known = service.publisher.borrow().clone().unwrap();
     let judged = planned(&Arc::new(Semaphore::new(1)), known, |_| panic!("a fault")).await;
     assert_eq!(judged, Err(InternalError.to_string()));
 }
 
 #[tokio::test]
 async fn work_that_nobody_waits_for_keeps_its_place() {
-    let known = open().publisher.last().unwrap();
+    let known = open().publisher.borrow().clone().unwrap();
     let places = Arc::new(Semaphore::new(1));
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let mut left = Box::pin(planned(&places, known, move |_| {
