@@ -160,19 +160,19 @@ pub async fn carry_out(client: &Client, changes: Changes, may_write: impl Fn() -
 
 async fn one(client: &Client, step: &Step, owner: &str) -> Answer {
     let version = step.last.as_ref().map(|(_, version)| version.as_str());
-    let roles = || Api::<ClusterRole>::all(client.clone());
-    let bindings = || Api::<ClusterRoleBinding>::all(client.clone());
     let done = match (&step.action, step.kind) {
         (Action::Rules(rules), _) => {
             let role = mirror::role(&step.name, rules, owner, version);
-            put(roles(), step, role, mirror::current_role).await
+            put(Api::all(client.clone()), step, role, mirror::current_role).await
         }
         (Action::Subjects(subjects), _) => {
             let binding = mirror::binding(&step.name, subjects, owner, version);
-            put(bindings(), step, binding, mirror::current_binding).await
+            put(Api::all(client.clone()), step, binding, mirror::current_binding).await
         }
-        (Action::Delete, Kind::Role) => delete(roles(), step, mirror::current_role).await,
-        (Action::Delete, Kind::Binding) => delete(bindings(), step, mirror::current_binding).await,
+        (Action::Delete, Kind::Role) => delete(Api::all(client.clone()), step, mirror::current_role).await,
+        (Action::Delete, Kind::Binding) => {
+            delete(Api::all(client.clone()), step, mirror::current_binding).await
+        }
     };
     done.unwrap_or_else(Answer::Failed)
 }
