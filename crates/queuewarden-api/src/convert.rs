@@ -322,6 +322,7 @@ mod tests {
     use super::*;
     use crate::crds;
     use crate::status::{self, Reported};
+    use queuewarden_plan::AdmissionPolicyStatus;
     use queuewarden_plan::release::Release;
     use queuewarden_plan::snapshot::{BaseAcl, QueueAclInForce};
 
@@ -589,7 +590,8 @@ mod tests {
         let all =
             json!({"mode": "Enforce", "profile": "yunikorn", "templates": [template("spec.*.annotations")]});
         let spec = read(all.clone()).unwrap();
-        let status = status::admission_policy(1, Some(&spec));
+        let rest = AdmissionPolicyStatus { in_force: Some(spec.clone()) };
+        let status = Reported { observed_generation: 1, rest: &rest };
         assert_eq!(serde_json::to_value(&status).unwrap()["inForce"]["userInfo"], all);
         let entry = admission_policy(&object(json!({"metadata": {"name": "x"}, "status": status})));
         assert_eq!(entry.in_force, Some(spec));
@@ -659,7 +661,8 @@ mod tests {
         assert_eq!((entry.in_force, entry.meta.conditions), (Some(in_force), [condition].into()));
 
         let policy = AdmissionPolicySpec { system_users: Some(vec![]), ..AdmissionPolicySpec::default() };
-        let status = status::admission_policy(1, Some(&policy));
+        let rest = AdmissionPolicyStatus { in_force: Some(policy.clone()) };
+        let status = Reported { observed_generation: 1, rest: &rest };
         let entry = admission_policy(&object(json!({"metadata": {"name": "x"}, "status": status})));
         assert_eq!(entry.in_force, Some(policy));
 

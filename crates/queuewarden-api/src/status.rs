@@ -10,9 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::v1alpha1 as api;
-use queuewarden_plan::{AccessTestStatus, conditions::Condition, snapshot::AdmissionPolicySpec};
-use yunikorn_access::expect::Tally;
+use queuewarden_plan::conditions::Condition;
 
 /// Name of the field of conditions.
 pub const CONDITIONS: &str = "conditions";
@@ -28,31 +26,7 @@ pub struct Reported<'a, S> {
     pub rest: &'a S,
 }
 
-/// Returns the status of an `AdmissionPolicy` whose spec was read at `generation`.
-pub fn admission_policy(generation: i64, status: Option<&AdmissionPolicySpec>) -> api::AdmissionPolicyStatus {
-    api::AdmissionPolicyStatus {
-        observed_generation: Some(generation),
-        in_force: status.cloned(),
-        conditions: Vec::new(),
-    }
-}
-
-/// Returns the status of a `QueueAccessTest` whose spec was read at `generation`.
-pub fn queue_access_test(generation: i64, status: &AccessTestStatus) -> api::QueueAccessTestStatus {
-    let AccessTestStatus { tally, failures } = status;
-    let count = |of: fn(&Tally) -> usize| tally.as_ref().and_then(|tally| u64::try_from(of(tally)).ok());
-    api::QueueAccessTestStatus {
-        observed_generation: Some(generation),
-        checks: count(|tally| tally.all()),
-        passed: count(|tally| tally.passed),
-        failed: count(|tally| tally.failed),
-        undecided: count(|tally| tally.undecided),
-        failures: failures.clone(),
-        conditions: Vec::new(),
-    }
-}
-
-/// Returns the whole status: the output of a function of this module, as JSON, and the conditions.
+/// Returns the whole status: a [`Reported`] as JSON, and the conditions.
 pub fn whole(mut rest: Value, conditions: &[Condition]) -> Value {
     if let (Value::Object(fields), Some(conditions)) = (&mut rest, self::conditions(conditions)) {
         fields.insert(CONDITIONS.to_owned(), conditions);

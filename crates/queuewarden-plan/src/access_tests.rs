@@ -109,8 +109,12 @@ fn passing(checks: &[Check<'_>]) -> Finding {
 }
 
 fn status(checks: &[Check<'_>]) -> AccessTestStatus {
+    let tally = Tally::new(checks);
     AccessTestStatus {
-        tally: Some(Tally::new(checks)),
+        checks: Some(tally.all()),
+        passed: Some(tally.passed),
+        failed: Some(tally.failed),
+        undecided: Some(tally.undecided),
         failures: failures(checks).take(MAX_FAILURES).collect(),
     }
 }

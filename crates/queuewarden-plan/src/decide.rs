@@ -27,7 +27,10 @@ use super::snapshot::{
     AdmissionPolicySpec, ConfigEntry, ConfigSpec, Delegation, Meta, Mode, Observed, QueueAclEntry, Snapshot,
     YUNIKORN_DEFAULTS,
 };
-use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests, attribution};
+use super::{
+    AdmissionPolicyStatus, ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests,
+    attribution,
+};
 use yunikorn::acl::Acl;
 use yunikorn::admission;
 use yunikorn::config::{Config, checksum};
@@ -376,7 +379,7 @@ impl Decided<'_> {
     fn policy_statuses(
         &self,
         events: &mut Vec<Event>,
-    ) -> BTreeMap<Arc<str>, ObjectStatus<Option<AdmissionPolicySpec>>> {
+    ) -> BTreeMap<Arc<str>, ObjectStatus<AdmissionPolicyStatus>> {
         let Inputs { snapshot, spec, env, policies, .. } = &self.inputs;
         let name = spec.output_name();
         let unset = self.unset_keys();
@@ -387,7 +390,8 @@ impl Decided<'_> {
                 let (meta, types) = (&entry.meta, events::OF_OBJECTS);
                 let (findings, in_force) = report::policy::report(object, entry, &facts);
                 events.extend(events::transitions(Subject::AdmissionPolicy, meta, &findings, types));
-                (meta.name.clone(), ObjectStatus::new(meta, &findings, in_force, snapshot.now))
+                let rest = AdmissionPolicyStatus { in_force };
+                (meta.name.clone(), ObjectStatus::new(meta, &findings, rest, snapshot.now))
             })
             .collect()
     }

@@ -51,7 +51,6 @@ use release::Release;
 use snapshot::{AdmissionPolicySpec, LastBase, Meta, QueueAclInForce, Snapshot};
 
 use go_compat::diag::Code;
-use yunikorn_access::expect::Tally;
 
 pub use environment::{merged, merged_alone, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES, size_after};
@@ -109,7 +108,7 @@ pub struct Plan {
     /// Status of each `QueueAcl`, by name.
     pub queue_acls: BTreeMap<Arc<str>, ObjectStatus<QueueAclStatus>>,
     /// Status of each `AdmissionPolicy`, by name.
-    pub policies: BTreeMap<Arc<str>, ObjectStatus<Option<AdmissionPolicySpec>>>,
+    pub policies: BTreeMap<Arc<str>, ObjectStatus<AdmissionPolicyStatus>>,
     /// Status of each `QueueAccessTest`, by name.
     pub access_tests: BTreeMap<Arc<str>, ObjectStatus<AccessTestStatus>>,
     /// Status of the `YuniKornConfig`, if there is one.
@@ -207,12 +206,39 @@ pub struct QueueAclStatus {
     pub in_force: Option<Arc<QueueAclInForce>>,
 }
 
-/// The rest of a `QueueAccessTest`'s status.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// The rest of an `AdmissionPolicy`'s status.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AdmissionPolicyStatus {
+    /// The last version of this object that went into the ConfigMap. It stays in force while the object is
+    /// Invalid. Absent when nothing of this object is in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_force: Option<AdmissionPolicySpec>,
+}
+
+/// The rest of a `QueueAccessTest`'s status. There are no numbers while the test is not evaluated.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct AccessTestStatus {
-    /// The number of checks by result; `None` when the test was not evaluated.
-    pub tally: Option<Tally>,
-    /// The first checks that do not hold, with reasons.
+    /// Number of checks in the cases: each subject with each queue and each placement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<i64>", range(min = 0))]
+    pub checks: Option<usize>,
+    /// Number of checks that hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<i64>", range(min = 0))]
+    pub passed: Option<usize>,
+    /// Number of checks that do not hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<i64>", range(min = 0))]
+    pub failed: Option<usize>,
+    /// Number of checks that cannot be decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<i64>", range(min = 0))]
+    pub undecided: Option<usize>,
+    /// The first checks that do not hold or cannot be decided, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
     pub failures: Vec<String>,
 }
 

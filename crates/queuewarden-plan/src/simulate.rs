@@ -155,7 +155,7 @@ fn remember(snapshot: &mut Snapshot, plan: &Plan) {
     for entry in &mut snapshot.policies {
         if let Some(status) = plan.policies.get(&entry.meta.name) {
             entry.meta.conditions.clone_from(&status.conditions);
-            entry.in_force.clone_from(&status.rest);
+            entry.in_force.clone_from(&status.rest.in_force);
         }
     }
     for entry in &mut snapshot.access_tests {

@@ -3,7 +3,10 @@
 
 use super::conditions::{self, Finding, Reason, Status, Type, current};
 use super::snapshot::{ConfigEntry, Meta, Snapshot};
-use super::{ConfigStatus, ObjectStatus, Plan, QueueAclStatus, access_tests, policy, report, resolve};
+use super::{
+    AdmissionPolicyStatus, ConfigStatus, ObjectStatus, Plan, QueueAclStatus, access_tests, policy, report,
+    resolve,
+};
 
 /// Reports `why` in every status.
 pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&ConfigEntry>) -> Plan {
@@ -16,7 +19,7 @@ pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&ConfigEntry>)
     let resolved = policy::resolve(snapshot).objects;
     let policies = snapshot.policies.iter().zip(resolved).map(|(entry, policy)| {
         let findings = findings(policy.outcome.err(), why);
-        let rest = entry.in_force.clone();
+        let rest = AdmissionPolicyStatus { in_force: entry.in_force.clone() };
         (entry.meta.name.clone(), ObjectStatus::new(&entry.meta, &findings, rest, snapshot.now))
     });
     Plan {

@@ -120,10 +120,9 @@ pub struct AdmissionPolicyStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// The last version of this object that went into the ConfigMap. It stays in force while the object is
-    /// Invalid. Absent when nothing of this object is in force.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_force: Option<queuewarden_plan::snapshot::AdmissionPolicySpec>,
+    /// The rest.
+    #[serde(flatten)]
+    pub rest: queuewarden_plan::AdmissionPolicyStatus,
 
     /// Accepted: the object is valid and the one that counts. Programmed: it is in the ConfigMap. Effective:
     /// it changes a decision. Ready: all of these.

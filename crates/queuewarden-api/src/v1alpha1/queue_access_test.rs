@@ -176,30 +176,9 @@ pub struct QueueAccessTestStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Number of checks in the cases: each subject with each queue and each placement.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::counter")]
-    pub checks: Option<u64>,
-
-    /// Number of checks that hold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::counter")]
-    pub passed: Option<u64>,
-
-    /// Number of checks that do not hold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::counter")]
-    pub failed: Option<u64>,
-
-    /// Number of checks that cannot be decided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::counter")]
-    pub undecided: Option<u64>,
-
-    /// The first checks that do not hold or cannot be decided, each with the reason.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
-    pub failures: Vec<String>,
+    /// The rest.
+    #[serde(flatten)]
+    pub rest: queuewarden_plan::AccessTestStatus,
 
     /// Accepted: the object is valid. Passing: every check holds by the configuration in force. Ready: both.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

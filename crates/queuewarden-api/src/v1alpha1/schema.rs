@@ -284,11 +284,6 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A counter: JSON has no unsigned integers, and the API server warns about formats it does not know.
-pub(super) fn counter(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "integer", "format": "int64", "minimum": 0 })
-}
-
 /// One rule with a fixed message, for `x-kubernetes-validations`.
 fn rule(rule: &str, message: &str) -> Value {
     json!({ "rule": one_line(rule), "message": one_line(message) })

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::call::{Error, call};
 use super::world::{Kind, World};
 use queuewarden_api::status::{self, Reported};
-use queuewarden_plan::snapshot::{FIELD_MANAGER, Snapshot};
+use queuewarden_plan::snapshot::{Entry, FIELD_MANAGER, Meta, Snapshot};
 use queuewarden_plan::{ObjectStatus, Plan, Subject};
 
 /// The number of patches that run at the same time.
@@ -59,47 +59,39 @@ pub fn patches<'a>(
     world: &'a World,
     after: &str,
 ) -> impl Iterator<Item = StatusPatch> + Send + 'a {
-    let policies = snapshot.policies.iter().filter_map(|entry| {
-        let status = plan.policies.get(&entry.meta.name)?;
-        let rest = status::admission_policy(entry.meta.generation, status.rest.as_ref());
-        patch(world, Subject::AdmissionPolicy(entry.meta.name.clone()), status, &rest)
+    let config = snapshot.config.iter();
+    let config = config.filter_map(|entry| patch(world, Subject::Config, &entry.meta, plan.config.as_ref()?));
+    let policies = snapshot.policies.iter().filter_map(|Entry { meta, .. }| {
+        patch(world, Subject::AdmissionPolicy, meta, plan.policies.get(&meta.name)?)
     });
-    let tests = snapshot.access_tests.iter().filter_map(|entry| {
-        let status = plan.access_tests.get(&entry.meta.name)?;
-        let rest = status::queue_access_test(entry.meta.generation, &status.rest);
-        patch(world, Subject::QueueAccessTest(entry.meta.name.clone()), status, &rest)
-    });
-    let config = snapshot.config.iter().filter_map(|entry| {
-        let status = plan.config.as_ref()?;
-        let rest = Reported { observed_generation: entry.meta.generation, rest: &status.rest };
-        patch(world, Subject::Config(entry.meta.name.clone()), status, &rest)
+    let tests = snapshot.access_tests.iter().filter_map(|Entry { meta, .. }| {
+        patch(world, Subject::QueueAccessTest, meta, plan.access_tests.get(&meta.name)?)
     });
     let first = snapshot.queue_acls.partition_point(|entry| *entry.meta.name <= *after);
     let (before, behind) = snapshot.queue_acls.split_at_checked(first).unwrap_or_default();
     let acls = behind.iter().chain(before).filter_map(|entry| {
-        let status = plan.queue_acls.get(&entry.meta.name)?;
-        let rest = Reported { observed_generation: entry.meta.generation, rest: &status.rest };
-        patch(world, Subject::QueueAcl(entry.meta.name.clone()), status, &rest)
+        patch(world, Subject::QueueAcl, &entry.meta, plan.queue_acls.get(&entry.meta.name)?)
     });
     config.chain(policies).chain(tests).chain(acls)
 }
 
-/// Returns the patch that makes the status equal to `planned`; `rest` is that status without conditions, as
-/// in the API.
-fn patch<P, S: Serialize>(
+/// Returns the patch that makes the status equal to `planned`.
+fn patch<S: Serialize>(
     world: &World,
-    subject: Subject,
-    planned: &ObjectStatus<P>,
-    rest: &S,
+    subject: fn(Arc<str>) -> Subject,
+    meta: &Meta,
+    planned: &ObjectStatus<S>,
 ) -> Option<StatusPatch> {
+    let subject = subject(Arc::clone(&meta.name));
     let (kind, name) = target(&subject);
     // A new object of the same name, created since the plan, gets its status from the next plan.
     let standing = world.current_object(kind, name).filter(|standing| standing.uid == planned.uid)?;
+    let rest = Reported { observed_generation: meta.generation, rest: &planned.rest };
     // Nearly always equal, so the values need not be compared.
-    if standing.has_status(&serde_json::to_string(rest).ok()?, &planned.conditions) {
+    if standing.has_status(&serde_json::to_string(&rest).ok()?, &planned.conditions) {
         return None;
     }
-    let new = status::whole(serde_json::to_value(rest).ok()?, &planned.conditions);
+    let new = status::whole(serde_json::to_value(&rest).ok()?, &planned.conditions);
     let change = difference(&standing.status()?, &new)?;
     let body = json!({"metadata": {"resourceVersion": standing.resource_version}, "status": change});
     Some(StatusPatch { subject, uid: standing.uid, body })

@@ -515,7 +515,7 @@ fn key_that_a_policy_gave_up_is_pending_while_it_is_written() {
     assert_eq!(policy_condition(&pending, "Ready"), "False/WithdrawalPending");
     let message = &find(&pending.policies["p"].conditions, "Ready").unwrap().message;
     assert!(message.contains(EXTERNAL_USERS), "{message}");
-    assert!(pending.policies["p"].rest.as_ref().unwrap().external_users.is_some());
+    assert!(pending.policies["p"].rest.in_force.as_ref().unwrap().external_users.is_some());
     spec(&mut snapshot).mode = Mode::Enforce;
     let done = settled(&snapshot);
     assert_eq!(policy_condition(&done.plan, "Ready"), "True/NotVerified");
