@@ -35,6 +35,14 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     Ok(serde_json::from_str(text)?)
 }
 
+/// Reads a value; `null` means absent.
+///
+/// # Errors
+/// When it is of another type.
+pub fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+    Option::deserialize(from).map(Option::unwrap_or_default)
+}
+
 /// Returns how deeply a valid text is nested.
 fn depth(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);

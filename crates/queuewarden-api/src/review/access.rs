@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Kind, codes, decode, malformed, nullable, nullable_object, object};
+use super::{Kind, codes, decode, malformed, nullable_object, object};
 use go_compat::diag::{Diagnostic, quoted};
+use go_compat::go_json::nullable;
 use yunikorn::identity::Identity;
 use yunikorn_access::review::{Answer, PathAttributes, ResourceAttributes, Review};
 
@@ -26,37 +27,9 @@ struct Spec {
     #[serde(deserialize_with = "nullable")]
     extra: BTreeMap<String, Vec<String>>,
     #[serde(deserialize_with = "object")]
-    resource_attributes: Option<Attributes>,
+    resource_attributes: Option<ResourceAttributes>,
     #[serde(deserialize_with = "object")]
-    non_resource_attributes: Option<Path>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Attributes {
-    #[serde(deserialize_with = "nullable")]
-    namespace: String,
-    #[serde(deserialize_with = "nullable")]
-    verb: String,
-    #[serde(deserialize_with = "nullable")]
-    group: String,
-    #[serde(deserialize_with = "nullable")]
-    version: String,
-    #[serde(deserialize_with = "nullable")]
-    resource: String,
-    #[serde(deserialize_with = "nullable")]
-    subresource: String,
-    #[serde(deserialize_with = "nullable")]
-    name: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Path {
-    #[serde(deserialize_with = "nullable")]
-    path: String,
-    #[serde(deserialize_with = "nullable")]
-    verb: String,
+    non_resource_attributes: Option<PathAttributes>,
 }
 
 /// A review as it is sent.
@@ -133,11 +106,7 @@ impl Sent {
             }
             _ => Identity { user: spec.user, groups },
         };
-        Ok(Review {
-            identity,
-            resource: spec.resource_attributes.map(Into::into),
-            path: spec.non_resource_attributes.map(|Path { path, verb }| PathAttributes { path, verb }),
-        })
+        Ok(Review { identity, resource: spec.resource_attributes, path: spec.non_resource_attributes })
     }
 }
 
@@ -217,11 +186,4 @@ pub fn only_status<'a>(api_version: &'a str, kind: Kind, answer: &'a Answer) -> 
 /// The status of a review.
 pub fn status(answer: &Answer) -> Value {
     serde_json::to_value(Status::from(answer)).unwrap_or_default()
-}
-
-impl From<Attributes> for ResourceAttributes {
-    fn from(attributes: Attributes) -> Self {
-        let Attributes { namespace, verb, group, version, resource, subresource, name } = attributes;
-        Self { namespace, verb, group, version, resource, subresource, name }
-    }
 }

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::envelope::{self, JsonPatch, Response};
 use super::part::{at, decode_part, named_texts};
-use super::{codes, malformed, nullable, nullable_object};
+use super::{codes, malformed, nullable_object};
 use go_compat::diag::Diagnostic;
-use go_compat::go_json::push_string;
+use go_compat::go_json::{nullable, push_string};
 use yunikorn::admission::patch::{self, Patch};
 use yunikorn::admission::request::{Kind, Operation, Pod, Request, Texts, Workload};
 use yunikorn::admission::{Evaluation, Outcome};

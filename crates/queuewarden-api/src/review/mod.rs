@@ -120,13 +120,6 @@ fn malformed(code: Code, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(code, message)
 }
 
-/// Reads a value; `null` means absent, as in Go.
-pub(crate) fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
-    from: D,
-) -> Result<T, D::Error> {
-    Option::deserialize(from).map(Option::unwrap_or_default)
-}
-
 /// Reads an object, or nothing.
 fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     from.deserialize_any(ObjectVisitor(PhantomData))

@@ -28,8 +28,10 @@ mod tests;
 
 pub use answer::{Answer, Application, Lookup, Opinion, answer, path_of};
 pub use brief::Wish;
+use go_compat::go_json::nullable;
 pub use permission::{administers, is_self};
 pub use request::{Request, read};
+use serde::Deserialize;
 use yunikorn::identity::Identity;
 
 /// The API group of the questions.
@@ -50,29 +52,40 @@ pub struct Review {
 }
 
 /// `spec.resourceAttributes`. Everything but the verb may be empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct ResourceAttributes {
     /// The namespace. Queues have none, and for them this is ignored, because `can-i` sends the current one.
+    #[serde(deserialize_with = "nullable")]
     pub namespace: String,
     /// The verb in question.
+    #[serde(deserialize_with = "nullable")]
     pub verb: String,
     /// The API group.
+    #[serde(deserialize_with = "nullable")]
     pub group: String,
     /// The API version; every one is the same here.
+    #[serde(deserialize_with = "nullable")]
     pub version: String,
     /// The resource in the plural, or the typed word where the API server serves no such resource.
+    #[serde(deserialize_with = "nullable")]
     pub resource: String,
     /// The part of the resource.
+    #[serde(deserialize_with = "nullable")]
     pub subresource: String,
     /// The name of the object; empty for all.
+    #[serde(deserialize_with = "nullable")]
     pub name: String,
 }
 
 /// `spec.nonResourceAttributes`
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct PathAttributes {
     /// The path of the request.
+    #[serde(deserialize_with = "nullable")]
     pub path: String,
     /// The verb in question.
+    #[serde(deserialize_with = "nullable")]
     pub verb: String,
 }
