@@ -325,9 +325,7 @@ mod tests {
 
     #[test]
     fn only_silence_of_the_webhook_is_a_failure() {
-        let refused = |message: &str| {
-            Err(call::Error::Refused { code: 500, reason: String::new(), message: message.into() })
-        };
+        let refused = |message: &str| Err(call::Error::Refused { code: 500, message: message.into() });
         assert_eq!(evaluate(Ok(())).level, Level::Ok);
         let silent = r#"Internal error occurred: failed calling webhook "validate.queuewarden.dev": connection refused"#;
         assert_eq!(evaluate(refused(silent)).level, Level::Fail);

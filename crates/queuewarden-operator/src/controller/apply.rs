@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn refused(code: u16, message: &str) -> Error {
-        Error::Refused { code, reason: String::new(), message: message.into() }
+        Error::Refused { code, message: message.into() }
     }
 
     #[test]

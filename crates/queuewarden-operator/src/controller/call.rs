@@ -23,8 +23,6 @@ pub enum Error {
     Refused {
         /// HTTP status.
         code: u16,
-        /// `reason` of the Status, e.g. `AlreadyExists`.
-        reason: String,
         /// The reason in the API server's words.
         message: String,
     },
@@ -75,11 +73,9 @@ pub async fn call_within<T>(
 ) -> Result<T, Error> {
     match timeout(span, request).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(kube::Error::Api(status))) => Err(Error::Refused {
-            code: status.code,
-            reason: status.reason.clone(),
-            message: status.message.clone(),
-        }),
+        Ok(Err(kube::Error::Api(status))) => {
+            Err(Error::Refused { code: status.code, message: status.message.clone() })
+        }
         Ok(Err(error)) => Err(Error::Unreachable(Box::new(error))),
         Err(_) => Err(Error::Timeout(span)),
     }
