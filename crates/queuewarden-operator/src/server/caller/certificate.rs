@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, crypto};
-use x509_parser::prelude::{FromDer as _, X509Certificate, X509Name};
+use x509_parser::prelude::{AttributeTypeAndValue, FromDer as _, X509Certificate, X509Name};
 
 use super::Caller;
 use crate::controller::clock;
@@ -20,15 +20,6 @@ use yunikorn::identity::Identity;
 #[derive(Debug)]
 pub struct Authorities {
     verifier: Arc<dyn ClientCertVerifier>,
-}
-
-/// The subject of a certificate.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Subject {
-    /// `CN`
-    pub common_name: String,
-    /// `O`, each of them.
-    pub organizations: Vec<String>,
 }
 
 impl Authorities {
@@ -50,11 +41,11 @@ impl Authorities {
     }
 
     /// Returns the subject of a chain, the client's own certificate first, if these authorities have signed
-    /// it, it is for clients and it is valid now.
+    /// it, it is for clients and it is valid now: its `CN`, which may be empty, and each `O` as a group.
     ///
     /// # Errors
     /// The reason why it does not count.
-    pub fn verify(&self, chain: &[CertificateDer<'_>]) -> Result<Subject, String> {
+    pub fn verify(&self, chain: &[CertificateDer<'_>]) -> Result<Identity, String> {
         let Some((own, others)) = chain.split_first() else {
             return Err("there is no client certificate".to_owned());
         };
@@ -63,39 +54,31 @@ impl Authorities {
         self.verifier
             .verify_client_cert(own, others, now)
             .map_err(|error| format!("the client certificate does not count here: {error}"))?;
-        Subject::from_der(own)
-    }
-}
-
-impl Subject {
-    fn from_der(certificate: &CertificateDer<'_>) -> Result<Self, String> {
-        let (_, certificate) = X509Certificate::from_der(certificate)
+        let (_, certificate) = X509Certificate::from_der(own)
             .map_err(|error| format!("the client certificate cannot be read: {error}"))?;
-        Ok(Self::named(certificate.subject()))
+        Ok(subject(certificate.subject()))
     }
 
-    /// Of several `CN` the last counts, as in Go's `pkix.Name.FillFromRDNSequence`.
-    fn named(name: &X509Name<'_>) -> Self {
-        let text = |part: &x509_parser::x509::AttributeTypeAndValue<'_>| {
-            part.as_str().map(str::to_owned).unwrap_or_default()
-        };
-        Self {
-            common_name: name.iter_common_name().last().map(text).unwrap_or_default(),
-            organizations: name.iter_organization().map(text).filter(|text| !text.is_empty()).collect(),
-        }
-    }
-
-    /// Returns the user of that name, as the API server names them
+    /// Returns the user of a chain, as the API server names them
     /// (`k8s.io/apiserver/pkg/authentication/request/x509/x509.go`, `CommonNameUserConversion`).
     ///
     /// # Errors
-    /// When there is no name.
-    pub fn into_caller(self) -> Result<Caller, String> {
-        if self.common_name.is_empty() {
+    /// As [`Self::verify`], and when there is no name.
+    pub fn caller(&self, chain: &[CertificateDer<'_>]) -> Result<Caller, String> {
+        let identity = self.verify(chain)?;
+        if identity.user.is_empty() {
             return Err("the client certificate names nobody: its CN is empty".to_owned());
         }
-        let identity = Identity { user: self.common_name, groups: self.organizations };
         Ok(Caller { identity, ..Caller::default() })
+    }
+}
+
+/// Of several `CN` the last counts, as in Go's `pkix.Name.FillFromRDNSequence`.
+fn subject(name: &X509Name<'_>) -> Identity {
+    let text = |part: &AttributeTypeAndValue<'_>| part.as_str().map(str::to_owned).unwrap_or_default();
+    Identity {
+        user: name.iter_common_name().last().map(text).unwrap_or_default(),
+        groups: name.iter_organization().map(text).filter(|text| !text.is_empty()).collect(),
     }
 }
 
@@ -132,8 +115,7 @@ mod tests {
     fn a_certificate_names_a_user_and_groups() {
         let ours = issuer("ours");
         let authorities = Authorities::from_pem(ours.pem().as_bytes()).unwrap();
-        let caller =
-            authorities.verify(&[certificate(&ours, |_| {})]).and_then(Subject::into_caller).unwrap();
+        let caller = authorities.caller(&[certificate(&ours, |_| {})]).unwrap();
         assert_eq!((caller.identity.user.as_str(), caller.identity.groups), ("sue", vec!["devs".to_owned()]));
     }
 
@@ -157,7 +139,7 @@ mod tests {
             (CertificateDer::from(vec![1, 2, 3]), "does not count here"),
         ];
         for (certificate, why) in cases {
-            let refused = authorities.verify(&[certificate]).and_then(Subject::into_caller).unwrap_err();
+            let refused = authorities.caller(&[certificate]).unwrap_err();
             assert!(refused.to_lowercase().contains(&why.to_lowercase()), "{refused} does not say {why}");
         }
         assert!(authorities.verify(&[]).is_err());

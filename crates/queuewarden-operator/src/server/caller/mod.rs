@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use kube::Client;
 use tokio::sync::watch;
 
-pub use certificate::{Authorities, Subject};
+pub use certificate::Authorities;
 use token::Reviews;
 
 use super::ServerState;
@@ -193,6 +193,6 @@ impl Callers {
             return None;
         }
         let authorities = self.authorities.borrow().clone()?;
-        Some(authorities.verify(chain).and_then(Subject::into_caller))
+        Some(authorities.caller(chain))
     }
 }

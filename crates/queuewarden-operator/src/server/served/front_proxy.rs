@@ -68,11 +68,8 @@ impl FrontProxy {
         headers: &HeaderMap,
     ) -> Result<Option<Caller>, String> {
         let subject = self.authorities.verify(chain)?;
-        if !(self.names.is_empty() || self.names.contains(&subject.common_name)) {
-            return Err(format!(
-                "{} may not speak for others",
-                go_compat::diag::quoted(&subject.common_name)
-            ));
+        if !(self.names.is_empty() || self.names.contains(&subject.user)) {
+            return Err(format!("{} may not speak for others", go_compat::diag::quoted(&subject.user)));
         }
         let Some(user) = first(headers, &self.user) else { return Ok(None) };
         let groups = all(headers, &self.group);
