@@ -28,7 +28,7 @@ use tower::{BoxError, ServiceExt as _};
 
 use super::budget::{Budget, Share};
 use super::refusal::Refusal;
-use super::slots::{Slot, Slots, Unused};
+use super::slots::{Slot, Slots};
 use crate::controller::health::Health;
 
 /// The time that a connection without requests has to close.
@@ -265,13 +265,9 @@ impl Connection {
             () = self.slot.asked() => None,
             why = self.slot.unused(self.limits.headers) => Some(why),
         };
-        let why = match first {
+        match first {
             Some(why) => why,
             None => self.slot.unused(self.limits.idle).await,
-        };
-        match why {
-            Unused::Idle => "idle",
-            Unused::Evicted => "evicted",
         }
     }
 }

@@ -69,15 +69,6 @@ pub struct Slot {
 #[derive(Debug)]
 pub struct Busy(Arc<Connection>);
 
-/// The reason why a connection has to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unused {
-    /// No request has come for a long time.
-    Idle,
-    /// Another connection needs the slot.
-    Evicted,
-}
-
 impl Slots {
     /// Returns `number` free slots.
     pub fn new(number: usize) -> Arc<Self> {
@@ -141,17 +132,18 @@ impl Slot {
         let _ = asked.wait_for(|asked| *asked).await;
     }
 
-    /// Waits until no request was answered for `patience`, or another connection needs the slot.
-    pub async fn unused(&self, patience: Duration) -> Unused {
+    /// Waits until no request was answered for `patience` (`idle`), or another connection needs the slot
+    /// (`evicted`).
+    pub async fn unused(&self, patience: Duration) -> &'static str {
         loop {
             let since = self.seat.idle_since();
             let end = since.unwrap_or_else(Instant::now) + patience;
             if since.is_some() && end <= Instant::now() {
-                return Unused::Idle;
+                return "idle";
             }
             tokio::select! {
                 () = sleep_until(end) => {}
-                () = self.seat.evicted.notified() => return Unused::Evicted,
+                () = self.seat.evicted.notified() => return "evicted",
             }
         }
     }
@@ -195,7 +187,7 @@ mod tests {
             let places = Arc::clone(&places);
             async move { places.take(PEER).await }
         });
-        assert_eq!(second.unused(LONG).await, Unused::Evicted);
+        assert_eq!(second.unused(LONG).await, "evicted");
         assert!(!newcomer.is_finished());
         drop(second);
         let fourth = newcomer.await.unwrap().unwrap();
@@ -203,7 +195,7 @@ mod tests {
         advance(Duration::from_secs(1)).await;
         drop(busy);
         places.make_room();
-        assert_eq!(third.unused(LONG).await, Unused::Evicted);
+        assert_eq!(third.unused(LONG).await, "evicted");
         drop((first, fourth));
         assert_eq!(places.lock().slots.len(), 1);
     }
@@ -218,7 +210,7 @@ mod tests {
         advance(Duration::from_secs(1)).await;
         let second = places.take(other).await.unwrap();
         places.make_room();
-        assert_eq!(first.unused(LONG).await, Unused::Evicted);
+        assert_eq!(first.unused(LONG).await, "evicted");
         drop((lone, second));
     }
 
@@ -233,7 +225,7 @@ mod tests {
         assert!(timeout(LONG * 2, place.unused(LONG)).await.is_err(), "it has a request under way");
         drop(other);
         let begin = Instant::now();
-        assert_eq!(place.unused(LONG).await, Unused::Idle);
+        assert_eq!(place.unused(LONG).await, "idle");
         assert_eq!(begin.elapsed(), LONG);
     }
 }
