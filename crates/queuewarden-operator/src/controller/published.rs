@@ -152,7 +152,12 @@ fn hash(
             add(&acl.canonical());
         }
     }
-    hasher.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
+    hexadecimal(&hasher.finalize())
+}
+
+/// Returns bytes as hexadecimal digits, in lower case.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(64), |mut hex, byte| {
         // Writing into a String does not fail.
         _ = write!(hex, "{byte:02x}");
         hex

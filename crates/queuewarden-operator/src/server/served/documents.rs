@@ -1,7 +1,6 @@
 //! Discovery and `OpenAPI`: documents that are the same for all callers, with a tag, so that clients need
 //! not fetch them again.
 
-use std::fmt::Write as _;
 use std::future::ready;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::accept::{Shape, shape};
+use crate::controller::published::hexadecimal;
 use crate::server::ServerState;
 use crate::server::refusal::Refusal;
 use queuewarden_api::served::{GROUP, ROOT, discovery, openapi};
@@ -28,11 +28,7 @@ struct Document {
 impl Document {
     fn new(value: &Value, media: String) -> Self {
         let text = value.to_string();
-        let hash = Sha256::digest(text.as_bytes()).iter().fold(String::with_capacity(64), |mut hex, byte| {
-            // Writing into a String does not fail.
-            _ = write!(hex, "{byte:02X}");
-            hex
-        });
+        let hash = hexadecimal(&Sha256::digest(text.as_bytes())).to_ascii_uppercase();
         Self { text, hash, media }
     }
 
