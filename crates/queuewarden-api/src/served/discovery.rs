@@ -6,6 +6,7 @@
 
 use serde_json::{Value, json};
 
+use super::openapi::extended;
 use super::{API_VERSION, GROUP, VERSION, queue};
 
 /// All resources: plural, singular, kind and verbs. None of them is in a namespace. No category: `kubectl get
@@ -45,12 +46,7 @@ pub fn groups() -> Value {
 
 /// `/apis/GROUP`
 pub fn group() -> Value {
-    let mut group = group_fields();
-    if let Value::Object(fields) = &mut group {
-        fields.insert("kind".to_owned(), "APIGroup".into());
-        fields.insert("apiVersion".to_owned(), "v1".into());
-    }
-    group
+    extended(group_fields(), json!({"kind": "APIGroup", "apiVersion": "v1"}))
 }
 
 fn group_fields() -> Value {

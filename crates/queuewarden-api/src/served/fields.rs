@@ -38,13 +38,16 @@ impl Selector {
 
     /// Returns the partition that is selected; none means the default one.
     pub fn partition(&self) -> Option<&str> {
-        let found = self.0.iter().find(|term| term.field == "status.partition" && term.equal);
-        found.map(|term| term.value.as_str())
+        self.only("status.partition")
     }
 
     /// Returns the name of the selected queue, if the selector allows only one.
     pub fn name(&self) -> Option<&str> {
-        let found = self.0.iter().find(|term| term.field == "metadata.name" && term.equal);
+        self.only("metadata.name")
+    }
+
+    fn only(&self, field: &str) -> Option<&str> {
+        let found = self.0.iter().find(|term| term.field == field && term.equal);
         found.map(|term| term.value.as_str())
     }
 

@@ -208,7 +208,7 @@ fn operation(dialect: Dialect, action: &str, kind: &str, about: &str) -> Value {
 }
 
 /// Returns an object with the fields of another.
-fn extended(mut object: Value, more: Value) -> Value {
+pub(super) fn extended(mut object: Value, more: Value) -> Value {
     if let (Value::Object(fields), Value::Object(more)) = (&mut object, more) {
         fields.extend(more);
     }
