@@ -118,17 +118,16 @@ pub enum Status {
     /// A yes or a no for a caller who may not read the queue.
     Brief(Box<Brief>),
     /// An answer without a look at the ACLs.
-    Other(Other),
-}
-
-/// The reason why the ACLs were not checked.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Other {
-    allowed: bool,
-    reason: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    evaluation_error: Option<String>,
+    #[serde(rename_all = "camelCase")]
+    Other {
+        /// False.
+        allowed: bool,
+        /// The reason why the ACLs were not checked.
+        reason: String,
+        /// The same where that leaves it undecided.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        evaluation_error: Option<String>,
+    },
 }
 
 /// The answer to a caller about themselves who may not read the queue.
@@ -212,13 +211,15 @@ pub fn read(kind: Kind, document: &Value) -> Result<ReviewRequest, Wrong> {
         return Err(Wrong::Malformed(format!("a {} is an object", kind.name())));
     };
     is_of(kind, fields)?;
-    let spec = fields.get("spec").cloned().unwrap_or(Value::Null);
-    if !spec.is_object() {
+    let Some(Value::Object(spec)) = fields.get("spec").cloned() else {
         return Err(Wrong::Invalid("spec", "is the question: {verb: submit, queue: root.prod}".to_owned()));
-    }
-    let unknown = unknown(kind, fields, &spec);
-    let spec = known_only(kind, spec);
-    let spec: Spec = serde_path_to_error::deserialize(&spec).map_err(|error| {
+    };
+    // Also the user in a review of one's own, because its creator is its subject.
+    let (known, strange): (Map<_, _>, Map<_, _>) =
+        spec.into_iter().partition(|(name, _)| kind.fields().contains(&name.as_str()));
+    let unknown = unknown(fields, &strange);
+    let known = Value::Object(known);
+    let spec: Spec = serde_path_to_error::deserialize(&known).map_err(|error| {
         Wrong::Malformed(format!("spec cannot be read at {}: {}", error.path(), error.inner()))
     })?;
     request(kind, spec, unknown)
@@ -238,25 +239,16 @@ fn is_of(kind: Kind, fields: &Map<String, Value>) -> Result<(), Wrong> {
 }
 
 /// Returns the paths of unknown fields, which may be misspelt; a status is ignored, as in all reviews.
-fn unknown(kind: Kind, fields: &Map<String, Value>, spec: &Value) -> Vec<String> {
+fn unknown(fields: &Map<String, Value>, strange: &Map<String, Value>) -> Vec<String> {
     const MOST: usize = 16;
     let own = ["apiVersion", "kind", "metadata", "spec", "status"];
-    let outside =
-        fields.keys().filter(|name| !own.contains(&name.as_str())).map(|name| quoted_path("", name));
-    let inside = spec.as_object().into_iter().flat_map(Map::keys);
-    let inside =
-        inside.filter(|name| !kind.fields().contains(&name.as_str())).map(|name| quoted_path("spec.", name));
-    outside.chain(inside).take(MOST).collect()
+    let outside = fields.keys().filter(|name| !own.contains(&name.as_str()));
+    let outside = outside.map(|name| quoted_path("", name));
+    outside.chain(strange.keys().map(|name| quoted_path("spec.", name))).take(MOST).collect()
 }
 
 fn quoted_path(above: &str, name: &str) -> String {
     format!("{above}{}", name.chars().take(64).collect::<String>())
-}
-
-/// Removes the user from a review of one's own, because its creator is its subject.
-fn known_only(kind: Kind, spec: Value) -> Value {
-    let Value::Object(fields) = spec else { return spec };
-    Value::Object(fields.into_iter().filter(|(name, _)| kind.fields().contains(&name.as_str())).collect())
 }
 
 fn request(kind: Kind, spec: Spec, unknown: Vec<String>) -> Result<ReviewRequest, Wrong> {
@@ -289,12 +281,12 @@ impl Status {
 
     /// Returns a no without a trace, for a request that `YuniKorn` would refuse before it checks ACLs.
     pub fn refused(reason: String) -> Self {
-        Self::Other(Other { allowed: false, reason, evaluation_error: None })
+        Self::Other { allowed: false, reason, evaluation_error: None }
     }
 
     /// Returns a status for a request that cannot be decided.
     pub fn undecided(why: &str) -> Self {
-        Self::Other(Other { allowed: false, reason: why.to_owned(), evaluation_error: Some(why.to_owned()) })
+        Self::Other { allowed: false, reason: why.to_owned(), evaluation_error: Some(why.to_owned()) }
     }
 
     /// Reduces the answer to what callers may know about themselves when they may not read the queue.
@@ -302,7 +294,7 @@ impl Status {
     pub fn brief(&self, asked: &ReviewRequest, user: &str, groups: &[String]) -> Self {
         let entry = match self {
             Self::Decided(decision) => decision.trace.last().and_then(|step| step.entry.clone()),
-            Self::Brief(_) | Self::Other(_) => None,
+            Self::Brief(_) | Self::Other { .. } => None,
         };
         let wish = Wish::in_queue(asked.right, &asked.queue);
         let undecided = (self.word() == "undecided").then(|| UNKNOWN.to_owned());
@@ -349,7 +341,9 @@ impl Status {
         match self {
             Self::Decided(decision) => (decision.allowed, &decision.reason, false),
             Self::Brief(brief) => (brief.allowed, &brief.reason, brief.evaluation_error.is_some()),
-            Self::Other(other) => (other.allowed, &other.reason, other.evaluation_error.is_some()),
+            Self::Other { allowed, reason, evaluation_error } => {
+                (*allowed, reason, evaluation_error.is_some())
+            }
         }
     }
 }
