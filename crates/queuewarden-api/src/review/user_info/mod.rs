@@ -1,7 +1,7 @@
 //! Reads an `AdmissionReview` as far as it states in whose name pods run, and writes the response of the
 //! user-info webhook.
 //!
-//! * `places`: the locations where an object states it.
+//! * `locations`: the locations where an object states it.
 
 mod locations;
 #[cfg(test)]

@@ -30,21 +30,25 @@ use yunikorn_access::user_info::{self, Decision, Mode, Moment, Outcome, Profile}
 /// Returns the routes.
 pub fn router() -> Router<Arc<ServerState>> {
     Router::new()
-        .route("/user-info", post(add))
-        .route("/user-info/check", post(check))
+        .route("/user-info", post(answer).layer(Extension(Moment::Mutating)))
+        .route("/user-info/check", post(answer).layer(Extension(Moment::Final)))
         .layer(Extension(Audit::new("user-info")))
         .layer(Extension(Registration::default()))
 }
 
-type Answer = Result<Json<Value>, Refusal>;
-
-async fn add(
+/// Evaluates a request. The second time is after all mutating webhooks: what was reported the first time is
+/// not reported again.
+async fn answer(
     State(state): State<Arc<ServerState>>,
     audit: Extension<Audit>,
     registration: Extension<Registration>,
+    Extension(moment): Extension<Moment>,
     review: Review,
-) -> Answer {
-    let Some(known) = looked_at(&state, review.request())? else { return Ok(silent(review.request())) };
+) -> Result<Json<Value>, Refusal> {
+    let Some(known) = looked_at(&state, review.request(), moment)? else {
+        // Allowed without a message.
+        return Ok(Json(envelope::response(&review.request().uid, None, &[])));
+    };
     let settings = &known.user_info;
     let (request, asked) = match review.and_read(|request| read(request, &settings.templates)) {
         Ok(read) => read,
@@ -53,36 +57,31 @@ async fn add(
     if settings.profile == Profile::YuniKorn {
         return parity::answer(&state, &known, &registration, &audit, request).await.map(Json);
     }
-    let judgement = judged(&state, &known, &request, &asked, Moment::Mutating)?;
-    note(&audit, &state, &request, &judgement, settings.mode);
-    Ok(Json(response(&request.uid, &asked, &judgement, settings.mode)))
-}
-
-/// Evaluates again. In mode Audit nothing was added, and the refusal is already in the log; `YuniKorn` has
-/// no second check.
-async fn check(State(state): State<Arc<ServerState>>, audit: Extension<Audit>, review: Review) -> Answer {
-    let known = looked_at(&state, review.request())?;
-    let known = known
-        .filter(|known| known.user_info.mode == Mode::Enforce && known.user_info.profile == Profile::Strict);
-    let Some(known) = known else { return Ok(silent(review.request())) };
-    let settings = &known.user_info;
-    let (request, asked) = match review.and_read(|request| read(request, &settings.templates)) {
-        Ok(read) => read,
-        Err(unreadable) => return Ok(refused(&audit, &state, &unreadable, settings.mode)),
-    };
-    let mut judgement = judged(&state, &known, &request, &asked, Moment::Final)?;
-    // These were reported before.
-    judgement.warnings.clear();
-    if judgement.verdict == Outcome::Refused {
+    let mut judgement = judged(&state, &known, &request, &asked, moment)?;
+    if moment == Moment::Final {
+        judgement.warnings.clear();
+    }
+    if moment == Moment::Mutating || judgement.verdict == Outcome::Refused {
         note(&audit, &state, &request, &judgement, settings.mode);
     }
     Ok(Json(response(&request.uid, &asked, &judgement, settings.mode)))
 }
 
-/// Returns the state for a request; `None` where it is not evaluated.
-fn looked_at(state: &ServerState, request: &Request) -> Result<Option<Arc<Published>>, Refusal> {
+/// Returns the state for a request; `None` where it is not evaluated. It is not evaluated a second time in
+/// mode Audit, where nothing was added, and the refusal is already in the log; nor in profile yunikorn,
+/// because `YuniKorn` has no second check.
+fn looked_at(
+    state: &ServerState,
+    request: &Request,
+    moment: Moment,
+) -> Result<Option<Arc<Published>>, Refusal> {
     let known = state.published().ok_or_else(|| Refusal::unavailable("not everything was read yet"))?;
-    let is_looked_at = known.user_info.mode != Mode::Off && !known.leaves_alone(&request.namespace);
+    let user_info::Settings { mode, profile, .. } = &known.user_info;
+    let at_this_moment = match moment {
+        Moment::Mutating => *mode != Mode::Off,
+        Moment::Final => *mode == Mode::Enforce && *profile == Profile::Strict,
+    };
+    let is_looked_at = at_this_moment && !known.leaves_alone(&request.namespace);
     Ok(is_looked_at.then_some(known))
 }
 
@@ -125,9 +124,4 @@ fn refused(audit: &Audit, state: &ServerState, unreadable: &Unreadable, mode: Mo
     let judgement = Decision::unreadable(&why.to_string(), &request.by.user);
     note(audit, state, request, &judgement, mode);
     Json(response(&request.uid, &Content::default(), &judgement, mode))
-}
-
-/// Allows the request without a message.
-fn silent(request: &Request) -> Json<Value> {
-    Json(envelope::response(&request.uid, None, &[]))
 }
