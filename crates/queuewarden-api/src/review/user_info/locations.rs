@@ -32,11 +32,8 @@ pub(super) struct LocatedPart<'o> {
     pub(super) location: Location,
     /// The part as it was sent.
     part: &'o RawValue,
-    given: Given,
-    username: String,
-    /// The application that it names; empty for none, and for one that no other object can belong to.
-    application: String,
-    node_name: String,
+    /// Its content, without what was there before.
+    site: Site,
 }
 
 /// Returns all locations in an object; `None` when there are more than [`MAX_SITES`]. A path of `None` is the
@@ -113,46 +110,29 @@ fn escaped(name: &str) -> String {
 
 /// Returns the current and the earlier content of an object's locations.
 pub(super) fn sites(now: &[LocatedPart<'_>], before: &[LocatedPart<'_>]) -> Vec<Site> {
-    let known = Known { before, now };
-    now.iter()
-        .map(|found| Site {
-            location: found.location.pointer.trim_start_matches('/').replace('/', "."),
-            given: found.given.clone(),
-            old: known.old(found),
+    let site = |found: &LocatedPart<'_>| {
+        let there = before.iter().find(|old| old.location.pointer == found.location.pointer);
+        let given = there.map(|old| old.site.given.clone()).unwrap_or_default();
+        Site {
+            old: if found.location.in_list { moved(given, &found.site, now, before) } else { given },
             // As the API server writes them, equal parts have the same bytes.
-            changed: known.there(found).is_none_or(|old| old.part.get() != found.part.get()),
-            username: found.username.clone(),
-            application: found.application.clone(),
-            node_name: found.node_name.clone(),
-        })
-        .collect()
+            changed: there.is_none_or(|old| old.part.get() != found.part.get()),
+            ..found.site.clone()
+        }
+    };
+    now.iter().map(site).collect()
 }
 
-/// The earlier and the current content of all locations.
-struct Known<'a> {
-    before: &'a [LocatedPart<'a>],
-    now: &'a [LocatedPart<'a>],
-}
-
-impl Known<'_> {
-    /// Returns the earlier content of a location. Elements of a list have no names: one with the content of
-    /// an earlier element is taken for that element, moved.
-    fn old(&self, found: &LocatedPart<'_>) -> Given {
-        let there = self.there(found).map(|old| old.given.clone()).unwrap_or_default();
-        if !found.location.in_list || there == found.given {
-            return there;
-        }
-        match &found.given {
-            Given::Absent if self.now.iter().any(|now| now.given == there) => Given::Absent,
-            Given::Absent => there,
-            moved if self.before.iter().any(|old| old.given == *moved) => moved.clone(),
-            _ => there,
-        }
-    }
-
-    /// Returns the same location before the change.
-    fn there(&self, found: &LocatedPart<'_>) -> Option<&LocatedPart<'_>> {
-        self.before.iter().find(|old| old.location.pointer == found.location.pointer)
+/// Returns the earlier content of an element of a list, `there` by its number. Elements have no names: one
+/// with the content of an earlier element is taken for that element, moved.
+fn moved(there: Given, found: &Site, now: &[LocatedPart<'_>], before: &[LocatedPart<'_>]) -> Given {
+    let among = |all: &[LocatedPart<'_>], given: &Given| all.iter().any(|one| one.site.given == *given);
+    match &found.given {
+        given if *given == there => there,
+        Given::Absent if among(now, &there) => Given::Absent,
+        Given::Absent => there,
+        given if among(before, given) => given.clone(),
+        _ => there,
     }
 }
 
@@ -187,15 +167,16 @@ impl<'o> LocatedPart<'o> {
             LeadsTo::Template => text_at(part, &["spec", "nodeName"])?,
             LeadsTo::Annotated => String::new(),
         };
-        let application = workload.named_application().to_owned();
-        Ok(Self {
-            location: place,
-            part,
+        let site = Site {
+            location: place.pointer.trim_start_matches('/').replace('/', "."),
             given: given(metadata, annotations)?,
             username,
-            application,
+            // One that no other object can belong to counts as none.
+            application: workload.named_application().to_owned(),
             node_name,
-        })
+            ..Site::default()
+        };
+        Ok(Self { location: place, part, site })
     }
 }
 
