@@ -70,7 +70,6 @@ pub mod tls;
 pub mod user_info;
 pub mod validating;
 
-use std::fmt;
 use std::sync::Arc;
 
 use axum::Router;
@@ -90,6 +89,7 @@ const MIB: usize = 1024 * 1024;
 
 /// The state of all endpoints. Their routers share one: a request clones its handler, and the state with
 /// it.
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct ServerState {
     /// Reads the current state.
     pub knows: Knows,
@@ -103,12 +103,6 @@ pub struct ServerState {
     pub webhook_clients: Arc<[String]>,
     /// The applications that run.
     pub applications: Applications,
-}
-
-impl fmt::Debug for ServerState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerState").finish_non_exhaustive()
-    }
 }
 
 impl ServerState {

@@ -6,7 +6,6 @@
 //! It affects only lines of this crate. Lines of libraries can contain request data, so only the person who
 //! starts the process can enable them.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing::Level;
@@ -29,6 +28,7 @@ pub fn parse(text: &str) -> Option<Level> {
 #[derive(Debug, Clone, Default)]
 pub struct Logging(Option<Arc<Running>>);
 
+#[derive(Debug)]
 struct Running {
     at_start: String,
     handle: reload::Handle<EnvFilter, Registry>,
@@ -37,12 +37,6 @@ struct Running {
     /// Exporter of traces, if there is one.
     #[cfg(feature = "otel")]
     traces: Option<opentelemetry_sdk::trace::SdkTracerProvider>,
-}
-
-impl fmt::Debug for Running {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("at_start", &self.at_start).finish_non_exhaustive()
-    }
 }
 
 impl Logging {
