@@ -5,11 +5,11 @@
 //! from the v3 rules by which `YuniKorn` reads queues.yaml (`text::yaml::decode`), so both exist. One thing
 //! is stricter than in kubectl: a duplicate key is rejected, not overwritten.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::{DUPLICATE_KEY, NOT_JSON};
 use go_compat::diag::Diagnostic;
-use go_compat::yaml::{Kind, Node, Style};
+use go_compat::yaml::{Kind, Node, Number, Style, boolean, number};
 
 /// Returns the JSON value of a tree, or the first reason why there is none.
 ///
@@ -87,62 +87,17 @@ fn scalar(node: &Node, text: &str, style: Style) -> Result<Value, Diagnostic> {
 
 /// Resolves a plain scalar's value (v2 `resolve.go:85`); `None` for numbers that JSON cannot express.
 fn resolve(text: &str) -> Option<Value> {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
-            return Some(Value::Bool(true));
-        }
-        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
-            return Some(Value::Bool(false));
-        }
-        ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf"
-        | "-.Inf" | "-.INF" => return None,
-        _ => {}
+    if let "" | "~" | "null" | "Null" | "NULL" = text {
+        return Some(Value::Null);
     }
-    let number = match text.as_bytes().first() {
-        Some(b'.') => float(text),
-        Some(b'0'..=b'9' | b'+' | b'-') => {
-            let plain = text.replace('_', "");
-            integer(&plain).or_else(|| float(&plain))
-        }
-        _ => None,
-    };
-    Some(number.map_or_else(|| Value::String(text.to_string()), Value::Number))
-}
-
-/// Parses an integer like Go's `ParseInt` and `ParseUint` with base 0.
-fn integer(text: &str) -> Option<Number> {
-    let (negative, digits) = match text.split_at_checked(1) {
-        Some(("-", rest)) => (true, rest),
-        Some(("+", rest)) => (false, rest),
-        _ => (false, text),
-    };
-    let lower = digits.to_ascii_lowercase();
-    let (radix, digits) = match lower.split_at_checked(2) {
-        Some(("0x", rest)) => (16, rest),
-        Some(("0o", rest)) => (8, rest),
-        Some(("0b", rest)) => (2, rest),
-        _ => match lower.strip_prefix('0') {
-            Some(rest) if !rest.is_empty() => (8, rest),
-            _ => (10, lower.as_str()),
-        },
-    };
-    if digits.starts_with(['+', '-']) {
-        return None;
+    if let Some(truth) = boolean(text, true) {
+        return Some(Value::Bool(truth));
     }
-    let value = i128::from_str_radix(digits, radix).ok()?;
-    if negative {
-        return i64::try_from(value.checked_neg()?).ok().map(Number::from);
+    match number(text) {
+        Some(Number::Integer(integer)) => serde_json::Number::from_i128(integer).map(Value::Number),
+        Some(Number::Float(float)) => serde_json::Number::from_f64(float).map(Value::Number),
+        None => Some(Value::String(text.to_owned())),
     }
-    u64::try_from(value).ok().map(Number::from)
-}
-
-/// Parses `^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`; a number out of range is an error of Go's
-/// `ParseFloat`, and so no number.
-fn float(text: &str) -> Option<Number> {
-    let looks_right =
-        text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));
-    looks_right.then(|| text.parse().ok()).flatten().and_then(Number::from_f64)
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ mod samples;
 mod tests;
 
 pub use node::{Kind, KindIn, Mark, Node, NodeIn, Style};
+pub use resolve::{Number, boolean, number};
 
 use super::diag::Code;
 

@@ -2,13 +2,15 @@
 
 /// A number as Go holds it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Number {
+pub enum Number {
+    /// An integer that fits 64 bits, with or without a sign.
     Integer(i128),
+    /// Any other number.
     Float(f64),
 }
 
 /// The truth that text is where a boolean is wanted: some words only without quotes.
-pub(super) fn boolean(text: &str, plain: bool) -> Option<bool> {
+pub fn boolean(text: &str, plain: bool) -> Option<bool> {
     match text {
         "true" | "True" | "TRUE" if plain => Some(true),
         "false" | "False" | "FALSE" if plain => Some(false),
@@ -19,7 +21,7 @@ pub(super) fn boolean(text: &str, plain: bool) -> Option<bool> {
 }
 
 /// The number that a plain scalar is.
-pub(super) fn number(text: &str) -> Option<Number> {
+pub fn number(text: &str) -> Option<Number> {
     match text {
         ".nan" | ".NaN" | ".NAN" => return Some(Number::Float(f64::NAN)),
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => return Some(Number::Float(f64::INFINITY)),
