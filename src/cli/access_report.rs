@@ -186,7 +186,7 @@ fn written(
     tree: &Tree,
     format: Format,
 ) -> Result<String, Failure> {
-    let made = || Some(args.source.now.unwrap_or_else(clock).to_string());
+    let made = || Some(args.source.files.now.unwrap_or_else(clock).to_string());
     let answer = || answer(configuration, tree, made(), None);
     match format {
         // Nobody reads the JSON inside the page: without spaces it is half as long.

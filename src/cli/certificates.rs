@@ -58,10 +58,10 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::Operator(format!("cannot start threads: {error}")))?;
+        .map_err(|error| Failure::Output(format!("cannot start threads: {error}")))?;
     let ended = runtime.block_on(keep(args));
     logging.end();
-    ended.map_err(|error| Failure::Operator(error.to_string()))?;
+    ended.map_err(|error| Failure::Output(error.to_string()))?;
     Ok(Exit::Clean)
 }
 

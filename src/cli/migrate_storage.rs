@@ -5,15 +5,13 @@
 //! `status.storedVersions` of the definition lists every version that was ever a storage version; the API
 //! server only adds to it, and others have to remove versions that no object uses any more.
 
-use std::path::PathBuf;
-
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
 use super::console::Console;
-use super::query::ClusterArgs;
+use super::query::ServerArgs;
 use super::query::cluster::{Cluster, chain};
 use super::{Exit, Failure};
 use queuewarden_api::GROUP;
@@ -33,12 +31,8 @@ const RIGHTS: &str = "this takes `get` on customresourcedefinitions and `patch` 
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
-    /// The kubeconfig file, instead of $KUBECONFIG or ~/.kube/config
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
     /// Let the API server check each request, and store nothing
     #[arg(long)]
     dry_run: bool,
@@ -49,11 +43,7 @@ pub struct Args {
 /// # Errors
 /// When the cluster cannot be reached, the API server rejects a request, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let cluster = Cluster::connect(&ClusterArgs {
-        kubeconfig: args.kubeconfig.clone(),
-        context: args.context.clone(),
-        ..ClusterArgs::default()
-    })?;
+    let cluster = Cluster::connect(&args.server)?;
     cluster.run(async |client| {
         for kind in Kind::ALL {
             console.out(&migrate(client, kind, args.dry_run).await?)?;

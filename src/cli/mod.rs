@@ -55,10 +55,11 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
+use assemble::Assembled;
 use console::{Color, Console};
 use findings::Count;
 use input::Inputs;
-use input::source::{Request, Unreadable};
+use input::source::{self, Unreadable};
 use yunikorn::version::Version;
 
 /// Manage who may submit to, and who administers, the queues of Apache YuniKorn
@@ -137,41 +138,52 @@ pub struct InputArgs {
     /// Files or folders with manifests (.yaml, .yml, .json), or - for standard input
     #[arg(short = 'f', long = "filename", value_name = "PATH", required = true, num_args = 1..)]
     filename: Vec<PathBuf>,
+    /// The reading of the files.
+    #[command(flatten)]
+    files: FileArgs,
+}
+
+/// Options for the reading of files.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct FileArgs {
     /// Read subfolders too
-    #[arg(short = 'R', long)]
+    #[arg(short = 'R', long, requires = "filename")]
     recursive: bool,
     /// A bare queues.yaml that replaces the base ConfigMap's
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "filename")]
     base: Option<PathBuf>,
     /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = moment, requires = "filename")]
     now: Option<Timestamp>,
     /// Version of YuniKorn that is to read the files: 1.8 or 1.9. Without it: the one in a YuniKornConfig
     /// that is given, or else the strictest of both
-    #[arg(long, value_name = "VERSION", value_parser = yunikorn_version)]
+    #[arg(long, value_name = "VERSION", value_parser = yunikorn_version, requires = "filename")]
     yunikorn_version: Option<Version>,
 }
 
 impl InputArgs {
-    fn reads_standard_input(&self) -> bool {
-        self.filename.iter().chain(&self.base).any(|path| path.as_os_str() == "-")
-    }
-
-    fn watched(&self) -> (Vec<PathBuf>, bool) {
-        (self.filename.iter().chain(&self.base).cloned().collect(), self.recursive)
+    fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.filename.iter().chain(&self.files.base)
     }
 
     /// Reads the inputs.
     fn read(&self, except: Option<&Path>) -> Result<Inputs, Failure> {
-        let request = Request {
-            paths: self.filename.clone(),
-            recursive: self.recursive,
-            except: except.map(Path::to_path_buf),
-        };
-        reads_standard_input_once(self.filename.iter().chain(&self.base))?;
-        let mut inputs = Inputs::read(&request)?;
+        self.files.read(&self.filename, except)
+    }
+
+    /// Assembles the inputs at the time to evaluate at.
+    fn assemble(&self, inputs: &Inputs) -> Assembled {
+        assemble::assemble(inputs, self.files.now.unwrap_or_else(clock))
+    }
+}
+
+impl FileArgs {
+    /// Reads the inputs from these paths.
+    fn read(&self, paths: &[PathBuf], except: Option<&Path>) -> Result<Inputs, Failure> {
+        reads_standard_input_once(paths.iter().chain(&self.base))?;
+        let mut inputs = Inputs::new(source::read(paths, self.recursive, except)?);
         if inputs.sources.is_empty() {
-            let paths: Vec<_> = self.filename.iter().map(|path| path.display().to_string()).collect();
+            let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
             let hint = if self.recursive { "" } else { "; -R looks into folders below" };
             return Err(Failure::Usage(format!(
                 "no .yaml, .yml or .json file in {}{hint}",
@@ -243,12 +255,9 @@ pub enum Failure {
     /// `YuniKorn` would not accept the user of the question, so the answer is no.
     #[error("{0}")]
     Refused(String),
-    /// A result cannot be written to its destination.
+    /// A result cannot be written to its destination, or the operator cannot start.
     #[error("{0}")]
     Output(String),
-    /// The operator cannot start.
-    #[error("{0}")]
-    Operator(String),
     /// Standard output cannot be written to.
     #[error("cannot write to standard output: {0}")]
     Stream(#[from] io::Error),
@@ -333,7 +342,7 @@ pub fn main() -> ExitCode {
             ExitCode::from(match failure {
                 Failure::Usage(_) | Failure::Unreadable(_) => 2,
                 Failure::Undecided(_) | Failure::NoConfigMaps(_) => 3,
-                Failure::Refused(_) | Failure::Output(_) | Failure::Operator(_) | Failure::Stream(_) => 1,
+                Failure::Refused(_) | Failure::Output(_) | Failure::Stream(_) => 1,
             })
         }
     }

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::assemble::{Assembled, assemble};
+use super::assemble::Assembled;
 use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
 use super::input::{Inputs, SourceDiagnostic};
 use super::validate::{self, schema};
-use super::{Exit, Failure, InputArgs, atomic, clock, manifest, statuses, watch};
+use super::{Exit, Failure, InputArgs, atomic, manifest, statuses, watch};
 use queuewarden_plan::simulate::{Settled, enforced, loaded, settle};
 
 /// Output format.
@@ -31,7 +31,7 @@ pub enum Format {
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    input: InputArgs,
+    pub(super) input: InputArgs,
     /// Output format
     #[arg(short = 'o', long, value_enum, default_value_t)]
     format: Format,
@@ -58,7 +58,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     if !args.watch {
         return Ok(print(args, console, &read()?, false)?.exit);
     }
-    if args.input.reads_standard_input() {
+    if args.input.paths().any(|path| path.as_os_str() == "-") {
         return Err(Failure::Usage(
             "standard input cannot be watched: give files or folders to --watch".to_string(),
         ));
@@ -75,21 +75,9 @@ pub(super) struct Printed {
     pub(super) wake_at: Option<Timestamp>,
 }
 
-impl Args {
-    /// Returns the paths to watch, and whether to watch subfolders too.
-    pub(super) fn watched(&self) -> (Vec<PathBuf>, bool) {
-        self.input.watched()
-    }
-
-    /// Returns whether `--now` fixes the time.
-    pub(super) fn fixed_time(&self) -> bool {
-        self.input.now.is_some()
-    }
-}
-
 /// Renders and prints once. `again` separates the output from the previous one.
 pub(super) fn print(args: &Args, console: Console, inputs: &Inputs, again: bool) -> Result<Printed, Failure> {
-    let assembled = assemble(inputs, args.input.now.unwrap_or_else(clock));
+    let assembled = args.input.assemble(inputs);
     let found = unreadable(inputs, &assembled);
     console.err(&findings::text(&inputs.sources, &found, console.color_err()));
     notes(inputs, &assembled, console);

@@ -58,12 +58,12 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(|error| Failure::Operator(format!("cannot start threads: {error}")))?;
+        .map_err(|error| Failure::Output(format!("cannot start threads: {error}")))?;
     let ended = runtime.block_on(process::run(options));
     // Does not wait for a plan that is still being made.
     runtime.shutdown_timeout(Duration::from_secs(1));
     logging.end();
-    ended.map_err(|error| Failure::Operator(error.to_string()))?;
+    ended.map_err(|error| Failure::Output(error.to_string()))?;
     Ok(Exit::Clean)
 }
 

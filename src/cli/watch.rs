@@ -42,7 +42,7 @@ pub(super) fn run(
     let mut printed = print(args, console, &last, false)?;
     console.note("watching for changes");
     loop {
-        let due = printed.wake_at.filter(|_| !args.fixed_time());
+        let due = printed.wake_at.filter(|_| args.input.files.now.is_none());
         match next(&changes, due) {
             Next::Gone => return Ok(printed.exit),
             Next::Changed => match read() {
@@ -65,13 +65,13 @@ fn unwatchable(error: &notify::Error) -> Failure {
 
 /// Returns the paths to watch: folders themselves, and the folders of files, because editors replace files.
 fn paths(args: &Args) -> Vec<(PathBuf, RecursiveMode)> {
-    let (paths, recursive) = args.watched();
-    let below = if recursive { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
+    let below =
+        if args.input.files.recursive { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
+    let paths = args.input.paths();
     paths
-        .into_iter()
         .map(|path| {
             if path.is_dir() {
-                return (path, below);
+                return (path.clone(), below);
             }
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             (folder.unwrap_or(Path::new(".")).to_path_buf(), RecursiveMode::NonRecursive)

@@ -73,7 +73,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 /// When the cluster cannot be read at first, or the address is taken.
 pub(super) fn run(source: &SourceArgs, address: SocketAddr, console: Console) -> Result<Exit, Failure> {
     let cannot = |what: &str, error: &dyn Display| Failure::Output(format!("cannot {what}: {error}"));
-    let cluster = Cluster::connect(&source.cluster)?;
+    let cluster = Cluster::connect(&source.cluster.server)?;
     cluster.run(async |_| {
         let first = read(&cluster, source, console).await?;
         let listener = TcpListener::bind(address).await;

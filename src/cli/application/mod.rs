@@ -154,7 +154,7 @@ pub fn run(args: &RequestArgs, action: Action, show: Show, console: Console) -> 
     let RequestArgs { target, identity, application, source, format, .. } = args;
     let (name, queue) = target_of(target, application)?;
     let verb = verb(action, application)?;
-    let files = source.filename.iter().chain(&source.base);
+    let files = source.filename.iter().chain(&source.files.base);
     reads_standard_input_once(files.chain(&application.file))?;
     let session = source.open(console)?;
     let identity = identity.resolve(&session, console)?;

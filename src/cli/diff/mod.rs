@@ -13,7 +13,7 @@ use super::query::configuration::Configuration;
 use super::query::files::Given;
 use super::query::output::FormatArgs;
 use super::query::{ClusterArgs, DEFAULT_PARTITION};
-use super::{Exit, Failure, InputArgs, moment, yunikorn_version};
+use super::{Exit, Failure, FileArgs, moment, yunikorn_version};
 use answer::{Compared, DiffAnswer};
 use yunikorn::version::Version;
 use yunikorn_access::diff::between;
@@ -40,7 +40,10 @@ pub struct Args {
     #[arg(short = 'f', long = "filename", id = "new", value_name = "PATH", required = true)]
     new: Vec<PathBuf>,
     /// The old configuration, instead of the cluster's; may be repeated
-    #[arg(long = "from", id = "filename", value_name = "PATH")]
+    #[arg(
+        long = "from", id = "filename", value_name = "PATH",
+        conflicts_with_all = ["kubeconfig", "context"]
+    )]
     old: Vec<PathBuf>,
     /// Read subfolders too
     #[arg(short = 'R', long)]
@@ -84,9 +87,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 impl Args {
     /// Returns the old configuration and the new one.
     fn configurations(&self, console: Console) -> Result<(Configuration, Configuration), Failure> {
-        let new = Given::read(&self.files(&self.new), console)?;
+        let new = self.given(&self.new, console)?;
         if !self.old.is_empty() {
-            let old = Given::read(&self.files(&self.old), console)?;
+            let old = self.given(&self.old, console)?;
             let before = old.configuration(console)?;
             let after = match new.change() {
                 Some(change) => old.changed(change).configuration(console)?,
@@ -94,7 +97,7 @@ impl Args {
             };
             return Ok((before, after));
         }
-        let cluster = Cluster::connect(&self.cluster)?;
+        let cluster = Cluster::connect(&self.cluster.server)?;
         let before = cluster.read(&self.cluster, console)?;
         let after = match new.change() {
             Some(change) => cluster.changed(&self.cluster, change, self.now, console)?,
@@ -103,14 +106,10 @@ impl Args {
         Ok((before, after))
     }
 
-    fn files(&self, paths: &[PathBuf]) -> InputArgs {
-        InputArgs {
-            filename: paths.to_vec(),
-            recursive: self.recursive,
-            base: None,
-            now: self.now,
-            yunikorn_version: self.yunikorn_version,
-        }
+    fn given(&self, paths: &[PathBuf], console: Console) -> Result<Given, Failure> {
+        let Self { recursive, now, yunikorn_version, .. } = *self;
+        let inputs = FileArgs { recursive, base: None, now, yunikorn_version }.read(paths, None)?;
+        Given::from_inputs(inputs, now, console)
     }
 
     /// Returns the partitions to compare; one that only one of the two has is a difference, too.

@@ -20,7 +20,7 @@ use super::assemble::only_bare;
 use go_compat::diag::{Code, Diagnostic, Span};
 
 use object::{Document, Object};
-use source::{Request, Source, Unreadable};
+use source::{Source, Unreadable};
 use yunikorn::version::Version;
 
 /// The document is no Kubernetes object and no queues.yaml.
@@ -80,14 +80,6 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Reads and decodes the files that `request` names.
-    ///
-    /// # Errors
-    /// When a path cannot be read at all; problems inside a text become findings.
-    pub fn read(request: &Request) -> Result<Self, Unreadable> {
-        Ok(Self::new(source::read(request)?))
-    }
-
     /// Decodes texts that were read.
     pub fn new(sources: Vec<Source>) -> Self {
         let mut inputs = Self { sources, ..Self::default() };

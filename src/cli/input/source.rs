@@ -17,17 +17,6 @@ const MAX_DEPTH: usize = 32;
 /// Name of standard input.
 pub const STDIN: &str = "<stdin>";
 
-/// Paths to read.
-#[derive(Debug, Clone, Default)]
-pub struct Request {
-    /// Files, folders, and `-` for standard input.
-    pub paths: Vec<PathBuf>,
-    /// True to read subfolders too.
-    pub recursive: bool,
-    /// A file in one of the folders that is not an input, because it receives the output.
-    pub except: Option<PathBuf>,
-}
-
 /// One text that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
@@ -72,21 +61,22 @@ impl Unreadable {
     }
 }
 
-/// Reads every file that `request` names, each once, folders in the order of their names.
+/// Reads every file that the paths name, each once, folders in the order of their names: also from folders
+/// below them if `recursive`, and without `except`, which receives the output.
 ///
 /// # Errors
 /// When a path does not exist, cannot be read, is not UTF-8 or exceeds the size limit of YAML.
-pub fn read(request: &Request) -> Result<Vec<Source>, Unreadable> {
+pub fn read(paths: &[PathBuf], recursive: bool, except: Option<&Path>) -> Result<Vec<Source>, Unreadable> {
     let mut seen = BTreeSet::new();
     let mut sources = Vec::new();
-    for path in &request.paths {
+    for path in paths {
         if path.as_os_str() == "-" {
             if seen.insert(path.clone()) {
                 sources.push(read_one(path)?);
             }
             continue;
         }
-        for file in files(path, request)? {
+        for file in files(path, recursive, except)? {
             let identity = fs::canonicalize(&file).map_err(|error| Unreadable::new(&file, &error))?;
             if seen.insert(identity) {
                 sources.push(read_file(&file)?);
@@ -130,14 +120,14 @@ fn text(from: impl Read) -> io::Result<String> {
 }
 
 /// Returns the files of a path: itself, or those in a folder.
-fn files(path: &Path, request: &Request) -> Result<Vec<PathBuf>, Unreadable> {
+fn files(path: &Path, recursive: bool, except: Option<&Path>) -> Result<Vec<PathBuf>, Unreadable> {
     let meta = fs::metadata(path).map_err(|error| Unreadable::new(path, &error))?;
     if !meta.is_dir() {
         return Ok(vec![path.to_path_buf()]);
     }
-    let except = request.except.as_ref().and_then(|path| fs::canonicalize(path).ok());
+    let except = except.and_then(|path| fs::canonicalize(path).ok());
     let mut found = Vec::new();
-    walk(path, request.recursive, 0, &mut found)?;
+    walk(path, recursive, 0, &mut found)?;
     found.retain(|file| except.is_none() || fs::canonicalize(file).ok() != except);
     Ok(found)
 }
@@ -170,8 +160,8 @@ fn walk(folder: &Path, recursive: bool, depth: usize, found: &mut Vec<PathBuf>) 
 mod tests {
     use super::*;
 
-    fn names(request: &Request) -> Vec<String> {
-        read(request).unwrap().into_iter().map(|source| source.file_name).collect()
+    fn names(paths: &[PathBuf], recursive: bool, except: Option<&Path>) -> Vec<String> {
+        read(paths, recursive, except).unwrap().into_iter().map(|source| source.file_name).collect()
     }
 
     #[test]
@@ -182,17 +172,11 @@ mod tests {
         for name in ["b.yaml", "a.yml", "c.json", "notes.txt", ".hidden.yaml", "out.yaml", "sub/d.yaml"] {
             fs::write(at(name), "x: 1\n").unwrap();
         }
-        let mut request = Request {
-            paths: vec![dir.path().to_path_buf(), at("b.yaml")],
-            except: Some(at("out.yaml")),
-            ..Request::default()
-        };
-        assert_eq!(names(&request), ["a.yml", "b.yaml", "c.json"]);
-        request.recursive = true;
-        assert_eq!(names(&request), ["a.yml", "b.yaml", "c.json", "d.yaml"]);
+        let (paths, out) = ([dir.path().to_path_buf(), at("b.yaml")], at("out.yaml"));
+        assert_eq!(names(&paths, false, Some(&out)), ["a.yml", "b.yaml", "c.json"]);
+        assert_eq!(names(&paths, true, Some(&out)), ["a.yml", "b.yaml", "c.json", "d.yaml"]);
         // A file that is named explicitly is read whatever its extension.
-        request.paths = vec![at("notes.txt")];
-        assert_eq!(names(&request), ["notes.txt"]);
+        assert_eq!(names(&[at("notes.txt")], true, Some(&out)), ["notes.txt"]);
     }
 
     #[test]
@@ -202,7 +186,7 @@ mod tests {
         let binary = dir.path().join("binary.yaml");
         fs::write(&binary, [0xff, 0xfe]).unwrap();
         for path in [missing, binary] {
-            let error = read(&Request { paths: vec![path.clone()], ..Request::default() }).unwrap_err();
+            let error = read(std::slice::from_ref(&path), false, None).unwrap_err();
             assert!(error.to_string().starts_with(&format!("cannot read `{}`: ", path.display())), "{error}");
         }
     }
@@ -213,7 +197,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a.yaml"), "").unwrap();
         std::os::unix::fs::symlink(dir.path(), dir.path().join("again")).unwrap();
-        let request = Request { paths: vec![dir.path().to_path_buf()], recursive: true, except: None };
-        assert_eq!(names(&request), ["a.yaml"]);
+        assert_eq!(names(&[dir.path().to_path_buf()], true, None), ["a.yaml"]);
     }
 }

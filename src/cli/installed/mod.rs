@@ -9,11 +9,9 @@ pub mod objects;
 pub mod operator;
 pub mod scheduler;
 
-use std::path::PathBuf;
-
 use super::Failure;
 use super::query::cluster::Cluster;
-use super::query::{ClusterArgs, Notes, SchedulerLogin};
+use super::query::{Notes, SchedulerLogin, ServerArgs};
 use queuewarden_plan::snapshot::{ConfigSpec, SchedulerAddress};
 
 /// Default namespace of queuewarden.
@@ -24,12 +22,9 @@ pub const NAME: &str = "queuewarden";
 /// Options for the installation to read.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ReachArgs {
-    /// The kubeconfig file, instead of $KUBECONFIG or ~/.kube/config
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
+    /// The API server.
+    #[command(flatten)]
+    server: ServerArgs,
     /// Namespace that queuewarden runs in
     #[arg(short, long, value_name = "NAME", default_value = NAMESPACE)]
     pub namespace: String,
@@ -62,20 +57,11 @@ impl ReachArgs {
     /// # Errors
     /// When the cluster cannot be reached, or does not answer.
     pub fn open(&self) -> Result<Installed, Failure> {
-        let args = self.cluster();
-        let cluster = Cluster::connect(&args)?;
+        let cluster = Cluster::connect(&self.server)?;
         let mut notes = Notes::default();
-        let spec = cluster.run(async |_| cluster.spec(&args, &mut notes).await)?;
+        let namespace = self.cluster_namespace.as_deref();
+        let spec = cluster.run(async |_| cluster.spec(namespace, &mut notes).await)?;
         Ok(Installed { cluster, spec, notes })
-    }
-
-    fn cluster(&self) -> ClusterArgs {
-        ClusterArgs {
-            kubeconfig: self.kubeconfig.clone(),
-            context: self.context.clone(),
-            cluster_namespace: self.cluster_namespace.clone(),
-            ..ClusterArgs::default()
-        }
     }
 
     /// Returns the address of the scheduler that the options name.

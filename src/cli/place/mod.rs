@@ -50,8 +50,8 @@ pub struct Args {
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let SourceArgs { filename, base, .. } = &args.source;
-    reads_standard_input_once(filename.iter().chain(base).chain(args.workload.file()))?;
+    let SourceArgs { filename, files, .. } = &args.source;
+    reads_standard_input_once(filename.iter().chain(&files.base).chain(args.workload.file()))?;
     let mut workload = args.workload.read(console)?;
     let session = args.source.open(console)?;
     annotate(&mut workload, &session, console);

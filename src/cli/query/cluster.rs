@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 
 use self::objects::Objects;
 use super::configuration::{Configuration, Written};
-use super::{ClusterArgs, Notes, files, live};
+use super::{ClusterArgs, Notes, ServerArgs, files, live};
 use crate::cli::console::Console;
 use crate::cli::{Failure, clock};
 use go_compat::diag::Diagnostic;
@@ -59,7 +59,7 @@ impl Cluster {
     ///
     /// # Errors
     /// When there is neither, or it cannot be used.
-    pub fn connect(args: &ClusterArgs) -> Result<Self, Failure> {
+    pub fn connect(args: &ServerArgs) -> Result<Self, Failure> {
         // Two dependencies bring rustls, so a cryptography provider must be chosen. This fails if one was
         // chosen before.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
@@ -124,7 +124,9 @@ impl Cluster {
         let written = self.runtime.block_on(async {
             let settings = self.settings().await.map_err(|error| self.failure(SETTINGS, &error))?;
             let settings = settings.map_err(|problems| unusable(&problems))?;
-            self.all(of_namespace(settings, args)).await?.changed(change, now, &mut notes)
+            self.all(of_namespace(settings, args.cluster_namespace.as_deref()))
+                .await?
+                .changed(change, now, &mut notes)
         });
         configuration(written, &notes, console)
     }
@@ -137,7 +139,7 @@ impl Cluster {
         // Reading the queues adds the same notes.
         let mut notes = Notes::default();
         self.runtime.block_on(async {
-            let spec = self.spec(args, &mut notes).await?;
+            let spec = self.spec(args.cluster_namespace.as_deref(), &mut notes).await?;
             Ok(merged(&self.config_maps(&spec).await?))
         })
     }
@@ -175,14 +177,14 @@ impl Cluster {
     /// When the scheduler does not answer.
     pub fn live_queues(&self, args: &ClusterArgs, partition: &str) -> Result<Live, Failure> {
         self.runtime.block_on(async {
-            let spec = self.spec(args, &mut Notes::default()).await?;
+            let spec = self.spec(args.cluster_namespace.as_deref(), &mut Notes::default()).await?;
             let named = args.login.address(args.scheduler_url.as_deref(), &spec)?;
             live::queues(&self.client, named, &spec, partition).await
         })
     }
 
     async fn written(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<Written, Failure> {
-        let spec = self.spec(args, notes).await?;
+        let spec = self.spec(args.cluster_namespace.as_deref(), notes).await?;
         if !args.live {
             let objects = self.readable(spec, notes).await?;
             return objects.written(&merged(&objects.snapshot), notes);
@@ -211,11 +213,11 @@ impl Cluster {
     /// cannot be read.
     pub(in crate::cli) async fn spec(
         &self,
-        args: &ClusterArgs,
+        namespace: Option<&str>,
         notes: &mut Notes,
     ) -> Result<ConfigSpec, Failure> {
         let unknown = match self.settings().await {
-            Ok(Ok(settings)) => return Ok(of_namespace(settings, args)),
+            Ok(Ok(settings)) => return Ok(of_namespace(settings, namespace)),
             Ok(Err(problems)) => unusable(&problems).to_string(),
             Err(error @ call::Error::Refused { code: 403, .. }) => {
                 format!("{SETTINGS} may not be read ({error})")
@@ -223,13 +225,13 @@ impl Cluster {
             Err(error) => return Err(self.failure(SETTINGS, &error)),
         };
         let settings = ConfigSpec::default();
-        if args.cluster_namespace.is_none() {
+        if namespace.is_none() {
             let namespace = &settings.namespace;
             notes.add(format!(
                 "{unknown}: namespace {namespace} is assumed, --cluster-namespace names another"
             ));
         }
-        Ok(of_namespace(settings, args))
+        Ok(of_namespace(settings, namespace))
     }
 
     /// Returns the settings of the `YuniKornConfig` or its problems; the defaults if there is none.
@@ -348,14 +350,12 @@ fn unusable(problems: &[Diagnostic]) -> Failure {
 }
 
 /// Replaces the namespace with the one of the command line.
-fn of_namespace(mut settings: ConfigSpec, args: &ClusterArgs) -> ConfigSpec {
-    if let Some(namespace) = &args.cluster_namespace {
-        settings.namespace.clone_from(namespace);
-    }
-    settings
+fn of_namespace(settings: ConfigSpec, namespace: Option<&str>) -> ConfigSpec {
+    let namespace = namespace.map_or_else(|| settings.namespace.clone(), str::to_owned);
+    ConfigSpec { namespace, ..settings }
 }
 
-async fn config(args: &ClusterArgs) -> Result<Config, Failure> {
+async fn config(args: &ServerArgs) -> Result<Config, Failure> {
     let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
     let config = match (&args.kubeconfig, &args.context) {
         (Some(path), _) => match Kubeconfig::read_from(path) {

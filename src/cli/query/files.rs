@@ -15,7 +15,7 @@ use crate::cli::console::Console;
 use crate::cli::findings::{self, plural};
 use crate::cli::input::Inputs;
 use crate::cli::input::object::Kind;
-use crate::cli::{Failure, InputArgs, clock, render, report};
+use crate::cli::{Failure, clock, render, report};
 use go_compat::diag::Diagnostic;
 use queuewarden_plan::merged;
 use queuewarden_plan::simulate::{enforced, settle};
@@ -64,15 +64,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// Reads the files and prints everything that is wrong with them.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
-    pub fn read(args: &InputArgs, console: Console) -> Result<Self, Failure> {
-        Self::from_inputs(args.read(None)?, args.now, console)
-    }
-
-    /// Does the same with texts that have been read.
+    /// Assembles what was read, and prints everything that is wrong with it.
     ///
     /// # Errors
     /// When a part of them cannot be read.

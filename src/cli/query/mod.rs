@@ -19,18 +19,15 @@ pub mod texts;
 
 use std::path::PathBuf;
 
-use jiff::Timestamp;
-
 use super::console::Console;
 use super::input::source;
-use super::{Failure, InputArgs, moment, yunikorn_version};
+use super::{Failure, FileArgs};
 use cluster::Cluster;
 use configuration::Configuration;
 use files::Given;
 use queuewarden_api::answer::Answers;
 use queuewarden_plan::snapshot::{ConfigSpec, SchedulerAddress};
 use yunikorn::config::Flattened;
-use yunikorn::version::Version;
 use yunikorn_access::Tree;
 
 /// Exit codes of questions, for `--help`.
@@ -50,21 +47,14 @@ pub const DEFAULT_PARTITION: &str = "default";
 pub struct SourceArgs {
     /// A file or folder with a queues.yaml, ConfigMaps and objects of queuewarden, or - for standard input;
     /// may be repeated
-    #[arg(short = 'f', long = "filename", value_name = "PATH")]
+    #[arg(
+        short = 'f', long = "filename", value_name = "PATH",
+        conflicts_with_all = ["kubeconfig", "context"]
+    )]
     pub filename: Vec<PathBuf>,
-    /// Read subfolders too
-    #[arg(short = 'R', long, requires = "filename")]
-    pub recursive: bool,
-    /// A bare queues.yaml that replaces the base ConfigMap's
-    #[arg(long, value_name = "FILE", requires = "filename")]
-    pub base: Option<PathBuf>,
-    /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt
-    #[arg(long, value_name = "TIME", value_parser = moment, requires = "filename")]
-    pub now: Option<Timestamp>,
-    /// Version of YuniKorn that is to read the files: 1.8 or 1.9. Without it: the one in a YuniKornConfig
-    /// that is given, or else the strictest of both
-    #[arg(long, value_name = "VERSION", value_parser = yunikorn_version, requires = "filename")]
-    pub yunikorn_version: Option<Version>,
+    /// The reading of the files.
+    #[command(flatten)]
+    pub files: FileArgs,
     /// Partition to read
     #[arg(long, value_name = "NAME", default_value = DEFAULT_PARTITION)]
     pub partition: String,
@@ -73,15 +63,23 @@ pub struct SourceArgs {
     pub cluster: ClusterArgs,
 }
 
+/// Options for the API server to connect to.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct ServerArgs {
+    /// The kubeconfig file, instead of $KUBECONFIG or ~/.kube/config
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+}
+
 /// Options for the cluster to read, if no file is given.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ClusterArgs {
-    /// The kubeconfig file, instead of $KUBECONFIG or ~/.kube/config
-    #[arg(long, value_name = "FILE", conflicts_with = "filename")]
-    pub kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig
-    #[arg(long, value_name = "NAME", conflicts_with = "filename")]
-    pub context: Option<String>,
+    /// The API server.
+    #[command(flatten)]
+    pub server: ServerArgs,
     /// YuniKorn's namespace, instead of the one in the YuniKornConfig, or "yunikorn"
     #[arg(long, value_name = "NAME", conflicts_with = "filename")]
     pub cluster_namespace: Option<String>,
@@ -155,24 +153,14 @@ impl SourceArgs {
     /// When there is no configuration to answer questions about.
     pub fn open(&self, console: Console) -> Result<Session, Failure> {
         let (configuration, source) = if self.filename.is_empty() {
-            let cluster = Cluster::connect(&self.cluster)?;
+            let cluster = Cluster::connect(&self.cluster.server)?;
             (cluster.read(&self.cluster, console)?, Source::Cluster(Box::new(cluster)))
         } else {
-            let given = Given::read(&self.files(), console)?;
+            let inputs = self.files.read(&self.filename, None)?;
+            let given = Given::from_inputs(inputs, self.files.now, console)?;
             (given.configuration(console)?, Source::Files(Box::new(given)))
         };
         Ok(Session { configuration, source, partition: self.partition.clone() })
-    }
-
-    /// Returns the files of the command line.
-    fn files(&self) -> InputArgs {
-        InputArgs {
-            filename: self.filename.clone(),
-            recursive: self.recursive,
-            base: self.base.clone(),
-            now: self.now,
-            yunikorn_version: self.yunikorn_version,
-        }
     }
 }
 

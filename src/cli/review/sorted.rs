@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::lines;
 use crate::cli::Failure;
 use crate::cli::input::object::listed;
-use crate::cli::input::source::{self, Request, STDIN, Source, Unreadable};
+use crate::cli::input::source::{self, STDIN, Source, Unreadable};
 use crate::cli::input::split::{Syntax, split};
 use crate::cli::input::value::to_json;
 use go_compat::diag::{Diagnostic, Span};
@@ -71,8 +71,8 @@ pub(super) fn read(paths: &[PathBuf], recursive: bool) -> Result<Sorted, Unreada
     let mut sorted = Sorted::default();
     for path in paths {
         if path.is_dir() {
-            let request = Request { paths: vec![path.clone()], recursive, except: None };
-            source::read(&request)?.into_iter().for_each(|source| sorted.take(source));
+            let sources = source::read(std::slice::from_ref(path), recursive, None)?;
+            sources.into_iter().for_each(|source| sorted.take(source));
         } else {
             sorted.open(path)?;
         }

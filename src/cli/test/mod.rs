@@ -62,7 +62,7 @@ pub enum Format {
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let inputs = args.input.read(None)?;
     let suites = suite::read(&inputs, console)?;
-    let configuration = Given::from_inputs(inputs, args.input.now, console)?.configuration(console)?;
+    let configuration = Given::from_inputs(inputs, args.input.files.now, console)?.configuration(console)?;
     let groups = args.groups.resolver(ResolverKind::in_force(&configuration.config), console)?;
     let answer = TestAnswer::new(&suites, &configuration, &*groups);
     console.out(&match args.format {

@@ -11,12 +11,11 @@ pub mod cross;
 pub mod objects;
 pub mod schema;
 
-use super::assemble::assemble;
 use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
 use super::input::{Inputs, SourceDiagnostic};
-use super::{Exit, Failure, InputArgs, clock};
+use super::{Exit, Failure, InputArgs};
 use queuewarden_plan::simulate::settle;
 use yunikorn::version::Version;
 
@@ -49,7 +48,7 @@ pub struct Args {
 /// When an input cannot be read, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let inputs = args.input.read(None)?;
-    let assembled = assemble(&inputs, args.input.now.unwrap_or_else(clock));
+    let assembled = args.input.assemble(&inputs);
     let mut found: Vec<_> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
     found.extend(each(&inputs, assembled.snapshot.version()));
     let ours = Kind::OURS.into_iter().any(|kind| inputs.of_kind(kind).next().is_some());
