@@ -22,12 +22,9 @@ pub struct TestAnswer {
     pub version: u32,
     /// The tested configuration: a file, or a ConfigMap's key.
     pub source: String,
-    /// The number of checks that pass.
-    pub passed: usize,
-    /// The number of checks that fail.
-    pub failed: usize,
-    /// The number of checks that cannot be decided.
-    pub undecided: usize,
+    /// The number of checks by result.
+    #[serde(flatten)]
+    pub tally: Tally,
     /// The tests, in the order of the files.
     pub tests: Vec<OneTest>,
 }
@@ -42,12 +39,9 @@ pub struct OneTest {
     pub file: String,
     /// True if the webhook rejects changes that would break it.
     pub blocks: bool,
-    /// The number of checks that pass.
-    pub passed: usize,
-    /// The number of checks that fail.
-    pub failed: usize,
-    /// The number of checks that cannot be decided.
-    pub undecided: usize,
+    /// The number of checks by result.
+    #[serde(flatten)]
+    pub tally: Tally,
     /// The checks: case by case, and in each subject by subject.
     pub checks: Vec<OneCheck>,
 }
@@ -99,35 +93,25 @@ impl TestAnswer {
         let explain = |tree: &Tree, decision: &Decision| Answers { configuration, tree }.reason(decision);
         let (trees, version) = (configuration.trees(), configuration.version);
         let world = World { trees, resolver: groups, version, explain: &explain };
-        let test = |suite: &Suite| OneTest::new(suite, &run(&suite.spec.expectations, world));
-        let tests: Vec<OneTest> = suites.iter().map(test).collect();
-        let sum = |of: fn(&OneTest) -> usize| tests.iter().map(of).fold(0, usize::saturating_add);
+        let checks: Vec<Vec<Check<'_>>> =
+            suites.iter().map(|suite| run(&suite.spec.expectations, world)).collect();
+        let tests = suites.iter().zip(&checks).map(|(suite, checks)| OneTest::new(suite, checks));
         Self {
             version: VERSION,
             source: configuration.name().to_owned(),
-            passed: sum(|test| test.passed),
-            failed: sum(|test| test.failed),
-            undecided: sum(|test| test.undecided),
-            tests,
+            tally: Tally::new(checks.iter().flatten()),
+            tests: tests.collect(),
         }
-    }
-
-    /// Returns the number of checks.
-    pub fn checks(&self) -> usize {
-        self.passed.saturating_add(self.failed).saturating_add(self.undecided)
     }
 }
 
 impl OneTest {
     fn new(suite: &Suite, checks: &[Check<'_>]) -> Self {
-        let Tally { passed, failed, undecided } = Tally::new(checks);
         Self {
             name: suite.name.clone(),
             file: suite.file.clone(),
             blocks: suite.spec.enforcement == Enforcement::Block,
-            passed,
-            failed,
-            undecided,
+            tally: Tally::new(checks),
             checks: checks.iter().map(OneCheck::new).collect(),
         }
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::answer::{OneCheck, OneTest, TestAnswer, TestResult};
 use crate::cli::findings::plural;
+use yunikorn_access::expect::Tally;
 
 /// Formats the results for people: a line for each test, and below it the failing checks with reasons; `all`
 /// shows passing checks, too.
@@ -18,26 +19,26 @@ pub(super) fn text(answer: &TestAnswer, all: bool) -> String {
     }
     let tests = plural(answer.tests.len(), "test");
     // Writing to a String does not fail.
-    _ = writeln!(text, "{tests}, {}: {}", plural(answer.checks(), "check"), counts(answer));
+    _ = writeln!(text, "{tests}, {}: {}", plural(answer.tally.all(), "check"), counts(answer.tally));
     text
 }
 
-fn counts(answer: &TestAnswer) -> String {
-    let mut counts = format!("{} passed, {} failed", answer.passed, answer.failed);
-    if answer.undecided > 0 {
-        _ = write!(counts, ", {} undecided", answer.undecided);
+fn counts(tally: Tally) -> String {
+    let mut counts = format!("{} passed, {} failed", tally.passed, tally.failed);
+    if tally.undecided > 0 {
+        _ = write!(counts, ", {} undecided", tally.undecided);
     }
     counts
 }
 
 fn head(lines: &mut String, test: &OneTest) {
-    let word = word(match (test.failed, test.undecided) {
+    let word = word(match (test.tally.failed, test.tally.undecided) {
         (0, 0) => TestResult::Passed,
         (0, _) => TestResult::Undecided,
         _ => TestResult::Failed,
     });
     let all = plural(test.checks.len(), "check");
-    _ = writeln!(lines, "{word} {} ({}): {} of {all}", test.name, test.file, test.passed);
+    _ = writeln!(lines, "{word} {} ({}): {} of {all}", test.name, test.file, test.tally.passed);
 }
 
 fn line(lines: &mut String, check: &OneCheck) {
@@ -59,7 +60,7 @@ fn word(result: TestResult) -> &'static str {
 /// (<https://testanything.org/tap-version-14-specification.html>): one test point for each check. An undecided
 /// check is not ok.
 pub(super) fn tap(answer: &TestAnswer) -> String {
-    let mut text = format!("TAP version 14\n1..{}\n", answer.checks());
+    let mut text = format!("TAP version 14\n1..{}\n", answer.tally.all());
     let checks = answer.tests.iter().flat_map(|test| test.checks.iter().map(move |check| (test, check)));
     for (index, (test, check)) in checks.enumerate() {
         let ok = if check.result == TestResult::Passed { "ok" } else { "not ok" };
@@ -85,19 +86,19 @@ fn description(text: &str) -> String {
 /// test, one `testcase` for each check. An undecided check is an error.
 pub(super) fn junit(answer: &TestAnswer) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let counts = attributes(answer.checks(), answer.failed, answer.undecided);
+    let counts = attributes(answer.tally);
     _ = writeln!(xml, "<testsuites name=\"queuewarden\" {counts}>");
     answer.tests.iter().for_each(|test| suite(&mut xml, test));
     xml.push_str("</testsuites>\n");
     xml
 }
 
-fn attributes(tests: usize, failures: usize, errors: usize) -> String {
-    format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\"")
+fn attributes(tally: Tally) -> String {
+    format!("tests=\"{}\" failures=\"{}\" errors=\"{}\"", tally.all(), tally.failed, tally.undecided)
 }
 
 fn suite(xml: &mut String, test: &OneTest) {
-    let counts = attributes(test.checks.len(), test.failed, test.undecided);
+    let counts = attributes(test.tally);
     let (name, file) = (escaped(&test.name), escaped(&test.file));
     _ = writeln!(xml, "  <testsuite name=\"{name}\" file=\"{file}\" {counts}>");
     test.checks.iter().for_each(|check| case(xml, &name, check));

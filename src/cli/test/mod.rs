@@ -7,12 +7,11 @@ pub mod answer;
 mod formats;
 mod suite;
 
-use super::console::Console;
 use super::findings::plural;
 use super::query::files::Given;
 use super::query::identity::GroupsArgs;
 use super::query::output;
-use super::{Exit, Failure, InputArgs};
+use super::{Console, Exit, Failure, InputArgs};
 use answer::TestAnswer;
 use yunikorn::identity::ResolverKind;
 
@@ -71,9 +70,10 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         Format::Junit => formats::junit(&answer),
         Format::Json => output::json(&answer)?,
     })?;
-    if answer.failed == 0 && answer.undecided > 0 {
-        let checks = plural(answer.checks(), "check");
-        return Err(Failure::Undecided(format!("{} of {checks} cannot be decided", answer.undecided)));
+    let tally = answer.tally;
+    if tally.failed == 0 && tally.undecided > 0 {
+        let checks = plural(tally.all(), "check");
+        return Err(Failure::Undecided(format!("{} of {checks} cannot be decided", tally.undecided)));
     }
-    Ok(Exit::yes(answer.failed == 0))
+    Ok(Exit::yes(tally.failed == 0))
 }

@@ -2,12 +2,11 @@
 
 use kube::core::DynamicObject;
 
-use crate::cli::Failure;
-use crate::cli::console::Console;
 use crate::cli::findings::{self, plural};
 use crate::cli::input::object::{Kind, Object};
 use crate::cli::input::{Inputs, SourceDiagnostic};
 use crate::cli::validate::objects;
+use crate::cli::{Console, Failure};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::access_test::access_test;
 use queuewarden_plan::snapshot::AccessTestSpec;

@@ -3,6 +3,9 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::{Case, Expectations, ExpectedPlacement, Placing, Reason};
 use crate::check::{Decision, decide, explain};
 use crate::placement::{Naming, Outcome, Placer};
@@ -94,25 +97,29 @@ impl CheckOutcome {
 }
 
 /// The number of checks by result.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Tally {
-    /// The number of passed checks.
+    /// The number of checks that pass.
     pub passed: usize,
-    /// The number of failed checks.
+    /// The number of checks that fail.
     pub failed: usize,
-    /// The number of undecided checks.
+    /// The number of checks that cannot be decided.
     pub undecided: usize,
 }
 
 impl Tally {
     /// Counts the results of the checks.
-    pub fn new(checks: &[Check<'_>]) -> Self {
-        let count = |of: fn(&CheckOutcome) -> bool| checks.iter().filter(|check| of(&check.verdict)).count();
-        Self {
-            passed: count(CheckOutcome::passed),
-            failed: count(|verdict| matches!(verdict, CheckOutcome::Failed(_))),
-            undecided: count(|verdict| matches!(verdict, CheckOutcome::Undecided(_))),
+    pub fn new<'c>(checks: impl IntoIterator<Item = &'c Check<'c>>) -> Self {
+        let mut tally = Self::default();
+        for check in checks {
+            let count = match check.verdict {
+                CheckOutcome::Passed => &mut tally.passed,
+                CheckOutcome::Failed(_) => &mut tally.failed,
+                CheckOutcome::Undecided(_) => &mut tally.undecided,
+            };
+            *count = count.saturating_add(1);
         }
+        tally
     }
 
     /// The number of all checks.
