@@ -3,10 +3,9 @@
 use std::fmt::Display;
 
 use super::can_i::{RequestArgs, Show};
-use super::console::Console;
 use super::query::output::{self, Table};
 use super::query::{DEFAULT_PARTITION, EXIT_CODES, request};
-use super::{Exit, Failure};
+use super::{Console, Exit, Failure};
 use queuewarden_api::answer::{About, Answers, DecisionAnswer, WrittenIn};
 use yunikorn::identity::Identity;
 use yunikorn_access::check::{Decision, Step};
@@ -86,13 +85,7 @@ pub(super) fn location(About { source, partition, .. }: &About) -> String {
 }
 
 pub(super) fn groups(groups: &[String]) -> String {
-    match groups.get(..MAX_GROUPS) {
-        None if groups.is_empty() => "none".to_owned(),
-        Some(first) if groups.len() > MAX_GROUPS => {
-            format!("{} and {} more", first.join(", "), groups.len().saturating_sub(MAX_GROUPS))
-        }
-        _ => groups.join(", "),
-    }
+    if groups.is_empty() { "none".to_owned() } else { output::listed(groups, MAX_GROUPS, groups.len()) }
 }
 
 /// Builds a row for each ACL; each queue is named once.

@@ -4,7 +4,7 @@
 use super::answer::{
     ChangeAnswer, DiffAnswer, PartitionAnswer, QueuesAnswer, SubtreeAnswer, UnchangedAnswer,
 };
-use crate::cli::query::output::Table;
+use crate::cli::query::output::{Table, listed};
 use queuewarden_api::answer::WrittenIn;
 use yunikorn_access::diff::{Direction, Extent};
 
@@ -90,11 +90,11 @@ impl Shown {
         };
         if self.most < change.unchanged.len() {
             let names = change.unchanged.iter().map(|unchanged| unchanged.subject.words());
-            return vec![row([word, &self.list(names.collect()), verbs, "", "", ""])];
+            return vec![row([word, &self.list(&names.collect::<Vec<_>>()), verbs, "", "", ""])];
         }
         let rows = change.unchanged.iter().map(|UnchangedAnswer { subject, subtrees }| {
-            let extents = subtrees.iter().map(|extent| self.extent(extent)).collect();
-            row([word, &subject.words(), verbs, &self.list(extents), "", ""])
+            let extents: Vec<_> = subtrees.iter().map(|extent| self.extent(extent)).collect();
+            row([word, &subject.words(), verbs, &self.list(&extents), "", ""])
         });
         rows.collect()
     }
@@ -102,15 +102,13 @@ impl Shown {
     /// Describes a subtree: `root.prod and 14 below, not root.prod.etl`.
     fn extent(&self, of: &Extent) -> String {
         let below = if of.below == 0 { String::new() } else { format!(" and {} below", of.below) };
-        let except = self.list(of.except.iter().map(ToString::to_string).collect());
+        let except = self.list(&of.except.iter().map(ToString::to_string).collect::<Vec<_>>());
         let not = if except.is_empty() { "" } else { ", not " };
         format!("{}{below}{not}{except}", of.queue)
     }
 
-    fn list(&self, names: Vec<String>) -> String {
-        let more = names.len().saturating_sub(self.most);
-        let shown = names.into_iter().take(self.most).collect::<Vec<_>>().join(", ");
-        if more > 0 { format!("{shown} and {more} more") } else { shown }
+    fn list(&self, names: &[String]) -> String {
+        listed(names, self.most, names.len())
     }
 }
 

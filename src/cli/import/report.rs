@@ -3,13 +3,12 @@
 use std::cell::Cell;
 use std::io::{self, IsTerminal};
 
-use super::answer::{ImportAnswer, ImportDifference};
+use super::answer::ImportAnswer;
 use super::arguments::Accepted;
-use crate::cli::console::Console;
 use crate::cli::findings::{self, Count, plural};
-use crate::cli::input;
 use crate::cli::input::source::Source;
-use crate::cli::query::output::Table;
+use crate::cli::query::output::{Table, listed};
+use crate::cli::{Console, input};
 use queuewarden_api::answer::{Named, NamedKind};
 use queuewarden_import::{Compared, Direction, FileDiagnostic, Proof};
 
@@ -68,7 +67,7 @@ fn comparison(answer: &ImportAnswer) -> String {
             renamed(&difference.subject, &difference.identity),
             difference.verb.to_owned(),
         ];
-        let queues = queues.map(|_| listed(difference));
+        let queues = queues.map(|_| listed(&difference.queues, MAX_QUEUES, difference.queue_count));
         let code = [
             format!("{} {}", difference.code, difference.title),
             place.map(|place| format!("{}:{}:{}", place.file, place.line, place.column)).unwrap_or_default(),
@@ -120,14 +119,6 @@ fn renamed(subject: &Named, identity: &Named) -> String {
         NamedKind::Everyone => "(left out)".to_owned(),
         _ => identity.words(),
     }
-}
-
-/// Lists the queues: `root.a, root.b and 7 more`.
-fn listed(difference: &ImportDifference) -> String {
-    let shown: Vec<&str> = difference.queues.iter().take(MAX_QUEUES).map(String::as_str).collect();
-    let more = difference.queue_count.saturating_sub(shown.len());
-    let words = shown.join(", ");
-    if more > 0 { format!("{words} and {more} more") } else { words }
 }
 
 /// Progress of a long comparison, on a terminal.
