@@ -10,12 +10,11 @@ use std::str::FromStr;
 
 use clap::ValueEnum as _;
 
-use super::console::Console;
 use super::findings::plural;
 use super::query::SourceArgs;
 use super::query::configuration::Configuration;
 use super::query::output::{self, Table};
-use super::{Exit, Failure, atomic, clock};
+use super::{Console, Exit, Failure, atomic, clock};
 use queuewarden_api::answer::report::{LiveAnswer, ReportAnswer};
 use queuewarden_api::answer::{Answers, Named, WrittenIn};
 use queuewarden_report::{Beside, diagram, page};

@@ -4,12 +4,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::console::Console;
 use super::findings::{Count, VERSION};
 use super::input::source::{self, Source};
 use super::query::output::visible;
 use super::validate::Format;
-use super::{Exit, Failure, report};
+use super::{Console, Exit, Failure, report};
 use go_compat::diag::{Diagnostic, Span, quoted};
 use yunikorn::acl::{self, Acl};
 use yunikorn::application::{Dialect as Rules, Reading, carry};

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::console::Console;
-use super::{Exit, Failure, atomic};
+use super::{Console, Exit, Failure, atomic};
 use queuewarden_api::authorizer::{Authorizer, Credentials};
 
 /// Limit of Kubernetes, and a sensible one: every request waits for an authorizer.

@@ -1,12 +1,11 @@
 //! `queuewarden can-i`: answers yes or no.
 
 use super::application;
-use super::console::Console;
 use super::query::identity::IdentityArgs;
 use super::query::output::{self, AnswerFormat};
 use super::query::request::{self, AnyVerb};
 use super::query::{EXIT_CODES, SourceArgs};
-use super::{Exit, Failure, explain};
+use super::{Console, Exit, Failure, explain};
 use application::ApplicationArgs;
 use yunikorn::right::Right;
 use yunikorn_access::check;

@@ -1,7 +1,6 @@
 //! `queuewarden codes`: lists all diagnostics, and explains single ones.
 
-use super::console::Console;
-use super::{Exit, Failure, assemble, input, validate};
+use super::{Console, Exit, Failure, assemble, input, validate};
 use go_compat::diag::{Code, quoted};
 use queuewarden_operator::controller;
 use yunikorn::queue::nearest;

@@ -17,9 +17,8 @@ use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCan
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 
 use super::application::Action;
-use super::console::Console;
 use super::query::SourceArgs;
-use super::{codes, command};
+use super::{Console, codes, command};
 use yunikorn::right::Right;
 
 /// Environment variable that requests completion; its value is the name of a shell.

@@ -4,8 +4,7 @@ use clap::builder::PossibleValuesParser;
 use clap_complete::env::EnvCompleter as _;
 
 use super::complete::{Kubectl, SHELLS, VARIABLE};
-use super::console::Console;
-use super::{Exit, Failure, PLUGIN};
+use super::{Console, Exit, Failure, PLUGIN};
 
 /// Help text with the installation of the script for each shell.
 const HELP: &str = "\

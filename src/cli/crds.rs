@@ -3,8 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::console::Console;
-use super::{Exit, Failure, atomic};
+use super::{Console, Exit, Failure, atomic};
 use queuewarden_api::crd_yaml;
 
 /// Print the custom resource definitions

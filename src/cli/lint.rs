@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::console::Console;
 use super::findings::plural;
 use super::input::source;
 use super::query::output::AnswerFormat;
 use super::query::{SourceArgs, configuration::Configuration};
-use super::{Exit, Failure, report};
+use super::{Console, Exit, Failure, report};
 use go_compat::diag::Diagnostic;
 use go_compat::go_regex::GoRegex;
 use queuewarden_api::answer::{About, AclKey, Answers, WrittenIn};

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::Command;
 use clap_mangen::Man;
 
-use super::console::Console;
-use super::{Exit, Failure, atomic, command};
+use super::{Console, Exit, Failure, atomic, command};
 
 /// Print the manual page, or write those of all subcommands into a folder
 #[derive(Debug, Clone, clap::Args)]

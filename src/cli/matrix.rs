@@ -3,10 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::iter;
 
-use super::console::Console;
 use super::query::output::{self, Format, FormatArgs, Table};
 use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
-use super::{Exit, Failure};
+use super::{Console, Exit, Failure};
 use queuewarden_api::answer::{Answers, Cell, GrantedBy, MatrixAnswer, Named};
 use yunikorn::right::Right;
 use yunikorn_access::check::Subject;

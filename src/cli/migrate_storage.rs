@@ -10,10 +10,9 @@ use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
-use super::console::Console;
 use super::query::ServerArgs;
 use super::query::cluster::{Cluster, chain};
-use super::{Exit, Failure};
+use super::{Console, Exit, Failure};
 use queuewarden_api::GROUP;
 use queuewarden_operator::controller::call::{self, call};
 use queuewarden_operator::controller::world::Kind;

@@ -7,12 +7,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::assemble::Assembled;
-use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
 use super::input::{Inputs, SourceDiagnostic};
 use super::validate::{self, schema};
-use super::{Exit, Failure, InputArgs, atomic, manifest, statuses, watch};
+use super::{Console, Exit, Failure, InputArgs, atomic, manifest, statuses, watch};
 use queuewarden_plan::simulate::{Settled, enforced, loaded, settle};
 
 /// Output format.

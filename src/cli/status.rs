@@ -6,14 +6,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::console::Console;
 use super::installed::objects::{self, Attention, ObservedObject};
 use super::installed::operator::{self, OperatorState};
 use super::installed::scheduler::{self, QueueCount, SchedulerState};
 use super::installed::{Installed, ReachArgs};
 use super::query::Notes;
 use super::query::output::{AnswerFormat, Table, visible};
-use super::{Exit, Failure, clock};
+use super::{Console, Exit, Failure, clock};
 use queuewarden_api::answer::VERSION;
 use queuewarden_operator::controller::world::Kind;
 use queuewarden_plan::conditions::Type;

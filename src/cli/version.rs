@@ -1,7 +1,6 @@
 //! `queuewarden version`: prints the versions for a bug report.
 
-use super::console::Console;
-use super::{Exit, Failure};
+use super::{Console, Exit, Failure};
 
 /// The release whose behaviour `model` reproduces.
 const YUNIKORN: &str = "1.8.0";

@@ -7,10 +7,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use notify::{RecursiveMode, Watcher};
 
-use super::console::Console;
 use super::input::Inputs;
 use super::render::{Args, print};
-use super::{Exit, Failure, clock};
+use super::{Console, Exit, Failure, clock};
 
 /// Time without changes before the inputs are read, because editors write a file in several steps.
 const QUIET: Duration = Duration::from_millis(50);

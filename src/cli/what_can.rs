@@ -1,10 +1,9 @@
 //! `queuewarden what-can`: lists all queues on which a user may do something.
 
-use super::console::Console;
 use super::query::identity::IdentityArgs;
 use super::query::output::{self, FormatArgs, Table};
 use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
-use super::{Exit, Failure};
+use super::{Console, Exit, Failure};
 use queuewarden_api::answer::{Answers, GrantedBy, Named, RightOn, WhatCanAnswer, WrittenIn};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;

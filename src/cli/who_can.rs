@@ -1,9 +1,8 @@
 //! `queuewarden who-can`: lists all who may do something on a queue.
 
-use super::console::Console;
 use super::query::output::{FormatArgs, Table};
 use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
-use super::{Exit, Failure};
+use super::{Console, Exit, Failure};
 use queuewarden_api::answer::{Answers, Grantee, WhoCanAnswer, WrittenIn};
 use yunikorn::right::Right;
 use yunikorn_access::check::Denial;

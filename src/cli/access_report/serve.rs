@@ -24,10 +24,9 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 
 use super::{answer, others};
-use crate::cli::console::Console;
 use crate::cli::query::cluster::Cluster;
 use crate::cli::query::{Notes, SourceArgs};
-use crate::cli::{Exit, Failure, clock};
+use crate::cli::{Console, Exit, Failure, clock};
 use queuewarden_api::answer::report::{LiveAnswer, ReportAnswer};
 use queuewarden_operator::controller::health::Health;
 use queuewarden_operator::controller::terminated;

@@ -12,11 +12,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::can_i::{self, RequestArgs, Show};
-use super::console::Console;
 use super::input::source;
 use super::query::output;
 use super::query::request::{self, key_value};
-use super::{Exit, Failure, reads_standard_input_once, report};
+use super::{Console, Exit, Failure, reads_standard_input_once, report};
 use answer::{ApplicationAnswer, RequirementAnswer};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::Answers;

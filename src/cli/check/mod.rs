@@ -18,12 +18,11 @@ pub mod written;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::console::Console;
 use super::installed::{Installed, ReachArgs, operator};
 use super::query::Notes;
 use super::query::output::{AnswerFormat, visible};
 use super::status::EXIT_CODES;
-use super::{Exit, Failure, clock};
+use super::{Console, Exit, Failure, clock};
 use queuewarden_api::answer::VERSION;
 
 /// Check an installation: the API server, the definitions, rights, replicas, webhooks and their certificates,

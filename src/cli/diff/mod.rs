@@ -7,13 +7,12 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::console::Console;
 use super::query::cluster::Cluster;
 use super::query::configuration::Configuration;
 use super::query::files::Given;
 use super::query::output::FormatArgs;
 use super::query::{ClusterArgs, DEFAULT_PARTITION};
-use super::{Exit, Failure, FileArgs, moment, yunikorn_version};
+use super::{Console, Exit, Failure, FileArgs, moment, yunikorn_version};
 use answer::{Compared, DiffAnswer};
 use yunikorn::version::Version;
 use yunikorn_access::diff::between;

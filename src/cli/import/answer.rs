@@ -5,10 +5,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::arguments::Accepted;
-use crate::cli::Failure;
-use crate::cli::console::Console;
 use crate::cli::input::source::Source as Text;
 use crate::cli::query::output::AnswerFormat;
+use crate::cli::{Console, Failure};
 use queuewarden_api::answer::{Named, VERSION};
 use queuewarden_import::{Compared, Difference, Direction, FileDiagnostic, Location, Proof};
 

@@ -12,8 +12,7 @@ mod yunikorn;
 
 use clap::Subcommand;
 
-use super::console::Console;
-use super::{Exit, Failure};
+use super::{Console, Exit, Failure};
 
 /// Help text with the exit codes of all imports.
 const EXIT_CODES: &str = "\

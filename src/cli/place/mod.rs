@@ -12,11 +12,10 @@ pub mod text;
 pub mod words;
 pub mod workload;
 
-use super::console::Console;
 use super::query::identity::{IdentityArgs, unresolved};
 use super::query::output::AnswerFormat;
 use super::query::{Session, SourceArgs};
-use super::{Exit, Failure, reads_standard_input_once};
+use super::{Console, Exit, Failure, reads_standard_input_once};
 use answer::Context;
 use queuewarden_api::answer::Answers;
 use workload::WorkloadArgs;

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::cli::Failure;
-use crate::cli::console::Console;
 use crate::cli::input::object::{Document, listed};
 use crate::cli::input::source::{self, Source};
 use crate::cli::input::split::split;
 use crate::cli::query::request::key_value;
+use crate::cli::{Console, Failure};
 use yunikorn::admission::patch::YUNIKORN;
 use yunikorn::admission::request::QUEUE;
 use yunikorn_access::placement::{Naming, Workload};

@@ -7,9 +7,8 @@
 use std::path::PathBuf;
 
 use super::Session;
-use crate::cli::console::Console;
 use crate::cli::input::source;
-use crate::cli::{Failure, os_groups, report};
+use crate::cli::{Console, Failure, os_groups, report};
 use yunikorn::identity::groups_file::GroupsFile;
 use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, ResolverKind, identify};
 

@@ -19,9 +19,8 @@ pub mod texts;
 
 use std::path::PathBuf;
 
-use super::console::Console;
 use super::input::source;
-use super::{Failure, FileArgs};
+use super::{Console, Failure, FileArgs};
 use cluster::Cluster;
 use configuration::Configuration;
 use files::Given;

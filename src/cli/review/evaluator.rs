@@ -3,12 +3,11 @@
 use serde_json::Value;
 
 use super::sorted::Cluster;
-use crate::cli::Failure;
-use crate::cli::console::Console;
 use crate::cli::query::configuration::Configuration;
 use crate::cli::query::files::Given;
 use crate::cli::query::identity::IdentityArgs;
 use crate::cli::report;
+use crate::cli::{Console, Failure};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::{Kind, access, admission, envelope};
 use yunikorn::admission::{Conf, Outcome, Request, Surroundings, evaluate};

@@ -14,14 +14,13 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::console::Console;
 use super::findings::plural;
 use super::input::Inputs;
 use super::input::source::Source;
 use super::query::files::Given;
 use super::query::identity::IdentityArgs;
 use super::query::output::{self, Table};
-use super::{Exit, Failure, moment, report};
+use super::{Console, Exit, Failure, moment, report};
 use evaluator::{Answered, Evaluator};
 use sorted::{Batch, Document, Form, Sorted};
 

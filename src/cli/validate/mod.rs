@@ -11,11 +11,10 @@ pub mod cross;
 pub mod objects;
 pub mod schema;
 
-use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
 use super::input::{Inputs, SourceDiagnostic};
-use super::{Exit, Failure, InputArgs};
+use super::{Console, Exit, Failure, InputArgs};
 use queuewarden_plan::simulate::settle;
 use yunikorn::version::Version;
 
