@@ -6,13 +6,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::installed::objects::{self, Attention, ObservedObject};
-use super::installed::operator::{self, OperatorState};
-use super::installed::scheduler::{self, QueueCount, SchedulerState};
-use super::installed::{Installed, ReachArgs};
-use super::query::Notes;
+use super::installed::{
+    Attention, ObservedObject, OperatorState, QueueCount, ReachArgs, SchedulerState, State, queues,
+};
 use super::query::output::{AnswerFormat, Table, visible};
-use super::{Console, Exit, Failure, clock};
+use super::{Console, Exit, Failure};
 use queuewarden_api::answer::VERSION;
 use queuewarden_operator::controller::world::Kind;
 use queuewarden_plan::conditions::Type;
@@ -106,46 +104,38 @@ pub struct KindState {
 /// # Errors
 /// When the cluster cannot be reached, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let installed = args.reach.open()?;
-    installed.notes.print(console);
-    let answer = look(&installed, &args.reach);
+    let (cluster, spec) = args.reach.open(console)?;
+    let state = cluster.run(async |client| Box::pin(args.reach.read(&cluster, client, &spec)).await);
+    let answer = answer(&spec, state);
     console.out(&args.output.show(|| text(&answer, args.all), || &answer)?)?;
     Ok(Exit::yes(answer.ready))
 }
 
-/// Reads the whole state. A part that cannot be read is reported in its field.
-pub fn look(installed: &Installed, reach: &ReachArgs) -> StatusAnswer {
-    let spec = &installed.spec;
-    let (mut notes, mut problems) = (Notes::default(), Vec::new());
+/// Builds the answer. A part that cannot be read is reported in its field.
+fn answer(spec: &ConfigSpec, state: State) -> StatusAnswer {
+    let State { snapshot, scheduler, operator, objects } = state;
+    let mut problems = Vec::new();
+    let snapshot = snapshot.map_err(|failure| problems.push(failure.to_string())).ok();
     let (mut config, mut kinds, mut attention) = (None, Vec::new(), Vec::new());
-    let (scheduler, operator, queues) = installed.cluster.run(async |client| {
-        let snapshot = installed.cluster.snapshot(spec.clone(), &mut notes).await;
-        let snapshot = snapshot.map_err(|failure| problems.push(failure.to_string())).ok();
-        let (scheduler, operator, objects) = tokio::join!(
-            scheduler::read(client, reach, spec, snapshot.as_ref()),
-            operator::look(client, &reach.namespace, clock()),
-            objects::all(client),
-        );
-        for (kind, objects) in objects {
-            match objects {
-                Ok(objects) => {
-                    attention.extend(objects.iter().filter_map(ObservedObject::attention));
-                    match kind {
-                        Kind::YuniKornConfig => config = objects.first().map(|one| config_state(spec, one)),
-                        _ => kinds.push(kind_state(kind, &objects)),
-                    }
-                }
-                Err(error) => {
-                    problems.push(format!("the objects of kind {} are not known: {error}", kind.name()));
+    for (kind, objects) in objects {
+        match objects {
+            Ok(objects) => {
+                attention.extend(objects.iter().filter_map(ObservedObject::attention));
+                match kind {
+                    Kind::YuniKornConfig => config = objects.first().map(|one| config_state(spec, one)),
+                    _ => kinds.push(kind_state(kind, &objects)),
                 }
             }
+            Err(error) => {
+                problems.push(format!("the objects of kind {} are not known: {error}", kind.name()));
+            }
         }
-        (scheduler, operator, snapshot.as_ref().and_then(scheduler::count))
-    });
+    }
+    let queues = snapshot.as_ref().and_then(queues);
     let ready = config.as_ref().is_some_and(|config| config.ready)
         && attention.is_empty()
         && problems.is_empty()
-        && operator.writes()
+        && operator.leader.is_some()
         && scheduler.agrees() == Some(true);
     StatusAnswer { version: VERSION, ready, config, scheduler, operator, queues, kinds, attention, problems }
 }

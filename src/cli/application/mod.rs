@@ -18,7 +18,6 @@ use super::query::request::{self, key_value};
 use super::{Console, Exit, Failure, reads_standard_input_once, report};
 use answer::{ApplicationAnswer, RequirementAnswer};
 use go_compat::diag::Diagnostic;
-use queuewarden_api::answer::Answers;
 use yunikorn::application::properties;
 use yunikorn::application::settings::KEYS;
 use yunikorn::application::{ApplicationAcl, Dialect, Rules};
@@ -157,7 +156,8 @@ pub fn run(args: &RequestArgs, action: Action, show: Show, console: Console) -> 
     reads_standard_input_once(files.chain(&application.file))?;
     let session = source.open(console)?;
     let identity = identity.resolve(&session, console)?;
-    let tree = session.tree()?;
+    let answers = session.answers()?;
+    let tree = answers.tree;
     let acl = application.acl(console)?;
     let decision = decide(tree, Request { verb, application: &acl, queue: &queue }, &identity);
     let allowed = decision.allowed();
@@ -168,7 +168,6 @@ pub fn run(args: &RequestArgs, action: Action, show: Show, console: Console) -> 
         if acl.dialect() == Dialect::YuniKorn {
             console.note(UNENFORCED);
         }
-        let answers = Answers { configuration: &session.configuration, tree };
         let requirement = |requirement| RequirementAnswer::new(&answers, requirement);
         let answer = ApplicationAnswer {
             about: answers.about(),

@@ -18,12 +18,13 @@ pub mod written;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::installed::{Installed, ReachArgs, operator};
-use super::query::Notes;
+use super::installed::ReachArgs;
+use super::query::cluster::Cluster;
 use super::query::output::{AnswerFormat, visible};
 use super::status::EXIT_CODES;
 use super::{Console, Exit, Failure, clock};
 use queuewarden_api::answer::VERSION;
+use queuewarden_plan::snapshot::ConfigSpec;
 
 /// Check an installation: the API server, the definitions, rights, replicas, webhooks and their certificates,
 /// the ConfigMaps and their owners, and whether the scheduler runs them. Prints a remedy for each problem.
@@ -108,35 +109,30 @@ pub struct CheckAnswer {
 /// # Errors
 /// When the cluster cannot be reached, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let installed = args.reach.open()?;
-    installed.notes.print(console);
-    let answer = diagnose(&installed, &args.reach);
+    let (cluster, spec) = args.reach.open(console)?;
+    let answer = diagnose(&cluster, &spec, &args.reach);
     console.out(&args.output.show(|| text(&answer, args.quiet), || &answer)?)?;
     let bad = if args.strict { Level::Warn } else { Level::Fail };
     Ok(Exit::yes(answer.level < bad))
 }
 
 /// Runs all checks. Something that cannot be read makes a line, not an error.
-pub fn diagnose(installed: &Installed, reach: &ReachArgs) -> CheckAnswer {
-    let mut notes = Notes::default();
-    let checks: Vec<Line> = installed.cluster.run(async |client| {
-        let snapshot = installed.cluster.snapshot(installed.spec.clone(), &mut notes).await;
-        let output = snapshot.as_ref().ok().and_then(|snapshot| written::output(&installed.spec, snapshot));
-        let (api, state, (endpoints, https), written) = tokio::join!(
-            api::check(client, installed.cluster.server()),
-            operator::look(client, &reach.namespace, clock()),
+fn diagnose(cluster: &Cluster, spec: &ConfigSpec, reach: &ReachArgs) -> CheckAnswer {
+    let checks: Vec<Line> = cluster.run(async |client| {
+        let (state, api, (endpoints, https)) = tokio::join!(
+            Box::pin(reach.read(cluster, client, spec)),
+            api::check(client, cluster.server()),
             https::check(client, clock()),
-            written::check(client, reach, &installed.spec, snapshot),
         );
         let setting = rights::Setting {
             namespace: &reach.namespace,
-            spec: &installed.spec,
+            spec,
             https,
-            output,
-            mounted: state.mounted_certificate,
+            output: state.snapshot.as_ref().ok().and_then(|snapshot| written::output(spec, snapshot)),
+            mounted: state.operator.mounted_certificate,
         };
         let rights = rights::check(client, &setting).await;
-        [api, vec![rights], running::check(&state), endpoints, written].concat()
+        [api, vec![rights], running::check(&state.operator), endpoints, written::check(spec, state)].concat()
     });
     CheckAnswer {
         version: VERSION,

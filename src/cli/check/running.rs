@@ -1,7 +1,7 @@
 //! Checks the replicas, and which of them is the leader.
 
 use super::Line;
-use crate::cli::installed::operator::OperatorState;
+use crate::cli::installed::OperatorState;
 
 const REPLICAS: &str = "replicas";
 const LEADER: &str = "leader";

@@ -3,13 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use kube::Client;
-
 use super::{Line, list};
 use crate::cli::Failure;
-use crate::cli::installed::ReachArgs;
-use crate::cli::installed::objects::{self, ObservedCondition, ObservedObject};
-use crate::cli::installed::scheduler::{self, SchedulerState};
+use crate::cli::installed::{ObservedCondition, ObservedObject, SchedulerState, State};
 use queuewarden_operator::controller::call;
 use queuewarden_operator::controller::world::Kind;
 use queuewarden_operator::telemetry::level::{self, ANNOTATION};
@@ -36,26 +32,21 @@ const LOG_LEVEL: &str = "log-level";
 /// Maximum number of objects that are named.
 const NAMED: usize = 5;
 
-pub(super) async fn check(
-    client: &Client,
-    reach: &ReachArgs,
-    spec: &ConfigSpec,
-    snapshot: Result<Snapshot, Failure>,
-) -> Vec<Line> {
+pub(super) fn check(spec: &ConfigSpec, state: State) -> Vec<Line> {
     let mut lines = Vec::new();
     let (configs, others): (Vec<_>, Vec<_>) =
-        objects::all(client).await.into_iter().partition(|(kind, _)| *kind == Kind::YuniKornConfig);
+        state.objects.into_iter().partition(|(kind, _)| *kind == Kind::YuniKornConfig);
     for (_, configs) in configs {
         match configs {
             Ok(configs) => lines.extend(config(configs.first(), spec)),
             Err(error) => lines.push(Line::unknown(CONFIG, "the YuniKornConfig", &error)),
         }
     }
-    match &snapshot {
+    match &state.snapshot {
         Ok(snapshot) => lines.extend(maps(spec, snapshot)),
         Err(failure) => lines.push(unread(failure)),
     }
-    lines.push(runs(&scheduler::read(client, reach, spec, snapshot.as_ref().ok()).await));
+    lines.push(runs(&state.scheduler));
     lines.push(attention(others));
     lines
 }

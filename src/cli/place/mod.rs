@@ -17,7 +17,6 @@ use super::query::output::AnswerFormat;
 use super::query::{Session, SourceArgs};
 use super::{Console, Exit, Failure, reads_standard_input_once};
 use answer::Context;
-use queuewarden_api::answer::Answers;
 use workload::WorkloadArgs;
 use yunikorn::admission::request::{Pod, USER_INFO, USERNAME};
 use yunikorn::admission::user_info::{Source, Submitter};
@@ -57,13 +56,12 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let (identity, refused) = user(&args.identity, &workload, &session, console)?;
     let mut submission = workload.submission(identity, Naming::default());
     submission.tags.extend(args.workload.tags());
-    let tree = session.tree()?;
-    let placer = Placer::with_live(tree, live(&args.source, &session)?);
+    let answers = session.answers()?;
+    let placer = Placer::with_live(answers.tree, live(&args.source, &session)?);
     let placement = match refused {
         Some(message) => Placement::rejected(message),
         None => placer.place(&submission),
     };
-    let answers = Answers { configuration: &session.configuration, tree };
     let answer =
         Context { answers, placer: &placer, submission: &submission, placement: &placement }.answer();
     console.out(&args.format.show(|| text::text(&answer), || &answer)?)?;

@@ -71,8 +71,9 @@ pub(super) fn read(paths: &[PathBuf], recursive: bool) -> Result<Sorted, Unreada
     let mut sorted = Sorted::default();
     for path in paths {
         if path.is_dir() {
-            let sources = source::read(std::slice::from_ref(path), recursive, None)?;
-            sources.into_iter().for_each(|source| sorted.take(source));
+            for source in source::read(std::slice::from_ref(path), recursive, None)? {
+                sorted.take(source);
+            }
         } else {
             sorted.open(path)?;
         }
