@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::suite::Suite;
+use super::Suite;
 use crate::cli::query::configuration::Configuration;
 use crate::cli::query::output::visible;
 use queuewarden_api::answer::{Answers, Texts, VERSION};

@@ -1,18 +1,24 @@
 //! `queuewarden test`: checks a configuration against the access it is meant to give.
 //!
-//! * `suite`: the tests among the files.
-//! * [`answer`]: their results, as output for programs; `formats`: for people and CI systems.
+//! * [`answer`]: the results, as output for programs; `formats`: for people and CI systems.
 
 pub mod answer;
 mod formats;
-mod suite;
 
-use super::findings::plural;
+use kube::core::DynamicObject;
+
+use super::findings::{self, plural};
+use super::input::object::{Kind, Object};
+use super::input::{Inputs, SourceDiagnostic};
 use super::query::files::Given;
 use super::query::identity::GroupsArgs;
 use super::query::output;
+use super::validate::objects;
 use super::{Console, Exit, Failure, InputArgs};
 use answer::TestAnswer;
+use go_compat::diag::Diagnostic;
+use queuewarden_api::access_test::access_test;
+use queuewarden_plan::snapshot::AccessTestSpec;
 use yunikorn::identity::ResolverKind;
 
 /// Help text on files and exit codes.
@@ -60,7 +66,7 @@ pub enum Format {
 /// When there is no test, or one cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let inputs = args.input.read(None)?;
-    let suites = suite::read(&inputs, console)?;
+    let suites = suites(&inputs, console)?;
     let configuration = Given::from_inputs(inputs, args.input.files.now, console)?.configuration(console)?;
     let groups = args.groups.resolver(ResolverKind::in_force(&configuration.config), console)?;
     let answer = TestAnswer::new(&suites, &configuration, &*groups);
@@ -76,4 +82,49 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         return Err(Failure::Undecided(format!("{} of {checks} cannot be decided", tally.undecided)));
     }
     Ok(Exit::yes(tally.failed == 0))
+}
+
+/// A test.
+struct Suite {
+    /// `metadata.name`
+    name: String,
+    /// The file it is in.
+    file: String,
+    /// Its expectations.
+    spec: AccessTestSpec,
+}
+
+/// Reads the tests, in the order of the files. Findings on a test are printed.
+///
+/// # Errors
+/// When there is none, or one cannot be read: it must not seem to have passed.
+fn suites(inputs: &Inputs, console: Console) -> Result<Vec<Suite>, Failure> {
+    let mut suites = Vec::new();
+    let mut unreadable = 0_usize;
+    for object in inputs.of_kind(Kind::QueueAccessTest) {
+        match suite(inputs, object) {
+            Ok(suite) => suites.push(suite),
+            Err(found) => {
+                unreadable = unreadable.saturating_add(1);
+                console.err(&findings::text(&inputs.sources, &found, console.color_err()));
+            }
+        }
+    }
+    if unreadable > 0 {
+        return Err(Failure::Undecided(format!("{} cannot be read", plural(unreadable, "QueueAccessTest"))));
+    }
+    if suites.is_empty() && inputs.findings.iter().all(|finding| !finding.diagnostic.is_error()) {
+        return Err(Failure::Usage("there is no QueueAccessTest in the files".to_owned()));
+    }
+    Ok(suites)
+}
+
+fn suite(inputs: &Inputs, object: &Object) -> Result<Suite, Vec<SourceDiagnostic>> {
+    let diagnostics = objects::check(inputs, object);
+    let dynamic = serde_json::from_value::<DynamicObject>(object.document.value.clone());
+    let spec = dynamic.ok().and_then(|dynamic| access_test(&dynamic).spec.ok());
+    let Some(spec) = spec.filter(|_| !diagnostics.iter().any(Diagnostic::is_error)) else {
+        return Err(diagnostics.into_iter().map(|diagnostic| object.finding(diagnostic)).collect());
+    };
+    Ok(Suite { name: object.name.clone(), file: inputs.name(object.document.source).to_owned(), spec })
 }
