@@ -1,11 +1,9 @@
 //! `queuewarden review`: answers the reviews that an API server sends, from files.
 //!
-//! * `sorted`: separates the reviews from the configuration.
-//! * `lines`: reviews as one JSON object per line, answered as they come.
+//! * `sorted`: separates the reviews from the configuration, and reads one JSON object per line.
 //! * `evaluator`: the answers.
 
 mod evaluator;
-mod lines;
 mod sorted;
 
 use std::io::ErrorKind;

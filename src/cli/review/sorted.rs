@@ -1,24 +1,24 @@
 //! Separates the reviews in the files from the configuration.
 //!
 //! Files are read and split as a whole, except for one that begins with a review on one line: that is a
-//! stream of lines, which may have no end, and its reviews are read after everything else.
+//! stream of lines, as API servers and audit tools write them, which may have no end: its reviews are read
+//! after everything else, one at a time.
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Take};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::lines;
 use crate::cli::Failure;
 use crate::cli::input::object::listed;
 use crate::cli::input::source::{self, STDIN, Source, Unreadable};
 use crate::cli::input::split::{Syntax, split};
 use crate::cli::input::value::to_json;
-use go_compat::diag::{Diagnostic, Span};
+use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::yaml::parse::parse;
-use queuewarden_api::review::Kind;
+use queuewarden_api::review::{Kind, codes};
 use yunikorn::admission::request::Texts;
 
 /// Contents of the paths.
@@ -91,13 +91,13 @@ impl Sorted {
         };
         let mut reader = BufReader::new(reader);
         let mut first = Vec::new();
-        lines::limited(&mut reader)
+        limited(&mut reader)
             .read_until(b'\n', &mut first)
             .map_err(|error| Unreadable::new(Path::new(&name), &error))?;
         let value: Option<Value> = serde_json::from_slice(&first).ok();
         let reader = Cursor::new(first).chain(reader);
         if value.is_some_and(|value| Kind::from_document(&value).is_some()) {
-            self.batches.push(Box::new(lines::reviews(name, reader)));
+            self.batches.push(Box::new(reviews(name, reader)));
             return Ok(());
         }
         let mut source = source::from_reader(&name, reader)?;
@@ -200,6 +200,68 @@ fn clear(left: &mut String, span: Span, text: &str) {
     }
 }
 
+/// Maximum length of a line, in bytes: API servers accept no request body above 3 MiB.
+const MAX_LINE: usize = 4 * 1024 * 1024;
+
+/// Limits a reader to the longest line.
+fn limited(reader: &mut impl BufRead) -> Take<&mut impl BufRead> {
+    reader.take(u64::try_from(MAX_LINE).unwrap_or(u64::MAX))
+}
+
+/// Reads the reviews of a stream.
+fn reviews(name: String, mut reader: impl BufRead) -> impl Iterator<Item = Result<Document, Failure>> {
+    let cannot_read = {
+        let name = name.clone();
+        move |error| Failure::Undecided(format!("cannot read `{name}`: {error}"))
+    };
+    let lines = std::iter::from_fn(move || next_line(&mut reader).map_err(&cannot_read).transpose());
+    lines.zip(1_usize..).filter_map(move |(line, number)| {
+        let document = |review| Document { review, form: Form::Line, place: format!("{name}:{number}") };
+        match line {
+            Ok(Line::Short(line)) if line.trim_ascii().is_empty() => None,
+            Ok(Line::Short(line)) => Some(Ok(document(review(&line)))),
+            Ok(Line::TooLong) => Some(Ok(document(Err(too_large())))),
+            Err(failure) => Some(Err(failure)),
+        }
+    })
+}
+
+enum Line {
+    Short(Vec<u8>),
+    /// A line that has been skipped.
+    TooLong,
+}
+
+/// Reads the next line with its end; `None` at the end of the stream.
+fn next_line(reader: &mut impl BufRead) -> io::Result<Option<Line>> {
+    let mut line = Vec::new();
+    limited(reader).read_until(b'\n', &mut line)?;
+    if line.len() == MAX_LINE && line.last() != Some(&b'\n') {
+        reader.skip_until(b'\n')?;
+        return Ok(Some(Line::TooLong));
+    }
+    Ok((!line.is_empty()).then_some(Line::Short(line)))
+}
+
+fn review(line: &[u8]) -> Result<(Kind, Value), Diagnostic> {
+    let value: Value = serde_json::from_slice(line).map_err(|error| {
+        let message = format!("this line is no JSON: {error}");
+        Diagnostic::error(codes::NOT_JSON_LINE, message)
+    })?;
+    let Some(kind) = Kind::from_document(&value) else {
+        let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let message = format!("this line is no review: its kind is {}", quoted(kind));
+        let help = "give the configuration with another -f";
+        return Err(Diagnostic::error(codes::NOT_JSON_LINE, message).help(help));
+    };
+    Ok((kind?, value))
+}
+
+fn too_large() -> Diagnostic {
+    let message = format!("this line has more than the {MAX_LINE} bytes that are read of one");
+    Diagnostic::error(codes::TOO_LARGE, message)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,5 +333,31 @@ mod tests {
         let found = sorted(text);
         assert!(found.batches.is_empty());
         assert_eq!(found.configuration[0].text, text);
+    }
+
+    fn answered(text: String) -> Vec<(String, Result<Kind, u16>)> {
+        reviews("x".into(), Cursor::new(text))
+            .map(|document| {
+                let document = document.unwrap();
+                (document.place, document.review.map(|(kind, _)| kind).map_err(|wrong| wrong.code.number))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn each_line_is_a_review_by_itself() {
+        let review = r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview"}"#;
+        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_LINE));
+        let text = format!("{review}\n\n  \n{{\n{long}\n[]\n{{\"kind\":\"Pod\"}}\n{review}");
+        let expected = [
+            ("x:1", Ok(Kind::Subject)),
+            ("x:4", Err(7305)),
+            ("x:5", Err(7304)),
+            ("x:6", Err(7305)),
+            ("x:7", Err(7305)),
+            ("x:8", Ok(Kind::Subject)),
+        ];
+        let expected: Vec<_> = expected.map(|(place, kind)| (place.to_owned(), kind)).into();
+        assert_eq!(answered(text), expected);
     }
 }
