@@ -81,7 +81,7 @@ impl ReachArgs {
 
     /// Reads the state.
     pub async fn read(&self, cluster: &Cluster, client: &Client, spec: &ConfigSpec) -> State {
-        let snapshot = cluster.snapshot(spec.clone(), &mut Notes::default()).await;
+        let snapshot = cluster.readable(spec, &mut Notes::default()).await;
         let (scheduler, operator, objects) = tokio::join!(
             self.scheduler(client, spec, snapshot.as_ref().ok()),
             operator(client, &self.namespace, clock()),

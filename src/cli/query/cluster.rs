@@ -124,9 +124,8 @@ impl Cluster {
         let written = self.runtime.block_on(async {
             let settings = self.settings().await.map_err(|error| self.failure(SETTINGS, &error))?;
             let settings = settings.map_err(|problems| unusable(&problems))?;
-            self.all(of_namespace(settings, args.cluster_namespace.as_deref()))
-                .await?
-                .changed(change, now, &mut notes)
+            let spec = of_namespace(settings, args.cluster_namespace.as_deref());
+            changed(&spec, self.all(&spec).await?, change, now, &mut notes)
         });
         configuration(written, &notes, console)
     }
@@ -186,19 +185,19 @@ impl Cluster {
     async fn written(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<Written, Failure> {
         let spec = self.spec(args.cluster_namespace.as_deref(), notes).await?;
         if !args.live {
-            let objects = self.readable(spec, notes).await?;
-            return objects.written(&merged(&objects.snapshot), notes);
+            let snapshot = self.readable(&spec, notes).await?;
+            return current(&spec, &snapshot, &merged(&snapshot), notes);
         }
         let named = args.login.address(args.scheduler_url.as_deref(), &spec)?;
         let answer = live::read(&self.client, named, &spec).await?;
         let version = Release::new(spec.version, answer.release.as_deref()).version;
         // Without the ConfigMaps the answer is still valid, only its origins are unknown.
-        match self.readable(spec, notes).await {
-            Ok(objects) => {
-                let flat = merged(&objects.snapshot);
+        match self.readable(&spec, notes).await {
+            Ok(snapshot) => {
+                let flat = merged(&snapshot);
                 let key = flat.queues_key();
                 answer.compare(flat.queues(&key).text, &key, notes);
-                let written = objects.written(&flat, &mut Notes::default())?;
+                let written = current(&spec, &snapshot, &flat, &mut Notes::default())?;
                 let base = Some(written.base.unwrap_or(written.text));
                 Ok(Written { text: answer.text(), base, version, ..written })
             }
@@ -244,38 +243,33 @@ impl Cluster {
         }
     }
 
-    /// Reads the ConfigMaps and the `QueueAcl`s; leaves out a base and `QueueAcl`s that may not be read.
-    pub(in crate::cli) async fn snapshot(
-        &self,
-        spec: ConfigSpec,
-        notes: &mut Notes,
-    ) -> Result<Snapshot, Failure> {
-        self.readable(spec, notes).await.map(|objects| objects.snapshot)
-    }
-
     /// Reads everything, for plans, or fails: a plan without some of the objects would take away what they
     /// grant.
-    async fn all(&self, spec: ConfigSpec) -> Result<Objects, Failure> {
-        let mut snapshot = self.config_maps(&spec).await?;
+    async fn all(&self, spec: &ConfigSpec) -> Result<Snapshot, Failure> {
+        let mut snapshot = self.config_maps(spec).await?;
         if spec.output_config_map != YUNIKORN_CONFIGS {
-            snapshot.output = self.config_map(&spec, &spec.output_config_map).await?;
+            snapshot.output = self.config_map(spec, &spec.output_config_map).await?;
         }
-        snapshot.base = self.base(&spec, &snapshot).await?;
+        snapshot.base = self.base(spec, &snapshot).await?;
         snapshot.queue_acls = self.queue_acls().await?;
-        Ok(Objects { spec, snapshot })
+        Ok(snapshot)
     }
 
     /// Reads what may be read, for questions about the current text: without the rest only origins are
     /// unknown.
-    async fn readable(&self, spec: ConfigSpec, notes: &mut Notes) -> Result<Objects, Failure> {
-        let (maps, queue_acls) = tokio::join!(self.config_maps(&spec), self.queue_acls());
+    pub(in crate::cli) async fn readable(
+        &self,
+        spec: &ConfigSpec,
+        notes: &mut Notes,
+    ) -> Result<Snapshot, Failure> {
+        let (maps, queue_acls) = tokio::join!(self.config_maps(spec), self.queue_acls());
         let mut snapshot = maps?;
-        snapshot.base = self.base(&spec, &snapshot).await.unwrap_or_default();
+        snapshot.base = self.base(spec, &snapshot).await.unwrap_or_default();
         snapshot.queue_acls = queue_acls.unwrap_or_else(|failure| {
             notes.add(format!("origins are places in the ConfigMaps: {failure}"));
             Vec::new()
         });
-        Ok(Objects { spec, snapshot })
+        Ok(snapshot)
     }
 
     /// Reads both ConfigMaps of `YuniKorn`, and nothing else.
@@ -334,73 +328,68 @@ impl Cluster {
     }
 }
 
-/// Settings and objects of a cluster.
-struct Objects {
-    spec: ConfigSpec,
-    snapshot: Snapshot,
+/// Returns the current text of the ConfigMaps, which merge to `flat`, and who wrote which part of it.
+///
+/// # Errors
+/// When the text is ambiguous.
+fn current(
+    spec: &ConfigSpec,
+    snapshot: &Snapshot,
+    flat: &Flattened,
+    notes: &mut Notes,
+) -> Result<Written, Failure> {
+    let (key, version) = (flat.queues_key(), snapshot.version());
+    if flat.is_ambiguous(&key) {
+        return Err(Failure::Undecided(format!(
+            "several keys of one binaryData give {key} different values, of which YuniKorn takes one at \
+            random"
+        )));
+    }
+    let queues = flat.queues(&key);
+    let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) else {
+        let text = files::built_in(&key, notes);
+        return Ok(Written::text_alone(text, version));
+    };
+    let map = match origin.source {
+        Source::Defaults => YUNIKORN_DEFAULTS,
+        Source::Configs => YUNIKORN_CONFIGS,
+    };
+    let text = located(map, &origin.key, queues.text.to_owned());
+    let written = Written { changes: changes(snapshot), ..Written::text_alone(text, version) };
+    if !is_ours(snapshot, map, &origin.key) {
+        return Ok(written);
+    }
+    let attributions = attribution::in_force(&snapshot.queue_acls);
+    Ok(Written { base: rendered::base(snapshot, spec, &key, located), attributions, ..written })
 }
 
-impl Objects {
-    /// Returns the current text of the ConfigMaps, which merge to `flat`, and who wrote which part of it.
-    ///
-    /// # Errors
-    /// When the text is ambiguous.
-    fn written(&self, flat: &Flattened, notes: &mut Notes) -> Result<Written, Failure> {
-        let (key, version) = (flat.queues_key(), self.snapshot.version());
-        if flat.is_ambiguous(&key) {
-            return Err(Failure::Undecided(format!(
-                "several keys of one binaryData give {key} different values, of which YuniKorn takes one at \
-                random"
-            )));
-        }
-        let queues = flat.queues(&key);
-        let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) else {
-            let text = files::built_in(&key, notes);
-            return Ok(Written::text_alone(text, version));
-        };
-        let changes = changes(&self.snapshot);
-        let map = match origin.source {
-            Source::Defaults => YUNIKORN_DEFAULTS,
-            Source::Configs => YUNIKORN_CONFIGS,
-        };
-        let text = located(map, &origin.key, queues.text.to_owned());
-        if !self.is_ours(map, &origin.key) {
-            return Ok(Written { changes, ..Written::text_alone(text, version) });
-        }
-        let attributions = attribution::in_force(&self.snapshot.queue_acls);
-        let base = rendered::base(&self.snapshot, &self.spec, &key, located);
-        Ok(Written { text, base, attributions, changes, version })
-    }
+/// Returns what the operator would write after a change of the objects: now, or at another time.
+///
+/// # Errors
+/// When it would write nothing.
+fn changed(
+    spec: &ConfigSpec,
+    mut snapshot: Snapshot,
+    change: &[Arc<QueueAclEntry>],
+    now: Option<Timestamp>,
+    notes: &mut Notes,
+) -> Result<Written, Failure> {
+    snapshot.now = now.unwrap_or(snapshot.now);
+    snapshot.observed.release = snapshot.release().reported;
+    rendered::apply(&mut snapshot.queue_acls, change);
+    snapshot.config = Some(Entry {
+        meta: Meta { name: SINGLETON.into(), ..Meta::default() },
+        spec: Ok(ConfigSpec { scheduler: None, ..spec.clone() }),
+        in_force: None,
+    });
+    rendered::written(&snapshot, spec, located, notes)
+}
 
-    /// Returns what the operator would write after a change of the objects: now, or at another time.
-    ///
-    /// # Errors
-    /// When it would write nothing.
-    fn changed(
-        &self,
-        change: &[Arc<QueueAclEntry>],
-        now: Option<Timestamp>,
-        notes: &mut Notes,
-    ) -> Result<Written, Failure> {
-        let mut snapshot = self.snapshot.clone();
-        snapshot.now = now.unwrap_or(snapshot.now);
-        snapshot.observed.release = snapshot.release().reported;
-        rendered::apply(&mut snapshot.queue_acls, change);
-        snapshot.config = Some(Entry {
-            meta: Meta { name: SINGLETON.into(), ..Meta::default() },
-            spec: Ok(ConfigSpec { scheduler: None, ..self.spec.clone() }),
-            in_force: None,
-        });
-        rendered::written(&snapshot, &self.spec, located, notes)
-    }
-
-    /// Returns whether the operator wrote a key.
-    fn is_ours(&self, map: &str, key: &str) -> bool {
-        let annotations = self.snapshot.output.iter().filter(|output| output.name == map);
-        annotations
-            .filter_map(|output| output.annotations.get(MANAGED_KEYS))
-            .any(|keys| keys.split(',').any(|managed| managed == key))
-    }
+/// Returns whether the operator wrote a key.
+fn is_ours(snapshot: &Snapshot, map: &str, key: &str) -> bool {
+    let output = snapshot.output.iter().filter(|output| output.name == map);
+    let mut managed = output.filter_map(|output| output.annotations.get(MANAGED_KEYS));
+    managed.any(|keys| keys.split(',').any(|managed| managed == key))
 }
 
 fn located(map: &str, key: &str, text: String) -> Text {
