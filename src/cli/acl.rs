@@ -4,12 +4,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::findings::{Count, VERSION};
+use super::findings::Count;
 use super::input::source::{self, Source};
 use super::query::output::visible;
 use super::validate::Format;
 use super::{Console, Exit, Failure, report};
 use go_compat::diag::{Diagnostic, Span, quoted};
+use queuewarden_api::answer::VERSION;
 use yunikorn::acl::{self, Acl};
 use yunikorn::application::{Dialect as Rules, Reading, carry};
 

@@ -7,9 +7,7 @@ use super::input::{Inputs, SourceDiagnostic};
 use super::report;
 pub use go_compat::diag::plural;
 use go_compat::diag::{Severity, Span};
-
-/// The version of the JSON below; raised when a field changes its meaning or is removed.
-pub const VERSION: u32 = 1;
+use queuewarden_api::answer::VERSION;
 
 /// Number of findings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -5,12 +5,10 @@ use serde_json::{Value, json};
 
 use super::input::object::Kind;
 use go_compat::diag::Severity;
+use queuewarden_api::answer::VERSION;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::Plan;
 use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
-
-/// The version of the JSON below; raised when a field changes its meaning or is removed.
-pub const VERSION: u32 = 1;
 
 /// Output format of statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
