@@ -49,13 +49,13 @@ pub struct Args {
 /// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let SourceArgs { filename, files, .. } = &args.source;
-    reads_standard_input_once(filename.iter().chain(&files.base).chain(args.workload.file()))?;
+    reads_standard_input_once(filename.iter().chain(&files.base).chain(&args.workload.workload))?;
     let mut workload = args.workload.read(console)?;
     let session = args.source.open(console)?;
     annotate(&mut workload, &session, console);
     let (identity, refused) = user(&args.identity, &workload, &session, console)?;
     let mut submission = workload.submission(identity, Naming::default());
-    submission.tags.extend(args.workload.tags());
+    submission.tags.extend(args.workload.tags.iter().cloned());
     let answers = session.answers()?;
     let placer = Placer::with_live(answers.tree, live(&args.source, &session)?);
     let placement = match refused {

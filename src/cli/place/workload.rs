@@ -24,7 +24,7 @@ pub struct WorkloadArgs {
     /// Manifest with the pod, or with a Deployment, Job or the like that creates it, and its Namespace; or -
     /// for standard input
     #[arg(short = 'w', long, value_name = "FILE")]
-    workload: Option<PathBuf>,
+    pub(super) workload: Option<PathBuf>,
     /// The pod's namespace, instead of "default"
     #[arg(short = 'n', long, value_name = "NAME")]
     namespace: Option<String>,
@@ -43,7 +43,7 @@ pub struct WorkloadArgs {
     /// Additional tag of the application, besides those YuniKorn derives from the pod and its namespace; may
     /// be repeated
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = key_value)]
-    tags: Vec<(String, String)>,
+    pub(super) tags: Vec<(String, String)>,
     /// Treat the pod as already running, as after a restart of the scheduler: then the application must be
     /// accepted
     #[arg(long)]
@@ -51,11 +51,6 @@ pub struct WorkloadArgs {
 }
 
 impl WorkloadArgs {
-    /// Returns the manifest with the pod, if there is one.
-    pub fn file(&self) -> Option<&PathBuf> {
-        self.workload.as_ref()
-    }
-
     /// Returns the pod.
     ///
     /// # Errors
@@ -88,11 +83,6 @@ impl WorkloadArgs {
             console.note(&joined);
         }
         Ok(workload)
-    }
-
-    /// Returns the additional tags.
-    pub fn tags(&self) -> impl Iterator<Item = (String, String)> {
-        self.tags.iter().cloned()
     }
 }
 
