@@ -1,9 +1,9 @@
 //! `queuewarden codes`: lists all diagnostics, and explains single ones.
 
+use super::query::request::suggestion;
 use super::{Console, Exit, Failure, assemble, input, validate};
 use go_compat::diag::{Code, quoted};
 use queuewarden_operator::controller;
-use yunikorn::queue::nearest;
 
 /// Meanings and examples. Tests compare them with the comments at the declarations and with the output of the
 /// commands.
@@ -63,8 +63,7 @@ pub(super) fn code(text: &str) -> Result<Code, String> {
     let wanted = digits.parse().ok().filter(|_| digits.len() == 4);
     let named = |code: &Code| Some(code.number) == wanted || code.title.eq_ignore_ascii_case(text);
     all().into_iter().find(named).ok_or_else(|| {
-        let near = nearest(all().iter().map(|code| code.title), text);
-        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let hint = suggestion(all().iter().map(|code| code.title), text);
         format!("there is no code {}{hint}", quoted(text))
     })
 }

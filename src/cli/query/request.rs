@@ -27,7 +27,7 @@ fn right(verb: &str) -> Option<Right> {
 }
 
 /// Asks whether a similar name was meant; empty if there is none.
-pub(super) fn suggestion<'a>(names: impl IntoIterator<Item = &'a str>, text: &str) -> String {
+pub fn suggestion<'a>(names: impl IntoIterator<Item = &'a str>, text: &str) -> String {
     nearest(names, text).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
