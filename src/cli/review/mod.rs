@@ -10,7 +10,6 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::findings::plural;
 use super::input::Inputs;
@@ -94,11 +93,12 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let evaluator = Evaluator::new(given.as_ref(), &args.partition, &args.asker, cluster, console)?;
     // With --exit-code all reviews are evaluated, even if nobody reads the output.
     let console = if args.exit_code { console } else { console.endless() };
-    let mut session =
-        Session { evaluator, printer: Printer::new(args.format, console), tally: Tally::default() };
-    match session.answer_all(batches) {
-        Err(Failure::Stream(error)) if error.kind() == ErrorKind::BrokenPipe => session.tally.exit(false),
-        ended => ended.and_then(|()| session.tally.exit(args.exit_code)),
+    let table = Table::new(["USER", "ASKS TO", "ANSWER", "REASON"]);
+    let mut printer = Printer { format: args.format, console, table, printed: false };
+    let mut tally = Tally::default();
+    match tally.answer_all(batches, &evaluator, &mut printer) {
+        Err(Failure::Stream(error)) if error.kind() == ErrorKind::BrokenPipe => tally.exit(false),
+        ended => ended.and_then(|()| tally.exit(args.exit_code)),
     }
 }
 
@@ -114,37 +114,6 @@ impl Args {
     }
 }
 
-struct Session {
-    evaluator: Evaluator,
-    printer: Printer,
-    tally: Tally,
-}
-
-impl Session {
-    fn answer_all(&mut self, batches: Vec<Batch>) -> Result<(), Failure> {
-        for document in batches.into_iter().flatten() {
-            let Document { review, form, place } = document?;
-            self.tally.all = self.tally.all.saturating_add(1);
-            match review.and_then(|(kind, review)| self.evaluator.answer(kind, review)) {
-                Ok(answered) => {
-                    let undecided = usize::from(answered.undecided);
-                    let not_allowed = usize::from(!answered.undecided && !answered.allowed);
-                    self.tally.undecided = self.tally.undecided.saturating_add(undecided);
-                    self.tally.not_allowed = self.tally.not_allowed.saturating_add(not_allowed);
-                    self.printer.print(answered, form)?;
-                }
-                Err(diagnostic) => {
-                    self.tally.undecided = self.tally.undecided.saturating_add(1);
-                    let Printer { console, .. } = self.printer;
-                    let at = format!("at {place}");
-                    console.err(&report::draw(&diagnostic, None, Some(&at), console.color_err()));
-                }
-            }
-        }
-        self.printer.finish()
-    }
-}
-
 /// Number of reviews by result.
 #[derive(Clone, Copy, Default)]
 struct Tally {
@@ -154,6 +123,33 @@ struct Tally {
 }
 
 impl Tally {
+    /// Answers and counts the reviews.
+    fn answer_all(
+        &mut self,
+        batches: Vec<Batch>,
+        evaluator: &Evaluator,
+        printer: &mut Printer,
+    ) -> Result<(), Failure> {
+        for document in batches.into_iter().flatten() {
+            let Document { review, form, place } = document?;
+            self.all = self.all.saturating_add(1);
+            match review.and_then(|(kind, review)| evaluator.answer(kind, review)) {
+                Ok(answered) => {
+                    let not_allowed = usize::from(!answered.undecided && !answered.allowed);
+                    self.undecided = self.undecided.saturating_add(usize::from(answered.undecided));
+                    self.not_allowed = self.not_allowed.saturating_add(not_allowed);
+                    printer.print(answered, form)?;
+                }
+                Err(diagnostic) => {
+                    self.undecided = self.undecided.saturating_add(1);
+                    let (at, console) = (format!("at {place}"), printer.console);
+                    console.err(&report::draw(&diagnostic, None, Some(&at), console.color_err()));
+                }
+            }
+        }
+        printer.finish()
+    }
+
     fn exit(self, strict: bool) -> Result<Exit, Failure> {
         if self.undecided > 0 {
             let all = plural(self.all, "review");
@@ -173,10 +169,6 @@ struct Printer {
 }
 
 impl Printer {
-    fn new(format: Option<Format>, console: Console) -> Self {
-        Self { format, console, table: Table::new(["USER", "ASKS TO", "ANSWER", "REASON"]), printed: false }
-    }
-
     /// Prints a review in its own form, or in the requested format.
     fn print(&mut self, answered: Answered, form: Form) -> Result<(), Failure> {
         let Answered { review, row, .. } = answered;
@@ -185,17 +177,15 @@ impl Printer {
                 self.table.row(row);
                 return if self.table.len() == ROWS { self.finish() } else { Ok(()) };
             }
-            (Some(Format::Yaml), _) | (None, Form::Yaml) => self.yaml(&review)?,
+            (Some(Format::Yaml), _) | (None, Form::Yaml) => {
+                let marker = if self.printed { "---\n" } else { "" };
+                format!("{marker}{}", output::yaml(&review)?)
+            }
             (Some(Format::Json), _) | (None, Form::Json) => output::json(&review)?,
             (None, Form::Line) => format!("{review}\n"),
         };
         self.printed = true;
         Ok(self.console.out(&text)?)
-    }
-
-    fn yaml(&self, review: &Value) -> Result<String, Failure> {
-        let marker = if self.printed { "---\n" } else { "" };
-        Ok(format!("{marker}{}", output::yaml(review)?))
     }
 
     /// Prints the buffered rows.
