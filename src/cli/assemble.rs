@@ -34,7 +34,7 @@ pub struct Assembled {
     pub has_tree: bool,
     /// The output ConfigMap as it was written.
     pub output: Option<Value>,
-    /// Objects that Kubernetes itself would reject.
+    /// Findings on the texts, and objects that Kubernetes itself would reject.
     pub findings: Vec<SourceDiagnostic>,
     /// ConfigMaps that `YuniKorn` does not read, by name.
     pub unused: Vec<String>,
@@ -50,7 +50,7 @@ pub fn only_bare(inputs: &Inputs) -> Option<&Document> {
 
 /// Assembles the snapshot.
 pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
-    let mut findings = Vec::new();
+    let mut findings = inputs.findings.clone();
     let mut config = config(inputs, &mut findings);
     if let (Some(version), Ok(spec)) = (inputs.version, &mut config.spec) {
         spec.version = Some(version);

@@ -37,25 +37,22 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 pub(super) fn text(answers: &Answers<'_>, decision: &Decision, answer: &DecisionAnswer) -> String {
     let verdict = if answer.allowed { "yes" } else { "no" };
     let reason = visible_lines(&format!("{verdict}: {}", answer.reason));
-    let mut shown = format!("{reason}\n{}", facts(answers, answer));
-    let steps = steps(answers, decision);
-    if !steps.is_empty() {
-        shown.push('\n');
-        shown.push_str(&steps.text(true));
-    }
-    shown.push_str(&remedies(answer.remedies.iter().map(|remedy| &remedy.message)));
-    shown
+    let remedies = answer.remedies.iter().map(|remedy| &remedy.message);
+    page(&reason, &facts(answers, answer), &steps(answers, decision), remedies)
 }
 
-/// Formats the changes that would allow it.
-pub(super) fn remedies(found: impl IntoIterator<Item: Display>) -> String {
-    let numbered = found.into_iter().zip(1..).map(|(remedy, number)| format!("{number}. {remedy}\n"));
+/// Joins the reason, the question, every step of the decision, and the changes that would allow it.
+pub(super) fn page(
+    reason: &str,
+    facts: &Table,
+    steps: &Table,
+    remedies: impl IntoIterator<Item: Display>,
+) -> String {
+    let steps = if steps.is_empty() { String::new() } else { format!("\n{}", steps.text(true)) };
+    let numbered = remedies.into_iter().zip(1..).map(|(remedy, number)| format!("{number}. {remedy}\n"));
     let numbered = visible_lines(&numbered.collect::<String>());
-    if numbered.is_empty() {
-        numbered
-    } else {
-        format!("\nTo allow it, the smallest change first:\n{numbered}")
-    }
+    let title = if numbered.is_empty() { "" } else { "\nTo allow it, the smallest change first:\n" };
+    format!("{reason}\n{}{steps}{title}{numbered}", facts.text(false))
 }
 
 /// Escapes control characters in every line.
@@ -64,7 +61,7 @@ fn visible_lines(text: &str) -> String {
 }
 
 /// Formats the question: the user, the right and the queue.
-fn facts(answers: &Answers<'_>, answer: &DecisionAnswer) -> String {
+fn facts(answers: &Answers<'_>, answer: &DecisionAnswer) -> Table {
     let mut table = Table::new(["", ""]);
     table.row(["user", &answer.user]);
     table.row(["groups", &groups(&answer.groups)]);
@@ -73,7 +70,7 @@ fn facts(answers: &Answers<'_>, answer: &DecisionAnswer) -> String {
     let note = unknown.or_else(|| request::parent(answers.tree, answer.verb, &answer.queue));
     table.row(["queue", note.as_ref().unwrap_or(&answer.queue)]);
     table.row(["in", &location(&answer.about)]);
-    table.text(false)
+    table
 }
 
 /// Names the configuration, and a partition that is not the default.

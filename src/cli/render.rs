@@ -88,7 +88,7 @@ pub(super) fn print(args: &Args, console: Console, inputs: &Inputs, again: bool)
     let settled = loaded(settle(assembled.snapshot.clone()));
     console.err(&statuses::show(&settled.plan, args.status, console.width()));
     let wake_at = settled.plan.wake_at;
-    match rendered(&settled, inputs.findings.iter().chain(&assembled.findings)) {
+    match rendered(&settled, &assembled.findings) {
         Ok(rendered) => {
             if settled.only_observes() {
                 console.note("mode Observe: the operator would not write this");
@@ -104,12 +104,9 @@ pub(super) fn print(args: &Args, console: Console, inputs: &Inputs, again: bool)
 }
 
 /// Returns the state to print, or the reason why there is none.
-fn rendered<'a>(
-    settled: &Settled,
-    mut lost: impl Iterator<Item = &'a SourceDiagnostic>,
-) -> Result<Settled, &'static str> {
+fn rendered(settled: &Settled, lost: &[SourceDiagnostic]) -> Result<Settled, &'static str> {
     // An object that cannot be read could grant anything, or be the base.
-    if lost.any(|finding| finding.diagnostic.is_error()) {
+    if lost.iter().any(|finding| finding.diagnostic.is_error()) {
         return Err("some of the input cannot be read");
     }
     let settled = if settled.only_observes() { settle(enforced(&settled.snapshot)) } else { settled.clone() };
@@ -131,8 +128,7 @@ fn count(found: &[SourceDiagnostic], settled: &Settled) -> Count {
 
 /// Returns findings on the files as such; problems of the objects are in their conditions.
 pub(super) fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDiagnostic> {
-    let mut found: Vec<SourceDiagnostic> =
-        inputs.findings.iter().chain(&assembled.findings).cloned().collect();
+    let mut found = assembled.findings.clone();
     for object in inputs.objects.iter().filter(|object| object.kind != Kind::ConfigMap) {
         found.extend(schema::check(object).into_iter().map(|diagnostic| object.finding(diagnostic)));
     }

@@ -11,17 +11,12 @@ use yunikorn_access::check;
 /// Returns the answer, the question, every clause, and for a denial the changes that would help.
 pub(super) fn everything(answers: &Answers<'_>, decision: &Decision, answer: &ApplicationAnswer) -> String {
     let verdict = if answer.allowed { "yes" } else { "no" };
-    let mut shown = format!("{verdict}: {}\n\n{}", visible(&answer.reason), facts(answers, answer));
-    let clauses = clauses(answers, decision);
-    if !clauses.is_empty() {
-        shown.push('\n');
-        shown.push_str(&clauses.text(true));
-    }
-    shown.push_str(&explain::remedies(answer.remedies.iter().map(|remedy| &remedy.words)));
-    shown
+    let reason = format!("{verdict}: {}\n", visible(&answer.reason));
+    let remedies = answer.remedies.iter().map(|remedy| &remedy.words);
+    explain::page(&reason, &facts(answers, answer), &clauses(answers, decision), remedies)
 }
 
-fn facts(answers: &Answers<'_>, answer: &ApplicationAnswer) -> String {
+fn facts(answers: &Answers<'_>, answer: &ApplicationAnswer) -> Table {
     let mut table = Table::new(["", ""]);
     table.row(["user", &answer.user]);
     table.row(["groups", &explain::groups(&answer.groups)]);
@@ -33,7 +28,7 @@ fn facts(answers: &Answers<'_>, answer: &ApplicationAnswer) -> String {
     answer.target.iter().for_each(|to| table.row(["to", to]));
     table.row(["dialect", &answer.dialect]);
     table.row(["in", &explain::location(&answer.about)]);
-    table.text(false)
+    table
 }
 
 /// Builds a row for each clause, and for each queue ACL that a clause looks at.

@@ -71,7 +71,7 @@ impl Given {
         let assembled = assemble(&inputs, now.unwrap_or_else(clock));
         let found = render::unreadable(&inputs, &assembled);
         console.err(&findings::text(&inputs.sources, &found, console.color_err()));
-        if inputs.findings.iter().chain(&assembled.findings).any(|finding| finding.diagnostic.is_error()) {
+        if assembled.findings.iter().any(|finding| finding.diagnostic.is_error()) {
             return Err(Failure::Undecided("some of the input cannot be read".to_owned()));
         }
         Ok(Self { inputs, assembled })

@@ -48,7 +48,7 @@ pub struct Args {
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let inputs = args.input.read(None)?;
     let assembled = args.input.assemble(&inputs);
-    let mut found: Vec<_> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
+    let mut found = assembled.findings.clone();
     found.extend(each(&inputs, assembled.snapshot.version()));
     let ours = Kind::OURS.into_iter().any(|kind| inputs.of_kind(kind).next().is_some());
     if ours && !assembled.has_tree {
