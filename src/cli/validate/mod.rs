@@ -159,7 +159,7 @@ mod tests {
             let mut inputs = Inputs::new(vec![source]);
             inputs.choose_base(None).unwrap();
             let assembled = assemble(&inputs, jiff::Timestamp::UNIX_EPOCH);
-            let mut found: Vec<SourceDiagnostic> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
+            let mut found: Vec<SourceDiagnostic> = assembled.findings.clone();
             found.extend(each(&inputs, assembled.snapshot.version()));
             let settled = settle(assembled.snapshot);
             found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));
