@@ -40,18 +40,11 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     if found.denial == Some(Denial::Recovery) {
         console.note("nobody may submit to the recovery queue, whatever the ACLs say");
     } else if found.grantees.is_empty() {
-        console.note(&format!("nobody may {} {}", args.verb.verb(), on(args.verb, &args.queue)));
+        console.note(&format!("nobody may {} {}", args.verb.act(), args.queue));
     }
     let answer = answer(&answers, args, &found);
     console.out(&args.output.show(&answer, |wide| table(&answer, wide), || names(&answer))?)?;
     Ok(Exit::yes(!answer.subjects.is_empty()))
-}
-
-fn on(right: Right, queue: &str) -> String {
-    match right {
-        Right::Submit => format!("to {queue}"),
-        Right::Admin => queue.to_owned(),
-    }
 }
 
 fn answer(answers: &Answers<'_>, args: &Args, found: &WhoCan<'_>) -> WhoCanAnswer {
