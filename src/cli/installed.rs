@@ -65,8 +65,8 @@ pub struct State {
 }
 
 impl ReachArgs {
-    /// Connects to the cluster, reads its `YuniKornConfig`, and prints notes about it. Returns the defaults if
-    /// there is none.
+    /// Connects to the cluster, reads its `YuniKornConfig`, and prints notes about it. Returns the defaults
+    /// if there is none.
     ///
     /// # Errors
     /// When the cluster cannot be reached, or does not answer.

@@ -84,7 +84,7 @@ const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 7304,
         when: "Told of a line with more than 4 MiB.",
-        file: "src/cli/review/lines.rs",
+        file: "src/cli/review/sorted.rs",
         test: "each_line_is_a_review_by_itself",
     },
     Elsewhere {
