@@ -24,8 +24,7 @@ use super::report::{self, events};
 use super::resolve::{self, Contribution, Resolved};
 use super::running;
 use super::snapshot::{
-    AdmissionPolicySpec, ConfigEntry, ConfigSpec, Delegation, Meta, Mode, Observed, QueueAclEntry, Snapshot,
-    YUNIKORN_DEFAULTS,
+    ConfigEntry, ConfigSpec, Delegation, Meta, Mode, Observed, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS,
 };
 use super::{
     AdmissionPolicyStatus, ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests,
