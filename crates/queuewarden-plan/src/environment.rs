@@ -9,7 +9,9 @@ use super::parse_cache::ParseCache;
 use super::planted::{PlantedFault, is_planted};
 use super::report::config::loaded_hash;
 use super::running::Running;
-use super::snapshot::{ConfigMapState, ConfigSpec, QUEUES_KEY, Snapshot};
+use super::snapshot::{
+    ConfigMapState, ConfigSpec, QUEUES_KEY, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
+};
 use yunikorn::config::flatten::{self, ConfigMapData, Flattened, flatten};
 use yunikorn::config::{BUILT_IN, Config, checksum};
 use yunikorn::version::Version;
@@ -112,6 +114,14 @@ pub fn merged(snapshot: &Snapshot) -> Flattened {
 /// One ConfigMap as `YuniKorn` would read it alone, `binaryData` considered.
 pub fn merged_alone(map: &ConfigMapState) -> Flattened {
     flatten(&ConfigMapData::default(), &data(Some(map)))
+}
+
+/// Returns the name of the ConfigMap that a source of [`merged`] is.
+pub fn config_map_of(source: flatten::Source) -> &'static str {
+    match source {
+        flatten::Source::Defaults => YUNIKORN_DEFAULTS,
+        flatten::Source::Configs => YUNIKORN_CONFIGS,
+    }
 }
 
 /// The queue tree that `YuniKorn` should run now, no matter who wrote it; [`Running`](super::Running) is what

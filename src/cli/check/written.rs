@@ -11,10 +11,10 @@ use queuewarden_operator::controller::world::Kind;
 use queuewarden_operator::telemetry::level::{self, ANNOTATION};
 use queuewarden_plan::conditions::{Reason, Status, Type};
 use queuewarden_plan::snapshot::{
-    ConfigSpec, FIELD_MANAGER, Mode, QUEUE_OPERATOR, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
+    ConfigSpec, FIELD_MANAGER, Mode, QUEUE_OPERATOR, Snapshot, YUNIKORN_CONFIGS,
 };
-use queuewarden_plan::{MAX_BYTES, WARN_BYTES, merged, size_after, text_in_force};
-use yunikorn::config::flatten::{Flattened, Source};
+use queuewarden_plan::{MAX_BYTES, WARN_BYTES, config_map_of, merged, size_after, text_in_force};
+use yunikorn::config::flatten::Flattened;
 use yunikorn::config::verdict;
 use yunikorn::version::Version;
 
@@ -138,10 +138,7 @@ fn maps(spec: &ConfigSpec, snapshot: &Snapshot) -> Vec<Line> {
 
 fn shadows(flat: &Flattened, key: &str) -> Line {
     if let Some(origin) = flat.queues(key).origin.filter(|origin| origin.binary) {
-        let map = match origin.source {
-            Source::Configs => YUNIKORN_CONFIGS,
-            Source::Defaults => YUNIKORN_DEFAULTS,
-        };
+        let map = config_map_of(origin.source);
         let found = format!("binaryData key {} of {map} hides {key}, or empties it", origin.key);
         return Line::fail(SHADOWS, found, format!("delete {} from binaryData of {map}", origin.key));
     }
@@ -268,7 +265,7 @@ mod tests {
 
     use super::*;
     use crate::cli::check::Level;
-    use queuewarden_plan::snapshot::{BinaryValue, ConfigMapState, Owner};
+    use queuewarden_plan::snapshot::{BinaryValue, ConfigMapState, Owner, YUNIKORN_DEFAULTS};
 
     const TREE: &str = "partitions: [{name: default, queues: [{name: root}]}]";
 

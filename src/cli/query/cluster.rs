@@ -28,10 +28,9 @@ use queuewarden_plan::snapshot::{
     ConfigMapState, ConfigSpec, Entry, MANAGED_KEYS, Meta, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS,
     YUNIKORN_DEFAULTS,
 };
-use queuewarden_plan::{attribution, merged};
+use queuewarden_plan::{attribution, config_map_of, merged};
 use queuewarden_report::changes;
 use yunikorn::config::Flattened;
-use yunikorn::config::flatten::Source;
 use yunikorn::identity::Identity;
 use yunikorn_access::placement::Live;
 
@@ -350,10 +349,7 @@ fn current(
         let text = files::built_in(&key, notes);
         return Ok(Written::text_alone(text, version));
     };
-    let map = match origin.source {
-        Source::Defaults => YUNIKORN_DEFAULTS,
-        Source::Configs => YUNIKORN_CONFIGS,
-    };
+    let map = config_map_of(origin.source);
     let text = located(map, &origin.key, queues.text.to_owned());
     let written = Written { changes: changes(snapshot), ..Written::text_alone(text, version) };
     if !is_ours(snapshot, map, &origin.key) {

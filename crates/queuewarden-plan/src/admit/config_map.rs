@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use super::{ACTIVATION, Response, config, one_line};
 use crate::base;
-use crate::environment::{Environment, merged, text_in, text_in_force};
+use crate::environment::{Environment, config_map_of, merged, text_in, text_in_force};
 use crate::parse_cache::ParseCache;
-use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
-use yunikorn::config::flatten::{Flattened, Source};
+use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
+use yunikorn::config::flatten::Flattened;
 use yunikorn::config::{settings, verdict};
 use yunikorn::version::Version;
 
@@ -123,10 +123,7 @@ fn base_text(snapshot: &Snapshot) -> Option<(String, String)> {
 fn shadowed(flat: &Flattened, key: &str) -> Option<Trouble> {
     // Data of the second ConfigMap overrides the first as intended.
     let origin = flat.get(key).map(|value| &value.origin).filter(|origin| origin.binary)?;
-    let map = match origin.source {
-        Source::Defaults => YUNIKORN_DEFAULTS,
-        Source::Configs => YUNIKORN_CONFIGS,
-    };
+    let map = config_map_of(origin.source);
     Some(Trouble::new(format!(
         "binaryData key `{}` of ConfigMap {map} hides or empties key `{key}` from the scheduler: write the queues into data, \
          and other things under names that do not begin with `{key}`",

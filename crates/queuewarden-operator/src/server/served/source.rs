@@ -1,8 +1,7 @@
 //! The name of the text that answers point to.
 
-use queuewarden_plan::merged;
-use queuewarden_plan::snapshot::{Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
-use yunikorn::config::flatten::Source;
+use queuewarden_plan::snapshot::Snapshot;
+use queuewarden_plan::{config_map_of, merged};
 
 /// Returns the ConfigMap and key of the text that `YuniKorn` runs with: `yunikorn-configs/queues.yaml`.
 /// Positions in it, as it is a generated text, would not help.
@@ -12,9 +11,6 @@ pub(super) fn in_force(snapshot: &Snapshot) -> String {
     let queues = flat.queues(&queues_key);
     match queues.origin.filter(|_| !queues.text.is_empty()) {
         None => "YuniKorn's built-in default".to_owned(),
-        Some(origin) => match origin.source {
-            Source::Defaults => format!("{YUNIKORN_DEFAULTS}/{}", origin.key),
-            Source::Configs => format!("{YUNIKORN_CONFIGS}/{}", origin.key),
-        },
+        Some(origin) => format!("{}/{}", config_map_of(origin.source), origin.key),
     }
 }
