@@ -1,5 +1,5 @@
 //! Reads the state of an installation for `status` and `check`: the scheduler, compared with the ConfigMaps;
-//! the Deployment, and the Lease that names the leader; the objects of ours with their conditions. It writes
+//! the Deployment, and the Lease that names the leader; the custom resources with their conditions. It writes
 //! nothing, and every request has a timeout.
 //!
 //! A condition of an older generation is ignored, because it does not describe the current object.

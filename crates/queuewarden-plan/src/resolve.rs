@@ -213,8 +213,8 @@ pub(super) fn resolve(
 /// Refuses objects that set an ACL which cannot be written into the base's text at that location.
 pub(super) fn withdraw(objects: &mut [Resolved], refused: &BTreeMap<&AclKey, Diagnostic>) {
     let why = |it: &Contribution| {
-        let places = it.acls().map(|(right, _)| (it.partition.clone(), it.queue.clone(), right));
-        places.into_iter().find_map(|at| refused.get(&at))
+        let mut places = it.acls().map(|(right, _)| (it.partition.clone(), it.queue.clone(), right));
+        places.find_map(|at| refused.get(&at))
     };
     for object in objects {
         if let Some(why) = object.contribution().and_then(why) {

@@ -82,7 +82,7 @@ async fn the_way_that_is_printed_never_opens_the_cluster() -> Result<()> {
         for command in commands {
             cluster.shell(directory.path(), command).await?;
             if command.contains("kubectl apply -f imported.yaml") {
-                // The test cluster's scheduler listens at another address than the one that is imported from.
+                // The test cluster's scheduler listens at another address than the import prints.
                 let url = format!("{{\"spec\":{{\"schedulerUrl\":\"{}\"}}}}", cluster.scheduler_url());
                 cluster
                     .kubectl(&["patch", "yunikornconfig", "default", "--type", "merge", "-p", &url])

@@ -59,7 +59,7 @@ impl Request<'_> {
 /// Reads the question of a review.
 ///
 /// # Errors
-/// The answer, when it is none of ours.
+/// The answer where the question is for others.
 pub fn read(review: &Review) -> Result<Request<'_>, Answer> {
     match (&review.resource, &review.path) {
         (Some(resource), None) => of_resource(resource),
@@ -189,7 +189,7 @@ fn application_verb<'a>(verb: &str, subresource: &'a str) -> Result<Verb<'a>, An
 }
 
 /// The answer about a verb of others: RBAC decides about reading and writing objects. The verbs of Kubernetes
-/// are near to some of ours, but mean something else.
+/// are near to some of these, but mean something else.
 fn other_verb(resource: &str, ours: &str, verbs: impl Iterator<Item = &'static str>, verb: &str) -> Answer {
     const KUBERNETES: [&str; 9] =
         ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "*"];
