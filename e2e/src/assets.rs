@@ -29,6 +29,12 @@ pub const OPERATOR: &str = "QUEUEWARDEN_E2E_OPERATOR";
 pub const KUBERNETES: &str = "QUEUEWARDEN_E2E_KUBERNETES";
 /// The lines of Kubernetes releases that the test cluster can run.
 pub const KUBERNETES_LINES: [&str; 3] = ["1.34", "1.33", "1.36"];
+/// The Go module of `YuniKorn`'s core.
+pub const CORE: &str = "github.com/apache/yunikorn-core";
+/// The Go module of `YuniKorn`'s shim.
+pub const SHIM: &str = "github.com/apache/yunikorn-k8shim";
+/// The Go module of Kubernetes' servers.
+pub const KUBERNETES_SERVERS: &str = "k8s.io/kubernetes";
 const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKorn from source: install Go \
                          1.25 or newer (https://go.dev/dl) and put it into PATH, or set \
                          QUEUEWARDEN_E2E_ASSETS to a directory of built servers";
@@ -172,14 +178,14 @@ pub fn module_version(file: &Path, module: &str) -> Result<String> {
 fn servers(what: &str, file: &Path) -> Result<PathBuf> {
     let mut stamps = "-s".to_owned();
     let stamp = |variable: &str, value: &str| format!(" -X {variable}={value}");
-    if let Ok(release) = module_version(file, "k8s.io/kubernetes") {
+    if let Ok(release) = module_version(file, KUBERNETES_SERVERS) {
         let minor = release.split('.').nth(1).unwrap_or_default();
         stamps.push_str(&stamp("k8s.io/component-base/version.gitVersion", &format!("v{release}")));
         stamps.push_str(&stamp("k8s.io/component-base/version.gitMajor", "1"));
         stamps.push_str(&stamp("k8s.io/component-base/version.gitMinor", minor));
     }
-    if let Ok(release) = module_version(file, "github.com/apache/yunikorn-core") {
-        stamps.push_str(&stamp("github.com/apache/yunikorn-k8shim/pkg/conf.buildVersion", &release));
+    if let Ok(release) = module_version(file, CORE) {
+        stamps.push_str(&stamp(&format!("{SHIM}/pkg/conf.buildVersion"), &release));
     }
     let file = format!("-modfile={}", file.display());
     go_build(what, &package_dir("servers"), &["install", "-p", "2", &file, "-ldflags", &stamps, "tool"])
@@ -205,7 +211,7 @@ fn oracle_module(module: &Path, release: &str) -> Result<PathBuf> {
     for ending in ["mod", "sum"] {
         fs::copy(module.join(format!("yunikorn-1.9.{ending}")), file.with_extension(ending))?;
     }
-    let core = format!("github.com/apache/yunikorn-core@v{release}");
+    let core = format!("{CORE}@v{release}");
     let get = ["get", &format!("-modfile={}", file.display()), &core];
     let status = Command::new("go").current_dir(module).args(get).env("GOFLAGS", "-mod=mod").status();
     ensure!(status.context("cannot run go")?.success(), "`go {}` failed", get.join(" "));

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::endpoints::Endpoints;
 use crate::fixtures::gone;
+use crate::helm;
 use crate::test_cluster::TestCluster;
 
 /// A part of the names of queuewarden's own webhooks.
@@ -32,20 +33,16 @@ impl TestCluster {
         endpoints: &Endpoints,
         change: impl Fn(&mut Value),
     ) -> Result<()> {
-        let path = format!("{}/../manifests/{folder}", env!("CARGO_MANIFEST_DIR"));
-        let text = self.kubectl(&["kustomize", &path]).await?;
         let mut webhooks = 0;
-        let mut items = Vec::new();
-        for document in text.split("\n---\n") {
-            let mut object: Value = serde_saphyr::from_str(document)?;
+        let mut items = helm::kustomized(&format!("manifests/{folder}")).await?;
+        for object in &mut items {
             if let Some(hooks) = object.get_mut("webhooks").and_then(Value::as_array_mut) {
                 for webhook in hooks {
                     redirect(webhook, endpoints)?;
                     webhooks += 1;
                 }
-                change(&mut object);
+                change(object);
             }
-            items.push(object);
         }
         ensure!(webhooks > 0, "there is no webhook in manifests/{folder}");
         let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
