@@ -135,6 +135,8 @@ fn what_go_refuses_is_told_with_its_place() {
         ("a:\n\tb: 1\n", "\t", "a tab indents this line, and YAML allows only spaces there"),
         ("a: 'b\nc: d\n", "'", "this quote is never closed"),
         ("a: [b, c\n", "[", "this `[` is never closed"),
+        ("{Σ:", "{", "this `{` is never closed"),
+        ("a: [b, Σ:\n", "[", "this `[` is never closed"),
         ("a: [b\nc: d\n", "b\nc", "a key of more than one line"),
         ("a: ['b'\nc: d\n", "c: d", "a comma or the end of the `[` is missing in front of this"),
         ("a: 1\nb:2\n", "b:2", "a key with a colon and a space is expected here"),

@@ -17,9 +17,9 @@ impl<'t> Reader<'t> {
 
     fn flow_sequence(&mut self) -> Read<NodeIn<'t>> {
         let base = self.items.len();
-        let span = self.flow_parts(b']', |reader| {
+        let span = self.flow_parts(b']', |reader, open| {
             let start = reader.at;
-            let item = match reader.flow_entry(false)? {
+            let item = match reader.flow_entry(open)? {
                 (item, None) => item,
                 // A single pair needs no braces.
                 (key, Some(value)) => {
@@ -36,8 +36,8 @@ impl<'t> Reader<'t> {
 
     fn flow_mapping(&mut self) -> Read<NodeIn<'t>> {
         let base = self.pairs.len();
-        let span = self.flow_parts(b'}', |reader| {
-            let (key, value) = reader.flow_entry(true)?;
+        let span = self.flow_parts(b'}', |reader, open| {
+            let (key, value) = reader.flow_entry(open)?;
             let value = value.map_or_else(|| reader.empty(reader.at), Ok)?;
             reader.pairs.push((key, value));
             Ok(())
@@ -45,18 +45,18 @@ impl<'t> Reader<'t> {
         Ok(NodeIn::new(KindIn::Mapping(self.pairs.split_off(base)), span))
     }
 
-    /// Reads part after part from the bracket that is here to the closing one. Returns where all of it
-    /// stands.
-    fn flow_parts(&mut self, close: u8, part: impl Fn(&mut Self) -> Read<()>) -> Read<Span> {
-        let start = self.at;
+    /// Reads part after part, each by `part`, from the bracket that is here to the closing one. Returns where
+    /// all of it stands.
+    fn flow_parts(&mut self, close: u8, part: impl Fn(&mut Self, usize) -> Read<()>) -> Read<Span> {
+        let open = self.at;
         self.at += 1;
         loop {
-            self.flow_space(start)?;
+            self.flow_space(open)?;
             if self.peek() == close {
                 break;
             }
-            part(self)?;
-            self.flow_space(start)?;
+            part(self, open)?;
+            self.flow_space(open)?;
             match self.peek() {
                 b',' => self.at += 1,
                 b':' => {
@@ -64,8 +64,9 @@ impl<'t> Reader<'t> {
                     return Err(unsure(self.here(1), what, "write them on one line"));
                 }
                 next if next != close => {
-                    let open = self.slice(start, start + 1);
-                    let message = format!("a comma or the end of the `{open}` is missing in front of this");
+                    let bracket = self.slice(open, open + 1);
+                    let message =
+                        format!("a comma or the end of the `{bracket}` is missing in front of this");
                     let help = "write a comma, close the bracket, or put the text in quotes";
                     return Err(syntax(self.rest_of_line(), message, help));
                 }
@@ -73,7 +74,7 @@ impl<'t> Reader<'t> {
             }
         }
         self.at += 1;
-        let span = Span::new(start, self.at);
+        let span = Span::new(open, self.at);
         self.count(1, span)?;
         Ok(span)
     }
@@ -102,8 +103,10 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Reads a node and, if a colon makes a key of it, its value. In `braces` it is always a key.
-    fn flow_entry(&mut self, braces: bool) -> Read<(NodeIn<'t>, Option<NodeIn<'t>>)> {
+    /// Reads a node and, if a colon makes a key of it, its value. Behind a brace that is open it is always a
+    /// key.
+    fn flow_entry(&mut self, open: usize) -> Read<(NodeIn<'t>, Option<NodeIn<'t>>)> {
+        let braces = self.byte(open) == b'{';
         let (start, line) = (self.at, self.line);
         let key = self.flow_node()?;
         let colon = self.flow_colon(&key);
@@ -118,7 +121,7 @@ impl<'t> Reader<'t> {
         self.check_key(start, line)?;
         self.at += 1;
         let end = self.at;
-        self.flow_space(start)?;
+        self.flow_space(open)?;
         let is_empty = matches!(self.peek(), b',' | b']' | b'}');
         let value = if is_empty { self.empty(end)? } else { self.flow_node()? };
         Ok((key, Some(value)))
