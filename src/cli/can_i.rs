@@ -8,7 +8,7 @@ use super::query::{EXIT_CODES, SourceArgs};
 use super::{Console, Exit, Failure, explain};
 use application::ApplicationArgs;
 use yunikorn::right::Right;
-use yunikorn_access::check;
+use yunikorn_access::check::{self, Denial};
 
 /// Check whether a user may submit to a queue, administer it, or act on an application; prints yes, or no and
 /// the reason
@@ -84,7 +84,8 @@ impl RequestArgs {
         let decision = check::explain(tree, right, &queue, &identity);
         let allowed = decision.allowed();
         if show == Show::Line {
-            let unknown = request::unknown(tree, &queue);
+            // The reason says it of a queue that cannot exist.
+            let unknown = request::unknown(tree, &queue).filter(|_| decision.denial != Some(Denial::NoQueue));
             let parent = request::parent(tree, right, &queue).filter(|_| allowed);
             unknown.iter().chain(&parent).for_each(|note| console.note(note));
         }

@@ -52,7 +52,7 @@ fn answer(answers: &Answers<'_>, args: &Args, found: &WhoCan<'_>) -> WhoCanAnswe
         about: answers.about(),
         verb: args.verb,
         queue: args.queue.clone(),
-        nearest_queue: found.located.decides().map(|id| answers.path(id)),
+        nearest_queue: found.located.nearest().map(|id| answers.path(id)),
         denial: found.denial,
         subjects: found.grantees.iter().map(|grantee| answers.grantee(grantee)).collect(),
     }

@@ -44,7 +44,7 @@ pub enum Denial {
     // Whatever its ACLs and those above grant (`queue.go:800`).
     Recovery,
     /// There can be no such queue.
-    // The path does not begin with the root.
+    // The path does not begin with the root, or leads below a leaf.
     NoQueue,
 }
 
@@ -133,15 +133,21 @@ impl Verdict<'_> {
 /// Decides, without allocation if the queue is spelled as it is stored.
 pub fn decide<'t>(tree: &'t Tree, right: Right, queue: &str, identity: &Identity) -> Verdict<'t> {
     let located = tree.locate(queue);
-    match located.decides() {
-        Some(id) => Verdict { located, way: Way::find(tree, right, id, identity) },
-        None => Verdict { located, way: None },
-    }
+    Verdict { located, way: located.decides().and_then(|id| Way::find(tree, right, id, identity)) }
 }
 
 /// Decides, and returns the steps.
 pub fn explain(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Decision {
-    let Verdict { located, way } = decide(tree, right, queue, identity);
+    explain_at(tree, right, queue, tree.locate(queue), identity)
+}
+
+/// Decides about a queue that exists, in the configuration or beside it.
+pub fn explain_existing(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Decision {
+    explain_at(tree, right, queue, tree.locate_existing(queue), identity)
+}
+
+fn explain_at(tree: &Tree, right: Right, queue: &str, located: Located, identity: &Identity) -> Decision {
+    let way = located.decides().and_then(|id| Way::find(tree, right, id, identity));
     Decision {
         right,
         path: queue.to_owned(),
@@ -244,7 +250,7 @@ partitions:
             ),
             (Right::Submit, "root.prod", person("ann", &["ops"]), Some(("root", Right::Admin))),
             (Right::Submit, "root.prod", person("ann", &["qa"]), None),
-            (Right::Submit, "root.test.not.there", person("ann", &[]), Some(("root.test", Right::Submit))),
+            (Right::Submit, "root.prod.not.there", person("sue", &[]), Some(("root.prod", Right::Submit))),
             (Right::Admin, "root.test", person("ann", &[]), None),
             (Right::Admin, "root.prod", person("ann", &["ops"]), Some(("root", Right::Admin))),
         ];
@@ -259,10 +265,20 @@ partitions:
 
     #[test]
     fn what_is_no_queue_is_denied() {
-        for queue in ["", "prod", "rootprod", ".root"] {
-            let decision = explain(&tree(), Right::Submit, queue, &person("ann", &["ops"]));
-            assert_eq!(decision.denial, Some(Denial::NoQueue), "{queue}");
+        for queue in ["", "prod", "rootprod", ".root", "root.test.not.there", "ROOT.Test."] {
+            for right in Right::ALL {
+                let decision = explain(&tree(), right, queue, &person("ann", &["ops"]));
+                assert_eq!(decision.denial, Some(Denial::NoQueue), "{queue}");
+                assert!(!decide(&tree(), right, queue, &person("ann", &["ops"])).allowed(), "{queue}");
+            }
         }
+    }
+
+    /// A leaf whose queues were removed from the configuration has them while their applications run.
+    #[test]
+    fn above_a_queue_that_exists_a_leaf_decides() {
+        let decision = explain_existing(&tree(), Right::Admin, "root.test.old", &person("ann", &["ops"]));
+        assert!(decision.allowed());
     }
 
     #[test]

@@ -116,7 +116,7 @@ fn offered<'a>(tree: &'a Tree, decision: &'a Decision) -> Box<dyn Iterator<Item 
     let decides = decision.located.decides().and_then(|id| Some((id, tree.node(id)?)));
     match decides {
         _ if decision.allowed() => Box::new(iter::empty()),
-        None => Box::new(like(tree, decision).into_iter()),
+        None => Box::new(instead(tree, decision).into_iter()),
         Some((_, node)) if stops(decision.right, node) => Box::new(iter::empty()),
         Some((id, node)) => {
             Box::new(meant(tree, decision).into_iter().chain(grants(tree, decision, id, node)))
@@ -128,7 +128,7 @@ fn offered<'a>(tree: &'a Tree, decision: &'a Decision) -> Box<dyn Iterator<Item 
 /// grant. `YuniKorn` itself lets nobody change an ACL; that administrators of a queue decide about it is a
 /// convention.
 pub fn administrators(tree: &Tree, decision: &Decision) -> Vec<Subject> {
-    let Some(id) = decision.located.decides() else { return Vec::new() };
+    let Some(id) = decision.located.nearest() else { return Vec::new() };
     let entries = checked(tree, Right::Admin, id).flat_map(|(_, node)| node.admin.acl.entries());
     let mut found: Vec<Subject> = Vec::new();
     for subject in entries.filter(|entry| *entry != Match::Everyone).map(Subject::from) {
@@ -162,8 +162,12 @@ fn near(tree: &Tree, right: Right, path: &str) -> Option<QueueId> {
     tree.find(&QueuePath::parse(found).ok()?)
 }
 
-/// The queue that a path without the root was perhaps meant to name, when the right is granted there.
-fn like(tree: &Tree, decision: &Decision) -> Option<Remedy> {
+/// The queue to ask for instead of one that cannot exist, when the right is granted there: the leaf above it,
+/// or the one that a path without the root was perhaps meant to name.
+fn instead(tree: &Tree, decision: &Decision) -> Option<Remedy> {
+    if let Located::BelowLeaf(leaf) = decision.located {
+        return request_access(tree, decision, leaf);
+    }
     let full = format!("root.{}", decision.path);
     let found = match tree.locate(&full) {
         Located::Queue(found) => found,

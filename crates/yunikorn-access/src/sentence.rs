@@ -10,7 +10,7 @@ use yunikorn::right::Right;
 
 /// The reason for a yes or a no.
 pub fn sentence(tree: &Tree, decision: &Decision) -> String {
-    let queue = decision.located.decides().and_then(|id| tree.node(id)).map(|node| node.path.as_str());
+    let queue = decision.located.nearest().and_then(|id| tree.node(id)).map(|node| node.path.as_str());
     let queue = queue.unwrap_or(&decision.path);
     let why = match decision.denial {
         None => decision.granted_by().map_or_else(String::new, |step| {
@@ -23,9 +23,12 @@ pub fn sentence(tree: &Tree, decision: &Decision) -> String {
             format!("{why}, and what is granted there and above does not reach below it")
         }
         Some(Denial::Recovery) => "nobody may submit to the recovery queue, whatever the ACLs say".to_owned(),
-        Some(Denial::NoQueue) => {
-            format!("{} is no queue: a queue path begins with `root`", quoted(&decision.path))
-        }
+        Some(Denial::NoQueue) => match decision.located {
+            Located::BelowLeaf(_) => {
+                format!("there can be no queue {}: {queue} is a leaf", quoted(&decision.path))
+            }
+            _ => format!("{} is no queue: a queue path begins with `root`", quoted(&decision.path)),
+        },
     };
     format!("{}{why}", instead(tree, &decision.path, decision.located))
 }
@@ -87,10 +90,11 @@ mod tests {
         let tree = tree(&[
             ("root", "", " ops"),
             ("root.prod", "sue devs", ""),
+            ("root.prod.ml", "", ""),
             ("root.@recovery@", "*", ""),
             ("root.@recovery@.x", "sue", ""),
         ]);
-        let cases: [(Right, &str, &str, &[&str], &str); 9] = [
+        let cases: [(Right, &str, &str, &[&str], &str); 10] = [
             (Right::Submit, "root.prod", "sue", &[], "user sue may submit to root.prod"),
             (
                 Right::Submit,
@@ -126,6 +130,13 @@ mod tests {
                  and what is granted there and above does not reach below it",
             ),
             (Right::Submit, "prod", "ann", &[], "`prod` is no queue: a queue path begins with `root`"),
+            (
+                Right::Admin,
+                "root.prod.ml.new",
+                "ann",
+                &["ops"],
+                "there can be no queue `root.prod.ml.new`: root.prod.ml is a leaf",
+            ),
         ];
         for (right, queue, user, groups, expected) in cases {
             let identity =

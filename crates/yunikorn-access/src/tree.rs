@@ -103,6 +103,9 @@ pub enum Located {
     Queue(QueueId),
     /// No queue; this one is the nearest above it, and decides for it (yunikorn-core `placement.go:152-169`).
     Below(QueueId),
+    /// No queue, and none can be created: this one is the nearest above it, and a leaf (yunikorn-core
+    /// `partition.go:545`).
+    BelowLeaf(QueueId),
     /// Nothing: the path does not begin with the root (`partition.go:493`).
     Nowhere,
 }
@@ -121,6 +124,14 @@ impl Located {
     pub fn decides(self) -> Option<QueueId> {
         match self {
             Self::Queue(id) | Self::Below(id) => Some(id),
+            Self::BelowLeaf(_) | Self::Nowhere => None,
+        }
+    }
+
+    /// Returns the queue itself, or the nearest above it.
+    pub fn nearest(self) -> Option<QueueId> {
+        match self {
+            Self::Queue(id) | Self::Below(id) | Self::BelowLeaf(id) => Some(id),
             Self::Nowhere => None,
         }
     }
@@ -220,6 +231,15 @@ impl Tree {
         }
     }
 
+    /// Returns the target of the path of a queue that exists, in the configuration or beside it. Below a leaf
+    /// of the configuration there are queues that it had before, until they are drained.
+    pub fn locate_existing(&self, path: &str) -> Located {
+        match self.locate(path) {
+            Located::BelowLeaf(id) => Located::Below(id),
+            located => located,
+        }
+    }
+
     /// Returns the target of a path that is not spelled as a queue is stored.
     #[inline(never)]
     fn locate_nearest(&self, path: &str) -> Located {
@@ -227,16 +247,20 @@ impl Tree {
         if lower.split('.').next() != Some(queue::ROOT) {
             return Located::Nowhere;
         }
-        let mut known = Located::Nowhere;
+        let mut known = None;
         for (end, _) in lower.match_indices('.').chain(std::iter::once((lower.len(), ""))) {
             let found = lower.get(..end).and_then(|path| self.number(path));
             match found {
                 Some(id) if end == lower.len() => return Located::Queue(id),
-                Some(id) => known = Located::Below(id),
+                Some(id) => known = Some(id),
                 None => break,
             }
         }
-        known
+        match known.and_then(|id| Some((id, self.node(id)?))) {
+            Some((id, node)) if node.is_leaf => Located::BelowLeaf(id),
+            Some((id, _)) => Located::Below(id),
+            None => Located::Nowhere,
+        }
     }
 
     /// Builds the index now, so that the first query does not have to.

@@ -37,7 +37,7 @@ fn the_model_decides_about_queues_as_yunikorn_does() -> Result<()> {
 /// Agreement about cases that all have the same answer would be worth little.
 #[test]
 fn the_drawn_questions_have_every_answer() -> Result<()> {
-    const ANSWERS: [&str; 11] = [
+    const ANSWERS: [&str; 12] = [
         "the submitacl of the queue",
         "the adminacl of the queue",
         "an ACL above",
@@ -47,6 +47,7 @@ fn the_drawn_questions_have_every_answer() -> Result<()> {
         "no queue",
         "a queue that exists",
         "a queue below one that exists",
+        "a queue below a leaf",
         "a leaf",
         "no tree",
     ];
@@ -55,13 +56,13 @@ fn the_drawn_questions_have_every_answer() -> Result<()> {
         let mut counts = seen.get();
         for question in questions {
             let Some(tree) = tree(&question.text, Version::V1_8) else {
-                counts[10] += 1;
+                counts[11] += 1;
                 continue;
             };
             for query in &question.queries {
                 let Subject { user, groups } = query.subject.clone();
                 let decision = explain(&tree, Right::Submit, &query.queue, &Identity { user, groups });
-                let node = decision.located.decides().and_then(|id| tree.node(id));
+                let node = decision.located.nearest().and_then(|id| tree.node(id));
                 let answer = match (decision.denial, decision.granted_by()) {
                     (Some(Denial::NotGranted), _) => 4,
                     (Some(Denial::Recovery), _) => 5,
@@ -74,7 +75,8 @@ fn the_drawn_questions_have_every_answer() -> Result<()> {
                 counts[answer] += 1;
                 counts[7] += usize::from(matches!(decision.located, Located::Queue(_)));
                 counts[8] += usize::from(matches!(decision.located, Located::Below(_)));
-                counts[9] += usize::from(node.is_some_and(|node| node.is_leaf));
+                counts[9] += usize::from(matches!(decision.located, Located::BelowLeaf(_)));
+                counts[10] += usize::from(node.is_some_and(|node| node.is_leaf));
             }
         }
         seen.set(counts);
@@ -154,9 +156,14 @@ impl Told {
 
     fn ours(tree: &Tree, query: &AccessQuery, groups: &[String]) -> Self {
         let identity = Identity { user: query.subject.user.clone(), groups: groups.to_vec() };
-        let may = |right| decide(tree, right, &query.queue, &identity).allowed();
         let located = tree.locate(&query.queue);
-        let node = located.decides().and_then(|id| tree.node(id));
+        let node = located.nearest().and_then(|id| tree.node(id));
+        // The oracle checks the ACLs of the nearest queue, also where that is a leaf.
+        let queue = match (located, node) {
+            (Located::BelowLeaf(_), Some(leaf)) => leaf.path.as_str(),
+            _ => &query.queue,
+        };
+        let may = |right| decide(tree, right, queue, &identity).allowed();
         Self {
             nearest: node.map(|node| node.path.to_string()).unwrap_or_default(),
             exists: matches!(located, Located::Queue(_)),

@@ -195,8 +195,8 @@ impl Context<'_> {
         if in_recovery(queue) {
             return None;
         }
-        if let Located::Below(id) = self.tree().locate(queue)
-            && let Some(above) = self.tree().node(id).filter(|above| above.is_leaf)
+        if let Located::BelowLeaf(id) = self.tree().locate(queue)
+            && let Some(above) = self.tree().node(id)
         {
             let path = above.path.as_str();
             return self.runs_in(path).then(|| format!("ask for {path} itself: it has no queues below it"));

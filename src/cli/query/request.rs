@@ -100,18 +100,17 @@ pub fn key_value(text: &str) -> Result<(String, String), String> {
 /// Describes a queue that is not configured: the queue that decides for it, and a similar one that may have
 /// been meant.
 pub fn unknown(tree: &Tree, asked: &str) -> Option<String> {
-    let Located::Below(id) = tree.locate(asked) else {
+    let located = tree.locate(asked);
+    let (Located::Below(id) | Located::BelowLeaf(id)) = located else {
         return None;
     };
-    let node = tree.node(id)?;
-    let decides = node.path.as_str();
+    let decides = tree.node(id)?.path.as_str();
     let near =
         nearest(tree.queues().map(|(_, node)| node.path.as_str()), asked).filter(|near| *near != decides);
     let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-    let what = if node.is_leaf {
-        format!(", and cannot be made: {decides} is a leaf")
-    } else {
-        format!(": {decides} decides for queues made below it")
+    let what = match located {
+        Located::BelowLeaf(_) => format!(", and cannot be created: {decides} is a leaf"),
+        _ => format!(": {decides} decides for queues created below it"),
     };
     Some(format!("{asked} is not configured{what}{hint}"))
 }
@@ -149,7 +148,7 @@ mod tests {
         assert!(told("root.a.new").starts_with("root.a.new is not configured: root.a decides"));
         assert!(
             told("root.a.b.new")
-                .starts_with("root.a.b.new is not configured, and cannot be made: root.a.b is a leaf")
+                .starts_with("root.a.b.new is not configured, and cannot be created: root.a.b is a leaf")
         );
         assert_eq!(unknown(&tree, "root.a.b"), None);
     }

@@ -84,7 +84,7 @@ impl Answers<'_> {
             about: self.about(),
             verb: decision.right,
             queue: decision.path.clone(),
-            nearest_queue: decision.located.decides().map(|id| self.path(id)),
+            nearest_queue: decision.located.nearest().map(|id| self.path(id)),
             user: decision.identity.user.clone(),
             groups: decision.identity.groups.clone(),
             allowed: decision.allowed(),

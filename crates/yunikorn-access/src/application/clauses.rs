@@ -142,7 +142,7 @@ impl<'a> Context<'a> {
             Check::SparkUsers(kind, list) => listed(list, kind, list.value.user(user)),
             Check::SparkGroups(kind, list) => listed(list, kind, list.value.group(groups)),
             Check::Queue(right, queue) => {
-                let decision = check::explain(self.tree, right, queue, self.identity);
+                let decision = check::explain_existing(self.tree, right, queue, self.identity);
                 Step { granted: decision.allowed(), clause: Clause::Queue(decision) }
             }
             Check::NoQueue(queue) => {

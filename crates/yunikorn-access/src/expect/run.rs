@@ -207,13 +207,18 @@ impl Evaluator<'_> {
         CheckOutcome::Failed((self.world.explain)(self.tree, &decision).into())
     }
 
-    /// Fails a check on an unknown queue: if it passed because nobody has such a queue, it would prove
-    /// nothing.
+    /// Fails a check on a queue that is unknown or cannot exist: if it passed because nobody has such a
+    /// queue, it would prove nothing.
     fn unknown_queue(&self, case: &Case, queue: &str) -> Option<CheckOutcome> {
-        let Located::Below(above) = self.tree.locate(queue) else { return None };
-        if case.dynamic {
-            return None;
-        }
+        let above = match self.tree.locate(queue) {
+            Located::BelowLeaf(leaf) => {
+                let leaf = self.tree.node(leaf).map_or("the one above", |node| node.path.as_str());
+                let why = format!("there can be no queue {}: {leaf} is a leaf", quoted(queue));
+                return Some(CheckOutcome::Failed(why.into()));
+            }
+            Located::Below(above) if !case.dynamic => above,
+            _ => return None,
+        };
         let all = || self.tree.queues().map(|(_, node)| node.path.clone()).collect();
         let paths = Arc::clone(self.paths.get_or_init(all));
         let (above, queue) = (self.tree.node(above).map(|node| node.path.clone()), queue.to_owned());

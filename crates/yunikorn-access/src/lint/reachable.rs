@@ -148,7 +148,7 @@ mod tests {
                 match tree.locate(&queue) {
                     Located::Queue(id) => prop_assert!(reachable.leaf(&tree.node(id).unwrap().path), "{queue} {text}"),
                     Located::Below(id) => prop_assert!(reachable.creates_below(&tree.node(id).unwrap().path), "{queue} {text}"),
-                    Located::Nowhere => prop_assert!(false, "{queue}"),
+                    Located::BelowLeaf(_) | Located::Nowhere => prop_assert!(false, "{queue}"),
                 }
             }
         }

@@ -4,7 +4,7 @@
 
 use super::trace::{Created, Landing, LandingEnd, Target};
 use super::{Live, Submission};
-use crate::check::{Decision, Denial, explain};
+use crate::check::{Decision, Denial, explain_existing};
 use crate::tree::{Located, Tree};
 use yunikorn::config::NAME_REFUSED;
 use yunikorn::identity::Identity;
@@ -96,7 +96,7 @@ impl Existing<'_> {
     /// `CheckSubmitAccess` of a queue that exists. Queues beside the configuration have no ACLs, except the
     /// recovery queue: nobody may submit to it, nor to the queues below it.
     fn may_submit(&self, path: &str, identity: &Identity) -> Decision {
-        let mut decision = explain(self.tree, Right::Submit, path, identity);
+        let mut decision = explain_existing(self.tree, Right::Submit, path, identity);
         let configured = self.tree.locate(RECOVERY);
         if in_recovery(path) && !matches!(configured, Located::Queue(_)) {
             decision.denial = Some(Denial::Recovery);

@@ -91,9 +91,14 @@ fn check_access(tree: &Tree, submission: &Submission, answer: &Value) {
         return;
     }
     let located = tree.locate(&submission.queue);
-    let nearest = located.decides().and_then(|id| tree.node(id));
+    let nearest = located.nearest().and_then(|id| tree.node(id));
     assert_eq!(nearest.map_or("", |node| node.path.as_str()), text(answer, "nearest"), "{submission:?}");
-    let may = |right| decide(tree, right, &submission.queue, &submission.identity).allowed();
+    // The oracle checks the ACLs of the nearest queue, also where that is a leaf.
+    let queue = match (located, nearest) {
+        (Located::BelowLeaf(_), Some(leaf)) => leaf.path.as_str(),
+        _ => &submission.queue,
+    };
+    let may = |right| decide(tree, right, queue, &submission.identity).allowed();
     let is = [
         ("exact", matches!(located, Located::Queue(_))),
         ("leaf", nearest.is_some_and(|node| node.is_leaf)),
@@ -257,6 +262,20 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    /// Where queues are created as requested, an application runs in a queue to which its user may submit,
+    /// unless that is a parent queue.
+    #[test]
+    fn who_may_submit_is_placed(
+        user in "sue|bob|alice|eve", path in "root(\\.(prod|etl|leaf|tenants|x)){1,4}",
+    ) {
+        let tree = tree(&["{name: provided, create: true}"], QUEUES);
+        let submission = asks(&user, &[], &path, &[]);
+        let placed = matches!(place(&tree, &submission).outcome, Outcome::Placed { .. });
+        let verdict = decide(&tree, Right::Submit, &path, &submission.identity);
+        let parent = matches!(verdict.located, Located::Queue(id) if !tree.node(id).expect("queue").is_leaf);
+        prop_assert_eq!(placed, verdict.allowed() && !parent);
+    }
+
     #[test]
     fn every_question_is_answered_and_the_trace_ends_with_the_answer(
         user in name(), group in name(), queue in name(), tag in name(), forced in any::<bool>(),

@@ -175,9 +175,9 @@ fn answers_are_those_of_the_acls_with_their_reasons() {
             "ann",
             &["ops"],
             "administer",
-            "root.test.new",
+            "root.prod.new",
             Opinion::Allow,
-            "`root.test.new` is not configured, and root.test decides",
+            "`root.prod.new` is not configured, and root.prod decides",
         ),
         (
             "ann",
