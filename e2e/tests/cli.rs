@@ -131,6 +131,43 @@ async fn what_is_answered_is_what_the_scheduler_does() -> Result<()> {
     .await
 }
 
+/// `grant` and `revoke` apply what they print, with the rights of the caller.
+#[tokio::test]
+async fn what_is_granted_and_revoked_the_scheduler_does() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        let url = cluster.scheduler_url();
+        let config = format!(
+            "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec: {{schedulerUrl: '{url}'}}\n"
+        );
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &config).await?;
+        let _operator = Operator::start(cluster).await?;
+        cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+        let grant = "grant submit root.prod --user alice --user bob --until 8h --name both --apply";
+        let reader = asker(cluster, true, true).await?;
+        let refused = ask(&reader, grant).await?;
+        ensure!(refused.expect(1, "")?.err.contains("cannot apply QueueAcl/both: "), "{refused}");
+        let admin = cluster.kubeconfig();
+        ask(admin, grant).await?.expect(0, "")?;
+        cluster.wait_for(Kind::QueueAcl, "both", is_true("Ready"), PATIENCE).await?;
+        for user in ["alice", "bob"] {
+            ensure!(cluster.submit(user, &[], "root.prod").await?.is_allowed(), "{user} is rejected");
+        }
+        let revoke = "revoke submit root.prod --user alice --apply";
+        let refused = ask(&reader, revoke).await?;
+        ensure!(refused.expect(1, "")?.err.contains("cannot apply QueueAcl/both: "), "{refused}");
+        let revoked = ask(admin, revoke).await?;
+        ensure!(revoked.expect(0, "")?.err.contains("loses    user alice"), "{revoked}");
+        eventually("alice to be rejected", PATIENCE, || async {
+            Ok((!cluster.submit("alice", &[], "root.prod").await?.is_allowed()).then_some(()))
+        })
+        .await?;
+        ensure!(cluster.submit("bob", &[], "root.prod").await?.is_allowed(), "bob is rejected");
+        Ok(())
+    })
+    .await
+}
+
 /// Entries come from the objects that wrote them, and the caller's identity is known.
 async fn origins(kubeconfig: &Path) -> Result<()> {
     for source in ["", " --live"] {

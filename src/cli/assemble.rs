@@ -24,7 +24,7 @@ pub const MALFORMED: Code = Code::new(6007, "malformed-object");
 pub const CODES: &[Code] = &[MALFORMED];
 
 /// A snapshot made of files.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Assembled {
     /// The snapshot for the plan.
     pub snapshot: Snapshot,

@@ -40,6 +40,29 @@ pub fn config_map(
     manifest
 }
 
+/// Returns an object as a manifest: without the fields of the API server.
+pub fn to_apply(object: &Value) -> Value {
+    let mut manifest = object.clone();
+    if let Some(fields) = manifest.as_object_mut() {
+        fields.remove("status");
+    }
+    if let Some(meta) = manifest.get_mut("metadata").and_then(Value::as_object_mut) {
+        meta.retain(|field, _| !SERVER_FIELDS.contains(&field.as_str()));
+    }
+    manifest
+}
+
+/// Maximum length of an object's name.
+const MAX_NAME: usize = 253;
+
+/// Makes a name of an object: the text in the characters that Kubernetes accepts.
+pub fn object_name(text: &str) -> String {
+    let name = text.to_ascii_lowercase();
+    let letters = name.chars().map(|c| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' });
+    let name: String = letters.take(MAX_NAME).collect();
+    name.trim_matches('-').to_owned()
+}
+
 /// Formats manifests as the documents of one YAML text.
 pub fn to_yaml(manifests: &[Value]) -> String {
     manifests.iter().map(document).collect::<Vec<_>>().join("---\n")
@@ -53,7 +76,7 @@ fn document(manifest: &Value) -> String {
 }
 
 fn mapping(value: &Value, depth: usize, out: &mut String) {
-    for (name, value) in ordered(value, depth) {
+    for (name, value) in ordered(value) {
         indent(depth, out);
         out.push_str(&plain_or_quoted(name));
         out.push(':');
@@ -61,15 +84,13 @@ fn mapping(value: &Value, depth: usize, out: &mut String) {
     }
 }
 
-/// Returns the fields of an object; at the top level in the usual order of manifests.
-fn ordered(value: &Value, depth: usize) -> Vec<(&String, &Value)> {
-    const FIRST: [&str; 3] = ["apiVersion", "kind", "metadata"];
+/// Returns the fields of an object in the usual order of manifests.
+fn ordered(value: &Value) -> Vec<(&String, &Value)> {
+    const FIRST: [&str; 4] = ["apiVersion", "kind", "metadata", "queue"];
     let mut fields: Vec<_> = value.as_object().into_iter().flatten().collect();
-    if depth == 0 {
-        fields.sort_by_key(|(name, _)| {
-            (FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()), name.as_str())
-        });
-    }
+    fields.sort_by_key(|(name, _)| {
+        (FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()), name.as_str())
+    });
     fields
 }
 
@@ -85,7 +106,8 @@ fn entry(value: &Value, depth: usize, out: &mut String) {
             for item in items {
                 indent(depth, out);
                 // JSON is YAML: nested structures in lists (owner references) are rare, and correct this way.
-                out.extend(["- ", &item.to_string(), "\n"]);
+                let item = item.as_str().map_or_else(|| item.to_string(), plain_or_quoted);
+                out.extend(["- ", &item, "\n"]);
             }
         }
         Value::String(text) => {

@@ -21,6 +21,7 @@ pub mod crds;
 pub mod diff;
 pub mod explain;
 pub mod findings;
+pub mod grant;
 #[cfg(feature = "import")]
 pub mod import;
 pub mod input;
@@ -36,6 +37,7 @@ pub mod query;
 pub mod render;
 pub mod report;
 pub mod review;
+pub mod revoke;
 pub mod run;
 pub mod status;
 pub mod statuses;
@@ -93,6 +95,11 @@ enum Command {
     Matrix(matrix::Args),
     /// Show who gains and who loses which access between two configurations
     Diff(diff::Args),
+    /// Print a QueueAcl that gives users and groups a right on a queue, and show who gains what; or apply it
+    Grant(grant::Args),
+    /// Print the QueueAcls without users and groups that have a right on a queue, and show who loses what; or
+    /// apply them
+    Revoke(revoke::Args),
     /// Find grants that change nothing or that nobody can use, and names that are likely wrong
     Lint(lint::Args),
     /// Report queues, who may do what, problems, and who changed the configuration, on one page, as data or
@@ -313,6 +320,8 @@ pub fn main() -> ExitCode {
         Command::WhatCan(args) => what_can::run(args, console),
         Command::Matrix(args) => matrix::run(args, console),
         Command::Diff(args) => diff::run(args, console),
+        Command::Grant(args) => grant::run(args, console),
+        Command::Revoke(args) => revoke::run(args, console),
         Command::Lint(args) => lint::run(args, console),
         Command::Report(args) => access_report::run(args, console),
         Command::Place(args) => place::run(args, console),

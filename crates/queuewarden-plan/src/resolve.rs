@@ -5,7 +5,6 @@
 //! because objects also come from files, from older schemas, and from API servers that skipped validation.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -425,21 +424,19 @@ fn not_written(queue: &QueuePath) -> Refusal {
 }
 
 fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> Refusal {
-    let ancestor = partition.nearest(queue).path.clone();
-    let mut message = format!("partition `{}` has no queue `{queue}` in the base", partition.name);
-    if dynamic {
-        message.push_str("; the scheduler has it at run time only, made by a placement rule, and such a queue has no ACL of its own");
-    } else if let Some(near) = queue::nearest(partition.queues().map(|q| q.path.to_string()), queue.as_str())
-    {
-        message.push_str("; did you mean `");
-        message.push_str(&near);
-        message.push_str("`?");
-    }
-    let _ = write!(
-        message,
-        "; access to a queue that is not configured is decided by the nearest one that is, here `{ancestor}`: \
-         grant it there, or add the queue to the base"
-    );
+    let ancestor = &partition.nearest(queue).path;
+    let near = || queue::nearest(partition.queues().map(|q| q.path.to_string()), queue.as_str());
+    let help = if dynamic {
+        format!(
+            "the scheduler has it at run time only, created by a placement rule, and the ACL of `{ancestor}` \
+             decides about it: add the queue to the base"
+        )
+    } else if let Some(near) = near() {
+        format!("did you mean `{near}`? If not, add the queue to the base")
+    } else {
+        format!("until it is added there, the ACL of `{ancestor}` decides about it")
+    };
+    let message = format!("partition `{}` has no queue `{queue}` in the base; {help}", partition.name);
     Refusal { reason: Reason::QueueNotFound, message }
 }
 

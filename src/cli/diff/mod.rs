@@ -83,6 +83,15 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::yes(!counts))
 }
 
+/// Shows the differences between two configurations on standard error.
+pub fn show(old: &Configuration, new: &Configuration, console: Console) {
+    let compared = Compared { old, new };
+    let answer = compared.answer(&between(old.trees(), new.trees()));
+    notes(&answer, console);
+    let table = table::table(&answer, false, several(compared));
+    console.err(&table.text(!table.is_empty()));
+}
+
 impl Args {
     /// Returns the old configuration and the new one.
     fn configurations(&self, console: Console) -> Result<(Configuration, Configuration), Failure> {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::cli::manifest::object_name;
 use crate::cli::query::DEFAULT_PARTITION;
 use queuewarden_api::API_VERSION;
 use queuewarden_api::v1alpha1::{Grant, MAX_NAMES};
@@ -13,8 +14,8 @@ use yunikorn::acl::Acl;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
-/// Maximum length of an object's name.
-const MOST_LETTERS: usize = 253;
+/// Maximum length of a name before its number.
+const MAX_UNNUMBERED: usize = 245;
 
 /// A queue and its grants; a right that is `None` is left to the base.
 #[derive(Debug, Clone)]
@@ -80,19 +81,16 @@ pub(super) fn queue_acls(granted: &[Granted]) -> Vec<Value> {
 
 /// Converts an ACL to the grants of one or more objects.
 fn grants(acl: &Acl) -> Vec<Grant> {
-    if acl.is_everyone() {
-        return vec![Grant { everyone: Some(true), ..Grant::default() }];
-    }
-    if acl.is_nobody() {
-        return vec![Grant { nobody: Some(true), ..Grant::default() }];
-    }
-    let users: Vec<String> = acl.users().iter().map(str::to_owned).collect();
-    let groups: Vec<String> = acl.groups().iter().map(str::to_owned).collect();
+    let whole = Grant::from(acl);
+    let Grant { users, groups, .. } = &whole;
     let parts = users.len().max(groups.len()).div_ceil(MAX_NAMES);
+    if parts == 0 {
+        return vec![whole];
+    }
     let part =
         |names: &[String], at: usize| names.chunks(MAX_NAMES).nth(at).map(<[_]>::to_vec).unwrap_or_default();
     (0..parts)
-        .map(|at| Grant { users: part(&users, at), groups: part(&groups, at), ..Grant::default() })
+        .map(|at| Grant { users: part(users, at), groups: part(groups, at), ..Grant::default() })
         .collect()
 }
 
@@ -101,10 +99,8 @@ fn grants(acl: &Acl) -> Vec<Grant> {
 fn name(path: &QueuePath, taken: &mut HashSet<String>) -> String {
     let path = path.as_str();
     let path = path.split_once('.').map_or(path, |(_, rest)| rest);
-    let letters = path.chars().map(|c| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' });
-    let letters: String = letters.take(MOST_LETTERS.saturating_sub(8)).collect();
-    let letters = letters.trim_matches('-');
-    let name = if letters.is_empty() { "queue" } else { letters };
+    let letters = object_name(&path.chars().take(MAX_UNNUMBERED).collect::<String>());
+    let name = if letters.is_empty() { "queue" } else { &letters };
     let numbered = (2_usize..).map(|number| format!("{name}-{number}"));
     let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| !taken.contains(name));
     let free = free.unwrap_or_default();

@@ -61,7 +61,7 @@ pub struct Base {
 }
 
 /// Everything that was read.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Inputs {
     /// The texts, in the order they were read.
     pub sources: Vec<Source>,

@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::configuration::{Configuration, Written};
@@ -302,6 +303,16 @@ impl Cluster {
             Err(error) if error.is_not_found() => Ok(Vec::new()),
             Err(error) => Err(self.failure("the QueueAcls", &error)),
         }
+    }
+
+    /// Returns the manifest of a `QueueAcl`.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn queue_acl(&self, name: &str) -> Result<Value, Failure> {
+        let read = self.run(async |client| call(Kind::QueueAcl.api(client.clone()).get(name)).await);
+        let object = read.map_err(|error| self.failure(&format!("QueueAcl/{name}"), &error))?;
+        serde_json::to_value(object).map_err(|error| Failure::Undecided(error.to_string()))
     }
 
     async fn config_map(

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::Notes;
 use super::configuration::{Configuration, Refused, Written};
@@ -56,7 +57,7 @@ fn warn(refused: &Refused, console: Console) {
 }
 
 /// The input files, read and assembled.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Given {
     inputs: Inputs,
     assembled: Assembled,
@@ -117,6 +118,26 @@ impl Given {
         let objects = self.assembled.snapshot.queue_acls.as_slice();
         let others = self.inputs.objects.len() != objects.len() || !self.inputs.bare.is_empty();
         (!others && !objects.is_empty()).then_some(objects)
+    }
+
+    /// Returns the inputs.
+    pub fn inputs(&self) -> &Inputs {
+        &self.inputs
+    }
+
+    /// Returns the manifest of a `QueueAcl`.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn queue_acl(&self, name: &str) -> Result<Value, Failure> {
+        let found = self.inputs.of_kind(Kind::QueueAcl).find(|object| object.name == name);
+        let manifest = found.map(|object| object.document.value.clone());
+        manifest.ok_or_else(|| Failure::Undecided(format!("there is no QueueAcl/{name} in the files")))
+    }
+
+    /// Returns the `QueueAcl`s.
+    pub fn queue_acls(&self) -> &[Arc<QueueAclEntry>] {
+        &self.assembled.snapshot.queue_acls
     }
 
     /// Applies a change.

@@ -18,6 +18,9 @@ pub mod schemas;
 pub mod texts;
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
 
 use super::input::source;
 use super::{Console, Failure, FileArgs};
@@ -25,7 +28,7 @@ use cluster::Cluster;
 use configuration::Configuration;
 use files::Given;
 use queuewarden_api::answer::Answers;
-use queuewarden_plan::snapshot::{ConfigSpec, SchedulerAddress};
+use queuewarden_plan::snapshot::{ConfigSpec, QueueAclEntry, SchedulerAddress};
 use yunikorn::config::Flattened;
 use yunikorn_access::Tree;
 
@@ -169,6 +172,33 @@ impl Session {
         match &self.source {
             Source::Files(_) => None,
             Source::Cluster(cluster) => Some(cluster),
+        }
+    }
+
+    /// Returns the configuration after these `QueueAcl`s were applied.
+    ///
+    /// # Errors
+    /// When the operator would write nothing.
+    pub fn changed(
+        &self,
+        args: &SourceArgs,
+        change: &[Arc<QueueAclEntry>],
+        console: Console,
+    ) -> Result<Configuration, Failure> {
+        match &self.source {
+            Source::Files(given) => given.clone().changed(change).configuration(console),
+            Source::Cluster(cluster) => cluster.changed(&args.cluster, change, args.files.now, console),
+        }
+    }
+
+    /// Returns the manifest of a `QueueAcl`.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn queue_acl(&self, name: &str) -> Result<Value, Failure> {
+        match &self.source {
+            Source::Files(given) => given.queue_acl(name),
+            Source::Cluster(cluster) => cluster.queue_acl(name),
         }
     }
 

@@ -17,7 +17,11 @@ const VERBS: &[(&str, Right)] =
 /// When there is no such verb; the message suggests a similar one.
 pub fn verb(text: &str) -> Result<Right, String> {
     right(text).ok_or_else(|| {
-        let hint = suggestion(VERBS.iter().map(|(verb, _)| *verb), text);
+        let hint = if QueuePath::parse(text).is_ok() {
+            format!("; write the verb first, as in `submit {text}`")
+        } else {
+            suggestion(VERBS.iter().map(|(verb, _)| *verb), text)
+        };
         format!("YuniKorn knows the verbs `submit` and `administer`{hint}")
     })
 }

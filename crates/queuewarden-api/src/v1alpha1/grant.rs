@@ -4,6 +4,7 @@ use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema;
+use yunikorn::acl::Acl;
 
 /// Holders of the right: lists of users and groups, or everyone, or nobody, or YuniKorn's own ACL text.
 /// Exactly one of these four forms is allowed. An empty object means nobody, with a warning: write nobody:
@@ -83,4 +84,18 @@ pub struct Grant {
         )
     )]
     pub acl: Option<String>,
+}
+
+impl From<&Acl> for Grant {
+    /// Makes the form with lists, or that for everyone or for nobody.
+    fn from(acl: &Acl) -> Self {
+        let names = |names: &yunikorn::acl::Names| names.iter().map(str::to_owned).collect();
+        Self {
+            users: names(acl.users()),
+            groups: names(acl.groups()),
+            everyone: acl.is_everyone().then_some(true),
+            nobody: acl.is_nobody().then_some(true),
+            acl: None,
+        }
+    }
 }

@@ -94,7 +94,7 @@ pub(crate) fn why_dropped(list: List, form: Form, name: &str) -> Diagnostic {
     let reason = RULES.iter().find_map(|rule| rule(list, form, name));
     let reason = reason.unwrap_or_else(|| invalid(list, form, name));
     let message = format!(
-        "the {} {} is dropped, for it does not match `{}`: {}",
+        "the {} {} is dropped, because it does not match `{}`: {}",
         list.noun(),
         quoted(name),
         list.expression(),
@@ -459,7 +459,7 @@ mod tests {
             );
             let (noun, expression) = if list == Users { ("user", USER_NAME) } else { ("group", GROUP_NAME) };
             let opening =
-                format!("the {noun} {} is dropped, for it does not match `{expression}`: ", quoted(name));
+                format!("the {noun} {} is dropped, because it does not match `{expression}`: ", quoted(name));
             assert!(diagnostic.message.starts_with(&opening), "{name:?}: {diagnostic}");
             assert!(!diagnostic.message.contains(char::is_control), "{name:?}: {diagnostic}");
         }

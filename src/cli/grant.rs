@@ -1,0 +1,257 @@
+//! `queuewarden grant`: makes the `QueueAcl` that gives users and groups a right.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp, ToSpan as _};
+use kube::api::{DynamicObject, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::input::Inputs;
+use super::input::source::Source;
+use super::query::cluster::Cluster;
+use super::query::files::Given;
+use super::query::{SourceArgs, request};
+use super::{Console, Exit, Failure, clock, diff, findings, manifest, moment, validate};
+use queuewarden_api::API_VERSION;
+use queuewarden_api::v1alpha1::Grant;
+use queuewarden_operator::controller::call::{self, call};
+use queuewarden_operator::controller::world::Kind;
+use yunikorn::acl::{Acl, Match};
+use yunikorn::right::Right;
+use yunikorn_access::who_can::who_can;
+
+/// Field manager of what the command line applies.
+const MANAGER: &str = "queuewarden-cli";
+
+/// Help text on the output and the exit codes.
+const HELP: &str = "\
+The QueueAcl goes to standard output, and who gains what by it to standard error. It only adds: it says \
+`baseAcl: Extend`.
+
+Examples:
+  queuewarden grant submit root.prod --user ann --until friday | kubectl apply -f -
+  queuewarden grant administer root.ml --group ml-leads --apply
+
+Exit codes: 0 the right is given, 1 the QueueAcl would be refused or have no effect, 2 the command line is \
+wrong, 3 it could not be decided.";
+
+/// Print a QueueAcl that gives users and groups a right on a queue, and show who gains what by it; or apply
+/// it
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// submit or administer
+    #[arg(value_parser = request::verb)]
+    verb: Right,
+    /// The queue's full path, such as root.prod
+    #[arg(value_parser = request::queue)]
+    queue: String,
+    #[command(flatten)]
+    subjects: SubjectArgs,
+    /// Time at which it begins
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    from: Option<Timestamp>,
+    /// Time at which it ends, such as 2026-12-01T18:00:00Z; or a day, such as 2026-12-01 or friday, until its
+    /// end in UTC; or a duration from now, such as 8h or 3d
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Name of the QueueAcl, instead of one made of the queue, the right and the names
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Apply it to the cluster instead of printing it
+    #[arg(long, conflicts_with_all = ["filename", "live"])]
+    apply: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// Options for the users and groups of a grant.
+#[derive(Debug, Clone, clap::Args)]
+#[group(required = true, multiple = true)]
+pub struct SubjectArgs {
+    /// A user; may be repeated
+    #[arg(long = "user", value_name = "NAME")]
+    users: Vec<String>,
+    /// A group; may be repeated
+    #[arg(long = "group", value_name = "NAME")]
+    groups: Vec<String>,
+}
+
+impl SubjectArgs {
+    /// Returns the users and groups, as entries of ACLs.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Match<'_>> {
+        let groups = self.groups.iter().map(|name| Match::Group(name));
+        self.users.iter().map(|name| Match::User(name)).chain(groups)
+    }
+
+    /// Returns the ACL that names them.
+    ///
+    /// # Errors
+    /// When an ACL of `YuniKorn` cannot name one of them.
+    pub(super) fn acl(&self) -> Result<Acl, Failure> {
+        Acl::named(&self.users, &self.groups).map_err(|problems| {
+            let told = problems.iter().map(|problem| match &problem.help {
+                Some(help) => format!("{}; {help}", problem.message),
+                None => problem.message.clone(),
+            });
+            Failure::Usage(told.collect::<Vec<_>>().join("\n"))
+        })
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the effect of the grant cannot be decided, or it cannot be applied.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let now = args.source.files.now.unwrap_or_else(clock);
+    let manifest = args.manifest(now)?;
+    let text = manifest::to_yaml(std::slice::from_ref(&manifest));
+    let Some(change) = checked(&text, args.source.files.now, console)? else { return Ok(Exit::Findings) };
+    let session = args.source.open(console)?;
+    let after = session.changed(&args.source, change.queue_acls(), console)?;
+    if let Some(from) = args.from.filter(|from| *from > now) {
+        console.note(&format!("nothing changes before {from}"));
+    } else {
+        diff::show(&session.configuration, &after, console);
+        let holders = who_can(after.tree(&args.source.partition)?, args.verb, &args.queue).grantees;
+        let holds = |subject| holders.iter().any(|holder| covers(holder.subject, subject));
+        if !args.subjects.entries().all(holds) {
+            return Ok(Exit::Findings);
+        }
+    }
+    match session.cluster().filter(|_| args.apply) {
+        Some(cluster) => apply(cluster, &manifest, console)?,
+        None => console.out(&text)?,
+    }
+    Ok(Exit::Clean)
+}
+
+impl Args {
+    fn manifest(&self, now: Timestamp) -> Result<Value, Failure> {
+        let grant = Grant::from(&self.subjects.acl()?);
+        let mut spec = json!({
+            "queue": self.queue,
+            "baseAcl": "Extend",
+            self.verb.field(): grant,
+        });
+        let until = self.until.as_ref().map(|until| end(until, now).map_err(Failure::Usage)).transpose()?;
+        let times = [("notBefore", self.from), ("expiresAt", until)];
+        let partition = Some(&self.source.partition).filter(|name| *name != super::query::DEFAULT_PARTITION);
+        if let Some(fields) = spec.as_object_mut() {
+            fields.extend(times.into_iter().filter_map(|(key, time)| Some((key.to_owned(), json!(time?)))));
+            fields.extend(partition.map(|name| ("partition".to_owned(), json!(name))));
+        }
+        let name = self.name.clone().unwrap_or_else(|| {
+            let queue = self.queue.strip_prefix("root.").unwrap_or(&self.queue);
+            let names = self.subjects.users.iter().chain(&self.subjects.groups);
+            let parts = [queue, self.verb.field()].into_iter().chain(names.map(String::as_str));
+            manifest::object_name(&parts.collect::<Vec<_>>().join("-"))
+        });
+        Ok(json!({
+            "apiVersion": API_VERSION,
+            "kind": Kind::QueueAcl.name(),
+            "metadata": {"name": name},
+            "spec": spec,
+        }))
+    }
+}
+
+/// Reads a manifest as a change, and prints what is wrong with it; `None` if there are errors.
+pub(super) fn checked(
+    text: &str,
+    now: Option<Timestamp>,
+    console: Console,
+) -> Result<Option<Given>, Failure> {
+    let name = "the QueueAcl".to_owned();
+    let inputs = Inputs::new(vec![Source { file_name: name.clone(), name, text: text.to_owned() }]);
+    let given = Given::from_inputs(inputs, now, console)?;
+    let found = validate::each(given.inputs(), given.version());
+    console.err(&findings::text(&given.inputs().sources, &found, console.color_err()));
+    let refused = found.iter().any(|finding| finding.diagnostic.is_error());
+    Ok((!refused).then_some(given))
+}
+
+/// Returns whether an entry of an ACL gives access to a subject.
+pub(super) fn covers(entry: Match<'_>, subject: Match<'_>) -> bool {
+    [subject, Match::Everyone].contains(&entry)
+}
+
+fn apply(cluster: &Cluster, manifest: &Value, console: Console) -> Result<(), Failure> {
+    let name = manifest.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let params = PatchParams::apply(MANAGER);
+    let patched = cluster.run(async |client| {
+        let api = Kind::QueueAcl.api(client.clone());
+        call(api.patch(name, &params, &Patch::Apply(manifest))).await
+    });
+    applied(name, patched, console)
+}
+
+/// Says that a `QueueAcl` was applied, and how to see that it is in force.
+pub(super) fn applied(
+    name: &str,
+    result: Result<DynamicObject, call::Error>,
+    console: Console,
+) -> Result<(), Failure> {
+    result.map_err(|error| Failure::Output(format!("cannot apply QueueAcl/{name}: {error}")))?;
+    console
+        .note(&format!("QueueAcl/{name} is applied: `kubectl wait queueacl/{name} --for=condition=Ready`"));
+    Ok(())
+}
+
+/// Parses the end of a grant.
+///
+/// # Errors
+/// When the text is no time, or not later than `now`.
+fn end(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    let utc = now.to_zoned(TimeZone::UTC);
+    let day = || -> Option<Timestamp> {
+        let day = text.parse::<Date>().ok().or_else(|| weekday(text, utc.date()))?;
+        Some(day.tomorrow().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    };
+    let later = || utc.checked_add(text.parse::<Span>().ok()?).ok().map(|end| end.timestamp());
+    let end = text.parse().ok().or_else(day).or_else(later).and_then(|end: Timestamp| {
+        // Kubernetes keeps whole seconds.
+        Timestamp::from_second(end.as_second()).ok()
+    });
+    match end {
+        Some(end) if end > now => Ok(end),
+        Some(end) => Err(format!("--until {text}: {end} is not later than now, {now}")),
+        None => Err(format!(
+            "--until {text}: write a time such as 2026-12-01T18:00:00Z, a day such as 2026-12-01 or friday, or \
+             a duration such as 8h or 3d"
+        )),
+    }
+}
+
+/// Returns the next day with this name: `friday` or `fri`.
+fn weekday(name: &str, today: Date) -> Option<Date> {
+    let mut days = (0..7).filter_map(|days| today.checked_add(days.days()).ok());
+    days.find(|day| ["%A", "%a"].iter().any(|form| day.strftime(form).to_string().eq_ignore_ascii_case(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grants_end_at_a_time_a_day_or_after_a_while() {
+        // A Thursday.
+        let now: Timestamp = "2026-11-26T10:30:00.5Z".parse().unwrap();
+        for (text, expected) in [
+            ("2026-11-27T18:00:00+01:00", "2026-11-27T17:00:00Z"),
+            ("2026-11-27", "2026-11-28T00:00:00Z"),
+            ("2026-11-26", "2026-11-27T00:00:00Z"),
+            ("friday", "2026-11-28T00:00:00Z"),
+            ("Thu", "2026-11-27T00:00:00Z"),
+            ("wednesday", "2026-12-03T00:00:00Z"),
+            ("8h", "2026-11-26T18:30:00Z"),
+            ("3d", "2026-11-29T10:30:00Z"),
+        ] {
+            assert_eq!(end(text, now).map(|end| end.to_string()), Ok(expected.to_owned()), "{text}");
+        }
+        for text in ["2026-11-25", "2026-11-26T10:30:00Z", "-3d", "soon", "", "9999-12-31", "99999999y"] {
+            assert!(end(text, now).unwrap_err().starts_with("--until"), "{text}");
+        }
+    }
+}

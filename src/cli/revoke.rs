@@ -1,0 +1,151 @@
+//! `queuewarden revoke`: takes users and groups out of the `QueueAcl`s that give them a right.
+
+use std::collections::BTreeSet;
+
+use kube::api::{DynamicObject, PostParams};
+use serde_json::{Value, json};
+
+use super::grant::{SubjectArgs, applied, checked, covers};
+use super::query::cluster::Cluster;
+use super::query::configuration::Configuration;
+use super::query::{Session, SourceArgs, request};
+use super::{Console, Exit, Failure, diff, manifest};
+use queuewarden_api::answer::{Answers, WrittenIn};
+use queuewarden_api::v1alpha1::Grant;
+use queuewarden_operator::controller::call::call;
+use queuewarden_operator::controller::world::Kind;
+use yunikorn::acl::{self, Acl};
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+use yunikorn_access::check::Subject;
+use yunikorn_access::tree::Origin;
+use yunikorn_access::who_can::who_can;
+
+/// Help text on the output and the exit codes.
+const HELP: &str = "\
+The QueueAcls of the queue go to standard output without the names, and who loses what by it to standard \
+error. The base, and what queues above grant, stay as they are: if they let a name in, the command says so.
+
+Example:
+  queuewarden revoke submit root.prod --user bob | kubectl apply -f -
+
+Exit codes: 0 the right is taken, 1 some of them keep it, 2 the command line is wrong, 3 it could not be \
+decided.";
+
+/// Print the QueueAcls of a queue without users and groups that they give a right, and show who loses what by
+/// it; or apply them
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// submit or administer
+    #[arg(value_parser = request::verb)]
+    verb: Right,
+    /// The queue's full path, such as root.prod
+    #[arg(value_parser = request::queue)]
+    queue: String,
+    #[command(flatten)]
+    subjects: SubjectArgs,
+    /// Apply them to the cluster instead of printing them
+    #[arg(long, conflicts_with_all = ["filename", "live"])]
+    apply: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the effect cannot be decided, or a `QueueAcl` cannot be read or applied.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let revoked = args.subjects.acl()?;
+    let session = args.source.open(console)?;
+    let names = args.objects(&session)?;
+    if names.is_empty() {
+        console.note(&format!("no QueueAcl gives them the right to {} {}", args.verb.act(), args.queue));
+        return args.left(&session.configuration, console);
+    }
+    let objects: Vec<Value> = names
+        .iter()
+        .map(|name| without(session.queue_acl(name)?, args.verb, &revoked))
+        .collect::<Result<_, _>>()?;
+    let text = manifest::to_yaml(&objects.iter().map(manifest::to_apply).collect::<Vec<_>>());
+    let Some(change) = checked(&text, args.source.files.now, console)? else { return Ok(Exit::Findings) };
+    let after = session.changed(&args.source, change.queue_acls(), console)?;
+    diff::show(&session.configuration, &after, console);
+    match session.cluster().filter(|_| args.apply) {
+        Some(cluster) => objects.iter().try_for_each(|object| replace(cluster, object, console))?,
+        None => console.out(&text)?,
+    }
+    args.left(&after, console)
+}
+
+impl Args {
+    /// Returns the names of the `QueueAcl`s of the queue that give one of the subjects the right.
+    fn objects(&self, session: &Session) -> Result<BTreeSet<String>, Failure> {
+        let tree = session.tree()?;
+        let node = QueuePath::parse(&self.queue).ok().and_then(|path| tree.node(tree.find(&path)?));
+        let parts = node.into_iter().flat_map(|node| &node.grants(self.verb).parts);
+        let named = parts.filter(|(_, acl)| self.subjects.entries().any(|entry| acl.has(entry)));
+        Ok(named
+            .filter_map(|(origin, _)| match origin {
+                Origin::Object { name, .. } => Some(name.clone()),
+                Origin::Text(_) => None,
+            })
+            .collect())
+    }
+
+    /// Says which entries still give the subjects the right.
+    fn left(&self, configuration: &Configuration, console: Console) -> Result<Exit, Failure> {
+        let tree = configuration.tree(&self.source.partition)?;
+        let answers = Answers { configuration, tree };
+        let found = who_can(tree, self.verb, &self.queue);
+        let mut all_gone = true;
+        for subject in self.subjects.entries() {
+            for grantee in found.grantees.iter().filter(|grantee| covers(grantee.subject, subject)) {
+                all_gone = false;
+                for grant in answers.grantee(grantee).grants {
+                    console.note(&format!(
+                        "{} may still {} {}: the {} of {} names {}, in {}",
+                        Subject::from(subject),
+                        self.verb.act(),
+                        self.queue,
+                        grant.acl.as_str(),
+                        grant.queue,
+                        Subject::from(grantee.subject),
+                        WrittenIn::list(&grant.origins)
+                    ));
+                }
+            }
+        }
+        Ok(Exit::yes(all_gone))
+    }
+}
+
+/// Takes names out of a right of a `QueueAcl`. A right without names is given to nobody: the base's ACL stays
+/// replaced if it was.
+fn without(mut object: Value, right: Right, revoked: &Acl) -> Result<Value, Failure> {
+    let path = format!("/spec/{}", right.field());
+    if let Some(value) = object.pointer_mut(&path) {
+        let grant: Grant = serde_json::from_value(value.take())
+            .map_err(|error| Failure::Undecided(format!("{path}: {error}")))?;
+        let granted = match &grant.acl {
+            Some(text) => acl::parse(text).map_err(|error| Failure::Undecided(format!("{path}: {error}")))?,
+            None => Acl::named(&grant.users, &grant.groups)
+                .map_err(|_| Failure::Undecided(format!("{path} names what no ACL can")))?,
+        };
+        *value = json!(Grant::from(&granted.lost(revoked)));
+    }
+    Ok(object)
+}
+
+/// Replaces an object, unless it has changed since it was read.
+fn replace(cluster: &Cluster, object: &Value, console: Console) -> Result<(), Failure> {
+    let object: DynamicObject =
+        serde_json::from_value(object.clone()).map_err(|error| Failure::Output(error.to_string()))?;
+    let name = object.metadata.name.clone().unwrap_or_default();
+    let replaced = cluster.run(async |client| {
+        let api = Kind::QueueAcl.api(client.clone());
+        call(api.replace(&name, &PostParams::default(), &object)).await
+    });
+    applied(&name, replaced, console)
+}
