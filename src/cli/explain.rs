@@ -6,7 +6,7 @@ use super::can_i::{RequestArgs, Show};
 use super::query::output::{self, Table};
 use super::query::{DEFAULT_PARTITION, EXIT_CODES, request};
 use super::{Console, Exit, Failure};
-use queuewarden_api::answer::{About, Answers, DecisionAnswer, WrittenIn};
+use queuewarden_api::answer::{About, Answers, DecisionAnswer, Named, RemedyKind, WrittenIn};
 use yunikorn::identity::Identity;
 use yunikorn_access::check::{Decision, Step};
 use yunikorn_access::near_misses;
@@ -38,7 +38,18 @@ pub(super) fn text(answers: &Answers<'_>, decision: &Decision, answer: &Decision
     let verdict = if answer.allowed { "yes" } else { "no" };
     let reason = visible_lines(&format!("{verdict}: {}", answer.reason));
     let remedies = answer.remedies.iter().map(|remedy| &remedy.message);
-    page(&reason, &facts(answers, answer), &steps(answers, decision), remedies)
+    let page = page(&reason, &facts(answers, answer), &steps(answers, decision), remedies);
+    page + &command(answer).unwrap_or_default()
+}
+
+/// Names the command that makes the first grant among the remedies.
+fn command(answer: &DecisionAnswer) -> Option<String> {
+    let mut remedies = (1..).zip(&answer.remedies);
+    let (number, grant) = remedies.find(|(_, remedy)| matches!(remedy.kind, RemedyKind::Grant))?;
+    let Named { kind, name: Some(name) } = grant.subject.as_ref()? else { return None };
+    let (verb, queue) = (answer.verb.verb(), grant.queue.as_ref()?);
+    let option = kind.as_str().to_ascii_lowercase();
+    Some(format!("\n`queuewarden grant {verb} {queue} --{option} {name}` does number {number}.\n"))
 }
 
 /// Joins the reason, the question, every step of the decision, and the changes that would allow it.

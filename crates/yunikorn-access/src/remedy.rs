@@ -1,15 +1,15 @@
 //! Finds the changes that would turn a denial into a yes, the smallest first.
 //!
-//! The smallest change is the one that opens least: nothing when another queue was meant, then one person on
-//! the queue, then one person on all queues that a group has, the group with the fewest first, and last the
-//! members of a group, who are not counted here. Never `*`.
+//! The smallest change is the one that opens least: nothing when another queue or name was meant, then one
+//! person on the queue, then one person on all queues that a group has, and last the members of a group, who
+//! are not counted here. Groups that administer least come first. Never `*`.
 
 use std::{fmt, iter};
 
 use super::check::{Decision, Subject};
 use super::reach::{Way, checked, granted_on, reached_by, stops};
 use super::tree::{Grants, Located, Node, Origin, QueueId, Tree};
-use yunikorn::acl::{Match, group_name_ok, user_name_ok};
+use yunikorn::acl::{self, Match, group_name_ok, user_name_ok};
 use yunikorn::queue::{QueuePath, lowered, nearest};
 use yunikorn::right::Right;
 
@@ -48,6 +48,15 @@ pub enum Remedy {
         /// A queue that exists.
         queue: QueuePath,
     },
+    /// The user's name is written as an ACL has it.
+    Rename {
+        /// The name in the ACL, which differs in case.
+        name: String,
+        /// The queue whose ACL names it.
+        queue: QueuePath,
+        /// The ACL of the queue.
+        right: Right,
+    },
     /// Neither the user nor a group can be named in an ACL.
     Unnameable,
 }
@@ -84,11 +93,10 @@ impl fmt::Display for Remedy {
                 }
             }
             Self::Join { group, queue, right } => {
-                write!(
-                    f,
-                    "become a member of group {group}, which the {} of queue {queue} names",
-                    right.key()
-                )
+                write!(f, "add the user to group {group}, which the {} of queue {queue} names", right.key())
+            }
+            Self::Rename { name, queue, right } => {
+                write!(f, "use the name {name}, which the {} of queue {queue} has", right.key())
             }
             Self::Ask { queue } => write!(f, "ask for queue {queue}"),
             Self::Unnameable => f.write_str(
@@ -119,9 +127,20 @@ fn offered<'a>(tree: &'a Tree, decision: &'a Decision) -> Box<dyn Iterator<Item 
         None => Box::new(instead(tree, decision).into_iter()),
         Some((_, node)) if stops(decision.right, node) => Box::new(iter::empty()),
         Some((id, node)) => {
-            Box::new(meant(tree, decision).into_iter().chain(grants(tree, decision, id, node)))
+            let meant = meant(tree, decision).into_iter().chain(renamed(decision));
+            Box::new(meant.chain(grants(tree, decision, id, node)))
         }
     }
+}
+
+/// The name that an ACL on the way has in another case.
+fn renamed(decision: &Decision) -> Option<Remedy> {
+    let user = &decision.identity.user;
+    decision.steps.iter().find_map(|step| {
+        let acl = acl::parse(&step.acl).ok()?;
+        let name = acl.users().iter().find(|listed| listed.eq_ignore_ascii_case(user))?;
+        Some(Remedy::Rename { name: name.to_owned(), queue: step.queue.clone(), right: step.right })
+    })
 }
 
 /// The named administrators of the queue that decides, the nearest first: the people who can be asked for a
@@ -220,20 +239,21 @@ fn how(grants: &Grants) -> How {
     if objects.is_empty() { How::New { extend: !grants.acl.is_nobody() } } else { How::Edit(objects) }
 }
 
-/// The groups that have access, those that have the right on the fewest queues first.
+/// The groups that have access, those that administer the fewest queues first, and of these those that have
+/// the right on the fewest.
 fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
-    let mut found: Vec<(usize, &str, &QueuePath, Right)> = Vec::new();
+    let mut found: Vec<([usize; 2], &str, &QueuePath, Right)> = Vec::new();
     for step in &decision.steps {
         let Some(node) = tree.find(&step.queue).and_then(|id| tree.node(id)) else { continue };
         for group in node.grants(step.right).acl.groups().iter() {
             if found.len() < MOST_WEIGHED && !found.iter().any(|(_, known, ..)| *known == group) {
-                found.push((width(tree, decision.right, group), group, &step.queue, step.right));
+                found.push((widths(tree, decision.right, group), group, &step.queue, step.right));
             }
         }
     }
     // A stable sort: of groups that open as much, the nearest comes first.
-    found.sort_by_key(|(width, ..)| *width);
-    let join = |(_, group, queue, right): (usize, &str, &QueuePath, Right)| Remedy::Join {
+    found.sort_by_key(|(widths, ..)| *widths);
+    let join = |(_, group, queue, right): ([usize; 2], &str, &QueuePath, Right)| Remedy::Join {
         group: group.to_owned(),
         queue: queue.clone(),
         right,
@@ -247,11 +267,11 @@ thread_local! {
     static WEIGHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// The number of queues on which a group grants its members a right.
-fn width(tree: &Tree, right: Right, group: &str) -> usize {
+/// The numbers of queues that the members of a group administer, and on which they have the right.
+fn widths(tree: &Tree, right: Right, group: &str) -> [usize; 2] {
     #[cfg(test)]
     WEIGHED.set(WEIGHED.get() + 1);
-    reached_by(tree, right, Match::Group(group)).len()
+    [Right::Admin, right].map(|right| reached_by(tree, right, Match::Group(group)).len())
 }
 
 #[cfg(test)]
@@ -280,8 +300,8 @@ mod tests {
             [
                 "name user sue in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it \
                  opens the queue below, too",
-                "become a member of group devs, which the submitacl of queue root.prod names",
-                "become a member of group ops, which the adminacl of queue root names",
+                "add the user to group devs, which the submitacl of queue root.prod names",
+                "add the user to group ops, which the adminacl of queue root names",
                 "name group qa in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it \
                  opens the queue below, too",
             ]
@@ -307,10 +327,25 @@ mod tests {
             [
                 "no ACL of YuniKorn can name this user or one of the groups: let user.info carry a group \
                  that matches the ACLs' expression",
-                "become a member of group ops, which the adminacl of queue root names",
+                "add the user to group ops, which the adminacl of queue root names",
             ]
         );
         assert_eq!(told(&tree, Right::Submit, "root", "ann", &["ops"]), Vec::<String>::new());
+    }
+
+    /// Names in another case open nothing, and a group that only submits less than one that administers.
+    #[test]
+    fn the_least_privilege_comes_first() {
+        let tree = tree(&[("root", "", ""), ("root.a", "Sue devs", " ops"), ("root.b", " devs", "")]);
+        assert_eq!(
+            told(&tree, Right::Submit, "root.a", "sue", &[]),
+            [
+                "use the name Sue, which the submitacl of queue root.a has",
+                "name user sue in the submitacl of queue root.a, by a QueueAcl with `baseAcl: Extend`",
+                "add the user to group devs, which the submitacl of queue root.a names",
+                "add the user to group ops, which the adminacl of queue root.a names",
+            ]
+        );
     }
 
     #[test]
@@ -363,8 +398,8 @@ mod tests {
     fn a_group_that_has_access_twice_is_offered_once() {
         let tree = tree(&[("root", "", " ops"), ("root.a", " ops", " ops")]);
         let told = told(&tree, Right::Submit, "root.a", "sue", &[]);
-        let joins: Vec<&String> = told.iter().filter(|line| line.starts_with("become")).collect();
-        assert_eq!(joins, ["become a member of group ops, which the submitacl of queue root.a names"]);
+        let joins: Vec<&String> = told.iter().filter(|line| line.starts_with("add the user")).collect();
+        assert_eq!(joins, ["add the user to group ops, which the submitacl of queue root.a names"]);
     }
 
     #[test]
@@ -392,12 +427,13 @@ mod tests {
             let told = told(&tree, Right::Submit, queue, "sue", &[]);
             told.iter()
                 .filter_map(|line| {
-                    line.strip_prefix("become a member of group ")?.split(',').next().map(str::to_owned)
+                    line.strip_prefix("add the user to group ")?.split(',').next().map(str::to_owned)
                 })
                 .collect::<Vec<_>>()
         };
         assert_eq!(groups("root.a"), ["narrow", "wide", "all"]);
-        assert_eq!(groups("root.a.b"), ["narrow", "near", "wide"]);
+        // Who administers one queue may do more than who submits to all.
+        assert_eq!(groups("root.a.b"), ["narrow", "wide", "all"]);
     }
 
     #[test]
@@ -455,6 +491,10 @@ mod tests {
                         }
                         Remedy::Ask { queue: meant } => {
                             prop_assert!(decide(&tree, right, meant.as_str(), &identity).allowed());
+                        }
+                        Remedy::Rename { name, .. } => {
+                            let renamed = Identity { user: name, ..identity.clone() };
+                            prop_assert!(decide(&tree, right, &queue, &renamed).allowed());
                         }
                         Remedy::Unnameable => prop_assert!(false, "{:?}", decision),
                     }

@@ -146,6 +146,13 @@ impl Answers<'_> {
             Remedy::Ask { queue } => {
                 RemedyAnswer { kind: RemedyKind::Ask, queue: Some(queue.to_string()), ..nothing }
             }
+            Remedy::Rename { name, queue, right } => RemedyAnswer {
+                kind: RemedyKind::Rename,
+                queue: Some(queue.to_string()),
+                acl: Some((*right).into()),
+                subject: Some(Named::from(Match::User(name))),
+                ..nothing
+            },
             Remedy::Unnameable => nothing,
         }
     }

@@ -154,6 +154,8 @@ pub enum RemedyKind {
     Join,
     /// Another queue is used.
     Ask,
+    /// The user's name is written as the ACL has it, in another case.
+    Rename,
     /// No ACL can name the user or a group: another name is needed.
     #[default]
     Unnameable,
