@@ -350,6 +350,11 @@ impl Decided<'_> {
                 }
                 let (meta, findings) = (&entry.meta, &found.findings);
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
+                if let (true, Some(before), Some(now)) = (newly, &entry.in_force, &found.status.in_force) {
+                    let changed = report::queue_acl::changed_in_words(before, now);
+                    let subject = Subject::QueueAcl(meta.name.clone());
+                    events.push(events::event(&subject, false, events::ACCESS_CHANGED, &changed));
+                }
                 if found.takes && (newly || is_unconfirmed(meta)) {
                     let taken = report::queue_acl::taken_in_words(&decided);
                     let subject = Subject::QueueAcl(meta.name.clone());

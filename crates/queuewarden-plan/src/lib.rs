@@ -36,6 +36,7 @@ pub mod simulate;
 pub mod snapshot;
 mod waiting;
 mod withdraw;
+mod written;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,7 @@ pub use parse_cache::ParseCache;
 pub use policy::{Trust, shared_application, submission, trusts, user_info};
 pub use resolve::no_names;
 pub use running::Running;
+pub use written::Written;
 
 /// All codes of this module.
 pub const CODES: &[Code] = &[

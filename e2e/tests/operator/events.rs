@@ -10,10 +10,10 @@ use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, eventually};
 
 use super::{acl, apply, grant, running};
 
-/// Returns type, reason and note of the events of a `QueueAcl` as it is now, and how often each was repeated,
+/// Returns type, reason and note of the events of an object as it is now, and how often each was repeated,
 /// oldest first.
-async fn events(cluster: &TestCluster, name: &str) -> Result<Vec<(String, String, String, i32)>> {
-    let uid = cluster.objects(Kind::QueueAcl)?.get(name).await?.metadata.uid;
+async fn events(cluster: &TestCluster, kind: Kind, name: &str) -> Result<Vec<(String, String, String, i32)>> {
+    let uid = cluster.objects(kind)?.get(name).await?.metadata.uid;
     let events = Api::<Event>::all(cluster.client()?).list(&ListParams::default()).await?;
     let of_it = |event: &Event| event.regarding.as_ref().is_some_and(|about| about.uid == uid);
     let mut events: Vec<Event> = events.into_iter().filter(of_it).collect();
@@ -33,12 +33,13 @@ async fn events(cluster: &TestCluster, name: &str) -> Result<Vec<(String, String
 /// Waits for an event of this type and reason, and returns all events.
 async fn told(
     cluster: &TestCluster,
+    kind: Kind,
     name: &str,
     type_: &str,
     reason: &str,
 ) -> Result<Vec<(String, String, String, i32)>> {
     eventually(&format!("an event {type_} {reason} of {name}"), PATIENCE, || async {
-        let events = events(cluster, name).await?;
+        let events = events(cluster, kind, name).await?;
         let found = events.iter().any(|event| (event.0.as_str(), event.1.as_str()) == (type_, reason));
         Ok(found.then_some(events))
     })
@@ -53,13 +54,13 @@ async fn each_change_is_told_once() -> Result<()> {
         }
         let operator = running(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        let good = told(cluster, "prod", "Normal", "Ready").await?;
+        let good = told(cluster, Kind::QueueAcl, "prod", "Normal", "Ready").await?;
         ensure!(good.iter().all(|event| event.0 == "Normal"), "to wait is no warning: {good:?}");
         let (.., note, _) = good.last().context("no event")?;
         ensure!(note == "in force: grants submit to user alice on queue `root.prod`", "{note}");
         apply(cluster, &acl("prod", "root.nowhere", "submit: {users: [alice]}")).await?;
         cluster.wait_for(Kind::QueueAcl, "prod", is_false("Ready", "QueueNotFound"), PATIENCE).await?;
-        let bad = told(cluster, "prod", "Warning", "QueueNotFound").await?;
+        let bad = told(cluster, Kind::QueueAcl, "prod", "Warning", "QueueNotFound").await?;
         let mut notes = bad.iter().map(|event| event.2.as_str());
         ensure!(notes.clone().all(|note| note.len() <= 1000 && !note.contains('\n')), "{bad:?}");
         ensure!(notes.next_back().is_some_and(|note| note.contains("`root.nowhere`")), "{bad:?}");
@@ -67,10 +68,36 @@ async fn each_change_is_told_once() -> Result<()> {
         operator.kill().await?;
         let _next = Operator::start(cluster).await?;
         grant(cluster, "later", "root.prod", "submit: {users: [bob]}").await?;
-        told(cluster, "later", "Normal", "Ready").await?;
-        let after = events(cluster, "prod").await?;
+        told(cluster, Kind::QueueAcl, "later", "Normal", "Ready").await?;
+        let after = events(cluster, Kind::QueueAcl, "prod").await?;
         ensure!(after == bad, "{after:?}, before {bad:?}");
         ensure!(after.iter().all(|event| event.3 == 0), "{after:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// From ready to ready, who gains and who loses is told; and so is an edit of the output by somebody else.
+#[tokio::test]
+async fn who_gains_and_who_loses_is_told() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let operator = running(cluster).await?;
+        grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        apply(cluster, &acl("prod", "root.prod", "submit: {users: [bob]}")).await?;
+        let changed = told(cluster, Kind::QueueAcl, "prod", "Normal", "AccessChanged").await?;
+        let note = "grants submit to user bob on queue `root.prod`; takes submit from user alice on queue `root.prod`";
+        ensure!(changed.iter().any(|event| event.2 == note), "{changed:?}");
+        let access = "grants submit on root.prod to user bob; takes submit on root.prod from user alice";
+        ensure!(operator.log().await?.contains(access), "{}", operator.log().await?);
+        let open = "partitions: [{name: default, queues: [{name: root, submitacl: '*'}]}]";
+        cluster.set_configs(open).await?;
+        let edited = told(cluster, Kind::YuniKornConfig, "default", "Warning", "OutputEdited").await?;
+        let note = edited.iter().find(|event| event.1 == "OutputEdited").context("no event")?.2.as_str();
+        ensure!(note.contains("changed `queues.yaml` in yunikorn-configs, which grants submit on root"), "{note}");
+        ensure!(note.contains("everyone") && note.ends_with("it is put back"), "{note}");
         Ok(())
     })
     .await

@@ -206,6 +206,11 @@ impl World {
         Some(self.map(name)?.cache().moment())
     }
 
+    /// Returns the current version of the ConfigMap `name`, if it is known.
+    pub fn config_map(&self, name: &str) -> Option<Arc<ConfigMapState>> {
+        self.map(name)?.cache().get(name).map(|cached| Arc::clone(&cached.value))
+    }
+
     /// Stores a ConfigMap that our request, made after `moment`, returned.
     pub fn learn_config_map(&self, map: ConfigMap, moment: Option<Moment>) {
         let kept = keep_config_map(map);

@@ -271,7 +271,7 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<ConfigEntry>) -> Res
     let (Some(was), Some(is)) = (decided(snapshot, known), decided(&after, known)) else {
         return Response::default();
     };
-    let mut warnings = vec![change(queues(&was), queues(&is))];
+    let mut warnings = vec![access_changed(queues(&was), queues(&is))];
     warnings.extend(policies_changed(snapshot, &after));
     warnings.extend(
         is.inputs.policies.not_found().map(|Finding { reason, message, .. }| format!("{reason}: {message}")),
@@ -296,7 +296,7 @@ fn queues<'d>(decided: &'d Decided<'_>) -> Option<&'d Config> {
 }
 
 /// Describes in one line the changes of access.
-fn change(was: Option<&Config>, is: Option<&Config>) -> String {
+pub(super) fn access_changed(was: Option<&Config>, is: Option<&Config>) -> String {
     let trees = |config: Option<&Config>| -> Vec<Tree> {
         let partitions = config.into_iter().flat_map(|config| &config.partitions);
         partitions.filter_map(|partition| Tree::new(partition).ok()).collect()

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_test, change, decided, obstacles, put,
-    queues,
+    ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_changed, access_test, decided, obstacles,
+    put, queues,
 };
 use crate::conditions::Reason;
 use crate::decide::Decided;
@@ -55,7 +55,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
         Ok(broken) => broken,
         Err(why) => return Response::refused(ACCESS_TEST, why),
     };
-    let mut warnings = vec![change(was, wanted)];
+    let mut warnings = vec![access_changed(was, wanted)];
     let name = old.as_ref().map(|old| &*old.meta.name);
     warnings.extend(
         name.zip(before.as_ref()).map(|(name, before)| opened(before, &is, name)).unwrap_or_default(),

@@ -11,6 +11,10 @@ use crate::{Event, Subject};
 const MAX_NOTE: usize = 1000;
 /// Reason of the event that lists who lost access.
 pub(crate) const ACCESS_REMOVED: &str = "AccessRemoved";
+/// Reason of the event that lists who gains and who loses by another version of an object.
+pub(crate) const ACCESS_CHANGED: &str = "AccessChanged";
+/// Reason of the event for a change of the output by somebody else, which is put back.
+pub(crate) const OUTPUT_EDITED: &str = "OutputEdited";
 /// Reason of the event for the end of `FailOpen`: not everyone may submit any more.
 const FAIL_OPEN_ENDED: &str = "FailOpenEnded";
 /// Reason of the event that reports that another `AdmissionPolicy` counts.
@@ -169,13 +173,16 @@ mod tests {
         };
         let told: Vec<(&str, &str)> = rows.iter().map(|row| (row[0], row[1])).collect();
         let (config, objects) = (conditions(OF_CONFIG), conditions(OF_OBJECTS));
-        let [ended, changed, removed] =
-            [FAIL_OPEN_ENDED, ADMISSION_POLICY_CHANGED, ACCESS_REMOVED].map(|reason| format!("`{reason}`"));
+        let [ended, policy, edited, changed, removed] =
+            [FAIL_OPEN_ENDED, ADMISSION_POLICY_CHANGED, OUTPUT_EDITED, ACCESS_CHANGED, ACCESS_REMOVED]
+                .map(|reason| format!("`{reason}`"));
         let expected = [
             ("QueueAcl, AdmissionPolicy, QueueAccessTest", &objects),
             ("YuniKornConfig", &config),
             ("YuniKornConfig", &ended),
-            ("YuniKornConfig", &changed),
+            ("YuniKornConfig", &policy),
+            ("YuniKornConfig", &edited),
+            ("QueueAcl", &changed),
             ("QueueAcl", &removed),
         ];
         assert_eq!(told, expected.map(|(kind, of)| (kind, of.as_str())));

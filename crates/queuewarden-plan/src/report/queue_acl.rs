@@ -428,6 +428,33 @@ pub(crate) fn taken_in_words(decided: &[(Right, &Decided)]) -> String {
     text
 }
 
+/// Returns the people who gain or lose a right between two versions of an object, in words.
+pub(crate) fn changed_in_words(before: &QueueAclInForce, now: &QueueAclInForce) -> String {
+    let mut text = String::new();
+    let same = (&before.partition, &before.queue) == (&now.partition, &now.queue);
+    for right in Right::ALL {
+        let [old, new] = [before, now].map(|version| acl_in_force(version, right));
+        let (gained, lost) = if same { (new.lost(&old), old.lost(&new)) } else { (new, old) };
+        for (verb, to, acl, version) in [("grants", " to ", gained, now), ("takes", " from ", lost, before)] {
+            if !acl.is_nobody() {
+                let separator = if text.is_empty() { "" } else { "; " };
+                push(&mut text, &[separator, verb, " ", right.field(), to]);
+                push_people(&mut text, &acl);
+                push(&mut text, &[" on queue `", &version.queue, "`"]);
+            }
+        }
+    }
+    if text.is_empty() { "changes no names".to_owned() } else { text }
+}
+
+fn acl_in_force(version: &QueueAclInForce, right: Right) -> Acl {
+    let text = match right {
+        Right::Submit => &version.submit,
+        Right::Admin => &version.admin,
+    };
+    text.as_ref().and_then(|text| acl::parse(text).ok()).unwrap_or_default()
+}
+
 /// Returns whether `tree` holds what was decided about the contribution's queue. If nothing could be
 /// rendered, returns whether it grants at least what the object grants.
 fn holds(
@@ -522,4 +549,40 @@ pub(crate) fn without_effect(tree: &Config, contribution: &Contribution) -> Vec<
         Some(format!("{right} changes nothing, because {through} of queue `{by}` lets everyone in"))
     });
     redundant.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::BaseAcl;
+
+    #[test]
+    fn who_gains_and_who_loses_is_told() {
+        let version = |queue: &str, submit: &str, admin: Option<&str>| QueueAclInForce {
+            partition: "default".to_owned(),
+            queue: queue.to_owned(),
+            submit: Some(submit.to_owned()),
+            admin: admin.map(str::to_owned),
+            base_acl: BaseAcl::default(),
+            expires_at: None,
+            delegated_by: None,
+        };
+        let before = version("root.a", "ann,bob devs", None);
+        for (now, expected) in [
+            (
+                version("root.a", "ann,sue devs", Some(" ops")),
+                "grants submit to user sue on queue `root.a`; takes submit from user bob on queue `root.a`; \
+                 grants admin to group ops on queue `root.a`",
+            ),
+            (
+                version("root.b", "ann", None),
+                "grants submit to user ann on queue `root.b`; takes submit from users ann, bob and group devs \
+                 on queue `root.a`",
+            ),
+            (version("root.a", "*", None), "grants submit to everyone on queue `root.a`"),
+            (before.clone(), "changes no names"),
+        ] {
+            assert_eq!(changed_in_words(&before, &now), expected);
+        }
+    }
 }

@@ -291,7 +291,10 @@ fn a_queue_that_is_not_there_is_explained() {
     };
     assert!(not_found("root.prdo", &[]).contains("did you mean `root.prod`?"));
     let dynamic = not_found("root.prod.ns1", &[("root.prod.ns1", false)]);
-    assert!(dynamic.contains("at run time only") && dynamic.contains("here `root.prod`"), "{dynamic}");
+    assert!(
+        dynamic.contains("at run time only") && dynamic.contains("the ACL of `root.prod` decides"),
+        "{dynamic}"
+    );
     assert!(!not_found("root.zzz", &[]).contains("did you mean"));
     let mut snapshot = cluster("partitions:\n  - name: default\n    queues:\n      - name: dev\n");
     snapshot.queue_acls = vec![submit("a", "root", "ann")];

@@ -5,11 +5,13 @@ use std::sync::atomic::Ordering;
 
 use super::Reconciler;
 use crate::controller::mirror::{self, Answer};
+use crate::controller::world::Kind;
 use crate::controller::{apply, clock, served};
+use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::machine::{Action, Event, Outcome};
 use queuewarden_plan::mirror::Changes;
-use queuewarden_plan::snapshot::WriteFailure;
-use queuewarden_plan::{NewConfigMap, Write};
+use queuewarden_plan::snapshot::{ConfigMapState, WriteFailure};
+use queuewarden_plan::{NewConfigMap, Write, Written};
 
 impl Reconciler {
     /// Performs an action; returns the event with its result, if it has one.
@@ -77,6 +79,8 @@ impl Reconciler {
     #[tracing::instrument(name = "write", skip_all)]
     async fn write(&mut self, namespace: &str, write: &Write) -> Outcome {
         let moment = self.world.moment(&write.name);
+        let replaced = self.world.config_map(&write.name);
+        let replaced = replaced.filter(|map| Some(&map.resource_version) == write.resource_version.as_ref());
         let written = match self.served().await {
             Ok(()) => apply::write(&self.client, namespace, write).await,
             Err(why) => Err(Outcome::Refused(why)),
@@ -84,7 +88,7 @@ impl Reconciler {
         match written {
             Ok(map) => {
                 self.world.learn_config_map(map, moment);
-                self.log_write(namespace, write);
+                self.log_write(namespace, write, replaced).await;
                 Outcome::Done
             }
             Err(outcome) => {
@@ -107,10 +111,22 @@ impl Reconciler {
         why.map_or(Ok(()), |why| Err(WriteFailure::Transient(why)))
     }
 
-    fn log_write(&mut self, namespace: &str, write: &Write) {
+    /// Logs a write with the access that it changes. What somebody else changed has an event, too.
+    async fn log_write(&mut self, namespace: &str, write: &Write, replaced: Option<Arc<ConfigMapState>>) {
+        let written = Written::new(write, replaced, &mut self.known);
+        let repaired = write.repair && !self.created;
+        // With large configurations it takes long.
+        let described = tokio::task::spawn_blocking(move || {
+            (written.access(), repaired.then(|| written.put_back(SINGLETON.into())))
+        });
+        let (access, event) = described.await.unwrap_or_default();
         let keys: Vec<_> = write.data.keys().collect();
         let Write { name, repair, reassert, partial, .. } = write;
-        tracing::info!(namespace, name, ?keys, repair, reassert, partial, "Wrote the ConfigMap");
+        tracing::info!(namespace, name, ?keys, repair, reassert, partial, access, "Wrote the ConfigMap");
+        let config = self.world.current_object(Kind::YuniKornConfig, SINGLETON);
+        if let Some((event, config)) = event.zip(config) {
+            self.events.publish(&event, &config.uid);
+        }
         self.failure = None;
         self.health.metrics.applied("applied");
         let created = std::mem::take(&mut self.created);

@@ -1,0 +1,123 @@
+//! Describes what a write of the output changes, for the log and for events.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::admit::access_changed;
+use super::parse_cache::ParseCache;
+use super::report::events;
+use super::snapshot::{ConfigMapState, FIELD_MANAGER};
+use super::{Event, Subject, Write};
+use go_compat::diag::quoted;
+use yunikorn::admission;
+use yunikorn::config::Config;
+
+/// A write and the ConfigMap that it replaced.
+#[derive(Debug, Clone)]
+pub struct Written {
+    write: Write,
+    replaced: Option<Arc<ConfigMapState>>,
+    /// The queues before and after, if it wrote any.
+    queues: Option<(Option<Arc<Config>>, Arc<Config>)>,
+}
+
+impl Written {
+    /// Reads the queues of both.
+    pub fn new(write: &Write, replaced: Option<Arc<ConfigMapState>>, known: &mut ParseCache) -> Self {
+        let mut texts = write.data.iter().filter(|(key, _)| !admission::KEYS.contains(&key.as_str()));
+        let queues = texts.find_map(|(key, text)| {
+            let after = known.taken(text.as_ref()?).ok()?;
+            let before = replaced.as_ref().and_then(|map| known.taken(map.data.get(key)?).ok());
+            Some((before, after))
+        });
+        Self { write: write.clone(), replaced, queues }
+    }
+
+    /// Describes in one line who gains and who loses access by it; `None` if it wrote no queues.
+    pub fn access(&self) -> Option<String> {
+        self.queues.as_ref().map(|(before, after)| access_changed(before.as_deref(), Some(after)))
+    }
+
+    /// Makes the event for a write that put back what somebody else changed: who it was by the owners of the
+    /// keys, and the access that the change would have given.
+    pub fn put_back(&self, config: Arc<str>) -> Event {
+        let keys: Vec<String> = self.write.data.keys().map(|key| quoted(key)).collect();
+        let owners = self.write.data.keys().filter_map(|key| self.replaced.as_ref()?.owners.get(key));
+        let others = owners.flatten().filter(|owner| owner.manager != FIELD_MANAGER);
+        let others: BTreeSet<String> = others.map(|owner| quoted(&owner.manager)).collect();
+        let who = if others.is_empty() {
+            "somebody".to_owned()
+        } else {
+            others.into_iter().collect::<Vec<_>>().join(", ")
+        };
+        let access = match &self.queues {
+            Some((Some(before), after)) => format!(", which {}", access_changed(Some(after), Some(before))),
+            Some((None, _)) => ", which left no queues that YuniKorn can read".to_owned(),
+            None => String::new(),
+        };
+        let note =
+            format!("{who} changed {} in {}{access}; it is put back", keys.join(", "), self.write.name);
+        events::event(&Subject::Config(config), true, events::OUTPUT_EDITED, &note)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::Owner;
+    use yunikorn::version::Version;
+
+    const KEY: &str = "queues.yaml";
+
+    fn text(submit: &str) -> String {
+        format!("partitions: [{{name: default, queues: [{{name: root, submitacl: '{submit}'}}]}}]")
+    }
+
+    fn written(replaced: Option<&str>, now: &str) -> Written {
+        let owners = [FIELD_MANAGER, "kubectl-edit"]
+            .map(|manager| Owner { manager: manager.to_owned(), operation: "Update".to_owned() });
+        let map = |text: &str| ConfigMapState {
+            data: [(KEY.to_owned(), text.to_owned())].into(),
+            owners: [(KEY.to_owned(), owners.to_vec())].into(),
+            ..ConfigMapState::default()
+        };
+        let write = Write {
+            name: "yunikorn-configs".to_owned(),
+            data: [(KEY.to_owned(), Some(now.to_owned()))].into(),
+            ..Write::default()
+        };
+        Written::new(&write, replaced.map(map).map(Arc::new), &mut ParseCache::new(Version::V1_8))
+    }
+
+    #[test]
+    fn a_write_is_told_with_the_access_that_it_changes() {
+        let access = |before, after| written(before, after).access();
+        let (ann, bob) = (text("ann"), text("bob"));
+        assert_eq!(
+            access(Some(&ann), &bob).as_deref(),
+            Some("grants submit on root to user bob; takes submit on root from user ann")
+        );
+        assert_eq!(access(Some(&ann), &ann).as_deref(), Some("nobody gains or loses access"));
+        assert_eq!(
+            access(None, &bob).as_deref(),
+            Some("grants submit on root to user bob; nobody loses access; 1 queue new")
+        );
+        assert_eq!(access(Some(&ann), "no: queues"), None);
+    }
+
+    #[test]
+    fn an_edit_is_told_with_its_writer_and_what_it_would_have_done() {
+        let note = |edited: Option<&str>| written(edited, &text("ann")).put_back("default".into()).note;
+        assert_eq!(
+            note(Some(&text("*"))),
+            "`kubectl-edit` changed `queues.yaml` in yunikorn-configs, which grants submit on root to \
+             everyone; nobody loses access; it is put back"
+        );
+        assert_eq!(
+            note(Some("{")),
+            "`kubectl-edit` changed `queues.yaml` in yunikorn-configs, which left no queues that YuniKorn \
+             can read; it is put back"
+        );
+        assert!(note(None).starts_with("somebody changed `queues.yaml`"));
+    }
+}
