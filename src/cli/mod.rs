@@ -77,67 +77,68 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print the ConfigMap that the operator would write, and the conditions it would report
-    Render(render::Args),
-    /// Check manifests and queues.yaml files
-    Validate(validate::Args),
-    /// Explain an ACL: who gets access, and what YuniKorn reads differently than written
-    Acl(acl::Args),
-    /// Check whether a user may do this on a queue, or with an application
+    /// Check whether a user may do something on a queue, or with an application
     CanI(can_i::Args),
-    /// Explain why a user may, or may not, do this on a queue, or with an application
+    /// Explain why a user may, or may not, do something
     Explain(explain::Args),
     /// List everyone who may submit to a queue, or administer it
     WhoCan(who_can::Args),
     /// List the queues that a user may submit to, or administer
     WhatCan(what_can::Args),
-    /// Show what each user, group or everyone may do on each queue
+    /// Show who may do what on each queue
     Matrix(matrix::Args),
-    /// Show who gains and who loses which access between two configurations
-    Diff(diff::Args),
-    /// Print a QueueAcl that gives users and groups a right on a queue, and show who gains what; or apply it
-    Grant(grant::Args),
-    /// Print the QueueAcls without users and groups that have a right on a queue, and show who loses what; or
-    /// apply them
-    Revoke(revoke::Args),
-    /// Find grants that change nothing or that nobody can use, and names that are likely wrong
-    Lint(lint::Args),
-    /// Report queues, who may do what, problems, and who changed the configuration, on one page, as data or
-    /// as diagrams
-    Report(access_report::Args),
-    /// Show in which queue an application would run, and why, or how YuniKorn would reject it
+    /// Show in which queue an application would run, and why
     Place(place::Args),
+    /// Write a page about queues, access, problems and changes
+    Report(access_report::Args),
+    /// Explain an ACL as YuniKorn reads it
+    Acl(acl::Args),
+    /// Check manifests and queues.yaml files
+    Validate(validate::Args),
+    /// Find grants without effect, risks, and names that are likely wrong
+    Lint(lint::Args),
+    /// Show who gains and who loses access between two configurations
+    Diff(diff::Args),
+    /// Print the ConfigMap and the conditions that the operator would write
+    Render(render::Args),
     /// Test a configuration against the access it is meant to give
     Test(test::Args),
     /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would
     Review(review::Args),
-    /// Convert access rules of YARN or Spark, or those in a queues.yaml, to QueueAcls, and prove that nobody
-    /// may do more
+    /// Give users and groups a right, by a QueueAcl
+    Grant(grant::Args),
+    /// Take users and groups out of QueueAcls
+    Revoke(revoke::Args),
+    /// Convert the access rules of YARN, Spark or a queues.yaml to QueueAcls
     #[cfg(feature = "import")]
     Import(import::Args),
-    /// Show the state in a cluster: the configuration in force, the leader, and objects that need attention
+    /// Show what is in force, who writes, and which objects need attention
     Status(status::Args),
     /// Check an installation, and print a remedy for each problem
     Check(check::Args),
-    /// Print the files an API server needs to use queuewarden as an authorizer
-    AuthorizerConfig(authorizer_config::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
-    /// Rewrite all objects in the storage version of the custom resource definitions
+    /// Rewrite all objects in the storage version of the definitions
     MigrateStorage(migrate_storage::Args),
+    /// Print the files by which an API server uses queuewarden as an authorizer
+    AuthorizerConfig(authorizer_config::Args),
+    /// Run the operator
+    Run(run::Args),
+    /// Issue and renew the certificate of the operator's HTTPS endpoints
+    Certificates(certificates::Args),
     /// List the codes of all diagnostics, or explain one
     Codes(codes::Args),
     /// Print the script that completes commands in a shell
     Completion(completion::Args),
     /// Print the manual page, or write those of all subcommands
     Man(man::Args),
-    /// Run the operator
-    Run(run::Args),
-    /// Issue and renew the certificate of the operator's HTTPS endpoints
-    Certificates(certificates::Args),
     /// Print the version, and the versions it was tested with
     Version(version::Args),
 }
+
+/// The groups in which help lists the commands, each with its first one.
+const GROUPS: [(&str, &str); 5] =
+    [("Ask", "can-i"), ("Check", "acl"), ("Change", "grant"), ("Operate", "status"), ("Other", "codes")];
 
 /// Options for the objects to read.
 #[derive(Debug, Clone, clap::Args)]
@@ -284,10 +285,26 @@ const PLUGIN: &str = "kubectl-queuewarden";
 /// Returns the command line, under the name by which the program was started.
 fn command() -> clap::Command {
     let command = Cli::command();
+    let commands = grouped(&command);
+    let command = command.before_help(commands).help_template(
+        "{about-with-newline}\n{usage-heading} {usage}\n{before-help}\nOptions:\n{options}{after-help}",
+    );
     let plugin = std::env::args_os().next().is_some_and(|program| {
         Path::new(&program).file_stem().is_some_and(|name| name.eq_ignore_ascii_case(PLUGIN))
     });
     if plugin { command.bin_name("kubectl queuewarden") } else { command }
+}
+
+/// Lists the commands in groups.
+fn grouped(command: &clap::Command) -> String {
+    let line = |command: &clap::Command| {
+        let name = command.get_name();
+        let title = GROUPS.iter().find(|(_, first)| *first == name);
+        let title = title.map(|(title, _)| format!("\n{title}:\n")).unwrap_or_default();
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        format!("{title}  {name:<18} {about}\n")
+    };
+    command.get_subcommands().map(line).collect()
 }
 
 /// Runs the process: reads the arguments, runs the command, returns the exit code.
@@ -364,6 +381,13 @@ mod tests {
     #[test]
     fn the_arguments_fit_together() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_has_every_command_in_a_group() {
+        let help = grouped(&Cli::command());
+        assert!(GROUPS.iter().all(|(title, _)| help.contains(&format!("\n{title}:\n"))), "{help}");
+        assert!(help.starts_with("\nAsk:\n") && help.lines().all(|line| line.len() <= 96), "{help}");
     }
 
     #[test]
