@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     dialect: Dialect,
     /// Output format
-    #[arg(short = 'o', long, value_enum, default_value_t)]
+    #[arg(short = 'o', long = "output", value_enum, default_value_t, value_name = "FORMAT")]
     format: Format,
     /// Exit with 1 on warnings too
     #[arg(long)]

@@ -32,14 +32,14 @@ pub struct Args {
     #[command(flatten)]
     pub(super) input: InputArgs,
     /// Output format
-    #[arg(short = 'o', long, value_enum, default_value_t)]
+    #[arg(short = 'o', long = "output", value_enum, default_value_t, value_name = "FORMAT")]
     format: Format,
     /// Format of the conditions on standard error
     #[arg(long, value_enum, default_value_t)]
     status: statuses::Format,
     /// Write to FILE instead of standard output, replacing it as a whole
     #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    output_file: Option<PathBuf>,
     /// Render again whenever an input changes or a time window opens or closes, until interrupted
     #[arg(short, long)]
     watch: bool,
@@ -53,7 +53,7 @@ pub struct Args {
 /// # Errors
 /// When an input cannot be read, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let read = || args.input.read(args.output.as_deref());
+    let read = || args.input.read(args.output_file.as_deref());
     if !args.watch {
         return Ok(print(args, console, &read()?, false)?.exit);
     }
@@ -180,7 +180,7 @@ fn manifests(assembled: &Assembled, settled: &Settled) -> Vec<Value> {
 }
 
 fn emit(args: &Args, console: Console, content: &str, again: bool) -> Result<(), Failure> {
-    match &args.output {
+    match &args.output_file {
         Some(path) => atomic::write(path, content.as_bytes())
             .map_err(|error| Failure::Output(format!("cannot write `{}`: {error}", path.display()))),
         None if again && args.format == Format::Yaml => Ok(console.out(&format!("---\n{content}"))?),

@@ -1,4 +1,4 @@
-//! Tests `render --output`.
+//! Tests `render --output-file`.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ fn the_file_is_what_standard_output_would_get() {
     fs::write(dir.path().join("base.yaml"), BASE).unwrap();
     let args = ["render", "-f", "-", "--base", "base.yaml"];
     let printed = run(&args, dir.path(), &acl("sue"));
-    let written = run(&[&args[..], &["--output", "out.yaml"]].concat(), dir.path(), &acl("sue"));
+    let written = run(&[&args[..], &["--output-file", "out.yaml"]].concat(), dir.path(), &acl("sue"));
     assert_eq!((written.status.code(), out(&written).as_str()), (Some(0), ""), "{}", err(&written));
     assert_eq!(fs::read_to_string(dir.path().join("out.yaml")).unwrap(), out(&printed));
     assert!(out(&printed).contains("submitacl: 'sue'"), "{}", out(&printed));
@@ -23,7 +23,7 @@ fn rendering_into_the_folder_that_is_read_comes_to_rest() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("base.yaml"), BASE).unwrap();
     fs::write(dir.path().join("acl.yaml"), acl("sue")).unwrap();
-    let args = ["render", "-f", ".", "--base", "base.yaml", "--output", "out.yaml"];
+    let args = ["render", "-f", ".", "--base", "base.yaml", "--output-file", "out.yaml"];
     assert_eq!(run(&args, dir.path(), "").status.code(), Some(0));
     let first = fs::read_to_string(dir.path().join("out.yaml")).unwrap();
     assert_eq!(run(&args, dir.path(), "").status.code(), Some(0));
@@ -35,8 +35,11 @@ fn what_is_refused_leaves_the_file_alone() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("base.yaml"), "partitions: [").unwrap();
     fs::write(dir.path().join("out.yaml"), "old").unwrap();
-    let ended =
-        run(&["render", "-f", "-", "--base", "base.yaml", "--output", "out.yaml"], dir.path(), &acl("sue"));
+    let ended = run(
+        &["render", "-f", "-", "--base", "base.yaml", "--output-file", "out.yaml"],
+        dir.path(),
+        &acl("sue"),
+    );
     assert_eq!(ended.status.code(), Some(1), "{}", err(&ended));
     assert_eq!(fs::read_to_string(dir.path().join("out.yaml")).unwrap(), "old");
 }
@@ -46,7 +49,7 @@ fn a_place_that_takes_no_file_is_told() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("base.yaml"), BASE).unwrap();
     let ended = run(
-        &["render", "-f", "-", "--base", "base.yaml", "--output", "none/out.yaml"],
+        &["render", "-f", "-", "--base", "base.yaml", "--output-file", "none/out.yaml"],
         dir.path(),
         &acl("sue"),
     );

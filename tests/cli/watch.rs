@@ -42,7 +42,8 @@ fn a_changed_file_is_rendered_again() {
     let at = |name: &str| dir.path().join(name);
     fs::write(at("base.yaml"), BASE).unwrap();
     fs::write(at("acl.yaml"), acl("sue")).unwrap();
-    let _running = watching(&["-f", "acl.yaml", "--base", "base.yaml", "--output", "out.yaml"], dir.path());
+    let _running =
+        watching(&["-f", "acl.yaml", "--base", "base.yaml", "--output-file", "out.yaml"], dir.path());
     holds(&at("out.yaml"), "sue");
     fs::write(at("acl.yaml"), acl("bob")).unwrap();
     holds(&at("out.yaml"), "bob");
@@ -65,7 +66,7 @@ fn files_that_come_into_a_folder_count() {
     fs::create_dir_all(at("in")).unwrap();
     fs::write(at("base.yaml"), BASE).unwrap();
     fs::write(at("in/first.yaml"), acl("sue")).unwrap();
-    let _running = watching(&["-f", "in", "--base", "base.yaml", "--output", "out.yaml"], dir.path());
+    let _running = watching(&["-f", "in", "--base", "base.yaml", "--output-file", "out.yaml"], dir.path());
     holds(&at("out.yaml"), "sue");
     fs::write(at("in/second.yaml"), acl("bob").replace("name: a", "name: second")).unwrap();
     holds(&at("out.yaml"), "bob,sue");
@@ -83,7 +84,8 @@ fn a_window_that_opens_is_rendered() {
     let begin = jiff::Timestamp::from_second(begin.as_second()).unwrap();
     fs::write(at("base.yaml"), BASE).unwrap();
     fs::write(at("acl.yaml"), format!("{}  baseAcl: Extend\n  notBefore: {begin}\n", acl("sue"))).unwrap();
-    let _running = watching(&["-f", "acl.yaml", "--base", "base.yaml", "--output", "out.yaml"], dir.path());
+    let _running =
+        watching(&["-f", "acl.yaml", "--base", "base.yaml", "--output-file", "out.yaml"], dir.path());
     holds(&at("out.yaml"), "sue");
     assert!(now() >= begin, "granted before its begin");
 }
