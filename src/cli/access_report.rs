@@ -13,12 +13,13 @@ use clap::ValueEnum as _;
 use super::findings::plural;
 use super::query::SourceArgs;
 use super::query::configuration::Configuration;
-use super::query::output::{self, Table};
+use super::query::output::{self, Table, UNTIL};
 use super::{Console, Exit, Failure, atomic, clock};
 use queuewarden_api::answer::report::{LiveAnswer, ReportAnswer};
-use queuewarden_api::answer::{Answers, Named, WrittenIn};
+use queuewarden_api::answer::{Answers, Named, WrittenIn, until};
 use queuewarden_report::{Beside, diagram, page};
 use yunikorn::right::Right;
+use yunikorn_access::check::Subject;
 use yunikorn_access::{Tree, who_can};
 
 /// Help text on privacy and exit codes.
@@ -204,13 +205,15 @@ fn written(
 
 /// Builds a row for each subject with access to a queue, with the grant nearest to that queue.
 fn table(answers: &Answers<'_>) -> Table {
-    let mut table =
-        Table::new(["QUEUE", "VERB", "KIND", "NAME", "INHERITED", "FROM QUEUE", "FROM ACL", "WRITTEN IN"]);
+    let header =
+        ["QUEUE", "VERB", "KIND", "NAME", "INHERITED", "FROM QUEUE", "FROM ACL", "WRITTEN IN", UNTIL];
+    let mut table = Table::new(header);
     for (id, node) in answers.tree.queues() {
         for right in Right::ALL {
             for grantee in &who_can(answers.tree, right, node.path.as_str()).grantees {
                 let Some(nearest) = grantee.grants.first() else { continue };
-                let Named { kind, name } = Named::from(grantee.subject);
+                let subject = Subject::from(grantee.subject);
+                let Named { kind, name } = Named::from(&subject);
                 table.row([
                     node.path.as_str(),
                     right.verb(),
@@ -220,6 +223,7 @@ fn table(answers: &Answers<'_>) -> Table {
                     &answers.path(nearest.queue),
                     nearest.acl.key(),
                     &WrittenIn::list(&answers.origins(nearest.origins.iter().copied())),
+                    &until(yunikorn_access::until(answers.tree, right, id, &subject.identity())),
                 ]);
             }
         }

@@ -91,6 +91,9 @@ impl RequestArgs {
         }
         if show != Show::Nothing {
             let answer = answers.decision(&decision);
+            if let Some(end) = answer.until.filter(|_| show == Show::Line) {
+                console.note(&format!("the right ends at {end}"));
+            }
             let text = || match show {
                 Show::Everything => explain::text(&answers, &decision, &answer),
                 _ => line(allowed, &answer.reason),

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use super::can_i::{RequestArgs, Show};
-use super::query::output::{self, Table};
+use super::query::output::{self, Table, UNTIL};
 use super::query::{DEFAULT_PARTITION, EXIT_CODES, request};
 use super::{Console, Exit, Failure};
 use queuewarden_api::answer::{About, Answers, DecisionAnswer, Named, RemedyKind, WrittenIn};
@@ -98,23 +98,24 @@ pub(super) fn groups(groups: &[String]) -> String {
 
 /// Builds a row for each ACL; each queue is named once.
 fn steps(answers: &Answers<'_>, decision: &Decision) -> Table {
-    let mut table = Table::new(["QUEUE", "ACL", "SAYS", "RESULT", "WRITTEN IN"]);
+    let mut table = Table::new(["QUEUE", "ACL", "SAYS", "RESULT", "WRITTEN IN", UNTIL]);
     let mut named = None;
     for step in &decision.steps {
         let queue = if named == Some(&step.queue) { "" } else { step.queue.as_str() };
         named = Some(&step.queue);
-        let [says, result, written] = cells(answers, step, &decision.identity);
-        table.row([queue, step.right.key(), &says, &result, &written]);
+        let [says, result, written, until] = cells(answers, step, &decision.identity);
+        table.row([queue, step.right.key(), &says, &result, &written, &until]);
     }
     table
 }
 
-/// Returns the text of an ACL, its result, and where it is written.
-pub(super) fn cells(answers: &Answers<'_>, step: &Step, identity: &Identity) -> [String; 3] {
+/// Returns the text of an ACL, its result, where it is written, and the end of the entry that grants.
+pub(super) fn cells(answers: &Answers<'_>, step: &Step, identity: &Identity) -> [String; 4] {
     let says = if step.acl.is_empty() { "-".to_owned() } else { quoted(&step.acl) };
     if let Some(entry) = &step.entry {
-        let origins = WrittenIn::list(&answers.origins(&entry.origins));
-        return [says, format!("grants {}", entry.subject), origins];
+        let origins = answers.origins(&entry.origins);
+        let result = format!("grants {}", entry.subject);
+        return [says, result, WrittenIn::list(&origins), WrittenIn::until(&origins)];
     }
     let node = answers.tree.find(&step.queue).and_then(|id| answers.tree.node(id));
     let grants = node.map(|node| node.grants(step.right));
@@ -126,7 +127,8 @@ pub(super) fn cells(answers: &Answers<'_>, step: &Step, identity: &Identity) -> 
         _ => "no match".to_owned(),
     };
     let parts = grants.iter().flat_map(|grants| &grants.parts);
-    [says, result, WrittenIn::list(&answers.origins(parts.map(|(origin, _)| origin)))]
+    let written = WrittenIn::list(&answers.origins(parts.map(|(origin, _)| origin)));
+    [says, result, written, String::new()]
 }
 
 /// Quotes an ACL as written, because its spaces matter; a long one is cut.

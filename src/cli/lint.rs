@@ -102,7 +102,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 fn draw(configuration: &Configuration, finding: &Finding, color: bool) -> String {
     let shown = finding.origin.as_ref().and_then(|origin| configuration.shown(origin));
     let note = match &finding.origin {
-        Some(Origin::Object { kind, name }) => Some(format!("in {kind}/{name}")),
+        Some(Origin::Object { kind, name, .. }) => Some(format!("in {kind}/{name}")),
         _ => None,
     };
     let (source, span) = shown.unzip();

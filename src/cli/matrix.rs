@@ -11,10 +11,13 @@ use yunikorn::right::Right;
 use yunikorn_access::check::Subject;
 use yunikorn_access::matrix::{How, Matrix, matrix};
 use yunikorn_access::tree::{Located, QueueId, Tree};
+use yunikorn_access::until;
 
 /// Meaning of the letters.
 const LEGEND: &str =
     "s submit, a administer; upper case where the queue's own ACL grants it; * because everyone may";
+/// Meaning of the sign for a right that ends.
+const ENDS: &str = "~ until a time that -o csv shows";
 
 /// Show what each user, group or everyone may do on each queue. A user is evaluated without its groups, a
 /// group without its members
@@ -55,6 +58,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         Format::Table | Format::Wide => {
             console.out(&table(&answer, letters).text(headers))?;
             console.note(LEGEND);
+            if answer.cells.iter().any(|cell| cell.until.is_some()) {
+                console.note(ENDS);
+            }
         }
         Format::Csv => console.out(&table(&answer, words).csv(headers))?,
         Format::Name => {
@@ -115,15 +121,15 @@ fn letters(rights: &[&Cell]) -> String {
             (Right::Admin, true) => "A",
             (Right::Admin, false) => "a",
         });
-        if cell.everyone {
-            shown.push('*');
-        }
+        let signs = [(cell.everyone, '*'), (cell.until.is_some(), '~')];
+        shown.extend(signs.into_iter().filter(|(shows, _)| *shows).map(|(_, sign)| sign));
     }
     if shown.is_empty() { "-".to_owned() } else { shown }
 }
 
 fn words(rights: &[&Cell]) -> String {
-    rights.iter().map(|cell| cell.verb.verb()).collect::<Vec<_>>().join(" ")
+    let until = |cell: &Cell| cell.until.map(|end| format!(" until {end}")).unwrap_or_default();
+    rights.iter().map(|cell| format!("{}{}", cell.verb.verb(), until(cell))).collect::<Vec<_>>().join(" ")
 }
 
 fn answer(answers: &Answers<'_>, page: &Matrix<'_>) -> MatrixAnswer {
@@ -145,6 +151,7 @@ fn answer(answers: &Answers<'_>, page: &Matrix<'_>) -> MatrixAnswer {
                     acl: way.acl.into(),
                     origins: answers.origins(&way.written(answers.tree).origins),
                 },
+                until: until(answers.tree, *right, *queue, &row.subject.identity()),
             })
         });
         cells.collect::<Vec<_>>()

@@ -1,10 +1,10 @@
 //! `queuewarden what-can`: lists all queues on which a user may do something.
 
 use super::query::identity::IdentityArgs;
-use super::query::output::{self, FormatArgs, Table};
+use super::query::output::{self, FormatArgs, Table, UNTIL};
 use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
 use super::{Console, Exit, Failure};
-use queuewarden_api::answer::{Answers, GrantedBy, Named, RightOn, WhatCanAnswer, WrittenIn};
+use queuewarden_api::answer::{Answers, GrantedBy, Named, RightOn, WhatCanAnswer, WrittenIn, until};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::reach::Way;
@@ -62,6 +62,7 @@ fn answer(answers: &Answers<'_>, args: &Args, identity: &Identity) -> WhatCanAns
                     acl: way.acl.into(),
                     origins: answers.origins(&way.written(answers.tree).origins),
                 },
+                until: yunikorn_access::until(answers.tree, right, id, identity),
             });
         }
     }
@@ -76,12 +77,12 @@ fn answer(answers: &Answers<'_>, args: &Args, identity: &Identity) -> WhatCanAns
 fn table(answer: &WhatCanAnswer, wide: bool) -> Table {
     let header = ["QUEUE", "MAY", "GRANTED TO", "AT", "ACL", "WRITTEN IN", "TYPE"];
     let columns = if wide { header.len() } else { 4 };
-    let mut table = Table::new(header.into_iter().take(columns));
-    for RightOn { queue, leaf, verb, entry, by } in &answer.rights {
+    let mut table = Table::new(header.into_iter().take(columns).chain([UNTIL]));
+    for RightOn { queue, leaf, verb, entry, by, until: end } in &answer.rights {
         let (entry, origins) = (entry.words(), WrittenIn::list(&by.origins));
         let kind = if *leaf { "leaf" } else { "parent" };
         let row = [queue, verb.verb(), &entry, &by.queue, by.acl.as_str(), &origins, kind];
-        table.row(row.into_iter().take(columns));
+        table.row(row.into_iter().take(columns).chain([until(*end).as_str()]));
     }
     table
 }

@@ -1,9 +1,9 @@
 //! `queuewarden who-can`: lists all who may do something on a queue.
 
-use super::query::output::{FormatArgs, Table};
+use super::query::output::{FormatArgs, Table, UNTIL};
 use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
 use super::{Console, Exit, Failure};
-use queuewarden_api::answer::{Answers, Grantee, WhoCanAnswer, WrittenIn};
+use queuewarden_api::answer::{Answers, Grantee, WhoCanAnswer, WrittenIn, until};
 use yunikorn::right::Right;
 use yunikorn_access::check::Denial;
 use yunikorn_access::who_can::{WhoCan, who_can};
@@ -54,19 +54,21 @@ fn answer(answers: &Answers<'_>, args: &Args, found: &WhoCan<'_>) -> WhoCanAnswe
         queue: args.queue.clone(),
         nearest_queue: found.located.nearest().map(|id| answers.path(id)),
         denial: found.denial,
-        subjects: found.grantees.iter().map(|grantee| answers.grantee(grantee)).collect(),
+        subjects: found.grantees.iter().map(|grantee| answers.grantee(found, grantee)).collect(),
     }
 }
 
-/// Builds a row for each subject with its nearest grant; the wide table has a row for each grant.
+/// Builds a row for each subject with its nearest grant, and the end of its right. The wide table has a row
+/// for each grant, with the end of that.
 fn table(answer: &WhoCanAnswer, wide: bool) -> Table {
-    let mut table = Table::new(["KIND", "NAME", "QUEUE", "ACL", "WRITTEN IN"]);
-    for Grantee { named, grants } in &answer.subjects {
+    let mut table = Table::new(["KIND", "NAME", "QUEUE", "ACL", "WRITTEN IN", UNTIL]);
+    for Grantee { named, grants, until: end } in &answer.subjects {
         let shown = if wide { grants.len() } else { 1 };
         for grant in grants.iter().take(shown) {
             let name = named.name.as_deref().unwrap_or("*");
             let origins = WrittenIn::list(&grant.origins);
-            table.row([named.kind.as_str(), name, &grant.queue, grant.acl.as_str(), &origins]);
+            let end = if wide { WrittenIn::until(&grant.origins) } else { until(*end) };
+            table.row([named.kind.as_str(), name, &grant.queue, grant.acl.as_str(), &origins, &end]);
         }
     }
     table

@@ -6,10 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::grants::{AclKey, ByObject, Decided, Grants};
+use jiff::Timestamp;
+
+use super::grants::{AclKey, ByObject, Decided, Grants, acl_of};
 use super::resolve::Resolved;
 use super::snapshot::{BaseAcl, QueueAclEntry};
 use yunikorn::acl::{self, Acl};
+use yunikorn::config::Config;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::{Origin, Tree};
@@ -24,20 +27,39 @@ pub struct Attribution {
     /// The right that the ACL is about.
     pub right: Right,
     /// The grants of each `QueueAcl` in it, sorted by name.
-    pub objects: Vec<(Arc<str>, Acl)>,
+    pub objects: Vec<Part>,
     /// True if the base's own ACL stays beside them: when all of them set `Extend`.
     pub base_stays: bool,
+    /// That ACL; nobody where it does not stay, and where the base is not known.
+    pub base: Acl,
+}
+
+/// The grant of one object in an ACL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The object's name.
+    pub name: Arc<str>,
+    /// The users and groups to whom it grants the right.
+    pub acl: Acl,
+    /// The time from which on it grants nothing.
+    pub until: Option<Timestamp>,
 }
 
 /// Returns the contributions of the resolved objects to the text of a plan: `grants`, in which each takes
 /// part as `by_object` records.
-pub(super) fn desired(objects: &[Resolved], grants: &Grants, by_object: &ByObject) -> Arc<[Attribution]> {
+pub(super) fn desired(
+    objects: &[Resolved],
+    grants: &Grants,
+    by_object: &ByObject,
+    base: Option<&Config>,
+) -> Arc<[Attribution]> {
     let attribution = |((partition, queue, right), _): &(AclKey, Decided)| Attribution {
         partition: partition.clone(),
         queue: queue.clone(),
         right: *right,
         objects: Vec::with_capacity(1),
         base_stays: true,
+        base: Acl::nobody(),
     };
     let mut found: Vec<_> = grants.iter().map(attribution).collect();
     for (index, object) in objects.iter().enumerate() {
@@ -45,24 +67,30 @@ pub(super) fn desired(objects: &[Resolved], grants: &Grants, by_object: &ByObjec
         for place in by_object.positions(index) {
             let one = found.get_mut(place);
             if let Some((acl, one)) = one.and_then(|one| Some((contribution.grant(one.right)?, one))) {
-                one.objects.push((object.name.clone(), acl.clone()));
+                let (name, until) = (object.name.clone(), contribution.expires_at);
+                one.objects.push(Part { name, acl: acl.clone(), until });
                 one.base_stays &= contribution.base_acl == BaseAcl::Extend;
             }
         }
     }
-    by_name(found)
+    complete(found, base)
 }
 
-fn by_name(mut found: Vec<Attribution>) -> Arc<[Attribution]> {
+/// Sorts the objects, and adds the ACLs of the base that stay.
+fn complete(mut found: Vec<Attribution>, base: Option<&Config>) -> Arc<[Attribution]> {
     for one in &mut found {
-        one.objects.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+        one.objects.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+        let partition = base.filter(|_| one.base_stays).and_then(|base| base.partition(&one.partition));
+        if let Some(queue) = partition.and_then(|partition| partition.queue(&one.queue)) {
+            one.base = acl_of(queue, one.right);
+        }
     }
     found.into()
 }
 
 /// Returns the contributions of the objects to the output when their statuses were written. Texts that cannot
 /// be read contribute nothing.
-pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
+pub fn in_force(entries: &[Arc<QueueAclEntry>], base: Option<&Config>) -> Arc<[Attribution]> {
     let mut found: BTreeMap<(&str, QueuePath, Right), Attribution> = BTreeMap::new();
     for entry in entries {
         let Some(memory) = &entry.in_force else { continue };
@@ -76,22 +104,25 @@ pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
                 right,
                 objects: Vec::with_capacity(1),
                 base_stays: true,
+                base: Acl::nobody(),
             });
-            one.objects.push((entry.meta.name.clone(), acl));
+            one.objects.push(Part { name: entry.meta.name.clone(), acl, until: memory.expires_at });
             one.base_stays &= memory.base_acl == BaseAcl::Extend;
         }
     }
-    by_name(found.into_values().collect())
+    complete(found.into_values().collect(), base)
 }
 
-/// Marks each entry of a partition's ACLs with the objects that wrote it.
+/// Marks each entry of a partition's ACLs with the objects that wrote it, and with the base where it grants the
+/// same: that has no end.
 pub fn mark(tree: &mut Tree, attributions: &[Attribution]) {
     let partition = tree.partition().to_owned();
     for part in attributions.iter().filter(|part| part.partition.eq_ignore_ascii_case(&partition)) {
-        for (object, acl) in &part.objects {
-            let object = Origin::Object { kind: "QueueAcl", name: object.to_string() };
+        for Part { name, acl, until } in &part.objects {
+            let object = Origin::Object { kind: "QueueAcl", name: name.to_string(), until: *until };
             tree.attribute(&part.queue, part.right, object, acl);
         }
+        tree.attribute(&part.queue, part.right, Origin::Text(None), &part.base);
     }
 }
 
@@ -99,6 +130,10 @@ pub fn mark(tree: &mut Tree, attributions: &[Attribution]) {
 mod tests {
     use super::*;
     use crate::snapshot::{Entry, Meta, QueueAclInForce};
+    use yunikorn::config::verdict;
+    use yunikorn::identity::Identity;
+    use yunikorn::version::Version;
+    use yunikorn_access::until;
 
     fn entry(name: &str, submit: Option<&str>, base_acl: BaseAcl) -> Arc<QueueAclEntry> {
         let in_force = QueueAclInForce {
@@ -122,18 +157,44 @@ mod tests {
             (BaseAcl::Replace, BaseAcl::Replace, false),
         ];
         for (first, second, stays) in cases {
-            let found = in_force(&[entry("b", Some("sue"), first), entry("a", Some(" dev"), second)]);
+            let found = in_force(&[entry("b", Some("sue"), first), entry("a", Some(" dev"), second)], None);
             let [one] = &*found else { panic!("{found:?}") };
             assert_eq!(one.base_stays, stays, "{first:?} {second:?}");
-            let names: Vec<_> = one.objects.iter().map(|(name, acl)| (&**name, acl.canonical())).collect();
+            let names: Vec<_> = one.objects.iter().map(|part| (&*part.name, part.acl.canonical())).collect();
             assert_eq!(names, [("a", " dev".to_owned()), ("b", "sue".to_owned())]);
+        }
+    }
+
+    #[test]
+    fn what_the_base_grants_as_well_has_no_end() {
+        let config = |acl: &str| {
+            let root = format!("{{name: root, queues: [{{name: a, submitacl: '{acl}'}}]}}");
+            let text = format!("partitions: [{{name: default, queues: [{root}]}}]");
+            verdict(&text, &[], Version::V1_8).config.unwrap()
+        };
+        let mut object = entry("a", Some("ann,sue"), BaseAcl::Extend);
+        let end = Some(Timestamp::UNIX_EPOCH);
+        Arc::make_mut(Arc::make_mut(&mut object).in_force.as_mut().unwrap()).expires_at = end;
+        let (text, base) = (config("ann,bob,sue"), config("bob,sue"));
+        for (base, sue) in [(None, end), (Some(&base), None)] {
+            let mut tree = Tree::new(text.partition("default").unwrap()).unwrap();
+            mark(&mut tree, &in_force(&[object.clone()], base));
+            let id = tree.find(&QueuePath::parse("root.a").unwrap()).unwrap();
+            let ends = ["ann", "bob", "sue"].map(|user| {
+                let identity = Identity { user: user.to_owned(), groups: Vec::new() };
+                until(&tree, Right::Submit, id, &identity)
+            });
+            assert_eq!(ends, [end, None, sue]);
         }
     }
 
     #[test]
     fn a_right_that_no_object_sets_is_nobodys() {
         assert_eq!(
-            *in_force(&[entry("a", None, BaseAcl::Replace), entry("b", Some("a  b"), BaseAcl::Replace)]),
+            *in_force(
+                &[entry("a", None, BaseAcl::Replace), entry("b", Some("a  b"), BaseAcl::Replace)],
+                None
+            ),
             []
         );
     }
@@ -148,16 +209,17 @@ mod tests {
             in_force.admin = admin.map(str::to_owned);
             object
         };
-        let found = in_force(&[
+        let entries = [
             at("d", "gpu", "root.a", None),
             at("c", "default", "root.b", None),
             at("b", "default", "root.a", Some(" ops")),
             at("a", "default", "root.a", None),
-        ]);
+        ];
+        let found = in_force(&entries, None);
         let places: Vec<_> = found
             .iter()
             .map(|one| {
-                let names: Vec<_> = one.objects.iter().map(|(name, _)| &**name).collect();
+                let names: Vec<_> = one.objects.iter().map(|part| &*part.name).collect();
                 (&*one.partition, one.queue.as_str(), one.right, names.join(","))
             })
             .collect();
@@ -168,6 +230,6 @@ mod tests {
             ("gpu", "root.a", Right::Submit, "d"),
         ];
         assert_eq!(places, expected.map(|(at, queue, right, names)| (at, queue, right, names.to_owned())));
-        assert_eq!(found[1].objects[0].1.canonical(), " ops");
+        assert_eq!(found[1].objects[0].acl.canonical(), " ops");
     }
 }

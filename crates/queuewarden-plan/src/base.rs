@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::conditions::{Finding, Reason, Type};
-use super::environment::{Environment, is_queues_key, text_in};
+use super::environment::{Environment, is_queues_key, merged, queues_key, text_in};
 use super::header;
 use super::ownership::managed_keys;
 use super::parse_cache::{ParseCache, Reading};
@@ -58,6 +58,14 @@ pub(super) fn resolve(
         );
     }
     read(BUILT_IN, BUILT_IN_SOURCE.into(), Some(&missing), known)
+}
+
+/// Returns the queues of the base as it is now, without a fallback.
+pub fn base_tree(snapshot: &Snapshot, known: &mut ParseCache) -> Option<Arc<Config>> {
+    let spec = snapshot.config.as_ref()?.spec.as_ref().ok()?;
+    let (key, _) = queues_key(snapshot, &merged(snapshot));
+    let text = text_in(snapshot.base.as_deref()?, spec.base_key.as_deref().unwrap_or(&key))?;
+    known.of_live(&text).tree.clone()
 }
 
 /// Reads the last base from which a full text was written, for use while there is no other.

@@ -53,6 +53,7 @@ use snapshot::{AdmissionPolicySpec, LastBase, Meta, QueueAclInForce, Snapshot};
 
 use go_compat::diag::Code;
 
+pub use base::base_tree;
 pub use environment::{config_map_of, merged, merged_alone, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES, size_after};
 pub use parse_cache::ParseCache;

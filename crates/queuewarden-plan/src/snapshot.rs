@@ -236,7 +236,6 @@ pub struct QueueAclInForce {
     pub base_acl: BaseAcl,
     /// Time at which the grant ends; absent when it never does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub expires_at: Option<Timestamp>,
     /// The administrator of the queue in whose name it was written; absent when it was a cluster
     /// administrator.

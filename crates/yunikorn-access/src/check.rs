@@ -302,7 +302,7 @@ partitions:
     #[test]
     fn an_entry_knows_the_objects_that_wrote_it() {
         let mut tree = tree();
-        let object = |name: &str| Origin::Object { kind: "QueueAcl", name: name.to_owned() };
+        let object = |name: &str| Origin::Object { kind: "QueueAcl", name: name.to_owned(), until: None };
         let prod = QueuePath::parse("root.prod").expect("path");
         let devs = yunikorn::acl::parse(" devs").expect("acl");
         tree.attribute(&prod, Right::Submit, object("b"), &devs);

@@ -10,6 +10,7 @@
 //!   that would grant access.
 //! * `named`: the names in the ACLs and the queues where their rights begin, by which it decides.
 //! * [`reach`]: how far a grant reaches.
+//! * [`until`](mod@until): when a right ends.
 //! * [`starts`](mod@starts): the queues where rights begin, which is the whole matrix in few words.
 //! * [`review`]: the same questions as `SubjectAccessReview`s.
 //! * [`running`]: the applications that a cluster runs, by their pods.
@@ -45,6 +46,7 @@ pub mod submission;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tree;
+pub mod until;
 pub mod user_info;
 pub mod what_can;
 pub mod who_can;
@@ -58,6 +60,7 @@ pub use remedy::{How, Remedy, administrators, remedies};
 pub use sentence::sentence;
 pub use starts::{Starts, starts};
 pub use tree::{Grants, Node, Origin, QueueId, Tree};
+pub use until::{latest, until};
 pub use what_can::what_can;
 pub use who_can::{WhoCan, who_can};
 

@@ -13,7 +13,7 @@ use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
 fn object(name: usize) -> Origin {
-    Origin::Object { kind: "QueueAcl", name: format!("object-{name}") }
+    Origin::Object { kind: "QueueAcl", name: format!("object-{name}"), until: None }
 }
 
 /// Every right of this person on each of the queues that any of these trees may have.

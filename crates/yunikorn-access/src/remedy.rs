@@ -307,7 +307,7 @@ mod tests {
             ]
         );
         let prod = QueuePath::parse("root.prod").expect("path");
-        let object = Origin::Object { kind: "QueueAcl", name: "prod".to_owned() };
+        let object = Origin::Object { kind: "QueueAcl", name: "prod".to_owned(), until: None };
         tree.attribute(&prod, Right::Submit, object, &acl::parse("bob devs").expect("acl"));
         assert_eq!(
             told(&tree, Right::Submit, "root.prod", "sue", &[]).first().map(String::as_str),

@@ -7,6 +7,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use jiff::Timestamp;
+
 use super::named::Named;
 use go_compat::diag::Span;
 use yunikorn::acl::{self, Acl, AclError};
@@ -79,6 +81,8 @@ pub enum Origin {
         kind: &'static str,
         /// `metadata.name`
         name: String,
+        /// The time from which on it grants nothing.
+        until: Option<Timestamp>,
     },
     /// The text of a queues.yaml: its own ACL of the queue, at this span if it is known.
     Text(Option<Span>),
@@ -113,8 +117,18 @@ pub enum Located {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Object { kind, name } => write!(f, "{kind}/{name}"),
+            Self::Object { kind, name, .. } => write!(f, "{kind}/{name}"),
             Self::Text(_) => f.write_str("the queues.yaml"),
+        }
+    }
+}
+
+impl Origin {
+    /// Returns the end of what is written there; that of a text has none.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Object { until, .. } => *until,
+            Self::Text(_) => None,
         }
     }
 }

@@ -199,7 +199,7 @@ mod tests {
             ("root.prod", "zoe,sue devs", "sue"),
             ("root.prod.etl", "*", " ops"),
         ]);
-        let object = Origin::Object { kind: "QueueAcl", name: "prod".to_owned() };
+        let object = Origin::Object { kind: "QueueAcl", name: "prod".to_owned(), until: None };
         let path = QueuePath::parse("root.prod").unwrap();
         tree.attribute(&path, Right::Submit, object.clone(), &acl::parse(" devs").unwrap());
         let who = who_can(&tree, Right::Submit, "root.prod.etl");
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn names_that_a_wildcard_of_another_object_covers_are_not_in_force() {
         let mut tree = tree(&[("root", "*", "")]);
-        let object = |name: &str| Origin::Object { kind: "QueueAcl", name: name.to_owned() };
+        let object = |name: &str| Origin::Object { kind: "QueueAcl", name: name.to_owned(), until: None };
         tree.attribute(&QueuePath::root(), Right::Submit, object("all"), &acl::parse("*").unwrap());
         tree.attribute(&QueuePath::root(), Right::Submit, object("one"), &acl::parse("sue").unwrap());
         let who = who_can(&tree, Right::Submit, "root");

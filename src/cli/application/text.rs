@@ -1,8 +1,10 @@
 //! Output for people: every clause with its text.
 
+use std::iter;
+
 use super::answer::ApplicationAnswer;
 use crate::cli::explain;
-use crate::cli::query::output::{Table, visible};
+use crate::cli::query::output::{Table, UNTIL, visible};
 use crate::cli::query::request;
 use queuewarden_api::answer::Answers;
 use yunikorn_access::application::{Clause, Decision, List, Need, Step};
@@ -33,11 +35,11 @@ fn facts(answers: &Answers<'_>, answer: &ApplicationAnswer) -> Table {
 
 /// Builds a row for each clause, and for each queue ACL that a clause looks at.
 fn clauses(answers: &Answers<'_>, decision: &Decision) -> Table {
-    let mut table = Table::new(["TO", "CLAUSE", "SAYS", "RESULT", "WRITTEN IN"]);
+    let mut table = Table::new(["TO", "CLAUSE", "SAYS", "RESULT", "WRITTEN IN", UNTIL]);
     for requirement in &decision.requirements {
         let mut need = needed(requirement.need);
-        for [clause, says, result, written] in requirement.steps.iter().flat_map(|step| rows(answers, step)) {
-            table.row([need, &clause, &says, &result, &written]);
+        for cells in requirement.steps.iter().flat_map(|step| rows(answers, step)) {
+            table.row(iter::once(need).chain(cells.iter().map(String::as_str)));
             need = "";
         }
     }
@@ -55,8 +57,9 @@ fn needed(need: Need) -> &'static str {
     }
 }
 
-fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 4]> {
-    let row = |clause: &str, says: &str, result: &str| vec![[clause, says, result, ""].map(str::to_owned)];
+fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 5]> {
+    let row =
+        |clause: &str, says: &str, result: &str| vec![[clause, says, result, "", ""].map(str::to_owned)];
     match &step.clause {
         Clause::Switch { key } if step.granted => row(key, "false", "grants everyone"),
         Clause::Switch { key } => row(key, "true", "ACLs are asked"),
@@ -71,8 +74,8 @@ fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 4]> {
         }
         Clause::Queue(decision) => {
             let row = |step: &check::Step| {
-                let [says, result, written] = explain::cells(answers, step, &decision.identity);
-                [format!("{} of {}", step.right.key(), step.queue), says, result, written]
+                let [says, result, written, until] = explain::cells(answers, step, &decision.identity);
+                [format!("{} of {}", step.right.key(), step.queue), says, result, written, until]
             };
             decision.steps.iter().map(row).collect()
         }

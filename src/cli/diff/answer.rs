@@ -1,5 +1,6 @@
 //! Output of `diff` for programs.
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -8,6 +9,7 @@ use queuewarden_api::answer::{Answers, GrantedBy, Named, Texts, VERSION};
 use yunikorn::identity::ResolverKind;
 use yunikorn::right::Right;
 use yunikorn_access::diff::{Change, Direction, Extent, PartitionDiff, Presence, Reached, Section};
+use yunikorn_access::until;
 
 /// The answer to `diff`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -84,6 +86,8 @@ pub struct SubtreeAnswer {
     pub extent: Extent,
     /// The entry that makes the difference: of the new configuration for a gain, of the old one for a loss.
     pub by: GrantedBy,
+    /// The time at which a right that is gained ends; null when it has no end, and for a loss.
+    pub until: Option<Timestamp>,
 }
 
 /// A subject without a change.
@@ -140,8 +144,10 @@ impl Compared<'_> {
 
     fn changes(self, partition: &str, section: &Section) -> Vec<ChangeAnswer> {
         let change = |change: &Change| {
-            let configuration = if change.direction == Direction::Gains { self.new } else { self.old };
-            let answers = configuration.tree(partition).map(|tree| Answers { configuration, tree });
+            let gains = change.direction == Direction::Gains;
+            let configuration = if gains { self.new } else { self.old };
+            let tree = configuration.tree(partition);
+            let answers = tree.as_ref().map(|tree| Answers { configuration, tree });
             let subtree = |reached: &Reached| SubtreeAnswer {
                 extent: reached.extent.clone(),
                 by: GrantedBy {
@@ -152,6 +158,9 @@ impl Compared<'_> {
                         .flat_map(|answers| answers.origins(&reached.by.origins))
                         .collect(),
                 },
+                until: tree.as_ref().ok().filter(|_| gains).and_then(|tree| {
+                    until(tree, change.right, tree.find(&reached.extent.queue)?, &change.subject.identity())
+                }),
             };
             let unchanged = change.unchanged.iter().map(|(subject, queues)| UnchangedAnswer {
                 subject: Named::from(subject),

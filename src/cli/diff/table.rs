@@ -4,14 +4,14 @@
 use super::answer::{
     ChangeAnswer, DiffAnswer, PartitionAnswer, QueuesAnswer, SubtreeAnswer, UnchangedAnswer,
 };
-use crate::cli::query::output::{Table, listed};
-use queuewarden_api::answer::WrittenIn;
+use crate::cli::query::output::{Table, UNTIL, listed};
+use queuewarden_api::answer::{WrittenIn, until};
 use yunikorn_access::diff::{Direction, Extent};
 
 /// Maximum number of names or queues listed in a cell of the narrow table; more are counted.
 const MAX_LISTED: usize = 3;
 
-const COLUMNS: [&str; 6] = ["CHANGE", "WHO", "VERB", "QUEUES", "ACL", "WRITTEN IN"];
+const COLUMNS: [&str; 7] = ["CHANGE", "WHO", "VERB", "QUEUES", "ACL", "WRITTEN IN", UNTIL];
 
 type Row = [String; COLUMNS.len()];
 
@@ -39,7 +39,7 @@ impl Shown {
         rows.extend(self.queues("added", &partition.added));
         rows.extend(self.queues("removed", &partition.removed));
         let turned = |change: &str, queues: &[String]| -> Vec<Row> {
-            queues.iter().map(|queue| row([change, "", "", queue, "", ""])).collect()
+            queues.iter().map(|queue| row([change, "", "", queue])).collect()
         };
         rows.extend(turned("now parent", &partition.now_parents));
         rows.extend(turned("now leaf", &partition.now_leaves));
@@ -48,7 +48,7 @@ impl Shown {
 
     /// Returns rows for added or removed queues and the access they grant.
     fn queues(&self, change: &str, queues: &QueuesAnswer) -> Vec<Row> {
-        let tops = queues.subtrees.iter().map(|top| row([change, "", "", &self.extent(top), "", ""]));
+        let tops = queues.subtrees.iter().map(|top| row([change, "", "", &self.extent(top)]));
         // Subjects with the same access by the queues above are left out, because the queue itself is added
         // or removed.
         tops.chain(self.changes(&queues.changes, false)).collect()
@@ -75,9 +75,10 @@ impl Shown {
             Direction::Loses => "loses",
         };
         let subject = change.subject.words();
-        let rows = change.subtrees.iter().map(|SubtreeAnswer { extent, by }| {
+        let rows = change.subtrees.iter().map(|SubtreeAnswer { extent, by, until: end }| {
             let origins = WrittenIn::list(&by.origins);
-            row([word, &subject, verbs, &self.extent(extent), by.acl.as_str(), &origins])
+            [word, &subject, verbs, &self.extent(extent), by.acl.as_str(), &origins, &until(*end)]
+                .map(str::to_owned)
         });
         rows.collect()
     }
@@ -90,11 +91,11 @@ impl Shown {
         };
         if self.most < change.unchanged.len() {
             let names = change.unchanged.iter().map(|unchanged| unchanged.subject.words());
-            return vec![row([word, &self.list(&names.collect::<Vec<_>>()), verbs, "", "", ""])];
+            return vec![row([word, &self.list(&names.collect::<Vec<_>>()), verbs, ""])];
         }
         let rows = change.unchanged.iter().map(|UnchangedAnswer { subject, subtrees }| {
             let extents: Vec<_> = subtrees.iter().map(|extent| self.extent(extent)).collect();
-            row([word, &subject.words(), verbs, &self.list(&extents), "", ""])
+            row([word, &subject.words(), verbs, &self.list(&extents)])
         });
         rows.collect()
     }
@@ -112,8 +113,9 @@ impl Shown {
     }
 }
 
-fn row(cells: [&str; COLUMNS.len()]) -> Row {
-    cells.map(str::to_owned)
+/// Returns a row in which no entry is named.
+fn row([change, who, verb, queues]: [&str; 4]) -> Row {
+    [change, who, verb, queues, "", "", ""].map(str::to_owned)
 }
 
 fn same_but_the_verb(left: &ChangeAnswer, right: &ChangeAnswer) -> bool {

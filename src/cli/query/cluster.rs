@@ -366,7 +366,7 @@ fn current(
     if !is_ours(snapshot, map, &origin.key) {
         return Ok(written);
     }
-    let attributions = attribution::in_force(&snapshot.queue_acls);
+    let attributions = attribution::in_force(&snapshot.queue_acls, None);
     Ok(Written { base: rendered::base(snapshot, spec, &key, located), attributions, ..written })
 }
 

@@ -207,6 +207,8 @@ impl Texts for Configuration {
 mod tests {
     use super::*;
     use queuewarden_api::answer::Answers;
+    use queuewarden_plan::attribution::Part;
+    use yunikorn::acl::Acl;
     use yunikorn::identity::Identity;
     use yunikorn::queue::QueuePath;
     use yunikorn_access::check::explain;
@@ -222,8 +224,9 @@ mod tests {
             partition: "default".into(),
             queue: QueuePath::parse("root.a").unwrap(),
             right: Right::Submit,
-            objects: vec![(object.into(), acl::parse(acl).unwrap())],
+            objects: vec![Part { name: object.into(), acl: acl::parse(acl).unwrap(), until: None }],
             base_stays,
+            base: Acl::nobody(),
         }
     }
 

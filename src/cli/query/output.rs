@@ -88,6 +88,9 @@ impl FormatArgs {
     }
 }
 
+/// The header of a last column that a table has only if something in it ends.
+pub const UNTIL: &str = "UNTIL";
+
 /// Columns and rows.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
@@ -104,6 +107,15 @@ impl Table {
     /// Adds a row.
     pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// Returns the number of columns to show.
+    fn columns(&self) -> usize {
+        let last = self.header.len().saturating_sub(1);
+        let ends = |row: &Vec<String>| row.get(last).is_some_and(|cell| !cell.is_empty());
+        let nothing_ends =
+            self.header.last().is_some_and(|name| name == UNTIL) && !self.rows.iter().any(ends);
+        if nothing_ends { last } else { self.header.len() }
     }
 
     /// Returns the number of rows.
@@ -133,7 +145,7 @@ impl Table {
             lines.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
         };
         let widths: Vec<usize> =
-            (0..self.header.len()).map(|column| width(column).unwrap_or_default()).collect();
+            (0..self.columns()).map(|column| width(column).unwrap_or_default()).collect();
         let mut text = String::new();
         for row in &lines {
             let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
@@ -145,9 +157,10 @@ impl Table {
 
     /// Formats the table as comma-separated values by RFC 4180, but with plain newlines.
     pub fn csv(&self, headers: bool) -> String {
-        let header = headers.then_some(&self.header);
-        let line =
-            |row: &Vec<String>| row.iter().map(|cell| csv_cell(cell)).collect::<Vec<_>>().join(",") + "\n";
+        let (header, columns) = (headers.then_some(&self.header), self.columns());
+        let line = |row: &Vec<String>| {
+            row.iter().take(columns).map(|cell| csv_cell(cell)).collect::<Vec<_>>().join(",") + "\n"
+        };
         header.into_iter().chain(&self.rows).map(line).collect()
     }
 }
@@ -210,6 +223,19 @@ mod tests {
         assert_eq!(table().text(true), expected);
         assert!(table().text(false).starts_with("root.prod   user sue\n"));
         assert_eq!(Table::new(["A"]).text(false), "");
+    }
+
+    #[test]
+    fn an_end_has_a_column_where_there_is_one() {
+        let table = |ends: [&str; 2]| {
+            let mut table = Table::new(["WHO", UNTIL]);
+            ends.into_iter().for_each(|end| table.row(["sue", end]));
+            (table.text(true), table.csv(true))
+        };
+        assert_eq!(table(["", ""]), ("WHO\nsue\nsue\n".to_owned(), "WHO\nsue\nsue\n".to_owned()));
+        let (text, csv) = table(["2026-11-27T18:00:00Z", ""]);
+        assert_eq!(text, "WHO   UNTIL\nsue   2026-11-27T18:00:00Z\nsue\n");
+        assert_eq!(csv, "WHO,UNTIL\nsue,2026-11-27T18:00:00Z\nsue,\n");
     }
 
     #[test]

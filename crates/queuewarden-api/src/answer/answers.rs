@@ -2,16 +2,19 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
+
 use super::{
     About, DecisionAnswer, GrantedBy, Grantee, Named, RemedyAnswer, RemedyKind, TraceStep, VERSION, WrittenIn,
 };
 use go_compat::diag::Span;
 use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
-use yunikorn_access::check::{Decision, Step};
-use yunikorn_access::tree::{Origin, QueueId, Tree};
-use yunikorn_access::who_can;
-use yunikorn_access::{How, Remedy, near_misses, remedies, sentence};
+use yunikorn::right::Right;
+use yunikorn_access::check::{Decision, Step, Subject};
+use yunikorn_access::tree::{Located, Origin, QueueId, Tree};
+use yunikorn_access::who_can::{self, WhoCan};
+use yunikorn_access::{How, Remedy, near_misses, remedies, sentence, until};
 
 /// The texts of a configuration, by the names that people use for them.
 pub trait Texts: fmt::Debug {
@@ -60,22 +63,28 @@ impl Answers<'_> {
         origins
             .into_iter()
             .map(|origin| match origin {
-                Origin::Object { kind, name } => {
-                    WrittenIn { kind: (*kind).to_owned(), name: name.clone(), line: None, column: None }
-                }
+                Origin::Object { kind, name, until } => WrittenIn {
+                    kind: (*kind).to_owned(),
+                    name: name.clone(),
+                    line: None,
+                    column: None,
+                    until: *until,
+                },
                 Origin::Text(span) => self.configuration.locate(*span),
             })
             .collect()
     }
 
-    /// Converts one who has a right, with everything that grants it.
-    pub fn grantee(&self, grantee: &who_can::Grantee<'_>) -> Grantee {
+    /// Converts one of those who have a right, with everything that grants it.
+    pub fn grantee(&self, of: &WhoCan<'_>, grantee: &who_can::Grantee<'_>) -> Grantee {
         let grants = grantee.grants.iter().map(|grant| GrantedBy {
             queue: self.path(grant.queue),
             acl: grant.acl.into(),
             origins: self.origins(grant.origins.iter().copied()),
         });
-        Grantee { named: Named::from(grantee.subject), grants: grants.collect() }
+        let identity = Subject::from(grantee.subject).identity();
+        let until = self.until(of.right, of.located, &identity);
+        Grantee { named: Named::from(grantee.subject), grants: grants.collect(), until }
     }
 
     /// Converts a decision with its trace.
@@ -90,6 +99,7 @@ impl Answers<'_> {
             allowed: decision.allowed(),
             reason: self.reason(decision),
             denial: decision.denial,
+            until: self.end(decision),
             trace: decision.steps.iter().map(|step| self.step(step, &decision.identity)).collect(),
             remedies: remedies(self.tree, decision).iter().map(|remedy| self.remedy(remedy)).collect(),
         }
@@ -111,10 +121,18 @@ impl Answers<'_> {
     pub fn reason(&self, decision: &Decision) -> String {
         let sentence = sentence(self.tree, decision);
         let entry = decision.granted_by().and_then(|step| step.entry.as_ref());
-        match entry.map(|entry| WrittenIn::list(&self.origins(&entry.origins))) {
-            Some(origins) if !origins.is_empty() => format!("{sentence} ({origins})"),
-            _ => sentence,
-        }
+        let origins = entry.map(|entry| WrittenIn::list(&self.origins(&entry.origins))).unwrap_or_default();
+        let origins = if origins.is_empty() { origins } else { format!(" ({origins})") };
+        let until = self.end(decision).map(|end| format!(", until {end}")).unwrap_or_default();
+        format!("{sentence}{origins}{until}")
+    }
+
+    fn end(&self, decision: &Decision) -> Option<Timestamp> {
+        self.until(decision.right, decision.located, &decision.identity)
+    }
+
+    fn until(&self, right: Right, located: Located, identity: &Identity) -> Option<Timestamp> {
+        until(self.tree, right, located.decides()?, identity)
     }
 
     fn remedy(&self, remedy: &Remedy) -> RemedyAnswer {

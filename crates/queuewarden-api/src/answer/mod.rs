@@ -11,10 +11,12 @@ pub mod answers;
 pub mod report;
 mod words;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use answers::{Answers, Texts};
+pub use words::until;
 use yunikorn::right::Right;
 use yunikorn_access::NearMiss;
 use yunikorn_access::check::Denial;
@@ -75,6 +77,8 @@ pub struct WrittenIn {
     pub line: Option<usize>,
     /// The column in it in characters, from 1; null as `line`.
     pub column: Option<usize>,
+    /// The time from which on it grants nothing; null where it has no end.
+    pub until: Option<Timestamp>,
 }
 
 /// The answer to `can-i` and `explain`.
@@ -100,6 +104,8 @@ pub struct DecisionAnswer {
     pub reason: String,
     /// The reason for a denial, as one word; null when access is allowed.
     pub denial: Option<Denial>,
+    /// The time at which the right ends: that of the last grant of it. Null when one has no end.
+    pub until: Option<Timestamp>,
     /// Each ACL that was checked, in order; the last one grants access if any does.
     pub trace: Vec<TraceStep>,
     /// Changes that would turn a denial into a yes, the smallest first.
@@ -199,6 +205,9 @@ pub struct Grantee {
     pub named: Named,
     /// Every entry that grants the right, the nearest first; any one of them is enough.
     pub grants: Vec<GrantedBy>,
+    /// The time at which the right ends: that of the last grant of it, by name or to everyone. Null when one
+    /// has no end.
+    pub until: Option<Timestamp>,
 }
 
 /// The answer to `what-can`.
@@ -228,6 +237,8 @@ pub struct RightOn {
     pub entry: Named,
     /// The location of that entry.
     pub by: GrantedBy,
+    /// The time at which the right ends: that of the last grant of it. Null when one has no end.
+    pub until: Option<Timestamp>,
 }
 
 /// The answer to `matrix`.
@@ -262,4 +273,6 @@ pub struct Cell {
     pub everyone: bool,
     /// The location of the entry.
     pub by: GrantedBy,
+    /// The time at which the right ends: that of the last grant of it. Null when one has no end.
+    pub until: Option<Timestamp>,
 }

@@ -424,7 +424,7 @@ mod tests {
             ("root.a.b", "", ""),
             ("root.@recovery@", "", ""),
         ]);
-        let object = Origin::Object { kind: "QueueAcl", name: "a".to_owned() };
+        let object = Origin::Object { kind: "QueueAcl", name: "a".to_owned(), until: None };
         let path = yunikorn::queue::QueuePath::parse("root.a").unwrap();
         tree.attribute(&path, Right::Submit, object, &yunikorn::acl::parse("sue").unwrap());
         let report = read(&tree, &Beside::default());

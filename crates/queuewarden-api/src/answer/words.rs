@@ -1,9 +1,12 @@
 //! Spells the evaluator's terms, for answers and for people.
 
+use jiff::Timestamp;
+
 use super::{AclKey, Named, NamedKind, WrittenIn};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
 use yunikorn_access::check::Subject;
+use yunikorn_access::latest;
 
 impl From<Right> for AclKey {
     fn from(right: Right) -> Self {
@@ -69,11 +72,16 @@ impl Named {
     }
 }
 
+/// Returns an end as a cell of a table; empty where there is none.
+pub fn until(end: Option<Timestamp>) -> String {
+    end.map(|end| end.to_string()).unwrap_or_default()
+}
+
 impl WrittenIn {
     /// Returns a location in a text: its line and column, from 1, where they are known.
     pub fn text(name: &str, position: Option<(usize, usize)>) -> Self {
         let (line, column) = position.unzip();
-        Self { kind: "Text".to_owned(), name: name.to_owned(), line, column }
+        Self { kind: "Text".to_owned(), name: name.to_owned(), line, column, until: None }
     }
 
     /// `QueueAcl/prod`, `queues.yaml:9:20`
@@ -83,6 +91,11 @@ impl WrittenIn {
             ("Text", ..) => self.name.clone(),
             (kind, ..) => format!("{kind}/{}", self.name),
         }
+    }
+
+    /// Returns the end of an entry that is written in these locations, as [`until`].
+    pub fn until(origins: &[Self]) -> String {
+        until(latest(origins.iter().map(|origin| origin.until)))
     }
 
     /// Joins several of them into one text.

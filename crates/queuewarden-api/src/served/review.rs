@@ -529,7 +529,7 @@ mod tests {
             ("root.prod.nightly", "Eve", ""),
             ("root.sales", "", ""),
         ]);
-        let object = Origin::Object { kind: "QueueAcl", name: "prod-object".to_owned() };
+        let object = Origin::Object { kind: "QueueAcl", name: "prod-object".to_owned(), until: None };
         let path = QueuePath::parse("root.prod").unwrap();
         tree.attribute(&path, Right::Submit, object, &acl::parse("carol analysts").unwrap());
         let secrets = [

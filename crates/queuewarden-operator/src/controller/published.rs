@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use queuewarden_plan::attribution::{self, Attribution};
+use queuewarden_plan::attribution::{self, Attribution, Part};
 use queuewarden_plan::snapshot::Snapshot;
-use queuewarden_plan::{ParseCache, Plan, Running, merged, user_info};
+use queuewarden_plan::{ParseCache, Plan, Running, base_tree, merged, user_info};
 use yunikorn::admission::Conf;
 use yunikorn::config::Config;
 use yunikorn::identity::ResolverKind;
@@ -82,7 +82,7 @@ impl Published {
     pub fn new(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut ParseCache, before: Option<&Self>) -> Self {
         let flat = merged(&snapshot);
         let running = Running::new(&flat, &snapshot);
-        let attributions = attributions(&running, &snapshot, plan);
+        let attributions = attributions(&running, &snapshot, plan, known);
         let keys = flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
         let version = snapshot.version();
         let hash = hash(&running, &attributions, &keys, version);
@@ -106,10 +106,15 @@ impl Published {
 
 /// Returns the objects that wrote each ACL of the text: for the plan's own text the plan knows them, for
 /// any other the statuses name them.
-fn attributions(running: &Running<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<[Attribution]> {
+fn attributions(
+    running: &Running<'_>,
+    snapshot: &Snapshot,
+    plan: &Plan,
+    known: &mut ParseCache,
+) -> Arc<[Attribution]> {
     match &plan.rendered {
         Some(rendered) if running.text == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
-        _ => attribution::in_force(&snapshot.queue_acls),
+        _ => attribution::in_force(&snapshot.queue_acls, base_tree(snapshot, known).as_deref()),
     }
 }
 
@@ -147,9 +152,11 @@ fn hash(
         add(&part.partition);
         add(part.queue.as_str());
         add(part.right.verb());
-        for (object, acl) in &part.objects {
-            add(object);
+        add(&part.base.canonical());
+        for Part { name, acl, until } in &part.objects {
+            add(name);
             add(&acl.canonical());
+            add(&until.map(|end| end.to_string()).unwrap_or_default());
         }
     }
     hexadecimal(&hasher.finalize())
@@ -172,6 +179,8 @@ pub type Knows = watch::Receiver<Option<Arc<Published>>>;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use yunikorn::queue::QueuePath;
+    use yunikorn::right::Right;
 
     fn text(acl: &str) -> String {
         format!("partitions: [{{name: default, queues: [{{name: root, submitacl: '{acl}'}}]}}]\n")
@@ -211,6 +220,18 @@ mod tests {
                     proven: Option<&'static str>| {
             hash(&Running { text, proven }, &[], keys, Version::V1_8)
         };
+        let of = |base: &str, until: Option<Timestamp>| {
+            let acl = |text: &str| yunikorn::acl::parse(text).unwrap();
+            let attribution = Attribution {
+                partition: "default".into(),
+                queue: QueuePath::root(),
+                right: Right::Submit,
+                objects: vec![Part { name: "a".into(), acl: acl("sue"), until }],
+                base_stays: true,
+                base: acl(base),
+            };
+            super::hash(&Running { text: Ok("a"), proven: None }, &[attribution], &keys(&[]), Version::V1_8)
+        };
         let hashes = [
             hash(Ok("a"), &keys(&[]), None),
             hash(Ok("b"), &keys(&[]), None),
@@ -218,6 +239,9 @@ mod tests {
             hash(Ok("a"), &keys(&[]), Some("b")),
             hash(Ok("a"), &keys(&[("k", "v")]), None),
             hash(Ok("a"), &keys(&[("kv", "")]), None),
+            of("bob", None),
+            of("bob,sue", None),
+            of("bob", Some(Timestamp::UNIX_EPOCH)),
         ];
         let different: std::collections::BTreeSet<_> = hashes.iter().collect();
         assert_eq!(different.len(), hashes.len());

@@ -125,7 +125,7 @@ fn what_to_remove_depends_on_where_the_wildcard_stands() {
 #[test]
 fn of_the_objects_of_an_acl_the_one_with_the_wildcard_is_told() {
     let mut tree = tree(&[("root", "*", ""), ("root.a", "", "")]);
-    let object = Origin::Object { kind: "QueueAcl", name: "sue".to_owned() };
+    let object = Origin::Object { kind: "QueueAcl", name: "sue".to_owned(), until: None };
     tree.attribute(&QueuePath::root(), Right::Submit, object, &acl::parse("sue").unwrap());
     let findings = nothing_known(&tree);
     let origins: Vec<_> =
@@ -171,7 +171,7 @@ fn findings_stand_where_the_entry_is_written() {
     assert_eq!(text.get(span.start..span.end), Some("\"sue,bob\""));
 
     let mut tree = tree(&queues);
-    let object = Origin::Object { kind: "QueueAcl", name: "a".to_owned() };
+    let object = Origin::Object { kind: "QueueAcl", name: "a".to_owned(), until: None };
     let path = QueuePath::parse("root.a").unwrap();
     tree.attribute(&path, Right::Submit, object.clone(), &acl::parse("sue").unwrap());
     let findings = nothing_known(&tree);
@@ -381,7 +381,7 @@ fn an_acl_of_several_objects_is_counted_once() {
     let mut tree = tree(&[("root", " ", ""), ("root.a", "devs", ""), ("root.b", " devs", "")]);
     let path = QueuePath::parse("root.b").expect("path");
     for name in ["one", "two"] {
-        let object = Origin::Object { kind: "QueueAcl", name: name.to_owned() };
+        let object = Origin::Object { kind: "QueueAcl", name: name.to_owned(), until: None };
         tree.attribute(&path, Right::Submit, object, &acl::parse(" devs").expect("acl"));
     }
     let findings = nothing_known(&tree);

@@ -17,7 +17,7 @@ fn queues() -> Tree {
         ("root.prod.etl", "", ""),
         ("root.test", "*", ""),
     ]);
-    let object = Origin::Object { kind: "QueueAcl", name: "prod".to_owned() };
+    let object = Origin::Object { kind: "QueueAcl", name: "prod".to_owned(), until: None };
     let granted = yunikorn::acl::parse("sue").expect("acl");
     tree.attribute(&QueuePath::parse("root.prod").expect("path"), Right::Submit, object, &granted);
     tree
