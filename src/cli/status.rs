@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -56,6 +57,9 @@ pub struct StatusAnswer {
     /// The queues in force; absent if they are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<QueueCount>,
+    /// The next time at which a grant in force ends; absent if none has an end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_end: Option<Timestamp>,
     /// The objects, by kind.
     pub kinds: Vec<KindState>,
     /// The objects that are not Ready.
@@ -116,11 +120,12 @@ fn answer(spec: &ConfigSpec, state: State) -> StatusAnswer {
     let State { snapshot, scheduler, operator, objects } = state;
     let mut problems = Vec::new();
     let snapshot = snapshot.map_err(|failure| problems.push(failure.to_string())).ok();
-    let (mut config, mut kinds, mut attention) = (None, Vec::new(), Vec::new());
+    let (mut config, mut kinds, mut attention, mut next_end) = (None, Vec::new(), Vec::new(), None);
     for (kind, objects) in objects {
         match objects {
             Ok(objects) => {
                 attention.extend(objects.iter().filter_map(ObservedObject::attention));
+                next_end = objects.iter().filter_map(end).chain(next_end).min();
                 match kind {
                     Kind::YuniKornConfig => config = objects.first().map(|one| config_state(spec, one)),
                     _ => kinds.push(kind_state(kind, &objects)),
@@ -137,7 +142,23 @@ fn answer(spec: &ConfigSpec, state: State) -> StatusAnswer {
         && problems.is_empty()
         && operator.leader.is_some()
         && scheduler.agrees() == Some(true);
-    StatusAnswer { version: VERSION, ready, config, scheduler, operator, queues, kinds, attention, problems }
+    StatusAnswer {
+        version: VERSION,
+        ready,
+        config,
+        scheduler,
+        operator,
+        queues,
+        next_end,
+        kinds,
+        attention,
+        problems,
+    }
+}
+
+/// Returns the end of the grants of an object that are in force.
+fn end(object: &ObservedObject) -> Option<Timestamp> {
+    object.field("/status/inForce/expiresAt")?.as_str()?.parse().ok()
 }
 
 fn config_state(spec: &ConfigSpec, config: &ObservedObject) -> ConfigState {
@@ -179,6 +200,9 @@ fn text(answer: &StatusAnswer, all: bool) -> String {
         |queues| format!("{}, {} of them with an ACL", queues.total, queues.with_acl),
     );
     head.row(["Queues", &queues]);
+    if let Some(end) = answer.next_end {
+        head.row(["Next end", &end.to_string()]);
+    }
     for problem in &answer.problems {
         head.row(["Problem", problem]);
     }

@@ -400,6 +400,9 @@ fn accepted(object: &Resolved, takes: &[(Right, &Decided)]) -> Finding {
         push_people(&mut message, acl);
     }
     push(&mut message, &[" on queue `", contribution.queue.as_str(), "`"]);
+    if let Some(end) = contribution.expires_at {
+        push(&mut message, &[" until ", &end.to_string()]);
+    }
     for (right, acl) in taken(takes) {
         message.push_str("; ");
         push_taken(&mut message, right, acl);
