@@ -109,6 +109,12 @@ class Model {
         const entry = acl?.entries.find((each) => each.subject === start.subject);
         return (entry?.origins ?? []).map((origin) => this.report.origins[origin]);
     }
+
+    /** The end of the entry at which a right begins: the latest of what writes it; nothing if one of them has none. */
+    until(start) {
+        const ends = this.origins(start).map((origin) => origin.until);
+        return ends.every((end) => end) ? ends.sort().at(-1) : undefined;
+    }
 }
 
 /** Whether a start that stands at a queue or above it reaches it. */
@@ -116,10 +122,10 @@ function reaches(start, queue) {
     return !start.reach || start.reach.some(([from, to]) => from <= queue && queue < to);
 }
 
-/** `QueueAcl prod`, `queues.yaml:12:5`. */
+/** `QueueAcl prod`, `QueueAcl audit until 2026-11-27T18:00:00Z`, `queues.yaml:12:5`. */
 function place(origin) {
     if (origin.kind !== 'Text') {
-        return `${origin.kind} ${visible(origin.name)}`;
+        return `${origin.kind} ${visible(origin.name)}${origin.until ? ` until ${origin.until}` : ''}`;
     }
     return [visible(origin.name), origin.line, origin.column].filter((part) => part !== null && part !== undefined).join(':');
 }

@@ -9,10 +9,11 @@ const PAPER_ROWS = 1000;
 /** A chip is never wider, in characters: longer names are cut by the style sheet. */
 const CHIP_CHARACTERS = 22;
 
-/** A subject as a chip; `inherited` where a queue above grants it. */
-function chip(subject, inherited, needle) {
-    return h('span', { class: `chip ${subject.kind} ${inherited ? 'inherited' : 'own'}`, 'data-subject': subject.number, title: visible(subject.name) },
-        icon(ICONS[subject.kind]), name(subject.name, needle), h('span', { class: 'unseen' }, `, ${subject.kind}${inherited ? ', inherited' : ''}; `));
+/** A subject as a chip; `inherited` where a queue above grants it, `until` the end of that grant. */
+function chip(subject, inherited, until, needle) {
+    const words = `, ${subject.kind}${inherited ? ', inherited' : ''}${until ? `, until ${until}` : ''}; `;
+    return h('span', { class: `chip ${subject.kind} ${inherited ? 'inherited' : 'own'}`, 'data-subject': subject.number, title: `${visible(subject.name)}${until ? ` until ${until}` : ''}` },
+        icon(ICONS[subject.kind]), name(subject.name, needle), until && icon('clock'), h('span', { class: 'unseen' }, words));
 }
 
 /** As many chips as fit, and how many more there are. */
@@ -24,13 +25,14 @@ function chips(model, holders, queue, { room, query, none }) {
     let left = room;
     for (const [index, start] of holders.entries()) {
         const subject = model.subjects[start.subject];
-        left -= Math.min(subject.name.length, CHIP_CHARACTERS) + 5;
+        const until = model.until(start);
+        left -= Math.min(subject.name.length, CHIP_CHARACTERS) + (until ? 7 : 5);
         // What is left must take the number of the others, unless there are none.
         if (left < (index === holders.length - 1 ? 0 : 4) && shown.length > 0) {
             break;
         }
         const needle = query && isAsked(query, subject) ? query.any : null;
-        shown.push(chip(subject, start.queue !== queue, needle));
+        shown.push(chip(subject, start.queue !== queue, until, needle));
     }
     const more = holders.length - shown.length;
     return more > 0 ? [...shown, h('span', { class: 'more' }, `+${more}`, h('span', { class: 'unseen' }, ' more'))] : shown;
