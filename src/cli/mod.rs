@@ -161,7 +161,7 @@ pub struct FileArgs {
     #[arg(long, value_name = "FILE", requires = "filename")]
     base: Option<PathBuf>,
     /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt
-    #[arg(long, value_name = "TIME", value_parser = moment, requires = "filename")]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     now: Option<Timestamp>,
     /// Version of YuniKorn that is to read the files: 1.8 or 1.9. Without it: the one in a YuniKornConfig
     /// that is given, or else the strictest of both

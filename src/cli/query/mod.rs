@@ -155,8 +155,17 @@ impl SourceArgs {
     /// When there is no configuration to answer questions about.
     pub fn open(&self, console: Console) -> Result<Session, Failure> {
         let (configuration, source) = if self.filename.is_empty() {
+            if self.files.now.is_some() && self.cluster.live {
+                let why =
+                    "--live reads what the scheduler runs now: leave it out to evaluate at another time";
+                return Err(Failure::Usage(why.to_owned()));
+            }
             let cluster = Cluster::connect(&self.cluster.server)?;
-            (cluster.read(&self.cluster, console)?, Source::Cluster(Box::new(cluster)))
+            let configuration = match self.files.now {
+                None => cluster.read(&self.cluster, console)?,
+                now => cluster.changed(&self.cluster, &[], now, console)?,
+            };
+            (configuration, Source::Cluster(Box::new(cluster)))
         } else {
             let inputs = self.files.read(&self.filename, None)?;
             let given = Given::from_inputs(inputs, self.files.now, console)?;
