@@ -176,6 +176,7 @@ fn answer(
         partition: configuration.config.partition(tree.partition()),
         diagnostics: configuration.diagnostics.clone(),
         changes: configuration.changes.clone(),
+        outside: configuration.outside.clone(),
     };
     Answers { configuration, tree }.report(&beside, made, live)
 }

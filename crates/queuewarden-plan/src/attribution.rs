@@ -113,8 +113,8 @@ pub fn in_force(entries: &[Arc<QueueAclEntry>], base: Option<&Config>) -> Arc<[A
     complete(found.into_values().collect(), base)
 }
 
-/// Marks each entry of a partition's ACLs with the objects that wrote it, and with the base where it grants the
-/// same: that has no end.
+/// Marks each entry of a partition's ACLs with the objects that wrote it, and with the base where it grants
+/// the same: that has no end.
 pub fn mark(tree: &mut Tree, attributions: &[Attribution]) {
     let partition = tree.partition().to_owned();
     for part in attributions.iter().filter(|part| part.partition.eq_ignore_ascii_case(&partition)) {

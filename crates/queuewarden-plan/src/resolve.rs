@@ -13,7 +13,9 @@ use super::conditions::Reason;
 use super::grants::{AclKey, acl_of};
 use super::planted::{PlantedFault, is_planted};
 use super::record::Record;
-use super::snapshot::{BaseAcl, Grant, QueueAclEntry, QueueAclInForce, QueueAclSpec, TEMPORARY_ONLY_ADDS};
+use super::snapshot::{
+    BaseAcl, Grant, Phase, QueueAclEntry, QueueAclInForce, QueueAclSpec, TEMPORARY_ONLY_ADDS,
+};
 use go_compat::diag::{Code, Diagnostic};
 use yunikorn::acl::{self, Acl};
 use yunikorn::config::{Config, Partition, Queue};
@@ -354,11 +356,11 @@ pub fn no_names(grant: &Grant) -> Option<Diagnostic> {
 }
 
 fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), Refusal> {
-    match (spec.not_before, spec.expires_at) {
-        (_, Some(end)) if end <= now => {
+    match (spec.phase(now), spec.not_before, spec.expires_at) {
+        (Phase::Expired, _, Some(end)) => {
             Err(Refusal { reason: Reason::Expired, message: format!("expired at {end}") })
         }
-        (Some(start), _) if start > now => {
+        (Phase::Planned, Some(start), _) => {
             Err(Refusal { reason: Reason::NotYetValid, message: format!("not valid before {start}") })
         }
         _ => Ok(()),

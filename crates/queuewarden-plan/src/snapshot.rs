@@ -16,6 +16,7 @@ use super::conditions::{Condition, Reason};
 use super::mirror::Mirror;
 use go_compat::diag::Diagnostic;
 use yunikorn::identity::Identity;
+use yunikorn::queue::QueuePath;
 use yunikorn::version::Version;
 use yunikorn_access::expect::Expectations;
 use yunikorn_access::{submission, user_info};
@@ -212,6 +213,33 @@ pub struct QueueAclSpec {
     pub expires_at: Option<Timestamp>,
     /// The queue's administrator in whose name it is written; `None`: a cluster administrator's.
     pub delegated_by: Option<Identity>,
+}
+
+/// The position of a moment in the time window of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Before it.
+    Planned,
+    /// In it.
+    Current,
+    /// After it.
+    Expired,
+}
+
+impl QueueAclSpec {
+    /// Returns the partition and the queue; `None` where the path is none.
+    pub fn target(&self) -> Option<(String, QueuePath)> {
+        Some((self.partition.clone(), QueuePath::parse(&self.queue).ok()?))
+    }
+
+    /// Returns the position of a moment in the object's time window.
+    pub fn phase(&self, now: Timestamp) -> Phase {
+        match (self.not_before, self.expires_at) {
+            (_, Some(end)) if end <= now => Phase::Expired,
+            (Some(start), _) if start > now => Phase::Planned,
+            _ => Phase::Current,
+        }
+    }
 }
 
 /// `status.inForce` of a `QueueAcl`: its last version that went into the ConfigMap. Texts are canonical ACLs.

@@ -1,6 +1,6 @@
 //! Lists the objects of a snapshot with the last change that each program made to them.
 
-use queuewarden_plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, Touch};
+use queuewarden_plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, QueueAclSpec, Snapshot, Touch};
 use yunikorn::queue::QueuePath;
 
 /// Most changes that are reported: a cluster has a few for each object.
@@ -26,8 +26,7 @@ pub struct Change {
 /// they were printed with their `managedFields`.
 pub fn changes(snapshot: &Snapshot) -> Vec<Change> {
     let acls = snapshot.queue_acls.iter().flat_map(|entry| {
-        let spec = entry.spec.as_ref().ok();
-        let queue = spec.and_then(|spec| Some((spec.partition.clone(), QueuePath::parse(&spec.queue).ok()?)));
+        let queue = entry.spec.as_ref().ok().and_then(QueueAclSpec::target);
         changes_to("QueueAcl", &entry.meta).map(move |change| Change { queue: queue.clone(), ..change })
     });
     let policies = snapshot.policies.iter().map(|entry| ("AdmissionPolicy", &entry.meta));

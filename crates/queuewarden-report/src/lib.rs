@@ -1,19 +1,23 @@
-//! Collects what a report shows besides queues and rights: the findings, and the last changes.
+//! Collects what a report shows besides queues and rights: the findings, the last changes, and the objects
+//! outside their time.
 //!
 //! The report decides nothing: rights come from [`yunikorn_access`], findings from its linter and from the
 //! validators.
 //!
 //! * [`changes`](mod@changes): the last changes and their authors.
+//! * [`outside`](mod@outside): the objects outside their time.
 //! * [`page`](mod@page): the page.
 //! * [`diagram`]: the tree as a drawing.
 
 pub mod changes;
 pub mod diagram;
+pub mod outside;
 pub mod page;
 #[cfg(test)]
 mod tests;
 
 pub use changes::{Change, changes};
+pub use outside::{Outside, outside};
 
 use go_compat::diag::{Diagnostic, Span};
 use yunikorn::config::Partition;
@@ -44,6 +48,8 @@ pub struct Beside<'p> {
     pub diagnostics: Vec<Diagnostic>,
     /// The last changes and their authors.
     pub changes: Vec<Change>,
+    /// The objects outside their time.
+    pub outside: Vec<Outside>,
 }
 
 /// Returns the findings, errors first, then by the queues.

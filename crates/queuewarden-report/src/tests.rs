@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use queuewarden_plan::snapshot::{ConfigMapState, Entry, Meta, QueueAclSpec, Snapshot, Touch};
+use queuewarden_plan::snapshot::{ConfigMapState, Entry, Meta, Phase, QueueAclSpec, Snapshot, Touch};
 use yunikorn::config::verdict;
 use yunikorn::version::Version;
 use yunikorn_access::testing::text;
@@ -68,6 +68,42 @@ fn snapshot() -> Snapshot {
     Snapshot::empty("2026-06-01T12:00:00Z".parse().unwrap())
 }
 
+fn spec() -> QueueAclSpec {
+    QueueAclSpec {
+        partition: "default".to_owned(),
+        queue: "root.Prod".to_owned(),
+        submit: None,
+        admin: None,
+        base_acl: queuewarden_plan::snapshot::BaseAcl::Replace,
+        not_before: None,
+        expires_at: None,
+        delegated_by: None,
+    }
+}
+
+#[test]
+fn objects_outside_their_time_are_listed() {
+    let object = |(name, begin, end): (&str, Option<&str>, Option<&str>)| {
+        let at = |time: Option<&str>| time.map(|time| time.parse().unwrap());
+        let spec = QueueAclSpec { not_before: at(begin), expires_at: at(end), ..spec() };
+        let meta = Meta { name: name.into(), ..Meta::default() };
+        Arc::new(Entry { meta, spec: Ok(spec), in_force: None })
+    };
+    let (may, june, july) =
+        (Some("2026-05-01T00:00:00Z"), Some("2026-06-01T12:00:00Z"), Some("2026-07-01T00:00:00Z"));
+    let objects = [
+        ("always", None, None),
+        ("begun", june, july),
+        ("ended", None, june),
+        ("earlier", None, may),
+        ("planned", july, None),
+    ];
+    let snapshot = Snapshot { queue_acls: objects.map(object).into(), ..snapshot() };
+    let found: Vec<_> = outside(&snapshot).into_iter().map(|object| (object.name, object.phase)).collect();
+    let expected = [("planned", Phase::Planned), ("earlier", Phase::Expired), ("ended", Phase::Expired)];
+    assert_eq!(found, expected.map(|(name, phase)| (name.to_owned(), phase)));
+}
+
 #[test]
 fn the_latest_change_comes_first_and_each_once() {
     let map = ConfigMapState {
@@ -80,22 +116,12 @@ fn the_latest_change_comes_first_and_each_once() {
         touches: vec![touch("old", Some("2025-01-01T00:00:00Z")), touch("new", Some("2026-05-01T00:00:00Z"))],
         ..Meta::default()
     };
-    let spec = QueueAclSpec {
-        partition: "default".to_owned(),
-        queue: "root.Prod".to_owned(),
-        submit: None,
-        admin: None,
-        base_acl: queuewarden_plan::snapshot::BaseAcl::Replace,
-        not_before: None,
-        expires_at: None,
-        delegated_by: None,
-    };
     let unreadable = Entry { meta: meta.clone(), spec: Err(Vec::new()), in_force: None };
     let snapshot = Snapshot {
         // The base is the defaults.
         defaults: Some(Arc::new(map.clone())),
         base: Some(Arc::new(map)),
-        queue_acls: vec![Arc::new(Entry { meta, spec: Ok(spec), in_force: None }), Arc::new(unreadable)],
+        queue_acls: vec![Arc::new(Entry { meta, spec: Ok(spec()), in_force: None }), Arc::new(unreadable)],
         ..snapshot()
     };
     let told = changes(&snapshot);

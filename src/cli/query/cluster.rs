@@ -30,7 +30,7 @@ use queuewarden_plan::snapshot::{
     YUNIKORN_DEFAULTS,
 };
 use queuewarden_plan::{attribution, config_map_of, merged};
-use queuewarden_report::changes;
+use queuewarden_report::{changes, outside};
 use yunikorn::config::Flattened;
 use yunikorn::identity::Identity;
 use yunikorn_access::placement::Live;
@@ -362,7 +362,8 @@ fn current(
     };
     let map = config_map_of(origin.source);
     let text = located(map, &origin.key, queues.text.to_owned());
-    let written = Written { changes: changes(snapshot), ..Written::text_alone(text, version) };
+    let (changes, outside) = (changes(snapshot), outside(snapshot));
+    let written = Written { changes, outside, ..Written::text_alone(text, version) };
     if !is_ours(snapshot, map, &origin.key) {
         return Ok(written);
     }

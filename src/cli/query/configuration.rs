@@ -11,7 +11,7 @@ use crate::cli::input::source::Source;
 use go_compat::diag::{Diagnostic, Span};
 use queuewarden_api::answer::{Texts, WrittenIn};
 use queuewarden_plan::attribution::{self, Attribution};
-use queuewarden_report::Change;
+use queuewarden_report::{Change, Outside};
 use yunikorn::acl;
 use yunikorn::config::{Config, verdict};
 use yunikorn::right::Right;
@@ -29,6 +29,8 @@ pub struct Written {
     pub attributions: Arc<[Attribution]>,
     /// Known changes and their authors.
     pub changes: Vec<Change>,
+    /// The objects outside their time.
+    pub outside: Vec<Outside>,
     /// The version of `YuniKorn` that reads it.
     pub version: Version,
 }
@@ -36,7 +38,7 @@ pub struct Written {
 impl Written {
     /// Wraps a text of which nothing else is known.
     pub fn text_alone(text: Text, version: Version) -> Self {
-        Self { text, base: None, attributions: [].into(), changes: Vec::new(), version }
+        Self { text, base: None, attributions: [].into(), changes: Vec::new(), outside: Vec::new(), version }
     }
 }
 
@@ -49,6 +51,8 @@ pub struct Configuration {
     pub diagnostics: Vec<Diagnostic>,
     /// Known changes and their authors.
     pub changes: Vec<Change>,
+    /// The objects outside their time.
+    pub outside: Vec<Outside>,
     /// The version of `YuniKorn` that reads it.
     pub version: Version,
     trees: Vec<Tree>,
@@ -85,7 +89,7 @@ impl Configuration {
     /// # Errors
     /// When it would not start, either.
     pub fn at_start(written: Written) -> Result<(Self, Option<Box<Refused>>), Box<Refused>> {
-        let Written { text, base, attributions, changes, version } = written;
+        let Written { text, base, attributions, changes, outside, version } = written;
         let verdict = verdict(&text.text, &[], version);
         let starts = verdict.starts.is_ok();
         let refusal = verdict.refusal();
@@ -103,7 +107,7 @@ impl Configuration {
         };
         let refused = refusal.map(|reason| refused(reason, true));
         let diagnostics = verdict.diagnostics;
-        let mut configuration = Self { config, diagnostics, changes, version, trees, text, base };
+        let mut configuration = Self { config, diagnostics, changes, outside, version, trees, text, base };
         for tree in &mut configuration.trees {
             attribution::mark(tree, &attributions);
         }
@@ -246,6 +250,7 @@ mod tests {
             base: Some(Text::whole("base", format!("# one line more\n{}", queues(base)))),
             attributions: attributions.into(),
             changes: Vec::new(),
+            outside: Vec::new(),
             version: Version::V1_8,
         };
         Configuration::from_written(written).unwrap()

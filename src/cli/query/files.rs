@@ -20,7 +20,7 @@ use go_compat::diag::Diagnostic;
 use queuewarden_plan::merged;
 use queuewarden_plan::simulate::{enforced, settle};
 use queuewarden_plan::snapshot::{QueueAclEntry, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
-use queuewarden_report::changes;
+use queuewarden_report::{changes, outside};
 use yunikorn::config::flatten::Source;
 use yunikorn::config::{BUILT_IN, Flattened};
 use yunikorn::version::Version;
@@ -216,7 +216,8 @@ impl Given {
             }
             _ => built_in(&key, notes),
         };
-        Written { changes: changes(snapshot), ..Written::text_alone(text, snapshot.version()) }
+        let (changes, outside) = (changes(snapshot), outside(snapshot));
+        Written { changes, outside, ..Written::text_alone(text, snapshot.version()) }
     }
 
     fn text_in(&self, map: &str, key: &str, text: String) -> Text {

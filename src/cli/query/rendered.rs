@@ -12,7 +12,7 @@ use queuewarden_plan::conditions::{Status, Type};
 use queuewarden_plan::merged_alone;
 use queuewarden_plan::simulate::{Settled, enforced, settle};
 use queuewarden_plan::snapshot::{ConfigSpec, QueueAclEntry, Snapshot};
-use queuewarden_report::changes;
+use queuewarden_report::{changes, outside};
 
 /// Returns what the operator would write. `located` returns a text with its location, by the names of its
 /// ConfigMap and key.
@@ -43,8 +43,9 @@ pub fn written(
         count => format!("{name} with {}", plural(count, "QueueAcl")),
     };
     let attributions = Arc::clone(&settled.plan.contributions);
-    let (changes, version) = (changes(snapshot), snapshot.version());
-    Ok(Written { text: Text::made(name, rendered.text.clone()), base, attributions, changes, version })
+    let (changes, outside, version) = (changes(snapshot), outside(snapshot), snapshot.version());
+    let text = Text::made(name, rendered.text.clone());
+    Ok(Written { text, base, attributions, changes, outside, version })
 }
 
 /// Returns the text of the base.

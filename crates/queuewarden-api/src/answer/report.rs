@@ -5,13 +5,16 @@
 
 use std::collections::HashMap;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{About, AclKey, Answers, Named, WrittenIn};
 use go_compat::diag::Severity;
-use queuewarden_report::{Beside, Change, Finding, findings};
+use queuewarden_plan::snapshot::Phase;
+use queuewarden_report::{Beside, Change, Finding, Outside, findings};
 use yunikorn::acl::Match;
+use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::QueueSet;
 use yunikorn_access::check::Subject;
@@ -46,6 +49,8 @@ pub struct ReportAnswer {
     /// The last change that each program made to each object, the latest first; empty for files, which do not
     /// record it.
     pub changes: Vec<ChangeAnswer>,
+    /// The QueueAcls that grant nothing now because of their time: planned ones first, each by its time.
+    pub outside: Vec<OutsideAnswer>,
 }
 
 /// The source of a newer report for the page.
@@ -177,6 +182,22 @@ pub struct ChangeAnswer {
     pub queue: Option<usize>,
 }
 
+/// A QueueAcl that grants nothing now because of its time.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OutsideAnswer {
+    /// Its name.
+    pub name: String,
+    /// The number of its queue; null when there is none.
+    pub queue: Option<usize>,
+    /// True if its end has passed; otherwise its beginning lies ahead.
+    pub expired: bool,
+    /// The time at which it begins; null when it has none.
+    pub not_before: Option<Timestamp>,
+    /// The time at which it ends; null when it has none.
+    pub expires_at: Option<Timestamp>,
+}
+
 /// Numbers origins as they come.
 #[derive(Default)]
 struct Origins<'t> {
@@ -217,6 +238,7 @@ impl<'a> Answers<'a> {
             subjects: subjects.iter().map(Named::from).collect(),
             findings: findings(self.tree, beside).into_iter().map(|finding| self.found(finding)).collect(),
             changes: beside.changes.iter().map(|change| self.changed(change)).collect(),
+            outside: beside.outside.iter().filter_map(|object| self.outside(object)).collect(),
         }
     }
 
@@ -239,7 +261,6 @@ impl<'a> Answers<'a> {
 
     fn changed(&self, change: &Change) -> ChangeAnswer {
         let Change { kind, namespace, name, touch, queue } = change.clone();
-        let here = queue.filter(|(partition, _)| partition.eq_ignore_ascii_case(self.tree.partition()));
         ChangeAnswer {
             time: touch.time.map(|time| time.to_string()),
             kind: kind.to_owned(),
@@ -248,8 +269,29 @@ impl<'a> Answers<'a> {
             manager: touch.manager,
             operation: touch.operation,
             fields: touch.fields,
-            queue: here.and_then(|(_, queue)| self.tree.find(&queue)).map(QueueId::index),
+            queue: queue.filter(|target| self.is_here(target)).and_then(|target| self.number(&target)),
         }
+    }
+
+    /// Converts an object, if it is about this partition.
+    fn outside(&self, object: &Outside) -> Option<OutsideAnswer> {
+        let Outside { phase, not_before, expires_at, name, queue } = object;
+        let target = queue.as_ref().filter(|target| self.is_here(target))?;
+        Some(OutsideAnswer {
+            name: name.clone(),
+            queue: self.number(target),
+            expired: *phase == Phase::Expired,
+            not_before: *not_before,
+            expires_at: *expires_at,
+        })
+    }
+
+    fn is_here(&self, (partition, _): &(String, QueuePath)) -> bool {
+        partition.eq_ignore_ascii_case(self.tree.partition())
+    }
+
+    fn number(&self, (_, queue): &(String, QueuePath)) -> Option<usize> {
+        self.tree.find(queue).map(QueueId::index)
     }
 
     fn queue(
@@ -484,5 +526,26 @@ mod tests {
         let queues: Vec<_> = list(&report["changes"]).iter().map(|change| change["queue"].clone()).collect();
         assert_eq!(queues, [json!(1), Value::Null, Value::Null]);
         assert_eq!(report["changes"][0]["time"], "2026-01-02T03:04:05Z");
+    }
+
+    #[test]
+    fn objects_outside_their_time_are_those_of_this_partition() {
+        let tree = tree(&[("root", "", ""), ("root.a", "", "")]);
+        let object = |partition: &str, queue: &str| Outside {
+            phase: Phase::Planned,
+            not_before: Some("2026-01-02T03:04:05Z".parse().unwrap()),
+            expires_at: None,
+            name: "a".to_owned(),
+            queue: QueuePath::parse(queue).ok().map(|queue| (partition.to_owned(), queue)),
+        };
+        let outside =
+            vec![object("Default", "root.A"), object("gpu", "root.a"), object("default", "root.none")];
+        let report = read(&tree, &Beside { outside, ..Beside::default() });
+        let told = |queue: Value| {
+            json!({
+                "name": "a", "queue": queue, "expired": false, "notBefore": "2026-01-02T03:04:05Z", "expiresAt": null,
+            })
+        };
+        assert_eq!(report["outside"], json!([told(json!(1)), told(Value::Null)]));
     }
 }

@@ -137,6 +137,13 @@ function startItem(page, start, subject, verb) {
     return h('li', null, h('div', null, queueLink(page, start.queue), h('span', { class: 'how' }, notes.join(', '))), origins(page.model, start));
 }
 
+/** A QueueAcl that grants nothing now because of its time. */
+function outsideItem(page, object) {
+    const { expired, notBefore, expiresAt } = object;
+    const words = expired ? `expired at ${expiresAt}` : `planned from ${notBefore}${expiresAt ? ` until ${expiresAt}` : ''}`;
+    return h('li', null, h('div', null, name(`QueueAcl ${object.name}`), object.queue !== null && [' ', queueLink(page, object.queue)]), h('span', { class: 'how' }, words));
+}
+
 /** What there is, and what the signs mean. */
 function overview(page) {
     const { model } = page;
@@ -144,6 +151,7 @@ function overview(page) {
     const kinds = (kind) => model.subjects.filter((subject) => subject.kind === kind).length;
     const findings = model.report.findings;
     const latest = model.report.changes.slice(0, 3);
+    const { outside } = model.report;
     return [
         h('h2', null, 'At a glance'),
         h('dl', { class: 'figures' }, [
@@ -153,6 +161,7 @@ function overview(page) {
             ? h('p', null, 'No queue lets everyone submit.')
             : long(page, open.map((start) => ({ ...start, subject: model.everyone })), (start) => startItem(page, start, model.everyone, SUBMIT), (items) => h('ul', { class: 'holders' }, items), AT_A_GLANCE)),
         latest.length > 0 && section('Changed last', h('ul', { class: 'cards' }, latest.map((change) => changeCard(page, change)))),
+        outside.length > 0 && section('Planned and expired', ...long(page, outside, (object) => outsideItem(page, object), (items) => h('ul', { class: 'holders' }, items), AT_A_GLANCE)),
         section('Signs', legend()),
         section('Keys', h('dl', { class: 'keys' }, [
             ['/', 'search'], ['↑ ↓', 'queue by queue'], ['→ ←', 'open and close, then cell by cell'], ['*', 'open all beside it'], ['Enter', 'what is known about it'], ['Esc', 'back to this'],
