@@ -46,7 +46,7 @@ pub struct Part {
 }
 
 /// Returns the contributions of the resolved objects to the text of a plan: `grants`, in which each takes
-/// part as `by_object` records.
+/// part as `by_object` records. `base` has the queues of the base.
 pub(super) fn desired(
     objects: &[Resolved],
     grants: &Grants,
@@ -89,7 +89,7 @@ fn complete(mut found: Vec<Attribution>, base: Option<&Config>) -> Arc<[Attribut
 }
 
 /// Returns the contributions of the objects to the output when their statuses were written. Texts that cannot
-/// be read contribute nothing.
+/// be read contribute nothing. `base` has the queues of the base, as far as they are known.
 pub fn in_force(entries: &[Arc<QueueAclEntry>], base: Option<&Config>) -> Arc<[Attribution]> {
     let mut found: BTreeMap<(&str, QueuePath, Right), Attribution> = BTreeMap::new();
     for entry in entries {

@@ -16,19 +16,21 @@ pub struct Outside {
     pub expires_at: Option<Timestamp>,
     /// Its name.
     pub name: String,
-    /// The partition and the queue; `None` where the path is none.
-    pub queue: Option<(String, QueuePath)>,
+    /// The partition and the queue.
+    pub queue: (String, QueuePath),
 }
 
 /// Returns these objects of a snapshot, those that are planned first, each by its time.
 pub fn outside(snapshot: &Snapshot) -> Vec<Outside> {
     let specs = snapshot.queue_acls.iter().filter_map(|entry| Some((entry, entry.spec.as_ref().ok()?)));
-    let all = specs.map(|(entry, spec)| Outside {
-        phase: spec.phase(snapshot.now),
-        not_before: spec.not_before,
-        expires_at: spec.expires_at,
-        name: entry.meta.name.to_string(),
-        queue: spec.target(),
+    let all = specs.filter_map(|(entry, spec)| {
+        Some(Outside {
+            phase: spec.phase(snapshot.now),
+            not_before: spec.not_before,
+            expires_at: spec.expires_at,
+            name: entry.meta.name.to_string(),
+            queue: spec.target()?,
+        })
     });
     let mut outside: Vec<_> = all.filter(|object| object.phase != Phase::Current).collect();
     outside.sort();

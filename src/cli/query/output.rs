@@ -229,7 +229,9 @@ mod tests {
     fn an_end_has_a_column_where_there_is_one() {
         let table = |ends: [&str; 2]| {
             let mut table = Table::new(["WHO", UNTIL]);
-            ends.into_iter().for_each(|end| table.row(["sue", end]));
+            for end in ends {
+                table.row(["sue", end]);
+            }
             (table.text(true), table.csv(true))
         };
         assert_eq!(table(["", ""]), ("WHO\nsue\nsue\n".to_owned(), "WHO\nsue\nsue\n".to_owned()));

@@ -275,14 +275,12 @@ impl<'a> Answers<'a> {
 
     /// Converts an object, if it is about this partition.
     fn outside(&self, object: &Outside) -> Option<OutsideAnswer> {
-        let Outside { phase, not_before, expires_at, name, queue } = object;
-        let target = queue.as_ref().filter(|target| self.is_here(target))?;
-        Some(OutsideAnswer {
-            name: name.clone(),
-            queue: self.number(target),
-            expired: *phase == Phase::Expired,
-            not_before: *not_before,
-            expires_at: *expires_at,
+        self.is_here(&object.queue).then(|| OutsideAnswer {
+            name: object.name.clone(),
+            queue: self.number(&object.queue),
+            expired: object.phase == Phase::Expired,
+            not_before: object.not_before,
+            expires_at: object.expires_at,
         })
     }
 
@@ -536,7 +534,7 @@ mod tests {
             not_before: Some("2026-01-02T03:04:05Z".parse().unwrap()),
             expires_at: None,
             name: "a".to_owned(),
-            queue: QueuePath::parse(queue).ok().map(|queue| (partition.to_owned(), queue)),
+            queue: (partition.to_owned(), QueuePath::parse(queue).unwrap()),
         };
         let outside =
             vec![object("Default", "root.A"), object("gpu", "root.a"), object("default", "root.none")];
