@@ -103,7 +103,7 @@ impl Args {
         for subject in self.subjects.entries() {
             for grantee in found.grantees.iter().filter(|grantee| covers(grantee.subject, subject)) {
                 all_gone = false;
-                for grant in answers.grantee(grantee).grants {
+                for grant in answers.grantee(&found, grantee).grants {
                     console.note(&format!(
                         "{} may still {} {}: the {} of {} names {}, in {}",
                         Subject::from(subject),
