@@ -30,8 +30,15 @@ pub struct Attribution {
     pub objects: Vec<Part>,
     /// True if the base's own ACL stays beside them: when all of them set `Extend`.
     pub base_stays: bool,
-    /// That ACL; nobody where it does not stay, and where the base is not known.
-    pub base: Acl,
+}
+
+impl Attribution {
+    /// Returns the base's own ACL where it stays; nobody where it does not, and where the base is not known.
+    pub fn of_base(&self, base: Option<&Config>) -> Acl {
+        let partition = base.filter(|_| self.base_stays).and_then(|base| base.partition(&self.partition));
+        let queue = partition.and_then(|partition| partition.queue(&self.queue));
+        queue.map(|queue| acl_of(queue, self.right)).unwrap_or_default()
+    }
 }
 
 /// The grant of one object in an ACL.
@@ -46,20 +53,14 @@ pub struct Part {
 }
 
 /// Returns the contributions of the resolved objects to the text of a plan: `grants`, in which each takes
-/// part as `by_object` records. `base` has the queues of the base.
-pub(super) fn desired(
-    objects: &[Resolved],
-    grants: &Grants,
-    by_object: &ByObject,
-    base: Option<&Config>,
-) -> Arc<[Attribution]> {
+/// part as `by_object` records.
+pub(super) fn desired(objects: &[Resolved], grants: &Grants, by_object: &ByObject) -> Arc<[Attribution]> {
     let attribution = |((partition, queue, right), _): &(AclKey, Decided)| Attribution {
         partition: partition.clone(),
         queue: queue.clone(),
         right: *right,
         objects: Vec::with_capacity(1),
         base_stays: true,
-        base: Acl::nobody(),
     };
     let mut found: Vec<_> = grants.iter().map(attribution).collect();
     for (index, object) in objects.iter().enumerate() {
@@ -73,24 +74,19 @@ pub(super) fn desired(
             }
         }
     }
-    complete(found, base)
+    by_name(found)
 }
 
-/// Sorts the objects, and adds the ACLs of the base that stay.
-fn complete(mut found: Vec<Attribution>, base: Option<&Config>) -> Arc<[Attribution]> {
+fn by_name(mut found: Vec<Attribution>) -> Arc<[Attribution]> {
     for one in &mut found {
         one.objects.sort_unstable_by(|left, right| left.name.cmp(&right.name));
-        let partition = base.filter(|_| one.base_stays).and_then(|base| base.partition(&one.partition));
-        if let Some(queue) = partition.and_then(|partition| partition.queue(&one.queue)) {
-            one.base = acl_of(queue, one.right);
-        }
     }
     found.into()
 }
 
 /// Returns the contributions of the objects to the output when their statuses were written. Texts that cannot
-/// be read contribute nothing. `base` has the queues of the base, as far as they are known.
-pub fn in_force(entries: &[Arc<QueueAclEntry>], base: Option<&Config>) -> Arc<[Attribution]> {
+/// be read contribute nothing.
+pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
     let mut found: BTreeMap<(&str, QueuePath, Right), Attribution> = BTreeMap::new();
     for entry in entries {
         let Some(memory) = &entry.in_force else { continue };
@@ -104,25 +100,24 @@ pub fn in_force(entries: &[Arc<QueueAclEntry>], base: Option<&Config>) -> Arc<[A
                 right,
                 objects: Vec::with_capacity(1),
                 base_stays: true,
-                base: Acl::nobody(),
             });
             one.objects.push(Part { name: entry.meta.name.clone(), acl, until: memory.expires_at });
             one.base_stays &= memory.base_acl == BaseAcl::Extend;
         }
     }
-    complete(found.into_values().collect(), base)
+    by_name(found.into_values().collect())
 }
 
 /// Marks each entry of a partition's ACLs with the objects that wrote it, and with the base where it grants
-/// the same: that has no end.
-pub fn mark(tree: &mut Tree, attributions: &[Attribution]) {
+/// the same: that has no end. `base` has the queues of the base, as far as they are known.
+pub fn mark(tree: &mut Tree, attributions: &[Attribution], base: Option<&Config>) {
     let partition = tree.partition().to_owned();
     for part in attributions.iter().filter(|part| part.partition.eq_ignore_ascii_case(&partition)) {
         for Part { name, acl, until } in &part.objects {
             let object = Origin::Object { kind: "QueueAcl", name: name.to_string(), until: *until };
             tree.attribute(&part.queue, part.right, object, acl);
         }
-        tree.attribute(&part.queue, part.right, Origin::Text(None), &part.base);
+        tree.attribute(&part.queue, part.right, Origin::Text(None), &part.of_base(base));
     }
 }
 
@@ -157,7 +152,7 @@ mod tests {
             (BaseAcl::Replace, BaseAcl::Replace, false),
         ];
         for (first, second, stays) in cases {
-            let found = in_force(&[entry("b", Some("sue"), first), entry("a", Some(" dev"), second)], None);
+            let found = in_force(&[entry("b", Some("sue"), first), entry("a", Some(" dev"), second)]);
             let [one] = &*found else { panic!("{found:?}") };
             assert_eq!(one.base_stays, stays, "{first:?} {second:?}");
             let names: Vec<_> = one.objects.iter().map(|part| (&*part.name, part.acl.canonical())).collect();
@@ -178,7 +173,7 @@ mod tests {
         let (text, base) = (config("ann,bob,sue"), config("bob,sue"));
         for (base, sue) in [(None, end), (Some(&base), None)] {
             let mut tree = Tree::new(text.partition("default").unwrap()).unwrap();
-            mark(&mut tree, &in_force(&[object.clone()], base));
+            mark(&mut tree, &in_force(&[object.clone()]), base);
             let id = tree.find(&QueuePath::parse("root.a").unwrap()).unwrap();
             let ends = ["ann", "bob", "sue"].map(|user| {
                 let identity = Identity { user: user.to_owned(), groups: Vec::new() };
@@ -191,10 +186,7 @@ mod tests {
     #[test]
     fn a_right_that_no_object_sets_is_nobodys() {
         assert_eq!(
-            *in_force(
-                &[entry("a", None, BaseAcl::Replace), entry("b", Some("a  b"), BaseAcl::Replace)],
-                None
-            ),
+            *in_force(&[entry("a", None, BaseAcl::Replace), entry("b", Some("a  b"), BaseAcl::Replace)]),
             []
         );
     }
@@ -215,7 +207,7 @@ mod tests {
             at("b", "default", "root.a", Some(" ops")),
             at("a", "default", "root.a", None),
         ];
-        let found = in_force(&entries, None);
+        let found = in_force(&entries);
         let places: Vec<_> = found
             .iter()
             .map(|one| {

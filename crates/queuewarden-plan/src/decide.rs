@@ -284,7 +284,6 @@ impl Decided<'_> {
         events.sort();
         let Decision { import, backup, write, rendered, full, .. } = self.output;
         let base = self.inputs.base.as_ref().ok();
-        let tree = base.map(|base| &*base.tree);
         let last_base = base.filter(|base| full && !base.is(self.inputs.snapshot.last_base.as_ref()));
         Plan {
             import,
@@ -292,7 +291,7 @@ impl Decided<'_> {
             write,
             last_base: last_base.map(Base::to_last),
             mirror: self.mirror.0,
-            contributions: attribution::desired(&self.inputs.objects, &self.grants, &self.by_object, tree),
+            contributions: attribution::desired(&self.inputs.objects, &self.grants, &self.by_object),
             rendered,
             queue_acls,
             policies,

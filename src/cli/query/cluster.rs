@@ -367,7 +367,7 @@ fn current(
     if !is_ours(snapshot, map, &origin.key) {
         return Ok(written);
     }
-    let attributions = attribution::in_force(&snapshot.queue_acls, None);
+    let attributions = attribution::in_force(&snapshot.queue_acls);
     Ok(Written { base: rendered::base(snapshot, spec, &key, located), attributions, ..written })
 }
 

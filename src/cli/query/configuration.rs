@@ -109,7 +109,7 @@ impl Configuration {
         let diagnostics = verdict.diagnostics;
         let mut configuration = Self { config, diagnostics, changes, outside, version, trees, text, base };
         for tree in &mut configuration.trees {
-            attribution::mark(tree, &attributions);
+            attribution::mark(tree, &attributions, None);
         }
         configuration.attribute_base(&attributions);
         Ok((configuration, refused))
@@ -212,7 +212,6 @@ mod tests {
     use super::*;
     use queuewarden_api::answer::Answers;
     use queuewarden_plan::attribution::Part;
-    use yunikorn::acl::Acl;
     use yunikorn::identity::Identity;
     use yunikorn::queue::QueuePath;
     use yunikorn_access::check::explain;
@@ -230,7 +229,6 @@ mod tests {
             right: Right::Submit,
             objects: vec![Part { name: object.into(), acl: acl::parse(acl).unwrap(), until: None }],
             base_stays,
-            base: Acl::nobody(),
         }
     }
 

@@ -55,11 +55,11 @@ impl Queues {
     ///
     /// # Errors
     /// When an ACL does not activate.
-    fn new(config: Arc<Config>, attributions: &[Attribution]) -> Result<Self, String> {
+    fn new(config: Arc<Config>, attributions: &[Attribution], base: Option<&Config>) -> Result<Self, String> {
         let trees = config.partitions.iter().map(Tree::new).collect::<Result<Vec<_>, _>>();
         let mut trees = trees.map_err(|error| error.to_string())?;
         for tree in &mut trees {
-            attribution::mark(tree, attributions);
+            attribution::mark(tree, attributions, base);
             tree.make_ready();
         }
         Ok(Self { config, trees })
@@ -82,13 +82,14 @@ impl Published {
     pub fn new(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut ParseCache, before: Option<&Self>) -> Self {
         let flat = merged(&snapshot);
         let running = Running::new(&flat, &snapshot);
-        let attributions = attributions(&running, &snapshot, plan, known);
+        let (attributions, base) = (attributions(&running, &snapshot, plan), base_tree(&snapshot, known));
+        let base = base.as_deref();
         let keys = flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
         let version = snapshot.version();
-        let hash = hash(&running, &attributions, &keys, version);
+        let hash = hash(&running, &attributions, base, &keys, version);
         let same = before.filter(|before| before.hash == hash);
         let queues = same.map(|before| before.queues.clone());
-        let queues = queues.unwrap_or_else(|| queues_of(&running, &attributions, known).map(Arc::new));
+        let queues = queues.unwrap_or_else(|| queues_of(&running, &attributions, base, known).map(Arc::new));
         let conf = same.map_or_else(|| Conf::from_keys(&keys, version).0, |before| before.conf.clone());
         let user_info = user_info(&snapshot);
         Self { made: snapshot.now, hash, snapshot, queues, conf, user_info, own_namespace: None }
@@ -106,29 +107,26 @@ impl Published {
 
 /// Returns the objects that wrote each ACL of the text: for the plan's own text the plan knows them, for
 /// any other the statuses name them.
-fn attributions(
-    running: &Running<'_>,
-    snapshot: &Snapshot,
-    plan: &Plan,
-    known: &mut ParseCache,
-) -> Arc<[Attribution]> {
+fn attributions(running: &Running<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<[Attribution]> {
     match &plan.rendered {
         Some(rendered) if running.text == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
-        _ => attribution::in_force(&snapshot.queue_acls, base_tree(snapshot, known).as_deref()),
+        _ => attribution::in_force(&snapshot.queue_acls),
     }
 }
 
 fn queues_of(
     running: &Running<'_>,
     attributions: &[Attribution],
+    base: Option<&Config>,
     known: &mut ParseCache,
 ) -> Result<Queues, String> {
-    running.read(|text| Queues::new(known.taken(text)?, attributions))
+    running.read(|text| Queues::new(known.taken(text)?, attributions, base))
 }
 
 fn hash(
     running: &Running<'_>,
     attributions: &[Attribution],
+    base: Option<&Config>,
     keys: &BTreeMap<String, String>,
     version: Version,
 ) -> String {
@@ -152,7 +150,7 @@ fn hash(
         add(&part.partition);
         add(part.queue.as_str());
         add(part.right.verb());
-        add(&part.base.canonical());
+        add(&part.of_base(base).canonical());
         for Part { name, acl, until } in &part.objects {
             add(name);
             add(&acl.canonical());
@@ -196,7 +194,7 @@ mod tests {
     fn what_was_seen_to_run_counts_where_the_text_is_refused() {
         let queues_of = |text: &str, proven: Option<&str>| {
             let running = Running { text: Ok(text), proven };
-            super::queues_of(&running, &[], &mut ParseCache::new(Version::V1_8))
+            super::queues_of(&running, &[], None, &mut ParseCache::new(Version::V1_8))
         };
         assert_eq!(submit(&queues_of(&text("sue"), None)), "sue");
         let bob = text("bob");
@@ -218,7 +216,7 @@ mod tests {
         let hash = |text: Result<&'static str, &'static str>,
                     keys: &BTreeMap<_, _>,
                     proven: Option<&'static str>| {
-            hash(&Running { text, proven }, &[], keys, Version::V1_8)
+            hash(&Running { text, proven }, &[], None, keys, Version::V1_8)
         };
         let of = |base: &str, until: Option<Timestamp>| {
             let acl = |text: &str| yunikorn::acl::parse(text).unwrap();
@@ -228,9 +226,10 @@ mod tests {
                 right: Right::Submit,
                 objects: vec![Part { name: "a".into(), acl: acl("sue"), until }],
                 base_stays: true,
-                base: acl(base),
             };
-            super::hash(&Running { text: Ok("a"), proven: None }, &[attribution], &keys(&[]), Version::V1_8)
+            let base = yunikorn::config::verdict(&text(base), &[], Version::V1_8).config;
+            let running = Running { text: Ok("a"), proven: None };
+            super::hash(&running, &[attribution], base.as_ref(), &keys(&[]), Version::V1_8)
         };
         let hashes = [
             hash(Ok("a"), &keys(&[]), None),
