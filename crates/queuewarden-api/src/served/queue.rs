@@ -122,7 +122,7 @@ impl<'a> CurrentQueue<'a> {
 pub fn live_queues<'a>(tree: &'a Tree, live: &'a Live) -> Vec<CurrentQueue<'a>> {
     let configured = tree.queues().map(|(id, node)| CurrentQueue::configured(id, node));
     let dynamic = live.iter().filter(|(_, queue)| !queue.draining).filter_map(|(path, queue)| {
-        let Located::Below(decides) = tree.locate(path) else { return None };
+        let Located::Below(decides) = tree.locate_existing(path) else { return None };
         Some(CurrentQueue { path, decides, leaf: queue.leaf, dynamic: true })
     });
     let mut all: Vec<CurrentQueue<'a>> = configured.chain(dynamic).collect();
@@ -157,7 +157,7 @@ fn queue(answers: &Answers<'_>, standing: &CurrentQueue<'_>, room: usize) -> Que
 
 fn effective(answers: &Answers<'_>, standing: &CurrentQueue<'_>, right: Right, room: usize) -> Effective {
     let own = answers.tree.node(standing.decides).filter(|_| !standing.dynamic);
-    let found = who_can(answers.tree, right, standing.path);
+    let found = who_can(answers.tree, right, &answers.path(standing.decides));
     let mut shown: Vec<_> = found.grantees.iter().take(room).collect();
     // Beside everyone no name has an effect, and a queue far above may name everyone.
     let everyone = found.grantees.iter().skip(room).find(|grantee| grantee.subject == Match::Everyone);
