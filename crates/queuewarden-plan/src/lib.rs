@@ -57,7 +57,7 @@ pub use base::base_tree;
 pub use environment::{config_map_of, merged, merged_alone, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES, size_after};
 pub use parse_cache::ParseCache;
-pub use policy::{Trust, shared_application, submission, trusts, user_info};
+pub use policy::{Trust, risks, settings, shared_application, submission, trusts, user_info};
 pub use resolve::no_names;
 pub use running::Running;
 pub use written::Written;

@@ -10,18 +10,19 @@ use std::collections::BTreeMap;
 
 use super::ConfigStatus;
 use super::conditions::{Finding, Reason, Type};
-use super::environment::merged;
+use super::environment::{config_map_of, merged};
 use super::ownership::Claim;
 use super::resolve::{Refusal, invalid};
 use super::snapshot::{self, AdmissionPolicySpec, PolicyEntry, Snapshot};
 use go_compat::diag::Diagnostic;
 use go_compat::go_bool::go_bool;
-use yunikorn::admission;
 use yunikorn::admission::codes::SHARED_APPLICATION;
 use yunikorn::admission::keys::{DEFAULT_GENERATE_UNIQUE_APP_ID, GENERATE_UNIQUE_APP_ID};
-use yunikorn::admission::trusted::trusted;
+use yunikorn::admission::trusted::{bypass_auth, trusted, trusted_group, unchecked_copies};
+use yunikorn::admission::{self, AccessControl, PatternList};
+use yunikorn::config::Flattened;
 use yunikorn_access::submission::Mode;
-use yunikorn_access::user_info;
+use yunikorn_access::{Origin, user_info};
 
 /// The keys of one policy with their values.
 pub(super) type Keys = BTreeMap<&'static str, String>;
@@ -202,9 +203,16 @@ pub(super) fn former(before: Option<&AdmissionPolicySpec>) -> Option<Keys> {
 
 /// Returns the keys that a spec sets, and the warnings about them; all errors if there is one.
 fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (keys, found) = rendered(spec);
+    let found = found.into_iter().map(|(_, found)| found);
+    let (errors, warnings): (Vec<_>, Vec<_>) = found.partition(Diagnostic::is_error);
+    if errors.is_empty() { Ok((keys, warnings)) } else { Err(errors) }
+}
+
+/// Returns the keys that a spec sets, and all findings about them, each with its field.
+fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<(&'static str, Diagnostic)>) {
     let mut keys = Keys::new();
-    let mut errors = Vec::new();
-    let mut warnings = Vec::new();
+    let mut found = Vec::new();
     let flags =
         [(admission::BYPASS_AUTH, spec.bypass_auth), (admission::TRUST_CONTROLLERS, spec.trust_controllers)];
     for (key, value) in flags {
@@ -219,58 +227,110 @@ fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>), Vec<Diagn
     ];
     for (field, key, list) in lists {
         let Some(list) = list else { continue };
-        let (text, found) = admission::render_list(list);
-        for mut diagnostic in found {
-            diagnostic.message = format!("{field}: {}", diagnostic.message);
-            if diagnostic.is_error() { errors.push(diagnostic) } else { warnings.push(diagnostic) }
-        }
+        let (text, of_list) = admission::render_list(list);
+        found.extend(of_list.into_iter().map(|finding| (field, finding)));
         if let Some(text) = text {
             keys.insert(key, text);
         }
     }
-    warnings.extend(trusts(spec).into_iter().map(|Trust { field, found, .. }| Diagnostic {
-        message: format!("{field}: {}", found.message),
-        ..found
-    }));
-    if errors.is_empty() { Ok((keys, warnings)) } else { Err(errors) }
+    found.extend(trusts(spec).into_iter().map(|Trust { field, found, .. }| (field, found)));
+    for (field, finding) in &mut found {
+        finding.message = format!("{field}: {}", finding.message);
+    }
+    (keys, found)
 }
 
-/// An element of a list that trusts more people than it names.
+/// Returns the settings that `YuniKorn`'s admission controller reads from the merged ConfigMaps, as far as
+/// they are set. A value that it cannot read is left out.
+pub fn settings(flat: &Flattened) -> AdmissionPolicySpec {
+    let keys: BTreeMap<String, String> =
+        flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
+    let (control, findings) = AccessControl::from_keys(&keys);
+    let readable = |key: &str| {
+        keys.contains_key(key)
+            && !findings.iter().any(|finding| finding.is_error() && finding.message.contains(key))
+    };
+    let switch = |key, value| readable(key).then_some(value);
+    let list = |key, list: &PatternList| {
+        let patterns = || list.patterns().iter().map(|pattern| pattern.as_str().to_owned()).collect();
+        readable(key).then(patterns)
+    };
+    AdmissionPolicySpec {
+        bypass_auth: switch(admission::BYPASS_AUTH, control.bypass_auth),
+        trust_controllers: switch(admission::TRUST_CONTROLLERS, control.trust_controllers),
+        system_users: list(admission::SYSTEM_USERS, &control.system_users),
+        external_users: list(admission::EXTERNAL_USERS, &control.external_users),
+        external_groups: list(admission::EXTERNAL_GROUPS, &control.external_groups),
+        ..AdmissionPolicySpec::default()
+    }
+}
+
+/// Returns the findings about the admission settings in force, whoever wrote them, each with the object that
+/// it is written in: the same as an `AdmissionPolicy` with these settings has.
+pub fn risks(snapshot: &Snapshot) -> Vec<(Origin, Diagnostic)> {
+    let flat = merged(snapshot);
+    let spec = AdmissionPolicySpec { user_info: Some(user_info(snapshot)), ..settings(&flat) };
+    let policies = resolve(snapshot);
+    let counting = policies.objects.iter().find(|policy| policies.counting.as_ref() == Some(&policy.name));
+    let placed = |(field, finding): (&str, Diagnostic)| {
+        let key = admission::KEYS.into_iter().find(|key| key.ends_with(field))?;
+        let value = flat.get(key)?;
+        let keys = counting.and_then(ResolvedPolicy::keys);
+        let policy = counting.filter(|_| keys.is_some_and(|keys| keys.get(key) == Some(&value.text)));
+        let (kind, name) = policy.map_or_else(
+            || ("ConfigMap", config_map_of(value.origin.source).to_owned()),
+            |policy| ("AdmissionPolicy", policy.name.clone()),
+        );
+        Some((Origin::Object { kind, name }, finding))
+    };
+    rendered(&spec).1.into_iter().filter_map(placed).collect()
+}
+
+/// A setting that trusts more people than it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trust {
-    /// The list.
+    /// The field.
     pub field: &'static str,
-    /// The number of the element, from 0.
-    pub index: usize,
+    /// The number of the element of a list, from 0.
+    pub index: Option<usize>,
     /// The warning; its location is within the element.
     pub found: Diagnostic,
 }
 
-/// Returns the elements by which people submit as anyone who are on no list. With `bypassAuth` everyone does.
+/// Returns the settings by which people submit as anyone who are on no list. With `bypassAuth` everyone does,
+/// and the lists make no difference.
 pub fn trusts(spec: &AdmissionPolicySpec) -> Vec<Trust> {
-    let trust_controllers = spec.trust_controllers.unwrap_or(true);
-    let lists = [
-        ("systemUsers", spec.system_users.as_ref().filter(|_| trust_controllers)),
-        ("externalUsers", spec.external_users.as_ref()),
-    ];
-    let guarded = spec.user_info.as_ref().is_some_and(guards_others);
+    if spec.bypass_auth == Some(true) {
+        return vec![Trust { field: "bypassAuth", index: None, found: bypass_auth() }];
+    }
+    let strict = spec.user_info.as_ref().filter(|settings| is_strict(settings));
+    let guarded = strict.is_some_and(|settings| !settings.templates.is_empty());
+    let system_users = spec.system_users.as_ref().filter(|_| spec.trust_controllers != Some(false));
     let mut found = Vec::new();
-    for (field, list) in lists.into_iter().filter(|_| spec.bypass_auth != Some(true)) {
+    if spec.trust_controllers == Some(true) && spec.system_users.is_none() && strict.is_none() {
+        found.push(Trust { field: "trustControllers", index: None, found: unchecked_copies() });
+    }
+    let groups = "externalGroups";
+    let lists = [
+        ("systemUsers", system_users),
+        ("externalUsers", spec.external_users.as_ref()),
+        (groups, spec.external_groups.as_ref()),
+    ];
+    for (field, list) in lists {
+        let check = |element: &String| {
+            if field == groups { trusted_group(element) } else { trusted(element, guarded) }
+        };
         let elements = list.into_iter().flatten().take(admission::MAX_EXPRESSIONS).enumerate();
-        found.extend(
-            elements.filter_map(|(index, element)| {
-                Some(Trust { field, index, found: trusted(element, guarded)? })
-            }),
-        );
+        found.extend(elements.filter_map(|(index, element)| {
+            Some(Trust { field, index: Some(index), found: check(element)? })
+        }));
     }
     found
 }
 
-/// Returns whether the user-info webhook also checks the pod templates of other projects' kinds.
-fn guards_others(settings: &user_info::Settings) -> bool {
-    settings.mode == user_info::Mode::Enforce
-        && settings.profile == user_info::Profile::Strict
-        && !settings.templates.is_empty()
+/// Returns whether the user-info webhook refuses what `YuniKorn`'s admission controller does not check.
+fn is_strict(settings: &user_info::Settings) -> bool {
+    settings.mode == user_info::Mode::Enforce && settings.profile == user_info::Profile::Strict
 }
 
 /// Returns a warning if the user of each pod is checked but `YuniKorn` takes one user for all pods of a

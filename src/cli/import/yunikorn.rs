@@ -1,6 +1,5 @@
 //! Imports the ACLs of a queues.yaml as `QueueAcl`s.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::core::DynamicObject;
@@ -20,15 +19,12 @@ use crate::cli::query::files::Given;
 use crate::cli::query::output::AnswerFormat;
 use crate::cli::{Console, Exit, Failure};
 use queuewarden_api::answer::Texts;
-use queuewarden_api::v1alpha1::{AdmissionPolicySpec, SINGLETON};
+use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{API_VERSION, convert};
+use queuewarden_plan::settings;
 use queuewarden_plan::snapshot::BaseAcl;
 use queuewarden_plan::snapshot::QueueAclEntry;
 use yunikorn::acl::Acl;
-use yunikorn::admission::keys::{
-    BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, SYSTEM_USERS, TRUST_CONTROLLERS,
-};
-use yunikorn::admission::{AccessControl, PatternList};
 use yunikorn::config::Flattened;
 use yunikorn_access::diff::{Direction, between};
 use yunikorn_access::tree::{Grants, Origin, Tree};
@@ -90,28 +86,7 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 /// Returns the `AdmissionPolicy` that equals the keys, if any is set. An invalid list is left to its key.
 fn policy(merged: &Flattened) -> Option<Value> {
-    let keys: BTreeMap<String, String> =
-        merged.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
-    let (control, findings) = AccessControl::from_keys(&keys);
-    let readable = |key: &str| {
-        keys.contains_key(key)
-            && !findings.iter().any(|finding| finding.is_error() && finding.message.contains(key))
-    };
-    let switch = |key, value| readable(key).then_some(value);
-    let list = |key, list: &PatternList| {
-        let patterns = || list.patterns().iter().map(|pattern| pattern.as_str().to_owned()).collect();
-        (readable(key) && list.is_known()).then(patterns)
-    };
-    let spec = AdmissionPolicySpec {
-        bypass_auth: switch(BYPASS_AUTH, control.bypass_auth),
-        trust_controllers: switch(TRUST_CONTROLLERS, control.trust_controllers),
-        system_users: list(SYSTEM_USERS, &control.system_users),
-        external_users: list(EXTERNAL_USERS, &control.external_users),
-        external_groups: list(EXTERNAL_GROUPS, &control.external_groups),
-        submission: None,
-        user_info: None,
-    };
-    let spec = json!(spec);
+    let spec = json!(settings(merged));
     (spec != json!({})).then(|| {
         json!({
             "apiVersion": API_VERSION,

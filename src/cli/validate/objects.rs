@@ -135,10 +135,11 @@ fn expressions(inputs: &Inputs, object: &Object, field: &str) -> Vec<Diagnostic>
     found.collect()
 }
 
-/// Returns findings on expressions that trust more people than they name.
+/// Returns findings on settings that trust more people than they name.
 fn trusting(inputs: &Inputs, object: &Object, spec: &AdmissionPolicySpec) -> Vec<Diagnostic> {
     let placed = |Trust { field, index, found }| {
-        within(inputs, &object.document, &format!("/spec/{field}/{index}"), [found])
+        let index = index.map(|index| format!("/{index}")).unwrap_or_default();
+        within(inputs, &object.document, &format!("/spec/{field}{index}"), [found])
     };
     queuewarden_plan::trusts(spec).into_iter().flat_map(placed).collect()
 }

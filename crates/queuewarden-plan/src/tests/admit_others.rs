@@ -33,6 +33,9 @@ fn policies_say_which_keys_change() {
     let answer = create(&snapshot, policy("^airflow$"));
     let set = "sets admissionController.accessControl.externalUsers to \"^airflow$\"";
     assert_eq!((answer.refusal, answer.warnings.last().unwrap().as_str()), (None, set));
+    let bypassing = AdmissionPolicySpec { bypass_auth: Some(true), ..AdmissionPolicySpec::default() };
+    let answer = create(&snapshot, entry("p", bypassing));
+    assert!(answer.warnings[0].starts_with("QW4117: bypassAuth: every user may set"), "{answer:?}");
     let answer = create(&snapshot, policy("(airflow"));
     assert!(answer.refusal.is_some(), "{answer:?}");
     snapshot.policies = vec![policy("^a$")];
@@ -80,7 +83,7 @@ fn what_a_policy_does_at_the_endpoints_is_told() {
     let mut snapshot = cluster(BASE);
     quiet(&mut snapshot);
     let policy = |submission, user_info| {
-        let trust_controllers = Some(true);
+        let trust_controllers = Some(false);
         entry(
             "p",
             AdmissionPolicySpec {

@@ -1,9 +1,10 @@
 //! Tests `AdmissionPolicy` objects.
 
 use super::*;
-use crate::{shared_application, snapshot, submission, trusts, user_info};
+use crate::{risks, shared_application, snapshot, submission, trusts, user_info};
 use yunikorn::admission::keys::GENERATE_UNIQUE_APP_ID;
-use yunikorn::admission::{BYPASS_AUTH, EXTERNAL_USERS, TRUST_CONTROLLERS};
+use yunikorn::admission::{BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, TRUST_CONTROLLERS};
+use yunikorn_access::Origin;
 use yunikorn_access::user_info::{self, Settings};
 
 fn policy(
@@ -23,6 +24,11 @@ fn bypass(value: bool) -> AdmissionPolicySpec {
 fn external(users: &[&str]) -> AdmissionPolicySpec {
     let users = users.iter().map(ToString::to_string).collect();
     AdmissionPolicySpec { external_users: Some(users), ..AdmissionPolicySpec::default() }
+}
+
+fn groups(groups: &[&str]) -> AdmissionPolicySpec {
+    let groups = groups.iter().map(ToString::to_string).collect();
+    AdmissionPolicySpec { external_groups: Some(groups), ..AdmissionPolicySpec::default() }
 }
 
 fn condition(plan: &Plan, name: &str, type_: &str) -> String {
@@ -49,7 +55,9 @@ fn set_fields_become_keys_and_others_are_left_alone() {
     assert_eq!(value(&settled.snapshot, EXTERNAL_USERS), Some("^a$,^b$"));
     assert_eq!(value(&settled.snapshot, TRUST_CONTROLLERS), Some("false"));
     assert_eq!(condition(&settled.plan, "p", "Ready"), "True/NotVerified");
-    assert_eq!(said(&settled.plan, "p"), format!("sets {BYPASS_AUTH}, {EXTERNAL_USERS}"));
+    let sets =
+        format!("sets {BYPASS_AUTH}, {EXTERNAL_USERS}; warning QW4117: bypassAuth: every user may set");
+    assert!(said(&settled.plan, "p").starts_with(&sets), "{}", said(&settled.plan, "p"));
     assert_at_rest(&settled);
 }
 
@@ -306,12 +314,20 @@ fn accounts_that_are_trusted_with_what_others_write_are_said() {
         change(&mut spec);
         spec
     };
-    let all = [("systemUsers", 0, 4115), ("externalUsers", 1, 4114)];
+    let all = [("systemUsers", Some(0), 4115), ("externalUsers", Some(1), 4114)];
+    let trusting = |user_info| AdmissionPolicySpec {
+        trust_controllers: Some(true),
+        user_info,
+        ..AdmissionPolicySpec::default()
+    };
     let guarded_by = |settings: Settings| spec(&|spec| spec.user_info = Some(settings.clone()));
     for (spec, expected) in [
         (spec(&|_| ()), &all[..]),
         (spec(&|spec| spec.trust_controllers = Some(false)), &all[1..]),
-        (spec(&|spec| spec.bypass_auth = Some(true)), &[]),
+        (spec(&|spec| spec.bypass_auth = Some(true)), &[("bypassAuth", None, 4117)]),
+        (trusting(None), &[("trustControllers", None, 4119)]),
+        (trusting(Some(Settings { templates: Vec::new(), ..strict.clone() })), &[]),
+        (groups(&["^devs$", "^system:"]), &[("externalGroups", Some(1), 4118)]),
         (guarded_by(strict.clone()), &all[..1]),
         (guarded_by(Settings { mode: user_info::Mode::Audit, ..strict.clone() }), &all[..]),
         (guarded_by(Settings { profile: user_info::Profile::YuniKorn, ..strict.clone() }), &all[..]),
@@ -326,6 +342,45 @@ fn accounts_that_are_trusted_with_what_others_write_are_said() {
     let settled = settled(&snapshot);
     assert!(said(&settled.plan, "p").contains(&format!("externalUsers: the expression `{spark}` trusts")));
     assert_at_rest(&settled);
+}
+
+/// Returns each finding about the settings in force as its location, code and field.
+fn risks_of(snapshot: &Snapshot) -> Vec<(String, u16, String)> {
+    let found = risks(snapshot).into_iter().map(|(origin, found)| {
+        let Origin::Object { kind, name } = origin else { panic!("{origin:?}") };
+        let field = found.message.split_once(": ").map(|(field, _)| field.to_owned()).unwrap();
+        (format!("{kind}/{name}"), found.code.number, field)
+    });
+    found.collect()
+}
+
+#[test]
+fn what_the_admission_controller_reads_has_the_findings_of_the_object_that_wrote_it() {
+    let mut snapshot = cluster(BASE);
+    assert_eq!(risks_of(&snapshot), []);
+    let keys = [(BYPASS_AUTH, "T"), (EXTERNAL_USERS, " .*,("), (EXTERNAL_GROUPS, ".*, ^ok$ ,platform")];
+    let defaults = Arc::make_mut(snapshot.defaults.as_mut().unwrap());
+    defaults.data.extend(keys.map(|(key, text)| (key.to_owned(), text.to_owned())));
+    let found = |kind: &str, code, field: &str| (kind.to_owned(), code, field.to_owned());
+    let base = "ConfigMap/yunikorn-defaults";
+    let groups = [found(base, 4107, "externalGroups"), found(base, 4106, "externalGroups")];
+    let [all, platform] = groups.clone();
+    // What cannot be read has its default.
+    assert_eq!(risks_of(&snapshot), [all.clone(), platform.clone(), found(base, 4117, "bypassAuth")]);
+    let (closed, open) =
+        (bypass(false), AdmissionPolicySpec { trust_controllers: Some(true), ..bypass(true) });
+    let policy_alone = |spec: AdmissionPolicySpec| {
+        let mut snapshot = snapshot.clone();
+        snapshot.policies = vec![policy("p", 1, spec)];
+        settled(&snapshot).snapshot
+    };
+    assert_eq!(risks_of(&policy_alone(closed)), groups);
+    let by_policy = found("AdmissionPolicy/p", 4117, "bypassAuth");
+    assert_eq!(risks_of(&policy_alone(open)), [all, platform, by_policy]);
+    let strict = Settings { mode: user_info::Mode::Enforce, ..Settings::default() };
+    let guarded =
+        AdmissionPolicySpec { trust_controllers: Some(true), user_info: Some(strict), ..bypass(false) };
+    assert_eq!(risks_of(&policy_alone(guarded)), groups);
 }
 
 #[test]

@@ -55,4 +55,25 @@ go_compat::codes! {
     /// first of them, and `YuniKorn` looks at no ACL for the others. With `true` each of them is an
     /// application of its own.
     pub const SHARED_APPLICATION: Code = Code::new(4116, "shared-application");
+    /// With `bypassAuth: true` every user may set `user.info`, and so submits as anyone.
+    ///
+    /// `YuniKorn`'s admission controller then neither checks the annotation nor adds it, and the user-info
+    /// webhook lets everyone write it, too. What the lists name makes no difference.
+    pub const BYPASS_AUTH: Code = Code::new(4117, "bypass-auth");
+    /// An expression of `externalGroups` matches a group of everyone, or of every service account of a
+    /// cluster or a namespace.
+    ///
+    /// All who are in the group submit as anyone. Kubernetes puts everyone who has logged in into
+    /// `system:authenticated`, and each service account into `system:serviceaccounts` and a group for its
+    /// namespace. Anyone who may create a pod in a namespace acts as its service accounts.
+    pub const GROUP_OF_EVERYONE: Code = Code::new(4118, "group-of-everyone");
+    /// `trustControllers: true` without `systemUsers` trusts every account of kube-system, and nothing checks
+    /// what they copy from changed workloads.
+    ///
+    /// `YuniKorn`'s admission controller checks a Deployment, and the other kinds that it knows, at creation
+    /// alone. Anyone who may change one writes any name into its pod template, and the trusted controller
+    /// copies it to a pod. `userInfo` of the `AdmissionPolicy` checks changes, too, with `mode: Enforce` and
+    /// profile `strict`. Where `trustControllers` is not set either, `YuniKorn`'s default is the same, which
+    /// is not reported.
+    pub const UNCHECKED_COPIES: Code = Code::new(4119, "unchecked-copies");
 }

@@ -1,7 +1,7 @@
-//! Accounts of Kubernetes that an expression for users trusts. It then also trusts everyone who writes the
-//! objects from which these accounts make pods.
+//! Settings that trust more people than they name: accounts of Kubernetes, and with them everyone who writes
+//! the objects from which they make pods; groups of everyone; `bypassAuth` and `trustControllers`.
 
-use super::codes::{ALL_OF_KUBE_SYSTEM, UNGUARDED_ACCOUNT};
+use super::codes::{ALL_OF_KUBE_SYSTEM, BYPASS_AUTH, GROUP_OF_EVERYONE, UNCHECKED_COPIES, UNGUARDED_ACCOUNT};
 use super::pitfalls;
 use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::go_regex::GoRegex;
@@ -21,6 +21,48 @@ const KUBE_SYSTEM: &str = "system:serviceaccount:kube-system:";
 const UNRELATED: [&str; 3] = ["a", "keda-operator", "x7"];
 /// An account that an expression matches only together with many others.
 const ANY: &str = "system:serviceaccount:any:account";
+/// The start of the names of the groups of all service accounts of a namespace.
+const ACCOUNTS: &str = "system:serviceaccounts:";
+/// Groups of many people, and who is in them.
+const GROUPS: [(&str, &str); 2] = [
+    ("system:authenticated", "everyone who has logged in"),
+    ("system:serviceaccounts", "every service account"),
+];
+
+/// Returns the finding about `bypassAuth: true`.
+pub fn bypass_auth() -> Diagnostic {
+    let message = "every user may set `user.info` of pods and workloads, and so submits as anyone";
+    Diagnostic::warning(BYPASS_AUTH, message)
+        .help("set it to false, and name those who may in `externalUsers` or `externalGroups`")
+}
+
+/// Returns the finding about `trustControllers: true` where it trusts all of kube-system, and nothing checks
+/// changed workloads.
+pub fn unchecked_copies() -> Diagnostic {
+    let message = "every account of kube-system may copy `user.info` of pod templates, which nothing checks in \
+                   changed workloads: whoever may change one submits as anyone";
+    let help = format!(
+        "name the controllers in `systemUsers`: `{TEMPLATE_CONTROLLERS}`; and let the user-info webhook check \
+         changes: `userInfo` with `mode: Enforce` and profile `strict`"
+    );
+    Diagnostic::warning(UNCHECKED_COPIES, message).help(help)
+}
+
+/// Returns the finding about an element of `externalGroups`; its span is the whole element. An expression
+/// that matches every name has a code of its own.
+pub fn trusted_group(element: &str) -> Option<Diagnostic> {
+    let regex = GoRegex::new(element).ok().filter(|regex| pitfalls::matches_all(regex).is_none())?;
+    let wide = GROUPS.iter().find(|(group, _)| regex.is_match(group));
+    let of_namespace = || regex.prefixes().iter().any(|prefix| prefix.starts_with(ACCOUNTS));
+    let who = match wide {
+        Some((group, who)) => format!("{} with {who}", quoted(group)),
+        None if of_namespace() => "of all service accounts of a namespace".to_owned(),
+        None => return None,
+    };
+    let message = format!("the expression {} matches the group {who}, who submit as anyone", quoted(element));
+    let help = "name groups of people who may act for all others, from `^` to `$`";
+    Some(Diagnostic::warning(GROUP_OF_EVERYONE, message).at(Span::new(0, element.len())).help(help))
+}
 
 /// Returns the finding about an element of `systemUsers` or `externalUsers`; its span is the whole element.
 /// `guarded` is true where objects of other people's kinds are checked before their operators make pods of
@@ -130,6 +172,26 @@ mod tests {
             "(",
         ] {
             assert_eq!(code(element, false), None, "{element}");
+        }
+    }
+
+    #[test]
+    fn groups_that_many_are_in_are_reported_and_others_are_not() {
+        for (element, who) in [
+            ("^system:", Some("`system:authenticated` with everyone")),
+            ("authenticated", Some("`system:authenticated` with everyone")),
+            ("^system:serviceaccounts", Some("`system:serviceaccounts` with every service account,")),
+            ("^system:serviceaccounts:", Some("of all service accounts of a namespace")),
+            ("^system:serviceaccounts:spark$", Some("of all service accounts of a namespace")),
+            ("^(devs|system:serviceaccounts:spark)$", Some("of all service accounts of a namespace")),
+            ("^system:masters$", None),
+            ("^devs$", None),
+            (".*", None),
+            ("(", None),
+        ] {
+            let found = trusted_group(element).map(|found| (found.code, found.message));
+            assert_eq!(found.as_ref().map(|(code, _)| *code), who.map(|_| GROUP_OF_EVERYONE), "{element}");
+            assert!(found.is_none_or(|(_, message)| message.contains(who.unwrap())), "{element}");
         }
     }
 
