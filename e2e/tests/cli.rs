@@ -228,7 +228,9 @@ async fn what_may_not_be_read_is_told() -> Result<()> {
         let ended = ask(&kubeconfig, "explain submit root.prod --as alice").await?;
         ensure!(ended.code == Some(0) && ended.out.contains("yunikorn-defaults/queues.yaml:"), "{ended}");
         ensure!(
-            ended.err.contains("origins are places in the ConfigMaps: cannot read the QueueAcls: "),
+            ended
+                .err
+                .contains("origins are places in the ConfigMaps: cannot read the objects of kind QueueAcl: "),
             "{ended}"
         );
         let ended =

@@ -81,7 +81,8 @@ async fn what_may_not_be_read_is_shown() -> Result<()> {
         let data = shown(&report, |data| starts_at(data, "alice", "root.prod") == Some(true)).await?;
         let notes = data["live"]["notes"].to_string();
         ensure!(
-            notes.contains("origins are places in the ConfigMaps: cannot read the QueueAcls: "),
+            notes
+                .contains("origins are places in the ConfigMaps: cannot read the objects of kind QueueAcl: "),
             "{notes}"
         );
         ensure!(data["live"]["stale"].is_null(), "{data:#}");

@@ -175,6 +175,7 @@ fn answer(
     let beside = Beside {
         partition: configuration.config.partition(tree.partition()),
         diagnostics: configuration.diagnostics.clone(),
+        risks: configuration.risks.clone(),
         changes: configuration.changes.clone(),
         outside: configuration.outside.clone(),
     };

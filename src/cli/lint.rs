@@ -13,7 +13,8 @@ use super::{Console, Exit, Failure, report};
 use go_compat::diag::Diagnostic;
 use go_compat::go_regex::GoRegex;
 use queuewarden_api::answer::{About, AclKey, Answers, WrittenIn};
-use yunikorn_access::lint::{self, Finding, Known, Population};
+use queuewarden_report::{Finding, linted};
+use yunikorn_access::lint::{Known, Population};
 use yunikorn_access::tree::Origin;
 
 /// Help text on the scope, files of names, and exit codes.
@@ -25,7 +26,8 @@ a comment.
 Exit codes: 0 unless --strict is given, 1 something was found, 2 the command line is wrong, 3 it could not \
 be decided.";
 
-/// Find grants that change nothing or that nobody can use, and names that are likely wrong
+/// Find grants that change nothing or that nobody can use, names that are likely wrong, and settings by which
+/// people submit as others
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -51,7 +53,8 @@ pub struct LintAnswer {
     /// The configuration that was read.
     #[serde(flatten)]
     pub about: About,
-    /// The findings, in the order of the queues.
+    /// The findings, in the order of the queues; behind them those about the settings of the admission
+    /// controller.
     pub findings: Vec<FindingAnswer>,
 }
 
@@ -67,9 +70,9 @@ pub struct FindingAnswer {
     pub message: String,
     /// The fix.
     pub help: Option<String>,
-    /// The queue it is about.
-    pub queue: String,
-    /// The ACL it is about; null when it is about the queue.
+    /// The queue it is about; null when it is about the settings of the admission controller.
+    pub queue: Option<String>,
+    /// The ACL it is about; null when it is about the queue, or about none.
     pub acl: Option<AclKey>,
     /// The location of that; null when it is unknown.
     pub written_in: Option<WrittenIn>,
@@ -85,7 +88,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let session = args.source.open(console)?;
     let answers = session.answers()?;
     let tree = answers.tree;
-    let findings = lint::lint(tree, &known);
+    let findings = linted(tree, &known, &session.configuration.risks);
     for other in session.configuration.trees().iter().filter(|other| other.partition() != tree.partition()) {
         console.note(&format!("partition {0} is not looked at: --partition {0}", other.partition()));
     }
@@ -116,7 +119,7 @@ fn answer(answers: &Answers<'_>, findings: &[Finding]) -> LintAnswer {
         title: finding.diagnostic.code.title.to_owned(),
         message: finding.diagnostic.message.clone(),
         help: finding.diagnostic.help.clone(),
-        queue: finding.queue.to_string(),
+        queue: finding.queue.map(|id| answers.path(id)),
         acl: finding.right.map(Into::into),
         written_in: answers.origins(&finding.origin).pop(),
     };

@@ -29,7 +29,7 @@ use yunikorn_access::tree::{Origin, QueueId, Tree};
 /// An error, or an entry that does not do what it seems to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The queue it is about; `None` when it is about the whole text.
+    /// The queue it is about; `None` when it is about the whole text, or about the admission settings.
     pub queue: Option<QueueId>,
     /// The ACL it is about, if it is about one.
     pub right: Option<Right>,
@@ -46,6 +46,8 @@ pub struct Beside<'p> {
     pub partition: Option<&'p Partition>,
     /// The validators' findings about that text.
     pub diagnostics: Vec<Diagnostic>,
+    /// The findings about the admission settings, with what they are written in.
+    pub risks: Vec<(Origin, Diagnostic)>,
     /// The last changes and their authors.
     pub changes: Vec<Change>,
     /// The objects outside their time.
@@ -64,16 +66,28 @@ pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
             diagnostic: diagnostic.clone(),
         }
     });
-    let of_tree = lint::lint(tree, &Known::default()).into_iter().map(|finding| Finding {
+    let mut all: Vec<Finding> = of_text.chain(linted(tree, &Known::default(), &text.risks)).collect();
+    // The sort is stable: the findings about one queue stay in their order.
+    all.sort_by_key(|finding| (!finding.diagnostic.is_error(), finding.queue));
+    all
+}
+
+/// Returns the findings about what `YuniKorn` accepts: those of the linter, in the order of the queues, and
+/// behind them `risks`, those about the admission settings.
+pub fn linted(tree: &Tree, known: &Known, risks: &[(Origin, Diagnostic)]) -> Vec<Finding> {
+    let of_tree = lint::lint(tree, known).into_iter().map(|finding| Finding {
         queue: tree.find(&finding.queue),
         right: finding.right,
         origin: finding.origin,
         diagnostic: finding.diagnostic,
     });
-    let mut all: Vec<Finding> = of_text.chain(of_tree).collect();
-    // The sort is stable: the findings about one queue stay in their order.
-    all.sort_by_key(|finding| (!finding.diagnostic.is_error(), finding.queue));
-    all
+    let of_admission = risks.iter().map(|(origin, diagnostic)| Finding {
+        queue: None,
+        right: None,
+        origin: Some(origin.clone()),
+        diagnostic: diagnostic.clone(),
+    });
+    of_tree.chain(of_admission).collect()
 }
 
 /// Returns the locations of the ACLs in the text, in its order.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use kube::api::{ListParams, PostParams};
+use kube::api::{DynamicObject, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use serde_json::Value;
@@ -29,7 +29,7 @@ use queuewarden_plan::snapshot::{
     ConfigMapState, ConfigSpec, Entry, MANAGED_KEYS, Meta, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS,
     YUNIKORN_DEFAULTS,
 };
-use queuewarden_plan::{attribution, config_map_of, merged};
+use queuewarden_plan::{attribution, config_map_of, merged, risks};
 use queuewarden_report::{changes, outside};
 use yunikorn::config::Flattened;
 use yunikorn::identity::Identity;
@@ -251,24 +251,29 @@ impl Cluster {
             snapshot.output = self.config_map(spec, &spec.output_config_map).await?;
         }
         snapshot.base = self.base(spec, &snapshot).await?;
-        snapshot.queue_acls = self.queue_acls().await?;
+        snapshot.queue_acls = self.list(Kind::QueueAcl, queue_acl).await?;
         Ok(snapshot)
     }
 
     /// Reads what may be read, for questions about the current text: without the rest only origins are
-    /// unknown.
+    /// unknown, and of findings about admission settings what is guarded.
     pub(in crate::cli) async fn readable(
         &self,
         spec: &ConfigSpec,
         notes: &mut Notes,
     ) -> Result<Snapshot, Failure> {
-        let (maps, queue_acls) = tokio::join!(self.config_maps(spec), self.queue_acls());
+        let (maps, queue_acls, policies) = tokio::join!(
+            self.config_maps(spec),
+            self.list(Kind::QueueAcl, queue_acl),
+            Box::pin(self.list(Kind::AdmissionPolicy, convert::admission_policy))
+        );
         let mut snapshot = maps?;
         snapshot.base = self.base(spec, &snapshot).await.unwrap_or_default();
         snapshot.queue_acls = queue_acls.unwrap_or_else(|failure| {
             notes.add(format!("origins are places in the ConfigMaps: {failure}"));
             Vec::new()
         });
+        snapshot.policies = policies.unwrap_or_default();
         Ok(snapshot)
     }
 
@@ -295,13 +300,12 @@ impl Cluster {
         }
     }
 
-    /// Returns the `QueueAcl`s; none if the kind is not installed.
-    async fn queue_acls(&self) -> Result<Vec<Arc<QueueAclEntry>>, Failure> {
-        let api = Kind::QueueAcl.api(self.client.clone());
-        match call(api.list(&ListParams::default())).await {
-            Ok(list) => Ok(list.items.iter().map(convert::queue_acl).map(Arc::new).collect()),
+    /// Returns the objects of a kind; none if the kind is not installed.
+    async fn list<T>(&self, kind: Kind, convert: impl Fn(&DynamicObject) -> T) -> Result<Vec<T>, Failure> {
+        match call(kind.api(self.client.clone()).list(&ListParams::default())).await {
+            Ok(list) => Ok(list.items.iter().map(convert).collect()),
             Err(error) if error.is_not_found() => Ok(Vec::new()),
-            Err(error) => Err(self.failure("the QueueAcls", &error)),
+            Err(error) => Err(self.failure(&format!("the objects of kind {}", kind.name()), &error)),
         }
     }
 
@@ -338,6 +342,10 @@ impl Cluster {
     }
 }
 
+fn queue_acl(object: &DynamicObject) -> Arc<QueueAclEntry> {
+    Arc::new(convert::queue_acl(object))
+}
+
 /// Returns the current text of the ConfigMaps, which merge to `flat`, and who wrote which part of it.
 ///
 /// # Errors
@@ -358,12 +366,12 @@ fn current(
     let queues = flat.queues(&key);
     let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) else {
         let text = files::built_in(&key, notes);
-        return Ok(Written::text_alone(text, version));
+        return Ok(Written { risks: risks(snapshot), ..Written::text_alone(text, version) });
     };
     let map = config_map_of(origin.source);
     let text = located(map, &origin.key, queues.text.to_owned());
-    let (changes, outside) = (changes(snapshot), outside(snapshot));
-    let written = Written { changes, outside, ..Written::text_alone(text, version) };
+    let (changes, outside, risks) = (changes(snapshot), outside(snapshot), risks(snapshot));
+    let written = Written { changes, outside, risks, ..Written::text_alone(text, version) };
     if !is_ours(snapshot, map, &origin.key) {
         return Ok(written);
     }

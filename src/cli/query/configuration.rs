@@ -31,6 +31,8 @@ pub struct Written {
     pub changes: Vec<Change>,
     /// The objects outside their time.
     pub outside: Vec<Outside>,
+    /// Findings about the admission settings beside it, with what they are written in.
+    pub risks: Vec<(Origin, Diagnostic)>,
     /// The version of `YuniKorn` that reads it.
     pub version: Version,
 }
@@ -38,7 +40,15 @@ pub struct Written {
 impl Written {
     /// Wraps a text of which nothing else is known.
     pub fn text_alone(text: Text, version: Version) -> Self {
-        Self { text, base: None, attributions: [].into(), changes: Vec::new(), outside: Vec::new(), version }
+        Self {
+            text,
+            base: None,
+            attributions: [].into(),
+            changes: Vec::new(),
+            outside: Vec::new(),
+            risks: Vec::new(),
+            version,
+        }
     }
 }
 
@@ -53,6 +63,8 @@ pub struct Configuration {
     pub changes: Vec<Change>,
     /// The objects outside their time.
     pub outside: Vec<Outside>,
+    /// Findings about the admission settings, with what they are written in.
+    pub risks: Vec<(Origin, Diagnostic)>,
     /// The version of `YuniKorn` that reads it.
     pub version: Version,
     trees: Vec<Tree>,
@@ -89,7 +101,7 @@ impl Configuration {
     /// # Errors
     /// When it would not start, either.
     pub fn at_start(written: Written) -> Result<(Self, Option<Box<Refused>>), Box<Refused>> {
-        let Written { text, base, attributions, changes, outside, version } = written;
+        let Written { text, base, attributions, changes, outside, risks, version } = written;
         let verdict = verdict(&text.text, &[], version);
         let starts = verdict.starts.is_ok();
         let refusal = verdict.refusal();
@@ -107,7 +119,7 @@ impl Configuration {
         };
         let refused = refusal.map(|reason| refused(reason, true));
         let diagnostics = verdict.diagnostics;
-        let mut configuration = Self { config, diagnostics, changes, outside, version, trees, text, base };
+        let mut configuration = Self { config, diagnostics, changes, outside, risks, version, trees, text, base };
         for tree in &mut configuration.trees {
             attribution::mark(tree, &attributions, None);
         }
@@ -249,6 +261,7 @@ mod tests {
             attributions: attributions.into(),
             changes: Vec::new(),
             outside: Vec::new(),
+            risks: Vec::new(),
             version: Version::V1_8,
         };
         Configuration::from_written(written).unwrap()

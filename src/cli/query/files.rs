@@ -1,6 +1,7 @@
 //! Reads the configuration from files: a queue tree by itself or in `YuniKorn`'s ConfigMaps, and with objects
 //! of ours the text that the operator would make of it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,9 +18,9 @@ use crate::cli::input::Inputs;
 use crate::cli::input::object::Kind;
 use crate::cli::{Console, Failure, clock, render, report};
 use go_compat::diag::Diagnostic;
-use queuewarden_plan::merged;
 use queuewarden_plan::simulate::{enforced, settle};
-use queuewarden_plan::snapshot::{QueueAclEntry, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_plan::snapshot::{QueueAclEntry, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_plan::{merged, risks};
 use queuewarden_report::{changes, outside};
 use yunikorn::config::flatten::Source;
 use yunikorn::config::{BUILT_IN, Flattened};
@@ -107,9 +108,16 @@ impl Given {
 
     /// Returns the same with the origin of each value.
     pub fn merged(&self) -> Flattened {
+        merged(&self.settled())
+    }
+
+    /// Returns what was read with what the operator would write for `AdmissionPolicy` objects.
+    fn settled(&self) -> Cow<'_, Snapshot> {
         let snapshot = &self.assembled.snapshot;
-        let written = (!snapshot.policies.is_empty()).then(|| settle(enforced(snapshot)).snapshot);
-        merged(written.as_ref().unwrap_or(snapshot))
+        if snapshot.policies.is_empty() {
+            return Cow::Borrowed(snapshot);
+        }
+        Cow::Owned(settle(enforced(snapshot)).snapshot)
     }
 
     /// Returns the `QueueAcl`s, if there is nothing else: then the files are no configuration, but a change
@@ -216,8 +224,8 @@ impl Given {
             }
             _ => built_in(&key, notes),
         };
-        let (changes, outside) = (changes(snapshot), outside(snapshot));
-        Written { changes, outside, ..Written::text_alone(text, snapshot.version()) }
+        let (changes, outside, risks) = (changes(snapshot), outside(snapshot), risks(&self.settled()));
+        Written { changes, outside, risks, ..Written::text_alone(text, snapshot.version()) }
     }
 
     fn text_in(&self, map: &str, key: &str, text: String) -> Text {

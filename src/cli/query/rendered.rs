@@ -9,9 +9,9 @@ use crate::cli::findings::plural;
 use crate::cli::input::object::Kind;
 use crate::cli::{Failure, statuses};
 use queuewarden_plan::conditions::{Status, Type};
-use queuewarden_plan::merged_alone;
 use queuewarden_plan::simulate::{Settled, enforced, settle};
 use queuewarden_plan::snapshot::{ConfigSpec, QueueAclEntry, Snapshot};
+use queuewarden_plan::{merged_alone, risks};
 use queuewarden_report::{changes, outside};
 
 /// Returns what the operator would write. `located` returns a text with its location, by the names of its
@@ -44,8 +44,8 @@ pub fn written(
     };
     let attributions = Arc::clone(&settled.plan.contributions);
     let (changes, outside, version) = (changes(snapshot), outside(snapshot), snapshot.version());
-    let text = Text::made(name, rendered.text.clone());
-    Ok(Written { text, base, attributions, changes, outside, version })
+    let (text, risks) = (Text::made(name, rendered.text.clone()), risks(&settled.snapshot));
+    Ok(Written { text, base, attributions, changes, outside, risks, version })
 }
 
 /// Returns the text of the base.

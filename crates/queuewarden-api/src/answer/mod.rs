@@ -69,7 +69,7 @@ pub enum NamedKind {
 /// The location of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WrittenIn {
-    /// `QueueAcl` for an object, `Text` for the text of a configuration.
+    /// `QueueAcl`, `AdmissionPolicy` or `ConfigMap` for an object, `Text` for the text of a configuration.
     pub kind: String,
     /// The object's name, or that of the file or ConfigMap key.
     pub name: String,

@@ -142,7 +142,8 @@ pub struct ReportFinding {
     pub message: String,
     /// The text to write instead.
     pub help: Option<String>,
-    /// The number of the queue it is about; null when it is about the whole text.
+    /// The number of the queue it is about; null when it is about the whole text, or about the settings of
+    /// the admission controller.
     pub queue: Option<usize>,
     /// The ACL it is about; null when it is about the queue.
     pub acl: Option<AclKey>,

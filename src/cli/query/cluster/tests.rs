@@ -2,10 +2,13 @@
 
 use http::Request;
 use serde_json::{Value, json};
+use yunikorn::admission::BYPASS_AUTH;
+use yunikorn_access::Origin;
 
 use super::*;
 
 const QUEUE_ACLS: &str = "/apis/queuewarden.dev/v1alpha1/queueacls";
+const POLICIES: &str = "/apis/queuewarden.dev/v1alpha1/admissionpolicies";
 const CONFIG: &str = "/apis/queuewarden.dev/v1alpha1/yunikornconfigs/default";
 const BASE: &str = "/api/v1/namespaces/yunikorn/configmaps/base";
 const TREE: &str = "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          - name: team\n";
@@ -20,7 +23,8 @@ fn queue_acl(name: &str, user: &str) -> Value {
 /// Returns the object at a path: bob may submit until 2027 begins. If these settings name another output,
 /// somebody else wrote `yunikorn-configs`.
 fn object(path: &str, settings: &Value) -> Option<Value> {
-    let map = |name: &str| json!({"metadata": {"name": name}, "data": {"queues.yaml": TREE}});
+    let map =
+        |name: &str| json!({"metadata": {"name": name}, "data": {"queues.yaml": TREE, BYPASS_AUTH: "true"}});
     match path {
         CONFIG => Some(json!({
             "apiVersion": "queuewarden.dev/v1alpha1", "kind": "YuniKornConfig", "metadata": {"name": "default"},
@@ -32,6 +36,12 @@ fn object(path: &str, settings: &Value) -> Option<Value> {
             bob["spec"]["expiresAt"] = json!("2027-01-01T00:00:00Z");
             Some(
                 json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAclList", "metadata": {}, "items": [bob]}),
+            )
+        }
+        POLICIES => {
+            let policy = json!({"metadata": {"name": "open"}, "spec": {"bypassAuth": true}});
+            Some(
+                json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "AdmissionPolicyList", "metadata": {}, "items": [policy]}),
             )
         }
         BASE => Some(map("base")),
@@ -95,7 +105,7 @@ fn a_change_is_looked_at_in_its_moment() {
 fn who_may_not_read_all_is_not_told_that_grants_are_lost() {
     for (forbidden, why) in [
         (CONFIG, "cannot read the YuniKornConfig: not you"),
-        (QUEUE_ACLS, "cannot read the QueueAcls: not you"),
+        (QUEUE_ACLS, "cannot read the objects of kind QueueAcl: not you"),
         (BASE, "cannot read ConfigMap yunikorn/base: not you"),
     ] {
         let cluster = cluster(forbidden);
@@ -125,4 +135,15 @@ fn settings_that_cannot_be_read_are_not_taken_for_defaults() {
     let spec = cluster.run(async |_| cluster.spec(None, &mut notes).await).unwrap();
     assert_eq!(spec.namespace, "yunikorn");
     assert!(notes.0.concat().contains("namespace yunikorn is assumed"), "{notes:?}");
+}
+
+#[test]
+fn findings_about_admission_settings_name_the_object_as_far_as_it_may_be_read() {
+    for (forbidden, kind, name) in
+        [("", "AdmissionPolicy", "open"), (POLICIES, "ConfigMap", "yunikorn-defaults")]
+    {
+        let configuration = cluster(forbidden).read(&ClusterArgs::default(), Console::silent()).unwrap();
+        let [(origin, found)] = configuration.risks.as_slice() else { panic!("{:?}", configuration.risks) };
+        assert_eq!((origin, found.code.number), (&Origin::Object { kind, name: name.to_owned() }, 4117));
+    }
 }
