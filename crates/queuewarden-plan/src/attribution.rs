@@ -3,7 +3,7 @@
 //! Two texts can be queried: the desired text of a plan ([`desired`]), and the current text in the output,
 //! whose contributions the objects' statuses record ([`in_force`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -106,6 +106,12 @@ pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
         }
     }
     by_name(found.into_values().collect())
+}
+
+/// Returns the names of the objects that let everyone in at a root queue, each once.
+pub(super) fn opens_root(attributions: &[Attribution]) -> BTreeSet<&str> {
+    let objects = attributions.iter().filter(|part| part.queue.is_root()).flat_map(|part| &part.objects);
+    objects.filter(|part| part.acl.is_everyone()).map(|part| &*part.name).collect()
 }
 
 /// Marks each entry of a partition's ACLs with the objects that wrote it, and with the base where it grants

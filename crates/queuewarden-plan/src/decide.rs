@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::attribution::Attribution;
 use super::base::{self, Base};
 use super::conditions::{self, Finding, Reason, Status, Type, current};
 use super::delegation;
@@ -39,6 +40,9 @@ use yunikorn::right::Right;
 /// The most rounds in which objects are refused because their ACLs cannot be written, before the base is
 /// refused. Without the refused objects, others may become writable.
 const MAX_ROUNDS: usize = 4;
+
+/// The most objects that are named for opening a root queue.
+const MAX_OPENING: usize = 5;
 
 /// Everything that was decided, before any status is made of it.
 pub(super) struct Decided<'a> {
@@ -277,7 +281,8 @@ impl Decided<'_> {
         let mut events = Vec::new();
         let queue_acls = self.queue_acl_statuses(&mut events);
         let policies = self.policy_statuses(&mut events);
-        let config = self.config_status(&mut events);
+        let contributions = attribution::desired(&self.inputs.objects, &self.grants, &self.by_object);
+        let config = self.config_status(&contributions, &mut events);
         let runs = self.inputs.env.runs.as_deref().map_err(String::as_str);
         let access_tests = access_tests::statuses(self.inputs.snapshot, runs, &mut events);
         let wake_at = self.wake_at();
@@ -291,7 +296,7 @@ impl Decided<'_> {
             write,
             last_base: last_base.map(Base::to_last),
             mirror: self.mirror.0,
-            contributions: attribution::desired(&self.inputs.objects, &self.grants, &self.by_object),
+            contributions,
             rendered,
             queue_acls,
             policies,
@@ -416,12 +421,18 @@ impl Decided<'_> {
             .unwrap_or_else(|| applied.clone())
     }
 
-    fn config_status(&self, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
+    fn config_status(
+        &self,
+        contributions: &[Attribution],
+        events: &mut Vec<Event>,
+    ) -> ObjectStatus<ConfigStatus> {
         let Inputs { snapshot, spec, env, policies, .. } = &self.inputs;
         let meta = &self.config.meta;
         let key_written = snapshot.output_text(&env.key).is_some();
         let accepts_open = self.accepts_open();
-        let fail_open = report::config::fail_open(env, key_written, accepts_open).unwrap_or_else(|| {
+        let opened_by = || self.opened_by(contributions);
+        let fail_open = report::config::fail_open(env, key_written, accepts_open, opened_by);
+        let fail_open = fail_open.unwrap_or_else(|| {
             let was = current(&meta.conditions, Type::FailOpen);
             report::config::runs_open(env, &self.runs, was.as_ref(), &self.loaded.finding)
         });
@@ -443,6 +454,27 @@ impl Decided<'_> {
         let named = spec.admission_policy.as_deref();
         events.extend(events::policy_changed(&subject, counted, counts, named));
         ObjectStatus::new(meta, &findings, rest, snapshot.now)
+    }
+
+    /// Returns what opens the root queue of the text in the output, and the way to close it.
+    fn opened_by(&self, contributions: &[Attribution]) -> (String, String) {
+        let Inputs { snapshot, spec, env, .. } = &self.inputs;
+        let base = config_map(spec, &spec.base_config_map);
+        let objects: Vec<_> = attribution::opens_root(contributions).into_iter().take(MAX_OPENING).collect();
+        let root = "the root queue's ACL is `*`";
+        let meant = "if it is meant, set spec.acceptOpenRoot";
+        if snapshot.claim(&env.key) != Claim::Ours {
+            let output = spec.output_name();
+            (root.to_owned(), format!("close it in {output}, whose text is not queuewarden's"))
+        } else if !objects.is_empty() {
+            let names = format!("QueueAcl `{}` lets everyone in at `root`", objects.join("`, `"));
+            (names, format!("grant less there; {meant}"))
+        } else if self.base().reason == Reason::BuiltInDefault {
+            let built_in = format!("there is no base, and in YuniKorn's built-in default {root}");
+            (built_in, format!("write the queues into {base}"))
+        } else {
+            (root.to_owned(), format!("close it in the base, {base}, or with a QueueAcl for `root`; {meant}"))
+        }
     }
 
     /// Returns whether the text in force may let everyone in at the root: it is the desired text, and

@@ -41,20 +41,25 @@ pub(crate) fn findings(
 }
 
 /// Returns condition `FailOpen` if the text in force lets everyone submit to, or administer, every queue of a
-/// partition. `accepted` is true if that is intended.
-pub(crate) fn fail_open(env: &Environment, key_written: bool, accepted: bool) -> Option<Finding> {
+/// partition. `accepted` is true if that is intended; `opened_by` gives the cause in the output, and the
+/// remedy.
+pub(crate) fn fail_open(
+    env: &Environment,
+    key_written: bool,
+    accepted: bool,
+    opened_by: impl FnOnce() -> (String, String),
+) -> Option<Finding> {
     let open = open(env.tree.as_ref()?)?;
     let (reason, why) = match (&env.source, &env.shadow) {
-        (Source::Output, _) if accepted => (
-            Reason::RootAllowsEveryone,
-            "the root queue's ACL is `*`, which spec.acceptOpenRoot accepts".into(),
-        ),
-        (Source::Output, _) => (
-            Reason::RootAllowsEveryone,
-            "the root queue's ACL is `*`; close it in the base, or with a QueueAcl for `root`; if it is meant, set \
-             spec.acceptOpenRoot"
-                .into(),
-        ),
+        (Source::Output, _) => {
+            let (cause, remedy) = opened_by();
+            let why = if accepted {
+                format!("{cause}, which spec.acceptOpenRoot accepts")
+            } else {
+                format!("{cause}; {remedy}")
+            };
+            (Reason::RootAllowsEveryone, why)
+        }
         (_, Some(shadow)) => (
             Reason::ShadowedByBinaryData,
             format!("binaryData key `{shadow}` hides key `{}`; remove it", env.key),
@@ -67,7 +72,7 @@ pub(crate) fn fail_open(env: &Environment, key_written: bool, accepted: bool) ->
         (Source::Defaults, _) => (
             Reason::OutputMissing,
             format!(
-                "the output has no key `{}`, and in yunikorn-defaults the root queue's ACL is `*`",
+                "the output has no key `{}`, and in yunikorn-defaults the root queue's ACL is `*`; close it there",
                 env.key
             ),
         ),

@@ -324,7 +324,7 @@ fn a_missing_output_key_with_an_open_default_is_fail_open() {
     assert_eq!(
         config_message(&plan, "FailOpen"),
         "everyone may submit to every queue of partition `default`: the output has no key `queues.yaml`, and in \
-         yunikorn-defaults the root queue's ACL is `*`"
+         yunikorn-defaults the root queue's ACL is `*`; close it there"
     );
 }
 
@@ -336,8 +336,8 @@ fn an_open_text_says_how_to_close_it_and_an_empty_one_is_not_missing() {
         assert_eq!(config_condition(plan, "FailOpen"), "True/RootAllowsEveryone");
     }
     let what = "everyone may submit to every queue of partition `default`:";
-    let how = "the root queue's ACL is `*`; close it in the base, or with a QueueAcl for `root`; \
-               if it is meant, set spec.acceptOpenRoot";
+    let how = "the root queue's ACL is `*`; close it in ConfigMap yunikorn/yunikorn-configs, whose text is \
+               not queuewarden's";
     assert_eq!(config_message(&open, "FailOpen"), format!("{what} {how}"));
     let why = "key `queues.yaml` is empty, so YuniKorn runs its built-in default";
     assert_eq!(config_message(&empty, "FailOpen"), format!("{what} {why}"));

@@ -340,6 +340,22 @@ fn an_ancestor_that_allows_everyone_makes_a_grant_redundant() {
     );
 }
 
+#[test]
+fn an_object_that_opens_root_is_named_with_what_to_do() {
+    let mut snapshot = cluster(BASE);
+    snapshot.queue_acls = vec![submit("all", "root", "*"), submit("some", "root", "ann")];
+    let open = settled(&snapshot);
+    let message = config_message(&open.plan, "Ready");
+    let cause = "every queue of partition `default`: QueueAcl `all` lets everyone in at `root`";
+    assert!(
+        message.ends_with(&format!("{cause}; grant less there; if it is meant, set spec.acceptOpenRoot"))
+    );
+    spec(&mut snapshot).accept_open_root = true;
+    let accepted = settled(&snapshot);
+    let message = config_message(&accepted.plan, "FailOpen");
+    assert!(message.ends_with(&format!("{cause}, which spec.acceptOpenRoot accepts")), "{message}");
+}
+
 /// `YuniKorn` drops a `*` among names (yunikorn-core `acl.go`): that ACL admits `sue` alone.
 #[test]
 fn an_asterisk_among_names_is_no_wildcard() {

@@ -531,7 +531,9 @@ fn open_root_is_ready_only_where_it_is_accepted() {
     let open = settled(&snapshot);
     assert_eq!(config_condition(&open.plan, "FailOpen"), "True/RootAllowsEveryone");
     assert_eq!(config_condition(&open.plan, "Ready"), "False/RootAllowsEveryone");
-    assert!(config_message(&open.plan, "Ready").contains("spec.acceptOpenRoot"));
+    let message = config_message(&open.plan, "Ready");
+    let base = "close it in the base, ConfigMap yunikorn/yunikorn-defaults, or with a QueueAcl for `root`;";
+    assert!(message.contains(base) && message.contains("spec.acceptOpenRoot"), "{message}");
     spec(&mut snapshot).accept_open_root = true;
     let accepted = settled(&snapshot);
     assert_eq!(config_condition(&accepted.plan, "FailOpen"), "True/RootAllowsEveryone");
@@ -545,7 +547,9 @@ fn open_root_is_ready_only_where_it_is_accepted() {
     baseless.config.as_mut().unwrap().in_force = None;
     baseless.defaults = None;
     baseless.base = None;
-    assert_eq!(config_condition(&settled(&baseless).plan, "Ready"), "False/RootAllowsEveryone");
+    let baseless = settled(&baseless).plan;
+    assert_eq!(config_condition(&baseless, "Ready"), "False/RootAllowsEveryone");
+    assert!(config_message(&baseless, "Ready").contains("write the queues into ConfigMap yunikorn/"));
 
     // The same holds for the key that hides the text.
     let mut hidden = settled(&cluster(BASE)).snapshot;
