@@ -91,6 +91,7 @@ async fn what_is_in_order_is_said_to_be() -> Result<()> {
         ensure!(levels.values().all(|level| level == "ok") && code == Some(0), "{text}");
         let names: BTreeSet<&str> = levels.keys().map(String::as_str).collect();
         for name in [
+            "admission",
             "api-server",
             "authorities",
             "definitions",

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::check::{Level, Line, written};
 use super::installed::{
     Attention, ObservedObject, OperatorState, QueueCount, ReachArgs, SchedulerState, State, queues,
 };
@@ -64,6 +65,9 @@ pub struct StatusAnswer {
     pub kinds: Vec<KindState>,
     /// The objects that are not Ready.
     pub attention: Vec<Attention>,
+    /// The lines of `check` about access that is wide open: fail-open and admission, where there is
+    /// something to report.
+    pub open: Vec<Line>,
     /// Things that could not be read.
     pub problems: Vec<String>,
 }
@@ -120,14 +124,18 @@ fn answer(spec: &ConfigSpec, state: State) -> StatusAnswer {
     let State { snapshot, scheduler, operator, objects } = state;
     let mut problems = Vec::new();
     let snapshot = snapshot.map_err(|failure| problems.push(failure.to_string())).ok();
-    let (mut config, mut kinds, mut attention, mut next_end) = (None, Vec::new(), Vec::new(), None);
+    let (mut config, mut kinds, mut attention) = (None, Vec::new(), Vec::new());
+    let (mut open, mut next_end) = (Vec::new(), None);
     for (kind, objects) in objects {
         match objects {
             Ok(objects) => {
                 attention.extend(objects.iter().filter_map(ObservedObject::attention));
                 next_end = objects.iter().filter_map(end).chain(next_end).min();
                 match kind {
-                    Kind::YuniKornConfig => config = objects.first().map(|one| config_state(spec, one)),
+                    Kind::YuniKornConfig => {
+                        config = objects.first().map(|one| config_state(spec, one));
+                        open.extend(objects.first().and_then(written::fail_open));
+                    }
                     _ => kinds.push(kind_state(kind, &objects)),
                 }
             }
@@ -136,6 +144,7 @@ fn answer(spec: &ConfigSpec, state: State) -> StatusAnswer {
             }
         }
     }
+    open.extend(snapshot.as_ref().map(written::admission).filter(|line| line.level > Level::Ok));
     let queues = snapshot.as_ref().and_then(queues);
     let ready = config.as_ref().is_some_and(|config| config.ready)
         && attention.is_empty()
@@ -152,6 +161,7 @@ fn answer(spec: &ConfigSpec, state: State) -> StatusAnswer {
         next_end,
         kinds,
         attention,
+        open,
         problems,
     }
 }
@@ -219,7 +229,10 @@ fn text(answer: &StatusAnswer, all: bool) -> String {
             reasons.join(", "),
         ]);
     }
-    format!("{}\n{}{}", head.text(false), kinds.text(true), attention(&answer.attention, all))
+    // The reason why the YuniKornConfig is not Ready is among the objects.
+    let told = |line: &&Line| answer.attention.iter().any(|object| object.message.starts_with(&line.found));
+    let open: String = answer.open.iter().filter(|line| !told(line)).map(block).collect();
+    format!("{}\n{}{open}{}", head.text(false), kinds.text(true), attention(&answer.attention, all))
 }
 
 fn config_line(config: Option<&ConfigState>) -> String {
@@ -229,6 +242,11 @@ fn config_line(config: Option<&ConfigState>) -> String {
     let ready = if config.ready { "Ready" } else { "not Ready" };
     let revision = config.revision.map(|revision| format!(", revision {revision}")).unwrap_or_default();
     format!("{ready}, {}, {} from {}{revision}", config.mode, config.output, config.base)
+}
+
+fn block(line: &Line) -> String {
+    let remedy = line.remedy.iter().map(|remedy| format!("  -> {}\n", visible(remedy)));
+    format!("\n{}: {}\n{}", line.check, visible(&line.found), remedy.collect::<String>())
 }
 
 /// Formats a block for each object, because messages are long and contain the remedy.

@@ -141,12 +141,12 @@ fn diagnose(cluster: &Cluster, spec: &ConfigSpec, reach: &ReachArgs) -> CheckAns
     }
 }
 
-/// Lists the first `most` names, and counts the others.
-fn list(names: &[String], most: usize) -> String {
-    let more = names.len().saturating_sub(most);
-    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    let shown: Vec<&str> = names.iter().take(most).map(String::as_str).collect();
-    format!("{}{more}", shown.join(", "))
+/// Lists the first `most` texts, and counts the others.
+fn list(texts: &[String], separator: &str, most: usize) -> String {
+    let more = texts.len().saturating_sub(most);
+    let more = if more > 0 { format!("{separator}and {more} more") } else { String::new() };
+    let shown: Vec<&str> = texts.iter().take(most).map(String::as_str).collect();
+    format!("{}{more}", shown.join(separator))
 }
 
 /// Formats the answer for people: a line for each check, with its remedy below.

@@ -182,7 +182,7 @@ impl Setting<'_> {
         let needed = |question: &&RightRequest| self.needs(question.purpose) == Some(true);
         let (sure, maybe): (Vec<&RightRequest>, Vec<&RightRequest>) = missing.iter().partition(needed);
         let named: Vec<String> = sure.iter().chain(&maybe).map(|question| missing_right(question)).collect();
-        let found = format!("{user} may not: {}", list(&named, NAMED));
+        let found = format!("{user} may not: {}", list(&named, ", ", NAMED));
         if sure.is_empty() {
             return Line::warn(
                 RIGHTS,

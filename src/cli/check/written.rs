@@ -13,10 +13,11 @@ use queuewarden_plan::conditions::{Reason, Status, Type};
 use queuewarden_plan::snapshot::{
     ConfigSpec, FIELD_MANAGER, Mode, QUEUE_OPERATOR, Snapshot, YUNIKORN_CONFIGS,
 };
-use queuewarden_plan::{MAX_BYTES, WARN_BYTES, config_map_of, merged, size_after, text_in_force};
+use queuewarden_plan::{MAX_BYTES, WARN_BYTES, config_map_of, merged, risks, size_after, text_in_force};
 use yunikorn::config::flatten::Flattened;
 use yunikorn::config::verdict;
 use yunikorn::version::Version;
+use yunikorn_access::Origin;
 
 const CONFIG: &str = "yunikornconfig";
 const OPEN: &str = "fail-open";
@@ -27,6 +28,7 @@ const STARTS: &str = "starts";
 const SIZE: &str = "size";
 const RELOAD: &str = "hot-refresh";
 const SCHEDULER: &str = "scheduler";
+const ADMISSION: &str = "admission";
 const OBJECTS: &str = "objects";
 const LOG_LEVEL: &str = "log-level";
 /// Maximum number of objects that are named.
@@ -43,7 +45,10 @@ pub(super) fn check(spec: &ConfigSpec, state: State) -> Vec<Line> {
         }
     }
     match &state.snapshot {
-        Ok(snapshot) => lines.extend(maps(spec, snapshot)),
+        Ok(snapshot) => {
+            lines.extend(maps(spec, snapshot));
+            lines.push(admission(snapshot));
+        }
         Err(failure) => lines.push(unread(failure)),
     }
     lines.push(runs(&state.scheduler));
@@ -72,15 +77,39 @@ fn config(found: Option<&ObservedObject>, spec: &ConfigSpec) -> Vec<Line> {
         return vec![Line::fail(CONFIG, "there is none: nothing is written", what)];
     };
     let mut lines = vec![ready(config, spec)];
-    if let Some(open) = config.condition(Type::FailOpen).filter(|open| open.status == Status::True) {
-        let what = "close the root of the base; docs/runbooks/QueuewardenFailOpen.md";
-        // If the object is Ready all the same, the open root was accepted explicitly.
-        let is_accepted = config.holds(Type::Ready);
-        let message = open.message;
-        lines.push(if is_accepted { Line::ok(OPEN, message) } else { Line::fail(OPEN, message, what) });
-    }
+    lines.extend(fail_open(config));
     lines.extend(config.annotation(ANNOTATION).map(log_level));
     lines
+}
+
+/// Creates the line for a root queue that lets everyone in.
+pub(in crate::cli) fn fail_open(config: &ObservedObject) -> Option<Line> {
+    let open = config.condition(Type::FailOpen).filter(|open| open.status == Status::True)?;
+    // If the object is Ready all the same, the open root was accepted explicitly.
+    Some(if config.holds(Type::Ready) { Line::ok(OPEN, open.message) } else { open_root(&open.message) })
+}
+
+/// Creates the line for an open root that nobody accepted: the message names the cause, and then the remedy.
+fn open_root(message: &str) -> Line {
+    let (found, remedy) = message.split_once("; ").unzip();
+    let runbook = "docs/runbooks/QueuewardenFailOpen.md";
+    let remedy = remedy.map_or_else(|| runbook.to_owned(), |remedy| format!("{remedy}; {runbook}"));
+    Line::fail(OPEN, found.unwrap_or(message), remedy)
+}
+
+/// Creates the line for the settings of the admission controller, whoever wrote them.
+pub(in crate::cli) fn admission(snapshot: &Snapshot) -> Line {
+    let risks = risks(snapshot);
+    if risks.is_empty() {
+        return Line::ok(ADMISSION, "no setting lets people submit as others whom nobody chose");
+    }
+    let found = risks.iter().map(|(origin, risk)| match origin {
+        Origin::Object { kind, name } => format!("{kind}/{name}: {}", risk.message),
+        Origin::Text(_) => risk.message.clone(),
+    });
+    let mut remedies: Vec<String> = risks.iter().filter_map(|(_, risk)| risk.help.clone()).collect();
+    remedies.dedup();
+    Line::warn(ADMISSION, list(&found.collect::<Vec<_>>(), "; ", NAMED), list(&remedies, "; ", NAMED))
 }
 
 fn ready(config: &ObservedObject, spec: &ConfigSpec) -> Line {
@@ -255,7 +284,7 @@ fn attention(kinds: Vec<(Kind, Result<Vec<ObservedObject>, call::Error>)>) -> Li
     }
     let named: Vec<String> =
         waiting.iter().map(|object| format!("{}/{} {}", object.kind, object.name, object.reason)).collect();
-    let found = format!("{} of {total} are not Ready: {}", waiting.len(), list(&named, NAMED));
+    let found = format!("{} of {total} are not Ready: {}", waiting.len(), list(&named, ", ", NAMED));
     Line::warn(OBJECTS, found, "queuewarden status --all says why")
 }
 
@@ -266,6 +295,7 @@ mod tests {
     use super::*;
     use crate::cli::check::Level;
     use queuewarden_plan::snapshot::{BinaryValue, ConfigMapState, Owner, YUNIKORN_DEFAULTS};
+    use yunikorn::admission::{BYPASS_AUTH, EXTERNAL_USERS};
 
     const TREE: &str = "partitions: [{name: default, queues: [{name: root}]}]";
 
@@ -352,6 +382,31 @@ mod tests {
         {
             assert_eq!(starts(text, Version::V1_8).level, Level::Fail, "{text}");
         }
+    }
+
+    #[test]
+    fn admission_settings_that_let_many_be_anyone_are_a_warning_with_remedies() {
+        let with = |keys: &[(&str, &str)]| {
+            let mut snapshot = snapshot(&["queuewarden"], &[]);
+            let output = Arc::make_mut(snapshot.output.as_mut().unwrap());
+            output.data.extend(keys.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())));
+            admission(&snapshot)
+        };
+        assert_eq!(with(&[(BYPASS_AUTH, "false")]).level, Level::Ok);
+        let open = with(&[(BYPASS_AUTH, "true"), (EXTERNAL_USERS, ".*,^.+$")]);
+        assert_eq!(open.level, Level::Warn);
+        let all = "ConfigMap/yunikorn-configs: externalUsers: the expression `.*` matches every name; ";
+        assert!(open.found.starts_with(all), "{}", open.found);
+        let remedy = "name those that are meant, from `^` to `$`; set it to false";
+        assert!(open.remedy.as_ref().unwrap().starts_with(remedy), "{open:?}");
+    }
+
+    #[test]
+    fn an_open_root_has_the_remedy_of_its_message() {
+        let line = open_root("QueueAcl `all` lets everyone in; grant less there");
+        assert_eq!((line.level, &*line.found), (Level::Fail, "QueueAcl `all` lets everyone in"));
+        assert_eq!(line.remedy.unwrap(), "grant less there; docs/runbooks/QueuewardenFailOpen.md");
+        assert_eq!(open_root("it is open").remedy.unwrap(), "docs/runbooks/QueuewardenFailOpen.md");
     }
 
     #[test]
