@@ -26,7 +26,7 @@ use super::watch::Progress;
 use super::world::Kind;
 use queuewarden_plan::conditions::{self, Condition, Reason, Status, Type};
 use queuewarden_plan::snapshot::{QueueAclEntry, Snapshot};
-use queuewarden_plan::{Plan, size_after};
+use queuewarden_plan::{Plan, risks, size_after};
 
 type Labels = Vec<(&'static str, String)>;
 type Durations = Family<Labels, Histogram, fn() -> Histogram>;
@@ -57,6 +57,7 @@ pub struct Metrics {
     in_sync: Gauge,
     last_in_sync: Gauge,
     fail_open: Gauge,
+    admission_risks: Gauge,
     scheduler_requests: Durations,
     /// The metrics of the HTTPS endpoints.
     pub endpoints: endpoints::Metrics,
@@ -128,6 +129,11 @@ impl Default for Metrics {
                 "When the YuniKornConfig was last seen to be Ready",
             ),
             fail_open: begun(r, "fail_open", "1 while everyone has access to every queue"),
+            admission_risks: begun(
+                r,
+                "admission_risks",
+                "Findings about the settings of YuniKorn's admission controller that are in force",
+            ),
             scheduler_requests: registered(
                 r,
                 "scheduler_request_duration_seconds",
@@ -189,6 +195,7 @@ impl Metrics {
         self.contested.set(contested.into());
         self.tell_conditions(config);
         self.fail_open.set(holds(Type::FailOpen).into());
+        self.admission_risks.set(gauge(risks(snapshot).len()));
         self.in_sync.set(holds(Type::Ready).into());
         if holds(Type::Ready) {
             self.last_in_sync.set(snapshot.now.as_second());

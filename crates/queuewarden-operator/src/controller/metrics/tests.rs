@@ -117,6 +117,18 @@ fn grants_that_end_within_a_day_are_counted() {
 }
 
 #[test]
+fn findings_about_admission_settings_are_counted() {
+    let metrics = Metrics::default();
+    let mut snapshot = cluster(0);
+    for (text, expected) in [("false", 0), ("true", 1)] {
+        let defaults = Arc::make_mut(snapshot.defaults.as_mut().unwrap());
+        defaults.data.insert(yunikorn::admission::BYPASS_AUTH.to_owned(), text.to_owned());
+        metrics.planned(&snapshot, &plan(&snapshot));
+        assert_eq!(value(&metrics, "queuewarden_admission_risks"), expected);
+    }
+}
+
+#[test]
 fn without_a_plan_nobody_is_in_sync() {
     let metrics = Metrics::default();
     metrics.in_sync.set(1);
