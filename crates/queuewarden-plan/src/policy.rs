@@ -281,7 +281,7 @@ pub fn risks(snapshot: &Snapshot) -> Vec<(Origin, Diagnostic)> {
             || ("ConfigMap", config_map_of(value.origin.source).to_owned()),
             |policy| ("AdmissionPolicy", policy.name.clone()),
         );
-        Some((Origin::Object { kind, name }, finding))
+        Some((Origin::Object { kind, name, until: None }, finding))
     };
     rendered(&spec).1.into_iter().filter_map(placed).collect()
 }

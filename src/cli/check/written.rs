@@ -104,7 +104,7 @@ pub(in crate::cli) fn admission(snapshot: &Snapshot) -> Line {
         return Line::ok(ADMISSION, "no setting lets people submit as others whom nobody chose");
     }
     let found = risks.iter().map(|(origin, risk)| match origin {
-        Origin::Object { kind, name } => format!("{kind}/{name}: {}", risk.message),
+        Origin::Object { kind, name, .. } => format!("{kind}/{name}: {}", risk.message),
         Origin::Text(_) => risk.message.clone(),
     });
     let mut remedies: Vec<String> = risks.iter().filter_map(|(_, risk)| risk.help.clone()).collect();

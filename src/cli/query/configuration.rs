@@ -119,7 +119,8 @@ impl Configuration {
         };
         let refused = refusal.map(|reason| refused(reason, true));
         let diagnostics = verdict.diagnostics;
-        let mut configuration = Self { config, diagnostics, changes, outside, risks, version, trees, text, base };
+        let mut configuration =
+            Self { config, diagnostics, changes, outside, risks, version, trees, text, base };
         for tree in &mut configuration.trees {
             attribution::mark(tree, &attributions, None);
         }

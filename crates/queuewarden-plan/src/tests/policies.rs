@@ -347,7 +347,7 @@ fn accounts_that_are_trusted_with_what_others_write_are_said() {
 /// Returns each finding about the settings in force as its location, code and field.
 fn risks_of(snapshot: &Snapshot) -> Vec<(String, u16, String)> {
     let found = risks(snapshot).into_iter().map(|(origin, found)| {
-        let Origin::Object { kind, name } = origin else { panic!("{origin:?}") };
+        let Origin::Object { kind, name, .. } = origin else { panic!("{origin:?}") };
         let field = found.message.split_once(": ").map(|(field, _)| field.to_owned()).unwrap();
         (format!("{kind}/{name}"), found.code.number, field)
     });

@@ -144,6 +144,9 @@ fn findings_about_admission_settings_name_the_object_as_far_as_it_may_be_read() 
     {
         let configuration = cluster(forbidden).read(&ClusterArgs::default(), Console::silent()).unwrap();
         let [(origin, found)] = configuration.risks.as_slice() else { panic!("{:?}", configuration.risks) };
-        assert_eq!((origin, found.code.number), (&Origin::Object { kind, name: name.to_owned() }, 4117));
+        assert_eq!(
+            (origin, found.code.number),
+            (&Origin::Object { kind, name: name.to_owned(), until: None }, 4117)
+        );
     }
 }
