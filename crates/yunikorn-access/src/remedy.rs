@@ -64,7 +64,7 @@ pub enum Remedy {
 /// The object in which a grant must be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum How {
-    /// One of these objects grants this right on this queue already; add an entry to it.
+    /// One of these objects, which have no end, grants this right on this queue already; add an entry to it.
     Edit(Vec<Origin>),
     /// Nobody manages this ACL yet; the new object must include the grants of the text, if there are any.
     New {
@@ -232,7 +232,7 @@ fn how(grants: &Grants) -> How {
         .parts
         .iter()
         .map(|(origin, _)| origin)
-        .filter(|origin| matches!(origin, Origin::Object { .. }))
+        .filter(|origin| matches!(origin, Origin::Object { until: None, .. }))
         .take(MOST)
         .cloned()
         .collect();
@@ -314,6 +314,16 @@ mod tests {
             Some(
                 "name user sue in the submitacl of queue root.prod, in QueueAcl/prod; it opens the queue \
                  below, too"
+            )
+        );
+        // What is added to an object that ends would end with it.
+        let end = Some(jiff::Timestamp::UNIX_EPOCH);
+        let object = Origin::Object { kind: "QueueAcl", name: "friday".to_owned(), until: end };
+        tree.attribute(&prod, Right::Admin, object, &acl::parse("bob").expect("acl"));
+        assert_eq!(
+            told(&tree, Right::Admin, "root.prod", "sue", &[]).first().map(String::as_str),
+            Some(
+                "name user sue in the adminacl of queue root.prod, by a QueueAcl; it opens the queue below, too"
             )
         );
         assert_eq!(
