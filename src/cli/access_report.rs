@@ -175,9 +175,9 @@ fn answer(
     let beside = Beside {
         partition: configuration.config.partition(tree.partition()),
         diagnostics: configuration.diagnostics.clone(),
-        risks: configuration.risks.clone(),
-        changes: configuration.changes.clone(),
-        outside: configuration.outside.clone(),
+        risks: configuration.around.risks.clone(),
+        changes: configuration.around.changes.clone(),
+        outside: configuration.around.outside.clone(),
     };
     Answers { configuration, tree }.report(&beside, made, live)
 }

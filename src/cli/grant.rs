@@ -109,7 +109,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let text = manifest::to_yaml(std::slice::from_ref(&manifest));
     let Some(change) = checked(&text, args.source.files.now, console)? else { return Ok(Exit::Findings) };
     let session = args.source.open(console)?;
-    let after = session.changed(&args.source, change.queue_acls(), console)?;
+    let after = session.changed(&args.source, &change.change().unwrap_or_default(), console)?;
     if let Some(from) = args.from.filter(|from| *from > now) {
         console.note(&format!("nothing changes before {from}"));
     } else {

@@ -88,7 +88,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let session = args.source.open(console)?;
     let answers = session.answers()?;
     let tree = answers.tree;
-    let findings = linted(tree, &known, &session.configuration.risks);
+    let findings = linted(tree, &known, &session.configuration.around.risks);
     for other in session.configuration.trees().iter().filter(|other| other.partition() != tree.partition()) {
         console.note(&format!("partition {0} is not looked at: --partition {0}", other.partition()));
     }

@@ -1,10 +1,13 @@
 //! Output of `diff` for programs.
 
 use jiff::Timestamp;
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::query::configuration::Configuration;
+use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::{Answers, GrantedBy, Named, Texts, VERSION};
 use yunikorn::identity::ResolverKind;
 use yunikorn::right::Right;
@@ -28,6 +31,30 @@ pub struct DiffAnswer {
     pub resolver_differs: bool,
     /// The partitions with differences.
     pub partitions: Vec<PartitionAnswer>,
+    /// The settings of the admission controller that differ.
+    pub settings: Vec<SettingAnswer>,
+    /// The risks of these settings that the old ones do not have.
+    pub risks: Vec<RiskAnswer>,
+}
+
+/// A setting of the admission controller that differs.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct SettingAnswer {
+    /// The key in the ConfigMap.
+    pub key: String,
+    /// The old value; null where it is not set.
+    pub from: Option<String>,
+    /// The new value; null where it is not set.
+    pub to: Option<String>,
+}
+
+/// A setting by which people may submit as others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RiskAnswer {
+    /// The code, which docs/codes.md explains: `QW4117`.
+    pub code: String,
+    /// The message.
+    pub message: String,
 }
 
 /// The differences in one partition.
@@ -109,15 +136,41 @@ pub(super) struct Compared<'a> {
 
 impl Compared<'_> {
     pub(super) fn answer(self, partitions: &[PartitionDiff]) -> DiffAnswer {
+        let risks = self.risks();
         DiffAnswer {
             version: VERSION,
             from: self.old.name().to_owned(),
             to: self.new.name().to_owned(),
-            widens: partitions.iter().any(|partition| partition.diff.widens()),
+            widens: partitions.iter().any(|partition| partition.diff.widens()) || !risks.is_empty(),
             resolver_differs: ResolverKind::in_force(&self.old.config)
                 != ResolverKind::in_force(&self.new.config),
             partitions: partitions.iter().map(|partition| self.partition(partition)).collect(),
+            settings: self.settings(),
+            risks,
         }
+    }
+
+    fn settings(self) -> Vec<SettingAnswer> {
+        let [old, new] = [self.old, self.new].map(|of| &of.around.settings);
+        let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+        let setting = |key: &&String| SettingAnswer {
+            key: (*key).clone(),
+            from: old.get(*key).cloned(),
+            to: new.get(*key).cloned(),
+        };
+        keys.iter().map(setting).filter(|setting| setting.from != setting.to).collect()
+    }
+
+    /// Returns the risks that only the new configuration has, wherever they are written.
+    fn risks(self) -> Vec<RiskAnswer> {
+        let [old, new] = [self.old, self.new].map(|of| {
+            let risk = |(_, risk): &(_, Diagnostic)| RiskAnswer {
+                code: risk.code.to_string(),
+                message: risk.message.clone(),
+            };
+            of.around.risks.iter().map(risk).collect::<Vec<_>>()
+        });
+        new.into_iter().filter(|risk| !old.contains(risk)).collect()
     }
 
     fn partition(self, of: &PartitionDiff) -> PartitionAnswer {
@@ -181,6 +234,6 @@ impl Compared<'_> {
 impl DiffAnswer {
     /// Returns whether nothing differs.
     pub fn is_empty(&self) -> bool {
-        self.partitions.is_empty() && !self.resolver_differs
+        self.partitions.is_empty() && !self.resolver_differs && self.settings.is_empty()
     }
 }

@@ -7,37 +7,50 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
+use super::input::object::Kind;
 use super::query::cluster::Cluster;
 use super::query::configuration::Configuration;
 use super::query::files::Given;
 use super::query::output::FormatArgs;
+use super::query::rendered::ObjectChange;
 use super::query::{ClusterArgs, DEFAULT_PARTITION};
 use super::{Console, Exit, Failure, FileArgs, moment, yunikorn_version};
-use answer::{Compared, DiffAnswer};
+use answer::{Compared, DiffAnswer, SettingAnswer};
+use go_compat::diag::quoted;
 use yunikorn::version::Version;
 use yunikorn_access::diff::between;
 use yunikorn_access::tree::Tree;
 
 /// Help text on the rows and exit codes.
 const HELP: &str = "\
-Files with QueueAcls and nothing else are no configuration: they are applied to the old one, as kubectl \
-apply would.\n\n\
+Files with QueueAcls and AdmissionPolicy objects and nothing else are no configuration: they are applied to \
+the old one, as kubectl apply would.\n\n\
 A row says who gains or loses a right, on which queues, and which entry makes the difference. A user is \
 looked at without its groups, a group without its members; who keeps a right by another entry is not told. \
 `added` and `removed` are queues that only one configuration has, with what their own ACLs grant beyond the \
 queues above; `now parent` is a queue that was a leaf, in which no application can run any more.
 
-Exit codes: 0 nobody gains or loses anything and the queues are the same, 1 something differs, 2 the command \
-line is wrong, 3 it could not be decided. With --fail-on-widening 1 only if someone gains.";
+Exit codes: 0 nobody gains or loses anything, and the queues and the admission settings are the same; 1 \
+something differs, or a QueueAcl of the change would be refused; 2 the command line is wrong; 3 it could not be \
+decided. With --fail-on-widening 1 only if someone gains, or a QueueAcl would be refused.";
 
 /// Show who gains and who loses which access between two configurations, inherited access included
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     /// The new configuration: a file or folder with a queues.yaml, ConfigMaps and objects of queuewarden, or
-    /// -; QueueAcls alone are applied to the old one; may be repeated
-    #[arg(short = 'f', long = "filename", id = "new", value_name = "PATH", required = true)]
+    /// -; QueueAcls and AdmissionPolicy objects alone are applied to the old one; may be repeated
+    #[arg(
+        short = 'f',
+        long = "filename",
+        id = "new",
+        value_name = "PATH",
+        required_unless_present = "delete"
+    )]
     new: Vec<PathBuf>,
+    /// An object that is deleted from the old one, such as queueacl/prod; may be repeated
+    #[arg(long, value_name = "KIND/NAME", value_parser = deleted)]
+    delete: Vec<(Kind, String)>,
     /// The old configuration, instead of the cluster's; may be repeated
     #[arg(
         long = "from", id = "filename", value_name = "PATH",
@@ -72,7 +85,7 @@ pub struct Args {
 /// # Errors
 /// When one of the two cannot be read or evaluated, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let (old, new) = args.configurations(console)?;
+    let (old, new, refused) = args.configurations(console)?;
     let compared = Compared { old: &old, new: &new };
     let answer = compared.answer(&between(&args.trees(&old, &new)?, &args.trees(&new, &old)?));
     notes(&answer, console);
@@ -80,7 +93,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let table = |wide| table::table(&answer, wide, partitions);
     console.out(&args.output.show(&answer, table, || names(&answer))?)?;
     let counts = if args.fail_on_widening { answer.widens } else { !answer.is_empty() };
-    Ok(Exit::yes(!counts))
+    Ok(Exit::yes(!counts && !refused))
 }
 
 /// Shows the differences between two configurations on standard error.
@@ -93,25 +106,34 @@ pub fn show(old: &Configuration, new: &Configuration, console: Console) {
 }
 
 impl Args {
-    /// Returns the old configuration and the new one.
-    fn configurations(&self, console: Console) -> Result<(Configuration, Configuration), Failure> {
-        let new = self.given(&self.new, console)?;
-        if !self.old.is_empty() {
+    /// Returns the old configuration and the new one, and whether the new one refuses a part of the change.
+    fn configurations(&self, console: Console) -> Result<(Configuration, Configuration, bool), Failure> {
+        let new = if self.new.is_empty() { None } else { Some(self.given(&self.new, console)?) };
+        // A whole configuration, or a change of the old one.
+        let (whole, change) = match new.map(|new| (new.change(), new)) {
+            None => (None, ObjectChange::default()),
+            Some((Some(change), _)) => (None, change),
+            Some((None, new)) => (Some(new), ObjectChange::default()),
+        };
+        if whole.is_some() && !self.delete.is_empty() {
+            let why =
+                "--delete goes with QueueAcls and AdmissionPolicy objects, not with a whole configuration";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        let change = ObjectChange { deleted: self.delete.clone(), ..change };
+        let whole = whole.map(|new| new.configuration(console)).transpose()?;
+        let (before, after) = if self.old.is_empty() {
+            let cluster = Cluster::connect(&self.cluster.server)?;
+            let changed = || cluster.changed(&self.cluster, &change, self.now, console);
+            (cluster.read(&self.cluster, console)?, whole.map_or_else(changed, Ok)?)
+        } else {
             let old = self.given(&self.old, console)?;
             let before = old.configuration(console)?;
-            let after = match new.change() {
-                Some(change) => old.changed(change).configuration(console)?,
-                None => new.configuration(console)?,
-            };
-            return Ok((before, after));
-        }
-        let cluster = Cluster::connect(&self.cluster.server)?;
-        let before = cluster.read(&self.cluster, console)?;
-        let after = match new.change() {
-            Some(change) => cluster.changed(&self.cluster, change, self.now, console)?,
-            None => new.configuration(console)?,
+            (before, whole.map_or_else(|| old.changed(&change)?.configuration(console), Ok)?)
         };
-        Ok((before, after))
+        let mut names = change.queue_acls.iter().map(|entry| &*entry.meta.name);
+        let refused = names.any(|name| after.around.refused.contains(name));
+        Ok((before, after, refused))
     }
 
     fn given(&self, paths: &[PathBuf], console: Console) -> Result<Given, Failure> {
@@ -139,6 +161,15 @@ fn several(compared: Compared<'_>) -> bool {
     trees.any(|tree| tree.partition() != DEFAULT_PARTITION)
 }
 
+/// Parses the kind and the name of an object to delete.
+fn deleted(text: &str) -> Result<(Kind, String), String> {
+    let found = text.split_once('/').and_then(|(kind, name)| {
+        let is = |of: &Kind| of.as_str().eq_ignore_ascii_case(kind);
+        Some(([Kind::QueueAcl, Kind::AdmissionPolicy].into_iter().find(is)?, name.to_owned()))
+    });
+    found.ok_or_else(|| "write it like queueacl/prod or admissionpolicy/default".to_owned())
+}
+
 /// Prints notes about differences other than access to queues.
 fn notes(answer: &DiffAnswer, console: Console) {
     for partition in answer.partitions.iter().filter(|partition| partition.placement_differs) {
@@ -147,6 +178,14 @@ fn notes(answer: &DiffAnswer, console: Console) {
             `queuewarden place` tells",
             partition.partition
         ));
+    }
+    for SettingAnswer { key, from, to } in &answer.settings {
+        let value =
+            |value: &Option<String>| value.as_ref().map_or_else(|| "not set".to_owned(), |it| quoted(it));
+        console.note(&format!("{key}: {} before, {} now", value(from), value(to)));
+    }
+    for risk in &answer.risks {
+        console.note(&format!("new risk {}: {}", risk.code, risk.message));
     }
     if answer.resolver_differs {
         console.note(

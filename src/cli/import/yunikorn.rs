@@ -17,6 +17,7 @@ use crate::cli::query::SourceArgs;
 use crate::cli::query::configuration::Configuration;
 use crate::cli::query::files::Given;
 use crate::cli::query::output::AnswerFormat;
+use crate::cli::query::rendered::ObjectChange;
 use crate::cli::{Console, Exit, Failure};
 use queuewarden_api::answer::Texts;
 use queuewarden_api::v1alpha1::SINGLETON;
@@ -120,7 +121,8 @@ fn with(text: &str, queue_acls: &[Arc<QueueAclEntry>]) -> Result<Configuration, 
     let mut inputs = Inputs::default();
     inputs.set_base(source);
     let given = Given::from_inputs(inputs, None, Console::silent())?;
-    given.changed(queue_acls).configuration(Console::silent())
+    let change = ObjectChange { queue_acls: queue_acls.to_vec(), ..ObjectChange::default() };
+    given.changed(&change)?.configuration(Console::silent())
 }
 
 /// Converts the objects to those of a plan's snapshot.

@@ -15,7 +15,8 @@ use kube::{Api, Client, Config};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use super::configuration::{Configuration, Written};
+use super::configuration::{Around, Configuration, Written};
+use super::rendered::ObjectChange;
 use super::texts::Text;
 use super::{ClusterArgs, Notes, ServerArgs, files, live, rendered};
 use crate::cli::{Console, Failure, clock};
@@ -29,8 +30,7 @@ use queuewarden_plan::snapshot::{
     ConfigMapState, ConfigSpec, Entry, MANAGED_KEYS, Meta, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS,
     YUNIKORN_DEFAULTS,
 };
-use queuewarden_plan::{attribution, config_map_of, merged, risks};
-use queuewarden_report::{changes, outside};
+use queuewarden_plan::{attribution, config_map_of, merged};
 use yunikorn::config::Flattened;
 use yunikorn::identity::Identity;
 use yunikorn_access::placement::Live;
@@ -108,15 +108,15 @@ impl Cluster {
         configuration(Box::pin(self.written(args, notes)).await, notes, console)
     }
 
-    /// Returns the configuration that `YuniKorn` would have after these `QueueAcl`s were applied, from its
-    /// ConfigMaps and the current objects: now, or at another time.
+    /// Returns the configuration that `YuniKorn` would have after a change of the objects, from its ConfigMaps
+    /// and the current objects: now, or at another time.
     ///
     /// # Errors
     /// When any of them cannot be read, or the operator would write nothing.
     pub fn changed(
         &self,
         args: &ClusterArgs,
-        change: &[Arc<QueueAclEntry>],
+        change: &ObjectChange,
         now: Option<Timestamp>,
         console: Console,
     ) -> Result<Configuration, Failure> {
@@ -252,6 +252,7 @@ impl Cluster {
         }
         snapshot.base = self.base(spec, &snapshot).await?;
         snapshot.queue_acls = self.list(Kind::QueueAcl, queue_acl).await?;
+        snapshot.policies = Box::pin(self.list(Kind::AdmissionPolicy, convert::admission_policy)).await?;
         Ok(snapshot)
     }
 
@@ -366,12 +367,12 @@ fn current(
     let queues = flat.queues(&key);
     let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) else {
         let text = files::built_in(&key, notes);
-        return Ok(Written { risks: risks(snapshot), ..Written::text_alone(text, version) });
+        let around = Around::new(snapshot, snapshot);
+        return Ok(Written { around, ..Written::text_alone(text, version) });
     };
     let map = config_map_of(origin.source);
     let text = located(map, &origin.key, queues.text.to_owned());
-    let (changes, outside, risks) = (changes(snapshot), outside(snapshot), risks(snapshot));
-    let written = Written { changes, outside, risks, ..Written::text_alone(text, version) };
+    let written = Written { around: Around::new(snapshot, snapshot), ..Written::text_alone(text, version) };
     if !is_ours(snapshot, map, &origin.key) {
         return Ok(written);
     }
@@ -386,13 +387,13 @@ fn current(
 fn changed(
     spec: &ConfigSpec,
     mut snapshot: Snapshot,
-    change: &[Arc<QueueAclEntry>],
+    change: &ObjectChange,
     now: Option<Timestamp>,
     notes: &mut Notes,
 ) -> Result<Written, Failure> {
     snapshot.now = now.unwrap_or(snapshot.now);
     snapshot.observed.release = snapshot.release().reported;
-    rendered::apply(&mut snapshot.queue_acls, change);
+    change.apply(&mut snapshot)?;
     snapshot.config = Some(Entry {
         meta: Meta { name: SINGLETON.into(), ..Meta::default() },
         spec: Ok(ConfigSpec { scheduler: None, ..spec.clone() }),

@@ -1,7 +1,7 @@
 //! The configuration that questions are about: the queues that `YuniKorn` has, or would have, and who wrote
 //! their ACLs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::request::suggestion;
@@ -11,8 +11,11 @@ use crate::cli::input::source::Source;
 use go_compat::diag::{Diagnostic, Span};
 use queuewarden_api::answer::{Texts, WrittenIn};
 use queuewarden_plan::attribution::{self, Attribution};
-use queuewarden_report::{Change, Outside};
+use queuewarden_plan::snapshot::Snapshot;
+use queuewarden_plan::{merged, risks};
+use queuewarden_report::{Change, Outside, changes, outside};
 use yunikorn::acl;
+use yunikorn::admission;
 use yunikorn::config::{Config, verdict};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
@@ -27,28 +30,46 @@ pub struct Written {
     pub base: Option<Text>,
     /// The ACLs that objects write.
     pub attributions: Arc<[Attribution]>,
+    /// The objects and settings beside it.
+    pub around: Around,
+    /// The version of `YuniKorn` that reads it.
+    pub version: Version,
+}
+
+/// The objects and settings beside the queues.
+#[derive(Debug, Clone, Default)]
+pub struct Around {
     /// Known changes and their authors.
     pub changes: Vec<Change>,
     /// The objects outside their time.
     pub outside: Vec<Outside>,
-    /// Findings about the admission settings beside it, with what they are written in.
+    /// Findings about the admission settings, with what they are written in.
     pub risks: Vec<(Origin, Diagnostic)>,
-    /// The version of `YuniKorn` that reads it.
-    pub version: Version,
+    /// The admission settings, by their keys.
+    pub settings: BTreeMap<String, String>,
+    /// The `QueueAcl`s that are refused, by name.
+    pub refused: BTreeSet<String>,
+}
+
+impl Around {
+    /// Takes what is beside the queues from what was read, and from what the operator makes of it.
+    pub fn new(read: &Snapshot, settled: &Snapshot) -> Self {
+        let settings = merged(settled);
+        let settings = settings.values().filter(|(key, _)| admission::KEYS.contains(key));
+        Self {
+            changes: changes(read),
+            outside: outside(read),
+            risks: risks(settled),
+            settings: settings.map(|(key, value)| (key.to_owned(), value.text.clone())).collect(),
+            refused: BTreeSet::new(),
+        }
+    }
 }
 
 impl Written {
     /// Wraps a text of which nothing else is known.
     pub fn text_alone(text: Text, version: Version) -> Self {
-        Self {
-            text,
-            base: None,
-            attributions: [].into(),
-            changes: Vec::new(),
-            outside: Vec::new(),
-            risks: Vec::new(),
-            version,
-        }
+        Self { text, base: None, attributions: [].into(), around: Around::default(), version }
     }
 }
 
@@ -59,12 +80,8 @@ pub struct Configuration {
     pub config: Config,
     /// The validators' findings on the text.
     pub diagnostics: Vec<Diagnostic>,
-    /// Known changes and their authors.
-    pub changes: Vec<Change>,
-    /// The objects outside their time.
-    pub outside: Vec<Outside>,
-    /// Findings about the admission settings, with what they are written in.
-    pub risks: Vec<(Origin, Diagnostic)>,
+    /// The objects and settings beside it.
+    pub around: Around,
     /// The version of `YuniKorn` that reads it.
     pub version: Version,
     trees: Vec<Tree>,
@@ -101,7 +118,7 @@ impl Configuration {
     /// # Errors
     /// When it would not start, either.
     pub fn at_start(written: Written) -> Result<(Self, Option<Box<Refused>>), Box<Refused>> {
-        let Written { text, base, attributions, changes, outside, risks, version } = written;
+        let Written { text, base, attributions, around, version } = written;
         let verdict = verdict(&text.text, &[], version);
         let starts = verdict.starts.is_ok();
         let refusal = verdict.refusal();
@@ -119,8 +136,7 @@ impl Configuration {
         };
         let refused = refusal.map(|reason| refused(reason, true));
         let diagnostics = verdict.diagnostics;
-        let mut configuration =
-            Self { config, diagnostics, changes, outside, risks, version, trees, text, base };
+        let mut configuration = Self { config, diagnostics, around, version, trees, text, base };
         for tree in &mut configuration.trees {
             attribution::mark(tree, &attributions, None);
         }
@@ -260,9 +276,7 @@ mod tests {
             text: Text::whole("live", queues(text)),
             base: Some(Text::whole("base", format!("# one line more\n{}", queues(base)))),
             attributions: attributions.into(),
-            changes: Vec::new(),
-            outside: Vec::new(),
-            risks: Vec::new(),
+            around: Around::default(),
             version: Version::V1_8,
         };
         Configuration::from_written(written).unwrap()

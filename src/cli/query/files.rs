@@ -3,14 +3,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::Notes;
-use super::configuration::{Configuration, Refused, Written};
-use super::rendered;
+use super::configuration::{Around, Configuration, Refused, Written};
+use super::rendered::{self, ObjectChange};
 use super::texts::Text;
 use crate::cli::assemble::{Assembled, assemble};
 use crate::cli::findings::{self, plural};
@@ -18,10 +17,9 @@ use crate::cli::input::Inputs;
 use crate::cli::input::object::Kind;
 use crate::cli::{Console, Failure, clock, render, report};
 use go_compat::diag::Diagnostic;
+use queuewarden_plan::merged;
 use queuewarden_plan::simulate::{enforced, settle};
-use queuewarden_plan::snapshot::{QueueAclEntry, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
-use queuewarden_plan::{merged, risks};
-use queuewarden_report::{changes, outside};
+use queuewarden_plan::snapshot::{Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use yunikorn::config::flatten::Source;
 use yunikorn::config::{BUILT_IN, Flattened};
 use yunikorn::version::Version;
@@ -120,12 +118,14 @@ impl Given {
         Cow::Owned(settle(enforced(snapshot)).snapshot)
     }
 
-    /// Returns the `QueueAcl`s, if there is nothing else: then the files are no configuration, but a change
-    /// to one.
-    pub fn change(&self) -> Option<&[Arc<QueueAclEntry>]> {
-        let objects = self.assembled.snapshot.queue_acls.as_slice();
-        let others = self.inputs.objects.len() != objects.len() || !self.inputs.bare.is_empty();
-        (!others && !objects.is_empty()).then_some(objects)
+    /// Returns the `QueueAcl`s and `AdmissionPolicy` objects, if there is nothing else: then the files are no
+    /// configuration, but a change to one.
+    pub fn change(&self) -> Option<ObjectChange> {
+        let Snapshot { queue_acls, policies, .. } = &self.assembled.snapshot;
+        let count = queue_acls.len() + policies.len();
+        let others = self.inputs.objects.len() != count || !self.inputs.bare.is_empty();
+        let (queue_acls, policies) = (queue_acls.clone(), policies.clone());
+        (!others && count > 0).then(|| ObjectChange { queue_acls, policies, deleted: Vec::new() })
     }
 
     /// Returns the inputs.
@@ -143,16 +143,13 @@ impl Given {
         manifest.ok_or_else(|| Failure::Undecided(format!("there is no QueueAcl/{name} in the files")))
     }
 
-    /// Returns the `QueueAcl`s.
-    pub fn queue_acls(&self) -> &[Arc<QueueAclEntry>] {
-        &self.assembled.snapshot.queue_acls
-    }
-
     /// Applies a change.
-    #[must_use]
-    pub fn changed(mut self, change: &[Arc<QueueAclEntry>]) -> Self {
-        rendered::apply(&mut self.assembled.snapshot.queue_acls, change);
-        self
+    ///
+    /// # Errors
+    /// When there is no object that is to be deleted.
+    pub fn changed(mut self, change: &ObjectChange) -> Result<Self, Failure> {
+        change.apply(&mut self.assembled.snapshot)?;
+        Ok(self)
     }
 
     fn written(&self, notes: &mut Notes) -> Result<Written, Failure> {
@@ -224,8 +221,8 @@ impl Given {
             }
             _ => built_in(&key, notes),
         };
-        let (changes, outside, risks) = (changes(snapshot), outside(snapshot), risks(&self.settled()));
-        Written { changes, outside, risks, ..Written::text_alone(text, snapshot.version()) }
+        let around = Around::new(snapshot, &self.settled());
+        Written { around, ..Written::text_alone(text, snapshot.version()) }
     }
 
     fn text_in(&self, map: &str, key: &str, text: String) -> Text {

@@ -18,7 +18,6 @@ pub mod schemas;
 pub mod texts;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -28,7 +27,8 @@ use cluster::Cluster;
 use configuration::Configuration;
 use files::Given;
 use queuewarden_api::answer::Answers;
-use queuewarden_plan::snapshot::{ConfigSpec, QueueAclEntry, SchedulerAddress};
+use queuewarden_plan::snapshot::{ConfigSpec, SchedulerAddress};
+use rendered::ObjectChange;
 use yunikorn::config::Flattened;
 use yunikorn_access::Tree;
 
@@ -163,7 +163,7 @@ impl SourceArgs {
             let cluster = Cluster::connect(&self.cluster.server)?;
             let configuration = match self.files.now {
                 None => cluster.read(&self.cluster, console)?,
-                now => cluster.changed(&self.cluster, &[], now, console)?,
+                now => cluster.changed(&self.cluster, &ObjectChange::default(), now, console)?,
             };
             (configuration, Source::Cluster(Box::new(cluster)))
         } else {
@@ -184,18 +184,18 @@ impl Session {
         }
     }
 
-    /// Returns the configuration after these `QueueAcl`s were applied.
+    /// Returns the configuration after a change of the objects.
     ///
     /// # Errors
     /// When the operator would write nothing.
     pub fn changed(
         &self,
         args: &SourceArgs,
-        change: &[Arc<QueueAclEntry>],
+        change: &ObjectChange,
         console: Console,
     ) -> Result<Configuration, Failure> {
         match &self.source {
-            Source::Files(given) => given.clone().changed(change).configuration(console),
+            Source::Files(given) => given.clone().changed(change)?.configuration(console),
             Source::Cluster(cluster) => cluster.changed(&args.cluster, change, args.files.now, console),
         }
     }

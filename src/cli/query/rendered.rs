@@ -1,18 +1,18 @@
 //! The text that the operator would make of a base and objects of ours, and who wrote which part of it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Notes;
-use super::configuration::Written;
+use super::configuration::{Around, Written};
 use super::texts::Text;
 use crate::cli::findings::plural;
 use crate::cli::input::object::Kind;
 use crate::cli::{Failure, statuses};
 use queuewarden_plan::conditions::{Status, Type};
+use queuewarden_plan::merged_alone;
 use queuewarden_plan::simulate::{Settled, enforced, settle};
-use queuewarden_plan::snapshot::{ConfigSpec, QueueAclEntry, Snapshot};
-use queuewarden_plan::{merged_alone, risks};
-use queuewarden_report::{changes, outside};
+use queuewarden_plan::snapshot::{ConfigSpec, PolicyEntry, QueueAclEntry, Snapshot};
 
 /// Returns what the operator would write. `located` returns a text with its location, by the names of its
 /// ConfigMap and key.
@@ -35,7 +35,6 @@ pub fn written(
     let Some(rendered) = settled.plan.rendered.as_ref().filter(|_| settled.applied()) else {
         return Err(not_applied(&settled));
     };
-    excluded(&settled, notes);
     let base = base(&settled.snapshot, spec, &rendered.key, located);
     let name = base.as_ref().map_or("the built-in configuration", |base| base.name.as_str());
     let name = match snapshot.queue_acls.len() {
@@ -43,9 +42,10 @@ pub fn written(
         count => format!("{name} with {}", plural(count, "QueueAcl")),
     };
     let attributions = Arc::clone(&settled.plan.contributions);
-    let (changes, outside, version) = (changes(snapshot), outside(snapshot), snapshot.version());
-    let (text, risks) = (Text::made(name, rendered.text.clone()), risks(&settled.snapshot));
-    Ok(Written { text, base, attributions, changes, outside, risks, version })
+    let refused = refused(&settled, notes);
+    let around = Around { refused, ..Around::new(snapshot, &settled.snapshot) };
+    let (text, version) = (Text::made(name, rendered.text.clone()), snapshot.version());
+    Ok(Written { text, base, attributions, around, version })
 }
 
 /// Returns the text of the base.
@@ -61,28 +61,64 @@ pub fn base(
     Some(located(&map.name, &value.origin.key, value.text.clone()))
 }
 
-/// Applies `QueueAcl`s to the current ones: one of the same name replaces the other, but keeps its memory of
-/// what was in force.
-pub fn apply(there: &mut Vec<Arc<QueueAclEntry>>, more: &[Arc<QueueAclEntry>]) {
-    for entry in more {
-        match there.iter_mut().find(|other| other.meta.name == entry.meta.name) {
-            Some(other) => {
-                let in_force = other.in_force.clone();
-                *other = Arc::new(QueueAclEntry { in_force, ..(**entry).clone() });
+/// Objects that are applied to those that are there, and objects that are deleted.
+#[derive(Debug, Clone, Default)]
+pub struct ObjectChange {
+    /// The `QueueAcl`s to apply.
+    pub queue_acls: Vec<Arc<QueueAclEntry>>,
+    /// The `AdmissionPolicy` objects to apply.
+    pub policies: Vec<PolicyEntry>,
+    /// The objects to delete, by kind and name.
+    pub deleted: Vec<(Kind, String)>,
+}
+
+impl ObjectChange {
+    /// Makes the change. An object of the same name is replaced, but keeps its memory of what was in force.
+    ///
+    /// # Errors
+    /// When there is no object that is to be deleted.
+    pub fn apply(&self, snapshot: &mut Snapshot) -> Result<(), Failure> {
+        let Snapshot { queue_acls, policies, .. } = snapshot;
+        for (kind, name) in &self.deleted {
+            let count = queue_acls.len() + policies.len();
+            match kind {
+                Kind::QueueAcl => queue_acls.retain(|entry| *entry.meta.name != **name),
+                _ => policies.retain(|entry| *entry.meta.name != **name),
             }
-            None => there.push(Arc::clone(entry)),
+            if queue_acls.len() + policies.len() == count {
+                return Err(Failure::Usage(format!("there is no {}/{name} to delete", kind.as_str())));
+            }
         }
+        for entry in &self.queue_acls {
+            match queue_acls.iter_mut().find(|other| other.meta.name == entry.meta.name) {
+                Some(other) => {
+                    let in_force = other.in_force.clone();
+                    *other = Arc::new(QueueAclEntry { in_force, ..(**entry).clone() });
+                }
+                None => queue_acls.push(Arc::clone(entry)),
+            }
+        }
+        for entry in &self.policies {
+            match policies.iter_mut().find(|other| other.meta.name == entry.meta.name) {
+                Some(other) => *other = PolicyEntry { in_force: other.in_force.take(), ..entry.clone() },
+                None => policies.push(entry.clone()),
+            }
+        }
+        Ok(())
     }
 }
 
-/// Adds a note for each object that contributes nothing to the text.
-fn excluded(settled: &Settled, notes: &mut Notes) {
+/// Returns the names of the `QueueAcl`s that contribute nothing to the text, and adds a note for each.
+fn refused(settled: &Settled, notes: &mut Notes) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
     for object in statuses::objects(&settled.plan) {
         let accepted = object.get(Type::Accepted).filter(|_| object.kind == Kind::QueueAcl);
         if let Some(condition) = accepted.filter(|condition| condition.status != Status::True) {
             notes.add(format!("{} grants nothing: {}", object.label(), condition.message));
+            names.insert(object.name.to_string());
         }
     }
+    names
 }
 
 fn not_applied(settled: &Settled) -> Failure {

@@ -86,7 +86,8 @@ fn cluster_with(settings: Value, forbidden: &'static str) -> Cluster {
 /// Returns the text after alice may submit, too.
 fn changed(cluster: &Cluster, now: &str) -> Result<String, Failure> {
     let alice = serde_json::from_value(queue_acl("new", "alice")).unwrap();
-    let change = [Arc::new(convert::queue_acl(&alice))];
+    let queue_acls = vec![Arc::new(convert::queue_acl(&alice))];
+    let change = ObjectChange { queue_acls, ..ObjectChange::default() };
     let now = Some(now.parse().unwrap());
     let changed = cluster.changed(&ClusterArgs::default(), &change, now, Console::silent());
     changed.map(|configuration| configuration.written().to_owned())
@@ -143,7 +144,9 @@ fn findings_about_admission_settings_name_the_object_as_far_as_it_may_be_read() 
         [("", "AdmissionPolicy", "open"), (POLICIES, "ConfigMap", "yunikorn-defaults")]
     {
         let configuration = cluster(forbidden).read(&ClusterArgs::default(), Console::silent()).unwrap();
-        let [(origin, found)] = configuration.risks.as_slice() else { panic!("{:?}", configuration.risks) };
+        let [(origin, found)] = configuration.around.risks.as_slice() else {
+            panic!("{:?}", configuration.around.risks)
+        };
         assert_eq!(
             (origin, found.code.number),
             (&Origin::Object { kind, name: name.to_owned(), until: None }, 4117)
