@@ -194,12 +194,12 @@ impl<S> ObjectStatus<S> {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueAclStatus {
-    /// The right to submit that this object alone gives: an ACL such as "sue devs", "*" for everyone,
-    /// "nobody", or "-" when it says nothing about submitting.
+    /// Holders of the right to submit by this object alone: "user sue and group devs", "everyone", "nobody",
+    /// or "-" when it says nothing about submitting.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub submit: String,
-    /// The right to administer that this object alone gives: an ACL such as "sue ops", "*" for everyone,
-    /// "nobody", or "-" when it says nothing about administration.
+    /// Holders of the right to administer by this object alone: "group ops", "everyone", "nobody", or "-"
+    /// when it says nothing about administration.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub admin: String,
     /// The last version of this object that went into the ConfigMap. It stays in force while the object is

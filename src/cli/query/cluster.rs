@@ -108,8 +108,8 @@ impl Cluster {
         configuration(Box::pin(self.written(args, notes)).await, notes, console)
     }
 
-    /// Returns the configuration that `YuniKorn` would have after a change of the objects, from its ConfigMaps
-    /// and the current objects: now, or at another time.
+    /// Returns the configuration that `YuniKorn` would have after a change of the objects: from its
+    /// ConfigMaps and the current objects, now or at another time.
     ///
     /// # Errors
     /// When any of them cannot be read, or the operator would write nothing.

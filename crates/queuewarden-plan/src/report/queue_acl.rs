@@ -160,8 +160,7 @@ pub(crate) fn own_columns(entry: &QueueAclEntry, now: Timestamp) -> (String, Str
 fn column(grant: Option<&Acl>) -> String {
     match grant {
         None => "-".into(),
-        Some(acl) if acl.is_nobody() => "nobody".into(),
-        Some(acl) => acl.canonical(),
+        Some(acl) => people(acl),
     }
 }
 

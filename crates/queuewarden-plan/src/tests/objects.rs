@@ -10,8 +10,11 @@ fn grants_of_a_queue_join_and_take_the_place_of_the_bases_own() {
     assert_eq!(submit_of(&settled.snapshot, "root.prod"), "ann,bob ops");
     let text = text(&settled.snapshot);
     assert!(text.contains("            submitacl: 'ann,bob ops' # the old ones\n"), "{text}");
-    assert_eq!(settled.plan.queue_acls["a"].rest.submit, "ann ops", "what it grants by itself");
-    assert_eq!(settled.plan.queue_acls["b"].rest.submit, "bob");
+    assert_eq!(
+        settled.plan.queue_acls["a"].rest.submit, "user ann and group ops",
+        "what it grants by itself"
+    );
+    assert_eq!(settled.plan.queue_acls["b"].rest.submit, "user bob");
     for name in ["a", "b"] {
         assert_eq!(acl_condition(&settled.plan, name, "Ready"), "True/NotVerified");
         let message = acl_message(&settled.plan, name, "Accepted");

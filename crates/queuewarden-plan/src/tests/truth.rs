@@ -346,7 +346,7 @@ fn without_a_configuration_it_is_unknown_what_is_in_force() {
     snapshot.config.as_mut().unwrap().spec = Err(Vec::new());
     let plan = plan(&snapshot);
     assert_eq!(conditions(&plan, "a"), ["Unknown/ConfigNotReady"; 4]);
-    assert_eq!(plan.queue_acls["a"].rest.submit, "ann");
+    assert_eq!(plan.queue_acls["a"].rest.submit, "user ann");
     assert_eq!(plan.queue_acls["a"].rest.admin, "-");
     for type_ in ["BaseResolved", "Applied", "Loaded"] {
         assert_eq!(config_condition(&plan, type_), "Unknown/Invalid");
