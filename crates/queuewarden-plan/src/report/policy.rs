@@ -116,7 +116,8 @@ fn accepted(object: &ResolvedPolicy) -> Finding {
             "sets no key of YuniKorn's, so every key stays as it is",
         ),
         Ok(keys) => {
-            let names: Vec<_> = keys.keys().copied().collect();
+            // The fields of the object have the names of the keys' last parts.
+            let names: Vec<&str> = keys.keys().filter_map(|key| key.rsplit('.').next()).collect();
             let message = format!("sets {}", names.join(", "));
             Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
         }
