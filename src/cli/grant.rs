@@ -40,14 +40,8 @@ wrong, 3 it could not be decided.";
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// submit or administer
-    #[arg(value_parser = request::verb)]
-    verb: Right,
-    /// The queue's full path, such as root.prod
-    #[arg(value_parser = request::queue)]
-    queue: String,
     #[command(flatten)]
-    subjects: SubjectArgs,
+    right: RightArgs,
     /// Time at which it begins
     #[arg(long, value_name = "TIME", value_parser = moment)]
     from: Option<Timestamp>,
@@ -58,11 +52,24 @@ pub struct Args {
     /// Name of the QueueAcl, instead of one made of the queue, the right and the names
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Apply it to the cluster instead of printing it
-    #[arg(long, conflicts_with_all = ["filename", "live"])]
-    apply: bool,
+}
+
+/// Options for a right that is given or taken.
+#[derive(Debug, Clone, clap::Args)]
+pub struct RightArgs {
+    /// submit or administer
+    #[arg(value_parser = request::verb)]
+    pub(super) verb: Right,
+    /// The queue's full path, such as root.prod
+    #[arg(value_parser = request::queue)]
+    pub(super) queue: String,
     #[command(flatten)]
-    source: SourceArgs,
+    pub(super) subjects: SubjectArgs,
+    /// Apply what would be printed to the cluster
+    #[arg(long, conflicts_with_all = ["filename", "live"])]
+    pub(super) apply: bool,
+    #[command(flatten)]
+    pub(super) source: SourceArgs,
 }
 
 /// Options for the users and groups of a grant.
@@ -104,24 +111,25 @@ impl SubjectArgs {
 /// # Errors
 /// When the effect of the grant cannot be decided, or it cannot be applied.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let now = args.source.files.now.unwrap_or_else(clock);
+    let RightArgs { verb, queue, subjects, apply, source } = &args.right;
+    let now = source.files.now.unwrap_or_else(clock);
     let manifest = args.manifest(now)?;
     let text = manifest::to_yaml(std::slice::from_ref(&manifest));
-    let Some(change) = checked(&text, args.source.files.now, console)? else { return Ok(Exit::Findings) };
-    let session = args.source.open(console)?;
-    let after = session.changed(&args.source, &change.change().unwrap_or_default(), console)?;
+    let Some(change) = checked(&text, source.files.now, console)? else { return Ok(Exit::Findings) };
+    let session = source.open(console)?;
+    let after = session.changed(source, &change.change().unwrap_or_default(), console)?;
     if let Some(from) = args.from.filter(|from| *from > now) {
         console.note(&format!("nothing changes before {from}"));
     } else {
         diff::show(&session.configuration, &after, console);
-        let holders = who_can(after.tree(&args.source.partition)?, args.verb, &args.queue).grantees;
+        let holders = who_can(after.tree(&source.partition)?, *verb, queue).grantees;
         let holds = |subject| holders.iter().any(|holder| covers(holder.subject, subject));
-        if !args.subjects.entries().all(holds) {
+        if !subjects.entries().all(holds) {
             return Ok(Exit::Findings);
         }
     }
-    match session.cluster().filter(|_| args.apply) {
-        Some(cluster) => apply(cluster, &manifest, console)?,
+    match session.cluster().filter(|_| *apply) {
+        Some(cluster) => apply_to(cluster, &manifest, console)?,
         None => console.out(&text)?,
     }
     Ok(Exit::Clean)
@@ -129,23 +137,23 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 impl Args {
     fn manifest(&self, now: Timestamp) -> Result<Value, Failure> {
-        let grant = Grant::from(&self.subjects.acl()?);
+        let RightArgs { verb, queue, subjects, source, .. } = &self.right;
         let mut spec = json!({
-            "queue": self.queue,
+            "queue": queue,
             "baseAcl": "Extend",
-            self.verb.field(): grant,
+            verb.field(): Grant::from(&subjects.acl()?),
         });
         let until = self.until.as_ref().map(|until| end(until, now).map_err(Failure::Usage)).transpose()?;
         let times = [("notBefore", self.from), ("expiresAt", until)];
-        let partition = Some(&self.source.partition).filter(|name| *name != super::query::DEFAULT_PARTITION);
+        let partition = Some(&source.partition).filter(|name| *name != super::query::DEFAULT_PARTITION);
         if let Some(fields) = spec.as_object_mut() {
             fields.extend(times.into_iter().filter_map(|(key, time)| Some((key.to_owned(), json!(time?)))));
             fields.extend(partition.map(|name| ("partition".to_owned(), json!(name))));
         }
         let name = self.name.clone().unwrap_or_else(|| {
-            let queue = self.queue.strip_prefix("root.").unwrap_or(&self.queue);
-            let names = self.subjects.users.iter().chain(&self.subjects.groups);
-            let parts = [queue, self.verb.field()].into_iter().chain(names.map(String::as_str));
+            let queue = queue.strip_prefix("root.").unwrap_or(queue);
+            let names = subjects.users.iter().chain(&subjects.groups);
+            let parts = [queue, verb.field()].into_iter().chain(names.map(String::as_str));
             manifest::object_name(&parts.collect::<Vec<_>>().join("-"))
         });
         Ok(json!({
@@ -177,7 +185,7 @@ pub(super) fn covers(entry: Match<'_>, subject: Match<'_>) -> bool {
     [subject, Match::Everyone].contains(&entry)
 }
 
-fn apply(cluster: &Cluster, manifest: &Value, console: Console) -> Result<(), Failure> {
+fn apply_to(cluster: &Cluster, manifest: &Value, console: Console) -> Result<(), Failure> {
     let name = manifest.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     let params = PatchParams::apply(MANAGER);
     let patched = cluster.run(async |client| {

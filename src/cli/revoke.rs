@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use kube::api::{DynamicObject, PostParams};
 use serde_json::{Value, json};
 
-use super::grant::{SubjectArgs, applied, checked, covers};
+use super::grant::{RightArgs, applied, checked, covers};
+use super::query::Session;
 use super::query::cluster::Cluster;
 use super::query::configuration::Configuration;
-use super::query::{Session, SourceArgs, request};
 use super::{Console, Exit, Failure, diff, manifest};
 use queuewarden_api::answer::{Answers, WrittenIn};
 use queuewarden_api::v1alpha1::Grant;
@@ -37,26 +37,15 @@ decided.";
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// submit or administer
-    #[arg(value_parser = request::verb)]
-    verb: Right,
-    /// The queue's full path, such as root.prod
-    #[arg(value_parser = request::queue)]
-    queue: String,
     #[command(flatten)]
-    subjects: SubjectArgs,
-    /// Apply them to the cluster instead of printing them
-    #[arg(long, conflicts_with_all = ["filename", "live"])]
-    apply: bool,
-    #[command(flatten)]
-    source: SourceArgs,
+    right: RightArgs,
 }
 
 /// Runs the command.
 ///
 /// # Errors
 /// When the effect cannot be decided, or a `QueueAcl` cannot be read or applied.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(Args { right: args }: &Args, console: Console) -> Result<Exit, Failure> {
     let revoked = args.subjects.acl()?;
     let session = args.source.open(console)?;
     let names = args.objects(&session)?;
@@ -79,7 +68,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     args.left(&after, console)
 }
 
-impl Args {
+impl RightArgs {
     /// Returns the names of the `QueueAcl`s of the queue that give one of the subjects the right.
     fn objects(&self, session: &Session) -> Result<BTreeSet<String>, Failure> {
         let tree = session.tree()?;
