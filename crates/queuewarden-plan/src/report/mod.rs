@@ -85,7 +85,8 @@ const SHOWN: usize = 10;
 
 /// Returns an ACL in words: `users sue, bob and groups dev`, `everyone`, `nobody`.
 pub(super) fn people(acl: &Acl) -> String {
-    let mut text = String::new();
+    // Room for most, so that the text is not moved name by name.
+    let mut text = String::with_capacity(64);
     push_people(&mut text, acl);
     text
 }
