@@ -12,6 +12,7 @@ use super::query::cluster::Cluster;
 use super::query::files::Given;
 use super::query::{SourceArgs, request};
 use super::{Console, Exit, Failure, clock, diff, findings, manifest, moment, validate};
+use go_compat::diag::Diagnostic;
 use queuewarden_api::API_VERSION;
 use queuewarden_api::v1alpha1::Grant;
 use queuewarden_operator::controller::call::{self, call};
@@ -97,11 +98,8 @@ impl SubjectArgs {
     /// When an ACL of `YuniKorn` cannot name one of them.
     pub(super) fn acl(&self) -> Result<Acl, Failure> {
         Acl::named(&self.users, &self.groups).map_err(|problems| {
-            let told = problems.iter().map(|problem| match &problem.help {
-                Some(help) => format!("{}; {help}", problem.message),
-                None => problem.message.clone(),
-            });
-            Failure::Usage(told.collect::<Vec<_>>().join("\n"))
+            let lines: Vec<String> = problems.iter().map(Diagnostic::without_code).collect();
+            Failure::Usage(lines.join("\n"))
         })
     }
 }

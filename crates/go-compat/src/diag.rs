@@ -177,6 +177,16 @@ pub fn show(shown: &mut String, c: char) {
     }
 }
 
+impl Diagnostic {
+    /// Returns the message and the help in one line, without the code.
+    pub fn without_code(&self) -> String {
+        match &self.help {
+            Some(help) => format!("{}; {help}", self.message),
+            None => self.message.clone(),
+        }
+    }
+}
+
 impl fmt::Display for Diagnostic {
     /// One line: `QW1003: message; help: …`. This is what conditions carry.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

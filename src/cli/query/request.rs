@@ -82,10 +82,7 @@ pub fn only_queue(target: &str, application: &ApplicationArgs) -> Result<String,
 pub fn queue(text: &str) -> Result<String, String> {
     match QueuePath::parse(text) {
         Ok(path) => Ok(path.to_string()),
-        Err(diagnostic) => Err(match diagnostic.help {
-            Some(help) => format!("{}; {help}", diagnostic.message),
-            None => diagnostic.message,
-        }),
+        Err(diagnostic) => Err(diagnostic.without_code()),
     }
 }
 

@@ -161,10 +161,7 @@ pub fn path_of<'q>(tree: &Tree, queue: &'q str) -> Result<Cow<'q, str>, String> 
     }
     match QueuePath::parse(&queue::lowered(queue)) {
         Ok(path) => Ok(Cow::Owned(path.as_str().to_owned())),
-        Err(wrong) => {
-            let help = wrong.help.map(|help| format!("; {help}")).unwrap_or_default();
-            Err(format!("{} is no queue: {}{help}", quoted(queue), wrong.message))
-        }
+        Err(wrong) => Err(format!("{} is no queue: {}", quoted(queue), wrong.without_code())),
     }
 }
 
