@@ -19,7 +19,6 @@ use queuewarden_api::answer::report::{LiveAnswer, ReportAnswer};
 use queuewarden_api::answer::{Answers, Named, WrittenIn, until};
 use queuewarden_report::{Beside, diagram, page};
 use yunikorn::right::Right;
-use yunikorn_access::check::Subject;
 use yunikorn_access::{Tree, who_can};
 
 /// Help text on privacy and exit codes.
@@ -214,8 +213,7 @@ fn table(answers: &Answers<'_>) -> Table {
         for right in Right::ALL {
             for grantee in &who_can(answers.tree, right, node.path.as_str()).grantees {
                 let Some(nearest) = grantee.grants.first() else { continue };
-                let subject = Subject::from(grantee.subject);
-                let Named { kind, name } = Named::from(&subject);
+                let Named { kind, name } = Named::from(grantee.subject);
                 table.row([
                     node.path.as_str(),
                     right.verb(),
@@ -225,7 +223,7 @@ fn table(answers: &Answers<'_>) -> Table {
                     &answers.path(nearest.queue),
                     nearest.acl.key(),
                     &WrittenIn::list(&answers.origins(nearest.origins.iter().copied())),
-                    &until(yunikorn_access::until(answers.tree, right, id, &subject.identity())),
+                    &until(grantee.until),
                 ]);
             }
         }

@@ -92,7 +92,7 @@ impl RightArgs {
         for subject in self.subjects.entries() {
             for grantee in found.grantees.iter().filter(|grantee| covers(grantee.subject, subject)) {
                 all_gone = false;
-                for grant in answers.grantee(&found, grantee).grants {
+                for grant in answers.grantee(grantee).grants {
                     console.note(&format!(
                         "{} may still {} {}: the {} of {} names {}, in {}",
                         Subject::from(subject),

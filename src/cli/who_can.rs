@@ -54,7 +54,7 @@ fn answer(answers: &Answers<'_>, args: &Args, found: &WhoCan<'_>) -> WhoCanAnswe
         queue: args.queue.clone(),
         nearest_queue: found.located.nearest().map(|id| answers.path(id)),
         denial: found.denial,
-        subjects: found.grantees.iter().map(|grantee| answers.grantee(found, grantee)).collect(),
+        subjects: found.grantees.iter().map(|grantee| answers.grantee(grantee)).collect(),
     }
 }
 

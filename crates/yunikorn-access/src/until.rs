@@ -27,8 +27,10 @@ pub fn latest(ends: impl IntoIterator<Item = Option<Timestamp>>) -> Option<Times
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::Subject;
     use crate::testing::tree;
     use crate::tree::Origin;
+    use crate::who_can::who_can;
     use yunikorn::acl;
     use yunikorn::queue::QueuePath;
 
@@ -79,6 +81,14 @@ mod tests {
                 Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() };
             let id = tree.find(&QueuePath::parse(queue).unwrap()).unwrap();
             assert_eq!(until(&tree, right, id, &identity), expected, "{right:?} {queue} {user} {groups:?}");
+        }
+        for (id, node) in tree.queues() {
+            for right in Right::ALL {
+                for grantee in who_can(&tree, right, node.path.as_str()).grantees {
+                    let identity = Subject::from(grantee.subject).identity();
+                    assert_eq!(grantee.until, until(&tree, right, id, &identity), "{node:?} {grantee:?}");
+                }
+            }
         }
     }
 }

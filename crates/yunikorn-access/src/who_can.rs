@@ -6,10 +6,12 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use jiff::Timestamp;
 
 use super::check::{Denial, implied_by};
 use super::reach::{checked, stops};
 use super::tree::{Grants, Located, Origin, QueueId, Tree};
+use super::until::latest;
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
 
@@ -34,6 +36,8 @@ pub struct Grantee<'t> {
     pub subject: Match<'t>,
     /// Every entry that grants it, the nearest first; any one of them is enough.
     pub grants: Vec<Grant<'t>>,
+    /// The end of the right, as [`until`](super::until()) gives it.
+    pub until: Option<Timestamp>,
 }
 
 /// One entry that grants it.
@@ -61,16 +65,21 @@ pub fn who_can<'t>(tree: &'t Tree, right: Right, queue: &str) -> WhoCan<'t> {
 }
 
 fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee<'_>> {
-    // Each subject with the number of its nearest step, and its grants.
-    let mut found: HashMap<Match<'_>, (usize, Vec<Grant<'_>>), RandomState> = HashMap::default();
+    let mut found: HashMap<Match<'_>, Found<'_>, RandomState> = HashMap::default();
     let steps = checked(tree, right, id)
         .flat_map(|(queue, node)| implied_by(right).iter().map(move |acl| (queue, node, *acl)));
     for (step, (queue, node, acl)) in steps.enumerate() {
         let Grants { acl: in_force, parts, .. } = node.grants(acl);
-        // Beside a wildcard of another origin the names of this one are not in force.
-        for (origin, part) in parts.iter().filter(|(_, part)| part.is_everyone() || !in_force.is_everyone()) {
+        for (origin, part) in parts {
+            // Beside a wildcard of another origin the names of this one are not in force, until that ends.
+            let is_in_force = part.is_everyone() || !in_force.is_everyone();
             for entry in part.entries() {
-                let (_, grants) = found.entry(entry).or_insert_with(|| (step, Vec::new()));
+                let Found { nearest, grants, ends } = found.entry(entry).or_default();
+                ends.push(origin.until());
+                if !is_in_force {
+                    continue;
+                }
+                nearest.get_or_insert(step);
                 match grants.last_mut().filter(|last| (last.queue, last.acl) == (queue, acl)) {
                     Some(grant) => grant.origins.push(origin),
                     None => grants.push(Grant { queue, acl, origins: vec![origin] }),
@@ -78,9 +87,25 @@ fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee<'_>> {
             }
         }
     }
-    let mut grantees: Vec<_> = found.into_iter().collect();
-    grantees.sort_unstable_by_key(|(subject, (nearest, _))| (*nearest, *subject));
-    grantees.into_iter().map(|(subject, (_, grants))| Grantee { subject, grants }).collect()
+    let of_everyone = found.get(&Match::Everyone).map(|everyone| latest(everyone.ends.iter().copied()));
+    let mut grantees: Vec<_> = found.into_iter().filter(|(_, found)| found.nearest.is_some()).collect();
+    grantees.sort_unstable_by_key(|(subject, found)| (found.nearest, *subject));
+    let grantee = |(subject, Found { grants, ends, .. })| {
+        let until = latest(ends.into_iter().chain(of_everyone));
+        Grantee { subject, grants, until }
+    };
+    grantees.into_iter().map(grantee).collect()
+}
+
+/// The entries for a subject.
+#[derive(Default)]
+struct Found<'t> {
+    /// The number of the first step that has one in force.
+    nearest: Option<usize>,
+    /// Those that are in force.
+    grants: Vec<Grant<'t>>,
+    /// The ends of them all, also of those that are not in force.
+    ends: Vec<Option<Timestamp>>,
 }
 
 #[cfg(test)]

@@ -10,10 +10,9 @@ use super::{
 use go_compat::diag::Span;
 use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
-use yunikorn::right::Right;
-use yunikorn_access::check::{Decision, Step, Subject};
-use yunikorn_access::tree::{Located, Origin, QueueId, Tree};
-use yunikorn_access::who_can::{self, WhoCan};
+use yunikorn_access::check::{Decision, Step};
+use yunikorn_access::tree::{Origin, QueueId, Tree};
+use yunikorn_access::who_can;
 use yunikorn_access::{How, Remedy, near_misses, remedies, sentence, until};
 
 /// The texts of a configuration, by the names that people use for them.
@@ -75,20 +74,19 @@ impl Answers<'_> {
             .collect()
     }
 
-    /// Converts one of those who have a right, with everything that grants it.
-    pub fn grantee(&self, of: &WhoCan<'_>, grantee: &who_can::Grantee<'_>) -> Grantee {
+    /// Converts one who has a right, with everything that grants it.
+    pub fn grantee(&self, grantee: &who_can::Grantee<'_>) -> Grantee {
         let grants = grantee.grants.iter().map(|grant| GrantedBy {
             queue: self.path(grant.queue),
             acl: grant.acl.into(),
             origins: self.origins(grant.origins.iter().copied()),
         });
-        let identity = Subject::from(grantee.subject).identity();
-        let until = self.until(of.right, of.located, &identity);
-        Grantee { named: Named::from(grantee.subject), grants: grants.collect(), until }
+        Grantee { named: Named::from(grantee.subject), grants: grants.collect(), until: grantee.until }
     }
 
     /// Converts a decision with its trace.
     pub fn decision(&self, decision: &Decision) -> DecisionAnswer {
+        let until = self.until(decision);
         DecisionAnswer {
             about: self.about(),
             verb: decision.right,
@@ -97,9 +95,9 @@ impl Answers<'_> {
             user: decision.identity.user.clone(),
             groups: decision.identity.groups.clone(),
             allowed: decision.allowed(),
-            reason: self.reason(decision),
+            reason: self.reason_until(decision, until),
             denial: decision.denial,
-            until: self.end(decision),
+            until,
             trace: decision.steps.iter().map(|step| self.step(step, &decision.identity)).collect(),
             remedies: remedies(self.tree, decision).iter().map(|remedy| self.remedy(remedy)).collect(),
         }
@@ -119,20 +117,20 @@ impl Answers<'_> {
 
     /// Returns the reason in one sentence, with its location.
     pub fn reason(&self, decision: &Decision) -> String {
+        self.reason_until(decision, self.until(decision))
+    }
+
+    fn reason_until(&self, decision: &Decision, until: Option<Timestamp>) -> String {
         let sentence = sentence(self.tree, decision);
         let entry = decision.granted_by().and_then(|step| step.entry.as_ref());
         let origins = entry.map(|entry| WrittenIn::list(&self.origins(&entry.origins))).unwrap_or_default();
         let origins = if origins.is_empty() { origins } else { format!(" ({origins})") };
-        let until = self.end(decision).map(|end| format!(", until {end}")).unwrap_or_default();
+        let until = until.map(|end| format!(", until {end}")).unwrap_or_default();
         format!("{sentence}{origins}{until}")
     }
 
-    fn end(&self, decision: &Decision) -> Option<Timestamp> {
-        self.until(decision.right, decision.located, &decision.identity)
-    }
-
-    fn until(&self, right: Right, located: Located, identity: &Identity) -> Option<Timestamp> {
-        until(self.tree, right, located.decides()?, identity)
+    fn until(&self, decision: &Decision) -> Option<Timestamp> {
+        until(self.tree, decision.right, decision.located.decides()?, &decision.identity)
     }
 
     fn remedy(&self, remedy: &Remedy) -> RemedyAnswer {

@@ -166,7 +166,7 @@ fn effective(answers: &Answers<'_>, standing: &CurrentQueue<'_>, right: Right, r
     }
     Effective {
         acl: own.map(|node| node.grants(right).text.clone()).unwrap_or_default(),
-        subjects: shown.into_iter().map(|of| answers.grantee(&found, of)).collect(),
+        subjects: shown.into_iter().map(|grantee| answers.grantee(grantee)).collect(),
         more: found.grantees.len().saturating_sub(room),
         denial: found.denial,
     }
