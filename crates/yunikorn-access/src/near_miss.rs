@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::check::Step;
 use go_compat::diag::quoted;
-use yunikorn::acl::{self, group_name_ok, user_name_ok};
+use yunikorn::acl::{self, Names, group_name_ok, user_name_ok};
 use yunikorn::identity::Identity;
 
 /// A name in an ACL that nearly matches the user.
@@ -36,6 +36,11 @@ pub enum NearMissKind {
     Dropped,
 }
 
+/// The name in a list that differs from this one at most in case.
+pub(super) fn in_another_case<'n>(listed: &'n Names, name: &str) -> Option<&'n str> {
+    listed.iter().find(|listed| listed.eq_ignore_ascii_case(name))
+}
+
 /// The entries in the ACL of a step that nearly match the identity; none when it granted access.
 pub fn near_misses(step: &Step, identity: &Identity) -> Vec<NearMiss> {
     if step.entry.is_some() || step.acl.is_empty() {
@@ -45,12 +50,11 @@ pub fn near_misses(step: &Step, identity: &Identity) -> Vec<NearMiss> {
     let Identity { user, groups } = identity;
     let mut found = Vec::new();
     let mut tell = |kind, message| found.push(NearMiss { kind, message });
-    let same = |listed: &&str, given: &str| listed.eq_ignore_ascii_case(given);
-    if let Some(listed) = acl.users().iter().find(|listed| same(listed, user)) {
+    if let Some(listed) = in_another_case(acl.users(), user) {
         tell(NearMissKind::UserCase, format!("it names the user {}; case matters", quoted(listed)));
     }
     for given in groups {
-        if let Some(listed) = acl.groups().iter().find(|listed| same(listed, given)) {
+        if let Some(listed) = in_another_case(acl.groups(), given) {
             let (listed, given) = (quoted(listed), quoted(given));
             let message = format!("it names the group {listed}, not {given}; case matters");
             tell(NearMissKind::GroupCase, message);

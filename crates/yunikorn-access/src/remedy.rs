@@ -7,9 +7,10 @@
 use std::{fmt, iter};
 
 use super::check::{Decision, Subject};
+use super::near_miss::in_another_case;
 use super::reach::{Way, checked, granted_on, reached_by, stops};
 use super::tree::{Grants, Located, Node, Origin, QueueId, Tree};
-use yunikorn::acl::{self, Match, group_name_ok, user_name_ok};
+use yunikorn::acl::{Match, group_name_ok, user_name_ok};
 use yunikorn::queue::{QueuePath, lowered, nearest};
 use yunikorn::right::Right;
 
@@ -127,18 +128,17 @@ fn offered<'a>(tree: &'a Tree, decision: &'a Decision) -> Box<dyn Iterator<Item 
         None => Box::new(instead(tree, decision).into_iter()),
         Some((_, node)) if stops(decision.right, node) => Box::new(iter::empty()),
         Some((id, node)) => {
-            let meant = meant(tree, decision).into_iter().chain(renamed(decision));
+            let meant = meant(tree, decision).into_iter().chain(renamed(tree, decision));
             Box::new(meant.chain(grants(tree, decision, id, node)))
         }
     }
 }
 
 /// The name that an ACL on the way has in another case.
-fn renamed(decision: &Decision) -> Option<Remedy> {
-    let user = &decision.identity.user;
+fn renamed(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     decision.steps.iter().find_map(|step| {
-        let acl = acl::parse(&step.acl).ok()?;
-        let name = acl.users().iter().find(|listed| listed.eq_ignore_ascii_case(user))?;
+        let node = tree.node(tree.find(&step.queue)?)?;
+        let name = in_another_case(node.grants(step.right).acl.users(), &decision.identity.user)?;
         Some(Remedy::Rename { name: name.to_owned(), queue: step.queue.clone(), right: step.right })
     })
 }

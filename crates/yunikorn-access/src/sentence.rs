@@ -24,13 +24,16 @@ pub fn sentence(tree: &Tree, decision: &Decision) -> String {
         }
         Some(Denial::Recovery) => "nobody may submit to the recovery queue, whatever the ACLs say".to_owned(),
         Some(Denial::NoQueue) => match decision.located {
-            Located::BelowLeaf(_) => {
-                format!("there can be no queue {}: {queue} is a leaf", quoted(&decision.path))
-            }
+            Located::BelowLeaf(_) => below_leaf(&decision.path, queue),
             _ => format!("{} is no queue: a queue path begins with `root`", quoted(&decision.path)),
         },
     };
     format!("{}{why}", instead(tree, &decision.path, decision.located))
+}
+
+/// The reason why there can be no queue with this path.
+pub(super) fn below_leaf(path: &str, leaf: &str) -> String {
+    format!("there can be no queue {}: {leaf} is a leaf", quoted(path))
 }
 
 /// The reason for a yes without its trace; the same sentence.

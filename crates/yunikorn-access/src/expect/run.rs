@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{Case, Expectations, ExpectedPlacement, Placing, Reason};
 use crate::check::{Decision, decide, explain};
 use crate::placement::{Naming, Outcome, Placer};
+use crate::sentence::below_leaf;
 use crate::submission::whys;
 use crate::tree::{Located, Tree};
 use go_compat::diag::quoted;
@@ -213,8 +214,7 @@ impl Evaluator<'_> {
         let above = match self.tree.locate(queue) {
             Located::BelowLeaf(leaf) => {
                 let leaf = self.tree.node(leaf).map_or("the one above", |node| node.path.as_str());
-                let why = format!("there can be no queue {}: {leaf} is a leaf", quoted(queue));
-                return Some(CheckOutcome::Failed(why.into()));
+                return Some(CheckOutcome::Failed(below_leaf(queue, leaf).into()));
             }
             Located::Below(above) if !case.dynamic => above,
             _ => return None,

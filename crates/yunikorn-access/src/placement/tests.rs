@@ -262,7 +262,7 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Where queues are created as requested, an application runs in a queue to which its user may submit,
+    /// An application runs in a queue to which its user may submit, where queues are created as requested,
     /// unless that is a parent queue.
     #[test]
     fn who_may_submit_is_placed(
