@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::grants::{AclKey, ByObject, Decided, Grants, acl_of};
 use super::resolve::Resolved;
 use super::snapshot::{BaseAcl, QueueAclEntry};
-use yunikorn::acl::{self, Acl};
+use yunikorn::acl::Acl;
 use yunikorn::config::Config;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
@@ -46,7 +46,7 @@ impl Attribution {
 pub struct Part {
     /// The object's name.
     pub name: Arc<str>,
-    /// The users and groups to whom it grants the right.
+    /// The users and groups that have the right by it.
     pub acl: Acl,
     /// The time from which on it grants nothing.
     pub until: Option<Timestamp>,
@@ -91,8 +91,8 @@ pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
     for entry in entries {
         let Some(memory) = &entry.in_force else { continue };
         let Ok(queue) = QueuePath::parse(&memory.queue) else { continue };
-        for (right, text) in [(Right::Submit, &memory.submit), (Right::Admin, &memory.admin)] {
-            let Some(acl) = text.as_deref().and_then(|text| acl::parse(text).ok()) else { continue };
+        for right in Right::ALL {
+            let Some(acl) = memory.acl(right) else { continue };
             let place = (memory.partition.as_str(), queue.clone(), right);
             let one = found.entry(place).or_insert_with(|| Attribution {
                 partition: memory.partition.as_str().into(),

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::conditions::{Finding, Reason, Type};
-use super::environment::{Environment, is_queues_key, merged, queues_key, text_in};
+use super::environment::{Environment, is_queues_key, queues_key, text_in};
 use super::header;
 use super::ownership::managed_keys;
 use super::parse_cache::{ParseCache, Reading};
 use super::planted::{PlantedFault, is_planted};
 use super::snapshot::{ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::diag::Diagnostic;
-use yunikorn::config::{BUILT_IN, Config, contains_checksum_marker};
+use yunikorn::config::{BUILT_IN, Config, Flattened, contains_checksum_marker};
 
 /// The most diagnostics of a base that a condition shows.
 const SHOWN: usize = 3;
@@ -60,10 +60,10 @@ pub(super) fn resolve(
     read(BUILT_IN, BUILT_IN_SOURCE.into(), Some(&missing), known)
 }
 
-/// Returns the queues of the base as it is now, without a fallback.
-pub fn base_tree(snapshot: &Snapshot, known: &mut ParseCache) -> Option<Arc<Config>> {
+/// Returns the queues of the base as it is now, without a fallback. `flat` has the merged ConfigMaps.
+pub fn base_tree(snapshot: &Snapshot, flat: &Flattened, known: &mut ParseCache) -> Option<Arc<Config>> {
     let spec = snapshot.config.as_ref()?.spec.as_ref().ok()?;
-    let (key, _) = queues_key(snapshot, &merged(snapshot));
+    let (key, _) = queues_key(snapshot, flat);
     let text = text_in(snapshot.base.as_deref()?, spec.base_key.as_deref().unwrap_or(&key))?;
     known.of_live(&text).tree.clone()
 }

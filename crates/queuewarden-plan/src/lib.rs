@@ -29,6 +29,7 @@ mod policy;
 mod record;
 pub mod release;
 mod render;
+mod replacement;
 mod report;
 mod resolve;
 mod running;
@@ -36,7 +37,6 @@ pub mod simulate;
 pub mod snapshot;
 mod waiting;
 mod withdraw;
-mod written;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,10 +57,10 @@ pub use base::base_tree;
 pub use environment::{config_map_of, merged, merged_alone, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES, size_after};
 pub use parse_cache::ParseCache;
-pub use policy::{Trust, risks, settings, shared_application, submission, trusts, user_info};
+pub use policy::{Trust, admission_keys, risks, settings, shared_application, submission, trusts, user_info};
+pub use replacement::Replacement;
 pub use resolve::no_names;
 pub use running::Running;
-pub use written::Written;
 
 /// All codes of this module.
 pub const CODES: &[Code] = &[

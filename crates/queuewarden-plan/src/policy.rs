@@ -221,14 +221,14 @@ fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<(&'static str, Diagnostic)
         }
     }
     let lists = [
-        ("systemUsers", admission::SYSTEM_USERS, &spec.system_users),
-        ("externalUsers", admission::EXTERNAL_USERS, &spec.external_users),
-        ("externalGroups", admission::EXTERNAL_GROUPS, &spec.external_groups),
+        (admission::SYSTEM_USERS, &spec.system_users),
+        (admission::EXTERNAL_USERS, &spec.external_users),
+        (admission::EXTERNAL_GROUPS, &spec.external_groups),
     ];
-    for (field, key, list) in lists {
+    for (key, list) in lists {
         let Some(list) = list else { continue };
         let (text, of_list) = admission::render_list(list);
-        found.extend(of_list.into_iter().map(|finding| (field, finding)));
+        found.extend(of_list.into_iter().map(|finding| (field_of(key), finding)));
         if let Some(text) = text {
             keys.insert(key, text);
         }
@@ -240,11 +240,21 @@ fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<(&'static str, Diagnostic)
     (keys, found)
 }
 
+/// Returns the field of an `AdmissionPolicy` that sets a key: the key's last part.
+pub(super) fn field_of(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
+}
+
+/// Returns the keys of `AdmissionPolicy` objects in the merged ConfigMaps, with their values.
+pub fn admission_keys(flat: &Flattened) -> BTreeMap<String, String> {
+    let set = flat.values().filter(|(key, _)| admission::KEYS.contains(key));
+    set.map(|(key, value)| (key.to_owned(), value.text.clone())).collect()
+}
+
 /// Returns the settings that `YuniKorn`'s admission controller reads from the merged ConfigMaps, as far as
-/// they are set. A value that it cannot read is left out.
+/// they are set. A value that it cannot read is left out, and a list that is not known.
 pub fn settings(flat: &Flattened) -> AdmissionPolicySpec {
-    let keys: BTreeMap<String, String> =
-        flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
+    let keys = admission_keys(flat);
     let (control, findings) = AccessControl::from_keys(&keys);
     let readable = |key: &str| {
         keys.contains_key(key)
@@ -253,7 +263,7 @@ pub fn settings(flat: &Flattened) -> AdmissionPolicySpec {
     let switch = |key, value| readable(key).then_some(value);
     let list = |key, list: &PatternList| {
         let patterns = || list.patterns().iter().map(|pattern| pattern.as_str().to_owned()).collect();
-        readable(key).then(patterns)
+        (readable(key) && list.is_known()).then(patterns)
     };
     AdmissionPolicySpec {
         bypass_auth: switch(admission::BYPASS_AUTH, control.bypass_auth),
@@ -273,7 +283,7 @@ pub fn risks(snapshot: &Snapshot) -> Vec<(Origin, Diagnostic)> {
     let policies = resolve(snapshot);
     let counting = policies.objects.iter().find(|policy| policies.counting.as_ref() == Some(&policy.name));
     let placed = |(field, finding): (&str, Diagnostic)| {
-        let key = admission::KEYS.into_iter().find(|key| key.ends_with(field))?;
+        let key = admission::KEYS.into_iter().find(|key| field_of(key) == field)?;
         let value = flat.get(key)?;
         let keys = counting.and_then(ResolvedPolicy::keys);
         let policy = counting.filter(|_| keys.is_some_and(|keys| keys.get(key) == Some(&value.text)));

@@ -252,8 +252,7 @@ pub(super) fn granted(entry: &QueueAclEntry, now: Timestamp) -> Option<(Option<A
     if let Some((spec, intent)) = spec.and_then(|spec| Some((spec, read(spec).ok()?))) {
         return in_time(spec, now).is_ok().then_some((intent.submit, intent.admin));
     }
-    let read = |text: &Option<String>| text.as_deref().and_then(|text| acl::parse(text).ok());
-    entry.in_force.as_ref().map(|memory| (read(&memory.submit), read(&memory.admin)))
+    entry.in_force.as_ref().map(|memory| (memory.acl(Right::Submit), memory.acl(Right::Admin)))
 }
 
 /// Returns every error in the object's own content, and the names that `YuniKorn` would drop.
@@ -459,13 +458,12 @@ fn keep(
     let partition = tree.partition(&old.partition)?;
     let queue = QueuePath::parse(&old.queue).ok()?;
     let queue = partition.queue(&queue).filter(|queue| !queue.inserted() && !is_shared(queue))?;
-    let read = |text: &Option<String>| text.as_deref().and_then(|text| acl::parse(text).ok());
     let last = Contribution {
         partition: partition.name.clone(),
         queue: queue.path.clone(),
         position: queue.position,
-        submit: read(&old.submit),
-        admin: read(&old.admin),
+        submit: old.acl(Right::Submit),
+        admin: old.acl(Right::Admin),
         base_acl: old.base_acl,
         expires_at,
         delegated_by: old.delegated_by.clone(),

@@ -15,8 +15,10 @@ use super::ConfigStatus;
 use super::conditions::{Condition, Reason};
 use super::mirror::Mirror;
 use go_compat::diag::Diagnostic;
+use yunikorn::acl::{self, Acl};
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::expect::Expectations;
 use yunikorn_access::{submission, user_info};
@@ -270,6 +272,17 @@ pub struct QueueAclInForce {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "delegated_by")]
     pub delegated_by: Option<Identity>,
+}
+
+impl QueueAclInForce {
+    /// Returns the holders of a right; `None` when the object said nothing about it, or it cannot be read.
+    pub fn acl(&self, right: Right) -> Option<Acl> {
+        let text = match right {
+            Right::Submit => &self.submit,
+            Right::Admin => &self.admin,
+        };
+        acl::parse(text.as_deref()?).ok()
+    }
 }
 
 /// Returns the schema of `delegatedBy`: the writer of a delegated object, as the API server knows them.

@@ -12,10 +12,9 @@ use go_compat::diag::{Diagnostic, Span};
 use queuewarden_api::answer::{Texts, WrittenIn};
 use queuewarden_plan::attribution::{self, Attribution};
 use queuewarden_plan::snapshot::Snapshot;
-use queuewarden_plan::{merged, risks};
+use queuewarden_plan::{admission_keys, merged, risks};
 use queuewarden_report::{Change, Outside, changes, outside};
 use yunikorn::acl;
-use yunikorn::admission;
 use yunikorn::config::{Config, verdict};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
@@ -54,13 +53,11 @@ pub struct Around {
 impl Around {
     /// Takes what is beside the queues from what was read, and from what the operator makes of it.
     pub fn new(read: &Snapshot, settled: &Snapshot) -> Self {
-        let settings = merged(settled);
-        let settings = settings.values().filter(|(key, _)| admission::KEYS.contains(key));
         Self {
             changes: changes(read),
             outside: outside(read),
             risks: risks(settled),
-            settings: settings.map(|(key, value)| (key.to_owned(), value.text.clone())).collect(),
+            settings: admission_keys(&merged(settled)),
             refused: BTreeSet::new(),
         }
     }

@@ -82,7 +82,8 @@ impl Published {
     pub fn new(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut ParseCache, before: Option<&Self>) -> Self {
         let flat = merged(&snapshot);
         let running = Running::new(&flat, &snapshot);
-        let (attributions, base) = (attributions(&running, &snapshot, plan), base_tree(&snapshot, known));
+        let attributions = attributions(&running, &snapshot, plan);
+        let base = base_tree(&snapshot, &flat, known);
         let base = base.as_deref();
         let keys = flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
         let version = snapshot.version();

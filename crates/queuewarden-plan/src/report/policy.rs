@@ -3,7 +3,7 @@
 use super::{Target, with_warnings};
 use crate::conditions::{Finding, Reason, Status, Type};
 use crate::environment::Environment;
-use crate::policy::{Keys, ResolvedPolicy, former};
+use crate::policy::{Keys, ResolvedPolicy, field_of, former};
 use crate::snapshot::{AdmissionPolicySpec, ConfigSpec, PolicyEntry, YUNIKORN_CONFIGS};
 
 /// The input of the conditions besides the object.
@@ -116,8 +116,7 @@ fn accepted(object: &ResolvedPolicy) -> Finding {
             "sets no key of YuniKorn's, so every key stays as it is",
         ),
         Ok(keys) => {
-            // The fields of the object have the names of the keys' last parts.
-            let names: Vec<&str> = keys.keys().filter_map(|key| key.rsplit('.').next()).collect();
+            let names: Vec<&str> = keys.keys().map(|key| field_of(key)).collect();
             let message = format!("sets {}", names.join(", "));
             Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
         }

@@ -14,7 +14,7 @@ use crate::grants::{Decided, Grants, acl_of, text_of};
 use crate::planted::{PlantedFault, is_planted};
 use crate::resolve::{Contribution, Refusal, Resolved};
 use crate::snapshot::{Meta, QueueAclEntry, QueueAclInForce};
-use yunikorn::acl::{self, Acl};
+use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
@@ -356,9 +356,7 @@ impl Part {
 /// makes now.
 fn withdrawn(former: &QueueAclInForce, facts: &Facts<'_>) -> Vec<Part> {
     let Ok(queue) = QueuePath::parse(&former.queue) else { return Vec::new() };
-    let rights = [(Right::Submit, &former.submit), (Right::Admin, &former.admin)];
-    let set =
-        rights.into_iter().filter_map(|(right, text)| Some((right, acl::parse(text.as_deref()?).ok()?)));
+    let set = Right::ALL.into_iter().filter_map(|right| Some((right, former.acl(right)?)));
     set.map(|(right, acl)| {
         let granted = granted(&former.partition, &queue, right, facts);
         Part { right, acl: acl.lost(&granted), granted }
@@ -435,7 +433,7 @@ pub(crate) fn changed_in_words(before: &QueueAclInForce, now: &QueueAclInForce) 
     let mut text = String::new();
     let same = (&before.partition, &before.queue) == (&now.partition, &now.queue);
     for right in Right::ALL {
-        let [old, new] = [before, now].map(|version| acl_in_force(version, right));
+        let [old, new] = [before, now].map(|version| version.acl(right).unwrap_or_default());
         let (gained, lost) = if same { (new.lost(&old), old.lost(&new)) } else { (new, old) };
         for (verb, to, acl, version) in [("grants", " to ", gained, now), ("takes", " from ", lost, before)] {
             if !acl.is_nobody() {
@@ -447,14 +445,6 @@ pub(crate) fn changed_in_words(before: &QueueAclInForce, now: &QueueAclInForce) 
         }
     }
     if text.is_empty() { "changes no names".to_owned() } else { text }
-}
-
-fn acl_in_force(version: &QueueAclInForce, right: Right) -> Acl {
-    let text = match right {
-        Right::Submit => &version.submit,
-        Right::Admin => &version.admin,
-    };
-    text.as_ref().and_then(|text| acl::parse(text).ok()).unwrap_or_default()
 }
 
 /// Returns whether `tree` holds what was decided about the contribution's queue. If nothing could be

@@ -11,7 +11,7 @@ use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::machine::{Action, Event, Outcome};
 use queuewarden_plan::mirror::Changes;
 use queuewarden_plan::snapshot::{ConfigMapState, WriteFailure};
-use queuewarden_plan::{NewConfigMap, Write, Written};
+use queuewarden_plan::{NewConfigMap, Replacement, Write};
 
 impl Reconciler {
     /// Performs an action; returns the event with its result, if it has one.
@@ -113,11 +113,11 @@ impl Reconciler {
 
     /// Logs a write with the access that it changes. What somebody else changed has an event, too.
     async fn log_write(&mut self, namespace: &str, write: &Write, replaced: Option<Arc<ConfigMapState>>) {
-        let written = Written::new(write, replaced, &mut self.known);
+        let replacement = Replacement::new(write, replaced, &mut self.known);
         let repaired = write.repair && !self.created;
         // With large configurations it takes long.
         let described = tokio::task::spawn_blocking(move || {
-            (written.access(), repaired.then(|| written.put_back(SINGLETON.into())))
+            (replacement.access(), repaired.then(|| replacement.put_back(SINGLETON.into())))
         });
         let (access, event) = described.await.unwrap_or_default();
         let keys: Vec<_> = write.data.keys().collect();

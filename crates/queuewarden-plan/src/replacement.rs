@@ -14,14 +14,14 @@ use yunikorn::config::Config;
 
 /// A write and the ConfigMap that it replaced.
 #[derive(Debug, Clone)]
-pub struct Written {
+pub struct Replacement {
     write: Write,
     replaced: Option<Arc<ConfigMapState>>,
     /// The queues before and after, if it wrote any.
     queues: Option<(Option<Arc<Config>>, Arc<Config>)>,
 }
 
-impl Written {
+impl Replacement {
     /// Reads the queues of both.
     pub fn new(write: &Write, replaced: Option<Arc<ConfigMapState>>, known: &mut ParseCache) -> Self {
         let mut texts = write.data.iter().filter(|(key, _)| !admission::KEYS.contains(&key.as_str()));
@@ -73,7 +73,7 @@ mod tests {
         format!("partitions: [{{name: default, queues: [{{name: root, submitacl: '{submit}'}}]}}]")
     }
 
-    fn written(replaced: Option<&str>, now: &str) -> Written {
+    fn replacement(replaced: Option<&str>, now: &str) -> Replacement {
         let owners = [FIELD_MANAGER, "kubectl-edit"]
             .map(|manager| Owner { manager: manager.to_owned(), operation: "Update".to_owned() });
         let map = |text: &str| ConfigMapState {
@@ -86,12 +86,12 @@ mod tests {
             data: [(KEY.to_owned(), Some(now.to_owned()))].into(),
             ..Write::default()
         };
-        Written::new(&write, replaced.map(map).map(Arc::new), &mut ParseCache::new(Version::V1_8))
+        Replacement::new(&write, replaced.map(map).map(Arc::new), &mut ParseCache::new(Version::V1_8))
     }
 
     #[test]
     fn a_write_is_told_with_the_access_that_it_changes() {
-        let access = |before, after| written(before, after).access();
+        let access = |before, after| replacement(before, after).access();
         let (ann, bob) = (text("ann"), text("bob"));
         assert_eq!(
             access(Some(&ann), &bob).as_deref(),
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn an_edit_is_told_with_its_writer_and_what_it_would_have_done() {
-        let note = |edited: Option<&str>| written(edited, &text("ann")).put_back("default".into()).note;
+        let note = |edited: Option<&str>| replacement(edited, &text("ann")).put_back("default".into()).note;
         assert_eq!(
             note(Some(&text("*"))),
             "`kubectl-edit` changed `queues.yaml` in yunikorn-configs, which grants submit on root to \
