@@ -77,7 +77,7 @@ async fn each_change_is_told_once() -> Result<()> {
     .await
 }
 
-/// From ready to ready, who gains and who loses is told; and so is an edit of the output by somebody else.
+/// An event names who gains and who loses from Ready to Ready, and one an edit of the output by others.
 #[tokio::test]
 async fn who_gains_and_who_loses_is_told() -> Result<()> {
     TestCluster::with(async |cluster| {

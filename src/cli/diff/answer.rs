@@ -1,8 +1,8 @@
 //! Output of `diff` for programs.
 
-use jiff::Timestamp;
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
