@@ -76,7 +76,7 @@ async fn the_way_that_is_printed_never_opens_the_cluster() -> Result<()> {
         let directory = tempfile::tempdir()?;
         std::fs::write(directory.path().join("imported.yaml"), &imported.out)?;
         let commands = commands(&imported.err);
-        ensure!(commands.len() == 7, "{commands:#?}");
+        ensure!(commands.len() == 8, "{commands:#?}");
         let _operator = Operator::start(cluster).await?;
         let watched = Watched::start(cluster).await?;
         for command in commands {

@@ -90,10 +90,12 @@ impl Way {
              1. {name}:\n\
              \x20  {read} > queues.yaml\n\
              {copied}{unread}\
+             \x20  kubectl -n {namespace} get configmap {YUNIKORN_CONFIGS} {YUNIKORN_DEFAULTS} --ignore-not-found \
+             -o yaml > before.yaml\n\
              2. apply what is printed here, which only looks on (mode: Observe):\n\
              \x20  kubectl apply -f imported.yaml\n\
              3. see that nobody gains or loses anything:\n\
-             \x20  queuewarden diff --from queues.yaml -f queues.yaml -f imported.yaml\n\
+             \x20  queuewarden diff --from before.yaml -f queues.yaml -f imported.yaml\n\
              \x20  kubectl wait yunikornconfig/default --for=condition=BaseResolved\n\
              {falls_back}\
              {}. let queuewarden write, once over the one who wrote before:\n\

@@ -27,7 +27,7 @@ pub fn written(
 ) -> Result<Written, Failure> {
     let settled = settle(snapshot.clone());
     let settled = if settled.only_observes() {
-        notes.add("mode Observe: asked is about what the operator would write if it wrote".to_owned());
+        notes.add("mode Observe: this is about what the operator would write with mode Enforce".to_owned());
         settle(enforced(&settled.snapshot))
     } else {
         settled
