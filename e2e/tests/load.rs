@@ -160,6 +160,7 @@ async fn decisions_per_second() -> Result<()> {
         configure(cluster, "").await?;
         let (operator, endpoints) = Operator::start_serving(cluster, &["--log-level=warn"]).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [sue]}").await?;
+        grant(cluster, "team", "root.team", "submit: {users: [sue]}").await?;
         let authorizer = cluster.authorize_by_queuewarden(&endpoints, &[]).await?;
         println!(
             "the evaluator alone (in the build of this test): {:?} a decision",
@@ -186,7 +187,7 @@ async fn decisions_per_second() -> Result<()> {
             let (kube, next) = (cluster.client()?, Arc::new(AtomicU64::new(0)));
             let figures = load(at_once, move || {
                 // Another name each time, because the API server caches answers.
-                let name = format!("root.prod.n{}-{at_once}", next.fetch_add(1, Ordering::Relaxed));
+                let name = format!("root.team.n{}-{at_once}", next.fetch_add(1, Ordering::Relaxed));
                 let kube = kube.clone();
                 async move {
                     let request = http::Request::post("/apis/authorization.k8s.io/v1/subjectaccessreviews")
