@@ -210,3 +210,15 @@ fn the_identity_guard_comes_behind_yunikorn_and_is_in_nobodys_way() {
         (&validating["rules"][1], &validating["rules"][2])
     );
 }
+
+#[test]
+fn the_page_names_all_that_the_api_server_asks() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/webhooks.md")).unwrap();
+    let named = |kind: &str, names: &[&str]| {
+        for name in names {
+            assert!(page.contains(&format!("`{kind} {name}`")), "{kind} {name}");
+        }
+    };
+    named("mutatingwebhookconfiguration", &inject::MUTATING);
+    named("validatingwebhookconfiguration", &inject::VALIDATING);
+}

@@ -29,6 +29,7 @@ mod scale;
 mod server;
 mod smoke;
 mod submission;
+mod tasks;
 mod upgrade;
 mod user_info;
 mod validating;

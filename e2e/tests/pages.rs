@@ -30,7 +30,7 @@ const STORY: [(&str, &str); 15] = [
 ];
 
 /// Blocks that are not typed here, with the reasons.
-const ELSEWHERE: [(&str, &str, &str); 8] = [
+const ELSEWHERE: [(&str, &str, &str); 9] = [
     ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
     ("docs/delegation.md", "kubectl apply -f - <<'END'", "the endpoints judge it: validating/delegation.rs"),
@@ -43,6 +43,7 @@ const ELSEWHERE: [(&str, &str, &str); 8] = [
     ("docs/operations.md", "queuewarden status", "installation.rs has the Deployment that they look at"),
     ("docs/report.md", "queuewarden report --serve", "it goes on until somebody ends it: report.rs"),
     ("docs/install.md", "", "chart/installed.rs"),
+    ("docs/tasks.md", "", "tasks.rs"),
 ];
 
 pub(crate) fn root() -> PathBuf {

@@ -198,7 +198,7 @@ struct Typed {
 }
 
 /// Returns the commands of a block, as a shell reads them: lines joined at backslashes, comments left out,
-/// pipes taken apart.
+/// pipes taken apart, files for the output left out.
 fn commands(text: &str) -> Vec<Typed> {
     let text = text.replace("\\\n", " ");
     let mut found = Vec::new();
@@ -215,7 +215,8 @@ fn commands(text: &str) -> Vec<Typed> {
         // Comments are left out.
         let words = shlex::split(line).unwrap_or_else(|| panic!("no shell reads this: {line}"));
         for words in words.split(|word| word == "|").filter(|words| !words.is_empty()) {
-            found.push(Typed { words: words.to_vec(), input: input.clone() });
+            let words = words.iter().take_while(|word| *word != ">").cloned().collect();
+            found.push(Typed { words, input: input.clone() });
         }
     }
     found
@@ -293,7 +294,8 @@ fn kubectl(page: &str, words: &[&str]) {
         match word {
             "-k" | "-f" => {
                 let path = words.next().unwrap();
-                let there = path == "-" || path.contains("prod.yaml") || root().join(path).exists();
+                let written = ["-", "ann.yaml", "prod.yaml", "main/prod.yaml"].contains(&path);
+                let there = written || root().join(path).exists();
                 assert!(there, "{page}: no {path}: kubectl {line}");
             }
             "-p" | "--patch" => {
