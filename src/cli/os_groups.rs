@@ -8,7 +8,7 @@ use std::ffi::CString;
 
 use nix::unistd::{Gid, Group, User, getgrouplist};
 
-use yunikorn::identity::accounts::{Account, AccountGroups, Accounts};
+use yunikorn::identity::accounts::{AccountGroups, Accounts};
 
 /// Returns the resolver for the accounts of this machine.
 pub fn resolver() -> AccountGroups<OsAccounts> {
@@ -20,41 +20,37 @@ pub fn resolver() -> AccountGroups<OsAccounts> {
 pub struct OsAccounts;
 
 impl Accounts for OsAccounts {
-    fn account(&self, user: &str) -> Result<Account, String> {
-        match User::from_name(user) {
-            Ok(Some(account)) => Ok(Account { user: account.name, gid: account.gid.to_string() }),
-            Ok(None) => Err(format!("user: unknown user {user}")),
-            Err(error) => Err(format!("user: lookup username {user}: {}", error.desc())),
-        }
+    fn group_ids(&self, user: &str) -> Result<(String, Vec<String>), String> {
+        let account = match User::from_name(user) {
+            Ok(Some(account)) => account,
+            Ok(None) => return Err(format!("user: unknown user {user}")),
+            Err(error) => return Err(format!("user: lookup username {user}: {}", error.desc())),
+        };
+        let failed = |why: &dyn std::fmt::Display| format!("user: list groups for {}: {why}", account.name);
+        let name = CString::new(account.name.as_str()).map_err(|error| failed(&error))?;
+        let gids = getgrouplist(&name, account.gid).map_err(|error| failed(&error.desc()))?;
+        Ok((account.gid.to_string(), gids.iter().map(ToString::to_string).collect()))
     }
 
     fn group_name(&self, gid: &str) -> Option<String> {
         let gid = gid.parse().ok().map(Gid::from_raw)?;
         Group::from_gid(gid).ok().flatten().map(|group| group.name)
     }
-
-    fn group_ids(&self, account: &Account) -> Result<Vec<String>, String> {
-        let failed = |why: &dyn std::fmt::Display| format!("user: list groups for {}: {why}", account.user);
-        let name = CString::new(account.user.as_str()).map_err(|error| failed(&error))?;
-        let primary = account.gid.parse().map(Gid::from_raw).map_err(|error| failed(&error))?;
-        let gids = getgrouplist(&name, primary).map_err(|error| failed(&error.desc()))?;
-        Ok(gids.iter().map(ToString::to_string).collect())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use yunikorn::identity::{GroupResolver as _, Resolution};
+    use yunikorn::identity::{GroupResolver as _, Refusal};
 
     #[test]
     fn root_has_its_group_first_and_the_unknown_fail() {
         let primary = Group::from_gid(User::from_name("root").unwrap().unwrap().gid).unwrap().unwrap().name;
-        let Resolution::Groups(groups) = resolver().resolve("root") else { panic!() };
+        let groups = resolver().resolve("root").unwrap();
         assert_eq!(groups[0], primary);
         assert_eq!(groups.iter().filter(|group| **group == primary).count(), 1);
         for user in ["no-such-user-here", "a\0b"] {
-            assert!(matches!(resolver().resolve(user), Resolution::Failed(_)), "{user:?}");
+            assert!(matches!(resolver().resolve(user), Err(Refusal::Unresolved(_))), "{user:?}");
         }
     }
 

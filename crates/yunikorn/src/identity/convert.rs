@@ -2,7 +2,7 @@
 //! `pkg/common/security/usergroup.go:148-181`).
 
 use super::Identity;
-use super::resolver::{GroupResolver, Resolution};
+use super::resolver::GroupResolver;
 use crate::config::names::is_user;
 use crate::version::Version;
 use go_compat::diag::quoted;
@@ -37,7 +37,8 @@ impl<'a> From<&'a Identity> for Claim<'a> {
     }
 }
 
-/// The reason why the scheduler refuses a request's user. Displays as `YuniKorn`'s message.
+/// The reason why the scheduler refuses a request's user, or its groups are not known. Displays as `YuniKorn`'s
+/// message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// There is no user.
@@ -46,7 +47,7 @@ pub enum Refusal {
     /// The name does not match `UserRegExp`, which is checked where groups are given (and after 1.9 always).
     #[error("invalid username, it contains invalid characters")]
     InvalidUser,
-    /// The resolver failed, now or before: its message.
+    /// The resolver failed: its message.
     #[error("{0}")]
     Unresolved(String),
     /// `YuniKorn`'s answer cannot be known here, with the reason. Not a refusal of `YuniKorn`'s.
@@ -87,10 +88,8 @@ pub fn identify(
         return identity(user, groups.to_vec());
     }
     match resolver.resolve(user) {
-        Resolution::Groups(groups) => identity(user, groups),
-        Resolution::Failed(_) if forced => valid().and_then(|()| identity(user, anonymous())),
-        Resolution::Failed(message) => Err(Refusal::Unresolved(message)),
-        Resolution::Undecided(why) => Err(Refusal::Undecided(why)),
+        Err(Refusal::Unresolved(_)) if forced => valid().and_then(|()| identity(user, anonymous())),
+        answer => identity(user, answer?),
     }
 }
 
@@ -140,8 +139,8 @@ mod tests {
         struct Fails;
 
         impl GroupResolver for Fails {
-            fn resolve(&self, user: &str) -> Resolution {
-                Resolution::Failed(format!("lookup failed for user: {user}"))
+            fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
+                Err(Refusal::Unresolved(format!("lookup failed for user: {user}")))
             }
         }
 

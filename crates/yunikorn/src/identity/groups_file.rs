@@ -13,7 +13,8 @@
 
 use std::collections::BTreeMap;
 
-use super::resolver::{GroupResolver, Resolution};
+use super::Refusal;
+use super::resolver::GroupResolver;
 use go_compat::diag::{Code, Diagnostic, quoted};
 use go_compat::yaml::decode::{List, Map, decode};
 use go_compat::yaml::parse::parse;
@@ -74,11 +75,9 @@ fn oddities(user: &str, groups: &[String]) -> Vec<Diagnostic> {
 }
 
 impl GroupResolver for GroupsFile {
-    fn resolve(&self, user: &str) -> Resolution {
-        match self.groups.get(user) {
-            Some(groups) => Resolution::Groups(groups.clone()),
-            None => Resolution::Undecided(format!("the file of groups does not have {}", quoted(user))),
-        }
+    fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
+        let unknown = || Refusal::Undecided(format!("the file of groups does not have {}", quoted(user)));
+        self.groups.get(user).cloned().ok_or_else(unknown)
     }
 }
 
@@ -86,24 +85,22 @@ impl GroupResolver for GroupsFile {
 mod tests {
     use super::*;
 
-    fn groups(text: &str, user: &str) -> Resolution {
+    fn groups(text: &str, user: &str) -> Result<Vec<String>, Refusal> {
         GroupsFile::read(text).unwrap().0.resolve(user)
     }
 
     #[test]
     fn users_have_the_groups_that_are_listed() {
         let text = "sue: [devs, ops]\nbob:\n- devs\neve: []\nnil:\n1: [2]\n";
-        let list = |groups: &[&str]| Resolution::Groups(groups.iter().map(ToString::to_string).collect());
+        let list = |groups: &[&str]| Ok(groups.iter().map(ToString::to_string).collect());
         assert_eq!(groups(text, "sue"), list(&["devs", "ops"]));
         assert_eq!(groups(text, "bob"), list(&["devs"]));
         assert_eq!(groups(text, "eve"), list(&[]));
         assert_eq!(groups(text, "nil"), list(&[]));
         assert_eq!(groups(text, "1"), list(&["2"]));
-        assert_eq!(
-            groups(text, "Sue"),
-            Resolution::Undecided("the file of groups does not have `Sue`".into())
-        );
-        assert_eq!(groups("", "sue"), Resolution::Undecided("the file of groups does not have `sue`".into()));
+        let undecided = |why: &str| Err(Refusal::Undecided(why.to_owned()));
+        assert_eq!(groups(text, "Sue"), undecided("the file of groups does not have `Sue`"));
+        assert_eq!(groups("", "sue"), undecided("the file of groups does not have `sue`"));
         assert_eq!(
             GroupsFile::read(text).unwrap().0.users().collect::<Vec<_>>(),
             ["1", "bob", "eve", "nil", "sue"]

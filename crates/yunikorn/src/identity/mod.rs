@@ -15,7 +15,7 @@ pub mod resolver;
 
 pub use convert::{Claim, Refusal, identify};
 pub use groups_file::CODES;
-pub use resolver::{GroupResolver, NoResolver, Resolution, ResolverKind};
+pub use resolver::{GroupResolver, NoResolver, ResolverKind};
 
 use serde::{Deserialize, Serialize};
 

@@ -4,31 +4,24 @@
 //! `YuniKorn` makes its resolver once in a process, from the first partition it loads, and never again: a
 //! reload with another type changes nothing, and further partitions share the first one's.
 
+use super::Refusal;
 use super::accounts::{AccountGroups, TestAccounts};
 use crate::config::Config;
 
 /// Finds the groups of users. Pure where its data is given; a resolver that queries the operating system
 /// lives outside of this crate.
 pub trait GroupResolver {
-    /// The groups of this user, who is not empty.
-    fn resolve(&self, user: &str) -> Resolution;
+    /// The groups of this user, who is not empty; the primary one first.
+    ///
+    /// # Errors
+    /// [`Refusal::Unresolved`] with the message of `YuniKorn`'s resolver, or [`Refusal::Undecided`].
+    fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal>;
 }
 
 impl<R: GroupResolver + ?Sized> GroupResolver for &R {
-    fn resolve(&self, user: &str) -> Resolution {
+    fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
         (**self).resolve(user)
     }
-}
-
-/// The result of resolving a user's groups.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resolution {
-    /// The groups, the primary one first.
-    Groups(Vec<String>),
-    /// The resolver refuses, as `YuniKorn`'s would: with its message.
-    Failed(String),
-    /// `YuniKorn`'s answer cannot be known here, with the reason.
-    Undecided(String),
 }
 
 /// A kind of resolver.
@@ -80,8 +73,8 @@ impl ResolverKind {
 pub struct NoResolver;
 
 impl GroupResolver for NoResolver {
-    fn resolve(&self, user: &str) -> Resolution {
-        Resolution::Groups(vec![user.to_owned()])
+    fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
+        Ok(vec![user.to_owned()])
     }
 }
 
@@ -93,12 +86,10 @@ pub struct Elsewhere {
 }
 
 impl GroupResolver for Elsewhere {
-    fn resolve(&self, user: &str) -> Resolution {
+    fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
         let user = go_compat::diag::quoted(user);
-        Resolution::Undecided(format!(
-            "the groups of {user} come from {}, which cannot be asked here",
-            self.name
-        ))
+        let name = self.name;
+        Err(Refusal::Undecided(format!("the groups of {user} come from {name}, which cannot be asked here")))
     }
 }
 
@@ -139,7 +130,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_asked_is_not_decided() {
-        let Resolution::Undecided(why) = Elsewhere { name: "LDAP" }.resolve("sue") else { panic!() };
+        let Err(Refusal::Undecided(why)) = (Elsewhere { name: "LDAP" }).resolve("sue") else { panic!() };
         assert_eq!(why, "the groups of `sue` come from LDAP, which cannot be asked here");
     }
 }
