@@ -95,7 +95,7 @@ pub fn regex(data: &[u8]) {
     match GoRegex::new(pattern) {
         Ok(regex) => {
             assert_eq!(regex.as_str(), pattern);
-            let _ = (regex.is_match(subject), regex.anchors());
+            let _ = (regex.is_match(subject), regex.is_closed(), regex.has_split_anchors());
         }
         Err(refusal) => assert!(refusal.is_error()),
     }

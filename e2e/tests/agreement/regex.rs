@@ -1,7 +1,7 @@
 //! Compares regular expressions: the model gives Go's decision, or a refusal, never a decision of its own.
 
 use anyhow::{Result, ensure};
-use go_compat::go_regex::{GoRegex, Support};
+use go_compat::go_regex::{GoRegex, is_undecided};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use queuewarden_e2e::Oracle;
@@ -201,7 +201,7 @@ fn difference(question: &PatternQuestion, answer: &PatternAnswer) -> Option<Stri
                 question.subjects.iter().map(|subject| regex.is_match(subject)).collect();
             (!answer.error.is_empty() || matches != answer.matches).then(|| format!("{matches:?}"))
         }
-        Err(refusal) if Support::from_refusal(&refusal) == Support::Undecided => None,
+        Err(refusal) if is_undecided(&refusal) => None,
         Err(refusal) => answer.error.is_empty().then_some(refusal.message),
     };
     wrong.map(|wrong| format!("the model says {wrong}, Go {answer:?}"))

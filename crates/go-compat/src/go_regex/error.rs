@@ -8,75 +8,46 @@ use super::MAX_BYTES;
 #[cfg(doc)]
 use super::{MAX_DEPTH, MAX_SIZE};
 
-/// A class, range or `\p` name that Go does not know.
-pub(super) const INVALID_CLASS: Code = Code::new(4001, "go-invalid-character-class");
-/// A backslash before something that has no meaning in Go.
-pub(super) const INVALID_ESCAPE: Code = Code::new(4002, "go-invalid-escape");
-/// `(?P<…>` or `(?<…>` without a valid name.
-pub(super) const INVALID_NAME: Code = Code::new(4003, "go-invalid-named-capture");
-/// A `(?…` that Go does not have.
-pub(super) const INVALID_PERL: Code = Code::new(4004, "go-invalid-perl-syntax");
-/// One repetition operator directly behind another.
-pub(super) const NESTED_REPETITION: Code = Code::new(4005, "go-nested-repetition");
-/// A count over 1000, alone or multiplied with the counts around it, or `{max,min}`.
-pub(super) const INVALID_COUNT: Code = Code::new(4006, "go-invalid-repeat-count");
-/// A class that is not closed with `]`.
-const MISSING_BRACKET: Code = Code::new(4007, "go-missing-bracket");
-/// A group that is not closed with `)`.
-const MISSING_PAREN: Code = Code::new(4008, "go-missing-paren");
-/// A repetition operator with nothing before it.
-const MISSING_ARGUMENT: Code = Code::new(4009, "go-missing-repeat-argument");
-/// A backslash at the end.
-const TRAILING_BACKSLASH: Code = Code::new(4010, "go-trailing-backslash");
-/// A `)` that closes nothing.
-const UNEXPECTED_PAREN: Code = Code::new(4011, "go-unexpected-paren");
-/// A pattern is longer than is judged here ([`MAX_BYTES`]).
-const TOO_LONG: Code = Code::new(4051, "regex-too-long");
-/// Groups are nested deeper than is judged here ([`MAX_DEPTH`]).
-pub(super) const TOO_DEEP: Code = Code::new(4052, "regex-too-deep");
-/// The bytes of a pattern, multiplied with its counts, are more than are judged here ([`MAX_SIZE`]), or its
-/// memory is.
-pub(super) const TOO_LARGE: Code = Code::new(4053, "regex-too-large");
-/// A Unicode class: Go has the tables of another version of Unicode.
-pub(super) const UNPROVEN_CLASS: Code = Code::new(4054, "regex-unproven-unicode-class");
-/// A construct that Go may read in another way than is known here.
-pub(super) const READ_DIFFERENTLY: Code = Code::new(4056, "regex-read-differently");
-
-/// Lists every code of this module.
-pub const CODES: &[Code] = &[
-    INVALID_CLASS,
-    INVALID_ESCAPE,
-    INVALID_NAME,
-    INVALID_PERL,
-    NESTED_REPETITION,
-    INVALID_COUNT,
-    MISSING_BRACKET,
-    MISSING_PAREN,
-    MISSING_ARGUMENT,
-    TRAILING_BACKSLASH,
-    UNEXPECTED_PAREN,
-    TOO_LONG,
-    TOO_DEEP,
-    TOO_LARGE,
-    UNPROVEN_CLASS,
-    READ_DIFFERENTLY,
-];
-
-/// The one who refuses a pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Support {
-    /// Go does not compile it.
-    RefusedByGo,
-    /// Go may compile it; its meaning is not known here.
-    Undecided,
+crate::codes! {
+    /// A class, range or `\p` name that Go does not know.
+    pub const INVALID_CLASS: Code = Code::new(4001, "go-invalid-character-class");
+    /// A backslash before something that has no meaning in Go.
+    pub const INVALID_ESCAPE: Code = Code::new(4002, "go-invalid-escape");
+    /// `(?P<…>` or `(?<…>` without a valid name.
+    pub const INVALID_NAME: Code = Code::new(4003, "go-invalid-named-capture");
+    /// A `(?…` that Go does not have.
+    pub const INVALID_PERL: Code = Code::new(4004, "go-invalid-perl-syntax");
+    /// One repetition operator directly behind another.
+    pub const NESTED_REPETITION: Code = Code::new(4005, "go-nested-repetition");
+    /// A count over 1000, alone or multiplied with the counts around it, or `{max,min}`.
+    pub const INVALID_COUNT: Code = Code::new(4006, "go-invalid-repeat-count");
+    /// A class that is not closed with `]`.
+    pub const MISSING_BRACKET: Code = Code::new(4007, "go-missing-bracket");
+    /// A group that is not closed with `)`.
+    pub const MISSING_PAREN: Code = Code::new(4008, "go-missing-paren");
+    /// A repetition operator with nothing before it.
+    pub const MISSING_ARGUMENT: Code = Code::new(4009, "go-missing-repeat-argument");
+    /// A backslash at the end.
+    pub const TRAILING_BACKSLASH: Code = Code::new(4010, "go-trailing-backslash");
+    /// A `)` that closes nothing.
+    pub const UNEXPECTED_PAREN: Code = Code::new(4011, "go-unexpected-paren");
+    /// A pattern is longer than is judged here ([`MAX_BYTES`]).
+    pub const TOO_LONG: Code = Code::new(4051, "regex-too-long");
+    /// Groups are nested deeper than is judged here ([`MAX_DEPTH`]).
+    pub const TOO_DEEP: Code = Code::new(4052, "regex-too-deep");
+    /// The bytes of a pattern, multiplied with its counts, are more than are judged here ([`MAX_SIZE`]), or its
+    /// memory is.
+    pub const TOO_LARGE: Code = Code::new(4053, "regex-too-large");
+    /// A Unicode class: Go has the tables of another version of Unicode.
+    pub const UNPROVEN_CLASS: Code = Code::new(4054, "regex-unproven-unicode-class");
+    /// A construct that Go may read in another way than is known here.
+    pub const READ_DIFFERENTLY: Code = Code::new(4056, "regex-read-differently");
 }
 
-impl Support {
-    /// Returns who refuses, for an error of [`super::GoRegex::new`].
-    pub fn from_refusal(refusal: &Diagnostic) -> Self {
-        let ours = [TOO_LONG, TOO_DEEP, TOO_LARGE, UNPROVEN_CLASS, READ_DIFFERENTLY];
-        if ours.contains(&refusal.code) { Self::Undecided } else { Self::RefusedByGo }
-    }
+/// Returns whether a refusal of [`super::GoRegex::new`] is ours alone: Go may compile the pattern, and its
+/// meaning is not known here. Else Go does not compile it.
+pub fn is_undecided(refusal: &Diagnostic) -> bool {
+    [TOO_LONG, TOO_DEEP, TOO_LARGE, UNPROVEN_CLASS, READ_DIFFERENTLY].contains(&refusal.code)
 }
 
 /// Refuses a pattern for the part of it at `span`.

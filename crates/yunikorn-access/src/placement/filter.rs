@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::trace::Why;
-use go_compat::go_regex::{GoRegex, Support};
+use go_compat::go_regex::{GoRegex, is_undecided};
 use go_compat::yaml::decode::{Spanned, items};
 use yunikorn::config::names::{is_expression, is_group, is_user};
 use yunikorn::config::schema;
@@ -120,7 +120,7 @@ impl Names {
     fn expression(pattern: &str) -> Self {
         match GoRegex::new(pattern) {
             Ok(expression) => Self::Matching(expression),
-            Err(error) if Support::from_refusal(&error) == Support::Undecided => {
+            Err(error) if is_undecided(&error) => {
                 Self::Undecided { pattern: pattern.to_owned(), reason: error.message }
             }
             // Go logs it and continues with an empty list (`filter.go:147`).

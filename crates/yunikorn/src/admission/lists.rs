@@ -8,7 +8,7 @@ use super::codes::{COUNT_CUT, LIST_DISCARDED, LIST_UNDECIDED};
 use super::keys::default_text;
 use super::{MAX_EXPRESSIONS, pitfalls};
 use go_compat::diag::{Code, Diagnostic, Span, quoted};
-use go_compat::go_regex::{self, GoRegex};
+use go_compat::go_regex::{GoRegex, is_undecided};
 
 /// A list as the admission controller reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,39 +26,33 @@ impl PatternList {
     pub fn read(key: &str, text: Option<&str>) -> (Self, Vec<Diagnostic>) {
         let Some(text) = text else { return (Self::default_of(key), Vec::new()) };
         let elements: Vec<_> = elements(text).take(MAX_EXPRESSIONS + 1).collect();
-        if let Some(first_unjudged) = elements.get(MAX_EXPRESSIONS) {
-            return (Self::Unknown, vec![too_many(key, Span::new(first_unjudged.at, text.len()))]);
+        if let Some(first_unchecked) = elements.get(MAX_EXPRESSIONS) {
+            return (Self::Unknown, vec![too_many(key, Span::new(first_unchecked.at, text.len()))]);
         }
-        let compiled: Vec<_> = elements.iter().map(|element| (element, GoRegex::new(element.text))).collect();
-        let refusals = |by: go_regex::Support| {
-            let wanted = move |refusal: &&Diagnostic| go_regex::Support::from_refusal(refusal) == by;
-            compiled.iter().filter_map(move |(element, result)| {
-                result.as_ref().err().filter(wanted).map(|refusal| (element.at, refusal))
-            })
-        };
         let cut = cut_counts(key, &elements);
-
-        let discarded: Vec<_> = refusals(go_regex::Support::RefusedByGo)
-            .map(|(at, refusal)| not_in_force(key, LIST_DISCARDED, &discarded_text(key), refusal, at))
-            .collect();
+        let mut patterns = Vec::new();
+        let (mut discarded, mut undecided) = (Vec::new(), Vec::new());
+        for Element { at, text } in &elements {
+            match GoRegex::new(text) {
+                Ok(regex) => patterns.push((*at, regex)),
+                Err(refusal) if is_undecided(&refusal) => {
+                    undecided.push(not_in_force(key, LIST_UNDECIDED, UNDECIDED, refusal, *at));
+                }
+                Err(refusal) => {
+                    discarded.push(not_in_force(key, LIST_DISCARDED, &discarded_text(key), refusal, *at));
+                }
+            }
+        }
         if !discarded.is_empty() {
             return (Self::default_of(key), [discarded, cut].concat());
         }
-        let unjudged: Vec<_> = refusals(go_regex::Support::Undecided)
-            .map(|(at, refusal)| not_in_force(key, LIST_UNDECIDED, UNDECIDED, refusal, at))
-            .collect();
-        if !unjudged.is_empty() {
-            return (Self::Unknown, [unjudged, cut].concat());
+        if !undecided.is_empty() {
+            return (Self::Unknown, [undecided, cut].concat());
         }
-        let mut found = cut;
-        let mut patterns = Vec::new();
-        for (element, regex) in compiled {
-            let Ok(regex) = regex else { continue };
-            let pitfall = pitfalls::check(&regex);
-            found.extend(pitfall.map(|pitfall| placed(key, pitfall, element.at)));
-            patterns.push(regex);
-        }
-        (Self::Known(patterns), found)
+        let pitfalls =
+            patterns.iter().filter_map(|(at, regex)| Some(placed(key, pitfalls::check(regex)?, *at)));
+        let found = cut.into_iter().chain(pitfalls).collect();
+        (Self::Known(patterns.into_iter().map(|(_, regex)| regex).collect()), found)
     }
 
     /// Reads the list of a key, and adds what is odd about it.
@@ -123,9 +117,9 @@ fn discarded_text(key: &str) -> String {
 }
 
 /// A refused expression as a finding about the list.
-fn not_in_force(key: &str, code: Code, effect: &str, refusal: &Diagnostic, at: usize) -> Diagnostic {
+fn not_in_force(key: &str, code: Code, effect: &str, refusal: Diagnostic, at: usize) -> Diagnostic {
     let message = format!("{}, {effect}", refusal.message);
-    placed(key, Diagnostic { code, message, ..refusal.clone() }, at)
+    placed(key, Diagnostic { code, message, ..refusal }, at)
 }
 
 fn too_many(key: &str, span: Span) -> Diagnostic {

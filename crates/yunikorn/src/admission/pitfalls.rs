@@ -32,7 +32,7 @@ pub(super) fn matches_all(regex: &GoRegex) -> Option<Diagnostic> {
 }
 
 fn split_anchors(regex: &GoRegex) -> Option<Diagnostic> {
-    regex.anchors().split.then(|| {
+    regex.has_split_anchors().then(|| {
         let inner = regex.as_str().trim_start_matches('^').trim_end_matches('$');
         let what =
             "has its `^` in the first alternative and its `$` in the last alone, so both match longer names";
@@ -66,7 +66,7 @@ fn unanchored(regex: &GoRegex) -> Option<Diagnostic> {
     if !is_name(name) {
         return None;
     }
-    let (what, help) = if regex.anchors().end {
+    let (what, help) = if regex.is_closed() {
         (format!("matches every name that ends so, as {}", quoted(&format!("not-{name}"))), exactly(name))
     } else if name.ends_with(['-', ':', '/', '@']) {
         (

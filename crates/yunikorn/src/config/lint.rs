@@ -7,11 +7,11 @@ use super::codes::{
 };
 use super::names::{is_expression, is_group, is_user, to_lower};
 use super::schema::{Filter, PartitionConfig, QueueConfig, SchedulerConfig};
-use super::validate::{ROOT, at, check_rule_name, is_undecided};
+use super::validate::{ROOT, at, check_rule_name};
 use crate::acl;
 use crate::version::Version;
 use go_compat::diag::{Diagnostic, Severity, Span};
-use go_compat::go_regex::GoRegex;
+use go_compat::go_regex::{GoRegex, is_undecided};
 use go_compat::yaml::decode::{Spanned, items};
 
 /// Adds the one error that `YuniKorn` reports, unless it is among the findings already: with a narrower span,

@@ -11,7 +11,7 @@ mod queues;
 mod resources;
 mod size;
 
-pub(super) use placement::{RULE_NAMES, check_rule_name, is_undecided};
+pub(super) use placement::{RULE_NAMES, check_rule_name};
 pub use queues::NAME_REFUSED;
 
 use std::collections::HashSet;

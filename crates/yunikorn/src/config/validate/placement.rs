@@ -5,7 +5,7 @@ use super::super::names::{is_expression, is_group, is_rule, is_user, to_lower};
 use super::super::schema::{Filter, PartitionConfig, PlacementRule, QueueConfig};
 use super::{ROOT, at};
 use go_compat::diag::{Diagnostic, Span};
-use go_compat::go_regex::{self, GoRegex};
+use go_compat::go_regex::{GoRegex, is_undecided};
 use go_compat::yaml::decode::{Spanned, items};
 
 /// The help for a rule's name that is not valid.
@@ -60,7 +60,8 @@ fn check_filter(filter: &Filter) -> Result<(), Diagnostic> {
 }
 
 /// Checks one list of a filter. A name by itself must be a name or an expression; of several, those that are
-/// not valid names are ignored.
+/// not valid names are ignored. Go is assumed to compile an expression whose meaning is not known here, because
+/// our validator must not be stricter than `YuniKorn`'s.
 fn check_filter_list(list: &[Spanned], kind: &str, is_name: impl Fn(&str) -> bool) -> Result<(), Diagnostic> {
     let [only] = list else { return Ok(()) };
     let text = only.as_str();
@@ -72,12 +73,6 @@ fn check_filter_list(list: &[Spanned], kind: &str, is_name: impl Fn(&str) -> boo
     };
     let message = format!("invalid rule filter {kind} list is not a proper list or regexp: [{text}]");
     Err(at(Diagnostic::error(FILTER, message).help(help), only))
-}
-
-/// Returns whether only we refuse the expression, because we do not know what it means to Go. Go is then
-/// assumed to compile it, because our validator must not be stricter than `YuniKorn`'s.
-pub(in super::super) fn is_undecided(error: &Diagnostic) -> bool {
-    go_regex::Support::from_refusal(error) == go_regex::Support::Undecided
 }
 
 /// The part of a rule's queue that is known before any application is (`configvalidator.go:817-889`).
