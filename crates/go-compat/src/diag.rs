@@ -112,10 +112,10 @@ impl Diagnostic {
         Self { severity: Severity::Warning, ..Self::error(code, message) }
     }
 
-    /// The same finding with its location.
+    /// The same finding with its location, if it has one.
     #[must_use]
-    pub fn at(mut self, span: Span) -> Self {
-        self.span = Some(span);
+    pub fn at(mut self, span: impl Into<Option<Span>>) -> Self {
+        self.span = span.into();
         self
     }
 

@@ -11,7 +11,7 @@ use super::codes::{ACL_STRICT, PARTITION_MISSING, ROOT_CASE, RULE_INACTIVE, RULE
 use super::names::to_lower;
 use super::quantity::Amounts;
 use super::schema::{ChildTemplate, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig};
-use super::validate::{NAME_REFUSED, ROOT, RULE_NAMES, at};
+use super::validate::{NAME_REFUSED, ROOT, RULE_NAMES};
 use crate::{acl, queue};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::decode::{Map, Spanned, items};
@@ -93,11 +93,9 @@ pub(super) fn missing_partitions(error: &ReloadError) -> Vec<Diagnostic> {
 fn create(partition: &PartitionConfig) -> Result<(), Diagnostic> {
     match items(&partition.queues).first() {
         Some(root) if root.name.as_str() == ROOT => create_queue(root),
-        root => {
-            let diagnostic = Diagnostic::error(ROOT_CASE, "partition cannot be created without root queue")
-                .help("write `name: root` in lower case");
-            Err(root.map_or(diagnostic.clone(), |root| diagnostic.at(root.head())))
-        }
+        root => Err(Diagnostic::error(ROOT_CASE, "partition cannot be created without root queue")
+            .at(root.map(QueueConfig::head))
+            .help("write `name: root` in lower case")),
     }
 }
 
@@ -112,7 +110,8 @@ fn create_queue(queue: &QueueConfig) -> Result<(), Diagnostic> {
 }
 
 fn check_acl(acl: &Spanned) -> Result<(), Diagnostic> {
-    acl::activates(acl.as_str()).map_err(|error| at(Diagnostic::error(ACL_STRICT, error.to_string()), acl))
+    acl::activates(acl.as_str())
+        .map_err(|error| Diagnostic::error(ACL_STRICT, error.to_string()).at(acl.span))
 }
 
 /// `template.FromConf` (`objects/template/template.go:38`).

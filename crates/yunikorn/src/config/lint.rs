@@ -7,7 +7,7 @@ use super::codes::{
 };
 use super::names::{is_expression, is_group, is_user, to_lower};
 use super::schema::{Filter, PartitionConfig, QueueConfig, SchedulerConfig};
-use super::validate::{ROOT, at, check_rule_name};
+use super::validate::{ROOT, check_rule_name};
 use crate::acl;
 use crate::version::Version;
 use go_compat::diag::{Diagnostic, Severity, Span};
@@ -46,8 +46,8 @@ fn partition_findings(
     let resolver = &partition.user_group_resolver.kind;
     if !matches!(resolver.as_str(), "" | "os" | "ldap" | "test") {
         let message = format!("the user group resolver `{}` is not known, so there is none", resolver.value);
-        let diagnostic = Diagnostic::warning(RESOLVER, message).help("write `os` or `ldap`, or remove it");
-        findings.push(at(diagnostic, resolver));
+        let help = "write `os` or `ldap`, or remove it";
+        findings.push(Diagnostic::warning(RESOLVER, message).at(resolver.span).help(help));
     }
     for rule in items(&partition.placement_rules) {
         let chain = || std::iter::successors(Some(rule), |rule| rule.parent.as_deref());
@@ -68,7 +68,8 @@ fn filter_findings(filter: &Filter, findings: &mut Vec<Diagnostic>) {
     let kind = &filter.kind;
     if kind.as_str() != "deny" && kind.as_str().eq_ignore_ascii_case("deny") {
         let message = format!("the filter type `{}` acts as `allow`", kind.value);
-        findings.push(at(Diagnostic::warning(FILTER_TYPE, message).help("write `deny` in lower case"), kind));
+        let help = "write `deny` in lower case";
+        findings.push(Diagnostic::warning(FILTER_TYPE, message).at(kind.span).help(help));
     }
     list_findings(items(&filter.users), "user", is_user, findings);
     list_findings(items(&filter.groups), "group", is_group, findings);
@@ -82,10 +83,10 @@ fn list_findings(
 ) {
     match names {
         [] => {}
-        [only] => findings.extend(only_finding(only, is_name).map(|finding| at(finding, only))),
+        [only] => findings.extend(only_finding(only, is_name).map(|finding| finding.at(only.span))),
         names => {
             let ignored = names.iter().filter(|name| !is_name(name.as_str()));
-            findings.extend(ignored.map(|name| at(ignored_finding(name.as_str(), kind), name)));
+            findings.extend(ignored.map(|name| ignored_finding(name.as_str(), kind).at(name.span)));
         }
     }
 }
@@ -103,7 +104,7 @@ fn only_finding(only: &Spanned, is_name: impl Fn(&str) -> bool) -> Option<Diagno
         return Some(Diagnostic::warning(FILTER_EXPRESSION, message).help(help));
     }
     let error = GoRegex::new(text).err().filter(is_undecided)?;
-    Some(Diagnostic { severity: Severity::Warning, span: None, ..error })
+    Some(Diagnostic { severity: Severity::Warning, ..error })
 }
 
 /// Reports a name that is ignored: in a list of several, those that are not valid names are, also regular

@@ -22,15 +22,11 @@ impl Amounts {
         let mut amounts = BTreeMap::new();
         for (name, quantity) in quantities.iter().flatten() {
             let amount = parse(quantity.as_str(), name == CPU).map_err(|text| {
-                let diagnostic = Diagnostic::error(QUANTITY, text).help(format!(
+                let milli = if name == CPU { "; m is a thousandth" } else { "" };
+                Diagnostic::error(QUANTITY, text).at(quantity.span).help(format!(
                     "write `{name}` as a whole number with one of k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei \
-                     behind it or nothing{}",
-                    if name == CPU { "; m is a thousandth" } else { "" }
-                ));
-                match quantity.span {
-                    Some(span) => diagnostic.at(span),
-                    None => diagnostic,
-                }
+                     behind it or nothing{milli}"
+                ))
             })?;
             amounts.insert(name.clone(), amount);
         }

@@ -8,7 +8,7 @@ use super::super::codes::{LIMIT, LIMIT_HIERARCHY, LIMITS_DIFFER};
 use super::super::names::{is_group, is_user, to_lower};
 use super::super::quantity::{Amounts, write_map};
 use super::super::schema::{Limit, PartitionConfig, QueueConfig};
-use super::{ROOT, at};
+use super::ROOT;
 use crate::version::Behavior;
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::decode::{List, Spanned, items};
@@ -108,7 +108,7 @@ fn check_name<'a>(
     duplicated: &str,
 ) -> Result<(), Diagnostic> {
     let text = name.as_str();
-    let refused = |message: String| Err(at(Diagnostic::error(LIMIT, message), name));
+    let refused = |message: String| Err(Diagnostic::error(LIMIT, message).at(name.span));
     if text != WILDCARD && !is_valid(text) {
         return refused(format!("invalid limit {kind} name '{text}' in limit definition"));
     }
@@ -283,7 +283,7 @@ impl<T: Bound> Frame<T> {
         let refused = |relation: String| {
             let message =
                 format!("{kind} {name} {} {bound} of queue {queue} is greater than {relation}", T::WHAT);
-            Err(at(Diagnostic::error(LIMIT_HIERARCHY, message), who))
+            Err(Diagnostic::error(LIMIT_HIERARCHY, message).at(who.span))
         };
         let bound = match (own, wildcard) {
             (Some(own), _) if !own.allows(bound) => {

@@ -21,7 +21,7 @@ use super::names::to_lower;
 use super::schema::{NodeSortPolicy, PartitionConfig, SchedulerConfig};
 use crate::version::Version;
 use go_compat::diag::Diagnostic;
-use go_compat::yaml::decode::{Spanned, items};
+use go_compat::yaml::decode::items;
 
 /// The name of the partition that has none.
 pub(super) const DEFAULT_PARTITION: &str = "default";
@@ -67,9 +67,9 @@ fn check_partition(partition: &mut PartitionConfig, version: Version) -> Result<
 /// `checkNodeSortingPolicy` (`configvalidator.go:618`).
 fn check_node_sort_policy(policy: &NodeSortPolicy) -> Result<(), Diagnostic> {
     let refused = |message: String| {
-        let diagnostic =
-            Diagnostic::error(NODE_SORT, message).help("write `fair` or `binpacking`, and no weight below 0");
-        at(diagnostic, &policy.kind)
+        Diagnostic::error(NODE_SORT, message)
+            .at(policy.kind.span)
+            .help("write `fair` or `binpacking`, and no weight below 0")
     };
     if !matches!(policy.kind.as_str(), "" | "fair" | "binpacking") {
         return Err(refused(format!("undefined policy: {}", policy.kind.value)));
@@ -77,13 +77,5 @@ fn check_node_sort_policy(policy: &NodeSortPolicy) -> Result<(), Diagnostic> {
     match policy.resource_weights.iter().flatten().find(|(_, weight)| **weight < 0.0) {
         Some((name, _)) => Err(refused(format!("negative resource weight for {name} is not allowed"))),
         None => Ok(()),
-    }
-}
-
-/// The diagnostic at the span of the value, if it has one.
-pub(super) fn at(diagnostic: Diagnostic, value: &Spanned) -> Diagnostic {
-    match value.span {
-        Some(span) => diagnostic.at(span),
-        None => diagnostic,
     }
 }

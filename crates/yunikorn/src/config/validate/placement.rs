@@ -3,7 +3,7 @@
 use super::super::codes::{FILTER, RULE};
 use super::super::names::{is_expression, is_group, is_rule, is_user, to_lower};
 use super::super::schema::{Filter, PartitionConfig, PlacementRule, QueueConfig};
-use super::{ROOT, at};
+use super::ROOT;
 use go_compat::diag::{Diagnostic, Span};
 use go_compat::go_regex::{GoRegex, is_undecided};
 use go_compat::yaml::decode::{Spanned, items};
@@ -53,7 +53,7 @@ fn check_filter(filter: &Filter) -> Result<(), Diagnostic> {
     if !kind.is_empty() && !kind.eq_ignore_ascii_case("allow") && !kind.eq_ignore_ascii_case("deny") {
         let message =
             format!("invalid rule filter type {kind}, filter type  must be either '', allow or deny");
-        return Err(at(Diagnostic::error(FILTER, message), &filter.kind));
+        return Err(Diagnostic::error(FILTER, message).at(filter.kind.span));
     }
     check_filter_list(items(&filter.users), "user", is_user)?;
     check_filter_list(items(&filter.groups), "group", is_group)
@@ -72,7 +72,7 @@ fn check_filter_list(list: &[Spanned], kind: &str, is_name: impl Fn(&str) -> boo
         _ => return Ok(()),
     };
     let message = format!("invalid rule filter {kind} list is not a proper list or regexp: [{text}]");
-    Err(at(Diagnostic::error(FILTER, message).help(help), only))
+    Err(Diagnostic::error(FILTER, message).at(only.span).help(help))
 }
 
 /// The part of a rule's queue that is known before any application is (`configvalidator.go:817-889`).
@@ -111,7 +111,8 @@ impl StaticPath {
                 queue.clone_into(&mut path);
             } else {
                 let message = format!("illegal fully qualified 'fixed' rule with value {queue}");
-                return Err(at(Diagnostic::error(RULE, message), &step.value)
+                return Err(Diagnostic::error(RULE, message)
+                    .at(step.value.span)
                     .help("only the topmost parent rule may name a queue from `root`"));
             }
         }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::super::codes::{ACL_PARTS, QUEUE_DUPLICATE, QUEUE_NAME, QUEUES_MISSING, ROOT_RESOURCES};
 use super::super::names::to_lower;
 use super::super::schema::{PartitionConfig, QueueConfig};
-use super::{ROOT, at, limits};
+use super::{ROOT, limits};
 use crate::{acl, queue};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::decode::{Spanned, items};
@@ -80,8 +80,8 @@ fn lowered(name: &str) -> Cow<'_, str> {
 /// `checkACL` (`configvalidator.go:109`).
 fn check_acl(acl: &Spanned) -> Result<(), Diagnostic> {
     acl::validates(acl.as_str()).map_err(|error| {
-        let diagnostic = Diagnostic::error(ACL_PARTS, error.to_string())
-            .help("write the users separated by commas, one space, then the groups separated by commas");
-        at(diagnostic, acl)
+        Diagnostic::error(ACL_PARTS, error.to_string())
+            .at(acl.span)
+            .help("write the users separated by commas, one space, then the groups separated by commas")
     })
 }
