@@ -46,7 +46,7 @@ fn write_below(text: &mut String, above: Option<&QueuePath>, queues: &[Queue<'_>
         if path.parent().as_ref() != above {
             continue;
         }
-        let pad = "    ".repeat(path.depth() + 2);
+        let pad = "    ".repeat(path.parts().count() + 1);
         writeln!(text, "{pad}- name: \"{}\"", path.leaf()).expect("text");
         for (key, acl) in
             [("submitacl", submit), ("adminacl", admin)].iter().filter(|(_, acl)| !acl.is_empty())

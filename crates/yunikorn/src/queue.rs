@@ -130,11 +130,6 @@ impl QueuePath {
         self.0.split('.')
     }
 
-    /// Returns the number of levels below the root: 0 for `root` itself.
-    pub fn depth(&self) -> usize {
-        self.0.bytes().filter(|byte| *byte == b'.').count()
-    }
-
     /// Returns whether it is the root queue.
     pub fn is_root(&self) -> bool {
         *self.0 == *ROOT
@@ -330,7 +325,6 @@ mod tests {
         assert_eq!(etl.to_string(), "root.prod.etl");
         assert_eq!(etl, path("root.prod.etl"));
         assert_eq!(etl.leaf(), "etl");
-        assert_eq!(etl.depth(), 2);
         assert_eq!(etl.parts().collect::<Vec<_>>(), ["root", "prod", "etl"]);
         assert_eq!(etl.parent(), Some(path("root.prod")));
         assert_eq!(
@@ -339,7 +333,6 @@ mod tests {
         );
         assert_eq!(QueuePath::root().parent(), None);
         assert!(QueuePath::root().is_root() && !etl.is_root());
-        assert_eq!(QueuePath::root().depth(), 0);
         assert!(path("root.@Recovery@").is_recovery());
         assert_eq!(path("root.prod").child("ETL"), Some(etl));
         assert_eq!(path("root.prod").child("a.b"), None);
@@ -489,7 +482,7 @@ mod tests {
                 Ok(parsed) => {
                     prop_assert!(path_ok(&text));
                     prop_assert_eq!(&parsed, &path(parsed.as_str()));
-                    prop_assert_eq!(parsed.parts().count(), parsed.depth() + 1);
+                    prop_assert_eq!(parsed.parts().count(), parsed.lineage().count());
                     for above in parsed.lineage().skip(1) {
                         prop_assert!(above.is_ancestor_of(&parsed) && above < parsed);
                     }

@@ -92,7 +92,7 @@ fn difference(text: &str, answer: &ConfigAnswer, version: Version) -> Option<Str
         verdict.starts.err().unwrap_or_default(),
         match verdict.reloads {
             Ok(()) => String::new(),
-            Err(ReloadError::Refused { reason, .. }) => reason,
+            Err(ReloadError::Refused(reason)) => reason,
             Err(ReloadError::Hangs { .. }) => DEADLOCK.to_owned(),
         },
     ];

@@ -22,14 +22,10 @@ const CREATION_FAILED: &str = "configured queue creation failed: \n";
 /// The reason why a reload does not put the text into force.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReloadError {
-    /// The scheduler refuses and keeps what it has, but for `applied`: reloads are not atomic.
-    #[error("{reason}")]
-    Refused {
-        /// The reason in `YuniKorn`'s words.
-        reason: String,
-        /// The partitions that came before the wrong one and are already changed.
-        applied: Vec<String>,
-    },
+    /// The scheduler refuses with this reason, in `YuniKorn`'s words, and keeps what it has, but for the
+    /// partitions that come before the wrong one: reloads are not atomic.
+    #[error("{0}")]
+    Refused(String),
     /// The scheduler blocks itself and does nothing more until it is restarted.
     #[error("the scheduler would hang: active partitions are missing: {}", .missing.join(", "))]
     Hangs {
@@ -62,17 +58,15 @@ pub fn reload(
     // `buildRules` (`placement/placement.go:223`).
     let check_rules =
         |partition: &PartitionConfig| items(&partition.placement_rules).iter().try_for_each(check_rule);
-    let mut applied: Vec<String> = Vec::new();
-    for partition in items(&config.partitions) {
-        let name = partition.name.as_str();
-        let is_active = active.is_empty() || active.contains(&name);
+    let partitions = items(&config.partitions);
+    for partition in partitions {
+        let is_active = active.is_empty() || active.contains(&partition.name.as_str());
         create(partition)
             .and_then(|()| if is_active { check_rules(partition) } else { Ok(()) })
-            .map_err(|error| ReloadError::Refused { reason: error.message, applied: applied.clone() })?;
-        applied.push(name.to_owned());
+            .map_err(|error| ReloadError::Refused(error.message))?;
     }
-    let gone = active.iter().filter(|name| !applied.iter().any(|has| has == **name));
-    let missing: Vec<String> = gone.map(|name| (*name).to_owned()).collect();
+    let removed = active.iter().filter(|name| partitions.iter().all(|has| has.name.as_str() != **name));
+    let missing: Vec<String> = removed.map(|name| (*name).to_owned()).collect();
     if missing.is_empty() { Ok(()) } else { Err(ReloadError::Hangs { missing }) }
 }
 

@@ -126,7 +126,7 @@ impl Assessment {
             unsure: false,
             validates: Err(reason.to_owned()),
             starts: Err(reason.to_owned()),
-            reloads: Err(ReloadError::Refused { reason: reason.to_owned(), applied: Vec::new() }),
+            reloads: Err(ReloadError::Refused(reason.to_owned())),
             diagnostics: sorted(diagnostics),
         }
     }

@@ -54,11 +54,6 @@ impl GroupsFile {
         let odd = groups.iter().flat_map(|(user, groups)| oddities(user, groups)).collect();
         Ok((Self { groups }, odd))
     }
-
-    /// The users, sorted.
-    pub fn users(&self) -> impl Iterator<Item = &str> {
-        self.groups.keys().map(String::as_str)
-    }
 }
 
 fn oddities(user: &str, groups: &[String]) -> Vec<Diagnostic> {
@@ -101,10 +96,6 @@ mod tests {
         let undecided = |why: &str| Err(Refusal::Undecided(why.to_owned()));
         assert_eq!(groups(text, "Sue"), undecided("the file of groups does not have `Sue`"));
         assert_eq!(groups("", "sue"), undecided("the file of groups does not have `sue`"));
-        assert_eq!(
-            GroupsFile::read(text).unwrap().0.users().collect::<Vec<_>>(),
-            ["1", "bob", "eve", "nil", "sue"]
-        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use super::{NodeIn, Style};
+use super::NodeIn;
 use crate::diag::{Diagnostic, Span};
 pub use error::Decoder;
 pub use path::{Here, Path};
@@ -36,8 +36,6 @@ pub struct Spanned {
     pub value: String,
     /// The span of the scalar, quotes included; `None` when no text gave it.
     pub span: Option<Span>,
-    /// The way it was written; `None` when no text gave it.
-    pub style: Option<Style>,
     /// True if it, or something it stands in, is anchored, aliased or merged: it cannot be changed in this
     /// place alone.
     pub shared: bool,

@@ -20,9 +20,8 @@ impl Decode for String {
 impl Decode for Spanned {
     fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder) {
         self.value.decode(node, here, decoder);
-        if let KindIn::Scalar { style, .. } = node.kind {
+        if node.as_scalar().is_some() {
             self.span = Some(node.span);
-            self.style = Some(style);
         }
         self.shared = here.shared;
     }

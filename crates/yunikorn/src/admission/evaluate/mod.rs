@@ -40,13 +40,6 @@ pub struct Evaluation {
     pub remedies: Vec<String>,
 }
 
-impl Evaluation {
-    /// The annotation [`USER_INFO`] after the changes.
-    pub fn user_info(&self) -> Option<&str> {
-        self.pod.annotations.get(USER_INFO).map(String::as_str)
-    }
-}
-
 /// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
