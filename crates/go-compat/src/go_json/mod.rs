@@ -11,28 +11,17 @@ use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, V
 /// The deepest nesting that Go reads (`scanner.go`, `maxNestingDepth`).
 pub const MAX_DEPTH: usize = 10_000;
 
-/// Says why a text is not read, and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Error(pub String);
-
-impl From<serde_json::Error> for Error {
-    fn from(error: serde_json::Error) -> Self {
-        Self(error.to_string())
-    }
-}
-
 /// Reads a text if Go takes it for JSON.
 ///
 /// # Errors
-/// When it is no JSON, nested too deeply, or of another type.
-pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+/// When it is no JSON, nested too deeply, or of another type: why, and where.
+pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     // Checks the whole text, at any depth: a `GoString` alone would take control characters.
-    serde_json::from_str::<IgnoredAny>(text)?;
+    serde_json::from_str::<IgnoredAny>(text).map_err(|error| error.to_string())?;
     if depth(text) > MAX_DEPTH {
-        return Err(Error(format!("nested more than {MAX_DEPTH} deep")));
+        return Err(format!("nested more than {MAX_DEPTH} deep"));
     }
-    Ok(serde_json::from_str(text)?)
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 /// Reads a value; `null` means absent.

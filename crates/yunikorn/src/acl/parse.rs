@@ -8,20 +8,18 @@
 
 use super::{Acl, Names, group_name_ok, user_name_ok};
 
-/// `YuniKorn`'s refusal of an ACL text, in its own words.
+/// `YuniKorn`'s refusal of an ACL text, in its own words: it has more than two parts, counted as activation or as
+/// the validator counts them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AclError {
-    /// More than two parts separated by single spaces, counted as activation or as the validator counts them.
-    #[error("multiple spaces found in ACL: '{0}'")]
-    MultipleSpaces(String),
-}
+#[error("multiple spaces found in ACL: '{0}'")]
+pub struct AclError(String);
 
 /// Reads `text` as activation does: users, one space, groups; each list separated by commas; `*` alone is
 /// everyone. Names that are not valid are dropped in silence, as activation drops them; [`super::lint()`]
 /// reports which.
 ///
 /// # Errors
-/// [`AclError::MultipleSpaces`] with the text as given, when it has more than one U+0020.
+/// With the text as given, when it has more than one U+0020.
 pub fn parse(text: &str) -> Result<Acl, AclError> {
     let (users, groups) = lists(text)?;
     // The trimmed whole catches what the lists do not: a wildcard with a tab or a line break beside it.
@@ -47,7 +45,7 @@ pub fn activates(text: &str) -> Result<(), AclError> {
 fn lists(text: &str) -> Result<(&str, Option<&str>), AclError> {
     match text.split_once(' ') {
         None => Ok((text, None)),
-        Some((_, groups)) if groups.contains(' ') => Err(AclError::MultipleSpaces(text.to_owned())),
+        Some((_, groups)) if groups.contains(' ') => Err(AclError(text.to_owned())),
         Some((users, groups)) => Ok((users, Some(groups))),
     }
 }
@@ -56,7 +54,7 @@ fn lists(text: &str) -> Result<(&str, Option<&str>), AclError> {
 /// looks at no name.
 ///
 /// # Errors
-/// [`AclError::MultipleSpaces`] with the trimmed text, when it has more than two fields.
+/// With the trimmed text, when it has more than two fields.
 pub fn validates(text: &str) -> Result<(), AclError> {
     // Nearly all texts have at most one space, and so no third field. This check needs no Unicode.
     if text.bytes().filter(|byte| *byte <= b' ' || !byte.is_ascii()).count() <= 1 {
@@ -65,7 +63,7 @@ pub fn validates(text: &str) -> Result<(), AclError> {
     let text = trim(text);
     match text.split_whitespace().nth(2) {
         None => Ok(()),
-        Some(_) => Err(AclError::MultipleSpaces(text.to_owned())),
+        Some(_) => Err(AclError(text.to_owned())),
     }
 }
 

@@ -79,13 +79,13 @@ impl AccessControl {
     /// no check is made.
     pub fn is_annotation_allowed<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> Access {
         let groups: Vec<_> = groups.iter().map(AsRef::as_ref).collect();
-        let asked = [
+        let lists = [
             self.trust_controllers.then_some((SYSTEM_USERS, &self.system_users, vec![user])),
             Some((EXTERNAL_USERS, &self.external_users, vec![user])),
             Some((EXTERNAL_GROUPS, &self.external_groups, groups)),
         ];
         let mut verdict = Access::Denied;
-        for (list, patterns, names) in asked.into_iter().flatten() {
+        for (list, patterns, names) in lists.into_iter().flatten() {
             if let Some(allowed) = first_match(list, patterns, &names) {
                 return Access::Allowed(allowed);
             }
@@ -115,17 +115,13 @@ pub(super) fn read_flag(
 ) -> bool {
     let Some(text) = keys.get(key) else { return default };
     go_bool(text).unwrap_or_else(|| {
-        found.push(not_a_boolean(key, text, default));
+        let shown = quoted(text);
+        let message =
+            format!("{key}: {shown} is no boolean as Go reads one, so the default `{default}` is in force");
+        let finding = Diagnostic::error(NOT_A_BOOLEAN, message).at(Span::new(0, text.len()));
+        found.push(finding.help("write \"true\" or \"false\""));
         default
     })
-}
-
-fn not_a_boolean(key: &str, text: &str, default: bool) -> Diagnostic {
-    let message = format!(
-        "{key}: {} is no boolean as Go reads one, so the default `{default}` is in force",
-        quoted(text)
-    );
-    Diagnostic::error(NOT_A_BOOLEAN, message).at(Span::new(0, text.len())).help("write \"true\" or \"false\"")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::request::{Pod, USER_INFO, USERNAME};
 use crate::version::Version;
-use go_compat::go_json::{self, Error, GoString, is_field, push_string};
+use go_compat::go_json::{self, GoString, is_field, push_string};
 
 /// The user of pods that name no other (`constants.go:61`).
 pub const NOBODY: &str = "nobody";
@@ -26,7 +26,7 @@ impl UserInfo {
     ///
     /// # Errors
     /// When it is no JSON, or a value has a wrong type.
-    pub fn read(text: &str) -> Result<Self, Error> {
+    pub fn read(text: &str) -> Result<Self, String> {
         go_json::read::<Option<Self>>(text).map(Option::unwrap_or_default)
     }
 
@@ -124,8 +124,8 @@ pub enum Source {
     Annotation,
     /// The annotation, but it names no user.
     AnnotationWithoutUser,
-    /// Nothing, because the annotation cannot be read.
-    AnnotationUnreadable(Error),
+    /// Nothing, because the annotation cannot be read, for this reason.
+    AnnotationUnreadable(String),
     /// The label, because there is no annotation.
     Label,
     /// Nothing names a user.
@@ -199,7 +199,7 @@ mod tests {
             (r#"{"groups":["a",[1]]}"#, "invalid type: sequence, expected a string at line 1 column 16"),
             (r#"{"user":1} x"#, "trailing characters at line 1 column 12"),
         ] {
-            assert_eq!(UserInfo::read(text), Err(Error(message.to_owned())), "{text}");
+            assert_eq!(UserInfo::read(text), Err(message.to_owned()), "{text}");
         }
         for text in ["\"x\"", "true", r#"{"groups":"x"}"#, r#"{"groups":[{}]}"#, r#"{"user":["a"]}"#] {
             assert!(UserInfo::read(text).is_err(), "{text}");
@@ -254,7 +254,7 @@ mod tests {
         #[test]
         fn reading_is_total(text in r#"[{}\[\]",:usergopnl\\ 0-9]{0,40}|\PC{0,20}"#) {
             if let Err(error) = UserInfo::read(&text) {
-                prop_assert!(!error.0.is_empty());
+                prop_assert!(!error.is_empty());
             }
         }
     }

@@ -85,7 +85,7 @@ pub fn lint(text: &str, reading: Reading) -> Analysis {
             findings.push(at, || finding);
         }
     }
-    let carried = carried(parts, &acl);
+    let carried = carried(&acl);
     let mut diagnostics = findings.sorted();
     let refused = diagnostics.iter().any(Diagnostic::is_error);
     if !refused && !reads_alike(text, &carried) && !is_reported(&diagnostics) {
@@ -95,21 +95,15 @@ pub fn lint(text: &str, reading: Reading) -> Analysis {
 }
 
 /// The ACL with the same meaning, as far as `YuniKorn` can hold it.
-fn carried(parts: Parts<'_>, acl: &YarnAcl) -> Acl {
+fn carried(acl: &YarnAcl) -> Acl {
     if acl.is_everyone() {
         return Acl::everyone();
     }
-    let (mut users, mut groups) = (Vec::new(), Vec::new());
-    for (_, name) in names(parts) {
-        match name {
-            // A principal never matches in YARN, so it must not begin to match here.
-            Named::User(name) if user_name_ok(name) && !name.contains('@') => users.push(name),
-            Named::Group(name) if group_name_ok(name) => groups.push(name),
-            Named::User(_) | Named::Group(_) => {}
-        }
-    }
-    users.retain(|name| !means_nobody(name));
-    groups.retain(|name| !means_nobody(name));
+    // A principal never matches in YARN, so it must not begin to match here.
+    let is_user = |name: &&String| user_name_ok(name) && !name.contains('@') && !means_nobody(name);
+    let is_group = |name: &&String| group_name_ok(name) && !means_nobody(name);
+    let users: Vec<_> = acl.users().iter().filter(is_user).collect();
+    let groups: Vec<_> = acl.groups().iter().filter(is_group).collect();
     Acl::named(&users, &groups).unwrap_or_default()
 }
 

@@ -18,7 +18,7 @@ pub mod settings;
 pub mod yarn_acl;
 
 pub use codes::CODES;
-pub use dialect::{Dialect, Reading, UnknownDialect};
+pub use dialect::{Dialect, Reading};
 pub use own::OwnRules;
 pub use settings::{ApplicationAcl, Rules};
 pub use yarn_acl::YarnAcl;
