@@ -6,7 +6,7 @@
 use std::iter;
 use std::sync::Arc;
 
-use super::schema::{Limit, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig, UserGroupResolver};
+use super::schema::{PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig, UserGroupResolver};
 use crate::queue::QueuePath;
 use crate::right::Right;
 use crate::text_map::TextMap;
@@ -27,8 +27,6 @@ pub struct Config {
 pub struct Partition {
     /// Its name; `default` for the one that has none, whatever its case.
     pub name: Arc<str>,
-    /// Its position in the document.
-    pub location: Location,
     /// Its placement rules in order; an empty list means that applications name their queue
     /// (`placement.go:223`).
     pub placement_rules: Vec<PlacementRule>,
@@ -46,16 +44,12 @@ pub struct Partition {
 pub struct Queue {
     /// Its full path in lower case.
     pub path: QueuePath,
-    /// Its name as written.
-    pub name: String,
     /// The ACL of those who may submit to it, as written; empty when none was.
     pub submit_acl: Spanned,
     /// The ACL of those who administer it, as written; empty when none was.
     pub admin_acl: Spanned,
     /// True if applications run in it: it is not declared a parent, and has no children (`queue.go:345`).
     pub is_leaf: bool,
-    /// Limits of users and groups.
-    pub limits: Vec<Limit>,
     /// The position of its mapping; `None` for a root that `YuniKorn` inserts because the text has none.
     pub location: Option<Location>,
     /// Its position in [`Partition::queues`].
@@ -92,7 +86,6 @@ impl Partition {
         let by_path = Arc::new(paths.zip(0..).collect());
         Some(Self {
             name: written.name.value.into(),
-            location: written.place,
             placement_rules: written.placement_rules.unwrap_or_default(),
             user_group_resolver: written.user_group_resolver,
             root,
@@ -187,11 +180,9 @@ impl Queue {
         let inserted = written.place.path.is_root();
         let queue = Self {
             path,
-            name: written.name.value,
             submit_acl: written.submit_acl,
             admin_acl: written.admin_acl,
             is_leaf: !written.parent && nested.is_empty(),
-            limits: written.limits.unwrap_or_default(),
             location: (!inserted).then_some(written.place),
             position,
             above,

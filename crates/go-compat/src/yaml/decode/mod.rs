@@ -29,16 +29,13 @@ pub fn items<T>(list: &List<T>) -> &[T] {
     list.as_deref().unwrap_or_default()
 }
 
-/// A Go `string` with its span, for diagnostics and edits.
+/// A Go `string` with its span, for diagnostics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spanned {
     /// The text that Go has.
     pub value: String,
     /// The span of the scalar, quotes included; `None` when no text gave it.
     pub span: Option<Span>,
-    /// True if it, or something it stands in, is anchored, aliased or merged: it cannot be changed in this
-    /// place alone.
-    pub shared: bool,
 }
 
 impl Spanned {
@@ -56,7 +53,7 @@ impl Spanned {
 impl From<&str> for Spanned {
     /// A text that stands nowhere.
     fn from(value: &str) -> Self {
-        Self { value: value.to_owned(), ..Self::default() }
+        Self { value: value.to_owned(), span: None }
     }
 }
 

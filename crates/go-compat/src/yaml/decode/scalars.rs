@@ -20,10 +20,7 @@ impl Decode for String {
 impl Decode for Spanned {
     fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder) {
         self.value.decode(node, here, decoder);
-        if node.as_scalar().is_some() {
-            self.span = Some(node.span);
-        }
-        self.shared = here.shared;
+        self.span = node.as_scalar().map(|_| node.span);
     }
 }
 

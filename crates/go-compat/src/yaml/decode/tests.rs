@@ -178,7 +178,7 @@ fn places_lead_to_the_mappings() {
     assert!(thing.place.path.is_root() && !thing.place.shared);
     let list = items(&thing.q);
     assert_eq!(list[0].place.path.steps(), [Step::Key("q".into()), Step::Index(0)]);
-    assert!(!list[0].place.shared && list[1].place.shared && list[1].acl.shared);
+    assert!(!list[0].place.shared && list[1].place.shared);
     let inner = thing.s.unwrap();
     assert_eq!(
         items(&inner.q)[0].place.path.steps(),
