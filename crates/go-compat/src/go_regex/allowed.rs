@@ -1,8 +1,9 @@
 //! The parts of a pattern that mean the same to Go and to the `regex` crate.
 
 use regex_syntax::ast::{
-    AssertionKind, Ast, ClassPerlKind, ClassSet, ClassSetItem, Flag, Flags, FlagsItemKind, Group, GroupKind,
-    HexLiteralKind, Literal, LiteralKind, Repetition, RepetitionKind, RepetitionRange, Span as AstSpan,
+    AssertionKind, Ast, ClassPerl, ClassPerlKind, ClassSet, ClassSetItem, Flag, Flags, FlagsItemKind, Group,
+    GroupKind, HexLiteralKind, Literal, LiteralKind, Repetition, RepetitionKind, RepetitionRange,
+    Span as AstSpan,
 };
 
 use super::error::{
@@ -58,10 +59,13 @@ impl Walk<'_> {
             Ast::Assertion(assertion) => self.assertion(&assertion.kind, &assertion.span).map(|()| 1),
             Ast::ClassUnicode(class) => Err(self.refusal(UNPROVEN_CLASS, &class.span)),
             Ast::ClassPerl(class) => {
-                self.replace(&class.span, ascii(&class.kind, class.negated));
+                self.replace(&class.span, ascii(class));
                 Ok(1)
             }
-            Ast::ClassBracketed(class) => self.set(&class.kind).map(|()| 1),
+            Ast::ClassBracketed(class) => match &class.kind {
+                ClassSet::Item(item) => self.set_item(item).map(|()| 1),
+                ClassSet::BinaryOp(operation) => Err(self.refusal(READ_DIFFERENTLY, &operation.span)),
+            },
             Ast::Repetition(repetition) => self.repetition(repetition),
             Ast::Group(group) => self.group(group),
             Ast::Alternation(alternation) => self.parts(&alternation.asts),
@@ -101,13 +105,6 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn set(&mut self, set: &ClassSet) -> Result<(), Diagnostic> {
-        match set {
-            ClassSet::Item(item) => self.set_item(item),
-            ClassSet::BinaryOp(operation) => Err(self.refusal(READ_DIFFERENTLY, &operation.span)),
-        }
-    }
-
     fn set_item(&mut self, item: &ClassSetItem) -> Result<(), Diagnostic> {
         match item {
             ClassSetItem::Empty(_) | ClassSetItem::Ascii(_) => Ok(()),
@@ -118,7 +115,7 @@ impl Walk<'_> {
             }
             ClassSetItem::Unicode(class) => Err(self.refusal(UNPROVEN_CLASS, &class.span)),
             ClassSetItem::Perl(class) => {
-                self.replace(&class.span, ascii(&class.kind, class.negated));
+                self.replace(&class.span, ascii(class));
                 Ok(())
             }
             ClassSetItem::Bracketed(class) => Err(self.refusal(READ_DIFFERENTLY, &class.span)),
@@ -197,8 +194,8 @@ impl Walk<'_> {
 }
 
 /// Returns the class as brackets, which may also stand in brackets.
-fn ascii(kind: &ClassPerlKind, negated: bool) -> &'static str {
-    match (kind, negated) {
+fn ascii(class: &ClassPerl) -> &'static str {
+    match (&class.kind, class.negated) {
         (ClassPerlKind::Digit, false) => "[0-9]",
         (ClassPerlKind::Digit, true) => "[^0-9]",
         (ClassPerlKind::Space, false) => r"[\t\n\f\r ]",

@@ -67,7 +67,7 @@ impl<'t> Reader<'t> {
             b'"' | b'\'' => {
                 let line = self.line;
                 let node = self.quoted()?;
-                if fresh && self.colon() {
+                if fresh && self.colon(false) {
                     self.check_key(start, line)?;
                     return self.mapping(start, node);
                 }
@@ -78,7 +78,7 @@ impl<'t> Reader<'t> {
             _ if self.is_reserved() => return Err(self.no_content()),
             _ => return self.plain(min, fresh),
         };
-        if fresh && self.colon() {
+        if fresh && self.colon(false) {
             let what = "a key that is a list, a mapping or an alias";
             return Err(unsure(Span::new(start, self.at), what, "write the key as plain text"));
         }
@@ -148,11 +148,11 @@ impl<'t> Reader<'t> {
     }
 
     /// Returns whether a colon comes next that makes a key of what stands in front of it; then moves to the
-    /// colon.
-    pub(super) fn colon(&mut self) -> bool {
+    /// colon. With `close` it needs no space behind it where it follows at once.
+    pub(super) fn colon(&mut self, close: bool) -> bool {
         let end = self.at;
         self.skip_whitespace();
-        let found = self.peek() == b':' && is_gap(self.next());
+        let found = self.peek() == b':' && (is_gap(self.next()) || (close && self.at == end));
         if !found {
             self.at = end;
         }
@@ -283,7 +283,7 @@ impl<'t> Reader<'t> {
                 NodeIn::scalar(self.slice(span.start, span.end), Style::Plain, span)
             }
         };
-        if !self.colon() {
+        if !self.colon(false) {
             return Err(self.no_colon(start));
         }
         self.check_key(start, line)?;

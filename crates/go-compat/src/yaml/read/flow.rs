@@ -2,7 +2,7 @@
 
 use super::plain::is_flow;
 use super::problem::{Read, syntax, unsure};
-use super::{Reader, ends_line, is_gap};
+use super::{Reader, is_gap};
 use crate::diag::Span;
 use crate::yaml::{KindIn, NodeIn, Style};
 
@@ -109,7 +109,7 @@ impl<'t> Reader<'t> {
         let braces = self.byte(open) == b'{';
         let (start, line) = (self.at, self.line);
         let key = self.flow_node()?;
-        let colon = self.flow_colon(&key);
+        let colon = self.colon(key.style() != Some(Style::Plain));
         if (colon || braces) && (key.shared || key.as_scalar().is_none()) {
             let what = "a key that has an anchor or is no plain text";
             let help = "write the key as plain text, and put a template such as `{{ name }}` in quotes";
@@ -127,19 +127,6 @@ impl<'t> Reader<'t> {
         Ok((key, Some(value)))
     }
 
-    /// Returns whether a colon comes next that makes a key of the node in front of it; then moves to the
-    /// colon.
-    fn flow_colon(&mut self, key: &NodeIn<'t>) -> bool {
-        let end = self.at;
-        self.skip_whitespace();
-        let quoted = key.style() != Some(Style::Plain);
-        let found = self.peek() == b':' && (is_gap(self.next()) || (quoted && self.at == end));
-        if !found {
-            self.at = end;
-        }
-        found
-    }
-
     /// Reads a node in brackets.
     pub(super) fn flow_node(&mut self) -> Read<NodeIn<'t>> {
         match self.peek() {
@@ -147,7 +134,7 @@ impl<'t> Reader<'t> {
             b'*' => self.alias(),
             b'"' | b'\'' => self.quoted(),
             b'[' | b'{' => self.flow(),
-            b'-' if ends_line(self.next()) || is_gap(self.next()) => {
+            b'-' if is_gap(self.next()) => {
                 let help = "separate the items by commas, without dashes";
                 Err(syntax(self.here(1), "a list with dashes within brackets", help))
             }
