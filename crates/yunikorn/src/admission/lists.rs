@@ -140,8 +140,7 @@ fn placed(key: &str, finding: Diagnostic, at: usize) -> Diagnostic {
 /// Counts like `{1,3}` that the comma in them has cut in two. What is left is literal text to Go.
 fn cut_counts(key: &str, elements: &[Element<'_>]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    for pair in elements.windows(2) {
-        let [left, right] = pair else { continue };
+    for [left, right] in elements.array_windows() {
         let (Some(before), Some(behind)) = (open_count(left.text), closed_count(right.text)) else {
             continue;
         };
@@ -152,13 +151,8 @@ fn cut_counts(key: &str, elements: &[Element<'_>]) -> Vec<Diagnostic> {
             quoted(right.text),
         );
         let span = Span::new(left.at + left.text.len() - before.len(), right.at + behind.len());
-        let finding = Diagnostic::warning(COUNT_CUT, message).at(span);
-        found.push(placed(
-            key,
-            finding
-                .help("write the count without a comma: `a{1}(?:a?){2}` for `a{1,3}`, `a{2}a*` for `a{2,}`"),
-            0,
-        ));
+        let help = "write the count without a comma: `a{1}(?:a?){2}` for `a{1,3}`, `a{2}a*` for `a{2,}`";
+        found.push(placed(key, Diagnostic::warning(COUNT_CUT, message).at(span).help(help), 0));
     }
     found
 }

@@ -68,23 +68,18 @@ pub fn check(key: &str, text: &str, version: Version) -> Option<Diagnostic> {
 /// Returns whether Go's `time.ParseDuration` reads it.
 fn go_duration(text: &str) -> bool {
     let bare = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if bare == "0" {
-        return true;
-    }
-    let negative = text.starts_with('-');
-    let mut total: u64 = 0;
-    let mut rest = bare;
+    bare == "0" || nanoseconds(bare).is_some_and(|total| total < 1 << 63 || text.starts_with('-'))
+}
+
+/// The sum of numbers with units, up to the largest that Go has with a minus.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (mut total, mut rest) = duration_part(text)?;
     while !rest.is_empty() {
-        let Some((nanoseconds, behind)) = duration_part(rest) else {
-            return false;
-        };
-        total = match total.checked_add(nanoseconds).filter(|total| *total <= 1 << 63) {
-            Some(total) => total,
-            None => return false,
-        };
+        let (more, behind) = duration_part(rest)?;
+        total = total.checked_add(more).filter(|total| *total <= 1 << 63)?;
         rest = behind;
     }
-    !bare.is_empty() && (total < 1 << 63 || negative)
+    Some(total)
 }
 
 /// One number and its unit, in nanoseconds, and what follows.

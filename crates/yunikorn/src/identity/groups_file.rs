@@ -17,7 +17,7 @@ use super::Refusal;
 use super::resolver::GroupResolver;
 use go_compat::diag::{Code, Diagnostic, quoted};
 use go_compat::yaml::decode::{List, Map, decode};
-use go_compat::yaml::parse::parse;
+use go_compat::yaml::parse::parse_in;
 
 go_compat::codes! {
     /// A user in a file of groups has no name, which no request can have either.
@@ -38,19 +38,13 @@ impl GroupsFile {
     /// # Errors
     /// All errors with their spans, when the text is not YAML, or not lists of groups by user.
     pub fn read(text: &str) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let document = parse(text).map_err(|problem| vec![problem])?;
-        let users: Map<List<String>> = decode(document.as_ref()).map_err(|error| {
-            let help = "write a list of groups for each user, as in `sue: [devs, ops]`";
-            error
-                .into_iter()
-                .map(|found| Diagnostic { help: Some(help.to_owned()), ..found })
-                .collect::<Vec<_>>()
-        })?;
-        let groups: BTreeMap<String, Vec<String>> = users
-            .unwrap_or_default()
-            .into_iter()
-            .map(|(user, groups)| (user, groups.unwrap_or_default()))
-            .collect();
+        let document = parse_in(text).map_err(|problem| vec![problem])?;
+        let help = "write a list of groups for each user, as in `sue: [devs, ops]`";
+        let with_help =
+            |wrong: Vec<Diagnostic>| wrong.into_iter().map(|found| found.help(help)).collect::<Vec<_>>();
+        let users: Map<List<String>> = decode(document.as_ref()).map_err(with_help)?;
+        let users = users.into_iter().flatten();
+        let groups: BTreeMap<_, _> = users.map(|(user, groups)| (user, groups.unwrap_or_default())).collect();
         let odd = groups.iter().flat_map(|(user, groups)| oddities(user, groups)).collect();
         Ok((Self { groups }, odd))
     }

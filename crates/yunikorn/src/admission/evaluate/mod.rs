@@ -144,24 +144,20 @@ impl Walk<'_> {
     fn is_processed(&mut self) -> Result<bool, Outcome> {
         let annotations = &self.surroundings.namespace_annotations;
         let choice = self.conf.filtering.processes(self.request.namespace(), annotations);
-        self.chosen(choice, ["go to YuniKorn", "do not go to YuniKorn"])
+        self.chosen(choice, "go to YuniKorn")
     }
 
     fn is_labelled(&mut self) -> Result<bool, Outcome> {
         let annotations = &self.surroundings.namespace_annotations;
         let choice = self.conf.filtering.labels(self.request.namespace(), annotations);
-        self.chosen(choice, ["get an application ID", "do not get an application ID"])
+        self.chosen(choice, "get an application ID")
     }
 
-    fn chosen(
-        &mut self,
-        choice: Result<Choice, &'static str>,
-        [yes, no]: [&str; 2],
-    ) -> Result<bool, Outcome> {
-        let choice = choice.map_err(Outcome::Unknown)?;
-        let pods = if choice.yes { yes } else { no };
-        self.steps.push(format!("pods of the namespace {pods}: {}", choice.because));
-        Ok(choice.yes)
+    fn chosen(&mut self, choice: Result<Choice, &'static str>, what: &str) -> Result<bool, Outcome> {
+        let Choice { yes, because } = choice.map_err(Outcome::Unknown)?;
+        let not = if yes { "" } else { "do not " };
+        self.steps.push(format!("pods of the namespace {not}{what}: {because}"));
+        Ok(yes)
     }
 
     /// Returns whether an update of a pod, or a workload, is checked: its namespace is processed, and the pod
