@@ -171,8 +171,8 @@ fn comma_space(parts: Parts<'_>, findings: &mut Findings) {
     let before = parts.users.text.ends_with(',');
     let behind = groups.text.starts_with(',');
     let Some((_, first)) = groups.names().next().filter(|_| before || behind) else { return };
-    let begin = if before { groups.at.saturating_sub(2) } else { groups.at.saturating_sub(1) };
-    findings.push(Span::new(begin, if behind { groups.at + 1 } else { groups.at }), || {
+    let at = Span::new(groups.at - 1 - usize::from(before), groups.at + usize::from(behind));
+    findings.push(at, || {
         let message = format!("the space ends the users, so {} is read as a group", quoted(first));
         Diagnostic::warning(codes::COMMA_SPACE, message)
             .help("write `alice,bob` for users, `alice bob` for users and groups")

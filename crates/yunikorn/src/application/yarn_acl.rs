@@ -147,36 +147,17 @@ fn is_java_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\u{b}' | '\u{c}' | '\r')
 }
 
-/// `StringUtils.getTrimmedStrings` without the empty ones: the names of one part, each with its offset.
+/// `StringUtils.getTrimmedStrings` without the empty ones: the names of one part, each with its offset. White
+/// space beside a separator belongs to it.
 fn names(part: &str) -> impl Iterator<Item = (usize, &str)> {
-    let trimmed = trim(part);
-    let begin = part.find(|c| c > ' ').unwrap_or_default();
-    let mut rest = Some((begin, trimmed));
-    std::iter::from_fn(move || {
-        let (at, text) = rest.take()?;
-        let Some((end, next)) = separator(text) else { return Some((at, text)) };
-        rest = text.get(next..).map(|behind| (at + next, behind));
-        text.get(..end).map(|name| (at, name))
+    let mut at = part.find(|c| c > ' ').unwrap_or_default();
+    trim(part).split([',', '\n']).filter_map(move |piece| {
+        let behind_spaces = piece.trim_start_matches(is_java_space);
+        let start = at + piece.len() - behind_spaces.len();
+        at += piece.len() + 1;
+        let name = behind_spaces.trim_end_matches(is_java_space);
+        (!name.is_empty()).then_some((start, name))
     })
-    .filter(|(_, name)| !name.is_empty())
-}
-
-/// The first match of `\s*[,\n]\s*` and of those that follow it at once: the first run of commas and white
-/// space that contains a comma or a line break.
-fn separator(text: &str) -> Option<(usize, usize)> {
-    let mut run = None;
-    let mut separates = false;
-    for (at, c) in text.char_indices() {
-        if c == ',' || is_java_space(c) {
-            run = run.or(Some(at));
-            separates |= matches!(c, ',' | '\n');
-        } else if separates {
-            return run.map(|begin| (begin, at));
-        } else {
-            run = None;
-        }
-    }
-    run.filter(|_| separates).map(|begin| (begin, text.len()))
 }
 
 /// Keeps the first of equal names, as a `LinkedHashSet` does.
