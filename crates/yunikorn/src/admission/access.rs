@@ -1,6 +1,5 @@
 //! The access keys: they decide who may set the annotation `yunikorn.apache.org/user.info`.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use super::codes::NOT_A_BOOLEAN;
@@ -9,6 +8,7 @@ use super::keys::{
     SYSTEM_USERS, TRUST_CONTROLLERS,
 };
 use super::lists::PatternList;
+use super::request::Texts;
 use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::go_bool::go_bool;
 
@@ -59,7 +59,7 @@ impl AccessControl {
     /// Reads the keys of the merged ConfigMaps. A key that cannot be read has its default, and is reported as
     /// an error; a key whose meaning is not known here is an error too. Spans are in the key's value; the
     /// message names the key.
-    pub fn from_keys(keys: &BTreeMap<String, String>) -> (Self, Vec<Diagnostic>) {
+    pub fn from_keys(keys: &Texts) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
         let bypass_auth = read_flag(keys, BYPASS_AUTH, DEFAULT_BYPASS_AUTH, &mut found);
         let trust_controllers = read_flag(keys, TRUST_CONTROLLERS, DEFAULT_TRUST_CONTROLLERS, &mut found);
@@ -107,12 +107,7 @@ fn first_match(list: &'static str, patterns: &PatternList, names: &[&str]) -> Op
 }
 
 /// Reads a boolean key. A value that Go does not read becomes the default and is reported.
-pub(super) fn read_flag(
-    keys: &BTreeMap<String, String>,
-    key: &str,
-    default: bool,
-    found: &mut Vec<Diagnostic>,
-) -> bool {
+pub(super) fn read_flag(keys: &Texts, key: &str, default: bool, found: &mut Vec<Diagnostic>) -> bool {
     let Some(text) = keys.get(key) else { return default };
     go_bool(text).unwrap_or_else(|| {
         let shown = quoted(text);

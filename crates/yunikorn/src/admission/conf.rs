@@ -1,9 +1,8 @@
 //! The admission controller's configuration as far as it decides about `user.info`.
 
-use std::collections::BTreeMap;
-
 use super::access::AccessControl;
 use super::filtering::Filtering;
+use super::request::Texts;
 use crate::version::Version;
 use go_compat::diag::Diagnostic;
 
@@ -21,7 +20,7 @@ pub struct Conf {
 impl Conf {
     /// Reads the keys of the merged ConfigMaps (`am_conf.go:286-333`). A key that cannot be read has its
     /// default, and is reported as an error. Spans are in the key's value; the message names the key.
-    pub fn from_keys(keys: &BTreeMap<String, String>, version: Version) -> (Self, Vec<Diagnostic>) {
+    pub fn from_keys(keys: &Texts, version: Version) -> (Self, Vec<Diagnostic>) {
         let (access, mut found) = AccessControl::from_keys(keys);
         let (filtering, more) = Filtering::from_keys(keys);
         found.extend(more);

@@ -1,15 +1,13 @@
 //! The `admissionController.filtering.*` keys: they select the namespaces whose pods go to `YuniKorn`, and
 //! those whose pods get an application ID.
 
-use std::collections::BTreeMap;
-
 use super::access::read_flag;
 use super::keys::{
     BYPASS_NAMESPACES, DEFAULT_GENERATE_UNIQUE_APP_ID, GENERATE_UNIQUE_APP_ID, LABEL_NAMESPACES,
     NO_LABEL_NAMESPACES, PROCESS_NAMESPACES,
 };
 use super::lists::PatternList;
-use super::request::{ENABLE_YUNIKORN, GENERATE_APP_ID};
+use super::request::{ENABLE_YUNIKORN, GENERATE_APP_ID, Texts};
 use go_compat::diag::{Diagnostic, quoted};
 use go_compat::go_regex::GoRegex;
 
@@ -39,7 +37,7 @@ pub struct Choice {
 
 impl Filtering {
     /// Reads the keys of the merged ConfigMaps, as [`super::AccessControl::from_keys`] does.
-    pub fn from_keys(keys: &BTreeMap<String, String>) -> (Self, Vec<Diagnostic>) {
+    pub fn from_keys(keys: &Texts) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
         let generate_unique_app_id =
             read_flag(keys, GENERATE_UNIQUE_APP_ID, DEFAULT_GENERATE_UNIQUE_APP_ID, &mut found);
@@ -59,11 +57,7 @@ impl Filtering {
     ///
     /// # Errors
     /// The key of the list that decides but whose content is not known.
-    pub fn processes(
-        &self,
-        namespace: &str,
-        annotations: &BTreeMap<String, String>,
-    ) -> Result<Choice, &'static str> {
+    pub fn processes(&self, namespace: &str, annotations: &Texts) -> Result<Choice, &'static str> {
         let lists = [(PROCESS_NAMESPACES, &self.process), (BYPASS_NAMESPACES, &self.bypass)];
         annotated(annotations, ENABLE_YUNIKORN).map_or_else(|| select(namespace, lists), Ok)
     }
@@ -73,11 +67,7 @@ impl Filtering {
     ///
     /// # Errors
     /// The key of the list that decides but whose content is not known.
-    pub fn labels(
-        &self,
-        namespace: &str,
-        annotations: &BTreeMap<String, String>,
-    ) -> Result<Choice, &'static str> {
+    pub fn labels(&self, namespace: &str, annotations: &Texts) -> Result<Choice, &'static str> {
         let lists = [(LABEL_NAMESPACES, &self.label), (NO_LABEL_NAMESPACES, &self.no_label)];
         annotated(annotations, GENERATE_APP_ID).map_or_else(|| select(namespace, lists), Ok)
     }
@@ -104,7 +94,7 @@ fn select(
     if excluded.is_known() { Ok(Choice { yes: true, because }) } else { Err(excluded_key) }
 }
 
-fn annotated(annotations: &BTreeMap<String, String>, key: &str) -> Option<Choice> {
+fn annotated(annotations: &Texts, key: &str) -> Option<Choice> {
     let value = annotations.get(key)?;
     let because = format!("the namespace's annotation {key} is {}", quoted(value));
     Some(Choice { yes: value == "true", because })
@@ -113,6 +103,7 @@ fn annotated(annotations: &BTreeMap<String, String>, key: &str) -> Option<Choice
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     fn filtering(keys: &[(&str, &str)]) -> Filtering {
         let keys = keys.iter().map(|(list, text)| ((*list).to_owned(), (*text).to_owned())).collect();

@@ -2,10 +2,9 @@
 //! commas that cannot be escaped, white space around elements cut off, empty ones left out, and **all** of
 //! them discarded for the default when one does not compile. They match anywhere in a name.
 
-use std::collections::BTreeMap;
-
 use super::codes::{COUNT_CUT, LIST_DISCARDED, LIST_UNDECIDED};
 use super::keys::default_text;
+use super::request::Texts;
 use super::{MAX_EXPRESSIONS, pitfalls};
 use go_compat::diag::{Code, Diagnostic, Span, quoted};
 use go_compat::go_regex::{GoRegex, is_undecided};
@@ -56,7 +55,7 @@ impl PatternList {
     }
 
     /// Reads the list of a key, and adds what is odd about it.
-    pub(super) fn of_key(keys: &BTreeMap<String, String>, key: &str, found: &mut Vec<Diagnostic>) -> Self {
+    pub(super) fn of_key(keys: &Texts, key: &str, found: &mut Vec<Diagnostic>) -> Self {
         let (list, findings) = Self::read(key, keys.get(key).map(String::as_str));
         found.extend(findings);
         list
