@@ -3,10 +3,7 @@
 use std::fmt;
 
 use super::codes::NOT_A_BOOLEAN;
-use super::keys::{
-    BYPASS_AUTH, DEFAULT_BYPASS_AUTH, DEFAULT_TRUST_CONTROLLERS, EXTERNAL_GROUPS, EXTERNAL_USERS,
-    SYSTEM_USERS, TRUST_CONTROLLERS,
-};
+use super::keys::{BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, SYSTEM_USERS, TRUST_CONTROLLERS};
 use super::lists::PatternList;
 use super::request::Texts;
 use go_compat::diag::{Diagnostic, Span, quoted};
@@ -61,8 +58,8 @@ impl AccessControl {
     /// message names the key.
     pub fn from_keys(keys: &Texts) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
-        let bypass_auth = read_flag(keys, BYPASS_AUTH, DEFAULT_BYPASS_AUTH, &mut found);
-        let trust_controllers = read_flag(keys, TRUST_CONTROLLERS, DEFAULT_TRUST_CONTROLLERS, &mut found);
+        let bypass_auth = read_flag(keys, BYPASS_AUTH, false, &mut found);
+        let trust_controllers = read_flag(keys, TRUST_CONTROLLERS, true, &mut found);
         let mut list = |key| PatternList::of_key(keys, key, &mut found);
         let control = Self {
             bypass_auth,

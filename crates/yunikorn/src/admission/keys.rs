@@ -4,7 +4,7 @@
 pub const BYPASS_AUTH: &str = "admissionController.accessControl.bypassAuth";
 /// True lets the users of [`SYSTEM_USERS`] set `user.info`. Default `true`.
 pub const TRUST_CONTROLLERS: &str = "admissionController.accessControl.trustControllers";
-/// Expressions for the users that controllers run as. Default [`DEFAULT_SYSTEM_USERS`].
+/// Expressions for the users that controllers run as. Default `^system:serviceaccount:kube-system:`.
 pub const SYSTEM_USERS: &str = "admissionController.accessControl.systemUsers";
 /// Expressions for users that may set `user.info`. Default none.
 pub const EXTERNAL_USERS: &str = "admissionController.accessControl.externalUsers";
@@ -13,7 +13,7 @@ pub const EXTERNAL_GROUPS: &str = "admissionController.accessControl.externalGro
 
 /// Expressions for the namespaces whose pods go to `YuniKorn`; empty means all. Default none.
 pub const PROCESS_NAMESPACES: &str = "admissionController.filtering.processNamespaces";
-/// Expressions for the namespaces whose pods do not go to `YuniKorn`. Default [`DEFAULT_BYPASS_NAMESPACES`].
+/// Expressions for the namespaces whose pods do not go to `YuniKorn`. Default `^kube-system$`.
 pub const BYPASS_NAMESPACES: &str = "admissionController.filtering.bypassNamespaces";
 /// Expressions for the namespaces whose pods get an application ID; empty means all. Default none.
 pub const LABEL_NAMESPACES: &str = "admissionController.filtering.labelNamespaces";
@@ -26,22 +26,14 @@ pub const GENERATE_UNIQUE_APP_ID: &str = "admissionController.filtering.generate
 /// The access keys, sorted.
 pub const KEYS: [&str; 5] = [BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, SYSTEM_USERS, TRUST_CONTROLLERS];
 
-/// Default of [`BYPASS_AUTH`].
-pub const DEFAULT_BYPASS_AUTH: bool = false;
-/// Default of [`TRUST_CONTROLLERS`].
-pub const DEFAULT_TRUST_CONTROLLERS: bool = true;
-/// Default of [`SYSTEM_USERS`].
-pub const DEFAULT_SYSTEM_USERS: &str = "^system:serviceaccount:kube-system:";
-/// Default of [`BYPASS_NAMESPACES`].
-pub const DEFAULT_BYPASS_NAMESPACES: &str = "^kube-system$";
 /// Default of [`GENERATE_UNIQUE_APP_ID`].
 pub const DEFAULT_GENERATE_UNIQUE_APP_ID: bool = false;
 
 /// The text of a list that is in force where its key is absent, or one of its expressions does not compile.
 pub(super) fn default_text(key: &str) -> &'static str {
     match key {
-        SYSTEM_USERS => DEFAULT_SYSTEM_USERS,
-        BYPASS_NAMESPACES => DEFAULT_BYPASS_NAMESPACES,
+        SYSTEM_USERS => "^system:serviceaccount:kube-system:",
+        BYPASS_NAMESPACES => "^kube-system$",
         _ => "",
     }
 }

@@ -117,13 +117,6 @@ impl Partition {
         }
     }
 
-    fn at_mut(&mut self, position: u32) -> Option<&mut Queue> {
-        match position.checked_sub(1) {
-            None => Some(&mut self.root),
-            Some(below) => self.below.get_mut(usize::try_from(below).ok()?),
-        }
-    }
-
     /// The positions in [`Self::queues`] by path.
     pub fn by_path(&self) -> &Arc<ByPath> {
         &self.by_path
@@ -132,7 +125,8 @@ impl Partition {
     /// Changes the ACL of a right on the queue with exactly this path, if there is one.
     pub fn set_acl(&mut self, path: &QueuePath, right: Right, acl: String) {
         let Some((_, position)) = self.by_path.get(path.as_str()) else { return };
-        let Some(queue) = self.at_mut(*position) else { return };
+        let mut queues = iter::once(&mut self.root).chain(&mut self.below);
+        let Some(queue) = queues.nth(*position as usize) else { return };
         match right {
             Right::Submit => queue.submit_acl.value = acl,
             Right::Admin => queue.admin_acl.value = acl,

@@ -1,7 +1,8 @@
 //! Errors in the nodes.
 
 use crate::diag::{Diagnostic, Span, quoted};
-use crate::yaml::{DECODE, KindIn, NodeIn, UNSURE};
+use crate::yaml::read::unsure;
+use crate::yaml::{DECODE, KindIn, NodeIn};
 
 /// More errors are not kept.
 const MAX_ERRORS: usize = 100;
@@ -33,8 +34,7 @@ impl Decoder {
 
     /// A value that Go may take, and not everywhere as the same.
     pub(super) fn unsure(&mut self, span: Span, what: &str, help: &str) {
-        let message = format!("{what} is read differently by different YAML libraries");
-        self.add(Diagnostic::error(UNSURE, message).at(span).help(help));
+        self.add(*unsure(span, what, help));
     }
 
     /// A node that is not what is `expected`.

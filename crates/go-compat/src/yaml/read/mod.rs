@@ -23,8 +23,8 @@ use std::collections::HashMap;
 use super::{MAX_DEPTH, MAX_NODES, NodeIn};
 use crate::diag::Span;
 use block::Behind;
-pub(super) use problem::first_odd_character;
-use problem::{Problem, Read, syntax, too_large, unsure};
+use problem::{Problem, Read, syntax, too_large};
+pub(super) use problem::{first_odd_character, unsure};
 
 /// A position in a text, and what was read in front of it.
 pub(super) struct Reader<'t> {

@@ -15,7 +15,7 @@ pub(super) fn syntax(span: Span, message: impl Into<String>, help: &str) -> Prob
 }
 
 /// A construct that is not read alike everywhere: `what` it is, and the `plain` form to write.
-pub(super) fn unsure(span: Span, what: &str, plain: &str) -> Problem {
+pub(crate) fn unsure(span: Span, what: &str, plain: &str) -> Problem {
     let message = format!("{what} is read differently by different YAML libraries");
     Box::new(Diagnostic::error(UNSURE, message).at(span).help(plain))
 }
