@@ -35,8 +35,8 @@ crate::codes! {
     pub const TOO_LONG: Code = Code::new(4051, "regex-too-long");
     /// Groups are nested deeper than is judged here ([`MAX_DEPTH`]).
     pub const TOO_DEEP: Code = Code::new(4052, "regex-too-deep");
-    /// The bytes of a pattern, multiplied with its counts, are more than are judged here ([`MAX_SIZE`]), or its
-    /// memory is.
+    /// The bytes of a pattern, multiplied with its counts, are more than are judged here ([`MAX_SIZE`]), or
+    /// its memory is.
     pub const TOO_LARGE: Code = Code::new(4053, "regex-too-large");
     /// A Unicode class: Go has the tables of another version of Unicode.
     pub const UNPROVEN_CLASS: Code = Code::new(4054, "regex-unproven-unicode-class");

@@ -84,8 +84,8 @@ impl GoRegex {
         self.tree().is_some_and(|tree| ends(&tree).1)
     }
 
-    /// Returns whether it is an alternation like `^a|b$`, whose `^` belongs to the first alternative alone and
-    /// whose `$` to the last alone.
+    /// Returns whether it is an alternation like `^a|b$`, whose `^` belongs to the first alternative alone
+    /// and whose `$` to the last alone.
     pub fn has_split_anchors(&self) -> bool {
         let Some(tree) = self.tree() else { return false };
         let HirKind::Alternation(alternatives) = tree.kind() else { return false };

@@ -8,8 +8,8 @@
 
 use super::{Acl, Names, group_name_ok, user_name_ok};
 
-/// `YuniKorn`'s refusal of an ACL text, in its own words: it has more than two parts, counted as activation or as
-/// the validator counts them.
+/// `YuniKorn`'s refusal of an ACL text, in its own words: it has more than two parts, counted as activation
+/// or as the validator counts them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("multiple spaces found in ACL: '{0}'")]
 pub struct AclError(String);

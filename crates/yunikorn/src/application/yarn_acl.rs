@@ -147,8 +147,8 @@ fn is_java_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\u{b}' | '\u{c}' | '\r')
 }
 
-/// `StringUtils.getTrimmedStrings` without the empty ones: the names of one part, each with its offset. White
-/// space beside a separator belongs to it.
+/// `StringUtils.getTrimmedStrings` without the empty ones: the names of one part, each with its offset.
+/// White space beside a separator belongs to it.
 fn names(part: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = part.find(|c| c > ' ').unwrap_or_default();
     trim(part).split([',', '\n']).filter_map(move |piece| {

@@ -37,8 +37,8 @@ impl<'a> From<&'a Identity> for Claim<'a> {
     }
 }
 
-/// The reason why the scheduler refuses a request's user, or its groups are not known. Displays as `YuniKorn`'s
-/// message.
+/// The reason why the scheduler refuses a request's user, or its groups are not known. Displays as
+/// `YuniKorn`'s message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// There is no user.
@@ -62,11 +62,11 @@ impl Refusal {
     }
 }
 
-/// The identity for a scheduler that has not seen the user before. Groups that are given are used; missing ones
-/// come from the resolver.
+/// The identity for a scheduler that has not seen the user before. Groups that are given are used; missing
+/// ones come from the resolver.
 ///
-/// `YuniKorn` itself remembers users (`UserGroupCache`): groups that came with one request are those of the next
-/// one without. Nothing here knows the earlier requests.
+/// `YuniKorn` itself remembers users (`UserGroupCache`): groups that came with one request are those of the
+/// next one without. Nothing here knows the earlier requests.
 ///
 /// # Errors
 /// `YuniKorn`'s refusal, or that it cannot be known.

@@ -59,9 +59,9 @@ fn check_filter(filter: &Filter) -> Result<(), Diagnostic> {
     check_filter_list(items(&filter.groups), "group", is_group)
 }
 
-/// Checks one list of a filter. A name by itself must be a name or an expression; of several, those that are
-/// not valid names are ignored. Go is assumed to compile an expression whose meaning is not known here, because
-/// our validator must not be stricter than `YuniKorn`'s.
+/// Checks one list of a filter. A name by itself must be a name or an expression; of several, those that
+/// are not valid names are ignored. Go is assumed to compile an expression whose meaning is not known here,
+/// because our validator must not be stricter than `YuniKorn`'s.
 fn check_filter_list(list: &[Spanned], kind: &str, is_name: impl Fn(&str) -> bool) -> Result<(), Diagnostic> {
     let [only] = list else { return Ok(()) };
     let text = only.as_str();
