@@ -246,8 +246,8 @@ impl<'a> Reader<'a> {
 
     fn own(&mut self) -> OwnRules {
         let [view, modify] = [VIEW_ACL, MODIFY_ACL].map(|key| {
-            let Written { text, set, .. } = self.written(key, "", |_| ());
-            let (value, findings) = own::read(key, &text);
+            let written = self.written(key, "", |text| own::read(key, text));
+            let Written { text, set, value: (value, findings), .. } = written;
             self.findings.extend(findings);
             Written { key, text, set, value }
         });
@@ -284,18 +284,15 @@ impl<'a> Reader<'a> {
 
     /// Reports rules that give everybody access, whatever else is written.
     fn pointless(&mut self, switch: &str, on: bool, admins: &str, everyone: bool) {
-        if !on {
-            let message = format!("`{switch}` is off, so that everybody may do everything");
-            self.findings.push(
-                Diagnostic::warning(codes::SWITCHED_OFF, message).help(format!("set `{switch}` to `true`")),
-            );
-        }
-        if on && everyone {
-            let message = format!("`{admins}` is everyone, so that everybody may do everything");
-            self.findings.push(
-                Diagnostic::warning(codes::EVERYONE_ADMINISTERS, message).help("name the administrators"),
-            );
-        }
+        let (code, key, value, help) = if !on {
+            (codes::SWITCHED_OFF, switch, "off", format!("set `{switch}` to `true`"))
+        } else if everyone {
+            (codes::EVERYONE_ADMINISTERS, admins, "everyone", "name the administrators".to_owned())
+        } else {
+            return;
+        };
+        let message = format!("`{key}` is {value}, so that everybody may do everything");
+        self.findings.push(Diagnostic::warning(code, message).help(help));
     }
 
     fn get(&self, key: &str) -> Option<&(&'static str, Option<&'a str>)> {
