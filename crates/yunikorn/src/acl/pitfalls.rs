@@ -5,7 +5,8 @@
 //! of its documentation: quote the wildcard, quote a leading space.
 
 use super::{Acl, codes, lint, parse, validates};
-use crate::config;
+use crate::config::verdict;
+use crate::version::Version;
 use go_compat::diag::Code;
 
 /// The ACL text that the scheduler gets for this YAML after `submitacl:`, or its refusal.
@@ -13,9 +14,10 @@ fn through_yaml(scalar: &str) -> Result<String, String> {
     let text = format!(
         "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: {scalar}\n"
     );
-    let read = config::read(&text).map_err(|error| error.text)?;
-    let queues = read.partitions.and_then(|partitions| partitions.into_iter().next()?.queues);
-    Ok(queues.expect("queues").first().expect("root").submit_acl.value.clone())
+    let verdict = verdict(&text, &[], Version::V1_8);
+    verdict.validates?;
+    let config = verdict.config.expect("a configuration");
+    Ok(config.partition("default").expect("a partition").root().submit_acl.value.clone())
 }
 
 #[test]

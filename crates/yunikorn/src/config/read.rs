@@ -1,45 +1,30 @@
 //! Decodes text into the types of the schema, as strictly as yunikorn-core does (`config.go:176-194`).
 
-use super::ConfigError;
 use super::schema::SchedulerConfig;
-use go_compat::diag::Span;
+use go_compat::diag::{Diagnostic, Span};
 use go_compat::yaml::{NodeIn, decode, parse};
 
 /// Decodes the first document. Unknown fields and repeated keys are errors; no document at all is an empty
 /// configuration.
 ///
 /// # Errors
-/// Each single finding with its span, and the first of them as a text.
-pub fn read(text: &str) -> Result<SchedulerConfig, ConfigError> {
-    decoded(text, parsed(text)?.as_ref()).map(|document| document.config)
-}
-
-/// The first document, and the text after it.
-pub(super) struct Document {
-    pub(super) config: SchedulerConfig,
-    /// Text after the first document that seems meaningful to a reader.
-    pub(super) ignored: Option<Span>,
+/// Each single finding with its span.
+pub fn read(text: &str) -> Result<SchedulerConfig, Vec<Diagnostic>> {
+    decode::decode(parsed(text)?.as_ref())
 }
 
 /// The first document as YAML.
-pub(super) fn parsed(text: &str) -> Result<Option<NodeIn<'_>>, ConfigError> {
-    parse::parse_in(text).map_err(|diagnostic| ConfigError::new(text, vec![diagnostic]))
+pub(super) fn parsed(text: &str) -> Result<Option<NodeIn<'_>>, Vec<Diagnostic>> {
+    parse::parse_in(text).map_err(|diagnostic| vec![diagnostic])
 }
 
-/// Decodes the first document of `text`, which was parsed as `root`.
-pub(super) fn decoded(text: &str, root: Option<&NodeIn<'_>>) -> Result<Document, ConfigError> {
-    let config = decode::decode(root).map_err(|diagnostics| ConfigError::new(text, diagnostics))?;
-    let ignored = root.and_then(|root| ignored(text, root.span.end));
-    Ok(Document { config, ignored })
-}
-
-/// The ignored text: from the first line after the root, which ends at `end`, that is more than comments and
-/// document markers, to the end of the text.
+/// The text after the first document that seems meaningful to a reader: from the first line after the root,
+/// which ends at `end`, that is more than comments and document markers, to the end of the text.
 ///
 /// It need not follow a marker: Go's decoder takes one document, which ends with its root. So another line
 /// after the bracket of a root in brackets, and one with less indentation than the root's lines, is neither
 /// read nor refused.
-fn ignored(text: &str, end: usize) -> Option<Span> {
+pub(super) fn ignored(text: &str, end: usize) -> Option<Span> {
     let mut start = end;
     for line in text.get(end..)?.split_inclusive('\n') {
         let begins_line = text.get(..start)?.chars().next_back().is_none_or(|last| last == '\n');
@@ -63,7 +48,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// The text that is reported as ignored; an error where the text is not read at all.
-    fn beyond(text: &str) -> Result<Option<&str>, ConfigError> {
+    fn beyond(text: &str) -> Result<Option<&str>, Vec<Diagnostic>> {
         let root = parsed(text)?;
         let span = root.as_ref().and_then(|root| ignored(text, root.span.end));
         Ok(span.map(|span| text.get(span.start..span.end).unwrap()))

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::verdict::assess;
 use super::*;
 use crate::version::Version;
-use go_compat::diag::{Severity, Span};
+use go_compat::diag::{Diagnostic, Severity, Span};
 use go_compat::yaml::EDIT;
 use go_compat::yaml::decode::items;
 use go_compat::yaml::edit::{self, Edit};

@@ -2,13 +2,13 @@
 
 use super::activate::{self, ReloadError};
 use super::codes::{CHECKSUM, DEFAULT_CONFIG, TEXT_IGNORED};
-use super::read::Document;
 use super::schema::SchedulerConfig;
 use super::tree::Config;
-use super::{ConfigError, contains_checksum_marker, is_unsure, lint, read, validate};
+use super::{contains_checksum_marker, lint, read, validate};
 use crate::version::Version;
 use go_compat::diag::{Diagnostic, Span};
-use go_compat::yaml::NodeIn;
+use go_compat::yaml::decode::decode;
+use go_compat::yaml::{self, NodeIn};
 
 /// `YuniKorn`'s built-in configuration, byte for byte (yunikorn-core `config.go:211`).
 pub const BUILT_IN: &str = "
@@ -76,13 +76,14 @@ pub fn verdict(text: &str, active: &[&str], version: Version) -> Assessment {
 
 /// As [`verdict`], for a text whose first document was read already.
 pub fn verdict_of(text: &str, document: NodeIn<'_>, active: &[&str], version: Version) -> Assessment {
-    assess_document(text, Some(document), active, version).unwrap_or_else(Assessment::unreadable)
+    assess_document(text, Some(document), active, version)
+        .unwrap_or_else(|errors| Assessment::unreadable(text, errors))
 }
 
 /// Evaluates a text as it is, also an empty one.
 pub(super) fn assess(text: &str, active: &[&str], version: Version) -> Assessment {
     let verdict = read::parsed(text).and_then(|document| assess_document(text, document, active, version));
-    verdict.unwrap_or_else(Assessment::unreadable)
+    verdict.unwrap_or_else(|errors| Assessment::unreadable(text, errors))
 }
 
 fn assess_document(
@@ -90,16 +91,16 @@ fn assess_document(
     root: Option<NodeIn<'_>>,
     active: &[&str],
     version: Version,
-) -> Result<Assessment, ConfigError> {
-    let mut document = read::decoded(text, root.as_ref())?;
-    let validated = validate(&mut document.config, version);
+) -> Result<Assessment, Vec<Diagnostic>> {
+    let mut config = decode(root.as_ref())?;
+    let validated = validate(&mut config, version);
     if validated.is_err() {
-        // Validation may have changed the document before it refused, so it is decoded again.
-        document = read::decoded(text, root.as_ref())?;
+        // Validation may have changed the configuration before it refused, so it is decoded again.
+        config = decode(root.as_ref())?;
     }
+    let beyond = root.as_ref().and_then(|root| read::ignored(text, root.span.end));
     // For a large text the tree takes as much memory as the document, and it is not needed any more.
     drop(root);
-    let Document { config, ignored: beyond } = document;
     let mut findings = lint::findings(text, &config, version);
     findings.extend(beyond.map(ignored));
     findings.extend(contains_checksum_marker(text).then(|| checksum_marker(text)));
@@ -114,9 +115,16 @@ fn assess_document(
 }
 
 impl Assessment {
-    fn unreadable(error: ConfigError) -> Self {
-        let unsure = error.diagnostics.iter().any(is_unsure);
-        Self { unsure, ..Self::refused(&error.text, error.diagnostics) }
+    fn unreadable(text: &str, errors: Vec<Diagnostic>) -> Self {
+        // YuniKorn may accept a text with one of these.
+        let unsure = errors.iter().find(|error| [yaml::UNSURE, yaml::TOO_LARGE].contains(&error.code));
+        let first = unsure.or(errors.first());
+        let line = first.and_then(|first| first.span?.line_in(text)).unwrap_or(1);
+        let message = first.map(|first| first.message.as_str()).unwrap_or_default();
+        let unsure = unsure.is_some();
+        let begin = if unsure { "whether YuniKorn takes it is not known" } else { "yaml" };
+        let reason = format!("{begin}: line {line}: {message}");
+        Self { unsure, ..Self::refused(&reason, errors) }
     }
 
     /// The same refusal everywhere.
