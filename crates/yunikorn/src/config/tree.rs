@@ -56,7 +56,6 @@ pub struct Queue {
     pub position: u32,
     /// The position of the queue above; `None` for the root.
     pub above: Option<u32>,
-    children: Vec<u32>,
 }
 
 impl Config {
@@ -80,8 +79,8 @@ impl Partition {
     fn new(written: PartitionConfig) -> Option<Self> {
         let written_root = written.queues?.into_iter().next()?;
         let mut below = Vec::with_capacity(written_root.count_below());
-        let (mut root, nested) = Queue::new(written_root, QueuePath::root(), 0, None);
-        root.children = Queue::add_below(nested, &root.path, 0, &mut below)?;
+        let (root, nested) = Queue::new(written_root, QueuePath::root(), 0, None);
+        Queue::add_below(nested, &root.path, 0, &mut below)?;
         let paths = iter::once(&root).chain(&below).map(|queue| queue.path.clone());
         let by_path = Arc::new(paths.zip(0..).collect());
         Some(Self {
@@ -143,11 +142,6 @@ impl Partition {
         iter::once(&self.root).chain(&self.below)
     }
 
-    /// The children of a queue of this partition in the order of the text.
-    pub fn children<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = &'a Queue> {
-        queue.children.iter().filter_map(|position| self.at(*position))
-    }
-
     /// The queue above a queue of this partition; `None` for the root.
     pub fn parent(&self, queue: &Queue) -> Option<&Queue> {
         self.at(queue.above?)
@@ -180,33 +174,25 @@ impl Queue {
             location: (!inserted).then_some(written.place),
             position,
             above,
-            children: Vec::new(),
         };
         (queue, nested)
     }
 
-    /// Appends the children of the queue with this path and position, each before its own children. Returns
-    /// their positions.
+    /// Appends the children of the queue with this path and position, each before its own children.
     fn add_below(
         nested: Vec<QueueConfig>,
         path: &QueuePath,
         above: u32,
         below: &mut Vec<Self>,
-    ) -> Option<Vec<u32>> {
-        let mut children = Vec::with_capacity(nested.len());
+    ) -> Option<()> {
         for child in nested {
             let path = path.child(child.name.as_str())?;
-            let index = below.len();
-            let position = u32::try_from(index).ok()?.checked_add(1)?;
+            let position = u32::try_from(below.len()).ok()?.checked_add(1)?;
             let (queue, nested) = Self::new(child, path.clone(), position, Some(above));
-            children.push(position);
             below.push(queue);
-            if !nested.is_empty() {
-                let grandchildren = Self::add_below(nested, &path, position, below)?;
-                below.get_mut(index)?.children = grandchildren;
-            }
+            Self::add_below(nested, &path, position, below)?;
         }
-        Some(children)
+        Some(())
     }
 
     /// Returns whether `YuniKorn` inserts this root because the text has none: then it has no ACL, and no
