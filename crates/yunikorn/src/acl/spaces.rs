@@ -68,19 +68,13 @@ fn leading_space_belongs(text: &str, meant: Option<&Acl>) -> bool {
 
 /// The third of the fields that the validator counts.
 fn third_field(text: &str) -> Option<Span> {
-    let mut fields = 0;
-    let mut space = true;
-    let mut start = None;
-    for (at, c) in text.char_indices() {
-        fields += usize::from(space && !c.is_whitespace());
-        space = c.is_whitespace();
-        match start {
-            None if fields == 3 => start = Some(at),
-            Some(start) if space => return Some(Span::new(start, at)),
-            _ => {}
-        }
+    let mut third = text.trim_start();
+    for _ in 0..2 {
+        third = third.trim_start_matches(|c: char| !c.is_whitespace()).trim_start();
     }
-    start.map(|start| Span::new(start, text.len()))
+    let start = text.len() - third.len();
+    let end = third.find(char::is_whitespace).map_or(text.len(), |length| start + length);
+    (!third.is_empty()).then(|| Span::new(start, end))
 }
 
 fn how_to_write(text: &str, meant: Option<&Acl>) -> String {
