@@ -69,14 +69,21 @@ pub fn trusted_group(element: &str) -> Option<Diagnostic> {
 /// them. An expression that matches every name has a code of its own.
 pub fn trusted(element: &str, guarded: bool) -> Option<Diagnostic> {
     let regex = GoRegex::new(element).ok().filter(|regex| pitfalls::matches_all(regex).is_none())?;
-    let found = if !guarded && is_outside(&regex) {
-        unguarded(element)
+    let (code, accounts, help) = if !guarded && is_outside(&regex) {
+        let help = "guard all kinds that it makes pods of by `userInfo` with `mode: Enforce`, profile \
+                    `strict` and `templates`, or leave it out";
+        let accounts =
+            "an account outside of kube-system: whoever may write what it makes pods of submits as anyone";
+        (UNGUARDED_ACCOUNT, accounts, help.to_owned())
     } else if UNRELATED.iter().all(|name| regex.is_match(&format!("{KUBE_SYSTEM}{name}"))) {
-        every_add_on(element)
+        let help = format!("name the controllers that copy pod templates: `{TEMPLATE_CONTROLLERS}`");
+        let accounts = "every account of kube-system, also of add-ons that make pods of what others write";
+        (ALL_OF_KUBE_SYSTEM, accounts, help)
     } else {
         return None;
     };
-    Some(found.at(Span::new(0, element.len())))
+    let message = format!("the expression {} trusts {accounts}", quoted(element));
+    Some(Diagnostic::warning(code, message).at(Span::new(0, element.len())).help(help))
 }
 
 /// Returns whether it certainly matches an account outside of kube-system.
@@ -87,28 +94,6 @@ fn is_outside(regex: &GoRegex) -> bool {
         prefix.starts_with(ACCOUNT) && !prefix.starts_with(KUBE_SYSTEM) && !open
     };
     regex.is_match(ANY) || regex.prefixes().iter().any(|prefix| other(prefix))
-}
-
-fn unguarded(element: &str) -> Diagnostic {
-    let message = format!(
-        "the expression {} trusts an account outside of kube-system: whoever may write what it makes pods of \
-         submits as anyone",
-        quoted(element)
-    );
-    Diagnostic::warning(UNGUARDED_ACCOUNT, message).help(
-        "guard all kinds that it makes pods of by `userInfo` with `mode: Enforce`, profile `strict` and \
-         `templates`, or leave it out",
-    )
-}
-
-fn every_add_on(element: &str) -> Diagnostic {
-    let message = format!(
-        "the expression {} trusts every account of kube-system, also of add-ons that make pods of what \
-         others write",
-        quoted(element)
-    );
-    Diagnostic::warning(ALL_OF_KUBE_SYSTEM, message)
-        .help(format!("name the controllers that copy pod templates: `{TEMPLATE_CONTROLLERS}`"))
 }
 
 #[cfg(test)]
