@@ -95,7 +95,7 @@ fn read(acls: &[&str]) -> Result<Vec<Source>, Failure> {
             return standard_input();
         }
         let name = if acls.len() == 1 { "acl".to_owned() } else { format!("acl {}", index + 1) };
-        Ok(Source { name, file_name: String::new(), text: (*text).to_owned() })
+        Ok(Source { name, text: (*text).to_owned() })
     };
     acls.iter().enumerate().map(source).collect()
 }
@@ -298,11 +298,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn explained(text: &str) -> Explained {
-        Explained::yunikorn(Source {
-            name: "acl".to_owned(),
-            file_name: String::new(),
-            text: text.to_owned(),
-        })
+        Explained::yunikorn(Source { name: "acl".to_owned(), text: text.to_owned() })
     }
 
     #[test]

@@ -104,10 +104,7 @@ mod tests {
     use go_compat::diag::{Code, Diagnostic};
 
     fn inputs(text: &str) -> Inputs {
-        Inputs {
-            sources: vec![Source { name: "a.yaml".into(), file_name: "a.yaml".into(), text: text.into() }],
-            ..Inputs::default()
-        }
+        Inputs { sources: vec![Source { name: "a.yaml".into(), text: text.into() }], ..Inputs::default() }
     }
 
     fn finding(span: Option<Span>) -> SourceDiagnostic {

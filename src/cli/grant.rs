@@ -170,7 +170,7 @@ pub(super) fn checked(
     console: Console,
 ) -> Result<Option<Given>, Failure> {
     let name = "the QueueAcl".to_owned();
-    let inputs = Inputs::new(vec![Source { file_name: name.clone(), name, text: text.to_owned() }]);
+    let inputs = Inputs::new(vec![Source { name, text: text.to_owned() }]);
     let given = Given::from_inputs(inputs, now, console)?;
     let found = validate::each(given.inputs(), given.version());
     console.err(&findings::text(&given.inputs().sources, &found, console.color_err()));

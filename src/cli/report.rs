@@ -117,7 +117,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn source(text: &str) -> Source {
-        Source { name: "a.yaml".into(), file_name: "a.yaml".into(), text: text.into() }
+        Source { name: "a.yaml".into(), text: text.into() }
     }
 
     fn diagnostic(span: Option<Span>) -> Diagnostic {

@@ -117,7 +117,7 @@ fn inline(tree: &Tree) -> Vec<Granted> {
 /// Returns the configuration with the text as the base of these `QueueAcl`s.
 fn with(text: &str, queue_acls: &[Arc<QueueAclEntry>]) -> Result<Configuration, Failure> {
     let name = "queues.yaml";
-    let source = Source { name: name.to_owned(), file_name: name.to_owned(), text: text.to_owned() };
+    let source = Source { name: name.to_owned(), text: text.to_owned() };
     let mut inputs = Inputs::default();
     inputs.set_base(source);
     let given = Given::from_inputs(inputs, None, Console::silent())?;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::ffi::OsStr;
 use std::iter;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -305,8 +307,8 @@ fn items(inputs: &mut Inputs, document: &Document, values: &[Value]) {
 
 fn no_object(inputs: &mut Inputs, document: &Document) -> Result<(), Diagnostic> {
     // Kustomize does not require apiVersion and kind in its own file.
-    let file = inputs.sources.get(document.source).map_or("", |source| source.file_name.as_str());
-    if matches!(file, "kustomization.yaml" | "kustomization.yml") {
+    let file = Path::new(inputs.name(document.source)).file_name().and_then(OsStr::to_str);
+    if matches!(file, Some("kustomization.yaml" | "kustomization.yml")) {
         inputs.ignored = inputs.ignored.saturating_add(1);
         return Ok(());
     }
@@ -373,7 +375,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Inputs {
-        let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text: text.into() };
+        let source = Source { name: "x.yaml".into(), text: text.into() };
         Inputs::new(vec![source])
     }
 

@@ -22,8 +22,6 @@ pub const STDIN: &str = "<stdin>";
 pub struct Source {
     /// The name for people: the path as given, `<stdin>` for standard input.
     pub name: String,
-    /// The last part of the path, empty for standard input.
-    pub file_name: String,
     /// The text.
     pub text: String,
 }
@@ -79,7 +77,7 @@ pub fn read(paths: &[PathBuf], recursive: bool, except: Option<&Path>) -> Result
         for file in files(path, recursive, except)? {
             let identity = fs::canonicalize(&file).map_err(|error| Unreadable::new(&file, &error))?;
             if seen.insert(identity) {
-                sources.push(read_file(&file)?);
+                sources.push(read_one(&file)?);
             }
         }
     }
@@ -91,13 +89,11 @@ pub fn read(paths: &[PathBuf], recursive: bool, except: Option<&Path>) -> Result
 /// # Errors
 /// As [`read`].
 pub fn read_one(path: &Path) -> Result<Source, Unreadable> {
-    if path.as_os_str() == "-" { from_reader(STDIN, io::stdin().lock()) } else { read_file(path) }
-}
-
-fn read_file(path: &Path) -> Result<Source, Unreadable> {
+    if path.as_os_str() == "-" {
+        return from_reader(STDIN, io::stdin().lock());
+    }
     let file = fs::File::open(path).map_err(|error| Unreadable::new(path, &error))?;
-    let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Source { file_name, ..from_reader(&path.display().to_string(), file)? })
+    from_reader(&path.display().to_string(), file)
 }
 
 /// Reads the text from an open reader.
@@ -106,7 +102,7 @@ fn read_file(path: &Path) -> Result<Source, Unreadable> {
 /// As [`read`].
 pub fn from_reader(name: &str, from: impl Read) -> Result<Source, Unreadable> {
     let text = text(from).map_err(|error| Unreadable::new(Path::new(name), &error))?;
-    Ok(Source { name: name.to_string(), file_name: String::new(), text })
+    Ok(Source { name: name.to_owned(), text })
 }
 
 fn text(from: impl Read) -> io::Result<String> {
@@ -161,7 +157,10 @@ mod tests {
     use super::*;
 
     fn names(paths: &[PathBuf], recursive: bool, except: Option<&Path>) -> Vec<String> {
-        read(paths, recursive, except).unwrap().into_iter().map(|source| source.file_name).collect()
+        let sources = read(paths, recursive, except).unwrap();
+        let name =
+            |source: &Source| Path::new(&source.name).file_name().unwrap().to_string_lossy().into_owned();
+        sources.iter().map(name).collect()
     }
 
     #[test]

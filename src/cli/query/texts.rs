@@ -63,7 +63,7 @@ impl Text {
     pub fn shown(&self, span: Option<Span>) -> (Source, Option<Span>) {
         let home = self.home.as_ref();
         let text = home.map_or(&self.text, |home| &home.lines.text).clone();
-        let source = Source { name: self.name.clone(), file_name: String::new(), text };
+        let source = Source { name: self.name.clone(), text };
         (source, span.map(|span| home.map_or(span, |home| home.span(span))))
     }
 
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn places_inside_a_config_map_are_those_of_the_file() {
         let manifest = "# one\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  queues.yaml: |\n    a: 1\n    b: 2\n";
-        let source = Source { name: "c.yaml".into(), file_name: "c.yaml".into(), text: manifest.into() };
+        let source = Source { name: "c.yaml".into(), text: manifest.into() };
         let inputs = Inputs::new(vec![source]);
         let object = inputs.of_kind(Kind::ConfigMap).next().unwrap();
         let text = Text::inside(&inputs, &object.document, "queues.yaml", "a: 1\nb: 2\n".to_owned());

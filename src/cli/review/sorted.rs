@@ -100,9 +100,7 @@ impl Sorted {
             self.batches.push(Box::new(reviews(name, reader)));
             return Ok(());
         }
-        let mut source = source::from_reader(&name, reader)?;
-        source.file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        self.take(source);
+        self.take(source::from_reader(&name, reader)?);
         Ok(())
     }
 
@@ -270,7 +268,7 @@ mod tests {
 
     fn sorted(text: &str) -> Sorted {
         let mut sorted = Sorted::default();
-        sorted.take(Source { name: "a.yaml".into(), file_name: "a.yaml".into(), text: text.into() });
+        sorted.take(Source { name: "a.yaml".into(), text: text.into() });
         sorted
     }
 

@@ -260,7 +260,7 @@ mod tests {
             data.concat(),
             binary.concat()
         );
-        let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text };
+        let source = Source { name: "x.yaml".into(), text };
         let inputs = Inputs::new(vec![source]);
         assert!(inputs.findings.is_empty(), "{:?}", inputs.findings);
         let shown = |diagnostic: Diagnostic| {
@@ -300,7 +300,7 @@ mod tests {
 
     /// Returns the number of findings in all objects of a text.
     fn checked(text: &str) -> usize {
-        let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text: text.into() };
+        let source = Source { name: "x.yaml".into(), text: text.into() };
         let inputs = Inputs::new(vec![source]);
         inputs.objects.iter().flat_map(|object| check(&inputs, object, Version::V1_8)).count()
     }

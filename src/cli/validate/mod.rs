@@ -155,7 +155,7 @@ mod tests {
         /// message.
         #[test]
         fn every_text_is_answered(text in any_text()) {
-            let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text };
+            let source = Source { name: "x.yaml".into(), text };
             let mut inputs = Inputs::new(vec![source]);
             inputs.choose_base(None).unwrap();
             let assembled = assemble(&inputs, jiff::Timestamp::UNIX_EPOCH);

@@ -267,8 +267,7 @@ mod tests {
     fn found(spec: &str) -> Vec<(u16, String, String)> {
         let text =
             format!("apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: a}}\n{spec}");
-        let inputs =
-            Inputs::new(vec![Source { name: "x".into(), file_name: "x".into(), text: text.clone() }]);
+        let inputs = Inputs::new(vec![Source { name: "x".into(), text: text.clone() }]);
         let object = inputs.objects.first().unwrap();
         let shown = |d: &Diagnostic| {
             d.span.map(|span| text.get(span.start..span.end).unwrap().to_string()).unwrap_or_default()
