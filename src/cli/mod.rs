@@ -61,7 +61,7 @@ use assemble::Assembled;
 use console::{Color, Console};
 use findings::Count;
 use input::Inputs;
-use input::source::{self, Unreadable};
+use input::source;
 use yunikorn::version::Version;
 
 /// Manage who may submit to, and who administers, the queues of Apache YuniKorn
@@ -248,12 +248,9 @@ impl Exit {
 /// Reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The arguments do not fit together.
+    /// The arguments do not fit together, or an input cannot be read.
     #[error("{0}")]
     Usage(String),
-    /// An input cannot be read.
-    #[error(transparent)]
-    Unreadable(#[from] Unreadable),
     /// A question cannot be answered, because something it depends on is unknown.
     #[error("{0}")]
     Undecided(String),
@@ -366,7 +363,7 @@ pub fn main() -> ExitCode {
         Err(failure) => {
             console.err(&format!("error: {failure}\n"));
             ExitCode::from(match failure {
-                Failure::Usage(_) | Failure::Unreadable(_) => 2,
+                Failure::Usage(_) => 2,
                 Failure::Undecided(_) | Failure::NoConfigMaps(_) => 3,
                 Failure::Refused(_) | Failure::Output(_) | Failure::Stream(_) => 1,
             })

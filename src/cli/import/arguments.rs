@@ -59,7 +59,7 @@ impl Accepted {
 /// Reads the files to import from; `-` may be among them once.
 pub(super) fn texts<'a>(paths: impl Iterator<Item = &'a PathBuf> + Clone) -> Result<Vec<Source>, Failure> {
     reads_standard_input_once(paths.clone())?;
-    paths.map(|path| source::read_one(path).map_err(Failure::from)).collect()
+    paths.map(|path| source::read_one(path)).collect()
 }
 
 /// Builds a map of names from templates and files.

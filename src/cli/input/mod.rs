@@ -16,11 +16,12 @@ pub mod value;
 
 use std::path::Path;
 
+use super::Failure;
 use super::assemble::only_bare;
 use go_compat::diag::{Code, Diagnostic, Span};
 
 use object::{Document, Object};
-use source::{Source, Unreadable};
+use source::Source;
 use yunikorn::version::Version;
 
 /// The document is no Kubernetes object and no queues.yaml.
@@ -100,7 +101,7 @@ impl Inputs {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn choose_base(&mut self, path: Option<&Path>) -> Result<(), Unreadable> {
+    pub fn choose_base(&mut self, path: Option<&Path>) -> Result<(), Failure> {
         match path {
             Some(path) => self.set_base(source::read_one(path)?),
             None => self.base = only_bare(self).map(|document| self.as_base(document)),

@@ -1,10 +1,12 @@
 //! Finds the input files, and reads their text.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use crate::cli::Failure;
 use go_compat::yaml;
 
 /// Extensions of the files that are read from a folder, as in kubectl.
@@ -44,19 +46,9 @@ impl Source {
     }
 }
 
-/// A path that cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot read `{path}`: {why}")]
-pub struct Unreadable {
-    path: String,
-    why: String,
-}
-
-impl Unreadable {
-    /// Creates the error with its reason.
-    pub fn new(path: &Path, why: &dyn std::fmt::Display) -> Self {
-        Self { path: path.display().to_string(), why: why.to_string() }
-    }
+/// Creates the failure for a path that cannot be read.
+pub fn unreadable(path: &Path, why: impl Display) -> Failure {
+    Failure::Usage(format!("cannot read `{}`: {why}", path.display()))
 }
 
 /// Reads every file that the paths name, each once, folders in the order of their names: also from folders
@@ -64,18 +56,16 @@ impl Unreadable {
 ///
 /// # Errors
 /// When a path does not exist, cannot be read, is not UTF-8 or exceeds the size limit of YAML.
-pub fn read(paths: &[PathBuf], recursive: bool, except: Option<&Path>) -> Result<Vec<Source>, Unreadable> {
+pub fn read(paths: &[PathBuf], recursive: bool, except: Option<&Path>) -> Result<Vec<Source>, Failure> {
     let mut seen = BTreeSet::new();
     let mut sources = Vec::new();
     for path in paths {
         if path.as_os_str() == "-" {
-            if seen.insert(path.clone()) {
-                sources.push(read_one(path)?);
-            }
+            sources.push(read_one(path)?);
             continue;
         }
         for file in files(path, recursive, except)? {
-            let identity = fs::canonicalize(&file).map_err(|error| Unreadable::new(&file, &error))?;
+            let identity = fs::canonicalize(&file).map_err(|error| unreadable(&file, error))?;
             if seen.insert(identity) {
                 sources.push(read_one(&file)?);
             }
@@ -88,11 +78,11 @@ pub fn read(paths: &[PathBuf], recursive: bool, except: Option<&Path>) -> Result
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_one(path: &Path) -> Result<Source, Unreadable> {
+pub fn read_one(path: &Path) -> Result<Source, Failure> {
     if path.as_os_str() == "-" {
         return from_reader(STDIN, io::stdin().lock());
     }
-    let file = fs::File::open(path).map_err(|error| Unreadable::new(path, &error))?;
+    let file = fs::File::open(path).map_err(|error| unreadable(path, error))?;
     from_reader(&path.display().to_string(), file)
 }
 
@@ -100,8 +90,8 @@ pub fn read_one(path: &Path) -> Result<Source, Unreadable> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn from_reader(name: &str, from: impl Read) -> Result<Source, Unreadable> {
-    let text = text(from).map_err(|error| Unreadable::new(Path::new(name), &error))?;
+pub fn from_reader(name: &str, from: impl Read) -> Result<Source, Failure> {
+    let text = text(from).map_err(|error| unreadable(Path::new(name), error))?;
     Ok(Source { name: name.to_owned(), text })
 }
 
@@ -116,8 +106,8 @@ fn text(from: impl Read) -> io::Result<String> {
 }
 
 /// Returns the files of a path: itself, or those in a folder.
-fn files(path: &Path, recursive: bool, except: Option<&Path>) -> Result<Vec<PathBuf>, Unreadable> {
-    let meta = fs::metadata(path).map_err(|error| Unreadable::new(path, &error))?;
+fn files(path: &Path, recursive: bool, except: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
+    let meta = fs::metadata(path).map_err(|error| unreadable(path, error))?;
     if !meta.is_dir() {
         return Ok(vec![path.to_path_buf()]);
     }
@@ -128,10 +118,10 @@ fn files(path: &Path, recursive: bool, except: Option<&Path>) -> Result<Vec<Path
     Ok(found)
 }
 
-fn walk(folder: &Path, recursive: bool, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Unreadable> {
+fn walk(folder: &Path, recursive: bool, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let list =
         || -> io::Result<Vec<PathBuf>> { fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect() };
-    let mut entries = list().map_err(|error| Unreadable::new(folder, &error))?;
+    let mut entries = list().map_err(|error| unreadable(folder, error))?;
     entries.sort();
     for path in entries {
         // Hidden names are no manifests, and in a mounted ConfigMap they are the same files again.
@@ -146,7 +136,7 @@ fn walk(folder: &Path, recursive: bool, depth: usize, found: &mut Vec<PathBuf>) 
             found.push(path);
         }
         if found.len() > MAX_FILES {
-            return Err(Unreadable::new(folder, &format!("more than {MAX_FILES} files")));
+            return Err(unreadable(folder, format!("more than {MAX_FILES} files")));
         }
     }
     Ok(())

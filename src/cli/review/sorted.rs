@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::cli::Failure;
 use crate::cli::input::object::listed;
-use crate::cli::input::source::{self, STDIN, Source, Unreadable};
+use crate::cli::input::source::{self, STDIN, Source, unreadable};
 use crate::cli::input::split::{Syntax, split};
 use crate::cli::input::value::to_json;
 use go_compat::diag::{Diagnostic, Span, quoted};
@@ -67,7 +67,7 @@ pub(super) struct Cluster {
 ///
 /// # Errors
 /// When one of them cannot be read.
-pub(super) fn read(paths: &[PathBuf], recursive: bool) -> Result<Sorted, Unreadable> {
+pub(super) fn read(paths: &[PathBuf], recursive: bool) -> Result<Sorted, Failure> {
     let mut sorted = Sorted::default();
     for path in paths {
         if path.is_dir() {
@@ -82,18 +82,18 @@ pub(super) fn read(paths: &[PathBuf], recursive: bool) -> Result<Sorted, Unreada
 }
 
 impl Sorted {
-    fn open(&mut self, path: &Path) -> Result<(), Unreadable> {
+    fn open(&mut self, path: &Path) -> Result<(), Failure> {
         let (name, reader): (String, Box<dyn Read>) = if path.as_os_str() == "-" {
             (STDIN.to_owned(), Box::new(io::stdin()))
         } else {
-            let file = File::open(path).map_err(|error| Unreadable::new(path, &error))?;
+            let file = File::open(path).map_err(|error| unreadable(path, error))?;
             (path.display().to_string(), Box::new(file))
         };
         let mut reader = BufReader::new(reader);
         let mut first = Vec::new();
         limited(&mut reader)
             .read_until(b'\n', &mut first)
-            .map_err(|error| Unreadable::new(Path::new(&name), &error))?;
+            .map_err(|error| unreadable(Path::new(&name), error))?;
         let value: Option<Value> = serde_json::from_slice(&first).ok();
         let reader = Cursor::new(first).chain(reader);
         if value.is_some_and(|value| Kind::from_document(&value).is_some()) {
