@@ -57,6 +57,7 @@ pub fn unreadable(path: &Path, why: impl Display) -> Failure {
 /// # Errors
 /// When a path does not exist, cannot be read, is not UTF-8 or exceeds the size limit of YAML.
 pub fn read(paths: &[PathBuf], recursive: bool, except: Option<&Path>) -> Result<Vec<Source>, Failure> {
+    let except = except.and_then(|path| fs::canonicalize(path).ok());
     let mut seen = BTreeSet::new();
     let mut sources = Vec::new();
     for path in paths {
@@ -64,9 +65,17 @@ pub fn read(paths: &[PathBuf], recursive: bool, except: Option<&Path>) -> Result
             sources.push(read_one(path)?);
             continue;
         }
-        for file in files(path, recursive, except)? {
+        let is_folder = path.is_dir();
+        let mut files = Vec::new();
+        if is_folder {
+            walk(path, recursive, 0, &mut files)?;
+        } else {
+            files.push(path.clone());
+        }
+        for file in files {
             let identity = fs::canonicalize(&file).map_err(|error| unreadable(&file, error))?;
-            if seen.insert(identity) {
+            let is_output = is_folder && except.as_ref() == Some(&identity);
+            if !is_output && seen.insert(identity) {
                 sources.push(read_one(&file)?);
             }
         }
@@ -105,20 +114,8 @@ fn text(from: impl Read) -> io::Result<String> {
     Ok(text)
 }
 
-/// Returns the files of a path: itself, or those in a folder.
-fn files(path: &Path, recursive: bool, except: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
-    let meta = fs::metadata(path).map_err(|error| unreadable(path, error))?;
-    if !meta.is_dir() {
-        return Ok(vec![path.to_path_buf()]);
-    }
-    let except = except.and_then(|path| fs::canonicalize(path).ok());
-    let mut found = Vec::new();
-    walk(path, recursive, 0, &mut found)?;
-    found.retain(|file| except.is_none() || fs::canonicalize(file).ok() != except);
-    Ok(found)
-}
-
-fn walk(folder: &Path, recursive: bool, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
+/// Adds the files in a folder, in the order of their names.
+fn walk(folder: &Path, recursive: bool, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let list =
         || -> io::Result<Vec<PathBuf>> { fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect() };
     let mut entries = list().map_err(|error| unreadable(folder, error))?;
@@ -130,12 +127,12 @@ fn walk(folder: &Path, recursive: bool, depth: usize, found: &mut Vec<PathBuf>) 
         }
         if path.is_dir() {
             if recursive && depth < MAX_DEPTH {
-                walk(&path, recursive, depth + 1, found)?;
+                walk(&path, recursive, depth + 1, files)?;
             }
         } else if path.extension().and_then(|ext| ext.to_str()).is_some_and(|ext| EXTENSIONS.contains(&ext)) {
-            found.push(path);
+            files.push(path);
         }
-        if found.len() > MAX_FILES {
+        if files.len() > MAX_FILES {
             return Err(unreadable(folder, format!("more than {MAX_FILES} files")));
         }
     }
