@@ -21,6 +21,7 @@ use super::assemble::only_bare;
 use go_compat::diag::{Code, Diagnostic, Span};
 
 use object::{Document, Object};
+use scalar::ContentSpans;
 use source::Source;
 use yunikorn::version::Version;
 
@@ -138,11 +139,22 @@ impl Inputs {
         self.sources.get(source).map_or("", |source| source.name.as_str())
     }
 
+    /// Returns a text.
+    pub fn text(&self, source: usize) -> &str {
+        self.sources.get(source).map_or("", |source| source.text.as_str())
+    }
+
     /// Returns the text of a bare queues.yaml: from the start of its file, so that spans are those of the
     /// file, to the first object.
     pub fn bare_text(&self, document: &Document) -> &str {
-        let text = self.sources.get(document.source).map_or("", |source| source.text.as_str());
-        text.get(..document.range.end).unwrap_or_default()
+        self.text(document.source).get(..document.range.end).unwrap_or_default()
+    }
+
+    /// Returns the spans in the text of the content of the string at a JSON pointer; `None` if there is
+    /// nothing.
+    pub fn content_spans(&self, document: &Document, pointer: &str) -> Option<ContentSpans> {
+        let node = document.node_at(pointer)?;
+        Some(ContentSpans::trace(self.text(document.source), document.range.start, node))
     }
 
     fn as_base(&self, document: &Document) -> Base {

@@ -94,7 +94,7 @@ impl Document {
     }
 
     /// Converts a span in the tree to a span in the text.
-    pub fn in_text(&self, span: Span) -> Span {
+    fn in_text(&self, span: Span) -> Span {
         span.shifted(self.range.start)
     }
 }

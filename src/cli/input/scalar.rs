@@ -17,13 +17,15 @@ pub struct ContentSpans {
 }
 
 impl ContentSpans {
-    /// Traces the content of `node`, which was read from `text`; a node that is no scalar has one span.
-    pub fn trace(text: &str, node: &Node) -> Self {
+    /// Traces the content of `node`, which was read from the part of `text` that begins at `start`; a node
+    /// that is no scalar has one span.
+    pub fn trace(text: &str, start: usize, node: &Node) -> Self {
+        let whole = node.span.shifted(start);
         let bytes = match &node.kind {
-            Kind::Scalar { value, style } if !node.shared => trace(text, node.span, value, *style),
+            Kind::Scalar { value, style } if !node.shared => trace(text, whole, value, *style),
             _ => None,
         };
-        Self { bytes: bytes.unwrap_or_default(), whole: node.span }
+        Self { bytes: bytes.unwrap_or_default(), whole }
     }
 
     /// Returns the span of a part of the content.
@@ -129,7 +131,7 @@ mod tests {
         let root = parse(text).unwrap().unwrap();
         let node = &root.as_mapping().unwrap()[0].1;
         let start = node.as_scalar().unwrap().find(part).expect(part);
-        let span = ContentSpans::trace(text, node).span(Span::new(start, start + part.len()));
+        let span = ContentSpans::trace(text, 0, node).span(Span::new(start, start + part.len()));
         text.get(span.start..span.end).unwrap()
     }
 
@@ -164,7 +166,7 @@ mod tests {
         let text = "a: |\n  x";
         let root = parse(text).unwrap().unwrap();
         let node = &root.as_mapping().unwrap()[0].1;
-        let places = ContentSpans::trace(text, node);
+        let places = ContentSpans::trace(text, 0, node);
         for start in 0..5 {
             for end in start..5 {
                 let span = places.span(Span::new(start, end));

@@ -18,24 +18,41 @@ pub struct Text {
     home: Option<Home>,
 }
 
+/// A file or key, with an index of its lines, because who-can looks up thousands of locations.
 #[derive(Debug, Clone)]
 struct Home {
-    lines: Lines,
-    /// The bytes of a text that is a string inside the file, and the offset that they are counted from.
-    inside: Option<(ContentSpans, usize)>,
+    text: String,
+    /// The start of each line.
+    lines: Vec<usize>,
+    /// The bytes of a text that is a string inside the file.
+    inside: Option<ContentSpans>,
 }
 
 impl Home {
+    fn new(text: String, inside: Option<ContentSpans>) -> Self {
+        let behind = text.match_indices('\n').map(|(at, _)| at.saturating_add(1));
+        Self { lines: std::iter::once(0).chain(behind).collect(), text, inside }
+    }
+
     /// Converts a span of the text to one of the file.
     fn span(&self, span: Span) -> Span {
-        self.inside.as_ref().map_or(span, |(places, shift)| places.span(span).shifted(*shift))
+        self.inside.as_ref().map_or(span, |inside| inside.span(span))
+    }
+
+    /// Returns the one-based line and column of a byte of the file.
+    fn position(&self, offset: usize) -> (usize, usize) {
+        let offset = self.text.floor_char_boundary(offset);
+        let line = self.lines.partition_point(|start| *start <= offset);
+        let start = line.checked_sub(1).and_then(|index| self.lines.get(index)).copied().unwrap_or_default();
+        let column = self.text.get(start..offset).unwrap_or_default().chars().count().saturating_add(1);
+        (line, column)
     }
 }
 
 impl Text {
     /// Creates a text that is the whole of `name`.
     pub fn whole(name: impl Into<String>, text: String) -> Self {
-        let home = Home { lines: Lines::new(text.clone()), inside: None };
+        let home = Home::new(text.clone(), None);
         Self { text, name: name.into(), home: Some(home) }
     }
 
@@ -46,54 +63,27 @@ impl Text {
 
     /// Creates a text that is the value of a key of `data` in the manifest of a ConfigMap.
     pub fn inside(inputs: &Inputs, document: &Document, key: &str, text: String) -> Self {
-        let Some(source) = inputs.sources.get(document.source) else {
-            return Self::made(key, text);
-        };
-        let Some(node) = document.node_at(&format!("/data/{}", token(key))) else {
+        let name = inputs.name(document.source).to_owned();
+        let Some(content) = inputs.content_spans(document, &format!("/data/{}", token(key))) else {
             // In `binaryData` it is encoded: it has lines, but they are not those of the file.
-            return Self::whole(format!("{}#{key}", source.name), text);
+            return Self::whole(format!("{name}#{key}"), text);
         };
-        let part = source.text.get(document.range.start..document.range.end).unwrap_or_default();
-        let inside = Some((ContentSpans::trace(part, node), document.range.start));
-        let home = Home { lines: Lines::new(source.text.clone()), inside };
-        Self { text, name: source.name.clone(), home: Some(home) }
+        let home = Home::new(inputs.text(document.source).to_owned(), Some(content));
+        Self { text, name, home: Some(home) }
     }
 
     /// Returns the source and the span on which to draw a finding about it.
     pub fn shown(&self, span: Option<Span>) -> (Source, Option<Span>) {
         let home = self.home.as_ref();
-        let text = home.map_or(&self.text, |home| &home.lines.text).clone();
+        let text = home.map_or(&self.text, |home| &home.text).clone();
         let source = Source { name: self.name.clone(), text };
         (source, span.map(|span| home.map_or(span, |home| home.span(span))))
     }
 
     /// Returns the location of a part of it.
     pub fn locate(&self, span: Span) -> WrittenIn {
-        let position = self.home.as_ref().map(|home| home.lines.position(home.span(span).start));
+        let position = self.home.as_ref().map(|home| home.position(home.span(span).start));
         WrittenIn::text(&self.name, position)
-    }
-}
-
-/// A text with an index of its lines, because who-can looks up thousands of locations.
-#[derive(Debug, Clone)]
-struct Lines {
-    text: String,
-    starts: Vec<usize>,
-}
-
-impl Lines {
-    fn new(text: String) -> Self {
-        let behind = text.match_indices('\n').map(|(at, _)| at.saturating_add(1));
-        let starts = std::iter::once(0).chain(behind).collect();
-        Self { text, starts }
-    }
-
-    fn position(&self, offset: usize) -> (usize, usize) {
-        let offset = self.text.floor_char_boundary(offset);
-        let line = self.starts.partition_point(|start| *start <= offset);
-        let start = line.checked_sub(1).and_then(|index| self.starts.get(index)).copied().unwrap_or_default();
-        let column = self.text.get(start..offset).unwrap_or_default().chars().count().saturating_add(1);
-        (line, column)
     }
 }
 

@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::cli::input::Inputs;
 use crate::cli::input::object::{Document, Kind, Object, token};
-use crate::cli::input::scalar::ContentSpans;
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::MAX_TEXT;
 use queuewarden_api::config_map;
@@ -207,14 +206,12 @@ pub(super) fn within(
     if diagnostics.peek().is_none() {
         return Vec::new();
     }
-    let text = inputs.sources.get(document.source).map_or("", |source| source.text.as_str());
-    let part = text.get(document.range.start..document.range.end).unwrap_or_default();
-    let places = document.node_at(pointer).map(|node| ContentSpans::trace(part, node));
+    let content = inputs.content_spans(document, pointer);
     let key = document.span_of_key(pointer);
     let located = diagnostics.map(|diagnostic| {
         // A finding about the whole text is shown at its key rather than over all of its lines.
-        let at = match (diagnostic.span, &places) {
-            (Some(span), Some(places)) => document.in_text(places.span(span)),
+        let at = match (diagnostic.span, &content) {
+            (Some(span), Some(content)) => content.span(span),
             _ => key,
         };
         diagnostic.at(at)
