@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::query::cluster::Cluster;
-use super::query::{Notes, SchedulerLogin, ServerArgs, live};
+use super::query::{SchedulerLogin, ServerArgs, live};
 use super::{Console, Failure, clock};
 use queuewarden_operator::controller::call::{self, call};
 use queuewarden_operator::controller::world::Kind;
@@ -72,16 +72,18 @@ impl ReachArgs {
     /// When the cluster cannot be reached, or does not answer.
     pub fn open(&self, console: Console) -> Result<(Cluster, ConfigSpec), Failure> {
         let cluster = Cluster::connect(&self.server)?;
-        let mut notes = Notes::default();
+        let mut notes = Vec::new();
         let namespace = self.cluster_namespace.as_deref();
         let spec = cluster.run(async |_| cluster.spec(namespace, &mut notes).await)?;
-        notes.print(console);
+        for note in &notes {
+            console.note(note);
+        }
         Ok((cluster, spec))
     }
 
     /// Reads the state.
     pub async fn read(&self, cluster: &Cluster, client: &Client, spec: &ConfigSpec) -> State {
-        let snapshot = cluster.readable(spec, &mut Notes::default()).await;
+        let snapshot = cluster.readable(spec, &mut Vec::new()).await;
         let (scheduler, operator, objects) = tokio::join!(
             self.scheduler(client, spec, snapshot.as_ref().ok()),
             operator(client, &self.namespace, clock()),

@@ -24,8 +24,8 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 
 use super::{answer, others};
+use crate::cli::query::SourceArgs;
 use crate::cli::query::cluster::Cluster;
-use crate::cli::query::{Notes, SourceArgs};
 use crate::cli::{Console, Exit, Failure, clock};
 use queuewarden_api::answer::report::{LiveAnswer, ReportAnswer};
 use queuewarden_operator::controller::health::Health;
@@ -131,11 +131,11 @@ impl Reading {
 }
 
 async fn read(cluster: &Cluster, source: &SourceArgs, console: Console) -> Result<Reading, Failure> {
-    let mut notes = Notes::default();
+    let mut notes = Vec::new();
     let configuration = cluster.current(&source.cluster, console, &mut notes).await?;
     let tree = configuration.tree(&source.partition)?;
-    others(&configuration, tree).for_each(|note| notes.add(note));
-    let live = LiveAnswer { url: DATA.to_owned(), seconds: INTERVAL, notes: notes.list(), stale: None };
+    notes.extend(others(&configuration, tree));
+    let live = LiveAnswer { url: DATA.to_owned(), seconds: INTERVAL, notes, stale: None };
     Ok(Reading::new(answer(&configuration, tree, None, Some(live))))
 }
 

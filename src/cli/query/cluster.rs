@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use super::configuration::{Around, Configuration, Written};
 use super::rendered::ObjectChange;
 use super::texts::Text;
-use super::{ClusterArgs, Notes, ServerArgs, files, live, rendered};
+use super::{ClusterArgs, ServerArgs, files, live, rendered};
 use crate::cli::{Console, Failure, clock};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::v1alpha1::SINGLETON;
@@ -92,7 +92,7 @@ impl Cluster {
     /// # Errors
     /// When it cannot be read, or the ConfigMaps hold no configuration that `YuniKorn` accepts.
     pub fn read(&self, args: &ClusterArgs, console: Console) -> Result<Configuration, Failure> {
-        self.runtime.block_on(self.current(args, console, &mut Notes::default()))
+        self.runtime.block_on(self.current(args, console, &mut Vec::new()))
     }
 
     /// Like [`Self::read`], for callers that already run requests; adds notes about the answer.
@@ -103,7 +103,7 @@ impl Cluster {
         &self,
         args: &ClusterArgs,
         console: Console,
-        notes: &mut Notes,
+        notes: &mut Vec<String>,
     ) -> Result<Configuration, Failure> {
         configuration(Box::pin(self.written(args, notes)).await, notes, console)
     }
@@ -120,7 +120,7 @@ impl Cluster {
         now: Option<Timestamp>,
         console: Console,
     ) -> Result<Configuration, Failure> {
-        let mut notes = Notes::default();
+        let mut notes = Vec::new();
         let written = self.runtime.block_on(async {
             let settings = self.settings().await.map_err(|error| self.failure(SETTINGS, &error))?;
             let settings = settings.map_err(|problems| unusable(&problems))?;
@@ -136,7 +136,7 @@ impl Cluster {
     /// When they cannot be read.
     pub fn merged(&self, args: &ClusterArgs) -> Result<Flattened, Failure> {
         // Reading the queues adds the same notes.
-        let mut notes = Notes::default();
+        let mut notes = Vec::new();
         self.runtime.block_on(async {
             let spec = self.spec(args.cluster_namespace.as_deref(), &mut notes).await?;
             Ok(merged(&self.config_maps(&spec).await?))
@@ -176,13 +176,13 @@ impl Cluster {
     /// When the scheduler does not answer.
     pub fn live_queues(&self, args: &ClusterArgs, partition: &str) -> Result<Live, Failure> {
         self.runtime.block_on(async {
-            let spec = self.spec(args.cluster_namespace.as_deref(), &mut Notes::default()).await?;
+            let spec = self.spec(args.cluster_namespace.as_deref(), &mut Vec::new()).await?;
             let named = args.login.address(args.scheduler_url.as_deref(), &spec)?;
             live::queues(&self.client, named, &spec, partition).await
         })
     }
 
-    async fn written(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<Written, Failure> {
+    async fn written(&self, args: &ClusterArgs, notes: &mut Vec<String>) -> Result<Written, Failure> {
         let spec = self.spec(args.cluster_namespace.as_deref(), notes).await?;
         if !args.live {
             let snapshot = self.readable(&spec, notes).await?;
@@ -197,12 +197,12 @@ impl Cluster {
                 let flat = merged(&snapshot);
                 let key = flat.queues_key();
                 answer.compare(flat.queues(&key).text, &key, notes);
-                let written = current(&spec, &snapshot, &flat, &mut Notes::default())?;
+                let written = current(&spec, &snapshot, &flat, &mut Vec::new())?;
                 let base = Some(written.base.unwrap_or(written.text));
                 Ok(Written { text: answer.text(), base, version, ..written })
             }
             Err(failure) => {
-                notes.add(format!("not compared with the ConfigMaps: {failure}"));
+                notes.push(format!("not compared with the ConfigMaps: {failure}"));
                 Ok(Written::text_alone(answer.text(), version))
             }
         }
@@ -213,7 +213,7 @@ impl Cluster {
     pub(in crate::cli) async fn spec(
         &self,
         namespace: Option<&str>,
-        notes: &mut Notes,
+        notes: &mut Vec<String>,
     ) -> Result<ConfigSpec, Failure> {
         let unknown = match self.settings().await {
             Ok(Ok(settings)) => return Ok(of_namespace(settings, namespace)),
@@ -226,7 +226,7 @@ impl Cluster {
         let settings = ConfigSpec::default();
         if namespace.is_none() {
             let namespace = &settings.namespace;
-            notes.add(format!(
+            notes.push(format!(
                 "{unknown}: namespace {namespace} is assumed, --cluster-namespace names another"
             ));
         }
@@ -261,7 +261,7 @@ impl Cluster {
     pub(in crate::cli) async fn readable(
         &self,
         spec: &ConfigSpec,
-        notes: &mut Notes,
+        notes: &mut Vec<String>,
     ) -> Result<Snapshot, Failure> {
         let (maps, queue_acls, policies) = tokio::join!(
             self.config_maps(spec),
@@ -271,7 +271,7 @@ impl Cluster {
         let mut snapshot = maps?;
         snapshot.base = self.base(spec, &snapshot).await.unwrap_or_default();
         snapshot.queue_acls = queue_acls.unwrap_or_else(|failure| {
-            notes.add(format!("origins are places in the ConfigMaps: {failure}"));
+            notes.push(format!("origins are places in the ConfigMaps: {failure}"));
             Vec::new()
         });
         snapshot.policies = policies.unwrap_or_default();
@@ -355,7 +355,7 @@ fn current(
     spec: &ConfigSpec,
     snapshot: &Snapshot,
     flat: &Flattened,
-    notes: &mut Notes,
+    notes: &mut Vec<String>,
 ) -> Result<Written, Failure> {
     let (key, version) = (flat.queues_key(), snapshot.version());
     if flat.is_ambiguous(&key) {
@@ -389,7 +389,7 @@ fn changed(
     mut snapshot: Snapshot,
     change: &ObjectChange,
     now: Option<Timestamp>,
-    notes: &mut Notes,
+    notes: &mut Vec<String>,
 ) -> Result<Written, Failure> {
     snapshot.now = now.unwrap_or(snapshot.now);
     snapshot.observed.release = snapshot.release().reported;
@@ -416,10 +416,12 @@ fn located(map: &str, key: &str, text: String) -> Text {
 /// Prints the notes, and reads a text as a running `YuniKorn` does.
 fn configuration(
     written: Result<Written, Failure>,
-    notes: &Notes,
+    notes: &[String],
     console: Console,
 ) -> Result<Configuration, Failure> {
-    notes.print(console);
+    for note in notes {
+        console.note(note);
+    }
     Configuration::from_written(written?).map_err(|refused| files::refuse(&refused, console))
 }
 

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::Notes;
 use super::configuration::{Around, Configuration, Refused, Written};
 use super::rendered::{self, ObjectChange};
 use super::texts::Text;
@@ -82,9 +81,11 @@ impl Given {
     /// # Errors
     /// When `YuniKorn`'s configuration cannot be determined.
     pub fn configuration(&self, console: Console) -> Result<Configuration, Failure> {
-        let mut notes = Notes::default();
+        let mut notes = Vec::new();
         let written = self.written(&mut notes)?;
-        notes.print(console);
+        for note in &notes {
+            console.note(note);
+        }
         let (configuration, refused) =
             Configuration::at_start(written).map_err(|refused| refuse(&refused, console))?;
         if let Some(refused) = refused {
@@ -152,7 +153,7 @@ impl Given {
         Ok(self)
     }
 
-    fn written(&self, notes: &mut Notes) -> Result<Written, Failure> {
+    fn written(&self, notes: &mut Vec<String>) -> Result<Written, Failure> {
         self.refuse_ambiguity()?;
         if !self.assembled.has_tree {
             return Err(self.no_tree());
@@ -189,14 +190,14 @@ impl Given {
     }
 
     /// Adds a note for each input that is not used.
-    fn leftovers(&self, notes: &mut Notes) {
+    fn leftovers(&self, notes: &mut Vec<String>) {
         for name in self.inputs.unused_bare() {
-            notes.add(format!(
+            notes.push(format!(
                 "{name} is a bare queues.yaml and not used: ConfigMaps were given, too; \
                 --base {name} makes it the base"
             ));
         }
-        self.unused().into_iter().for_each(|note| notes.add(note));
+        notes.extend(self.unused());
     }
 
     /// Names the ConfigMaps that `YuniKorn` does not read.
@@ -206,7 +207,7 @@ impl Given {
     }
 
     /// Returns the text of the ConfigMaps, if there are no objects of ours.
-    fn unchanged(&self, notes: &mut Notes) -> Written {
+    fn unchanged(&self, notes: &mut Vec<String>) -> Written {
         let snapshot = &self.assembled.snapshot;
         let flat = merged(snapshot);
         let key = flat.queues_key();
@@ -237,8 +238,8 @@ impl Given {
 }
 
 /// Returns `YuniKorn`'s own configuration, which is in force if no ConfigMap has one.
-pub fn built_in(key: &str, notes: &mut Notes) -> Text {
-    notes.add(format!(
+pub fn built_in(key: &str, notes: &mut Vec<String>) -> Text {
+    notes.push(format!(
         "no ConfigMap has {key}: YuniKorn runs its built-in configuration, in which everyone may submit \
         everywhere"
     ));

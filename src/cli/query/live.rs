@@ -12,7 +12,6 @@ use http::{Request, header};
 use kube::Client;
 use serde_json::{Map, Value};
 
-use super::Notes;
 use super::texts::Text;
 use crate::cli::Failure;
 use queuewarden_operator::controller::call::call;
@@ -192,10 +191,10 @@ impl Answer {
     }
 
     /// Adds a note if the scheduler runs another configuration than the ConfigMaps hold.
-    pub fn compare(&self, text: &str, key: &str, notes: &mut Notes) {
+    pub fn compare(&self, text: &str, key: &str, notes: &mut Vec<String>) {
         let expected = checksum(if text.is_empty() { BUILT_IN } else { text });
         if self.checksum != expected {
-            notes.add(format!(
+            notes.push(format!(
                 "the scheduler runs another configuration than the ConfigMaps hold: its checksum is {}, that \
                 of {key} is {}; the answer is about what it runs",
                 short(&self.checksum),
@@ -297,9 +296,9 @@ mod tests {
         let answer =
             Answer { from: "here".into(), checksum: checksum("a: 1\n"), release: None, text: String::new() };
         for (text, told) in [("a: 1\n", 0), ("a: 2\n", 1), ("", 1)] {
-            let mut notes = Notes::default();
+            let mut notes = Vec::new();
             answer.compare(text, "queues.yaml", &mut notes);
-            assert_eq!(notes.0.len(), told, "{text:?}");
+            assert_eq!(notes.len(), told, "{text:?}");
         }
     }
 

@@ -238,28 +238,3 @@ impl Session {
         self.configuration.tree(&self.partition)
     }
 }
-
-/// Notes about an answer, printed on standard error, each once.
-#[derive(Debug, Clone, Default)]
-pub struct Notes(Vec<String>);
-
-impl Notes {
-    /// Adds a note.
-    pub fn add(&mut self, note: String) {
-        if !self.0.contains(&note) {
-            self.0.push(note);
-        }
-    }
-
-    /// Returns the notes.
-    pub fn list(self) -> Vec<String> {
-        self.0
-    }
-
-    /// Prints the notes.
-    pub fn print(&self, console: Console) {
-        for note in &self.0 {
-            console.note(note);
-        }
-    }
-}

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::Notes;
 use super::configuration::{Around, Written};
 use super::texts::Text;
 use crate::cli::findings::plural;
@@ -23,11 +22,11 @@ pub fn written(
     snapshot: &Snapshot,
     spec: &ConfigSpec,
     located: impl FnOnce(&str, &str, String) -> Text,
-    notes: &mut Notes,
+    notes: &mut Vec<String>,
 ) -> Result<Written, Failure> {
     let settled = settle(snapshot.clone());
     let settled = if settled.only_observes() {
-        notes.add("mode Observe: this is about what the operator would write with mode Enforce".to_owned());
+        notes.push("mode Observe: this is about what the operator would write with mode Enforce".to_owned());
         settle(enforced(&settled.snapshot))
     } else {
         settled
@@ -109,12 +108,12 @@ impl ObjectChange {
 }
 
 /// Returns the names of the `QueueAcl`s that contribute nothing to the text, and adds a note for each.
-fn refused(settled: &Settled, notes: &mut Notes) -> BTreeSet<String> {
+fn refused(settled: &Settled, notes: &mut Vec<String>) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for object in statuses::objects(&settled.plan) {
         let accepted = object.get(Type::Accepted).filter(|_| object.kind == Kind::QueueAcl);
         if let Some(condition) = accepted.filter(|condition| condition.status != Status::True) {
-            notes.add(format!("{} grants nothing: {}", object.label(), condition.message));
+            notes.push(format!("{} grants nothing: {}", object.label(), condition.message));
             names.insert(object.name.to_string());
         }
     }

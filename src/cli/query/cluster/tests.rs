@@ -132,10 +132,10 @@ fn settings_that_cannot_be_read_are_not_taken_for_defaults() {
     let cluster = cluster_with(json!({"mode": 7}), "");
     let failure = changed(&cluster, "2026-12-31T00:00:00Z").unwrap_err().to_string();
     assert!(failure.starts_with("the YuniKornConfig is invalid: "), "{failure}");
-    let mut notes = Notes::default();
+    let mut notes = Vec::new();
     let spec = cluster.run(async |_| cluster.spec(None, &mut notes).await).unwrap();
     assert_eq!(spec.namespace, "yunikorn");
-    assert!(notes.0.concat().contains("namespace yunikorn is assumed"), "{notes:?}");
+    assert!(notes.concat().contains("namespace yunikorn is assumed"), "{notes:?}");
 }
 
 #[test]
