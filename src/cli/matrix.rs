@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::iter;
 
-use super::query::output::{self, Format, FormatArgs, Table};
+use super::query::output::{Format, FormatArgs, Table};
 use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
 use super::{Console, Exit, Failure};
-use queuewarden_api::answer::{Answers, Cell, GrantedBy, MatrixAnswer, Named};
+use queuewarden_api::answer::{Answers, Cell, MatrixAnswer, Named};
 use yunikorn::right::Right;
 use yunikorn_access::check::Subject;
 use yunikorn_access::matrix::{How, Matrix, matrix};
@@ -53,21 +53,17 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let queues = queues(tree, &args.queue)?;
     let rights: Vec<Right> = args.verb.map_or_else(|| Right::ALL.to_vec(), |right| vec![right]);
     let answer = answer(&answers, &matrix(tree, &subjects(args), &queues, &rights));
-    let headers = !args.output.no_headers;
-    match args.output.format {
-        Format::Table | Format::Wide => {
-            console.out(&table(&answer, letters).text(headers))?;
-            console.note(LEGEND);
-            if answer.cells.iter().any(|cell| cell.until.is_some()) {
-                console.note(ENDS);
-            }
+    if args.output.format == Format::Name {
+        return Err(Failure::Usage("a matrix has no names: who-can and what-can print them".to_owned()));
+    }
+    let is_for_people = matches!(args.output.format, Format::Table | Format::Wide);
+    let show = if is_for_people { letters } else { words };
+    console.out(&args.output.show(&answer, |_| table(&answer, show), String::new)?)?;
+    if is_for_people {
+        console.note(LEGEND);
+        if answer.cells.iter().any(|cell| cell.until.is_some()) {
+            console.note(ENDS);
         }
-        Format::Csv => console.out(&table(&answer, words).csv(headers))?,
-        Format::Name => {
-            return Err(Failure::Usage("a matrix has no names: who-can and what-can print them".to_owned()));
-        }
-        Format::Json => console.out(&output::json(&answer)?)?,
-        Format::Yaml => console.out(&output::yaml(&answer)?)?,
     }
     Ok(Exit::Clean)
 }
@@ -133,35 +129,29 @@ fn words(rights: &[&Cell]) -> String {
 }
 
 fn answer(answers: &Answers<'_>, page: &Matrix<'_>) -> MatrixAnswer {
-    let cells = page.rows().flat_map(|row| {
-        let subject = Named::from(&row.subject);
-        let columns = page.columns().iter().zip(row.cells);
-        let cells = columns.filter_map(|((queue, right), way)| {
-            let way = way?;
-            let how = How::new(&way, *queue, *right);
-            Some(Cell {
-                subject: subject.clone(),
-                queue: answers.path(*queue),
-                verb: *right,
-                inherited: how.inherited,
-                through_admin: how.through_admin,
-                everyone: how.everyone,
-                by: GrantedBy {
-                    queue: answers.path(way.queue),
-                    acl: way.acl.into(),
-                    origins: answers.origins(&way.written(answers.tree).origins),
-                },
-                until: until(answers.tree, *right, *queue, &row.subject.identity()),
-            })
-        });
-        cells.collect::<Vec<_>>()
-    });
+    let mut cells = Vec::new();
+    for row in page.rows() {
+        for (&(queue, right), way) in page.columns().iter().zip(row.cells) {
+            let Some(way) = way else { continue };
+            let How { inherited, through_admin, everyone } = How::new(&way, queue, right);
+            cells.push(Cell {
+                subject: Named::from(&row.subject),
+                queue: answers.path(queue),
+                verb: right,
+                inherited,
+                through_admin,
+                everyone,
+                by: answers.way(&way),
+                until: until(answers.tree, right, queue, &row.subject.identity()),
+            });
+        }
+    }
     let mut queues: Vec<QueueId> = page.columns().iter().map(|(queue, _)| *queue).collect();
     queues.dedup();
     MatrixAnswer {
         about: answers.about(),
         subjects: page.subjects().iter().map(Named::from).collect(),
         queues: queues.iter().map(|queue| answers.path(*queue)).collect(),
-        cells: cells.collect(),
+        cells,
     }
 }

@@ -4,7 +4,7 @@ use super::query::identity::IdentityArgs;
 use super::query::output::{self, FormatArgs, Table, UNTIL};
 use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
 use super::{Console, Exit, Failure};
-use queuewarden_api::answer::{Answers, GrantedBy, Named, RightOn, WhatCanAnswer, WrittenIn, until};
+use queuewarden_api::answer::{Answers, Named, RightOn, WhatCanAnswer, WrittenIn, until};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::reach::Way;
@@ -57,11 +57,7 @@ fn answer(answers: &Answers<'_>, args: &Args, identity: &Identity) -> WhatCanAns
                 leaf: node.is_leaf,
                 verb: right,
                 entry: Named::from(way.entry),
-                by: GrantedBy {
-                    queue: answers.path(way.queue),
-                    acl: way.acl.into(),
-                    origins: answers.origins(&way.written(answers.tree).origins),
-                },
+                by: answers.way(&way),
                 until: yunikorn_access::until(answers.tree, right, id, identity),
             });
         }

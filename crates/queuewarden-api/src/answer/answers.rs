@@ -10,7 +10,9 @@ use super::{
 use go_compat::diag::Span;
 use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
+use yunikorn::right::Right;
 use yunikorn_access::check::{Decision, Step};
+use yunikorn_access::reach::Way;
 use yunikorn_access::tree::{Origin, QueueId, Tree};
 use yunikorn_access::who_can;
 use yunikorn_access::{How, Remedy, near_misses, remedies, sentence, until};
@@ -76,12 +78,24 @@ impl Answers<'_> {
 
     /// Converts one who has a right, with everything that grants it.
     pub fn grantee(&self, grantee: &who_can::Grantee<'_>) -> Grantee {
-        let grants = grantee.grants.iter().map(|grant| GrantedBy {
-            queue: self.path(grant.queue),
-            acl: grant.acl.into(),
-            origins: self.origins(grant.origins.iter().copied()),
-        });
+        let grants = grantee.grants.iter();
+        let grants =
+            grants.map(|grant| self.granted_by(grant.queue, grant.acl, grant.origins.iter().copied()));
         Grantee { named: Named::from(grantee.subject), grants: grants.collect(), until: grantee.until }
+    }
+
+    /// Converts the entry by which somebody has a right.
+    pub fn way(&self, way: &Way<'_>) -> GrantedBy {
+        self.granted_by(way.queue, way.acl, &way.written(self.tree).origins)
+    }
+
+    fn granted_by<'o>(
+        &self,
+        queue: QueueId,
+        acl: Right,
+        origins: impl IntoIterator<Item = &'o Origin>,
+    ) -> GrantedBy {
+        GrantedBy { queue: self.path(queue), acl: acl.into(), origins: self.origins(origins) }
     }
 
     /// Converts a decision with its trace.
