@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Container;
-use kube::api::{DynamicObject, ListParams};
+use kube::api::DynamicObject;
 use kube::{Api, Client};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::query::cluster::Cluster;
+use super::query::cluster::{Cluster, list};
 use super::query::{SchedulerLogin, ServerArgs, live};
 use super::{Console, Failure, clock};
 use queuewarden_operator::controller::call::{self, call};
@@ -371,17 +371,11 @@ impl ObservedObject {
 async fn objects(client: &Client) -> Vec<(Kind, Result<Vec<ObservedObject>, call::Error>)> {
     let mut all = Vec::new();
     for kind in Kind::ALL {
-        all.push((kind, list(client, kind).await));
+        let observed = |object| ObservedObject { kind, object };
+        let objects = list(client, kind).await;
+        all.push((kind, objects.map(|objects| objects.into_iter().map(observed).collect())));
     }
     all
-}
-
-async fn list(client: &Client, kind: Kind) -> Result<Vec<ObservedObject>, call::Error> {
-    match call(kind.api(client.clone()).list(&ListParams::default())).await {
-        Ok(list) => Ok(list.items.into_iter().map(|object| ObservedObject { kind, object }).collect()),
-        Err(error) if error.is_not_found() => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
 }
 
 fn word<'a>(value: &'a Value, field: &str) -> &'a str {

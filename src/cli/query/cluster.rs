@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -301,11 +302,10 @@ impl Cluster {
         }
     }
 
-    /// Returns the objects of a kind; none if the kind is not installed.
+    /// Returns the objects of a kind, converted.
     async fn list<T>(&self, kind: Kind, convert: impl Fn(&DynamicObject) -> T) -> Result<Vec<T>, Failure> {
-        match call(kind.api(self.client.clone()).list(&ListParams::default())).await {
-            Ok(list) => Ok(list.items.iter().map(convert).collect()),
-            Err(error) if error.is_not_found() => Ok(Vec::new()),
+        match list(&self.client, kind).await {
+            Ok(objects) => Ok(objects.iter().map(convert).collect()),
             Err(error) => Err(self.failure(&format!("the objects of kind {}", kind.name()), &error)),
         }
     }
@@ -343,6 +343,15 @@ impl Cluster {
     }
 }
 
+/// Returns the objects of a kind; none if the kind is not installed.
+pub(in crate::cli) async fn list(client: &Client, kind: Kind) -> Result<Vec<DynamicObject>, call::Error> {
+    match call(kind.api(client.clone()).list(&ListParams::default())).await {
+        Ok(list) => Ok(list.items),
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
 fn queue_acl(object: &DynamicObject) -> Arc<QueueAclEntry> {
     Arc::new(convert::queue_acl(object))
 }
@@ -357,23 +366,17 @@ fn current(
     flat: &Flattened,
     notes: &mut Vec<String>,
 ) -> Result<Written, Failure> {
-    let (key, version) = (flat.queues_key(), snapshot.version());
+    let key = flat.queues_key();
     if flat.is_ambiguous(&key) {
         return Err(Failure::Undecided(format!(
             "several keys of one binaryData give {key} different values, of which YuniKorn takes one at \
             random"
         )));
     }
-    let queues = flat.queues(&key);
-    let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) else {
-        let text = files::built_in(&key, notes);
-        let around = Around::new(snapshot, snapshot);
-        return Ok(Written { around, ..Written::text_alone(text, version) });
-    };
-    let map = config_map_of(origin.source);
-    let text = located(map, &origin.key, queues.text.to_owned());
-    let written = Written { around: Around::new(snapshot, snapshot), ..Written::text_alone(text, version) };
-    if !is_ours(snapshot, map, &origin.key) {
+    let text = rendered::current(flat, located, notes);
+    let around = Around::new(snapshot, snapshot);
+    let written = Written { around, ..Written::text_alone(text, snapshot.version()) };
+    if !is_ours(snapshot, flat, &key) {
         return Ok(written);
     }
     let attributions = attribution::in_force(&snapshot.queue_acls);
@@ -402,11 +405,14 @@ fn changed(
     rendered::written(&snapshot, spec, located, notes)
 }
 
-/// Returns whether the operator wrote a key.
-fn is_ours(snapshot: &Snapshot, map: &str, key: &str) -> bool {
+/// Returns whether the operator wrote the text under a key.
+fn is_ours(snapshot: &Snapshot, flat: &Flattened, key: &str) -> bool {
+    let queues = flat.queues(key);
+    let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) else { return false };
+    let map = config_map_of(origin.source);
     let output = snapshot.output.iter().filter(|output| output.name == map);
     let mut managed = output.filter_map(|output| output.annotations.get(MANAGED_KEYS));
-    managed.any(|keys| keys.split(',').any(|managed| managed == key))
+    managed.any(|keys| keys.split(',').any(|managed| managed == origin.key))
 }
 
 fn located(map: &str, key: &str, text: String) -> Text {
@@ -457,14 +463,11 @@ fn no_cluster(error: &dyn std::error::Error) -> Failure {
 /// Formats an error with its causes, as far as they add something.
 pub(in crate::cli) fn chain(error: &dyn std::error::Error) -> String {
     let mut shown = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
+    for cause in iter::successors(error.source(), |error| error.source()) {
+        let more = cause.to_string();
         if !shown.contains(&more) {
-            shown.push_str(": ");
-            shown.push_str(&more);
+            shown.extend([": ", &more]);
         }
-        cause = error.source();
     }
     shown
 }

@@ -19,8 +19,7 @@ use go_compat::diag::Diagnostic;
 use queuewarden_plan::merged;
 use queuewarden_plan::simulate::{enforced, settle};
 use queuewarden_plan::snapshot::{Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
-use yunikorn::config::flatten::Source;
-use yunikorn::config::{BUILT_IN, Flattened};
+use yunikorn::config::Flattened;
 use yunikorn::version::Version;
 
 /// Prints the errors of a text, and returns the failure that follows.
@@ -160,10 +159,12 @@ impl Given {
         }
         self.leftovers(notes);
         let snapshot = &self.assembled.snapshot;
-        if snapshot.queue_acls.is_empty() && self.inputs.of_kind(Kind::YuniKornConfig).next().is_none() {
-            return Ok(self.unchanged(notes));
-        }
         let located = |map: &str, key: &str, text| self.text_in(map, key, text);
+        if snapshot.queue_acls.is_empty() && self.inputs.of_kind(Kind::YuniKornConfig).next().is_none() {
+            let text = rendered::current(&merged(snapshot), located, notes);
+            let around = Around::new(snapshot, &self.settled());
+            return Ok(Written { around, ..Written::text_alone(text, snapshot.version()) });
+        }
         rendered::written(snapshot, &self.assembled.spec, located, notes)
     }
 
@@ -206,26 +207,6 @@ impl Given {
         (!unused.is_empty()).then(|| format!("YuniKorn does not read ConfigMap {}", unused.join(", ")))
     }
 
-    /// Returns the text of the ConfigMaps, if there are no objects of ours.
-    fn unchanged(&self, notes: &mut Vec<String>) -> Written {
-        let snapshot = &self.assembled.snapshot;
-        let flat = merged(snapshot);
-        let key = flat.queues_key();
-        let queues = flat.queues(&key);
-        let text = match queues.origin {
-            Some(origin) if !queues.text.is_empty() => {
-                let map = match origin.source {
-                    Source::Defaults => YUNIKORN_DEFAULTS,
-                    Source::Configs => self.assembled.spec.output_config_map.as_str(),
-                };
-                self.text_in(map, &origin.key, queues.text.to_owned())
-            }
-            _ => built_in(&key, notes),
-        };
-        let around = Around::new(snapshot, &self.settled());
-        Written { around, ..Written::text_alone(text, snapshot.version()) }
-    }
-
     fn text_in(&self, map: &str, key: &str, text: String) -> Text {
         if let Some(base) = self.inputs.base.as_ref().filter(|base| base.text == text) {
             return Text::whole(self.inputs.name(base.source), text);
@@ -235,13 +216,4 @@ impl Given {
             None => Text::whole(format!("{map}/{key}"), text),
         }
     }
-}
-
-/// Returns `YuniKorn`'s own configuration, which is in force if no ConfigMap has one.
-pub fn built_in(key: &str, notes: &mut Vec<String>) -> Text {
-    notes.push(format!(
-        "no ConfigMap has {key}: YuniKorn runs its built-in configuration, in which everyone may submit \
-        everywhere"
-    ));
-    Text::made("YuniKorn's built-in configuration", BUILT_IN.to_owned())
 }

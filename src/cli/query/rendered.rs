@@ -1,4 +1,5 @@
-//! The text that the operator would make of a base and objects of ours, and who wrote which part of it.
+//! The text that `YuniKorn` has, or that the operator would make of a base and objects of ours, and who wrote
+//! which part of it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,9 +10,29 @@ use crate::cli::findings::plural;
 use crate::cli::input::object::Kind;
 use crate::cli::{Failure, statuses};
 use queuewarden_plan::conditions::{Status, Type};
-use queuewarden_plan::merged_alone;
 use queuewarden_plan::simulate::{Settled, enforced, settle};
 use queuewarden_plan::snapshot::{ConfigSpec, PolicyEntry, QueueAclEntry, Snapshot};
+use queuewarden_plan::{config_map_of, merged_alone};
+use yunikorn::config::{BUILT_IN, Flattened};
+
+/// Returns the text in the ConfigMaps that merge to `flat`, or else `YuniKorn`'s own configuration, which is
+/// in force then. `located` returns a text with its location, by the names of its ConfigMap and key.
+pub fn current(
+    flat: &Flattened,
+    located: impl FnOnce(&str, &str, String) -> Text,
+    notes: &mut Vec<String>,
+) -> Text {
+    let key = flat.queues_key();
+    let queues = flat.queues(&key);
+    if let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) {
+        return located(config_map_of(origin.source), &origin.key, queues.text.to_owned());
+    }
+    notes.push(format!(
+        "no ConfigMap has {key}: YuniKorn runs its built-in configuration, in which everyone may submit \
+        everywhere"
+    ));
+    Text::made("YuniKorn's built-in configuration", BUILT_IN.to_owned())
+}
 
 /// Returns what the operator would write. `located` returns a text with its location, by the names of its
 /// ConfigMap and key.
