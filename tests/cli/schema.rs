@@ -5,7 +5,18 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use queuewarden::cli::query::schemas::schemas;
+use queuewarden::cli::application::answer::ApplicationAnswer;
+use queuewarden::cli::check::CheckAnswer;
+use queuewarden::cli::diff::answer::DiffAnswer;
+#[cfg(feature = "import")]
+use queuewarden::cli::import::answer::ImportAnswer;
+use queuewarden::cli::lint::LintAnswer;
+use queuewarden::cli::place::answer::PlaceAnswer;
+use queuewarden::cli::status::StatusAnswer;
+use queuewarden::cli::test::answer::TestAnswer;
+use queuewarden_api::answer::report::ReportAnswer;
+use queuewarden_api::answer::{DecisionAnswer, MatrixAnswer, WhatCanAnswer, WhoCanAnswer};
+use schemars::schema_for;
 use serde_json::Value;
 
 use super::process::{err, out, run};
@@ -14,8 +25,25 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schema")
 }
 
+/// Returns the schemas by the names of their files.
 fn generated() -> BTreeMap<String, Value> {
-    let schemas = schemas().into_iter();
+    let schemas = [
+        ("application.json", schema_for!(ApplicationAnswer)),
+        ("check.json", schema_for!(CheckAnswer)),
+        ("decision.json", schema_for!(DecisionAnswer)),
+        ("diff.json", schema_for!(DiffAnswer)),
+        #[cfg(feature = "import")]
+        ("import.json", schema_for!(ImportAnswer)),
+        ("lint.json", schema_for!(LintAnswer)),
+        ("matrix.json", schema_for!(MatrixAnswer)),
+        ("place.json", schema_for!(PlaceAnswer)),
+        ("report.json", schema_for!(ReportAnswer)),
+        ("status.json", schema_for!(StatusAnswer)),
+        ("test.json", schema_for!(TestAnswer)),
+        ("what-can.json", schema_for!(WhatCanAnswer)),
+        ("who-can.json", schema_for!(WhoCanAnswer)),
+    ];
+    let schemas = schemas.into_iter();
     schemas.map(|(name, schema)| (name.to_owned(), serde_json::to_value(schema).unwrap())).collect()
 }
 

@@ -4,7 +4,7 @@
 //! * [`files`], [`cluster`], [`live`]: the three sources of a configuration.
 //! * [`rendered`]: the text that the operator would write.
 //! * [`identity`], [`request`]: the user, and the right and queue.
-//! * [`output`], [`schemas`]: output for people and programs.
+//! * [`output`]: output for people and programs.
 
 pub mod cluster;
 pub mod configuration;
@@ -14,7 +14,6 @@ pub mod live;
 pub mod output;
 pub mod rendered;
 pub mod request;
-pub mod schemas;
 pub mod texts;
 
 use std::path::PathBuf;
