@@ -1,7 +1,9 @@
 //! Formats a ConfigMap as a manifest for people: YAML with texts as block scalars, so that a diff shows the
 //! lines of a queues.yaml.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 
 use go_compat::yaml;
 
@@ -14,21 +16,17 @@ const SERVER_FIELDS: &[&str] =
 pub fn config_map(
     written: Option<&Value>,
     (namespace, name): (&str, &str),
-    annotations: impl IntoIterator<Item = (String, String)>,
-    data: impl IntoIterator<Item = (String, String)>,
+    annotations: &BTreeMap<String, String>,
+    data: &BTreeMap<String, String>,
 ) -> Value {
     let mut meta = written.and_then(|value| value.get("metadata")?.as_object().cloned()).unwrap_or_default();
     meta.retain(|field, _| !SERVER_FIELDS.contains(&field.as_str()));
     meta.insert("name".into(), name.into());
     meta.insert("namespace".into(), namespace.into());
-    let annotations: Map<String, Value> =
-        annotations.into_iter().map(|(key, value)| (key, value.into())).collect();
-    if annotations.is_empty() {
-        meta.remove("annotations");
-    } else {
-        meta.insert("annotations".into(), annotations.into());
+    meta.remove("annotations");
+    if !annotations.is_empty() {
+        meta.insert("annotations".into(), json!(annotations));
     }
-    let data: Map<String, Value> = data.into_iter().map(|(key, value)| (key, value.into())).collect();
     let mut manifest = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data});
     for field in ["binaryData", "immutable"] {
         if let (Some(value), Some(fields)) =
@@ -197,8 +195,8 @@ mod tests {
         config_map(
             None,
             ("yunikorn", "yunikorn-configs"),
-            [("a/b".into(), "c,d".into())],
-            [("queues.yaml".into(), text.into())],
+            &[("a/b".into(), "c,d".into())].into(),
+            &[("queues.yaml".into(), text.into())].into(),
         )
     }
 
@@ -216,7 +214,7 @@ mod tests {
             "metadata": {"name": "c", "namespace": "ns", "uid": "u", "resourceVersion": "7", "labels": {"on": "true"}, "annotations": {"x": "y"}},
             "data": {"old": "1"},
         });
-        let map = config_map(Some(&written), ("ns", "c"), [], [("new".to_string(), "2".to_string())]);
+        let map = config_map(Some(&written), ("ns", "c"), &[].into(), &[("new".into(), "2".into())].into());
         let expected = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels:\n    \"on\": \"true\"\n  name: c\n  namespace: ns\n\
                         binaryData:\n  x.gz: \"aGk=\"\ndata:\n  new: \"2\"\n";
         assert_eq!(document(&map), expected);
@@ -233,7 +231,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_printed_reads_back(text in any_text(), key in "[A-Za-z0-9_.-]{1,12}") {
-            let map = config_map(None, ("n", "c"), [], [(key, text)]);
+            let map = config_map(None, ("n", "c"), &[].into(), &[(key, text)].into());
             let yaml = document(&map);
             let node = parse(&yaml).map_err(|error| TestCaseError::fail(format!("{error}\n{yaml}")))?;
             prop_assert_eq!(node.map(|node| to_json(&node)), Some(Ok(map)), "{}", yaml);

@@ -169,13 +169,16 @@ fn content(format: Format, assembled: &Assembled, settled: &Settled) -> String {
 /// Returns the ConfigMaps that would be created, and the output.
 fn manifests(assembled: &Assembled, settled: &Settled) -> Vec<Value> {
     let namespace = assembled.spec.namespace.as_str();
-    let created = settled.created.iter().map(|map| {
-        manifest::config_map(None, (namespace, &map.name), map.annotations.clone(), map.data.clone())
-    });
+    let created = settled
+        .created
+        .iter()
+        .map(|map| manifest::config_map(None, (namespace, &map.name), &map.annotations, &map.data));
     let written = assembled.output.as_ref();
-    let output = settled.snapshot.output.iter().map(|map| {
-        manifest::config_map(written, (namespace, &map.name), map.annotations.clone(), map.data.clone())
-    });
+    let output = settled
+        .snapshot
+        .output
+        .iter()
+        .map(|map| manifest::config_map(written, (namespace, &map.name), &map.annotations, &map.data));
     created.chain(output).collect()
 }
 
