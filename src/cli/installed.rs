@@ -17,11 +17,12 @@ use serde_json::Value;
 use super::query::cluster::{Cluster, list};
 use super::query::{SchedulerLogin, ServerArgs, live};
 use super::{Console, Failure, clock};
+use queuewarden_api::convert;
 use queuewarden_operator::controller::call::{self, call};
 use queuewarden_operator::controller::world::Kind;
-use queuewarden_plan::conditions::{Status, Type};
+use queuewarden_plan::conditions::{Condition, Status, Type, find};
 use queuewarden_plan::release::Release;
-use queuewarden_plan::snapshot::{ConfigSpec, Snapshot};
+use queuewarden_plan::snapshot::{ConfigSpec, Meta, Snapshot};
 use queuewarden_plan::text_in_force;
 use yunikorn::config::{Config, Partition, checksum, verdict};
 
@@ -121,7 +122,6 @@ impl ReachArgs {
 
 /// State of the scheduler.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct SchedulerState {
     /// The URL or Service that answered; absent if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -292,22 +292,12 @@ fn holder(lease: &Lease, now: Timestamp) -> Option<String> {
 /// Reason for an object that the operator has not seen since it was changed.
 const NOT_SEEN: &str = "NotSeen";
 
-/// One condition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ObservedCondition {
-    /// `status`
-    pub status: Status,
-    /// `reason`
-    pub reason: String,
-    /// `message`
-    pub message: String,
-}
-
 /// An object as the cluster has it.
 #[derive(Debug, Clone)]
 pub struct ObservedObject {
     /// Its kind.
     pub kind: Kind,
+    meta: Meta,
     object: DynamicObject,
 }
 
@@ -325,16 +315,14 @@ pub struct Attention {
 }
 
 impl ObservedObject {
+    fn new(kind: Kind, object: DynamicObject) -> Self {
+        Self { kind, meta: convert::meta(&object), object }
+    }
+
     /// Returns the condition of a type for the current generation; `None` if there is none.
-    pub fn condition(&self, type_: Type) -> Option<ObservedCondition> {
-        let conditions = self.field("/status/conditions")?.as_array()?;
-        let condition = conditions.iter().find(|condition| word(condition, "type") == type_.as_str())?;
-        let generation = condition.get("observedGeneration").and_then(Value::as_i64);
-        (generation == self.object.metadata.generation).then(|| ObservedCondition {
-            status: Status::parse(word(condition, "status")),
-            reason: word(condition, "reason").to_owned(),
-            message: word(condition, "message").to_owned(),
-        })
+    pub fn condition(&self, type_: Type) -> Option<&Condition> {
+        let condition = find(&self.meta.conditions, type_)?;
+        (condition.observed_generation == self.meta.generation).then_some(condition)
     }
 
     /// Returns whether a condition is true.
@@ -346,14 +334,15 @@ impl ObservedObject {
     pub fn attention(&self) -> Option<Attention> {
         let (reason, message) = match self.condition(Type::Ready) {
             Some(ready) if ready.status == Status::True => return None,
-            Some(ready) => (ready.reason, ready.message),
-            None => {
-                let message = "queuewarden has not looked at it since it was changed: is it running?";
-                (NOT_SEEN.to_owned(), message.to_owned())
-            }
+            Some(ready) => (&*ready.reason, ready.message.as_str()),
+            None => (NOT_SEEN, "queuewarden has not looked at it since it was changed: is it running?"),
         };
-        let name = self.object.metadata.name.clone().unwrap_or_default();
-        Some(Attention { kind: self.kind.name().to_owned(), name, reason, message })
+        Some(Attention {
+            kind: self.kind.name().to_owned(),
+            name: self.meta.name.to_string(),
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+        })
     }
 
     /// Returns a field of the object by its JSON pointer.
@@ -371,15 +360,11 @@ impl ObservedObject {
 async fn objects(client: &Client) -> Vec<(Kind, Result<Vec<ObservedObject>, call::Error>)> {
     let mut all = Vec::new();
     for kind in Kind::ALL {
-        let observed = |object| ObservedObject { kind, object };
+        let observed = |object| ObservedObject::new(kind, object);
         let objects = list(client, kind).await;
         all.push((kind, objects.map(|objects| objects.into_iter().map(observed).collect())));
     }
     all
-}
-
-fn word<'a>(value: &'a Value, field: &str) -> &'a str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -392,15 +377,19 @@ mod tests {
             "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",
             "metadata": {"name": "prod", "generation": generation}, "status": {"conditions": conditions},
         });
-        ObservedObject { kind: Kind::QueueAcl, object: serde_json::from_value(object).unwrap() }
+        ObservedObject::new(Kind::QueueAcl, serde_json::from_value(object).unwrap())
     }
 
     #[test]
     fn only_what_was_said_about_this_generation_counts() {
-        let conditions = json!([
-            {"type": "Ready", "status": "False", "reason": "Expired", "message": "over", "observedGeneration": 2},
-            {"type": "Programmed", "status": "True", "reason": "Programmed", "message": "", "observedGeneration": 2},
-        ]);
+        let condition = |type_: &str, status: &str, reason: &str| {
+            json!({
+                "type": type_, "status": status, "reason": reason, "message": "m", "observedGeneration": 2,
+                "lastTransitionTime": "2026-12-24T00:00:00Z",
+            })
+        };
+        let conditions =
+            json!([condition("Ready", "False", "Expired"), condition("Programmed", "True", "Programmed")]);
         let now = standing(2, &conditions);
         assert_eq!(now.attention().unwrap().reason, "Expired");
         assert!(now.holds(Type::Programmed) && !now.holds(Type::Ready));
@@ -414,7 +403,10 @@ mod tests {
 
     #[test]
     fn what_is_ready_needs_no_attention() {
-        let conditions = json!([{"type": "Ready", "status": "True", "reason": "Ready", "message": "in force", "observedGeneration": 1}]);
+        let conditions = json!([{
+            "type": "Ready", "status": "True", "reason": "Ready", "message": "in force", "observedGeneration": 1,
+            "lastTransitionTime": "2026-12-24T00:00:00Z",
+        }]);
         assert_eq!(standing(1, &conditions).attention(), None);
     }
 

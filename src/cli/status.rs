@@ -74,7 +74,6 @@ pub struct StatusAnswer {
 
 /// The YuniKornConfig.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct ConfigState {
     /// True if it is Ready.
     pub ready: bool,

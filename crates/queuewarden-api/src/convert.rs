@@ -115,7 +115,8 @@ pub fn yunikorn_config(object: &DynamicObject) -> ConfigEntry {
     Entry { meta, spec, in_force: Some(config_status(object)) }
 }
 
-pub(super) fn meta(object: &DynamicObject) -> Meta {
+/// Converts what objects of all kinds have: their metadata, and the conditions of their status.
+pub fn meta(object: &DynamicObject) -> Meta {
     let metadata = &object.metadata;
     let conditions: Vec<Value> = status_field(object, CONDITIONS).unwrap_or_default();
     Meta {

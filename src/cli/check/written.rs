@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use super::{Line, list};
 use crate::cli::Failure;
-use crate::cli::installed::{ObservedCondition, ObservedObject, SchedulerState, State};
+use crate::cli::installed::{ObservedObject, SchedulerState, State};
 use queuewarden_operator::controller::call;
 use queuewarden_operator::controller::world::Kind;
 use queuewarden_operator::telemetry::level::{self, ANNOTATION};
-use queuewarden_plan::conditions::{Reason, Status, Type};
+use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
 use queuewarden_plan::snapshot::{
     ConfigSpec, FIELD_MANAGER, Mode, QUEUE_OPERATOR, Snapshot, YUNIKORN_CONFIGS,
 };
@@ -86,7 +86,8 @@ fn config(found: Option<&ObservedObject>, spec: &ConfigSpec) -> Vec<Line> {
 pub(in crate::cli) fn fail_open(config: &ObservedObject) -> Option<Line> {
     let open = config.condition(Type::FailOpen).filter(|open| open.status == Status::True)?;
     // If the object is Ready all the same, the open root was accepted explicitly.
-    Some(if config.holds(Type::Ready) { Line::ok(OPEN, open.message) } else { open_root(&open.message) })
+    let message = open.message.as_str();
+    Some(if config.holds(Type::Ready) { Line::ok(OPEN, message) } else { open_root(message) })
 }
 
 /// Creates the line for an open root that nobody accepted: the message names the cause, and then the remedy.
@@ -113,7 +114,7 @@ pub(in crate::cli) fn admission(snapshot: &Snapshot) -> Line {
 }
 
 fn ready(config: &ObservedObject, spec: &ConfigSpec) -> Line {
-    let Some(ObservedCondition { status, reason, message }) = config.condition(Type::Ready) else {
+    let Some(Condition { status, reason, message, .. }) = config.condition(Type::Ready) else {
         return Line::fail(
             CONFIG,
             "the operator has not looked at it since it was changed",
@@ -123,8 +124,8 @@ fn ready(config: &ObservedObject, spec: &ConfigSpec) -> Line {
     let what = format!("docs/conditions.md says what {reason} means");
     match status {
         Status::True => Line::ok(CONFIG, format!("Ready, {:?}: {message}", spec.mode)),
-        _ if reason == Reason::ObserveMode.as_str() => {
-            Line::warn(CONFIG, message, "spec.mode: Enforce lets queuewarden write")
+        _ if *reason == Reason::ObserveMode.as_str() => {
+            Line::warn(CONFIG, message.as_str(), "spec.mode: Enforce lets queuewarden write")
         }
         Status::Unknown => Line::warn(CONFIG, format!("{reason}: {message}"), what),
         Status::False => Line::fail(CONFIG, format!("{reason}: {message}"), what),
