@@ -96,33 +96,31 @@ fn of_binary(inputs: &Inputs, object: &Object, known: bool, version: Version) ->
     let mut found = Vec::new();
     let mut first: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
     for key in state.binary.keys() {
-        let mut of_key = of_binary_key(&state, key, known, version);
-        let setting = given(&state, key).and_then(|text| settings::check(target(key), text, version));
-        let outweighed = || is_outweighed(inputs, object, target(key), Within::BinaryData);
-        of_key.extend(setting.filter(|_| known && !outweighed()));
-        if let Some(text) = given(&state, key).filter(|_| known && is_read(target(key))) {
-            let (other, before) = *first.entry(target(key)).or_insert((key.as_str(), text));
-            of_key.extend((before != text).then(|| contradicts(key, other)));
+        let sets = target(key);
+        let counts = known && is_read(sets);
+        let mut of_key = Vec::new();
+        if let Some(text) = given(&state, key) {
+            let of_text = of_value(known, sets, text, version).into_iter();
+            of_key.extend(of_text.map(|diagnostic| inside(text, diagnostic)));
+            if counts {
+                of_key.extend(state.data.contains_key(sets).then(|| hides(key)));
+            } else if known && !is_packed(key) && is_queues(key) {
+                of_key.push(not_packed(key));
+            }
+            let outweighed = || is_outweighed(inputs, object, sets, Within::BinaryData);
+            let setting = settings::check(sets, text, version);
+            of_key.extend(setting.filter(|_| known && !outweighed()));
+            if counts {
+                let (other, before) = *first.entry(sets).or_insert((key.as_str(), text));
+                of_key.extend((before != text).then(|| contradicts(key, other)));
+            }
+        } else if counts {
+            of_key.push(not_unpacked(key));
         }
         if !of_key.is_empty() {
             let at = document.span_of_key(&format!("/binaryData/{}", token(key)));
             found.extend(of_key.into_iter().map(|diagnostic| diagnostic.at(at)));
         }
-    }
-    found
-}
-
-fn of_binary_key(state: &ConfigMapState, key: &str, known: bool, version: Version) -> Vec<Diagnostic> {
-    let sets = target(key);
-    let Some(text) = given(state, key) else {
-        return (known && is_read(sets)).then(|| not_unpacked(key)).into_iter().collect();
-    };
-    let mut found: Vec<_> =
-        of_value(known, sets, text, version).into_iter().map(|diagnostic| inside(text, diagnostic)).collect();
-    if known && is_read(sets) {
-        found.extend(state.data.contains_key(sets).then(|| hides(key)));
-    } else if known && !is_packed(key) && is_queues(key) {
-        found.push(not_packed(key));
     }
     found
 }

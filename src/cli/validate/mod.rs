@@ -93,9 +93,7 @@ pub fn each(inputs: &Inputs, version: Version) -> Vec<SourceDiagnostic> {
     let of_objects = inputs.objects.iter().flat_map(|object| {
         let diagnostics = match object.kind {
             Kind::ConfigMap => config_maps::check(inputs, object, version),
-            Kind::QueueAcl | Kind::AdmissionPolicy | Kind::YuniKornConfig | Kind::QueueAccessTest => {
-                objects::check(inputs, object)
-            }
+            _ => objects::check(inputs, object),
         };
         diagnostics.into_iter().map(|diagnostic| object.finding(diagnostic))
     });

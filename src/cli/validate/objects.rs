@@ -55,15 +55,14 @@ fn converted(
     dynamic: &DynamicObject,
 ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
     match object.kind {
-        Kind::QueueAcl => return convert::queue_acl(dynamic).spec.map(|spec| unnamed(object, &spec)),
+        Kind::QueueAcl => convert::queue_acl(dynamic).spec.map(|spec| unnamed(object, &spec)),
         Kind::AdmissionPolicy => {
-            return convert::admission_policy(dynamic).spec.map(|spec| trusting(inputs, object, &spec));
+            convert::admission_policy(dynamic).spec.map(|spec| trusting(inputs, object, &spec))
         }
-        Kind::YuniKornConfig => drop(convert::yunikorn_config(dynamic).spec?),
-        Kind::QueueAccessTest => drop(access_test::access_test(dynamic).spec?),
-        Kind::ConfigMap => {}
+        Kind::YuniKornConfig => convert::yunikorn_config(dynamic).spec.map(|_| Vec::new()),
+        Kind::QueueAccessTest => access_test::access_test(dynamic).spec.map(|_| Vec::new()),
+        Kind::ConfigMap => Ok(Vec::new()),
     }
-    Ok(Vec::new())
 }
 
 /// Returns the JSON pointer of the field that a finding of the conversion is about: the one its message

@@ -28,11 +28,11 @@ pub const BAD_VALUE: Code = Code::new(6104, "bad-value");
 /// All codes of this module.
 pub const CODES: &[Code] = &[UNKNOWN_FIELD, MISSING_FIELD, WRONG_TYPE, BAD_VALUE];
 
-/// Fields that the API server accepts besides those of the schema.
-const ENVELOPE: &[&str] = &["apiVersion", "kind", "metadata"];
+/// Fields that are known and not checked: the API server checks the first three, and manifests do not set
+/// the last.
+const UNCHECKED: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 
-/// Returns everything in `object` that the schema of its kind rejects. `status` is ignored, because manifests
-/// do not set it.
+/// Returns everything in `object` that the schema of its kind rejects.
 pub fn check(object: &Object) -> Vec<Diagnostic> {
     let Some((_, schema)) = SCHEMAS.iter().find(|(kind, _)| *kind == object.kind) else {
         return Vec::new();
@@ -51,14 +51,8 @@ fn schema(kind: &str) -> Option<JSONSchemaProps> {
     let crd = queuewarden_api::crds().into_iter().find(|crd| crd.spec.names.kind == kind)?;
     let version = crd.spec.versions.into_iter().find(|version| version.name == queuewarden_api::VERSION)?;
     let mut schema = version.schema?.open_api_v3_schema?;
-    if let Some(properties) = &mut schema.properties {
-        properties.remove("status");
-        // A known field that is not checked.
-        properties.insert("status".to_string(), JSONSchemaProps::default());
-        for name in ENVELOPE {
-            properties.entry((*name).to_string()).or_default();
-        }
-    }
+    let unchecked = UNCHECKED.map(|name| (name.to_owned(), JSONSchemaProps::default()));
+    schema.properties.get_or_insert_default().extend(unchecked);
     Some(schema)
 }
 
@@ -130,7 +124,6 @@ impl Walk<'_> {
             Diagnostic::error(MISSING_FIELD, message).at(document.span_of_key(&path.pointer))
         });
         self.found.extend(missing);
-        let open = schema.x_kubernetes_preserve_unknown_fields == Some(true) || schema.type_.is_none();
         for (name, value) in fields {
             let known = schema.properties.as_ref().and_then(|properties| properties.get(name));
             match (known, &schema.additional_properties) {
@@ -140,8 +133,8 @@ impl Walk<'_> {
                 (None, Some(JSONSchemaPropsOrBool::Schema(rest))) => {
                     self.value(rest, &path.field(name), value);
                 }
-                (None, Some(JSONSchemaPropsOrBool::Bool(true))) => {}
-                (None, _) if open => {}
+                // It is one of those that are not checked.
+                (None, _) if schema.type_.is_none() => {}
                 (None, _) => self.unknown(schema, path, name),
             }
         }
