@@ -117,20 +117,15 @@ impl Configuration {
     pub fn at_start(written: Written) -> Result<(Self, Option<Box<Refused>>), Box<Refused>> {
         let Written { text, base, attributions, around, version } = written;
         let verdict = verdict(&text.text, &[], version);
-        let starts = verdict.starts.is_ok();
         let refusal = verdict.refusal();
-        let trees = verdict.config.as_ref().filter(|_| starts).map(|config| {
-            let trees = config.partitions.iter().map(Tree::new).collect::<Result<Vec<_>, _>>();
-            trees.map_err(|error| error.to_string())
-        });
         let refused = |reason: String, starts: bool| {
             Box::new(Refused { reason, starts, diagnostics: verdict.diagnostics.clone(), text: text.clone() })
         };
-        let (trees, config) = match (trees, verdict.config) {
-            (Some(Ok(trees)), Some(config)) => (trees, config),
-            (Some(Err(error)), _) => return Err(refused(error, false)),
-            _ => return Err(refused(refusal.unwrap_or_default(), false)),
+        let Some(config) = verdict.config.filter(|_| verdict.starts.is_ok()) else {
+            return Err(refused(refusal.unwrap_or_default(), false));
         };
+        let trees = config.partitions.iter().map(Tree::new).collect::<Result<Vec<_>, _>>();
+        let trees = trees.map_err(|error| refused(error.to_string(), false))?;
         let refused = refusal.map(|reason| refused(reason, true));
         let diagnostics = verdict.diagnostics;
         let mut configuration = Self { config, diagnostics, around, version, trees, text, base };
@@ -150,11 +145,9 @@ impl Configuration {
         found.ok_or_else(|| {
             let names: Vec<&str> = self.trees.iter().map(Tree::partition).collect();
             let hint = suggestion(names.iter().copied(), partition);
-            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-            let only = if names.is_empty() {
-                "none at all".to_owned()
-            } else {
-                format!("only {}", names.join(", "))
+            let only = match names.as_slice() {
+                [] => "none at all".to_owned(),
+                names => format!("only `{}`", names.join("`, `")),
             };
             Failure::Undecided(format!("{} has no partition `{partition}`, {only}{hint}", self.text.name))
         })

@@ -10,7 +10,7 @@ use std::fmt;
 use futures::AsyncReadExt as _;
 use http::{Request, header};
 use kube::Client;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use super::texts::Text;
 use crate::cli::Failure;
@@ -158,13 +158,11 @@ fn parse(from: &str, answer: Value) -> Result<Answer, Failure> {
     let Some(partitions) = partitions.filter(|_| !checksum.is_empty()) else {
         return Err(no_answer(&format!("{from} runs no configuration yet")));
     };
-    let mut document = Map::new();
-    document.insert("partitions".to_owned(), lower(partitions));
     Ok(Answer {
         from: from.to_owned(),
         checksum,
         release: None,
-        text: format!("{:#}\n", Value::Object(document)),
+        text: format!("{:#}\n", json!({"partitions": lower(partitions)})),
     })
 }
 
@@ -212,7 +210,6 @@ pub(in crate::cli) fn short(checksum: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
     use yunikorn::config::verdict;
     use yunikorn::version::Version;
 
