@@ -219,14 +219,10 @@ fn text(answer: &StatusAnswer, all: bool) -> String {
     for kind in &answer.kinds {
         let reasons: Vec<String> =
             kind.reasons.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
-        let in_force = kind.in_force.map(|count| count.to_string()).unwrap_or_default();
-        kinds.row([
-            kind.kind.clone(),
-            kind.total.to_string(),
-            kind.ready.to_string(),
-            in_force,
-            reasons.join(", "),
-        ]);
+        let counts = [Some(kind.total), Some(kind.ready), kind.in_force];
+        let [total, ready, in_force] =
+            counts.map(|count| count.map(|count| count.to_string()).unwrap_or_default());
+        kinds.row([kind.kind.clone(), total, ready, in_force, reasons.join(", ")]);
     }
     // The reason why the YuniKornConfig is not Ready is among the objects.
     let told = |line: &&Line| answer.attention.iter().any(|object| object.message.starts_with(&line.found));

@@ -92,17 +92,13 @@ fn severity(condition: &Condition) -> Option<Severity> {
 
 /// Returns every object with its conditions: the `YuniKornConfig` first, then by kind and name.
 pub fn objects(plan: &Plan) -> Vec<ObjectConditions<'_>> {
-    let config = plan.config.iter().map(|status| (Kind::YuniKornConfig, SINGLETON, &status.conditions));
-    let queue_acls = plan.queue_acls.iter().map(|(name, status)| (Kind::QueueAcl, name, &status.conditions));
-    let policies =
-        plan.policies.iter().map(|(name, status)| (Kind::AdmissionPolicy, name, &status.conditions));
-    let tests =
-        plan.access_tests.iter().map(|(name, status)| (Kind::QueueAccessTest, name, &status.conditions));
-    let others = queue_acls.chain(policies).chain(tests);
-    config
-        .chain(others.map(|(kind, name, conditions)| (kind, &**name, conditions)))
-        .map(|(kind, name, conditions)| ObjectConditions { kind, name, conditions })
-        .collect()
+    let mut objects = Vec::new();
+    let mut add = |kind, name, conditions| objects.push(ObjectConditions { kind, name, conditions });
+    plan.config.iter().for_each(|status| add(Kind::YuniKornConfig, SINGLETON, &status.conditions));
+    plan.queue_acls.iter().for_each(|(name, status)| add(Kind::QueueAcl, name, &status.conditions));
+    plan.policies.iter().for_each(|(name, status)| add(Kind::AdmissionPolicy, name, &status.conditions));
+    plan.access_tests.iter().for_each(|(name, status)| add(Kind::QueueAccessTest, name, &status.conditions));
+    objects
 }
 
 /// Formats the statuses of a plan; `width` is in columns.
