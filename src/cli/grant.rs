@@ -172,8 +172,8 @@ pub(super) fn checked(
     let name = "the QueueAcl".to_owned();
     let inputs = Inputs::new(vec![Source { name, text: text.to_owned() }]);
     let given = Given::from_inputs(inputs, now, console)?;
-    let found = validate::each(given.inputs(), given.version());
-    console.err(&findings::text(&given.inputs().sources, &found, console.color_err()));
+    let found = validate::each(&given.inputs, given.version());
+    console.err(&findings::text(&given.inputs.sources, &found, console.color_err()));
     let refused = found.iter().any(|finding| finding.diagnostic.is_error());
     Ok((!refused).then_some(given))
 }

@@ -56,7 +56,8 @@ fn warn(refused: &Refused, console: Console) {
 /// The input files, read and assembled.
 #[derive(Debug, Clone)]
 pub struct Given {
-    inputs: Inputs,
+    /// The inputs.
+    pub inputs: Inputs,
     assembled: Assembled,
 }
 
@@ -126,11 +127,6 @@ impl Given {
         let others = self.inputs.objects.len() != count || !self.inputs.bare.is_empty();
         let (queue_acls, policies) = (queue_acls.clone(), policies.clone());
         (!others && count > 0).then(|| ObjectChange { queue_acls, policies, deleted: Vec::new() })
-    }
-
-    /// Returns the inputs.
-    pub fn inputs(&self) -> &Inputs {
-        &self.inputs
     }
 
     /// Returns the manifest of a `QueueAcl`.
