@@ -223,10 +223,9 @@ pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Line {
     let questions = setting.requests();
     let asked = questions.len();
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
-    let answers = futures::stream::iter(questions).map(|question| {
-        let reviews = reviews.clone();
-        async move { may(&reviews, setting, &question).await.map(|may| (question, may)) }
-    });
+    let reviews = &reviews;
+    let answers = futures::stream::iter(questions)
+        .map(|question| async move { may(reviews, setting, &question).await.map(|may| (question, may)) });
     let answers: Result<Vec<(RightRequest, bool)>, call::Error> =
         answers.buffered(CONCURRENCY).try_collect().await;
     match answers {
