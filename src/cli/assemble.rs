@@ -92,11 +92,10 @@ pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
         mirror: None,
         observed: Observed { release: inputs.version.map(|it| it.to_string()), ..Observed::default() },
     };
-    let has_tree = inputs.base.is_some()
-        || [&snapshot.defaults, &snapshot.base, &snapshot.output].into_iter().any(Option::is_some);
-    if let Some(base) = &inputs.base {
-        replace_base(&mut snapshot, &spec, base.text.clone());
+    if let Some(text) = inputs.base_text() {
+        replace_base(&mut snapshot, &spec, text.to_owned());
     }
+    let has_tree = [&snapshot.defaults, &snapshot.base, &snapshot.output].into_iter().any(Option::is_some);
     let output = find(&spec.output_config_map).map(|(object, _)| object.document.value.clone());
     Assembled { snapshot, spec, has_tree, output, findings, unused }
 }

@@ -53,15 +53,6 @@ pub struct SourceDiagnostic {
     pub diagnostic: Diagnostic,
 }
 
-/// A queue tree given by itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Base {
-    /// Index of its text in [`Inputs::sources`].
-    pub source: usize,
-    /// The text.
-    pub text: String,
-}
-
 /// Everything that was read.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
@@ -71,8 +62,8 @@ pub struct Inputs {
     pub objects: Vec<Object>,
     /// Documents that are a bare queues.yaml.
     pub bare: Vec<Document>,
-    /// The queue tree that replaces that of the base ConfigMap.
-    pub base: Option<Base>,
+    /// Index of the text with the queue tree that replaces that of the base ConfigMap.
+    pub base: Option<usize>,
     /// Number of objects of other kinds.
     pub ignored: usize,
     /// Findings on the texts themselves.
@@ -105,7 +96,7 @@ impl Inputs {
     pub fn choose_base(&mut self, path: Option<&Path>) -> Result<(), Failure> {
         match path {
             Some(path) => self.set_base(source::read_one(path)?),
-            None => self.base = only_bare(self).map(|document| self.as_base(document)),
+            None => self.base = only_bare(self).map(|document| document.source),
         }
         Ok(())
     }
@@ -114,24 +105,25 @@ impl Inputs {
     /// once.
     pub fn set_base(&mut self, source: Source) {
         let index = self.sources.iter().position(|known| *known == source).unwrap_or(self.sources.len());
-        if let Some(document) = self.bare.iter().find(|document| document.source == index) {
-            self.base = Some(self.as_base(document));
-            return;
-        }
-        let text = source.text.clone();
         if index == self.sources.len() {
-            let range = Span::new(0, text.len());
+            let range = Span::new(0, source.text.len());
             self.bare.push(Document { source: index, range, value: serde_json::Value::Null, node: None });
             self.sources.push(source);
         }
-        self.base = Some(Base { source: index, text });
+        self.base = Some(index);
+    }
+
+    /// Returns the text of the base.
+    pub fn base_text(&self) -> Option<&str> {
+        let source = self.base?;
+        let bare = self.bare.iter().find(|document| document.source == source);
+        Some(bare.map_or_else(|| self.text(source), |document| self.bare_text(document)))
     }
 
     /// Returns the names of the bare queues.yaml that are not the base.
     pub fn unused_bare(&self) -> impl Iterator<Item = &str> {
-        let is_base =
-            |document: &&Document| self.base.as_ref().is_some_and(|base| base.source == document.source);
-        self.bare.iter().filter(move |document| !is_base(document)).map(|document| self.name(document.source))
+        let unused = self.bare.iter().filter(|document| self.base != Some(document.source));
+        unused.map(|document| self.name(document.source))
     }
 
     /// Returns the name of a text.
@@ -155,10 +147,6 @@ impl Inputs {
     pub fn content_spans(&self, document: &Document, pointer: &str) -> Option<ContentSpans> {
         let node = document.node_at(pointer)?;
         Some(ContentSpans::trace(self.text(document.source), document.range.start, node))
-    }
-
-    fn as_base(&self, document: &Document) -> Base {
-        Base { source: document.source, text: self.bare_text(document).to_owned() }
     }
 
     /// Adds a finding on a text.

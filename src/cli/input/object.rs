@@ -465,13 +465,13 @@ mod tests {
     fn objects_behind_a_bare_queues_yaml_are_not_lost() {
         let tree = "# x\npartitions:\n  - name: default\n";
         let object = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: a}\n";
-        let inputs = read(&format!("{tree}---\n{object}"));
+        let inputs = Inputs { base: Some(0), ..read(&format!("{tree}---\n{object}")) };
         assert_eq!(
             (inputs.bare.len(), labels(&inputs), codes(&inputs)),
             (1, vec!["QueueAcl/a".to_owned()], vec![])
         );
         assert_eq!(inputs.bare_text(&inputs.bare[0]), tree);
-        assert_eq!(inputs.as_base(&inputs.bare[0]).text, tree);
+        assert_eq!(inputs.base_text(), Some(tree));
         let json = "{\"partitions\": []}\n[1]\n";
         assert_eq!(
             codes(&read(json)),

@@ -204,8 +204,8 @@ impl Given {
     }
 
     fn text_in(&self, map: &str, key: &str, text: String) -> Text {
-        if let Some(base) = self.inputs.base.as_ref().filter(|base| base.text == text) {
-            return Text::whole(self.inputs.name(base.source), text);
+        if let Some(base) = self.inputs.base.filter(|_| self.inputs.base_text() == Some(text.as_str())) {
+            return Text::whole(self.inputs.name(base), text);
         }
         match self.inputs.of_kind(Kind::ConfigMap).find(|object| object.name == map) {
             Some(object) => Text::inside(&self.inputs, &object.document, key, text),
