@@ -56,6 +56,7 @@ use go_compat::diag::Code;
 pub use base::base_tree;
 pub use environment::{config_map_of, merged, merged_alone, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES, size_after};
+pub use ownership::managed_keys;
 pub use parse_cache::ParseCache;
 pub use policy::{Trust, admission_keys, risks, settings, shared_application, submission, trusts, user_info};
 pub use replacement::Replacement;

@@ -53,7 +53,7 @@ pub(super) fn claim(output: Option<&ConfigMapState>, status: Option<&ConfigStatu
 }
 
 /// Returns the keys that the output's annotation lists as ours.
-pub(super) fn managed_keys(output: &ConfigMapState) -> BTreeSet<&str> {
+pub fn managed_keys(output: &ConfigMapState) -> BTreeSet<&str> {
     let text = output.annotations.get(MANAGED_KEYS).map(String::as_str).unwrap_or_default();
     text.split(',').map(str::trim).filter(|key| !key.is_empty()).collect()
 }

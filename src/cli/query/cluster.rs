@@ -28,10 +28,9 @@ use queuewarden_operator::controller::call::{self, call};
 use queuewarden_operator::controller::world::Kind;
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{
-    ConfigMapState, ConfigSpec, Entry, MANAGED_KEYS, Meta, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS,
-    YUNIKORN_DEFAULTS,
+    ConfigMapState, ConfigSpec, Entry, Meta, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
 };
-use queuewarden_plan::{attribution, config_map_of, merged};
+use queuewarden_plan::{attribution, config_map_of, managed_keys, merged};
 use yunikorn::config::Flattened;
 use yunikorn::identity::Identity;
 use yunikorn_access::placement::Live;
@@ -410,9 +409,8 @@ fn is_ours(snapshot: &Snapshot, flat: &Flattened, key: &str) -> bool {
     let queues = flat.queues(key);
     let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) else { return false };
     let map = config_map_of(origin.source);
-    let output = snapshot.output.iter().filter(|output| output.name == map);
-    let mut managed = output.filter_map(|output| output.annotations.get(MANAGED_KEYS));
-    managed.any(|keys| keys.split(',').any(|managed| managed == origin.key))
+    let mut output = snapshot.output.iter().filter(|output| output.name == map);
+    output.any(|output| managed_keys(output).contains(origin.key.as_str()))
 }
 
 fn located(map: &str, key: &str, text: String) -> Text {

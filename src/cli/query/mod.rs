@@ -2,7 +2,7 @@
 //!
 //! * [`configuration`]: the trees with origins, and locations in the [`texts`] they were read from.
 //! * [`files`], [`cluster`], [`live`]: the three sources of a configuration.
-//! * [`rendered`]: the text that the operator would write.
+//! * [`rendered`]: the text in the ConfigMaps, or that the operator would write.
 //! * [`identity`], [`request`]: the user, and the right and queue.
 //! * [`output`]: output for people and programs.
 
