@@ -218,9 +218,7 @@ impl Cluster {
         let unknown = match self.settings().await {
             Ok(Ok(settings)) => return Ok(of_namespace(settings, namespace)),
             Ok(Err(problems)) => unusable(&problems).to_string(),
-            Err(error @ call::Error::Refused { code: 403, .. }) => {
-                format!("{SETTINGS} may not be read ({error})")
-            }
+            Err(error) if error.is_forbidden() => format!("{SETTINGS} may not be read ({error})"),
             Err(error) => return Err(self.failure(SETTINGS, &error)),
         };
         let settings = ConfigSpec::default();

@@ -149,11 +149,7 @@ impl Given {
     }
 
     fn written(&self, notes: &mut Vec<String>) -> Result<Written, Failure> {
-        self.refuse_ambiguity()?;
-        if !self.assembled.has_tree {
-            return Err(self.no_tree());
-        }
-        self.leftovers(notes);
+        self.one_tree(notes)?;
         let snapshot = &self.assembled.snapshot;
         let located = |map: &str, key: &str, text| self.text_in(map, key, text);
         if snapshot.queue_acls.is_empty() && self.inputs.of_kind(Kind::YuniKornConfig).next().is_none() {
@@ -164,43 +160,37 @@ impl Given {
         rendered::written(snapshot, &self.assembled.spec, located, notes)
     }
 
-    fn refuse_ambiguity(&self) -> Result<(), Failure> {
-        let names: Vec<&str> = self.inputs.unused_bare().collect();
-        if names.len() > 1 && self.inputs.base.is_none() {
+    /// Requires that there is one queue tree, and adds a note for each input that is not used.
+    fn one_tree(&self, notes: &mut Vec<String>) -> Result<(), Failure> {
+        let bare: Vec<&str> = self.inputs.unused_bare().collect();
+        if bare.len() > 1 && self.inputs.base.is_none() {
             return Err(Failure::Usage(format!(
                 "{} are each a queues.yaml, and a question is asked about one: leave the others out, or give \
                 the one that is meant with --base",
-                names.join(" and ")
+                bare.join(" and ")
             )));
         }
-        Ok(())
-    }
-
-    fn no_tree(&self) -> Failure {
-        let read = self.unused().unwrap_or_else(|| {
-            let objects = plural(self.inputs.objects.len(), "object");
-            format!("there is no queue tree among the {objects} that were read")
-        });
-        Failure::Undecided(format!(
-            "{read}: add a queues.yaml, or the ConfigMap {YUNIKORN_DEFAULTS} or {YUNIKORN_CONFIGS} that holds it"
-        ))
-    }
-
-    /// Adds a note for each input that is not used.
-    fn leftovers(&self, notes: &mut Vec<String>) {
-        for name in self.inputs.unused_bare() {
-            notes.push(format!(
-                "{name} is a bare queues.yaml and not used: ConfigMaps were given, too; \
-                --base {name} makes it the base"
-            ));
-        }
-        notes.extend(self.unused());
-    }
-
-    /// Names the ConfigMaps that `YuniKorn` does not read.
-    fn unused(&self) -> Option<String> {
         let unused = &self.assembled.unused;
-        (!unused.is_empty()).then(|| format!("YuniKorn does not read ConfigMap {}", unused.join(", ")))
+        let unused =
+            (!unused.is_empty()).then(|| format!("YuniKorn does not read ConfigMap {}", unused.join(", ")));
+        if !self.assembled.has_tree {
+            let read = unused.unwrap_or_else(|| {
+                let objects = plural(self.inputs.objects.len(), "object");
+                format!("there is no queue tree among the {objects} that were read")
+            });
+            return Err(Failure::Undecided(format!(
+                "{read}: add a queues.yaml, or the ConfigMap {YUNIKORN_DEFAULTS} or {YUNIKORN_CONFIGS} that \
+                holds it"
+            )));
+        }
+        notes.extend(bare.iter().map(|name| {
+            format!(
+                "{name} is a bare queues.yaml and not used: ConfigMaps were given, too; --base {name} makes \
+                it the base"
+            )
+        }));
+        notes.extend(unused);
+        Ok(())
     }
 
     fn text_in(&self, map: &str, key: &str, text: String) -> Text {
