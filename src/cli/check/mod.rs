@@ -121,7 +121,7 @@ fn diagnose(cluster: &Cluster, spec: &ConfigSpec, reach: &ReachArgs) -> CheckAns
     let checks: Vec<Line> = cluster.run(async |client| {
         let (state, api, (endpoints, https)) = tokio::join!(
             Box::pin(reach.read(cluster, client, spec)),
-            api::check(client, cluster.server()),
+            api::check(client, &cluster.server),
             https::check(client, clock()),
         );
         let setting = rights::Setting {

@@ -45,7 +45,8 @@ const SETTINGS: &str = "the YuniKornConfig";
 pub struct Cluster {
     runtime: Runtime,
     client: Client,
-    server: String,
+    /// The URL of the API server.
+    pub server: String,
 }
 
 impl fmt::Debug for Cluster {
@@ -80,11 +81,6 @@ impl Cluster {
     /// Runs requests against the API server.
     pub fn run<T>(&self, ask: impl AsyncFnOnce(&Client) -> T) -> T {
         self.runtime.block_on(ask(&self.client))
-    }
-
-    /// The URL of the API server.
-    pub fn server(&self) -> &str {
-        &self.server
     }
 
     /// Reads `YuniKorn`'s configuration: from its ConfigMaps, or with `--live` from the scheduler.
