@@ -70,17 +70,17 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 /// Returns the requested queues, with those below them; for none, returns none, which means all.
 fn queues(tree: &Tree, paths: &[String]) -> Result<Vec<QueueId>, Failure> {
-    let mut found = Vec::new();
+    let mut ids = Vec::new();
     for path in paths {
         let Located::Queue(id) = tree.locate(path) else {
             let why = request::unknown(tree, path).unwrap_or_default();
             return Err(Failure::Usage(format!("--queue {path}: {why}")));
         };
-        found.extend(tree.subtree(id).map(QueueId::new));
+        ids.extend(tree.subtree(id).map(QueueId::new));
     }
-    found.sort_unstable();
-    found.dedup();
-    Ok(found)
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
 }
 
 /// Returns the requested subjects, each once.

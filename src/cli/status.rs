@@ -171,12 +171,12 @@ fn end(object: &ObservedObject) -> Option<Timestamp> {
 }
 
 fn config_state(spec: &ConfigSpec, config: &ObservedObject) -> ConfigState {
-    let place = |name: &str| format!("{}/{name}", spec.namespace);
+    let path = |name: &str| format!("{}/{name}", spec.namespace);
     ConfigState {
         ready: config.holds(Type::Ready),
         mode: format!("{:?}", spec.mode),
-        base: place(&spec.base_config_map),
-        output: place(&spec.output_config_map),
+        base: path(&spec.base_config_map),
+        output: path(&spec.output_config_map),
         revision: config.field("/status/revision").and_then(Value::as_u64),
     }
 }
@@ -225,8 +225,8 @@ fn text(answer: &StatusAnswer, all: bool) -> String {
         kinds.row([kind.kind.clone(), total, ready, in_force, reasons.join(", ")]);
     }
     // The reason why the YuniKornConfig is not Ready is among the objects.
-    let told = |line: &&Line| answer.attention.iter().any(|object| object.message.starts_with(&line.found));
-    let open: String = answer.open.iter().filter(|line| !told(line)).map(block).collect();
+    let shown = |line: &&Line| answer.attention.iter().any(|object| object.message.starts_with(&line.found));
+    let open: String = answer.open.iter().filter(|line| !shown(line)).map(block).collect();
     format!("{}\n{}{open}{}", head.text(false), kinds.text(true), attention(&answer.attention, all))
 }
 

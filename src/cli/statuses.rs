@@ -123,11 +123,11 @@ fn table(objects: &[ObjectConditions<'_>], width: usize) -> String {
         let row = [object.kind.as_str(), object.name].into_iter().chain(first);
         table.add_row(row.map(Cell::new));
         for (condition, _) in object.problems() {
-            let told = ready.is_some_and(|ready| {
+            let repeated = ready.is_some_and(|ready| {
                 ready.reason == condition.reason
                     && [ready.message.as_str(), object.summary(ready)].contains(&condition.message.as_str())
             });
-            if !told {
+            if !repeated {
                 table.add_row(["", "", "", &condition.reason, &condition.message]);
             }
         }

@@ -116,17 +116,17 @@ impl Setting<'_> {
         roles.flat_map(Vec::into_iter).collect()
     }
 
-    /// Returns the questions for all rights that are, or may be, needed.
+    /// Returns the requests for all rights that are, or may be, needed.
     fn requests(&self) -> Vec<RightRequest> {
-        let mut questions = Vec::new();
+        let mut requests = Vec::new();
         for role in self.roles() {
             let needed = role.rules.iter().filter(|rule| self.needs(role.purpose(rule)) != Some(false));
-            questions.extend(needed.flat_map(|rule| self.requests_for(&role, rule)));
+            requests.extend(needed.flat_map(|rule| self.requests_for(&role, rule)));
         }
-        questions
+        requests
     }
 
-    /// Returns one question for each resource, verb and name of a right.
+    /// Returns one request for each resource, verb and name of a right.
     fn requests_for(&self, role: &Role, right: &PolicyRule) -> Vec<RightRequest> {
         let namespace = match role.metadata.namespace.as_deref() {
             Some(YUNIKORN) => Some(self.spec.namespace.clone()),
@@ -134,14 +134,14 @@ impl Setting<'_> {
             other => other.map(str::to_owned),
         };
         let objects = self.names(right, role.in_yunikorn());
-        let mut questions = Vec::new();
+        let mut requests = Vec::new();
         for resource in right.resources.iter().flatten() {
             let (resource, subresource) = match resource.split_once('/') {
                 Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
                 None => (resource.as_str(), None),
             };
             for verb in &right.verbs {
-                questions.extend(objects.iter().map(|name| RightRequest {
+                requests.extend(objects.iter().map(|name| RightRequest {
                     purpose: role.purpose(right),
                     account: role.account(),
                     attributes: ResourceAttributes {
@@ -156,7 +156,7 @@ impl Setting<'_> {
                 }));
             }
         }
-        questions
+        requests
     }
 
     /// Returns the names of the objects that a right is needed for: of the ConfigMaps, those that the
@@ -173,15 +173,15 @@ impl Setting<'_> {
         names.iter().filter(|name| used(name)).cloned().chain(other).map(Some).collect()
     }
 
-    /// Creates the line for `asked` questions, of which those in `missing` were denied.
-    fn evaluate(&self, asked: usize, missing: &[RightRequest]) -> Line {
+    /// Creates the line for `count` requests, of which those in `missing` were denied.
+    fn evaluate(&self, count: usize, missing: &[RightRequest]) -> Line {
         let user = self.user(NAME);
         if missing.is_empty() {
-            return Line::ok(RIGHTS, format!("{user} may do all {asked} things it needs to"));
+            return Line::ok(RIGHTS, format!("{user} may do all {count} things it needs to"));
         }
-        let needed = |question: &&RightRequest| self.needs(question.purpose) == Some(true);
+        let needed = |request: &&RightRequest| self.needs(request.purpose) == Some(true);
         let (sure, maybe): (Vec<&RightRequest>, Vec<&RightRequest>) = missing.iter().partition(needed);
-        let named: Vec<String> = sure.iter().chain(&maybe).map(|question| missing_right(question)).collect();
+        let named: Vec<String> = sure.iter().chain(&maybe).map(|request| missing_right(request)).collect();
         let found = format!("{user} may not: {}", list(&named, ", ", NAMED));
         if sure.is_empty() {
             return Line::warn(
@@ -202,7 +202,7 @@ impl Setting<'_> {
         } else {
             "manifests/rbac.yaml"
         };
-        let creation = missing.iter().any(|question| question.purpose == Purpose::Creation);
+        let creation = missing.iter().any(|request| request.purpose == Purpose::Creation);
         let ConfigSpec { namespace, output_config_map: output, .. } = self.spec;
         let way = if creation {
             format!(
@@ -220,18 +220,18 @@ impl Setting<'_> {
 }
 
 pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Line {
-    let questions = setting.requests();
-    let asked = questions.len();
+    let requests = setting.requests();
+    let count = requests.len();
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
     let reviews = &reviews;
-    let answers = futures::stream::iter(questions)
-        .map(|question| async move { may(reviews, setting, &question).await.map(|may| (question, may)) });
+    let answers = futures::stream::iter(requests)
+        .map(|request| async move { may(reviews, setting, &request).await.map(|may| (request, may)) });
     let answers: Result<Vec<(RightRequest, bool)>, call::Error> =
         answers.buffered(CONCURRENCY).try_collect().await;
     match answers {
         Ok(answers) => {
-            let missing = answers.into_iter().filter_map(|(question, may)| (!may).then_some(question));
-            setting.evaluate(asked, &missing.collect::<Vec<_>>())
+            let missing = answers.into_iter().filter_map(|(request, may)| (!may).then_some(request));
+            setting.evaluate(count, &missing.collect::<Vec<_>>())
         }
         Err(error) => Line::unknown(RIGHTS, &format!("what {} may do", setting.user(NAME)), &error),
     }
@@ -240,14 +240,14 @@ pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Line {
 async fn may(
     reviews: &Api<SubjectAccessReview>,
     setting: &Setting<'_>,
-    question: &RightRequest,
+    request: &RightRequest,
 ) -> Result<bool, call::Error> {
     let groups = ["system:serviceaccounts", "system:authenticated"].map(str::to_owned).into_iter();
     let review = SubjectAccessReview {
         spec: SubjectAccessReviewSpec {
-            user: Some(setting.user(question.account)),
+            user: Some(setting.user(request.account)),
             groups: Some(groups.chain([format!("system:serviceaccounts:{}", setting.namespace)]).collect()),
-            resource_attributes: Some(question.attributes.clone()),
+            resource_attributes: Some(request.attributes.clone()),
             ..SubjectAccessReviewSpec::default()
         },
         ..SubjectAccessReview::default()
@@ -257,22 +257,22 @@ async fn may(
 }
 
 /// Describes a missing right.
-fn missing_right(question: &RightRequest) -> String {
-    let words = words(&question.attributes);
-    if question.account == KEEPER { format!("{words} (as {KEEPER})") } else { words }
+fn missing_right(request: &RightRequest) -> String {
+    let words = words(&request.attributes);
+    if request.account == KEEPER { format!("{words} (as {KEEPER})") } else { words }
 }
 
 /// Describes a request: `patch queueacls/status`, `update configmaps yunikorn/yunikorn-configs`.
-fn words(question: &ResourceAttributes) -> String {
+fn words(request: &ResourceAttributes) -> String {
     let word = |field: &Option<String>| field.clone().unwrap_or_default();
-    let subresource = question.subresource.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
-    let place = match (&question.namespace, &question.name) {
+    let subresource = request.subresource.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
+    let place = match (&request.namespace, &request.name) {
         (Some(namespace), Some(name)) => format!(" {namespace}/{name}"),
         (Some(namespace), None) => format!(" in {namespace}"),
         (None, Some(name)) => format!(" {name}"),
         (None, None) => String::new(),
     };
-    format!("{} {}{subresource}{place}", word(&question.verb), word(&question.resource))
+    format!("{} {}{subresource}{place}", word(&request.verb), word(&request.resource))
 }
 
 #[cfg(test)]

@@ -141,8 +141,8 @@ impl Configuration {
     /// # Errors
     /// When there is no partition of this name.
     pub fn tree(&self, partition: &str) -> Result<&Tree, Failure> {
-        let found = self.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition));
-        found.ok_or_else(|| {
+        let tree = self.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition));
+        tree.ok_or_else(|| {
             let names: Vec<&str> = self.trees.iter().map(Tree::partition).collect();
             let hint = suggestion(names.iter().copied(), partition);
             let only = match names.as_slice() {

@@ -100,29 +100,29 @@ pub fn key_value(text: &str) -> Result<(String, String), String> {
 
 /// Describes a queue that is not configured: the queue that decides for it, and a similar one that may have
 /// been meant.
-pub fn unknown(tree: &Tree, asked: &str) -> Option<String> {
-    let located = tree.locate(asked);
+pub fn unknown(tree: &Tree, queue: &str) -> Option<String> {
+    let located = tree.locate(queue);
     let (Located::Below(id) | Located::BelowLeaf(id)) = located else {
         return None;
     };
     let decides = tree.node(id)?.path.as_str();
     let near =
-        nearest(tree.queues().map(|(_, node)| node.path.as_str()), asked).filter(|near| *near != decides);
+        nearest(tree.queues().map(|(_, node)| node.path.as_str()), queue).filter(|near| *near != decides);
     let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
     let what = match located {
         Located::BelowLeaf(_) => format!(", and cannot be created: {decides} is a leaf"),
         _ => format!(": {decides} decides for queues created below it"),
     };
-    Some(format!("{asked} is not configured{what}{hint}"))
+    Some(format!("{queue} is not configured{what}{hint}"))
 }
 
 /// Notes that no application runs in a parent queue: a granted submit is of use only below it.
-pub fn parent(tree: &Tree, right: Right, asked: &str) -> Option<String> {
-    let Located::Queue(id) = tree.locate(asked) else {
+pub fn parent(tree: &Tree, right: Right, queue: &str) -> Option<String> {
+    let Located::Queue(id) = tree.locate(queue) else {
         return None;
     };
     let of_no_use = right == Right::Submit && !tree.node(id)?.is_leaf;
-    of_no_use.then(|| format!("{asked} is a parent queue: applications run in the leaves below it"))
+    of_no_use.then(|| format!("{queue} is a parent queue: applications run in the leaves below it"))
 }
 
 #[cfg(test)]

@@ -32,16 +32,16 @@ const READ: [&str; 4] = ["service.", "log.", "kubernetes.", "admissionController
 pub fn check(inputs: &Inputs, object: &Object, version: Version) -> Vec<Diagnostic> {
     let known = [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS].contains(&object.name.as_str());
     let data = object.document.value.get("data").and_then(Value::as_object);
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     for (key, value) in data.into_iter().flatten() {
         let Some(text) = value.as_str() else { continue };
         let mut of_key = of_value(known, key, text, version);
         let setting = settings::check(key, text, version);
         of_key.extend(setting.filter(|_| known && !is_outweighed(inputs, object, key, Within::Data)));
-        found.extend(within(inputs, &object.document, &format!("/data/{}", token(key)), of_key));
+        findings.extend(within(inputs, &object.document, &format!("/data/{}", token(key)), of_key));
     }
-    found.extend(of_binary(inputs, object, known, version));
-    found
+    findings.extend(of_binary(inputs, object, known, version));
+    findings
 }
 
 /// Part of a ConfigMap.
@@ -71,16 +71,16 @@ fn is_outweighed(inputs: &Inputs, object: &Object, key: &str, within: Within) ->
 
 /// Returns all findings on the value of one key, with spans in it.
 fn of_value(known: bool, key: &str, text: &str, version: Version) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     if known && admission::KEYS.contains(&key) {
         let keys = BTreeMap::from([(key.to_owned(), text.to_owned())]);
         let (_, diagnostics) = AccessControl::from_keys(&keys);
-        found.extend(diagnostics);
+        findings.extend(diagnostics);
     }
     if is_queues(key) && (known || has_partitions(text)) {
-        found.extend(verdict(text, ACTIVE, version).diagnostics);
+        findings.extend(verdict(text, ACTIVE, version).diagnostics);
     }
-    found
+    findings
 }
 
 /// Returns all findings on `binaryData`: on the texts inside, and on the keys that they hide. They are shown
@@ -93,7 +93,7 @@ fn of_binary(inputs: &Inputs, object: &Object, known: bool, version: Version) ->
     // An invalid ConfigMap, e.g. one with broken base64, is reported when the snapshot is assembled.
     let Ok(map) = ConfigMap::deserialize(&document.value) else { return Vec::new() };
     let state = config_map::state(&map);
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     let mut first: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
     for key in state.binary.keys() {
         let sets = target(key);
@@ -119,10 +119,10 @@ fn of_binary(inputs: &Inputs, object: &Object, known: bool, version: Version) ->
         }
         if !of_key.is_empty() {
             let at = document.span_of_key(&format!("/binaryData/{}", token(key)));
-            found.extend(of_key.into_iter().map(|diagnostic| diagnostic.at(at)));
+            findings.extend(of_key.into_iter().map(|diagnostic| diagnostic.at(at)));
         }
     }
-    found
+    findings
 }
 
 /// Returns whether a program of `YuniKorn` may read the value of this key.
