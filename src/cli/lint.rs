@@ -13,8 +13,8 @@ use super::{Console, Exit, Failure, report};
 use go_compat::diag::Diagnostic;
 use go_compat::go_regex::GoRegex;
 use queuewarden_api::answer::{About, AclKey, Answers, WrittenIn};
-use queuewarden_report::{Finding, linted};
-use yunikorn_access::lint::{Known, Population};
+use queuewarden_report::linted;
+use yunikorn_access::lint::{Finding, Known, Population};
 use yunikorn_access::tree::Origin;
 
 /// Help text on the scope, files of names, and exit codes.

@@ -23,21 +23,8 @@ use go_compat::diag::{Diagnostic, Span};
 use yunikorn::config::Partition;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
-use yunikorn_access::lint::{self, Known};
-use yunikorn_access::tree::{Origin, QueueId, Tree};
-
-/// An error, or an entry that does not do what it seems to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// The queue it is about; `None` when it is about the whole text, or about the admission settings.
-    pub queue: Option<QueueId>,
-    /// The ACL it is about, if it is about one.
-    pub right: Option<Right>,
-    /// The location of the entry, if it is known.
-    pub origin: Option<Origin>,
-    /// The finding itself.
-    pub diagnostic: Diagnostic,
-}
+use yunikorn_access::lint::{Finding, Known, lint};
+use yunikorn_access::tree::{Origin, Tree};
 
 /// The information beside the queues.
 #[derive(Debug, Clone, Default)]
@@ -75,19 +62,13 @@ pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
 /// Returns the findings about what `YuniKorn` accepts: those of the linter, in the order of the queues, and
 /// behind them `risks`, those about the admission settings.
 pub fn linted(tree: &Tree, known: &Known, risks: &[(Origin, Diagnostic)]) -> Vec<Finding> {
-    let of_tree = lint::lint(tree, known).into_iter().map(|finding| Finding {
-        queue: tree.find(&finding.queue),
-        right: finding.right,
-        origin: finding.origin,
-        diagnostic: finding.diagnostic,
-    });
     let of_admission = risks.iter().map(|(origin, diagnostic)| Finding {
         queue: None,
         right: None,
         origin: Some(origin.clone()),
         diagnostic: diagnostic.clone(),
     });
-    of_tree.chain(of_admission).collect()
+    lint(tree, known).into_iter().chain(of_admission).collect()
 }
 
 /// Returns the locations of the ACLs in the text, in its order.

@@ -35,16 +35,16 @@ pub const MAX_FINDINGS: usize = 1000;
 /// The most names that are listed in a message; more are only counted.
 const MAX_NAMES: usize = 6;
 
-/// One finding about a tree.
+/// An error, or an entry that does not do what it seems to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The queue it is about.
-    pub queue: QueuePath,
-    /// The ACL it is about; `None` when it is about the queue.
+    /// The queue it is about; `None` when it is about the whole text, or about the admission settings.
+    pub queue: Option<QueueId>,
+    /// The ACL it is about, if it is about one.
     pub right: Option<Right>,
-    /// The object or text that wrote the ACL, if that is known.
+    /// The object or text that wrote the entry, if that is known.
     pub origin: Option<Origin>,
-    /// The code, message and help. The span is one in the queues.yaml, if the ACL is written there.
+    /// The code, message and help. The span is one in the queues.yaml, if the entry is written there.
     pub diagnostic: Diagnostic,
 }
 
@@ -58,15 +58,15 @@ pub fn lint(tree: &Tree, known: &Known) -> Vec<Finding> {
     findings.sorted()
 }
 
-/// The findings so far, each with the number of its queue.
+/// The findings so far.
 #[derive(Default)]
-struct Findings(Vec<(QueueId, Finding)>);
+struct Findings(Vec<Finding>);
 
 impl Findings {
     /// Adds a finding about a queue.
-    fn about_queue(&mut self, (id, node): (QueueId, &Node), code: Code, message: String, help: &str) {
+    fn about_queue(&mut self, queue: QueueId, code: Code, message: String, help: &str) {
         let diagnostic = Diagnostic::warning(code, message).help(help);
-        self.0.push((id, Finding { queue: node.path.clone(), right: None, origin: None, diagnostic }));
+        self.0.push(Finding { queue: Some(queue), right: None, origin: None, diagnostic });
     }
 
     /// Adds a finding about what each object or text wrote into an ACL.
@@ -89,27 +89,19 @@ impl Findings {
         if let Origin::Text(span) = origin {
             diagnostic.span = *span;
         }
-        let finding = Finding {
-            queue: acl.node.path.clone(),
-            right: Some(acl.right),
-            origin: Some(origin.clone()),
-            diagnostic,
-        };
-        self.0.push((acl.id, finding));
+        let (queue, right, origin) = (Some(acl.id), Some(acl.right), Some(origin.clone()));
+        self.0.push(Finding { queue, right, origin, diagnostic });
     }
 
     fn sorted(mut self) -> Vec<Finding> {
         // A stable sort, so that findings about one ACL stay in their order.
-        self.0.sort_by_key(|(id, finding)| (*id, finding.right));
+        self.0.sort_by_key(|finding| (finding.queue, finding.right));
         let hidden = self.0.len().saturating_sub(MAX_FINDINGS);
         self.0.truncate(MAX_FINDINGS);
-        let mut findings: Vec<Finding> = self.0.into_iter().map(|(_, finding)| finding).collect();
         if hidden > 0 {
-            let diagnostic =
-                Diagnostic::warning(codes::MORE, unlisted(hidden)).help("correct those above first");
-            findings.push(Finding { queue: QueuePath::root(), right: None, origin: None, diagnostic });
+            self.about_queue(QueueId::ROOT, codes::MORE, unlisted(hidden), "correct those above first");
         }
-        findings
+        self.0
     }
 }
 

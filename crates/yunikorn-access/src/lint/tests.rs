@@ -8,11 +8,15 @@ use names::Population;
 use proptest::prelude::*;
 use yunikorn::acl;
 
+fn path(tree: &Tree, finding: &Finding) -> String {
+    tree.node(finding.queue.expect("a queue")).expect("of the tree").path.to_string()
+}
+
 /// The findings as `code queue acl`, and the messages.
-fn told(findings: &[Finding]) -> Vec<(String, &str)> {
+fn told<'f>(tree: &Tree, findings: &'f [Finding]) -> Vec<(String, &'f str)> {
     let place = |finding: &Finding| {
         let right = finding.right.map_or("queue", Right::key);
-        format!("{} {} {right}", finding.diagnostic.code.number, finding.queue)
+        format!("{} {} {right}", finding.diagnostic.code.number, path(tree, finding))
     };
     findings.iter().map(|finding| (place(finding), finding.diagnostic.message.as_str())).collect()
 }
@@ -23,8 +27,9 @@ fn nothing_known(tree: &Tree) -> Vec<Finding> {
 
 /// Checks that these are the findings.
 fn finds(queues: &[Queue<'_>], expected: &[(&str, &str)]) {
-    let findings = nothing_known(&tree(queues));
-    let told = told(&findings);
+    let tree = tree(queues);
+    let findings = nothing_known(&tree);
+    let told = told(&tree, &findings);
     let told: Vec<(&str, &str)> = told.iter().map(|(place, message)| (place.as_str(), *message)).collect();
     assert_eq!(told, expected, "{queues:?}");
 }
@@ -219,20 +224,20 @@ fn queues_to_which_nobody_may_submit_are_told_by_the_topmost() {
 }
 
 /// The findings of queues with these rules.
-fn found_with_rules(rules: &str, queues: &str) -> Vec<Finding> {
+fn found_with_rules(rules: &str, queues: &str) -> (Tree, Vec<Finding>) {
     let text = format!(
         "partitions: [{{name: default, placementrules: {rules}, queues: [{{name: root, submitacl: ' ', \
          queues: {queues}}}]}}]"
     );
-    nothing_known(&parsed(&text))
+    let tree = parsed(&text);
+    let findings = nothing_known(&tree);
+    (tree, findings)
 }
 
 /// The same as code and queue.
 fn with_rules(rules: &str, queues: &str) -> Vec<(u16, String)> {
-    found_with_rules(rules, queues)
-        .iter()
-        .map(|finding| (finding.diagnostic.code.number, finding.queue.to_string()))
-        .collect()
+    let (tree, findings) = found_with_rules(rules, queues);
+    findings.iter().map(|finding| (finding.diagnostic.code.number, path(&tree, finding))).collect()
 }
 
 #[test]
@@ -270,8 +275,9 @@ fn of_a_parent_without_a_leaf_it_is_told_whether_rules_create_queues_elsewhere()
         let message = format!(
             "`submitacl` of `root.a` helps nobody: the queue is a parent without a leaf below it, and {end}"
         );
+        let (tree, findings) = found_with_rules(rules, queues);
         assert_eq!(
-            told(&found_with_rules(rules, queues)),
+            told(&tree, &findings),
             [("7206 root.a submitacl".to_owned(), message.as_str())],
             "{rules}"
         );
@@ -400,9 +406,10 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
         patterns: patterns.iter().map(|pattern| GoRegex::new(pattern).expect("an expression")).collect(),
     };
     let known = Known { users: Some(population(&["sue"], &["^bot-"])), groups: None };
-    let findings = lint(&tree(&queues), &known);
+    let of_queues = tree(&queues);
+    let findings = lint(&of_queues, &known);
     assert_eq!(
-        told(&findings),
+        told(&of_queues, &findings),
         [(
             "7210 root.b submitacl".to_owned(),
             "`submitacl` of `root.b` names the user `seu`, which is not known"
@@ -411,9 +418,10 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
     assert_eq!(findings[0].diagnostic.help.as_deref(), Some("write `sue` if that is meant"));
     let queues = [("root", " ", ""), ("root.a", " sue,qa", "")];
     let known = Known { users: Some(population(&["sue"], &[])), groups: None };
-    let findings = lint(&tree(&queues), &known);
+    let of_queues = tree(&queues);
+    let findings = lint(&of_queues, &known);
     assert_eq!(
-        told(&findings),
+        told(&of_queues, &findings),
         [(
             "7211 root.a submitacl".to_owned(),
             "`sue` is a group in `submitacl` of `root.a`, and a user is known by that name"
@@ -422,9 +430,10 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
     let help = findings[0].diagnostic.help.as_deref();
     assert!(help.is_some_and(|help| help.starts_with("write the user before the space")), "{help:?}");
     let known = Known { users: None, groups: Some(population(&["devs"], &[])) };
-    let findings = lint(&tree(&[("root", " ", ""), ("root.a", "devs", "")]), &known);
+    let of_queues = tree(&[("root", " ", ""), ("root.a", "devs", "")]);
+    let findings = lint(&of_queues, &known);
     assert_eq!(
-        told(&findings),
+        told(&of_queues, &findings),
         [(
             "7211 root.a submitacl".to_owned(),
             "`devs` is a user in `submitacl` of `root.a`, and a group is known by that name"
@@ -433,9 +442,10 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
     assert_eq!(findings[0].diagnostic.help.as_deref(), Some("write the group behind the space"));
     // An entry of the same name in the other list is a better hint than a similar name.
     let known = Known { users: Some(population(&["opt"], &[])), groups: None };
-    let findings = lint(&tree(&[("root", " ", ""), ("root.a", "ops", ""), ("root.b", " ops", "")]), &known);
+    let of_queues = tree(&[("root", " ", ""), ("root.a", "ops", ""), ("root.b", " ops", "")]);
+    let findings = lint(&of_queues, &known);
     assert_eq!(
-        told(&findings),
+        told(&of_queues, &findings),
         [(
             "7210 root.a submitacl".to_owned(),
             "`submitacl` of `root.a` names the user `ops`, which is not known"
@@ -447,7 +457,7 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
     );
     let queues = [("root", " ", ""), ("root.a", "sue,bot-7 devs", ""), ("root.b", "seu devs,ops", "")];
     let known = Known { users: None, groups: Some(population(&[], &["ops"])) };
-    assert_eq!(told(&lint(&tree(&queues), &known)).len(), 2);
+    assert_eq!(lint(&tree(&queues), &known).len(), 2);
 }
 
 #[test]
@@ -494,7 +504,7 @@ fn what_is_said_to_change_nothing_is_exactly_what_changes_nothing() {
             let mut taken = Vec::new();
             for place in Place::each(tree).filter(|place| !place.grants().acl.is_nobody()) {
                 let here = |finding: &&Finding| {
-                    finding.queue == place.node.path && finding.right == Some(place.right)
+                    (finding.queue, finding.right) == (Some(place.id), Some(place.right))
                 };
                 let codes: Vec<Code> =
                     findings.iter().filter(here).map(|finding| finding.diagnostic.code).collect();
@@ -522,7 +532,7 @@ proptest! {
     #[test]
     fn no_tree_makes_it_panic_and_places_are_within_the_text(tree in any_tree()) {
         for finding in nothing_known(&tree) {
-            prop_assert!(tree.find(&finding.queue).is_some());
+            prop_assert!(finding.queue.is_some_and(|queue| tree.node(queue).is_some()));
             prop_assert!(!finding.diagnostic.is_error());
             prop_assert!(CODES.contains(&finding.diagnostic.code));
         }

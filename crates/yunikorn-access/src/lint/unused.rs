@@ -75,7 +75,7 @@ fn nobody_submits(tree: &Tree, silent: &[bool], id: QueueId, node: &Node, findin
         quoted(node.path.as_str())
     );
     let help = "grant it to someone, or say that it is on purpose with `submitacl: \" \"`";
-    findings.about_queue((id, node), codes::NOBODY_SUBMITS, message, help);
+    findings.about_queue(id, codes::NOBODY_SUBMITS, message, help);
 }
 
 /// For each queue, true if no ACL is written at it, nor at any queue above or below it. An ACL that grants
