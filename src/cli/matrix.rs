@@ -7,11 +7,11 @@ use super::query::output::{Format, FormatArgs, Table};
 use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
 use super::{Console, Exit, Failure};
 use queuewarden_api::answer::{Answers, Cell, MatrixAnswer, Named};
+use yunikorn::acl::Match;
 use yunikorn::right::Right;
 use yunikorn_access::check::Subject;
-use yunikorn_access::matrix::{How, Matrix, matrix};
 use yunikorn_access::tree::{Located, QueueId, Tree};
-use yunikorn_access::until;
+use yunikorn_access::{Way, all_named, until};
 
 /// Meaning of the letters.
 const LEGEND: &str =
@@ -52,7 +52,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let tree = answers.tree;
     let queues = queues(tree, &args.queue)?;
     let rights: Vec<Right> = args.verb.map_or_else(|| Right::ALL.to_vec(), |right| vec![right]);
-    let answer = answer(&answers, &matrix(tree, &subjects(args), &queues, &rights));
+    let answer = answer(&answers, &subjects(args, tree), &queues, &rights);
     if args.output.format == Format::Name {
         return Err(Failure::Usage("a matrix has no names: who-can and what-can print them".to_owned()));
     }
@@ -68,23 +68,30 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// Returns the requested queues, with those below them; for none, returns none, which means all.
+/// Returns the requested queues, with those below them; all when none is requested.
 fn queues(tree: &Tree, paths: &[String]) -> Result<Vec<QueueId>, Failure> {
-    let mut ids = Vec::new();
+    if paths.is_empty() {
+        return Ok(tree.queues().map(|(id, _)| id).collect());
+    }
+    let mut found = Vec::new();
     for path in paths {
         let Located::Queue(id) = tree.locate(path) else {
             let why = request::unknown(tree, path).unwrap_or_default();
             return Err(Failure::Usage(format!("--queue {path}: {why}")));
         };
-        ids.extend(tree.subtree(id).map(QueueId::new));
+        found.extend(tree.subtree(id).map(QueueId::new));
     }
-    ids.sort_unstable();
-    ids.dedup();
-    Ok(ids)
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
 }
 
-/// Returns the requested subjects, each once.
-fn subjects(args: &Args) -> Vec<Subject> {
+/// Returns the requested subjects, each once; all that are named anywhere, and everyone, when none is
+/// requested.
+fn subjects(args: &Args, tree: &Tree) -> Vec<Subject> {
+    if args.user.is_empty() && args.group.is_empty() {
+        return all_named(tree);
+    }
     let users = args.user.iter().cloned().map(Subject::User);
     let mut subjects: Vec<_> = users.chain(args.group.iter().cloned().map(Subject::Group)).collect();
     let mut known = HashSet::new();
@@ -128,29 +135,30 @@ fn words(rights: &[&Cell]) -> String {
     rights.iter().map(|cell| format!("{}{}", cell.verb.verb(), until(cell))).collect::<Vec<_>>().join(" ")
 }
 
-fn answer(answers: &Answers<'_>, page: &Matrix<'_>) -> MatrixAnswer {
+fn answer(answers: &Answers<'_>, subjects: &[Subject], queues: &[QueueId], rights: &[Right]) -> MatrixAnswer {
+    let tree = answers.tree;
+    let cell = |subject: &Subject, queue, right| {
+        let way = Way::of_name(tree, right, queue, subject.entry())?;
+        Some(Cell {
+            subject: Named::from(subject),
+            queue: answers.path(queue),
+            verb: right,
+            inherited: way.queue != queue,
+            through_admin: way.acl != right,
+            everyone: way.entry == Match::Everyone,
+            by: answers.way(&way),
+            until: until(tree, right, queue, &subject.identity()),
+        })
+    };
     let mut cells = Vec::new();
-    for row in page.rows() {
-        for (&(queue, right), way) in page.columns().iter().zip(row.cells) {
-            let Some(way) = way else { continue };
-            let How { inherited, through_admin, everyone } = How::new(&way, queue, right);
-            cells.push(Cell {
-                subject: Named::from(&row.subject),
-                queue: answers.path(queue),
-                verb: right,
-                inherited,
-                through_admin,
-                everyone,
-                by: answers.way(&way),
-                until: until(answers.tree, right, queue, &row.subject.identity()),
-            });
+    for subject in subjects {
+        for queue in queues {
+            cells.extend(rights.iter().filter_map(|right| cell(subject, *queue, *right)));
         }
     }
-    let mut queues: Vec<QueueId> = page.columns().iter().map(|(queue, _)| *queue).collect();
-    queues.dedup();
     MatrixAnswer {
         about: answers.about(),
-        subjects: page.subjects().iter().map(Named::from).collect(),
+        subjects: subjects.iter().map(Named::from).collect(),
         queues: queues.iter().map(|queue| answers.path(*queue)).collect(),
         cells,
     }

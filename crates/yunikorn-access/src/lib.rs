@@ -11,11 +11,11 @@
 //! * `named`: the names in the ACLs and the queues where their rights begin, by which it decides.
 //! * [`reach`]: how far a grant reaches.
 //! * [`until`](mod@until): when a right ends.
-//! * [`starts`](mod@starts): the queues where rights begin, which is the whole matrix in few words.
+//! * [`starts`](mod@starts): the subjects of a tree, and the queues where their rights begin, which is the
+//!   whole matrix in few words.
 //! * [`review`]: the same questions as `SubjectAccessReview`s.
 //! * [`running`]: the applications that a cluster runs, by their pods.
-//! * [`who_can`](mod@who_can), [`what_can`](mod@what_can), [`matrix`](mod@matrix): who may do this on a
-//!   queue, on which queues a user may do this, and both at once.
+//! * [`who_can`](mod@who_can): who may do this on a queue.
 //! * [`submission`]: will `YuniKorn` accept a workload that is being applied.
 //! * [`placement`]: where does an application land, and by which rule.
 //! * [`user_info`]: in whose name a workload may run.
@@ -30,7 +30,6 @@ pub mod check;
 pub mod diff;
 pub mod expect;
 pub mod lint;
-pub mod matrix;
 mod named;
 pub mod near_miss;
 pub mod placement;
@@ -48,20 +47,17 @@ pub mod testing;
 pub mod tree;
 pub mod until;
 pub mod user_info;
-pub mod what_can;
 pub mod who_can;
 
 pub use check::{Decision, Denial, Step, Verdict};
 pub use diff::{Diff, diff};
-pub use matrix::{Matrix, matrix};
 pub use near_miss::{NearMiss, NearMissKind, near_misses};
 pub use reach::{QueueSet, Way};
 pub use remedy::{How, Remedy, administrators, remedies};
 pub use sentence::sentence;
-pub use starts::{Starts, starts};
+pub use starts::{all_named, starts};
 pub use tree::{Grants, Node, Origin, QueueId, Tree};
 pub use until::{latest, until};
-pub use what_can::what_can;
 pub use who_can::{WhoCan, who_can};
 
 /// The example of the README, which compiles and runs as a test.

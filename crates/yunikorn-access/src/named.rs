@@ -100,7 +100,7 @@ impl Named {
                 }
             }
         }
-        nearest.known.map(|(entry, start)| Way { queue: QueueId::new(start.queue), acl: start.acl, entry })
+        nearest.known.map(|(entry, start)| start.way(entry))
     }
 
     /// Returns the first queue whose ACLs count for a right on this one: to submit below the recovery queue,
@@ -112,17 +112,32 @@ impl Named {
         }
     }
 
-    /// Returns the queues on which an entry of an ACL alone grants a right.
-    pub(super) fn reach(&self, right: Right, entry: Match<'_>) -> QueueSet {
+    /// Returns the starts of an entry, in the order of the queues; each queue once.
+    fn starts(&self, right: Right, entry: Match<'_>) -> &[Start] {
         let holder = match entry {
             Match::Everyone => Some(&self.everyone),
             Match::User(name) => self.users.get(name).map(|(_, holder)| holder),
             Match::Group(name) => self.groups.get(name).map(|(_, holder)| holder),
         };
-        let starts = holder.map(|holder| holder.starts(right).0.as_slice()).unwrap_or_default();
-        let reached =
-            starts.iter().flat_map(|start| reach(right, start.queue..start.end, self.recovery.as_ref()));
+        holder.map(|holder| holder.starts(right).0.as_slice()).unwrap_or_default()
+    }
+
+    /// Returns where a right begins by an entry, in the order of the queues; each queue once.
+    pub(super) fn ways<'n>(&'n self, right: Right, entry: Match<'n>) -> impl Iterator<Item = Way<'n>> {
+        self.starts(right, entry).iter().map(move |start| start.way(entry))
+    }
+
+    /// Returns the queues on which an entry of an ACL alone grants a right.
+    pub(super) fn reach(&self, right: Right, entry: Match<'_>) -> QueueSet {
+        let starts = self.starts(right, entry).iter();
+        let reached = starts.flat_map(|start| reach(right, start.queue..start.end, self.recovery.as_ref()));
         QueueSet::new(reached.collect())
+    }
+}
+
+impl Start {
+    fn way<'n>(&self, entry: Match<'n>) -> Way<'n> {
+        Way { queue: QueueId::new(self.queue), acl: self.acl, entry }
     }
 }
 

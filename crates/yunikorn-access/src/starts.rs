@@ -1,64 +1,51 @@
-//! Finds where rights begin: for each name the queues whose own ACLs grant it something. The queues below
-//! inherit it.
+//! Finds the subjects that are named in a tree, and where their rights begin: the queues whose own ACLs grant
+//! them something. The queues below inherit it.
 //!
 //! This is the whole matrix of subjects and queues in a few words: as many as the ACLs have entries, not as
-//! many as it has cells. To show it, [`Starts::nearest`] is the only rule needed.
+//! many as it has cells. A subject has a right on a queue by its own starts and those of everyone that reach
+//! the queue ([`granted_on`](super::reach::granted_on)). The one that counts is the one with the highest
+//! number, because queues above come before those below; of two at one queue it is the subject's own.
 
-use super::check::implied_by;
-use super::reach::{QueueSet, Way, granted_on, stops};
-use super::tree::{QueueId, Tree};
-use yunikorn::acl::Match;
+use std::collections::BTreeSet;
+
+use super::check::Subject;
+use super::reach::Way;
+use super::tree::Tree;
+use yunikorn::acl::{Acl, Match};
 use yunikorn::right::Right;
 
-/// All entries with which one right begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Starts<'t> {
-    /// The right.
-    pub right: Right,
-    /// Sorted by the subject, and for each in the order of the queues; each queue once. To submit is also
-    /// granted to administrators, as the ACL tells.
-    pub starts: Vec<Way<'t>>,
+/// Lists the subjects that are named in the ACLs: users, then groups, by name, then [`Subject::Everyone`] for
+/// anyone who is not named.
+pub fn all_named(tree: &Tree) -> Vec<Subject> {
+    let acls = tree.queues().flat_map(|(_, node)| Right::ALL.map(|right| &node.grants(right).acl));
+    let entries: BTreeSet<Match<'_>> = acls.flat_map(Acl::entries).collect();
+    let names = entries.into_iter().filter(|entry| *entry != Match::Everyone);
+    names.chain([Match::Everyone]).map(Subject::from).collect()
 }
 
-/// Finds where a right begins.
-pub fn starts(tree: &Tree, right: Right) -> Starts<'_> {
-    let mut starts = Vec::new();
-    for (queue, node) in tree.queues().filter(|(_, node)| !stops(right, node)) {
-        for (asked_before, acl) in implied_by(right).iter().enumerate() {
-            let before = implied_by(right).get(..asked_before).unwrap_or_default();
-            let entries = node.grants(*acl).acl.entries();
-            // A subject to whom an earlier ACL grants the right, by name or by the wildcard, does not need
-            // this one.
-            let new = entries
-                .filter(|entry| before.iter().all(|acl| node.grants(*acl).acl.entry_of(*entry).is_none()));
-            starts.extend(new.map(|entry| Way { queue, acl: *acl, entry }));
-        }
-    }
-    starts.sort_by_key(|start| (start.entry, start.queue));
-    Starts { right, starts }
+/// Finds where a right of a subject begins, by entries that name it and not everyone: in the order of the
+/// queues, and each queue once. To submit is also granted to administrators, as the ACL of the way shows.
+pub fn starts<'t>(tree: &'t Tree, right: Right, subject: Match<'t>) -> impl Iterator<Item = Way<'t>> {
+    // Beside a wildcard in the ACL that is read first, a name in the other is not needed.
+    let is_needed = move |way: &Way<'_>| {
+        way.acl == right || tree.node(way.queue).is_some_and(|node| !node.grants(right).acl.is_everyone())
+    };
+    tree.named().ways(right, subject).filter(is_needed)
 }
 
-impl<'t> Starts<'t> {
-    /// The starts of one subject, which name it and not everyone.
-    pub fn get(&self, subject: Match<'_>) -> &[Way<'t>] {
-        let from = self.starts.partition_point(|start| start.entry < subject);
-        let behind = self.starts.get(from..).unwrap_or_default();
-        let len = behind.partition_point(|start| start.entry <= subject);
-        behind.get(..len).unwrap_or_default()
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reach::granted_on;
+    use crate::testing::{any_tree, each_tree, tree};
+    use crate::tree::QueueId;
+    use proptest::prelude::*;
 
-    /// The queues on which a start grants the right, if nothing nearer to them does.
-    pub fn reach(&self, tree: &Tree, start: &Way<'_>) -> QueueSet {
-        granted_on(tree, self.right, start.queue)
-    }
-
-    /// The start that gives a subject the right on a queue. Among its own starts and those of everyone that
-    /// reach the queue it is the one with the highest number, because queues above come before those below;
-    /// of two at one queue it is the subject's own.
-    pub fn nearest(&self, tree: &Tree, subject: Match<'_>, queue: QueueId) -> Option<&Way<'t>> {
+    /// The start that gives a subject the right on a queue.
+    fn nearest<'t>(tree: &'t Tree, right: Right, subject: Match<'t>, queue: QueueId) -> Option<Way<'t>> {
         let nearest = |subject| {
-            let reaches = |start: &&Way<'_>| self.reach(tree, start).contains(queue.number());
-            self.get(subject).iter().rev().find(reaches)
+            let reaches = |start: &Way<'_>| granted_on(tree, right, start.queue).contains(queue.number());
+            starts(tree, right, subject).filter(reaches).last()
         };
         let (own, everyone) = (nearest(subject), nearest(Match::Everyone));
         match (own, everyone) {
@@ -66,28 +53,19 @@ impl<'t> Starts<'t> {
             (own, everyone) => own.or(everyone),
         }
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::matrix::matrix;
-    use crate::testing::{any_tree, each_tree, tree};
-    use proptest::prelude::*;
 
     /// Checks that the starts agree with every cell of the matrix.
     fn agree(tree: &Tree) -> Result<(), String> {
-        let all = Right::ALL.map(|right| starts(tree, right));
-        let matrix = matrix(tree, &[], &[], &Right::ALL);
-        for row in matrix.rows() {
-            for ((queue, right), cell) in matrix.columns().iter().zip(&row.cells) {
-                let starts = all.iter().find(|starts| starts.right == *right).ok_or("no such right")?;
-                let held = starts.nearest(tree, row.subject.entry(), *queue);
-                if held != cell.as_ref() {
-                    return Err(format!(
-                        "{:?} {right:?} {queue:?}: {held:?}, not {cell:?}\n{tree:?}",
-                        row.subject
-                    ));
+        for subject in all_named(tree) {
+            for (queue, _) in tree.queues() {
+                for right in Right::ALL {
+                    let cell = Way::of_name(tree, right, queue, subject.entry());
+                    let held = nearest(tree, right, subject.entry(), queue);
+                    if held != cell {
+                        return Err(format!(
+                            "{subject:?} {right:?} {queue:?}: {held:?}, not {cell:?}\n{tree:?}"
+                        ));
+                    }
                 }
             }
         }
@@ -111,17 +89,24 @@ mod tests {
     #[test]
     fn who_is_let_in_already_does_not_start_at_the_admin_acl() {
         let tree = tree(&[("root", "*", "sue"), ("root.a", "sue", "sue,bob")]);
-        let submit = starts(&tree, Right::Submit);
-        let told: Vec<_> =
-            submit.starts.iter().map(|start| (start.entry, start.queue.number(), start.acl)).collect();
-        assert_eq!(
-            told,
-            [
-                (Match::Everyone, 0, Right::Submit),
-                (Match::User("bob"), 1, Right::Admin),
-                (Match::User("sue"), 1, Right::Submit),
-            ]
-        );
-        assert!(submit.get(Match::Group("sue")).is_empty());
+        let submit = |subject| {
+            let starts = starts(&tree, Right::Submit, subject);
+            starts.map(|start| (start.queue.number(), start.acl)).collect::<Vec<_>>()
+        };
+        assert_eq!(submit(Match::Everyone), [(0, Right::Submit)]);
+        assert_eq!(submit(Match::User("bob")), [(1, Right::Admin)]);
+        assert_eq!(submit(Match::User("sue")), [(1, Right::Submit)]);
+        assert_eq!(submit(Match::Group("sue")), []);
+    }
+
+    #[test]
+    fn who_is_named_anywhere_is_listed_and_everyone() {
+        let of_tree = tree(&[("root", "bob ops", "*"), ("root.a", "al devs,bob", "zed")]);
+        let users = ["al", "bob", "zed"].map(|name| Subject::User(name.to_owned()));
+        let groups = ["bob", "devs", "ops"].map(|name| Subject::Group(name.to_owned()));
+        let named: Vec<Subject> = users.into_iter().chain(groups).chain([Subject::Everyone]).collect();
+        assert_eq!(all_named(&of_tree), named);
+        assert_eq!(all_named(&tree(&[("root", "*", "")])), [Subject::Everyone]);
+        assert_eq!(all_named(&tree(&[("root", "", "")])), [Subject::Everyone]);
     }
 }

@@ -111,11 +111,10 @@ struct Found<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Subject, explain};
-    use crate::matrix::{How, all_named, matrix};
+    use crate::check::explain;
     use crate::reach::Way;
+    use crate::starts::all_named;
     use crate::testing::{QUEUES, any_identity, any_tree, each_tree, people, tree};
-    use crate::what_can::what_can;
     use proptest::prelude::*;
     use yunikorn::acl;
     use yunikorn::identity::Identity;
@@ -144,9 +143,8 @@ mod tests {
             same(who.denial == decision.denial, "the denial")?;
         }
         let Some(id) = who.located.decides() else { return Ok(()) };
-        let way = what_can(tree, right, identity).find(|(queue, _)| *queue == id).map(|(_, way)| way);
+        let way = Way::find(tree, right, id, identity);
         same(way.is_some() == decision.allowed(), "what-can and can-i")?;
-        same(way == Way::find(tree, right, id, identity), "what-can and the way")?;
         let step = decision.granted_by();
         let entry = way.map(|way| way.written(tree));
         same(entry == step.and_then(|step| step.entry.clone()), "the entry")?;
@@ -198,20 +196,14 @@ mod tests {
 
         #[test]
         fn the_matrix_is_can_i_for_each_subject(tree in any_tree()) {
-            let matrix = matrix(&tree, &[], &[], &Right::ALL);
-            prop_assert_eq!(matrix.subjects(), all_named(&tree));
-            for row in matrix.rows() {
-                for ((queue, right), cell) in matrix.columns().iter().zip(&row.cells) {
-                    let path = tree.node(*queue).unwrap().path.clone();
-                    let decision = explain(&tree, *right, path.as_str(), &row.subject.identity());
-                    prop_assert_eq!(cell.map(|way| way.written(&tree)), decision.granted_by().and_then(|step| step.entry.clone()));
-                    if let Some(way) = cell {
-                        let step = decision.granted_by().unwrap();
-                        let how = How::new(way, *queue, *right);
-                        prop_assert_eq!(how.inherited, step.queue != path);
-                        prop_assert_eq!(how.through_admin, step.right != *right);
-                        prop_assert_eq!(how.everyone, step.entry.as_ref().unwrap().subject == Subject::Everyone);
-                    }
+            for subject in all_named(&tree) {
+                for (id, node, right) in tree.queues().flat_map(|(id, node)| Right::ALL.map(|right| (id, node, right))) {
+                    let way = Way::of_name(&tree, right, id, subject.entry());
+                    let decision = explain(&tree, right, node.path.as_str(), &subject.identity());
+                    let step = decision.granted_by();
+                    prop_assert_eq!(way.map(|way| way.written(&tree)), step.and_then(|step| step.entry.clone()));
+                    let place = way.map(|way| (&tree.node(way.queue).unwrap().path, way.acl));
+                    prop_assert_eq!(place, step.map(|step| (&step.queue, step.right)));
                 }
             }
         }

@@ -11,7 +11,7 @@ use yunikorn_access::placement::{
     Landing, LandingEnd, Outcome, RuleEnd, RuleName, RuleStep, Step, Submission, Target,
 };
 use yunikorn_access::tree::{Located, Tree};
-use yunikorn_access::{Remedy, remedy, what_can};
+use yunikorn_access::{Remedy, Way, remedy};
 
 /// Maximum number of remedies.
 const MAX_REMEDIES: usize = 5;
@@ -77,9 +77,10 @@ impl Context<'_> {
 
     /// Returns the leaves that the ACLs let the user submit to.
     fn leaves(&self) -> Vec<&str> {
-        let can = what_can(self.tree(), Right::Submit, &self.submission.identity);
-        let leaves = can.filter_map(|(id, _)| self.tree().node(id)).filter(|node| node.is_leaf);
-        leaves.map(|node| node.path.as_str()).collect()
+        let identity = &self.submission.identity;
+        let can = |id| Way::find(self.tree(), Right::Submit, id, identity).is_some();
+        let leaves = self.tree().queues().filter(|(id, node)| node.is_leaf && can(*id));
+        leaves.map(|(_, node)| node.path.as_str()).collect()
     }
 
     /// Returns whether the application would run in this queue if it requested it.

@@ -16,12 +16,10 @@ use queuewarden_report::{Beside, Change, Outside, findings};
 use yunikorn::acl::Match;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
-use yunikorn_access::QueueSet;
 use yunikorn_access::check::Subject;
 use yunikorn_access::lint::Finding;
-use yunikorn_access::matrix::all_named;
-use yunikorn_access::reach::Way;
-use yunikorn_access::starts::{Starts, starts};
+use yunikorn_access::reach::{QueueSet, granted_on};
+use yunikorn_access::starts::{all_named, starts};
 use yunikorn_access::tree::{Grants, Node, Origin, QueueId};
 
 /// The answer to `report`.
@@ -314,26 +312,24 @@ impl<'a> Answers<'a> {
     }
 
     fn rights(&self, subjects: &[Subject]) -> Vec<RightAnswer> {
-        let starts = Right::ALL.map(|right| starts(self.tree, right));
         let of_subject = |(subject, name): (usize, &Subject)| {
-            starts.each_ref().map(|starts| {
-                let of = starts.get(name.entry()).iter();
-                let starts_at = of.map(|start| StartAnswer {
+            Right::ALL.map(|right| {
+                let starts = starts(self.tree, right, name.entry()).map(|start| StartAnswer {
                     queue: start.queue.index(),
                     acl: start.acl.into(),
-                    reach: self.reach(starts, start),
+                    reach: self.reach(right, start.queue),
                 });
-                RightAnswer { subject, verb: starts.right, starts: starts_at.collect() }
+                RightAnswer { subject, verb: right, starts: starts.collect() }
             })
         };
         let all = subjects.iter().enumerate().flat_map(of_subject);
         all.filter(|right| !right.starts.is_empty()).collect()
     }
 
-    /// Returns the queues that a start reaches, if they are not simply those from its own on.
-    fn reach(&self, starts: &Starts<'_>, start: &Way<'_>) -> Option<Vec<[u32; 2]>> {
-        let reach = starts.reach(self.tree, start);
-        let whole = reach == QueueSet::from(self.tree.subtree(start.queue));
+    /// Returns the queues that a right from this queue on reaches, if they are not simply all below it.
+    fn reach(&self, right: Right, queue: QueueId) -> Option<Vec<[u32; 2]>> {
+        let reach = granted_on(self.tree, right, queue);
+        let whole = reach == QueueSet::from(self.tree.subtree(queue));
         (!whole).then(|| reach.ranges().iter().map(|range| [range.start, range.end]).collect())
     }
 }
@@ -363,7 +359,7 @@ mod tests {
     use proptest::prelude::*;
     use queuewarden_plan::snapshot::Touch;
     use serde_json::{Value, json};
-    use yunikorn_access::matrix::{How, matrix};
+    use yunikorn_access::Way;
     use yunikorn_access::testing::{any_tree, tree};
     use yunikorn_access::tree::Tree;
 
@@ -422,9 +418,10 @@ mod tests {
     /// Checks that a reader of the report reaches the evaluator's decision for every cell.
     fn agree(tree: &Tree) -> Result<(), String> {
         let report = read(tree, &Beside::default());
-        let matrix = matrix(tree, &[], &[], &Right::ALL);
-        for (subject, row) in matrix.rows().enumerate() {
-            for ((queue, right), cell) in matrix.columns().iter().zip(&row.cells) {
+        for (subject, name) in all_named(tree).iter().enumerate() {
+            for (queue, right) in tree.queues().flat_map(|(queue, _)| Right::ALL.map(|right| (queue, right)))
+            {
+                let cell = Way::of_name(tree, right, queue, name.entry());
                 let verb = right.verb();
                 let told = held(&report, subject, verb, queue.index());
                 let told = told.map(|(whose, start)| {
@@ -436,15 +433,7 @@ mod tests {
                     (way.queue.index(), acl, json!(Named::from(way.entry).name))
                 });
                 if told != expected {
-                    return Err(format!(
-                        "{:?} {verb} {queue:?}: {told:?}, not {expected:?}\n{report:#}",
-                        row.subject
-                    ));
-                }
-                let how = cell.map(|way| How::new(&way, *queue, *right));
-                let inherited = told.map(|(at, ..)| at != queue.index());
-                if how.map(|how| how.inherited) != inherited {
-                    return Err(format!("inherited: {inherited:?}, not {how:?}"));
+                    return Err(format!("{name:?} {verb} {queue:?}: {told:?}, not {expected:?}\n{report:#}"));
                 }
             }
         }
