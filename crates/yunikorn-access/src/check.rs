@@ -12,7 +12,7 @@ use std::fmt;
 
 use super::reach::{Way, checked, stops};
 use super::tree::{Grants, Located, Origin, QueueId, Tree};
-use yunikorn::acl::Acl;
+use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
@@ -197,14 +197,9 @@ pub fn implied_by(right: Right) -> &'static [Right] {
 }
 
 impl Grants {
-    /// Returns the origins of the entry for a subject.
-    pub fn origins(&self, subject: &Subject) -> Vec<Origin> {
-        let names = |acl: &Acl| match subject {
-            Subject::Everyone => acl.is_everyone(),
-            Subject::User(user) => acl.users().contains(user),
-            Subject::Group(group) => acl.groups().contains(group),
-        };
-        self.parts.iter().filter(|(_, part)| names(part)).map(|(origin, _)| origin.clone()).collect()
+    /// Returns the origins of an entry.
+    pub fn origins(&self, entry: Match<'_>) -> Vec<Origin> {
+        self.parts.iter().filter(|(_, part)| part.has(entry)).map(|(origin, _)| origin.clone()).collect()
     }
 }
 

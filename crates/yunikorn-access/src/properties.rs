@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::check::{Subject, decide};
+use super::check::decide;
 use super::testing::{QUEUES, Queue, any_acl, any_identity, any_queues, any_tree, tree};
 use super::tree::{Grants, Origin, Tree};
 use super::who_can::who_can;
@@ -25,7 +25,7 @@ fn rights(tree: &Tree, identity: &Identity) -> Vec<bool> {
 /// Checks that the parts of an ACL add up to the ACL.
 fn is_attributed(grants: &Grants) -> Result<(), TestCaseError> {
     for entry in grants.acl.entries() {
-        let origins = grants.origins(&Subject::from(entry));
+        let origins = grants.origins(entry);
         prop_assert!(!origins.is_empty(), "{:?} of {:?} is written nowhere", entry, grants);
     }
     for (origin, part) in &grants.parts {
@@ -110,7 +110,7 @@ proptest! {
             let grants = node.grants(right);
             let granted: Acl = acl::parse(granted).expect(granted);
             for entry in granted.entries().filter(|entry| grants.acl.has(*entry)) {
-                let origins = grants.origins(&Subject::from(entry));
+                let origins = grants.origins(entry);
                 prop_assert!(origins.contains(&object(*number)), "{:?} is also object {}'s: {:?}", entry, number, grants);
                 let text = origins.iter().any(|origin| matches!(origin, Origin::Text(_)));
                 prop_assert!(!text, "{:?} is an object's, not the text's: {:?}", entry, grants);

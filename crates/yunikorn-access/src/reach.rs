@@ -159,40 +159,28 @@ pub struct Way<'t> {
 }
 
 impl<'t> Way<'t> {
-    /// Finds the entry by which a user with these groups has a right on a queue; `None` when nothing grants
-    /// it. Every access decision uses it.
-    #[inline]
-    pub fn for_names<G: AsRef<str>>(
-        tree: &'t Tree,
-        right: Right,
-        id: QueueId,
-        user: &str,
-        groups: &[G],
-    ) -> Option<Self> {
-        tree.named().way(right, id, user, groups)
-    }
-
-    /// Calls [`Way::for_names`] for a known identity.
+    /// Finds the entry by which a user has a right on a queue; `None` when nothing grants it. Every access
+    /// decision uses it.
     #[inline]
     pub fn find(tree: &'t Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Self> {
-        Self::for_names(tree, right, id, &identity.user, &identity.groups)
+        tree.named().way(right, id, &identity.user, &identity.groups)
     }
 
-    /// Calls [`Way::for_names`] for a subject of which only the name is known ([`Subject::identity`]).
+    /// Finds the same for a subject of which only the name is known ([`Subject::identity`]).
     pub fn of_name(tree: &'t Tree, right: Right, id: QueueId, name: Match<'_>) -> Option<Self> {
-        match name {
-            Match::Everyone => Self::for_names::<&str>(tree, right, id, "", &[]),
-            Match::User(user) => Self::for_names::<&str>(tree, right, id, user, &[]),
-            Match::Group(group) => Self::for_names(tree, right, id, "", &[group]),
-        }
+        let (user, group) = match name {
+            Match::Everyone => ("", None),
+            Match::User(user) => (user, None),
+            Match::Group(group) => ("", Some(group)),
+        };
+        tree.named().way(right, id, user, group.as_slice())
     }
 
     /// Returns the entry with its origins.
     pub fn written(&self, tree: &Tree) -> Entry {
-        let subject = Subject::from(self.entry);
-        let origins =
-            tree.node(self.queue).map(|node| node.grants(self.acl).origins(&subject)).unwrap_or_default();
-        Entry { subject, origins }
+        let grants = tree.node(self.queue).map(|node| node.grants(self.acl));
+        let origins = grants.map(|grants| grants.origins(self.entry)).unwrap_or_default();
+        Entry { subject: self.entry.into(), origins }
     }
 }
 

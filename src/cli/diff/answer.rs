@@ -206,10 +206,7 @@ impl Compared<'_> {
                 by: GrantedBy {
                     queue: reached.extent.queue.to_string(),
                     acl: reached.acl.into(),
-                    origins: answers
-                        .iter()
-                        .flat_map(|answers| answers.origins(&reached.by.origins))
-                        .collect(),
+                    origins: answers.iter().flat_map(|answers| answers.origins(&reached.origins)).collect(),
                 },
                 until: tree.as_ref().ok().filter(|_| gains).and_then(|tree| {
                     until(tree, change.right, tree.find(&reached.extent.queue)?, &change.subject.identity())

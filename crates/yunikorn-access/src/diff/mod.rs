@@ -25,15 +25,15 @@ pub use impact::impact;
 pub use partitions::{PartitionDiff, Presence, between};
 pub use shape::{Extent, Shape};
 
-use super::check::{Entry, Subject, implied_by};
+use super::check::{Subject, implied_by};
 use super::reach::{QueueSet, reach};
-use super::tree::{Node, Tree};
+use super::tree::{Node, Origin, Tree};
 use yunikorn::acl::{Acl, Match};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
 /// All differences between two trees.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diff {
     /// The queues that both have, and the changes on them.
     pub kept: Section,
@@ -49,7 +49,7 @@ pub struct Diff {
 }
 
 /// Some queues, and the changes on them.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
     /// The queues; the sets in `changes` are of their numbers.
     pub queues: Shape,
@@ -93,8 +93,8 @@ pub struct Reached {
     /// The ACL of the queue at the top that has the entry: in the new tree when it is a gain, in the old one
     /// when it is a loss.
     pub acl: Right,
-    /// The entry, with where it is written.
-    pub by: Entry,
+    /// The origins of the entry.
+    pub origins: Vec<Origin>,
 }
 
 /// The changes from one tree to another of the same partition.
@@ -102,28 +102,26 @@ pub fn diff(old: &Tree, new: &Tree) -> Diff {
     let paths =
         |tree: &Tree| tree.queues().map(|(_, node)| node.path.clone()).collect::<BTreeSet<QueuePath>>();
     let (before, after) = (paths(old), paths(new));
-    let mut diff = Diff {
-        kept: Section::new(before.intersection(&after)),
-        added: Section::new(after.difference(&before)),
-        removed: Section::new(before.difference(&after)),
+    // An entry of an added or removed queue does not affect one that both trees have, because all queues
+    // above that one are in both as well.
+    let all = |tree| Side { tree, counts: &|_| true };
+    // On an added or removed queue the other side is the access that it inherits from those that stay.
+    let in_old = |node: &Node| before.contains(&node.path);
+    let in_new = |node: &Node| after.contains(&node.path);
+    Diff {
+        kept: Section::new(before.intersection(&after), all(old), all(new)),
+        added: Section::new(after.difference(&before), Side { tree: new, counts: &in_old }, all(new)),
+        removed: Section::new(before.difference(&after), all(old), Side { tree: old, counts: &in_new }),
         now_parents: turned(old, new),
         now_leaves: turned(new, old),
-    };
-    for right in Right::ALL {
-        let kept = &diff.kept.queues;
-        // An entry of an added or removed queue does not affect one that both trees have, because all queues
-        // above that one are in both as well.
-        let all = |_: &Node| true;
-        let holders = [Holders::new(old, kept, right, all), Holders::new(new, kept, right, all)];
-        diff.kept.add(right, &holders, Some(old), Some(new));
-        let (added, inherited) = (&diff.added.queues, |node: &Node| before.contains(&node.path));
-        let holders = [Holders::new(new, added, right, inherited), Holders::new(new, added, right, all)];
-        diff.added.add(right, &holders, None, Some(new));
-        let (removed, inherited) = (&diff.removed.queues, |node: &Node| after.contains(&node.path));
-        let holders = [Holders::new(old, removed, right, all), Holders::new(old, removed, right, inherited)];
-        diff.removed.add(right, &holders, Some(old), None);
     }
-    diff
+}
+
+/// A tree, of which some queues count.
+#[derive(Clone, Copy)]
+struct Side<'t> {
+    tree: &'t Tree,
+    counts: &'t dyn Fn(&Node) -> bool,
 }
 
 impl Diff {
@@ -162,8 +160,8 @@ struct Holders<'t> {
 }
 
 impl<'t> Holders<'t> {
-    /// Collects the entries of the queues for which `counts` returns true.
-    fn new(tree: &'t Tree, shape: &Shape, right: Right, counts: impl Fn(&Node) -> bool) -> Self {
+    /// Collects the entries of the queues that count.
+    fn new(Side { tree, counts }: Side<'t>, shape: &Shape, right: Right) -> Self {
         let mut reached: HashMap<Match<'t>, Vec<Range<u32>>> = HashMap::new();
         for (_, node) in tree.queues().filter(|(_, node)| counts(node)) {
             let acls = implied_by(right).iter().map(|acl| &node.grants(*acl).acl);
@@ -183,29 +181,19 @@ impl<'t> Holders<'t> {
 }
 
 impl Section {
-    fn new<'p>(queues: impl Iterator<Item = &'p QueuePath>) -> Self {
-        Self { queues: Shape::new(queues.cloned()), changes: Vec::new() }
-    }
-
-    /// Adds the changes of a right, from its holders before to those after. Gains are looked up in `new`,
-    /// losses in `old`; without the tree they are left out.
-    fn add(
-        &mut self,
-        right: Right,
-        [before, after]: &[Holders<'_>; 2],
-        old: Option<&Tree>,
-        new: Option<&Tree>,
-    ) {
-        if self.queues.all().is_empty() {
-            return;
+    fn new<'p>(queues: impl Iterator<Item = &'p QueuePath>, old: Side<'_>, new: Side<'_>) -> Self {
+        let queues = Shape::new(queues.cloned());
+        let mut changes = Vec::new();
+        if queues.all().is_empty() {
+            return Self { queues, changes };
         }
-        for (direction, from, to, tree) in
-            [(Direction::Gains, before, after, new), (Direction::Loses, after, before, old)]
-        {
-            let Some(tree) = tree else { continue };
-            self.changes.extend(changes(&self.queues, tree, (direction, right), from, to));
+        for right in Right::ALL {
+            let [before, after] = [old, new].map(|side| Holders::new(side, &queues, right));
+            changes.extend(differences(&queues, new.tree, (Direction::Gains, right), &before, &after));
+            changes.extend(differences(&queues, old.tree, (Direction::Loses, right), &after, &before));
         }
-        self.changes.sort_by(|left, right| left.order().cmp(&right.order()));
+        changes.sort_by(|one, other| one.order().cmp(&other.order()));
+        Self { queues, changes }
     }
 }
 
@@ -217,7 +205,7 @@ impl Change {
 
 /// The subjects that hold a right in `to`, which is of `tree`, and not in `from`, with the queues; and for
 /// everyone the names that hold it in `from`.
-fn changes(
+fn differences(
     shape: &Shape,
     tree: &Tree,
     (direction, right): (Direction, Right),
@@ -254,7 +242,6 @@ fn reached(tree: &Tree, right: Right, subject: Match<'_>, extent: Extent) -> Rea
     let node = tree.find(&extent.queue).and_then(|id| tree.node(id));
     let has = |acl: &&Right| node.is_some_and(|node| node.grants(**acl).acl.has(subject));
     let acl = implied_by(right).iter().find(has).copied().unwrap_or(right);
-    let subject = Subject::from(subject);
-    let origins = node.map(|node| node.grants(acl).origins(&subject)).unwrap_or_default();
-    Reached { extent, acl, by: Entry { subject, origins } }
+    let origins = node.map(|node| node.grants(acl).origins(subject)).unwrap_or_default();
+    Reached { extent, acl, origins }
 }

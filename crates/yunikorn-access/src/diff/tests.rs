@@ -193,7 +193,7 @@ fn the_entry_that_makes_the_difference_is_told() {
     let diff = diff(&old, &new);
     let by: Vec<_> = diff.kept.changes.iter().map(|change| (change.right, change.extents[0].acl)).collect();
     assert_eq!(by, [(Right::Submit, Right::Admin), (Right::Admin, Right::Admin)]);
-    assert_eq!(diff.kept.changes[0].extents[0].by.origins.len(), 1);
+    assert_eq!(diff.kept.changes[0].extents[0].origins.len(), 1);
 }
 
 /// The line about the difference between two trees.
@@ -412,11 +412,11 @@ proptest! {
             for change in &section.changes {
                 let tree = if change.direction == Direction::Gains { gained } else { lost };
                 let mut listed = 0;
-                for Reached { extent, acl, by } in &change.extents {
+                for Reached { extent, acl, origins } in &change.extents {
                     listed += 1 + extent.below;
                     let node = tree.node(tree.find(&extent.queue).unwrap()).unwrap();
                     prop_assert!(node.grants(*acl).acl.has(change.subject.entry()), "{:?}", change);
-                    prop_assert!(!by.origins.is_empty());
+                    prop_assert!(!origins.is_empty());
                     prop_assert!(change.queues.contains(find(&section.queues, &extent.queue).unwrap()));
                     for except in &extent.except {
                         prop_assert!(extent.queue.is_ancestor_of(except));
