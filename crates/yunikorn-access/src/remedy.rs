@@ -177,8 +177,7 @@ fn serves(right: Right, node: &Node) -> bool {
 /// The queue that is most like a path, among those on which the right is of use.
 fn near(tree: &Tree, right: Right, path: &str) -> Option<QueueId> {
     let candidates = tree.queues().filter(|(_, node)| serves(right, node));
-    let found = nearest(candidates.map(|(_, node)| node.path.as_str()), path)?;
-    tree.find(&QueuePath::parse(found).ok()?)
+    tree.find_exact(nearest(candidates.map(|(_, node)| node.path.as_str()), path)?)
 }
 
 /// The queue to ask for instead of one that cannot exist, when the right is granted there: the leaf above it,

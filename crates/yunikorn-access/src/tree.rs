@@ -220,18 +220,14 @@ impl Tree {
 
     /// Returns the queue with this path.
     pub fn find(&self, path: &QueuePath) -> Option<QueueId> {
-        self.number(path.as_str())
+        self.find_exact(path.as_str())
     }
 
+    /// Returns the queue with exactly this path, as it is stored.
     #[expect(clippy::inline_always, reason = "a call takes as long as the look-up")]
     #[inline(always)]
-    fn number(&self, path: &str) -> Option<QueueId> {
+    pub(super) fn find_exact(&self, path: &str) -> Option<QueueId> {
         self.by_path.get(path).map(|(_, number)| QueueId(*number))
-    }
-
-    /// Returns whether there is a queue with exactly this path, as it is stored.
-    pub fn has(&self, path: &str) -> bool {
-        self.number(path).is_some()
     }
 
     /// Returns the target of a path in any case (`getQueueInternal`, yunikorn-core `partition.go:488-504`).
@@ -239,7 +235,7 @@ impl Tree {
     #[inline]
     pub fn locate(&self, path: &str) -> Located {
         // Most paths are spelled exactly as they are stored.
-        match self.number(path) {
+        match self.find_exact(path) {
             Some(id) => Located::Queue(id),
             None => self.locate_nearest(path),
         }
@@ -258,19 +254,15 @@ impl Tree {
     #[inline(never)]
     fn locate_nearest(&self, path: &str) -> Located {
         let lower = queue::lowered(path);
-        if lower.split('.').next() != Some(queue::ROOT) {
-            return Located::Nowhere;
-        }
-        let mut known = None;
-        for (end, _) in lower.match_indices('.').chain(std::iter::once((lower.len(), ""))) {
-            let found = lower.get(..end).and_then(|path| self.number(path));
-            match found {
-                Some(id) if end == lower.len() => return Located::Queue(id),
-                Some(id) => known = Some(id),
+        let mut nearest = None;
+        for path in levels(&lower) {
+            match self.find_exact(path) {
+                Some(id) if path == lower => return Located::Queue(id),
+                Some(id) => nearest = Some(id),
                 None => break,
             }
         }
-        match known.and_then(|id| Some((id, self.node(id)?))) {
+        match nearest.and_then(|id| Some((id, self.node(id)?))) {
             Some((id, node)) if node.is_leaf => Located::BelowLeaf(id),
             Some((id, _)) => Located::Below(id),
             None => Located::Nowhere,
@@ -302,8 +294,7 @@ impl Tree {
 
     /// Returns the recovery queue and all below it, if the text has one.
     pub fn recovery(&self) -> Option<Range<u32>> {
-        let path = QueuePath::parse(queue::RECOVERY).ok()?;
-        self.find(&path).map(|id| self.subtree(id))
+        self.find_exact(queue::RECOVERY).map(|id| self.subtree(id))
     }
 
     /// Records that an object grants this at a queue. These entries are then no longer attributed to the
@@ -395,7 +386,7 @@ impl Grants {
         let kept = if granted.is_everyone() && !self.acl.is_everyone() {
             Acl::nobody()
         } else {
-            lost_of(granted, &lost)
+            granted.lost(&lost)
         };
         for (origin, part) in &mut self.parts {
             if matches!(origin, Origin::Text(_)) {
@@ -410,7 +401,8 @@ impl Grants {
     }
 }
 
-/// Returns `granted` without the entries in `lost`.
-fn lost_of(granted: &Acl, lost: &Acl) -> Acl {
-    if lost.is_nobody() { granted.clone() } else { granted.lost(lost) }
+/// Returns the paths of the queues from the root to this one.
+pub(super) fn levels(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.match_indices('.').map(|(at, _)| at).chain(std::iter::once(path.len()));
+    ends.filter_map(|end| path.get(..end))
 }

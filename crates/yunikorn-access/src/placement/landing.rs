@@ -5,20 +5,20 @@
 use super::trace::{Created, Landing, LandingEnd, Target};
 use super::{Live, Submission};
 use crate::check::{Decision, Denial, explain_existing};
-use crate::tree::{Located, Tree};
+use crate::tree::{Tree, levels};
 use yunikorn::config::NAME_REFUSED;
 use yunikorn::identity::Identity;
-use yunikorn::queue::{QueuePath, RECOVERY, ROOT, in_recovery, name_ok};
+use yunikorn::queue::{RECOVERY, ROOT, in_recovery, name_ok};
 use yunikorn::right::Right;
 
 /// The recovery queue's own name, which no created queue may have (`objects/queue.go:201`).
 const RECOVERY_NAME: &str = "@recovery@";
 
 /// The queues that exist.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Existing<'a> {
     pub(super) tree: &'a Tree,
-    pub(super) live: &'a Live,
+    pub(super) live: Live,
 }
 
 /// A queue that exists.
@@ -33,8 +33,7 @@ impl Existing<'_> {
     /// The queue with this path, whatever its case.
     pub(super) fn find(&self, path: &str) -> Option<ExistingQueue> {
         let path = path.to_ascii_lowercase();
-        let configured = QueuePath::parse(&path).ok().and_then(|path| self.tree.find(&path));
-        match configured.and_then(|id| self.tree.node(id)) {
+        match self.tree.find_exact(&path).and_then(|id| self.tree.node(id)) {
             Some(node) => Some(ExistingQueue { leaf: node.is_leaf, draining: false, configured: true }),
             None => self.live.get(&path).map(|queue| ExistingQueue {
                 leaf: queue.leaf,
@@ -58,7 +57,7 @@ impl Existing<'_> {
         };
         let exists = near.len() == queue.len();
         let target = if exists {
-            Target::Exists { leaf: found.leaf, configured: found.configured }
+            Target::Exists { configured: found.configured }
         } else {
             Target::New { above: near.to_ascii_lowercase() }
         };
@@ -97,8 +96,7 @@ impl Existing<'_> {
     /// recovery queue: nobody may submit to it, nor to the queues below it.
     fn may_submit(&self, path: &str, identity: &Identity) -> Decision {
         let mut decision = explain_existing(self.tree, Right::Submit, path, identity);
-        let configured = self.tree.locate(RECOVERY);
-        if in_recovery(path) && !matches!(configured, Located::Queue(_)) {
+        if in_recovery(path) && self.tree.find_exact(RECOVERY).is_none() {
             decision.denial = Some(Denial::Recovery);
             decision.steps.clear();
         }
@@ -109,12 +107,6 @@ impl Existing<'_> {
     fn forgotten<'p>(&self, path: &'p str) -> Option<&'p str> {
         levels(path).find(|above| self.find(above).is_some_and(|found| found.draining))
     }
-}
-
-/// The queues from the root to this one, by their paths.
-pub(super) fn levels(path: &str) -> impl Iterator<Item = &str> {
-    let ends = path.match_indices('.').map(|(at, _)| at).chain(std::iter::once(path.len()));
-    ends.filter_map(|end| path.get(..end))
 }
 
 /// Places an application that must be accepted in the recovery queue.

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::tree::levels;
+
 /// A queue of a running scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveQueue {
@@ -24,8 +26,7 @@ impl Live {
     /// configuration has no effect here: the configuration decides.
     pub fn insert(&mut self, path: &str, queue: LiveQueue) {
         let path = path.to_ascii_lowercase();
-        for (end, _) in path.match_indices('.') {
-            let above = path.get(..end).unwrap_or_default();
+        for above in levels(&path) {
             let parent = LiveQueue { leaf: false, draining: false };
             self.queues.entry(above.to_owned()).or_insert(parent);
         }

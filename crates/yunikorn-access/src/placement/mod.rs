@@ -35,7 +35,7 @@ pub use workload::{Naming, Workload};
 use super::tree::Tree;
 use go_compat::go_bool::go_bool;
 use landing::Existing;
-use rule::Rules;
+use rule::{Rule, rules};
 use yunikorn::identity::Identity;
 use yunikorn::queue::RECOVERY;
 
@@ -87,9 +87,9 @@ fn folded(text: &str) -> String {
 /// The placement of one partition: its rules, prepared once, and its queues.
 #[derive(Debug)]
 pub struct Placer<'a> {
-    tree: &'a Tree,
-    live: Live,
-    rules: Rules,
+    existing: Existing<'a>,
+    /// The rules, or the reason why they cannot be built.
+    rules: Result<Vec<Rule>, String>,
 }
 
 impl<'a> Placer<'a> {
@@ -100,18 +100,18 @@ impl<'a> Placer<'a> {
 
     /// A placer for a partition in which other queues exist, too.
     pub fn with_live(tree: &'a Tree, live: Live) -> Self {
-        Self { tree, live, rules: Rules::parse(tree.placement_rules()) }
+        Self { existing: Existing { tree, live }, rules: rules(tree.placement_rules()) }
     }
 
     /// The queues beside the configuration.
     pub fn live_mut(&mut self) -> &mut Live {
-        &mut self.live
+        &mut self.existing.live
     }
 
     /// The same queues, with the one rule that uses the queue in the request.
     #[must_use]
     pub fn only_provided(&self) -> Self {
-        Self { tree: self.tree, live: self.live.clone(), rules: Rules::parse(&[]) }
+        Self { existing: self.existing.clone(), rules: rules(&[]) }
     }
 
     /// Places the application (`PlaceApplication` and `AddApplication`).
@@ -119,17 +119,17 @@ impl<'a> Placer<'a> {
         // The result if no rule places it.
         let mut placement = Placement::rejected(rejection(submission, NO_RULE_MATCHED));
         let rules = match &self.rules {
-            Rules::Active(rules) => rules,
-            Rules::Inactive(reason) => {
+            Ok(rules) => rules,
+            Err(reason) => {
                 placement.inactive = Some(reason.clone());
                 return placement;
             }
         };
-        let existing = Existing { tree: self.tree, live: &self.live };
-        let written = rules.iter().map(|rule| rule.run(submission, &existing));
-        let last = std::iter::once_with(|| last_resort(submission, &existing));
+        let existing = &self.existing;
+        let written = rules.iter().map(|rule| rule.run(submission, existing));
+        let last = std::iter::once_with(|| last_resort(submission, existing));
         for rule in written.chain(last) {
-            if let Some(outcome) = placement.take(rule, submission, &existing) {
+            if let Some(outcome) = placement.take(rule, submission, existing) {
                 placement.outcome = outcome;
                 break;
             }

@@ -19,15 +19,6 @@ const FROM_ROOT: &str = "root.";
 /// The replacement of a dot in the name of a queue (`configs.DotReplace`).
 const DOT: &str = "_dot_";
 
-/// The rules of a partition.
-#[derive(Debug)]
-pub(super) enum Rules {
-    /// In order, without those that `YuniKorn` adds at the end.
-    Active(Vec<Rule>),
-    /// The first reason why they cannot be built.
-    Inactive(String),
-}
-
 /// One placement rule.
 #[derive(Debug)]
 pub(super) struct Rule {
@@ -38,21 +29,20 @@ pub(super) struct Rule {
     parent: Option<Box<Rule>>,
 }
 
-impl Rules {
-    /// `buildRules` (`placement.go:223`).
-    pub(super) fn parse(written: &[PlacementRule]) -> Self {
-        if written.is_empty() {
-            return Self::Active(vec![Rule::provided()]);
-        }
-        let rules = written.iter().map(|rule| {
-            activate::check_rule(rule).map_err(|error| error.message)?;
-            Rule::parse(rule).ok_or_else(|| format!("unknown rule name specified {}", rule.name.value))
-        });
-        match rules.collect() {
-            Ok(rules) => Self::Active(rules),
-            Err(reason) => Self::Inactive(reason),
-        }
+/// Builds the rules of a partition, in order, without those that `YuniKorn` adds at the end (`buildRules`,
+/// `placement.go:223`).
+///
+/// # Errors
+/// The first reason why they cannot be built.
+pub(super) fn rules(written: &[PlacementRule]) -> Result<Vec<Rule>, String> {
+    if written.is_empty() {
+        return Ok(vec![Rule::provided()]);
     }
+    let rules = written.iter().map(|rule| {
+        activate::check_rule(rule).map_err(|error| error.message)?;
+        Rule::parse(rule).ok_or_else(|| format!("unknown rule name specified {}", rule.name.value))
+    });
+    rules.collect()
 }
 
 impl Rule {

@@ -1,6 +1,7 @@
 //! The result of a placement: the outcome, and each rule on the way to it.
 
 use crate::check::Decision;
+use crate::tree::levels;
 use go_compat::diag::Span;
 
 /// The outcome for an application.
@@ -74,7 +75,7 @@ impl Created {
     /// The new queues, from the top. All but the last are parents.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         let above = self.above.len();
-        super::landing::levels(&self.queue).filter(move |path| path.len() > above)
+        levels(&self.queue).filter(move |path| path.len() > above)
     }
 }
 
@@ -210,8 +211,6 @@ pub struct Landing {
 pub enum Target {
     /// A queue that exists.
     Exists {
-        /// True if applications run in it.
-        leaf: bool,
         /// True if it is in the configuration.
         configured: bool,
     },

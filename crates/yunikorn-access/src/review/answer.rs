@@ -156,7 +156,7 @@ fn not_judged(id: &str, why: &str) -> Answer {
 /// # Errors
 /// The reason why there can be no queue of this name; nobody may do anything in it.
 pub fn path_of<'q>(tree: &Tree, queue: &'q str) -> Result<Cow<'q, str>, String> {
-    if tree.has(queue) {
+    if tree.find_exact(queue).is_some() {
         return Ok(Cow::Borrowed(queue));
     }
     match QueuePath::parse(&queue::lowered(queue)) {
