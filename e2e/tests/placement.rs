@@ -23,6 +23,7 @@ use queuewarden_e2e::yunikorn::{Rest, version};
 use queuewarden_e2e::{Capability, TestCluster, assets, eventually};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
+use yunikorn::admission;
 use yunikorn::admission::request::{
     APP_ID, APPLICATION_ID, OLD_QUEUE, PARENT_QUEUE, QUEUE, SPARK_APP_SELECTOR,
 };
@@ -341,12 +342,14 @@ impl Drawn {
         Workload {
             namespace: self.namespace.0.to_owned(),
             namespace_annotations: annotations(self.namespace.1),
-            labels: pod.metadata.labels.clone().unwrap_or_default(),
-            annotations: pod.metadata.annotations.clone().unwrap_or_default(),
+            pod: admission::Pod {
+                labels: pod.metadata.labels.clone().unwrap_or_default(),
+                annotations: pod.metadata.annotations.clone().unwrap_or_default(),
+                scheduler_name: "yunikorn".to_owned(),
+                ..admission::Pod::default()
+            },
             node_name: if self.running { "node".to_owned() } else { String::new() },
             image_pull_secrets: self.secrets.iter().map(ToString::to_string).collect(),
-            scheduler_name: "yunikorn".to_owned(),
-            ..Workload::default()
         }
     }
 }

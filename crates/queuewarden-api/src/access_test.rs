@@ -10,7 +10,7 @@ use super::convert::{meta, spec};
 use super::v1alpha1 as api;
 use go_compat::diag::{Code, Diagnostic};
 use queuewarden_plan::snapshot::{AccessTestSpec, Entry};
-use yunikorn::admission::request::QUEUE;
+use yunikorn::admission::request::{Pod, QUEUE};
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn_access::expect::{Case, Expectations, ExpectedPlacement, MAX_CHECKS, Placing, Queues};
@@ -122,7 +122,8 @@ fn placing(at: &str, placement: api::ExpectedPlacement) -> Result<Placing, Diagn
     if let Some(queue) = queue {
         labels.insert(QUEUE.to_owned(), queue);
     }
-    let workload = Workload { namespace, namespace_annotations, labels, annotations, ..Workload::default() };
+    let pod = Pod { labels, annotations, ..Pod::default() };
+    let workload = Workload { namespace, namespace_annotations, pod, ..Workload::default() };
     Ok(Placing { workload, expected })
 }
 
@@ -159,8 +160,8 @@ mod tests {
         assert_eq!((case.size(), case.dynamic, case.name.as_str()), (4, true, "n"));
         let [first, second] = case.placements.as_slice() else { panic!("{case:?}") };
         assert_eq!((first.workload.queue(), first.workload.namespace.as_str()), ("q", "default"));
-        assert_eq!(first.workload.labels["l"], "1");
-        assert_eq!(first.workload.annotations, BTreeMap::from([("a".to_owned(), "2".to_owned())]));
+        assert_eq!(first.workload.pod.labels["l"], "1");
+        assert_eq!(first.workload.pod.annotations, BTreeMap::from([("a".to_owned(), "2".to_owned())]));
         assert_eq!(first.workload.namespace_annotations["n"], "3");
         assert_eq!((&second.expected, second.workload.queue()), (&ExpectedPlacement::Nowhere, ""));
     }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;
 
+use yunikorn::admission;
 use yunikorn::admission::request::{
     APP_ID, APPLICATION_ID, OLD_QUEUE, QUEUE, SPARK_APP_SELECTOR, USER_INFO, USERNAME,
 };
@@ -29,10 +30,12 @@ pub fn read(pod: &core::Pod) -> Pod {
     let owners = metadata.owner_references.iter().flatten().filter(|owner| owner.kind == "Pod");
     let workload = Workload {
         namespace: metadata.namespace.clone().unwrap_or_default(),
-        labels: kept(&metadata.labels),
-        annotations: kept(&metadata.annotations),
-        uid: metadata.uid.clone().unwrap_or_default(),
-        scheduler_name: spec.and_then(|spec| spec.scheduler_name.clone()).unwrap_or_default(),
+        pod: admission::request::Pod {
+            labels: kept(&metadata.labels),
+            annotations: kept(&metadata.annotations),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            ..admission::request::Pod::default()
+        },
         ..Workload::default()
     };
     Pod {
@@ -73,6 +76,6 @@ mod tests {
         assert_eq!((read.application.as_str(), read.workload.queue()), ("spark-1", "root.prod"));
         assert_eq!((&*read.owners, read.ended), (&["u0".to_owned()][..], true));
         assert_eq!(read.spark_conf.as_deref(), Some("spark-drv-conf-map"));
-        assert_eq!((read.workload.labels.len(), read.workload.annotations.len()), (2, 1));
+        assert_eq!((read.workload.pod.labels.len(), read.workload.pod.annotations.len()), (2, 1));
     }
 }

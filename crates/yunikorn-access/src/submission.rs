@@ -303,12 +303,9 @@ fn workload(applied: &Applied<'_>, pod: &Pod) -> Workload {
     Workload {
         namespace: applied.request.namespace().to_owned(),
         namespace_annotations: applied.surroundings.namespace_annotations.clone(),
-        labels: pod.labels.clone(),
-        annotations: pod.annotations.clone(),
-        uid: pod.uid.clone(),
+        pod: pod.clone(),
         node_name: applied.node_name.to_owned(),
         image_pull_secrets: applied.image_pull_secrets.to_vec(),
-        scheduler_name: pod.scheduler_name.clone(),
     }
 }
 

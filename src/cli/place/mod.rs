@@ -18,7 +18,7 @@ use super::query::{Session, SourceArgs};
 use super::{Console, Exit, Failure, reads_standard_input_once};
 use answer::Context;
 use workload::WorkloadArgs;
-use yunikorn::admission::request::{Pod, USER_INFO, USERNAME};
+use yunikorn::admission::request::{USER_INFO, USERNAME};
 use yunikorn::admission::user_info::{Source, Submitter};
 use yunikorn::identity::{Claim, Identity, Refusal, ResolverKind, identify};
 use yunikorn_access::placement::{Live, Naming, Outcome, Placement, Placer, Workload};
@@ -122,9 +122,8 @@ fn claimed(
     session: &Session,
     console: Console,
 ) -> Result<Identity, Failure> {
-    let pod =
-        Pod { labels: workload.labels.clone(), annotations: workload.annotations.clone(), ..Pod::default() };
-    let Submitter { user, groups, source } = Submitter::from_pod(&pod, session.configuration.version);
+    let version = session.configuration.version;
+    let Submitter { user, groups, source } = Submitter::from_pod(&workload.pod, version);
     if args.user.is_some() || source == Source::Nothing {
         return args.claimed(session);
     }

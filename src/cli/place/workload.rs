@@ -11,7 +11,7 @@ use crate::cli::input::split::split;
 use crate::cli::query::request::key_value;
 use crate::cli::{Console, Failure};
 use yunikorn::admission::patch::YUNIKORN;
-use yunikorn::admission::request::QUEUE;
+use yunikorn::admission::request::{Pod, QUEUE};
 use yunikorn_access::placement::{Naming, Workload};
 
 /// Locations of the pod inside an object: of a `Pod`, of a `Deployment` and similar, of a `CronJob`, of a
@@ -63,11 +63,11 @@ impl WorkloadArgs {
         if let Some(namespace) = &self.namespace {
             workload.namespace.clone_from(namespace);
         }
-        workload.labels.extend(self.labels.iter().cloned());
-        workload.annotations.extend(self.annotations.iter().cloned());
+        workload.pod.labels.extend(self.labels.iter().cloned());
+        workload.pod.annotations.extend(self.annotations.iter().cloned());
         workload.namespace_annotations.extend(self.namespace_annotations.iter().cloned());
         if let Some(queue) = &self.queue {
-            workload.labels.insert(QUEUE.to_owned(), queue.clone());
+            workload.pod.labels.insert(QUEUE.to_owned(), queue.clone());
         }
         if self.running {
             "a-node".clone_into(&mut workload.node_name);
@@ -76,7 +76,7 @@ impl WorkloadArgs {
             console.note(&format!(
                 "spec.schedulerName is {}: YuniKorn looks at this pod only where it is {YUNIKORN}, or where \
                 its admission controller makes it so",
-                workload.scheduler_name
+                workload.pod.scheduler_name
             ));
         }
         if let Some(joined) = joined(&workload).filter(|_| self.workload.is_some()) {
@@ -138,12 +138,15 @@ fn manifest(path: &Path, namespace: Option<&str>) -> Result<Workload, Failure> {
     Ok(Workload {
         namespace,
         namespace_annotations,
-        labels: texts(pod, "/metadata/labels")?,
-        annotations: texts(pod, "/metadata/annotations")?,
-        uid: text(pod, "/metadata/uid").to_owned(),
+        pod: Pod {
+            labels: texts(pod, "/metadata/labels")?,
+            annotations: texts(pod, "/metadata/annotations")?,
+            uid: text(pod, "/metadata/uid").to_owned(),
+            scheduler_name: text(pod, "/spec/schedulerName").to_owned(),
+            ..Pod::default()
+        },
         node_name: text(pod, "/spec/nodeName").to_owned(),
         image_pull_secrets: secrets.into_iter().flatten().map(|one| text(one, "/name").to_owned()).collect(),
-        scheduler_name: text(pod, "/spec/schedulerName").to_owned(),
     })
 }
 
@@ -200,13 +203,10 @@ mod tests {
 
     #[test]
     fn an_application_of_others_is_said_and_one_of_its_own_is_not() {
-        let pod = |id: Option<&str>| Workload {
-            namespace: "etl".to_owned(),
-            labels: id
-                .map(|id| (yunikorn::admission::request::APP_ID.to_owned(), id.to_owned()))
-                .into_iter()
-                .collect(),
-            ..Workload::default()
+        let pod = |id: Option<&str>| {
+            let id = id.map(|id| (yunikorn::admission::request::APP_ID.to_owned(), id.to_owned()));
+            let pod = Pod { labels: id.into_iter().collect(), ..Pod::default() };
+            Workload { namespace: "etl".to_owned(), pod, ..Workload::default() }
         };
         assert!(joined(&pod(None)).unwrap().contains("yunikorn-etl-autogen"));
         assert!(joined(&pod(Some("spark-1"))).unwrap().contains("joins application spark-1"));

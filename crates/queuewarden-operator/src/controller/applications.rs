@@ -129,7 +129,7 @@ impl Applications {
         let cache = inner.pods.cache();
         let creator = creator.and_then(|bound| {
             let pod = cache.get(&key(bound.namespace, bound.name))?;
-            (pod.value.workload.uid == bound.uid).then(|| Arc::clone(&pod.value))
+            (pod.value.workload.pod.uid == bound.uid).then(|| Arc::clone(&pod.value))
         });
         Ok(Running::new(cache.objects().map(|kept| &kept.value), ids, creator, version))
     }
@@ -184,7 +184,7 @@ impl Inner {
                 }
             }
         };
-        self.confs.get_with_by_ref(&pod.workload.uid, read).await
+        self.confs.get_with_by_ref(&pod.workload.pod.uid, read).await
     }
 }
 

@@ -2,6 +2,7 @@ use super::*;
 use crate::sentence::sentence;
 use crate::testing::parsed;
 use crate::tree::Tree;
+use yunikorn::admission::Pod;
 use yunikorn::identity::{NoResolver, ResolverKind};
 use yunikorn::testing::COMPARED;
 use yunikorn::version::Version;
@@ -35,7 +36,8 @@ fn owned(queues: &[&str]) -> Vec<String> {
 fn pod(namespace: &str, queue: &str) -> Workload {
     let labels = [("yunikorn.apache.org/queue".to_owned(), queue.to_owned())];
     let labels = labels.into_iter().filter(|(_, queue)| !queue.is_empty()).collect();
-    Workload { namespace: namespace.to_owned(), labels, ..Workload::default() }
+    let pod = Pod { labels, ..Pod::default() };
+    Workload { namespace: namespace.to_owned(), pod, ..Workload::default() }
 }
 
 fn lines(case: Case) -> Vec<String> {

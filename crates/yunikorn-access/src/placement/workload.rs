@@ -10,7 +10,8 @@ use super::{FORCE_TAG, Submission};
 use yunikorn::admission::generated_id;
 use yunikorn::admission::patch::YUNIKORN;
 use yunikorn::admission::request::{
-    APP_ID, APPLICATION_ID, MAX_APPS, OLD_QUEUE, PARENT_QUEUE, POLICY, QUEUE, SPARK_APP_SELECTOR, TASK_GROUPS,
+    APP_ID, APPLICATION_ID, MAX_APPS, OLD_QUEUE, PARENT_QUEUE, POLICY, Pod, QUEUE, SPARK_APP_SELECTOR,
+    TASK_GROUPS, Texts,
 };
 use yunikorn::identity::Identity;
 
@@ -23,19 +24,14 @@ pub struct Workload {
     /// `metadata.namespace`; empty means `default`.
     pub namespace: String,
     /// The annotations of that namespace.
-    pub namespace_annotations: BTreeMap<String, String>,
-    /// `metadata.labels`
-    pub labels: BTreeMap<String, String>,
-    /// `metadata.annotations`
-    pub annotations: BTreeMap<String, String>,
-    /// `metadata.uid`
-    pub uid: String,
+    pub namespace_annotations: Texts,
+    /// Its metadata and scheduler. `YuniKorn`'s admission controller sets the scheduler, so it may still be
+    /// missing.
+    pub pod: Pod,
     /// `spec.nodeName`: once set, the application has to be accepted.
     pub node_name: String,
     /// The names in `spec.imagePullSecrets`.
     pub image_pull_secrets: Vec<String>,
-    /// `spec.schedulerName`. `YuniKorn`'s admission controller sets it, so it may still be missing.
-    pub scheduler_name: String,
 }
 
 /// The naming of an application whose pod names none (`admissionController.filtering.generateUniqueAppId`).
@@ -61,24 +57,24 @@ impl Workload {
 
     /// Returns whether the pod names another scheduler, so that `YuniKorn` does not look at it.
     pub fn is_foreign(&self) -> bool {
-        !self.scheduler_name.is_empty() && self.scheduler_name != YUNIKORN
+        !self.pod.scheduler_name.is_empty() && self.pod.scheduler_name != YUNIKORN
     }
 
     /// The queue that it names; empty for none (`GetQueueNameFromPod`).
     pub fn queue(&self) -> &str {
-        let candidates = [self.label(QUEUE), self.annotation(QUEUE), self.label(OLD_QUEUE)];
-        first(&candidates)
+        let Self { pod, .. } = self;
+        first(&[pod.label(QUEUE), pod.annotation(QUEUE), pod.label(OLD_QUEUE)])
     }
 
     /// The id that the pod gives its application; empty for none.
     pub fn given_id(&self) -> &str {
-        let candidates = [
-            self.label(APP_ID),
-            self.annotation(APP_ID),
-            self.label(APPLICATION_ID),
-            self.label(SPARK_APP_SELECTOR),
-        ];
-        first(&candidates)
+        let Self { pod, .. } = self;
+        first(&[
+            pod.label(APP_ID),
+            pod.annotation(APP_ID),
+            pod.label(APPLICATION_ID),
+            pod.label(SPARK_APP_SELECTOR),
+        ])
     }
 
     /// The application's id (`GetApplicationIDFromPod`).
@@ -86,7 +82,7 @@ impl Workload {
         match self.given_id() {
             "" => self.generated_id(naming),
             id => match id.strip_suffix(UNIQUE) {
-                Some(start) => format!("{start}-{}", self.uid),
+                Some(start) => format!("{start}-{}", self.pod.uid),
                 None => id.to_owned(),
             },
         }
@@ -103,7 +99,7 @@ impl Workload {
 
     /// `GenerateApplicationID`, which does not read an empty namespace as `default`.
     fn generated_id(&self, naming: Naming) -> String {
-        generated_id(&self.namespace, naming == Naming::PerPod, &self.uid)
+        generated_id(&self.namespace, naming == Naming::PerPod, &self.pod.uid)
     }
 
     /// The tags that a rule can use. Tags that are never the name of a queue are left out: quotas, in JSON,
@@ -114,30 +110,19 @@ impl Workload {
         let mut tags = BTreeMap::from([
             ("namespace".to_owned(), namespace.to_owned()),
             (FORCE_TAG.to_owned(), forced.to_owned()),
-            (TASK_GROUPS.to_owned(), self.annotation(TASK_GROUPS).to_owned()),
-            (POLICY.to_owned(), self.annotation(POLICY).to_owned()),
+            (TASK_GROUPS.to_owned(), self.pod.annotation(TASK_GROUPS).to_owned()),
+            (POLICY.to_owned(), self.pod.annotation(POLICY).to_owned()),
         ]);
+        let of_namespace = |key| self.namespace_annotations.get(key).cloned().unwrap_or_default();
         let optional = [
             ("imagePullSecrets", self.image_pull_secrets.join(",")),
-            ("namespace.parentqueue", value(&self.namespace_annotations, PARENT_QUEUE).to_owned()),
-            ("namespace.resourcemaxapps", value(&self.namespace_annotations, MAX_APPS).to_owned()),
+            ("namespace.parentqueue", of_namespace(PARENT_QUEUE)),
+            ("namespace.resourcemaxapps", of_namespace(MAX_APPS)),
         ];
         let given = optional.into_iter().filter(|(_, value)| !value.is_empty());
         tags.extend(given.map(|(tag, value)| (tag.to_owned(), value)));
         tags
     }
-
-    fn label(&self, key: &str) -> &str {
-        value(&self.labels, key)
-    }
-
-    fn annotation(&self, key: &str) -> &str {
-        value(&self.annotations, key)
-    }
-}
-
-fn value<'a>(map: &'a BTreeMap<String, String>, key: &str) -> &'a str {
-    map.get(key).map_or("", String::as_str)
 }
 
 fn first<'a>(candidates: &[&'a str]) -> &'a str {
@@ -156,13 +141,8 @@ mod tests {
 
     fn pod(labels: &[(&str, &str)], annotations: &[(&str, &str)]) -> Workload {
         let [labels, annotations] = [map(labels), map(annotations)];
-        Workload {
-            namespace: "etl".to_owned(),
-            uid: "u-1".to_owned(),
-            labels,
-            annotations,
-            ..Workload::default()
-        }
+        let pod = Pod { uid: "u-1".to_owned(), labels, annotations, ..Pod::default() };
+        Workload { namespace: "etl".to_owned(), pod, ..Workload::default() }
     }
 
     #[test]
@@ -232,7 +212,8 @@ mod tests {
     #[test]
     fn a_pod_of_another_scheduler_is_foreign_and_one_of_none_is_not() {
         for (scheduler, foreign) in [("", false), (YUNIKORN, false), ("default-scheduler", true)] {
-            let workload = Workload { scheduler_name: scheduler.to_owned(), ..pod(&[], &[]) };
+            let mut workload = pod(&[], &[]);
+            workload.pod.scheduler_name = scheduler.to_owned();
             assert_eq!(workload.is_foreign(), foreign, "{scheduler}");
         }
     }

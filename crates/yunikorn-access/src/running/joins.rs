@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Pod, admitted, owner};
+use super::{Pod, owner};
 use go_compat::diag::quoted;
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::admission::user_info::Submitter;
@@ -56,7 +56,7 @@ impl Running {
             }
         }
         let named = first.into_iter().map(|(id, pod)| {
-            let owner = owner(Submitter::from_pod(&admitted(pod), version));
+            let owner = owner(Submitter::from_pod(&pod.workload.pod, version));
             (id.to_owned(), Named { namespace: pod.workload.namespace.clone(), owner })
         });
         Self { creator, named: named.collect() }
@@ -64,7 +64,7 @@ impl Running {
 
     /// The annotation `yunikorn.apache.org/user.info` of the pod that makes the request.
     pub fn creators_user_info(&self) -> Option<&str> {
-        self.creator.as_ref()?.workload.annotations.get(USER_INFO).map(String::as_str)
+        self.creator.as_ref()?.workload.pod.annotations.get(USER_INFO).map(String::as_str)
     }
 
     /// Names the application, and its owner, that a new pod of this user and namespace may not join; `None`

@@ -22,7 +22,6 @@ use super::review::{Application, Lookup};
 use super::submission::may_exist;
 use super::tree::Tree;
 use go_compat::diag::quoted;
-use yunikorn::admission;
 use yunikorn::admission::user_info::{Source, Submitter};
 use yunikorn::application::own::{MODIFY_ACL, VIEW_ACL};
 use yunikorn::application::{ApplicationAcl, Dialect, Rules};
@@ -36,7 +35,7 @@ use yunikorn::version::Version;
 pub struct Pod {
     /// `metadata.name`
     pub name: String,
-    /// Its namespace, labels, annotations and UID.
+    /// Its namespace and metadata.
     pub workload: Workload,
     /// The application's ID, as the shim finds it.
     pub application: String,
@@ -95,7 +94,7 @@ pub fn speaker<'a>(mut pods: impl Iterator<Item = &'a Arc<Pod>>, pod: &'a Arc<Po
     let owns = |other: &&Arc<Pod>| {
         other.workload.namespace == pod.workload.namespace
             && other.application == pod.application
-            && pod.owners.contains(&other.workload.uid)
+            && pod.owners.contains(&other.workload.pod.uid)
     };
     if pod.owners.is_empty() { pod } else { pods.find(owns).unwrap_or(pod) }
 }
@@ -103,21 +102,13 @@ pub fn speaker<'a>(mut pods: impl Iterator<Item = &'a Arc<Pod>>, pod: &'a Arc<Po
 /// The owner, rules and queue of the application that begins with this pod. `spark` is its driver's
 /// configuration, if it is one.
 pub fn application(pod: &Pod, spark: &[(String, String)], scheduler: Scheduler<'_>) -> Lookup {
-    let submitter = Submitter::from_pod(&admitted(pod), scheduler.version);
+    let submitter = Submitter::from_pod(&pod.workload.pod, scheduler.version);
     match queue_of(pod, &submitter, scheduler) {
         Ok(queue) => {
             let acl = ApplicationAcl { owner: owner(submitter), rules: rules(pod, spark) };
             Lookup::Application(Box::new(Application { acl, queue }))
         }
         Err(why) => Lookup::Undecided(why),
-    }
-}
-
-fn admitted(pod: &Pod) -> admission::request::Pod {
-    admission::request::Pod {
-        labels: pod.workload.labels.clone(),
-        annotations: pod.workload.annotations.clone(),
-        ..admission::request::Pod::default()
     }
 }
 
@@ -131,7 +122,7 @@ fn owner(submitter: Submitter) -> String {
 
 fn rules(pod: &Pod, spark: &[(String, String)]) -> Rules {
     let annotations = [VIEW_ACL, MODIFY_ACL].into_iter();
-    let set = annotations.filter_map(|key| Some((key, pod.workload.annotations.get(key)?.as_str())));
+    let set = annotations.filter_map(|key| Some((key, pod.workload.pod.annotations.get(key)?.as_str())));
     match Rules::read(Dialect::YuniKorn, set).0 {
         Rules::YuniKorn(own) => {
             let spark = spark.iter().map(|(key, value)| (key.as_str(), value.as_str()));

@@ -17,11 +17,11 @@ fn queues() -> Tree {
 fn pod(name: &str, user: &str, queue: &str, second: i64) -> Pod {
     let mut pod = Pod { name: name.to_owned(), ..Pod::default() };
     pod.workload.namespace = "jobs".to_owned();
-    pod.workload.uid = format!("uid-{name}");
-    pod.workload.labels =
+    pod.workload.pod.uid = format!("uid-{name}");
+    pod.workload.pod.labels =
         [(SPARK.to_owned(), "spark-1".to_owned()), (QUEUE.to_owned(), queue.to_owned())].into();
     let info = format!(r#"{{"user":"{user}","groups":["staff"]}}"#);
-    pod.workload.annotations = [(USER_INFO.to_owned(), info)].into();
+    pod.workload.pod.annotations = [(USER_INFO.to_owned(), info)].into();
     pod.application = "spark-1".to_owned();
     pod.created = Timestamp::from_second(second).unwrap();
     pod
@@ -55,7 +55,7 @@ fn a_new_pod_joins_its_own_users_application_in_its_own_namespace() {
     "other".clone_into(&mut elsewhere.workload.namespace);
     let ended = Pod { ended: true, ..elsewhere.clone() };
     let mut nobodys = sues();
-    nobodys.workload.annotations.clear();
+    nobodys.workload.pod.annotations.clear();
     for (pods, user, expected) in [
         (vec![], "eve", None),
         (vec![sues()], "sue", None),
@@ -103,16 +103,16 @@ fn owner_and_queue_are_those_that_yunikorn_takes() {
     // `nobody` is not a user who could claim it.
     let mut anonymous = pod("a", "", "root.prod", 0);
     assert_eq!(judged_as(&anonymous), is("", "root.prod"));
-    anonymous.workload.annotations.clear();
+    anonymous.workload.pod.annotations.clear();
     assert_eq!(judged_as(&anonymous), is("", "root.prod"));
     // Without the annotation the label names the user.
-    anonymous.workload.labels.insert(USERNAME.to_owned(), "sue".to_owned());
+    anonymous.workload.pod.labels.insert(USERNAME.to_owned(), "sue".to_owned());
     assert_eq!(judged_as(&anonymous), is("sue", "root.prod"));
     // A running pod does not get the recovery queue as its own.
     let mut running = pod("a", "eve", "root.prod", 0);
     running.workload.node_name = "n1".to_owned();
     assert_eq!(judged_as(&running), is("eve", "root.prod"));
-    running.workload.labels.insert(QUEUE.to_owned(), "elsewhere".to_owned());
+    running.workload.pod.labels.insert(QUEUE.to_owned(), "elsewhere".to_owned());
     let tree = queues();
     for lost in [pod("a", "eve", "elsewhere", 0), running] {
         let lost = application(&lost, &[], scheduler(&tree));
@@ -229,7 +229,7 @@ fn where_rules_go_by_what_is_known_the_queue_is_where_they_place_it() {
 fn only_the_owner_of_a_pod_in_the_same_application_speaks_for_it() {
     let driver = pod("driver", "sue", "root.prod", 5);
     let mut executor = pod("exec", "spark", "root.prod", 9);
-    executor.owners = vec![driver.workload.uid.clone()];
+    executor.owners = vec![driver.workload.pod.uid.clone()];
     let stranger = pod("stranger", "mallory", "root.mallory", 1);
     let mut away = driver.clone();
     away.workload.namespace = "other".to_owned();
@@ -281,7 +281,7 @@ fn allowed(user: &str, pods: &[Arc<Pod>], target: usize) -> bool {
 fn owners_and_queue_administrators_may_delete_and_executors_are_their_drivers() {
     let driver = pod("driver", "sue", "root.prod", 5);
     let mut executor = pod("exec", "system:serviceaccount:jobs:spark", "root.prod", 9);
-    executor.owners = vec![driver.workload.uid.clone()];
+    executor.owners = vec![driver.workload.pod.uid.clone()];
     let pods = [driver, executor].map(Arc::new);
     for target in [0, 1] {
         assert!(allowed("sue", &pods, target) && allowed("ann", &pods, target));
@@ -293,7 +293,7 @@ fn owners_and_queue_administrators_may_delete_and_executors_are_their_drivers() 
 fn who_takes_somebodys_id_gets_nothing_of_theirs() {
     let sues = pod("driver", "sue", "root.prod", 5);
     let mut mallorys = pod("older", "mallory", "root.mallory", 1);
-    mallorys.workload.annotations.insert(MODIFY_ACL.to_owned(), "*".to_owned());
+    mallorys.workload.pod.annotations.insert(MODIFY_ACL.to_owned(), "*".to_owned());
     let pods = [sues, mallorys].map(Arc::new);
     assert!(!allowed("mallory", &pods, 0) && !allowed("eve", &pods, 0));
     assert!(allowed("mallory", &pods, 1) && allowed("eve", &pods, 1), "her own pod is hers to give away");
@@ -301,14 +301,14 @@ fn who_takes_somebodys_id_gets_nothing_of_theirs() {
     let mut other = pod("other", "mallory", "root.mallory", 1);
     other.application = "spark-2".to_owned();
     let mut owned = pod("driver", "sue", "root.prod", 5);
-    owned.owners = vec![other.workload.uid.clone()];
+    owned.owners = vec![other.workload.pod.uid.clone()];
     assert!(!allowed("mallory", &[owned, other].map(Arc::new), 0));
 }
 
 #[test]
 fn the_application_says_who_else() {
     let mut driver = pod("driver", "sue", "root.prod", 5);
-    driver.workload.annotations.insert(VIEW_ACL.to_owned(), "eve".to_owned());
+    driver.workload.pod.annotations.insert(VIEW_ACL.to_owned(), "eve".to_owned());
     let pods = [Arc::new(driver)];
     assert!(asks("eve", "get", "log", &pods, 0, &[]).allowed());
     assert!(!asks("eve", "delete", "", &pods, 0, &[]).allowed());

@@ -60,7 +60,7 @@ fn judged_in(tree: &Tree, request: &Request) -> Judgement {
 fn what_names_a_running_application_of_others_is_refused_whatever_makes_it() {
     let mut first = running::Pod { application: "app-1".to_owned(), ..running::Pod::default() };
     first.workload.namespace = "jobs".to_owned();
-    first.workload.annotations.insert(USER_INFO.to_owned(), info("sue"));
+    first.workload.pod.annotations.insert(USER_INFO.to_owned(), info("sue"));
     let first = std::sync::Arc::new(first);
     let running = Running::new(std::iter::once(&first), &["app-1"].into(), None, Version::V1_8);
     let (tree, conf) = (prod(), conf());

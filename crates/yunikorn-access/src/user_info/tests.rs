@@ -312,7 +312,7 @@ fn a_refusal_says_who_and_what_and_how() {
 fn member(application: &str, user_info: &str) -> Pod {
     let mut pod = Pod { application: application.to_owned(), ..Pod::default() };
     pod.workload.namespace = "jobs".to_owned();
-    pod.workload.annotations.insert(USER_INFO.to_owned(), user_info.to_owned());
+    pod.workload.pod.annotations.insert(USER_INFO.to_owned(), user_info.to_owned());
     pod
 }
 

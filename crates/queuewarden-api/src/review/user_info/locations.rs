@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::part::{member, some_entries, text, text_at, type_of};
 use go_compat::diag::Diagnostic;
-use yunikorn::admission::request::{APP_ID, APPLICATION_ID, SPARK_APP_SELECTOR, USER_INFO, USERNAME};
+use yunikorn::admission::request::{APP_ID, APPLICATION_ID, Pod, SPARK_APP_SELECTOR, USER_INFO, USERNAME};
 use yunikorn_access::placement::Workload;
 use yunikorn_access::user_info::{Given, LeadsTo, MAX_SITES, Path, Segment, Site};
 
@@ -157,12 +157,12 @@ impl<'o> LocatedPart<'o> {
         };
         let labelled = of_metadata("labels")?;
         let username = labelled.map_or(Ok(String::new()), |labels| text_at(labels, &[USERNAME]))?;
-        let workload = Workload {
+        let pod = Pod {
             labels: texts(labelled, &[APP_ID, APPLICATION_ID, SPARK_APP_SELECTOR])?,
             annotations: texts(annotations, &[APP_ID])?,
-            namespace: namespace.to_owned(),
-            ..Workload::default()
+            ..Pod::default()
         };
+        let workload = Workload { namespace: namespace.to_owned(), pod, ..Workload::default() };
         let node_name = match leads_to {
             LeadsTo::Template => text_at(part, &["spec", "nodeName"])?,
             LeadsTo::Annotated => String::new(),
