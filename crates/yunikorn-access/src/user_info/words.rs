@@ -59,13 +59,11 @@ pub(super) fn reason(asked: &Request<'_>, access: &AccessControl, site: &Site, r
 
 /// The first groups, and the number of further ones.
 fn groups(groups: &[String]) -> String {
-    let mut shown = groups.get(..MAX_GROUPS).unwrap_or(groups).join(", ");
-    if let Some(more @ 1..) = groups.len().checked_sub(MAX_GROUPS) {
-        shown.push_str(", and ");
-        shown.push_str(&more.to_string());
-        shown.push_str(" more");
+    let shown = groups.get(..MAX_GROUPS).unwrap_or(groups).join(", ");
+    match groups.len().saturating_sub(MAX_GROUPS) {
+        0 => shown,
+        more => format!("{shown}, and {more} more"),
     }
-    shown
 }
 
 /// The changes that would allow it.

@@ -48,8 +48,9 @@ pub(super) fn locations<'o>(
 ) -> Result<Option<Vec<LocatedPart<'o>>>, Diagnostic> {
     let mut all: Vec<LocatedPart<'o>> = Vec::new();
     for path in paths {
-        let (segments, leads_to) =
-            path.as_ref().map_or((&[][..], LeadsTo::Template), |path| (path.segments(), path.leads_to()));
+        let (segments, leads_to) = path
+            .as_ref()
+            .map_or((&[][..], LeadsTo::Template), |path| (path.segments.as_slice(), path.leads_to));
         let Some(reached) = reached(object, segments)? else { return Ok(None) };
         for reached in reached.into_iter().filter(|reached| type_of(reached.part) == "an object") {
             let found = LocatedPart::new(namespace, reached, leads_to)?;
