@@ -56,10 +56,9 @@ impl<'a> Context<'a> {
 
     fn checks(self, need: Need) -> Vec<Check<'a>> {
         let rules = &self.request.application.rules;
-        if need == Need::Target {
-            return self.target(rules);
-        }
         match rules {
+            _ if need == Need::Impossible => Vec::new(),
+            _ if need == Need::Target => self.target(rules),
             Rules::YuniKorn(rules) => self.yunikorn(need, rules),
             Rules::Yarn(Reading::Hadoop, rules) => self.hadoop(need, rules),
             Rules::Yarn(Reading::Cloudera, rules) => self.cloudera(need, rules),
@@ -86,12 +85,9 @@ impl<'a> Context<'a> {
 
     /// `YuniKorn`'s clauses. ACLs that the application does not set are skipped.
     fn yunikorn(self, need: Need, rules: &'a OwnRules) -> Vec<Check<'a>> {
+        let acl = need.pick(&rules.view, &rules.modify);
         let spark = rules.spark.as_ref();
-        let (acl, spark) = match need {
-            Need::View | Need::Logs => (&rules.view, spark.map(|spark| [&spark.admin, &spark.view])),
-            Need::Modify => (&rules.modify, spark.map(|spark| [&spark.admin, &spark.modify])),
-            Need::Source | Need::Target | Need::Impossible => return Vec::new(),
-        };
+        let spark = spark.map(|spark| [&spark.admin, need.pick(&spark.view, &spark.modify)]);
         let own = acl.set.then_some(Check::Own(acl));
         let spark = spark.into_iter().flatten().flat_map(|lists| both(lists, Clause::ApplicationAcl));
         iter::once(Check::Owner).chain(own).chain(spark).chain([self.administers()]).collect()
@@ -100,12 +96,8 @@ impl<'a> Context<'a> {
     /// Hadoop's clauses. The queue's administrators come last: `ClientRMService.checkAccess` checks them when
     /// `ApplicationACLsManager` has denied. For logs it is not called.
     fn hadoop(self, need: Need, rules: &'a YarnRules) -> Vec<Check<'a>> {
-        let acl = match need {
-            Need::View | Need::Logs => &rules.view,
-            Need::Modify => &rules.modify,
-            Need::Source | Need::Target | Need::Impossible => return Vec::new(),
-        };
-        let mut checks = vec![switch(rules), administrators(rules), Check::Owner, application_acl(acl)];
+        let acl = application_acl(need.pick(&rules.view, &rules.modify));
+        let mut checks = vec![switch(rules), administrators(rules), Check::Owner, acl];
         checks.extend((need != Need::Logs).then_some(self.administers()));
         checks
     }
@@ -115,10 +107,9 @@ impl<'a> Context<'a> {
     fn cloudera(self, need: Need, rules: &'a YarnRules) -> Vec<Check<'a>> {
         let (view, modify) = (application_acl(&rules.view), application_acl(&rules.modify));
         let others = match need {
-            Need::View | Need::Logs => vec![Check::Owner, view, modify, self.administers()],
-            Need::Modify => vec![Check::Owner, modify, self.administers()],
             Need::Source => vec![Check::Queue(Right::Submit, self.request.queue)],
-            Need::Target | Need::Impossible => return Vec::new(),
+            Need::Modify => vec![Check::Owner, modify, self.administers()],
+            _ => vec![Check::Owner, view, modify, self.administers()],
         };
         [switch(rules), administrators(rules)].into_iter().chain(others).collect()
     }
@@ -152,12 +143,15 @@ impl<'a> Context<'a> {
     }
 }
 
+impl Need {
+    /// Picks the setting for those who modify, or the one for those who view or read logs.
+    fn pick<T>(self, view: T, modify: T) -> T {
+        if self == Self::Modify { modify } else { view }
+    }
+}
+
 fn spark(need: Need, rules: &SparkRules) -> Vec<Check<'_>> {
-    let lists = match need {
-        Need::View | Need::Logs => &rules.view,
-        Need::Modify => &rules.modify,
-        Need::Source | Need::Target | Need::Impossible => return Vec::new(),
-    };
+    let lists = need.pick(&rules.view, &rules.modify);
     iter::once(Check::Switch(SPARK_ENABLE, rules.enabled))
         .chain(both(&rules.admin, Clause::ClusterAdministrators))
         .chain([Check::Owner])
