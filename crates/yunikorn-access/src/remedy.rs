@@ -6,7 +6,7 @@
 
 use std::{fmt, iter};
 
-use super::check::{Decision, Subject};
+use super::check::{Decision, Step, Subject};
 use super::near_miss::in_another_case;
 use super::reach::{Way, checked, granted_on, reached_by, stops};
 use super::tree::{Grants, Located, Node, Origin, QueueId, Tree};
@@ -241,23 +241,22 @@ fn how(grants: &Grants) -> How {
 /// The groups that have access, those that administer the fewest queues first, and of these those that have
 /// the right on the fewest.
 fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
-    let mut found: Vec<([usize; 2], &str, &QueuePath, Right)> = Vec::new();
+    let mut groups: Vec<(&str, &Step)> = Vec::new();
     for step in &decision.steps {
         let Some(node) = tree.find(&step.queue).and_then(|id| tree.node(id)) else { continue };
         for group in node.grants(step.right).acl.groups().iter() {
-            if found.len() < MOST_WEIGHED && !found.iter().any(|(_, known, ..)| *known == group) {
-                found.push((widths(tree, decision.right, group), group, &step.queue, step.right));
+            if groups.len() < MOST_WEIGHED && !groups.iter().any(|(known, _)| *known == group) {
+                groups.push((group, step));
             }
         }
     }
     // A stable sort: of groups that open as much, the nearest comes first.
-    found.sort_by_key(|(widths, ..)| *widths);
-    let join = |(_, group, queue, right): ([usize; 2], &str, &QueuePath, Right)| Remedy::Join {
-        group: group.to_owned(),
-        queue: queue.clone(),
-        right,
+    groups.sort_by_cached_key(|(group, _)| widths(tree, decision.right, group));
+    let join = |(group, step): (&str, &Step)| {
+        let Step { queue, right, .. } = step;
+        Remedy::Join { group: group.to_owned(), queue: queue.clone(), right: *right }
     };
-    found.into_iter().take(MOST).map(join).collect()
+    groups.into_iter().take(MOST).map(join).collect()
 }
 
 #[cfg(test)]

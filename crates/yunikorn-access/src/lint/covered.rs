@@ -35,17 +35,13 @@ fn root_everyone(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
             && granted_on(tree, other.right, place.id).contains(other.id.number())
             && !other.grants().acl.is_nobody()
     };
-    let others = Place::each(tree).filter(redundant).count();
-    let verb = place.right.verb();
-    let message = match others {
-        0 => format!("everyone may {verb} everywhere, by the `*` of the root"),
-        1 => {
-            format!("everyone may {verb} everywhere, by the `*` of the root; one ACL below it limits nobody")
-        }
-        _ => format!(
-            "everyone may {verb} everywhere, by the `*` of the root; {others} ACLs below it limit nobody"
-        ),
+    let others = match Place::each(tree).filter(redundant).count() {
+        0 => String::new(),
+        1 => "; one ACL below it limits nobody".to_owned(),
+        more => format!("; {more} ACLs below it limit nobody"),
     };
+    let verb = place.right.verb();
+    let message = format!("everyone may {verb} everywhere, by the `*` of the root{others}");
     let help = "to limit access, remove it and grant each queue to those who need it";
     findings.about_parts(place, codes::ROOT_EVERYONE, &message, help);
 }

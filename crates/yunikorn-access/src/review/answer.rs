@@ -68,17 +68,6 @@ pub enum Lookup {
     Undecided(String),
 }
 
-impl Opinion {
-    /// The opinion in one word, for logs and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allowed",
-            Self::NoOpinion => "no_opinion",
-            Self::Deny => "denied",
-        }
-    }
-}
-
 impl Answer {
     fn new(opinion: Opinion, clause: &'static str, reason: &str) -> Self {
         Self { opinion, clause, reason: visible(reason), evaluation_error: None, entry: None }
@@ -107,7 +96,12 @@ impl Answer {
 
     /// The decision in one word, for logs and metrics.
     pub fn decision(&self) -> &'static str {
-        if self.evaluation_error.is_some() { "undecided" } else { self.opinion.as_str() }
+        match self.opinion {
+            _ if self.evaluation_error.is_some() => "undecided",
+            Opinion::Allow => "allowed",
+            Opinion::NoOpinion => "no_opinion",
+            Opinion::Deny => "denied",
+        }
     }
 
     /// `status.allowed`
