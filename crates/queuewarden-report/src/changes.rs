@@ -1,6 +1,6 @@
 //! Lists the objects of a snapshot with the last change that each program made to them.
 
-use queuewarden_plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, QueueAclSpec, Snapshot, Touch};
+use queuewarden_plan::snapshot::{ConfigMapState, ConfigSpec, Entry, QueueAclSpec, Snapshot, Touch};
 use yunikorn::queue::QueuePath;
 
 /// Most changes that are reported: a cluster has a few for each object.
@@ -27,12 +27,16 @@ pub struct Change {
 pub fn changes(snapshot: &Snapshot) -> Vec<Change> {
     let acls = snapshot.queue_acls.iter().flat_map(|entry| {
         let queue = entry.spec.as_ref().ok().and_then(QueueAclSpec::target);
-        changes_to("QueueAcl", &entry.meta).map(move |change| Change { queue: queue.clone(), ..change })
+        let changes = changes_to("QueueAcl", &entry.meta.name, &entry.meta.touches);
+        changes.map(move |change| Change { queue: queue.clone(), ..change })
     });
     let policies = snapshot.policies.iter().map(|entry| ("AdmissionPolicy", &entry.meta));
     let tests = snapshot.access_tests.iter().map(|entry| ("QueueAccessTest", &entry.meta));
     let config = snapshot.config.iter().map(|entry| ("YuniKornConfig", &entry.meta));
-    let others = policies.chain(tests).chain(config).flat_map(|(kind, meta)| changes_to(kind, meta));
+    let others = policies
+        .chain(tests)
+        .chain(config)
+        .flat_map(|(kind, meta)| changes_to(kind, &meta.name, &meta.touches));
     let mut changes: Vec<Change> = acls.chain(others).chain(of_maps(snapshot)).collect();
     // Programs that wrote in the same second stay in the order of their objects.
     changes.sort_by(|left, right| right.touch.time.cmp(&left.touch.time).then_with(|| left.cmp(right)));
@@ -40,16 +44,14 @@ pub fn changes(snapshot: &Snapshot) -> Vec<Change> {
     changes
 }
 
-fn changes_to(kind: &'static str, meta: &Meta) -> impl Iterator<Item = Change> {
-    let name = &meta.name;
-    let change = move |touch: &Touch| Change {
+fn changes_to(kind: &'static str, name: &str, touches: &[Touch]) -> impl Iterator<Item = Change> {
+    touches.iter().map(move |touch| Change {
         kind,
         namespace: None,
-        name: name.to_string(),
+        name: name.to_owned(),
         touch: touch.clone(),
         queue: None,
-    };
-    meta.touches.iter().map(change)
+    })
 }
 
 fn of_maps(snapshot: &Snapshot) -> Vec<Change> {
@@ -60,13 +62,6 @@ fn of_maps(snapshot: &Snapshot) -> Vec<Change> {
     // The base is the defaults, unless something else is configured.
     maps.sort_by(|left, right| left.name.cmp(&right.name));
     maps.dedup_by(|left, right| left.name == right.name);
-    let changes = maps.into_iter().flat_map(|map| map.touches.iter().map(move |touch| (map, touch)));
-    let changes = changes.map(|(map, touch)| Change {
-        kind: "ConfigMap",
-        namespace: Some(namespace.clone()),
-        name: map.name.clone(),
-        touch: touch.clone(),
-        queue: None,
-    });
-    changes.collect()
+    let changes = maps.into_iter().flat_map(|map| changes_to("ConfigMap", &map.name, &map.touches));
+    changes.map(|change| Change { namespace: Some(namespace.clone()), ..change }).collect()
 }
