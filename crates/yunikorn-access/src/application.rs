@@ -230,13 +230,9 @@ impl Decision {
     /// The clause that decided, in one word of a few: the one that grants access, or the reason why none
     /// does. A label of metrics.
     pub fn clause(&self) -> &'static str {
-        match self.unmet() {
+        match self.requirements.last() {
             Some(Requirement { need: Need::Impossible, .. }) => "impossible",
-            Some(unmet) => unmet.steps.last().map_or("acl", |step| step.clause.refuses()),
-            None => {
-                let last = self.requirements.last().and_then(Requirement::granted_by);
-                last.map_or("acl", |step| step.clause.grants())
-            }
+            last => last.and_then(|requirement| requirement.steps.last()).map_or("acl", Step::label),
         }
     }
 
@@ -262,67 +258,54 @@ impl Requirement {
     }
 }
 
-impl Clause {
-    fn grants(&self) -> &'static str {
-        match self {
-            Self::Switch { .. } => "switch",
-            Self::ClusterAdministrators(_) => "cluster_administrators",
-            Self::Owner { .. } => "owner",
-            Self::ApplicationAcl(_) => "application_acl",
-            Self::Queue(decision) => decision.clause(),
-            Self::NoQueue { .. } => "no_queue",
-        }
-    }
-
-    /// The metrics label of a clause that does not grant access. Lists that do not name the user all have the
-    /// same one.
-    fn refuses(&self) -> &'static str {
-        match self {
-            Self::Queue(decision) => decision.clause(),
-            Self::NoQueue { .. } => "no_queue",
-            _ => "acl",
-        }
-    }
-}
-
 impl Step {
+    /// The metrics label of the clause. Lists that do not name the user all have the same one.
+    fn label(&self) -> &'static str {
+        match &self.clause {
+            Clause::Queue(decision) => decision.clause(),
+            Clause::NoQueue { .. } => "no_queue",
+            _ if !self.granted => "acl",
+            Clause::Switch { .. } => "switch",
+            Clause::ClusterAdministrators(_) => "cluster_administrators",
+            Clause::Owner { .. } => "owner",
+            Clause::ApplicationAcl(_) => "application_acl",
+        }
+    }
+
     /// The changes that would make this clause grant access. There is no remedy for an owner, who cannot be
     /// changed, nor for a switch, which is for the whole cluster.
     fn remedies(&self, tree: &Tree) -> Vec<Remedy> {
-        match &self.clause {
-            Clause::Switch { .. } | Clause::Owner { .. } => Vec::new(),
-            Clause::ClusterAdministrators(list) => vec![Remedy::of_list(
-                RemedyKind::ClusterAdministrators,
-                list.key,
-                "which counts for all applications",
-            )],
-            Clause::ApplicationAcl(list) => vec![Remedy::of_list(
-                RemedyKind::ApplicationAcl,
-                list.key,
-                "which is set when the application is submitted",
-            )],
-            Clause::NoQueue { queue } => {
-                let words = format!("make the queue {queue}");
-                vec![Remedy { kind: RemedyKind::CreateQueue, setting: None, words }]
+        let (kind, setting, words) = match &self.clause {
+            Clause::Switch { .. } | Clause::Owner { .. } => return Vec::new(),
+            Clause::ClusterAdministrators(list) => {
+                let words = list.entry_missing("which counts for all applications");
+                (RemedyKind::ClusterAdministrators, Some(list.key), words)
             }
+            Clause::ApplicationAcl(list) => {
+                let words = list.entry_missing("which is set when the application is submitted");
+                (RemedyKind::ApplicationAcl, Some(list.key), words)
+            }
+            Clause::NoQueue { queue } => (RemedyKind::CreateQueue, None, format!("make the queue {queue}")),
             Clause::Queue(decision) => {
-                let remedies = remedy::remedies(tree, decision).into_iter();
                 let of_queue = |words| Remedy { kind: RemedyKind::Queue, setting: None, words };
-                remedies.map(|remedy| of_queue(remedy.to_string())).collect()
+                let remedies = remedy::remedies(tree, decision);
+                return remedies.iter().map(|remedy| of_queue(remedy.to_string())).collect();
             }
-        }
+        };
+        vec![Remedy { kind, setting, words }]
     }
 }
 
-impl Remedy {
-    /// An entry in a setting. YARN's have users and groups, Spark has a setting for each.
-    fn of_list(kind: RemedyKind, key: &'static str, which: &str) -> Self {
+impl List {
+    /// Describes the entry that is missing. YARN's settings have users and groups, Spark has one for each.
+    fn entry_missing(&self, which: &str) -> String {
+        let key = self.key;
         let who = match (key.starts_with("spark."), key.ends_with(".groups")) {
             (true, true) => "one of the groups",
             (true, false) => "the user",
             (false, _) => "the user or one of the groups",
         };
-        Self { kind, setting: Some(key), words: format!("name {who} in {key}, {which}") }
+        format!("name {who} in {key}, {which}")
     }
 }
 
