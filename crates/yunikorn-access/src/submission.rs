@@ -75,6 +75,7 @@ pub struct Applied<'a> {
 
 /// The context of the decision.
 #[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "the tree is large")]
 pub struct World<'a> {
     /// The admission controller's keys.
     pub conf: &'a Conf,
@@ -84,13 +85,6 @@ pub struct World<'a> {
     pub resolver: &'a dyn GroupResolver,
     /// The running applications, as far as it names them.
     pub running: &'a Running,
-}
-
-impl std::fmt::Debug for World<'_> {
-    /// Leaves out the fields, because the tree is large.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("World").finish_non_exhaustive()
-    }
 }
 
 /// The expected result for a workload.

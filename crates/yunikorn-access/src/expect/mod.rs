@@ -106,17 +106,18 @@ impl Expectations {
 impl Case {
     /// Returns the number of checks in the case.
     pub fn size(&self) -> usize {
-        let rights = self.rights().count();
-        self.subjects.len().saturating_mul(rights.saturating_add(self.placements.len()))
+        self.subjects.len().saturating_mul(self.expectations().count())
     }
 
-    /// Each right on each queue, and whether it must be allowed.
-    pub fn rights(&self) -> impl Iterator<Item = (Right, &str, bool)> {
-        [(&self.allow, true), (&self.deny, false)].into_iter().flat_map(|(queues, allowed)| {
-            let submit = queues.submit.iter().map(move |queue| (Right::Submit, queue.as_str(), allowed));
-            let administer =
-                queues.administer.iter().map(move |queue| (Right::Admin, queue.as_str(), allowed));
-            submit.chain(administer)
-        })
+    /// Returns what is expected of each subject: each right on each queue, then the placements.
+    fn expectations(&self) -> impl Iterator<Item = Expectation<'_>> {
+        let sides = [(&self.allow, true), (&self.deny, false)].into_iter();
+        let rights = sides.flat_map(|(queues, allowed)| {
+            let lists = [(Right::Submit, &queues.submit), (Right::Admin, &queues.administer)].into_iter();
+            lists.flat_map(move |(right, list)| {
+                list.iter().map(move |queue| Expectation::Right { right, queue, allowed })
+            })
+        });
+        rights.chain(self.placements.iter().map(Expectation::Placement))
     }
 }

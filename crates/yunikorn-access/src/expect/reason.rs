@@ -3,13 +3,12 @@
 //! A status lists only a few of perhaps ten thousand failed checks, and finding the queue that was perhaps
 //! meant compares every queue.
 
-use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 type MakeText = Box<dyn FnOnce() -> String + Send>;
 
 /// A text that is computed when it is first read.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Reason(Arc<LazyLock<String, MakeText>>);
 
 impl Reason {
@@ -30,29 +29,13 @@ impl From<String> for Reason {
     }
 }
 
-impl fmt::Debug for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.as_str(), f)
-    }
-}
-
-impl PartialEq for Reason {
-    fn eq(&self, other: &Self) -> bool {
-        self.as_str() == other.as_str()
-    }
-}
-
-impl Eq for Reason {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn it_is_what_it_says() {
-        let [a, again, b] = ["a", "a", "b"].map(|said| Reason::from(said.to_owned()));
-        assert_eq!(a, again);
-        assert_ne!(a, b);
-        assert_eq!(format!("{a:?}"), "\"a\"");
+        let said = Reason::from("a".to_owned());
+        assert_eq!([said.as_str(), said.clone().as_str()], ["a", "a"]);
     }
 }

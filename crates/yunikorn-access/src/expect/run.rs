@@ -20,6 +20,7 @@ use yunikorn::version::Version;
 
 /// The context of the checks.
 #[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "the trees are large")]
 pub struct World<'a> {
     /// The queues of each partition.
     pub trees: &'a [Tree],
@@ -32,15 +33,8 @@ pub struct World<'a> {
     pub explain: &'a dyn Fn(&Tree, &Decision) -> String,
 }
 
-impl std::fmt::Debug for World<'_> {
-    /// Leaves out the fields, because the trees are large.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("World").finish_non_exhaustive()
-    }
-}
-
 /// One subject and one question, with the result.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Check<'e> {
     /// The case's position in the list.
     pub index: usize,
@@ -71,7 +65,7 @@ pub enum Expectation<'e> {
 }
 
 /// The result of a check.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum CheckOutcome {
     /// The answer is as expected.
     Passed,
@@ -84,7 +78,7 @@ pub enum CheckOutcome {
 impl CheckOutcome {
     /// Returns whether the answer is as expected.
     pub fn passed(&self) -> bool {
-        *self == Self::Passed
+        matches!(self, Self::Passed)
     }
 
     /// The reason why it is not passed.
@@ -134,27 +128,23 @@ impl Tally {
 pub fn run<'e>(expectations: &'e Expectations, world: World<'_>) -> Vec<Check<'e>> {
     let partition = &expectations.partition;
     let tree = world.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition));
-    let judge = tree.map(|tree| Evaluator { tree, paths: OnceCell::new(), placer: Placer::new(tree), world });
-    let judge = judge.ok_or_else(|| Reason::from(no_partition(world.trees, partition)));
+    let evaluator = tree
+        .map(|tree| Evaluator { tree, paths: OnceCell::new(), placer: Placer::new(tree), world })
+        .ok_or_else(|| Reason::from(no_partition(world.trees, partition)));
     let mut checks = Vec::with_capacity(expectations.size().min(super::MAX_CHECKS));
     for (index, case) in expectations.cases.iter().enumerate() {
         for subject in &case.subjects {
-            let judge = judge.as_ref().map(|judge| (judge, judge.identify(subject)));
-            for question in each(case) {
-                let verdict = match &judge {
-                    Ok((judge, identity)) => judge.verdict(case, subject, question, identity),
+            let evaluator = evaluator.as_ref().map(|evaluator| (evaluator, evaluator.identify(subject)));
+            for expectation in case.expectations() {
+                let verdict = match &evaluator {
+                    Ok((evaluator, identity)) => evaluator.verdict(case, subject, expectation, identity),
                     Err(why) => CheckOutcome::Failed(Reason::clone(why)),
                 };
-                checks.push(Check { index, case, subject, expectation: question, verdict });
+                checks.push(Check { index, case, subject, expectation, verdict });
             }
         }
     }
     checks
-}
-
-fn each(case: &Case) -> impl Iterator<Item = Expectation<'_>> {
-    let rights = case.rights().map(|(right, queue, allowed)| Expectation::Right { right, queue, allowed });
-    rights.chain(case.placements.iter().map(Expectation::Placement))
 }
 
 fn no_partition(trees: &[Tree], partition: &str) -> String {

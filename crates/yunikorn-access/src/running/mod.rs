@@ -51,6 +51,7 @@ pub struct Pod {
 
 /// The inputs of placing a pod.
 #[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "the tree is large")]
 pub struct Scheduler<'a> {
     /// The queues of the partition.
     pub tree: &'a Tree,
@@ -58,12 +59,6 @@ pub struct Scheduler<'a> {
     pub resolver: &'a (dyn GroupResolver + Sync),
     /// The version of `YuniKorn`.
     pub version: Version,
-}
-
-impl std::fmt::Debug for Scheduler<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scheduler").field("version", &self.version).finish_non_exhaustive()
-    }
 }
 
 /// The pod that stands for an application: the oldest with its ID in the namespace, or in any namespace if
