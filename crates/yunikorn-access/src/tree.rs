@@ -22,25 +22,15 @@ use yunikorn::right::Right;
 pub struct QueueId(u32);
 
 /// The queues of one partition.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Tree {
     partition: Arc<str>,
     rules: Vec<PlacementRule>,
     /// The queues in the order of the partition, which is pre-order.
     queues: Vec<Node>,
     by_path: Arc<ByPath>,
-    named: Lazy,
-}
-
-/// An index that the first query builds, because many trees are only compared or printed.
-#[derive(Debug, Clone, Default)]
-struct Lazy(OnceLock<Named>);
-
-/// Always equal, because the index follows from the queues.
-impl PartialEq for Lazy {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
+    /// An index that the first query builds, because many trees are only compared or printed.
+    named: OnceLock<Named>,
 }
 
 /// One queue.
@@ -162,7 +152,7 @@ impl Tree {
             rules: partition.placement_rules.clone(),
             queues: Vec::with_capacity(partition.queues().size_hint().0),
             by_path: Arc::clone(partition.by_path()),
-            named: Lazy::default(),
+            named: OnceLock::new(),
         };
         for queue in partition.queues() {
             tree.queues.push(Node::new(queue)?);
@@ -191,7 +181,7 @@ impl Tree {
             rules: Vec::new(),
             queues: Vec::new(),
             by_path: Arc::default(),
-            named: Lazy::default(),
+            named: OnceLock::new(),
         }
     }
 
@@ -276,7 +266,7 @@ impl Tree {
 
     /// Returns the names in the ACLs, and builds that index if needed.
     pub(super) fn named(&self) -> &Named {
-        self.named.0.get_or_init(|| Named::new(self))
+        self.named.get_or_init(|| Named::new(self))
     }
 
     /// Returns the queue and those above it, up to the root.
@@ -310,7 +300,7 @@ impl Tree {
     pub(super) fn clear(&mut self, path: &QueuePath, right: Right) {
         if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
             *node.grants_mut(right) = Grants::default();
-            self.named = Lazy::default();
+            self.named = OnceLock::new();
         }
     }
 }
