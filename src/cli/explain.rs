@@ -6,6 +6,7 @@ use super::can_i::{RequestArgs, Show};
 use super::query::output::{self, Table, UNTIL};
 use super::query::{DEFAULT_PARTITION, EXIT_CODES, request};
 use super::{Console, Exit, Failure};
+use go_compat::diag::listed;
 use queuewarden_api::answer::{About, Answers, DecisionAnswer, Named, RemedyKind, WrittenIn};
 use yunikorn::identity::Identity;
 use yunikorn_access::check::{Decision, Step};
@@ -93,7 +94,7 @@ pub(super) fn location(About { source, partition, .. }: &About) -> String {
 }
 
 pub(super) fn groups(groups: &[String]) -> String {
-    if groups.is_empty() { "none".to_owned() } else { output::listed(groups, MAX_GROUPS, groups.len()) }
+    if groups.is_empty() { "none".to_owned() } else { listed(groups, MAX_GROUPS, groups.len()) }
 }
 
 /// Builds a row for each ACL; each queue is named once.

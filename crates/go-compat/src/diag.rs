@@ -154,6 +154,15 @@ pub fn plural(count: usize, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
+/// Lists the first `most` of `count` names, and counts the others: `a, b and 7 more`.
+pub fn listed(names: &[String], most: usize, count: usize) -> String {
+    let shown = names.get(..most).unwrap_or(names);
+    match count.saturating_sub(shown.len()) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 /// Returns the last line of a list of findings that is cut: `and 2 more findings, which are not listed`.
 pub fn unlisted(count: usize) -> String {
     let are = if count == 1 { "is" } else { "are" };

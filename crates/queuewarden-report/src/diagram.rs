@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 
+use go_compat::diag::listed;
 use yunikorn::acl::{Acl, Match};
 use yunikorn::right::Right;
 use yunikorn_access::tree::{Node, QueueId, Tree};
@@ -31,9 +32,7 @@ fn subjects(acl: &Acl) -> String {
         Match::Group(group) => format!("group {group}"),
     };
     let shown: Vec<String> = acl.entries().take(MAX_NAMES).map(name).collect();
-    let more = acl.entries().count().saturating_sub(MAX_NAMES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", shown.join(", "))
+    listed(&shown, MAX_NAMES, acl.entries().count())
 }
 
 /// Returns the style of a box: open to everyone by its own ACL, the recovery queue, or neither.

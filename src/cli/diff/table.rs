@@ -4,7 +4,8 @@
 use super::answer::{
     ChangeAnswer, DiffAnswer, PartitionAnswer, QueuesAnswer, SubtreeAnswer, UnchangedAnswer,
 };
-use crate::cli::query::output::{Table, UNTIL, listed};
+use crate::cli::query::output::{Table, UNTIL};
+use go_compat::diag::listed;
 use queuewarden_api::answer::{WrittenIn, until};
 use yunikorn_access::diff::{Direction, Extent};
 

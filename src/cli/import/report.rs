@@ -7,8 +7,9 @@ use super::answer::ImportAnswer;
 use super::arguments::Accepted;
 use crate::cli::findings::{self, Count, plural};
 use crate::cli::input::source::Source;
-use crate::cli::query::output::{Table, listed};
+use crate::cli::query::output::Table;
 use crate::cli::{Console, input};
+use go_compat::diag::listed;
 use queuewarden_api::answer::{Named, NamedKind};
 use queuewarden_import::{Compared, Direction, FileDiagnostic, Proof};
 

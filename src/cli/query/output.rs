@@ -172,15 +172,6 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Lists the first `most` of `count` names, and counts the others: `a, b and 7 more`.
-pub fn listed(names: &[String], most: usize, count: usize) -> String {
-    let shown = names.get(..most).unwrap_or(names);
-    match count.saturating_sub(shown.len()) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
-}
-
 fn csv_cell(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::{Change, Diff, Direction, Extent, PartitionDiff};
 use crate::check::Subject;
 use crate::submission::PARTITION;
-use go_compat::diag::plural;
+use go_compat::diag::{listed, plural};
 
 /// The most clauses, and the most names in one, that are shown.
 const SHOWN: usize = 6;
@@ -73,7 +73,7 @@ fn sentences(clauses: &Clauses) -> Vec<String> {
                 Direction::Gains => ("grants", "to"),
                 Direction::Loses => ("takes", "from"),
             };
-            let who = listed(&subjects);
+            let who = listed(&subjects, SHOWN, subjects.len());
             sentences.push(format!("{verb} {} on {place} {to} {who}", rights.join(" and ")));
         }
     }
@@ -85,12 +85,6 @@ fn sentences(clauses: &Clauses) -> Vec<String> {
     sentences
 }
 
-fn listed(names: &[String]) -> String {
-    let more = names.len().saturating_sub(SHOWN);
-    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    if more > 0 { format!("{shown} and {more} more") } else { shown }
-}
-
 fn extent(Extent { queue, below, except }: &Extent) -> String {
     let mut text = queue.to_string();
     if *below > 0 {
@@ -99,7 +93,7 @@ fn extent(Extent { queue, below, except }: &Extent) -> String {
     }
     if !except.is_empty() {
         let paths: Vec<_> = except.iter().map(ToString::to_string).collect();
-        let _ = write!(text, " except {}", listed(&paths));
+        let _ = write!(text, " except {}", listed(&paths, SHOWN, paths.len()));
     }
     text
 }

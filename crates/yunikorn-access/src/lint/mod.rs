@@ -18,13 +18,13 @@ mod reachable;
 mod tests;
 mod unused;
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 pub use codes::CODES;
 pub use names::{Known, Population};
 
 use super::tree::{Grants, Node, Origin, QueueId, Tree};
-use go_compat::diag::{Code, Diagnostic, quoted, unlisted};
+use go_compat::diag::{Code, Diagnostic, listed, quoted, unlisted};
 use yunikorn::acl::{Acl, Match};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
@@ -148,23 +148,18 @@ fn acl_of(right: Right, queue: &QueuePath) -> String {
 
 /// ``user `sue` ``, ``users `bob`, `sue` and group `devs` ``, `everyone`
 fn list(entries: &[Match<'_>]) -> String {
-    let mut shown = String::new();
     let (mut users, mut groups) = (Vec::new(), Vec::new());
     for entry in entries {
         match entry {
             Match::Everyone => return "everyone".to_owned(),
-            Match::User(name) => users.push(*name),
-            Match::Group(name) => groups.push(*name),
+            Match::User(name) => users.push(quoted(name)),
+            Match::Group(name) => groups.push(quoted(name)),
         }
     }
-    for (kind, names) in [("user", users), ("group", groups)].iter().filter(|(_, names)| !names.is_empty()) {
-        let (plural, before) =
-            (if names.len() == 1 { "" } else { "s" }, if shown.is_empty() { "" } else { " and " });
-        let quoted: Vec<String> = names.iter().take(MAX_NAMES).map(|name| quoted(name)).collect();
-        let more = names.len().saturating_sub(MAX_NAMES);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        // Writing into a String does not fail.
-        let _ = write!(shown, "{before}{kind}{plural} {}{more}", quoted.join(", "));
-    }
-    shown
+    let lists = [("user", users), ("group", groups)].into_iter().filter(|(_, names)| !names.is_empty());
+    let shown = lists.map(|(kind, names)| {
+        let plural = if names.len() == 1 { "" } else { "s" };
+        format!("{kind}{plural} {}", listed(&names, MAX_NAMES, names.len()))
+    });
+    shown.collect::<Vec<_>>().join(" and ")
 }
