@@ -32,74 +32,6 @@ impl Outcome {
     }
 }
 
-/// The rule that decided.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Rule {
-    /// No pods are made.
-    #[default]
-    NoPods,
-    /// An unchanged annotation stays as it is.
-    Unchanged,
-    /// A `ReplicaSet` of a Deployment's controller is left as it is.
-    ReplicaSet,
-    /// The annotation names the requester.
-    Own,
-    /// The annotation names the user of the pod that makes this one.
-    OwnPod,
-    /// `bypassAuth` allows everybody.
-    BypassAuth,
-    /// `systemUsers` allows the requester.
-    SystemUsers,
-    /// `externalUsers` allows the requester.
-    ExternalUsers,
-    /// `externalGroups` allows the requester.
-    ExternalGroups,
-    /// The annotation is missing: it is added, or at the end refused.
-    Missing,
-    /// The annotation names somebody else.
-    NotAllowed,
-    /// The pod names a running application of others.
-    Application,
-    /// The annotation was set before, and must not change.
-    Immutable,
-    /// The annotation cannot be read, or is read differently by different readers.
-    Form,
-    /// The annotation is missing, and the requester has no name.
-    Nobody,
-    /// The content of a list is not known.
-    Configuration,
-    /// The request cannot be read.
-    Unreadable,
-    /// `YuniKorn`'s admission controller decides, in the profile of its name.
-    YuniKorn,
-}
-
-impl Rule {
-    /// The rule in one word, for logs and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::NoPods => "no_pods",
-            Self::Unchanged => "unchanged",
-            Self::ReplicaSet => "replica_set",
-            Self::Own => "own",
-            Self::OwnPod => "own_pod",
-            Self::BypassAuth => "bypass_auth",
-            Self::SystemUsers => "system_users",
-            Self::ExternalUsers => "external_users",
-            Self::ExternalGroups => "external_groups",
-            Self::Missing => "missing",
-            Self::NotAllowed => "not_allowed",
-            Self::Application => "application",
-            Self::Immutable => "immutable",
-            Self::Form => "form",
-            Self::Nobody => "nobody",
-            Self::Configuration => "configuration",
-            Self::Unreadable => "unreadable",
-            Self::YuniKorn => "yunikorn",
-        }
-    }
-}
-
 /// A text for a site that has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addition {
@@ -114,8 +46,8 @@ pub struct Addition {
 pub struct Decision {
     /// The result of the request.
     pub verdict: Outcome,
-    /// The rule that decided it.
-    pub rule: Rule,
+    /// The clause that decided, in one word of a few: a label of metrics.
+    pub clause: &'static str,
     /// The reason why it is refused, in one bounded line without invisible characters; else empty.
     pub reason: String,
     /// The user of its pods, or the one who was refused; may be empty.
@@ -127,33 +59,33 @@ pub struct Decision {
 }
 
 impl Decision {
-    pub(super) fn new(verdict: Outcome, rule: Rule) -> Self {
-        Self { verdict, rule, ..Self::default() }
+    pub(super) fn new(verdict: Outcome, clause: &'static str) -> Self {
+        Self { verdict, clause, ..Self::default() }
     }
 
-    pub(super) fn refused(rule: Rule, reason: &str, user: &str) -> Self {
-        Self { reason: visible(reason), user: visible(user), ..Self::new(Outcome::Refused, rule) }
+    pub(super) fn refused(clause: &'static str, reason: &str, user: &str) -> Self {
+        Self { reason: visible(reason), user: visible(user), ..Self::new(Outcome::Refused, clause) }
     }
 
     /// The answer to a request that cannot be read, and so is refused.
     pub fn unreadable(why: &str, user: &str) -> Self {
-        Self::refused(Rule::Unreadable, why, user)
+        Self::refused("unreadable", why, user)
     }
 
     /// The answer of `YuniKorn`'s admission controller: a refusal with its message, or else whether it
     /// changes anything.
     pub fn of_yunikorn(refusal: Option<&str>, patched: bool, user: &str) -> Self {
         if let Some(message) = refusal {
-            return Self::refused(Rule::YuniKorn, message, user);
+            return Self::refused("yunikorn", message, user);
         }
         let verdict = if patched { Outcome::Added } else { Outcome::Unchanged };
-        Self { user: visible(user), ..Self::new(verdict, Rule::YuniKorn) }
+        Self { user: visible(user), ..Self::new(verdict, "yunikorn") }
     }
 
     /// Adds the result of one more site.
-    pub(super) fn note(&mut self, verdict: Outcome, rule: Rule) {
+    pub(super) fn note(&mut self, verdict: Outcome, clause: &'static str) {
         if verdict > self.verdict {
-            (self.verdict, self.rule) = (verdict, rule);
+            (self.verdict, self.clause) = (verdict, clause);
         }
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::answer::{Addition, Decision, Outcome, Rule};
+use super::answer::{Addition, Decision, Outcome};
 use super::json;
 use super::request::{Given, Moment, Request, Site};
 use super::words::{self, Refusal};
@@ -18,7 +18,7 @@ use yunikorn::admission::{
 
 /// Decides a request by these keys.
 pub fn decide(asked: &Request<'_>, access: &AccessControl) -> Decision {
-    let mut judgement = Decision::new(Outcome::NotAsked, Rule::NoPods);
+    let mut judgement = Decision::new(Outcome::NotAsked, "no_pods");
     if asked.operation == Operation::Other || asked.sites.is_empty() {
         return Decision { warnings: words::nowhere(asked), ..judgement };
     }
@@ -26,13 +26,13 @@ pub fn decide(asked: &Request<'_>, access: &AccessControl) -> Decision {
     let walk = Walk { asked, access, own };
     for (index, site) in asked.sites.iter().enumerate() {
         match walk.site(site).and_then(|end| walk.application(site, end)) {
-            Ok(End { verdict, rule, text }) => {
-                judgement.note(verdict, rule);
+            Ok(End { verdict, clause, text }) => {
+                judgement.note(verdict, clause);
                 judgement.additions.extend(text.map(|text| Addition { site: index, text }));
             }
             Err(refusal) => {
                 let reason = words::reason(asked, access, site, &refusal);
-                return Decision::refused(refusal.rule, &reason, asked.user);
+                return Decision::refused(refusal.clause, &reason, asked.user);
             }
         }
     }
@@ -44,18 +44,18 @@ pub fn decide(asked: &Request<'_>, access: &AccessControl) -> Decision {
 /// The result of one site.
 struct End {
     verdict: Outcome,
-    rule: Rule,
+    clause: &'static str,
     /// The text that is written into the site.
     text: Option<String>,
 }
 
 impl End {
-    fn new(verdict: Outcome, rule: Rule) -> Self {
-        Self { verdict, rule, text: None }
+    fn new(verdict: Outcome, clause: &'static str) -> Self {
+        Self { verdict, clause, text: None }
     }
 
-    fn added(rule: Rule, text: String) -> Self {
-        Self { verdict: Outcome::Added, rule, text: Some(text) }
+    fn added(clause: &'static str, text: String) -> Self {
+        Self { verdict: Outcome::Added, clause, text: Some(text) }
     }
 }
 
@@ -70,9 +70,9 @@ impl Walk<'_> {
     fn site(&self, site: &Site) -> Result<End, Refusal> {
         match (&site.given, &site.old) {
             (Given::Absent, Given::Absent) => self.missing(site),
-            (given, old) if given == old => Ok(End::new(Outcome::Unchanged, Rule::Unchanged)),
+            (given, old) if given == old => Ok(End::new(Outcome::Unchanged, "unchanged")),
             (Given::Odd(what), _) => {
-                Err(Refusal::new(Rule::Form, format!("it is no text but {what}; write {}", json::FORM)))
+                Err(Refusal::new("form", format!("it is no text but {what}; write {}", json::FORM)))
             }
             (Given::Text(text), Given::Absent) => self.given(site, text),
             (Given::Text(text), _) => self.changed(text),
@@ -94,7 +94,7 @@ impl Walk<'_> {
         };
         match asked.running.objection(&site.application, asked.namespace, &user.unwrap_or_default()) {
             None => Ok(end),
-            Some(of_others) => Err(Refusal::new(Rule::Application, format!("it names {of_others}"))),
+            Some(of_others) => Err(Refusal::new("application", format!("it names {of_others}"))),
         }
     }
 
@@ -103,24 +103,24 @@ impl Walk<'_> {
         if self.asked.operation == Operation::Update
             && (!site.changed || self.asked.is_of_controller(self.access))
         {
-            return Ok(End::new(Outcome::Unchanged, Rule::Unchanged));
+            return Ok(End::new(Outcome::Unchanged, "unchanged"));
         }
         if self.asked.is_replica_set && self.asked.is_of_controller(self.access) {
-            return Ok(End::new(Outcome::Unchanged, Rule::ReplicaSet));
+            return Ok(End::new(Outcome::Unchanged, "replica_set"));
         }
         if self.access.bypass_auth && !site.username.is_empty() {
-            return Ok(End::new(Outcome::Kept, Rule::BypassAuth));
+            return Ok(End::new(Outcome::Kept, "bypass_auth"));
         }
         if self.asked.user.is_empty() {
-            return Err(Refusal::new(Rule::Nobody, "it is missing, and who asks has no name to add"));
+            return Err(Refusal::new("nobody", "it is missing, and who asks has no name to add"));
         }
         match self.asked.moment {
-            Moment::Mutating => Ok(End::added(Rule::Missing, self.own.write())),
+            Moment::Mutating => Ok(End::added("missing", self.own.write())),
             Moment::Final if self.asked.operation == Operation::Update => {
-                Ok(End::new(Outcome::Unchanged, Rule::Unchanged))
+                Ok(End::new(Outcome::Unchanged, "unchanged"))
             }
             Moment::Final => Err(Refusal::new(
-                Rule::Missing,
+                "missing",
                 "it is missing at the end: the webhook that adds it was not asked, or another one has taken \
                  it away; try again",
             )),
@@ -130,26 +130,26 @@ impl Walk<'_> {
     /// Decides about a new annotation where there was none.
     fn given(&self, site: &Site, text: &str) -> Result<End, Refusal> {
         if self.is_own(text) {
-            return Ok(End::new(Outcome::Kept, Rule::Own));
+            return Ok(End::new(Outcome::Kept, "own"));
         }
         // A Spark driver makes its executors by the account of its pod and in the name of its submitter.
         let creators = self.asked.running.creators_user_info();
         if site.location.is_empty() && creators.is_some_and(|creators| is_same(creators, text)) {
-            return Ok(End::new(Outcome::Kept, Rule::OwnPod));
+            return Ok(End::new(Outcome::Kept, "own_pod"));
         }
-        let rule = self.may_set(Rule::NotAllowed, || match json::read(text) {
+        let clause = self.may_set("not_allowed", || match json::read(text) {
             Ok(info) => format!("it names user {}", quoted(&info.user)),
             Err(_) => "it names somebody else".to_owned(),
         })?;
         well_formed(text)?;
-        Ok(End::new(Outcome::Kept, rule))
+        Ok(End::new(Outcome::Kept, clause))
     }
 
     /// Decides about a changed annotation.
     fn changed(&self, text: &str) -> Result<End, Refusal> {
-        let rule = self.may_set(Rule::Immutable, || "it was set before and would be changed".to_owned())?;
+        let clause = self.may_set("immutable", || "it was set before and would be changed".to_owned())?;
         well_formed(text)?;
-        Ok(End::new(Outcome::Kept, rule))
+        Ok(End::new(Outcome::Kept, clause))
     }
 
     /// Decides about a removed annotation. Users who leave their own name out lose nothing.
@@ -157,28 +157,27 @@ impl Walk<'_> {
         if let (Given::Text(old), Moment::Mutating) = (old, self.asked.moment)
             && self.is_own(old)
         {
-            return Ok(End::added(Rule::Own, old.clone()));
+            return Ok(End::added("own", old.clone()));
         }
-        let rule =
-            self.may_set(Rule::Immutable, || "it was set before and would be taken away".to_owned())?;
-        Ok(End::new(Outcome::Kept, rule))
+        let clause = self.may_set("immutable", || "it was set before and would be taken away".to_owned())?;
+        Ok(End::new(Outcome::Kept, clause))
     }
 
-    /// Returns the rule by which the lists let the requester set any name, or the refusal.
-    fn may_set(&self, rule: Rule, what: impl Fn() -> String) -> Result<Rule, Refusal> {
+    /// Returns the clause by which the lists let the requester set any name, or the refusal.
+    fn may_set(&self, clause: &'static str, what: impl Fn() -> String) -> Result<&'static str, Refusal> {
         if self.access.bypass_auth {
-            return Ok(Rule::BypassAuth);
+            return Ok("bypass_auth");
         }
         match self.access.is_annotation_allowed(self.asked.user, self.asked.groups) {
             MaySet::Allowed(allowed) => Ok(match allowed.list {
-                SYSTEM_USERS => Rule::SystemUsers,
-                EXTERNAL_USERS => Rule::ExternalUsers,
-                _ => Rule::ExternalGroups,
+                SYSTEM_USERS => "system_users",
+                EXTERNAL_USERS => "external_users",
+                _ => "external_groups",
             }),
-            MaySet::Denied => Err(Refusal::by_lists(rule, what())),
+            MaySet::Denied => Err(Refusal::new(clause, what())),
             MaySet::Unknown(list) => {
                 let why = format!("{}, and what {list} holds, which decides, is not known", what());
-                Err(Refusal::new(Rule::Configuration, why))
+                Err(Refusal::new("configuration", why))
             }
         }
     }
@@ -213,5 +212,5 @@ fn names_the_same(one: &UserInfo, other: &UserInfo) -> bool {
 }
 
 fn well_formed(text: &str) -> Result<UserInfo, Refusal> {
-    json::read(text).map_err(|why| Refusal::new(Rule::Form, format!("{why}; write {}", json::FORM)))
+    json::read(text).map_err(|why| Refusal::new("form", format!("{why}; write {}", json::FORM)))
 }

@@ -24,7 +24,7 @@ mod request;
 mod tests;
 mod words;
 
-pub use answer::{Addition, Decision, Outcome, Rule};
+pub use answer::{Addition, Decision, Outcome};
 pub use decide::decide;
 pub use path::{LeadsTo, MAX_LENGTH, MAX_NAMES, MAX_TEMPLATES, Path, Segment, Template};
 pub use request::{Given, MAX_SITES, Moment, Request, Site};

@@ -1,7 +1,6 @@
 //! The messages for people: the reason of a refusal with what would help, and warnings about what is allowed
 //! but risky.
 
-use super::answer::Rule;
 use super::request::{Given, Request, Site};
 use crate::review::answer::visible;
 use go_compat::diag::quoted;
@@ -17,32 +16,25 @@ const MAX_GROUPS: usize = 8;
 
 /// The reason why one site is refused.
 pub(super) struct Refusal {
-    /// The rule that decided.
-    pub(super) rule: Rule,
+    /// The clause that decided.
+    pub(super) clause: &'static str,
     /// The reason as the end of a sentence.
     pub(super) why: String,
-    /// True if a user on a list could do it.
-    pub(super) is_about_lists: bool,
 }
 
 impl Refusal {
-    /// A refusal that does not depend on the lists.
-    pub(super) fn new(rule: Rule, why: impl Into<String>) -> Self {
-        Self { rule, why: why.into(), is_about_lists: false }
-    }
-
-    /// A refusal because the requester is on no list.
-    pub(super) fn by_lists(rule: Rule, why: impl Into<String>) -> Self {
-        Self { is_about_lists: true, ..Self::new(rule, why) }
+    pub(super) fn new(clause: &'static str, why: impl Into<String>) -> Self {
+        Self { clause, why: why.into() }
     }
 }
 
 /// The reason of a refusal: the user, the change, the rule, and the field of the policy that would allow it.
 pub(super) fn reason(asked: &Request<'_>, access: &AccessControl, site: &Site, refusal: &Refusal) -> String {
-    let Refusal { rule, why, is_about_lists } = refusal;
+    let Refusal { clause, why } = refusal;
     let place = if site.location.is_empty() { String::new() } else { format!(" ({})", site.location) };
-    let lists = if *is_about_lists {
-        let helps = helps(asked, access, *rule);
+    // A user on a list could do it.
+    let lists = if matches!(*clause, "not_allowed" | "immutable") {
+        let helps = helps(asked, access, clause);
         format!(
             ", and none of trustControllers with systemUsers, externalUsers and externalGroups lets them \
              ({helps})"
@@ -51,7 +43,7 @@ pub(super) fn reason(asked: &Request<'_>, access: &AccessControl, site: &Site, r
         String::new()
     };
     let (user, groups, kind) = (quoted(asked.user), groups(asked.groups), asked.kind);
-    let with = if *rule == Rule::Application { String::new() } else { format!(" with this {USER_INFO}") };
+    let with = if *clause == "application" { String::new() } else { format!(" with this {USER_INFO}") };
     format!(
         "user {user} in groups [{groups}] may not create or change this {kind}{place}{with}: {why}{lists}"
     )
@@ -67,10 +59,10 @@ fn groups(groups: &[String]) -> String {
 }
 
 /// The changes that would allow it.
-fn helps(asked: &Request<'_>, access: &AccessControl, rule: Rule) -> String {
+fn helps(asked: &Request<'_>, access: &AccessControl, clause: &str) -> String {
     let mut told = remedies(asked.user, asked.groups, access).into_iter();
     let own = told.next().unwrap_or_default();
-    let first = if rule == Rule::Immutable { "leave it as it was" } else { &own };
+    let first = if clause == "immutable" { "leave it as it was" } else { &own };
     let policy: Vec<String> = told.take(MAX_HELPS).collect();
     if policy.is_empty() {
         return format!("what would help: {first}");

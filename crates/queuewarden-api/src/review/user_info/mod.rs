@@ -136,7 +136,7 @@ pub fn response(uid: &str, asked: &Content, judgement: &Decision, mode: Mode) ->
 
 /// Returns the decision, for the API server's audit log.
 pub fn notes(judgement: &Decision) -> BTreeMap<&'static str, String> {
-    audit_annotations(judgement.verdict.as_str(), judgement.rule.as_str(), &judgement.reason)
+    audit_annotations(judgement.verdict.as_str(), judgement.clause, &judgement.reason)
 }
 
 /// Returns the operations of JSON Patch that add the annotations, and change nothing else.

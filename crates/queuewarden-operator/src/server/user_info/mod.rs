@@ -107,7 +107,7 @@ fn note(audit: &Audit, state: &ServerState, request: &Request, judgement: &Decis
     let decision = AuditRecord {
         verb: "user_info",
         decision: judgement.verdict.as_str(),
-        clause: judgement.rule.as_str(),
+        clause: judgement.clause,
         refused: judgement.refusal(mode).is_some(),
         by: &request.by.user,
         user: &judgement.user,
