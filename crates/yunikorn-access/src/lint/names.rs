@@ -6,7 +6,6 @@ use super::{Findings, Place, codes};
 use crate::tree::{Origin, Tree};
 use go_compat::diag::{plural, quoted};
 use go_compat::go_regex::GoRegex;
-use yunikorn::acl::Match;
 use yunikorn::queue::nearest;
 
 /// The names that the identities of a cluster can have.
@@ -34,30 +33,42 @@ impl Population {
 }
 
 impl Known {
-    fn population(&self, entry: Match<'_>) -> Option<&Population> {
-        match entry {
-            Match::Everyone => None,
-            Match::User(_) => self.users.as_ref(),
-            Match::Group(_) => self.groups.as_ref(),
-        }
+    fn population(&self, name: Name<'_>) -> Option<&Population> {
+        if name.is_group { self.groups.as_ref() } else { self.users.as_ref() }
+    }
+}
+
+/// A user or a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Name<'t> {
+    is_group: bool,
+    text: &'t str,
+}
+
+impl Name<'_> {
+    fn kind(self) -> &'static str {
+        if self.is_group { "group" } else { "user" }
+    }
+
+    /// The same name in the other list.
+    fn other(self) -> Self {
+        Self { is_group: !self.is_group, ..self }
     }
 }
 
 /// The uses of a name: several objects may have written it into one ACL.
-type Uses<'t> = BTreeMap<Match<'t>, Vec<(Place<'t>, &'t Origin)>>;
+type Uses<'t> = BTreeMap<Name<'t>, Vec<(Place<'t>, &'t Origin)>>;
 
 pub(super) fn find(tree: &Tree, known: &Known, findings: &mut Findings) {
     let uses = uses(tree);
     let slips = Slips::new(&uses);
-    for (entry, places) in &uses {
-        match known.population(*entry) {
-            Some(population) if !population.has(name(*entry)) => {
-                unknown(*entry, &uses, population, findings);
-            }
+    for (name, places) in &uses {
+        match known.population(*name) {
+            Some(population) if !population.has(name.text) => unknown(*name, &uses, population, findings),
             Some(_) => {}
             None => {
-                if !known_otherwise(*entry, places, known, findings) && !other_kind(*entry, &uses, findings) {
-                    slip(*entry, places, &slips, findings);
+                if !known_otherwise(*name, places, known, findings) && !other_kind(*name, &uses, findings) {
+                    slip(*name, places, &slips, findings);
                 }
             }
         }
@@ -65,15 +76,17 @@ pub(super) fn find(tree: &Tree, known: &Known, findings: &mut Findings) {
 }
 
 fn uses(tree: &Tree) -> Uses<'_> {
-    let mut uses = Uses::new();
+    let mut places = Uses::new();
     for place in Place::each(tree) {
         for (origin, part) in place.parts() {
-            for entry in part.entries().filter(|entry| *entry != Match::Everyone) {
-                uses.entry(entry).or_default().push((place, origin));
+            let users = part.users().iter().map(|text| Name { is_group: false, text });
+            let groups = part.groups().iter().map(|text| Name { is_group: true, text });
+            for name in users.chain(groups) {
+                places.entry(name).or_default().push((place, origin));
             }
         }
     }
-    uses
+    places
 }
 
 /// The number of ACLs.
@@ -86,45 +99,20 @@ fn only<'t>(places: &[(Place<'t>, &'t Origin)]) -> Option<(Place<'t>, &'t Origin
     places.first().copied().filter(|_| acls(places) == 1)
 }
 
-fn name(entry: Match<'_>) -> &str {
-    match entry {
-        Match::Everyone => "*",
-        Match::User(name) | Match::Group(name) => name,
-    }
-}
-
-fn kind(entry: Match<'_>) -> &'static str {
-    match entry {
-        Match::Everyone => "everyone",
-        Match::User(_) => "user",
-        Match::Group(_) => "group",
-    }
-}
-
-/// The same name in the other list.
-fn other(entry: Match<'_>) -> Option<Match<'_>> {
-    match entry {
-        Match::User(name) => Some(Match::Group(name)),
-        Match::Group(name) => Some(Match::User(name)),
-        Match::Everyone => None,
-    }
-}
-
 /// Reports a name that is none of the known ones, once for all its uses.
-fn unknown(entry: Match<'_>, uses: &Uses<'_>, known: &Population, findings: &mut Findings) {
-    let (kind, name) = (kind(entry), name(entry));
-    let elsewhere = other(entry).filter(|other| uses.contains_key(other));
-    // There may be a hundred thousand known names, and they are only searched when the result matters.
-    let near = || nearest(known.names.iter().map(String::as_str), name);
-    let help = match elsewhere.map_or_else(near, |_| None) {
-        _ if elsewhere.is_some() => {
-            "other ACLs have it in the other list: users stand before the space, groups behind it".to_owned()
+fn unknown(name: Name<'_>, uses: &Uses<'_>, known: &Population, findings: &mut Findings) {
+    let (kind, text) = (name.kind(), quoted(name.text));
+    let help = if uses.contains_key(&name.other()) {
+        "other ACLs have it in the other list: users stand before the space, groups behind it".to_owned()
+    } else {
+        // There may be a hundred thousand known names, and they are only searched when the result matters.
+        match nearest(known.names.iter().map(String::as_str), name.text) {
+            Some(near) => format!("write {} if that is meant", quoted(near)),
+            None => format!("write the name as the identity provider sends it, or make the {kind} known"),
         }
-        Some(near) => format!("write {} if that is meant", quoted(near)),
-        None => format!("write the name as the identity provider sends it, or make the {kind} known"),
     };
-    for (place, origin) in uses.get(&entry).into_iter().flatten() {
-        let message = format!("{place} names the {kind} {}, which is not known", quoted(name));
+    for (place, origin) in uses.get(&name).into_iter().flatten() {
+        let message = format!("{place} names the {kind} {text}, which is not known");
         findings.about_part(*place, origin, codes::NAME_UNKNOWN, message, &help);
     }
 }
@@ -132,25 +120,23 @@ fn unknown(entry: Match<'_>, uses: &Uses<'_>, known: &Population, findings: &mut
 /// Reports a group with the name of a known user, or a user with that of a known group, when nothing else is
 /// known about it.
 fn known_otherwise(
-    entry: Match<'_>,
+    name: Name<'_>,
     locations: &[(Place<'_>, &Origin)],
     known: &Known,
     findings: &mut Findings,
 ) -> bool {
-    let Some(other) = other(entry) else { return false };
-    if !known.population(other).is_some_and(|population| population.names.contains(name(entry))) {
+    if !known.population(name.other()).is_some_and(|population| population.names.contains(name.text)) {
         return false;
     }
-    let help = match entry {
-        Match::Group(_) => {
-            "write the user before the space: a user is in a group of its own name only where there is no \
-             resolver and no groups are sent"
-        }
-        _ => "write the group behind the space",
+    let help = if name.is_group {
+        "write the user before the space: a user is in a group of its own name only where there is no \
+         resolver and no groups are sent"
+    } else {
+        "write the group behind the space"
     };
     for (place, origin) in locations {
-        let (name, kind, other) = (quoted(name(entry)), kind(entry), kind(other));
-        let message = format!("{name} is a {kind} in {place}, and a {other} is known by that name");
+        let (text, kind, other) = (quoted(name.text), name.kind(), name.other().kind());
+        let message = format!("{text} is a {kind} in {place}, and a {other} is known by that name");
         findings.about_part(*place, origin, codes::USER_OR_GROUP, message, help);
     }
     true
@@ -158,20 +144,19 @@ fn known_otherwise(
 
 /// Reports a user in one ACL that is a group in others, or the other way round. Where one ACL has both, they
 /// count as two names.
-fn other_kind(entry: Match<'_>, uses: &Uses<'_>, findings: &mut Findings) -> bool {
-    let Some(other) = other(entry) else { return false };
-    let (Some(places), Some(others)) = (uses.get(&entry), uses.get(&other)) else { return false };
+fn other_kind(name: Name<'_>, uses: &Uses<'_>, findings: &mut Findings) -> bool {
+    let (Some(places), Some(others)) = (uses.get(&name), uses.get(&name.other())) else { return false };
     let (Some((place, origin)), Some((first, _))) = (only(places), others.first()) else { return false };
     // Of two names with one use each, the user is reported, because a space that YAML lost makes users of
     // groups.
     let more = acls(others).saturating_sub(1);
-    let is_rarer = more > 0 || matches!(entry, Match::User(_));
+    let is_rarer = more > 0 || !name.is_group;
     if !is_rarer || others.iter().any(|(other, _)| other.is(place)) {
         return false;
     }
     let more = if more > 0 { format!(" and {}", plural(more, "more ACL")) } else { String::new() };
-    let (name, kind, other) = (quoted(name(entry)), kind(entry), kind(other));
-    let message = format!("{name} is a {kind} in {place}, and a {other} in {first}{more}");
+    let (text, kind, other) = (quoted(name.text), name.kind(), name.other().kind());
+    let message = format!("{text} is a {kind} in {place}, and a {other} in {first}{more}");
     let help = "users stand before the space, groups behind it; quoted, groups alone begin with a space: `\" \
         devs\"`";
     findings.about_part(place, origin, codes::USER_OR_GROUP, message, help);
@@ -179,20 +164,19 @@ fn other_kind(entry: Match<'_>, uses: &Uses<'_>, findings: &mut Findings) -> boo
 }
 
 /// Reports a name with one use that is like one with more uses.
-fn slip(entry: Match<'_>, places: &[(Place<'_>, &Origin)], slips: &Slips<'_>, findings: &mut Findings) {
+fn slip(name: Name<'_>, places: &[(Place<'_>, &Origin)], slips: &Slips<'_>, findings: &mut Findings) {
     let Some((place, origin)) = only(places) else { return };
-    let Some((near, count)) = slips.meant(entry) else { return };
-    let (kind, name, near) = (kind(entry), name(entry), name(near));
-    let case = if near.eq_ignore_ascii_case(name) { ": case matters" } else { "" };
-    let (name, near, acls) = (quoted(name), quoted(near), plural(count, "ACL"));
-    let message = format!("the {kind} {name} stands in {place} only, and {near} in {acls}{case}");
+    let Some((near, count)) = slips.meant(name) else { return };
+    let case = if near.eq_ignore_ascii_case(name.text) { ": case matters" } else { "" };
+    let (kind, text, near, acls) = (name.kind(), quoted(name.text), quoted(near), plural(count, "ACL"));
+    let message = format!("the {kind} {text} stands in {place} only, and {near} in {acls}{case}");
     findings.about_part(place, origin, codes::NAME_SLIP, message, &format!("write {near} if that is meant"));
 }
 
 /// Names that are in several ACLs, indexed by the text that remains when one letter is taken out: names that
 /// are one letter apart share such a text, so that not every pair has to be compared.
 struct Slips<'t> {
-    frequent: HashMap<(bool, String), Vec<(Match<'t>, usize)>>,
+    frequent: HashMap<(bool, String), Vec<(&'t str, usize)>>,
 }
 
 /// The longest name that is examined, because each name adds as many texts as it has letters.
@@ -203,36 +187,33 @@ const MIN_WORD: usize = 4;
 impl<'t> Slips<'t> {
     fn new(uses: &Uses<'t>) -> Self {
         let mut frequent: HashMap<_, Vec<_>> = HashMap::new();
-        for (entry, places) in uses.iter().filter(|(_, places)| acls(places) > 1) {
-            for key in keys(*entry) {
-                frequent.entry(key).or_default().push((*entry, acls(places)));
+        for (name, places) in uses.iter().filter(|(_, places)| acls(places) > 1) {
+            for key in keys(*name) {
+                frequent.entry(key).or_default().push((name.text, acls(places)));
             }
         }
         Self { frequent }
     }
 
     /// The name that was meant, if it is clear, and the number of its uses.
-    fn meant(&self, entry: Match<'_>) -> Option<(Match<'t>, usize)> {
-        let candidates: BTreeMap<&str, (Match<'t>, usize)> = keys(entry)
-            .filter_map(|key| self.frequent.get(&key))
-            .flatten()
-            .filter(|(other, _)| is_slip(name(entry), name(*other)))
-            .map(|found| (name(found.0), *found))
-            .collect();
-        let near = nearest(candidates.keys().copied(), name(entry))?;
-        candidates.get(near).copied()
+    fn meant(&self, name: Name<'_>) -> Option<(&'t str, usize)> {
+        let frequent = keys(name).filter_map(|key| self.frequent.get(&key)).flatten().copied();
+        let candidates: BTreeMap<&str, usize> =
+            frequent.filter(|(other, _)| is_slip(name.text, other)).collect();
+        let near = nearest(candidates.keys().copied(), name.text)?;
+        Some((near, *candidates.get(near)?))
     }
 }
 
 /// The name without case, and without any one of its letters.
-fn keys(entry: Match<'_>) -> impl Iterator<Item = (bool, String)> {
-    let is_user = matches!(entry, Match::User(_));
-    let lower = name(entry).to_ascii_lowercase();
+fn keys(name: Name<'_>) -> impl Iterator<Item = (bool, String)> {
+    let is_group = name.is_group;
+    let lower = name.text.to_ascii_lowercase();
     let lower = if lower.len() <= MAX_NAME { lower } else { String::new() };
     let shorter: Vec<String> = (0..lower.len())
         .filter_map(|at| Some(format!("{}{}", lower.get(..at)?, lower.get(at + 1..)?)))
         .collect();
-    shorter.into_iter().chain([lower]).filter(|key| !key.is_empty()).map(move |key| (is_user, key))
+    shorter.into_iter().chain([lower]).filter(|key| !key.is_empty()).map(move |key| (is_group, key))
 }
 
 /// Returns whether two names differ as by a typing error: not in their numbers, and not in a short word.
