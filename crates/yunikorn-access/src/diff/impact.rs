@@ -1,7 +1,6 @@
 //! Describes differences in one line, for people who are about to make them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use super::{Change, Diff, Direction, Extent, PartitionDiff};
 use crate::check::Subject;
@@ -86,14 +85,8 @@ fn sentences(clauses: &Clauses) -> Vec<String> {
 }
 
 fn extent(Extent { queue, below, except }: &Extent) -> String {
-    let mut text = queue.to_string();
-    if *below > 0 {
-        // Writing into a String does not fail.
-        let _ = write!(text, " and {} below", plural(*below, "queue"));
-    }
-    if !except.is_empty() {
-        let paths: Vec<_> = except.iter().map(ToString::to_string).collect();
-        let _ = write!(text, " except {}", listed(&paths, SHOWN, paths.len()));
-    }
-    text
+    let below = if *below > 0 { format!(" and {} below", plural(*below, "queue")) } else { String::new() };
+    let paths: Vec<_> = except.iter().map(ToString::to_string).collect();
+    let not = if paths.is_empty() { "" } else { " except " };
+    format!("{queue}{below}{not}{}", listed(&paths, SHOWN, paths.len()))
 }

@@ -169,7 +169,7 @@ impl<'t> Holders<'t> {
             if entries.peek().is_none() {
                 continue;
             }
-            let ranges = reach(right, shape.below(&node.path), shape.recovery());
+            let ranges = reach(right, shape.below(&node.path), Some(&shape.recovery));
             for entry in entries {
                 reached.entry(entry).or_default().extend(ranges.iter().cloned());
             }

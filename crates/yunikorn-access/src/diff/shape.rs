@@ -16,7 +16,8 @@ pub struct Shape {
     paths: Vec<QueuePath>,
     /// For each queue, the number after the last queue below it.
     ends: Vec<u32>,
-    recovery: Range<u32>,
+    /// The recovery queue and all below it; empty if there is none.
+    pub(super) recovery: Range<u32>,
 }
 
 /// A queue with those below it.
@@ -51,11 +52,6 @@ impl Shape {
         let behind = self.paths.get(start..).unwrap_or_default();
         let count = behind.partition_point(|other| other == path || path.is_ancestor_of(other));
         number(start)..number(start.saturating_add(count))
-    }
-
-    /// The recovery queue and all below it.
-    pub(super) fn recovery(&self) -> Option<&Range<u32>> {
-        (!self.recovery.is_empty()).then_some(&self.recovery)
     }
 
     /// The queue with a number.

@@ -135,12 +135,10 @@ fn resource(group: &str, resource: &str) -> Option<Resource> {
         (resource, group)
     };
     let is_typed = resource != name;
-    match name {
+    match (name, is_typed) {
         _ if group != GROUP && group != ACCESS_GROUP => None,
-        "queues" => Some(Resource::Queues),
-        "applications" => Some(Resource::Applications),
-        "queue" if is_typed => Some(Resource::Queues),
-        "application" if is_typed => Some(Resource::Applications),
+        ("queues", _) | ("queue", true) => Some(Resource::Queues),
+        ("applications", _) | ("application", true) => Some(Resource::Applications),
         _ => None,
     }
 }
