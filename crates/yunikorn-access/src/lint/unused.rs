@@ -29,7 +29,7 @@ fn used(tree: &Tree, reachable: &Reachable) -> Vec<bool> {
 }
 
 fn unusable(tree: &Tree, place: Place<'_>, reachable: &Reachable, findings: &mut Findings) {
-    let mut subtree = tree.queues().skip(place.id.index()).take(queues_in(tree, place.id));
+    let mut subtree = tree.queues().skip(place.id.index()).take(tree.subtree(place.id).len());
     let (code, why, help) = if subtree.any(|(_, node)| node.is_leaf) {
         unreachable(place.node)
     } else {
@@ -65,7 +65,7 @@ fn nobody_submits(tree: &Tree, silent: &[bool], id: QueueId, node: &Node, findin
     if stops(Right::Submit, node) || !is_silent(id) || node.parent.is_some_and(is_silent) {
         return;
     }
-    let below = queues_in(tree, id).saturating_sub(1);
+    let below = tree.subtree(id).len().saturating_sub(1);
     let (below, they) = match below {
         0 => (String::new(), "it nor"),
         _ => (format!(" and {} below it", plural(below, "queue")), "they nor"),
@@ -102,8 +102,4 @@ fn any_below(tree: &Tree, mut holds: Vec<bool>) -> Vec<bool> {
         }
     }
     holds
-}
-
-fn queues_in(tree: &Tree, id: QueueId) -> usize {
-    tree.subtree(id).len()
 }
