@@ -36,7 +36,7 @@ impl Queues {
     }
 
     /// Runs the checks of a test and returns each with its result.
-    fn run<'e>(&self, expectations: &'e Expectations) -> Vec<Check<'e>> {
+    fn run<'e>(&'e self, expectations: &'e Expectations) -> Vec<Check<'e>> {
         let resolver = self.resolver.here();
         let world = World { trees: &self.trees, resolver, version: self.version, explain: &sentence };
         run(expectations, world)

@@ -18,8 +18,6 @@ use yunikorn::right::Right;
 /// All subjects that may do something on one queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WhoCan<'t> {
-    /// The right in question.
-    pub right: Right,
     /// The queue that the path leads to.
     pub located: Located,
     /// The reason why it is nobody whatever the ACLs say; `None` when they decide.
@@ -61,7 +59,7 @@ pub fn who_can<'t>(tree: &'t Tree, right: Right, queue: &str) -> WhoCan<'t> {
         Some(_) => None,
     };
     let grantees = located.decides().map(|id| grantees(tree, right, id)).unwrap_or_default();
-    WhoCan { right, located, denial, grantees }
+    WhoCan { located, denial, grantees }
 }
 
 fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee<'_>> {

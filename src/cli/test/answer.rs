@@ -137,7 +137,7 @@ impl OneCheck {
             queue,
             expected: check.to_string(),
             result,
-            reason: check.verdict.reason().map(visible),
+            reason: check.verdict.reason().map(|reason| visible(&reason)),
         }
     }
 

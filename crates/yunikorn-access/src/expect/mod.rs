@@ -8,17 +8,14 @@
 //! in it; they have no ACLs of their own, so a right on them is that of the nearest configured queue above.
 //!
 //! * [`mod@run`]: the checks, each with its result.
-//! * [`reason`]: the reason why one fails.
 //! * [`words`]: checks for people.
 
-pub mod reason;
 pub mod run;
 #[cfg(test)]
 mod tests;
 pub mod words;
 
-pub use reason::Reason;
-pub use run::{Check, CheckOutcome, Expectation, Tally, World, run};
+pub use run::{Check, CheckOutcome, Expectation, Reason, Tally, World, run};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,20 +1,19 @@
 //! Runs the checks and collects the results.
 
-use std::cell::OnceCell;
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Case, Expectations, ExpectedPlacement, Placing, Reason};
+use super::{Case, Expectations, ExpectedPlacement, Placing};
 use crate::check::{Decision, decide, explain};
 use crate::placement::{Naming, Outcome, Placer};
 use crate::sentence::below_leaf;
 use crate::submission::whys;
-use crate::tree::{Located, Tree};
+use crate::tree::{Located, QueueId, Tree};
 use go_compat::diag::quoted;
 use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
-use yunikorn::queue::{QueuePath, nearest};
+use yunikorn::queue::nearest;
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 
@@ -45,7 +44,7 @@ pub struct Check<'e> {
     /// The question with its expected answer.
     pub expectation: Expectation<'e>,
     /// The result of the check.
-    pub verdict: CheckOutcome,
+    pub verdict: CheckOutcome<'e>,
 }
 
 /// A question with its expected answer.
@@ -66,27 +65,53 @@ pub enum Expectation<'e> {
 
 /// The result of a check.
 #[derive(Debug, Clone)]
-pub enum CheckOutcome {
+pub enum CheckOutcome<'e> {
     /// The answer is as expected.
     Passed,
     /// The answer is not as expected, with the reason.
-    Failed(Reason),
+    Failed(Reason<'e>),
     /// The answer cannot be known, with the reason.
     Undecided(String),
 }
 
-impl CheckOutcome {
+/// The reason why a check fails.
+#[derive(Debug, Clone)]
+pub enum Reason<'e> {
+    /// It is known.
+    Text(String),
+    /// The queue is not in the configuration. The one that was perhaps meant is only searched when the reason
+    /// is read, because that compares every queue: a status lists only a few of perhaps ten thousand failed
+    /// checks.
+    NotConfigured {
+        /// The queues of the configuration.
+        tree: &'e Tree,
+        /// The queue as written.
+        queue: &'e str,
+        /// The nearest queue above, which decides for it.
+        above: QueueId,
+    },
+}
+
+impl From<String> for Reason<'_> {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl CheckOutcome<'_> {
     /// Returns whether the answer is as expected.
     pub fn passed(&self) -> bool {
         matches!(self, Self::Passed)
     }
 
     /// The reason why it is not passed.
-    pub fn reason(&self) -> Option<&str> {
+    pub fn reason(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Passed => None,
-            Self::Failed(reason) => Some(reason.as_str()),
-            Self::Undecided(reason) => Some(reason),
+            Self::Failed(Reason::Text(reason)) | Self::Undecided(reason) => Some(reason.into()),
+            Self::Failed(Reason::NotConfigured { tree, queue, above }) => {
+                Some(not_configured(tree, queue, *above).into())
+            }
         }
     }
 }
@@ -125,12 +150,12 @@ impl Tally {
 
 /// Checks everything: case by case, subject by subject, rights before placements, in the order in which they
 /// are written.
-pub fn run<'e>(expectations: &'e Expectations, world: World<'_>) -> Vec<Check<'e>> {
+pub fn run<'e>(expectations: &'e Expectations, world: World<'e>) -> Vec<Check<'e>> {
     let partition = &expectations.partition;
     let tree = world.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition));
     let evaluator = tree
-        .map(|tree| Evaluator { tree, paths: OnceCell::new(), placer: Placer::new(tree), world })
-        .ok_or_else(|| Reason::from(no_partition(world.trees, partition)));
+        .map(|tree| Evaluator { tree, placer: Placer::new(tree), world })
+        .ok_or_else(|| no_partition(world.trees, partition));
     let mut checks = Vec::with_capacity(expectations.size().min(super::MAX_CHECKS));
     for (index, case) in expectations.cases.iter().enumerate() {
         for subject in &case.subjects {
@@ -138,7 +163,7 @@ pub fn run<'e>(expectations: &'e Expectations, world: World<'_>) -> Vec<Check<'e
             for expectation in case.expectations() {
                 let verdict = match &evaluator {
                     Ok((evaluator, identity)) => evaluator.verdict(case, subject, expectation, identity),
-                    Err(why) => CheckOutcome::Failed(Reason::clone(why)),
+                    Err(why) => CheckOutcome::Failed(String::clone(why).into()),
                 };
                 checks.push(Check { index, case, subject, expectation, verdict });
             }
@@ -153,15 +178,13 @@ fn no_partition(trees: &[Tree], partition: &str) -> String {
     format!("there is no partition {}{}", quoted(partition), hint.unwrap_or_default())
 }
 
-struct Evaluator<'t> {
-    tree: &'t Tree,
-    /// The paths of the tree's queues, for reasons that are read after the tree is dropped.
-    paths: OnceCell<Arc<[QueuePath]>>,
-    placer: Placer<'t>,
-    world: World<'t>,
+struct Evaluator<'e> {
+    tree: &'e Tree,
+    placer: Placer<'e>,
+    world: World<'e>,
 }
 
-impl Evaluator<'_> {
+impl<'e> Evaluator<'e> {
     fn identify(&self, subject: &Identity) -> Result<Identity, Refusal> {
         identify(Claim::from(subject), self.world.resolver, self.world.version)
     }
@@ -170,9 +193,9 @@ impl Evaluator<'_> {
         &self,
         case: &Case,
         subject: &Identity,
-        expectation: Expectation<'_>,
+        expectation: Expectation<'e>,
         identity: &Result<Identity, Refusal>,
-    ) -> CheckOutcome {
+    ) -> CheckOutcome<'e> {
         if let Expectation::Right { queue, .. } = expectation
             && let Some(verdict) = self.unknown_queue(case, queue)
         {
@@ -190,7 +213,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn right(&self, right: Right, queue: &str, allowed: bool, identity: &Identity) -> CheckOutcome {
+    fn right(&self, right: Right, queue: &str, allowed: bool, identity: &Identity) -> CheckOutcome<'e> {
         if decide(self.tree, right, queue, identity).allowed() == allowed {
             return CheckOutcome::Passed;
         }
@@ -200,22 +223,21 @@ impl Evaluator<'_> {
 
     /// Fails a check on a queue that is unknown or cannot exist: if it passed because nobody has such a
     /// queue, it would prove nothing.
-    fn unknown_queue(&self, case: &Case, queue: &str) -> Option<CheckOutcome> {
-        let above = match self.tree.locate(queue) {
+    fn unknown_queue(&self, case: &Case, queue: &'e str) -> Option<CheckOutcome<'e>> {
+        let tree = self.tree;
+        match tree.locate(queue) {
             Located::BelowLeaf(leaf) => {
-                let leaf = self.tree.node(leaf).map_or("the one above", |node| node.path.as_str());
-                return Some(CheckOutcome::Failed(below_leaf(queue, leaf).into()));
+                let leaf = tree.node(leaf).map_or("the one above", |node| node.path.as_str());
+                Some(CheckOutcome::Failed(below_leaf(queue, leaf).into()))
             }
-            Located::Below(above) if !case.dynamic => above,
-            _ => return None,
-        };
-        let all = || self.tree.queues().map(|(_, node)| node.path.clone()).collect();
-        let paths = Arc::clone(self.paths.get_or_init(all));
-        let (above, queue) = (self.tree.node(above).map(|node| node.path.clone()), queue.to_owned());
-        Some(CheckOutcome::Failed(Reason::later(move || not_configured(&paths, &queue, above.as_ref()))))
+            Located::Below(above) if !case.dynamic => {
+                Some(CheckOutcome::Failed(Reason::NotConfigured { tree, queue, above }))
+            }
+            _ => None,
+        }
     }
 
-    fn placement(&self, placing: &Placing, identity: &Identity) -> CheckOutcome {
+    fn placement(&self, placing: &Placing, identity: &Identity) -> CheckOutcome<'e> {
         let submission = placing.workload.submission(identity.clone(), Naming::default());
         let placement = self.placer.place(&submission);
         match (&placement.outcome, &placing.expected) {
@@ -243,9 +265,9 @@ impl Evaluator<'_> {
 
 /// Suggests the queue that was perhaps meant, or how to write that there must be none. `above` is the queue
 /// that decides for it.
-fn not_configured(queues: &[QueuePath], queue: &str, above: Option<&QueuePath>) -> String {
-    let near = nearest(queues, queue);
-    let hint = match near.filter(|near| Some(*near) != above) {
+fn not_configured(tree: &Tree, queue: &str, above: QueueId) -> String {
+    let near = nearest(tree.queues().map(|(_, node)| &node.path), queue);
+    let hint = match near.filter(|near| tree.find(near) != Some(above)) {
         Some(near) => format!("; did you mean {near}?"),
         None => "; where placement rules create it, write `dynamic: true` in the case".to_owned(),
     };
@@ -254,8 +276,8 @@ fn not_configured(queues: &[QueuePath], queue: &str, above: Option<&QueuePath>) 
 
 /// The result for a subject whom the scheduler refuses: they may do nothing, and their applications run
 /// nowhere.
-fn refused(question: Expectation<'_>, why: String) -> CheckOutcome {
-    let as_expected = match question {
+fn refused<'e>(expectation: Expectation<'_>, why: String) -> CheckOutcome<'e> {
+    let as_expected = match expectation {
         Expectation::Right { allowed, .. } => !allowed,
         Expectation::Placement(placing) => placing.expected == ExpectedPlacement::Nowhere,
     };
