@@ -202,8 +202,8 @@ async fn predict(
     }
     let submission = workload.submission(identity, Naming::PerNamespace);
     match Placer::with_live(&tree, live).place(&submission).outcome {
-        Outcome::Placed { queue } => Ok(Ok(queue)),
-        Outcome::Rejected { message } => Ok(Err(message)),
+        Outcome::Placed(queue) => Ok(Ok(queue)),
+        Outcome::Rejected(message) => Ok(Err(message)),
         open => anyhow::bail!("no prediction: {open:?}"),
     }
 }

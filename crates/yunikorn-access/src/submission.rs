@@ -327,7 +327,7 @@ fn placed(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity
     let placement = place(world.tree, &submission);
     let user = quoted(&submission.identity.user);
     match &placement.outcome {
-        placement::Outcome::Placed { queue } => {
+        placement::Outcome::Placed(queue) => {
             let judgement = match placement.steps.iter().find(|step| is_refused_wish(step)) {
                 None => Judgement::new(Outcome::Placed, "acl", ""),
                 Some(step) => {
@@ -341,7 +341,7 @@ fn placed(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity
             };
             Judgement { queue: queue.clone(), ..judgement }
         }
-        placement::Outcome::Rejected { message } => {
+        placement::Outcome::Rejected(message) => {
             let kind = &applied.request.kind;
             let why = whys(world.tree, &placement, message);
             let reason = format!("YuniKorn would reject this {kind} of user {user}: {why}");
@@ -349,11 +349,11 @@ fn placed(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity
             let verdict = if doubt { Outcome::Doubtful } else { Outcome::Refused };
             Judgement::new(verdict, clause(&placement), &reason)
         }
-        placement::Outcome::Crashes { queue } => {
+        placement::Outcome::Crashes(queue) => {
             let reason = format!("a placement rule names {}, which crashes the scheduler", quoted(queue));
             Judgement::new(Outcome::Undecided, "rule", &reason)
         }
-        placement::Outcome::Undecided { reason } => Judgement::undecided("rule", reason),
+        placement::Outcome::Undecided(reason) => Judgement::undecided("rule", reason),
     }
 }
 
@@ -370,7 +370,7 @@ fn is_denied(step: &Step) -> bool {
 /// have the ACLs of the queue above.
 pub(super) fn may_exist(tree: &Tree, step: &Step, submission: &Submission) -> bool {
     let missing = |end: &RuleEnd| match end {
-        RuleEnd::Missing { queue } => decide(tree, Right::Submit, queue, &submission.identity).allowed(),
+        RuleEnd::Missing(queue) => decide(tree, Right::Submit, queue, &submission.identity).allowed(),
         _ => false,
     };
     missing(&step.rule.end) || step.rule.parent.as_ref().is_some_and(|parent| missing(&parent.end))
@@ -379,7 +379,7 @@ pub(super) fn may_exist(tree: &Tree, step: &Step, submission: &Submission) -> bo
 /// The cause of the rejection.
 fn clause(placement: &Placement) -> &'static str {
     let last = placement.steps.last();
-    let failed = last.is_some_and(|step| matches!(step.rule.end, RuleEnd::Fails { .. }));
+    let failed = last.is_some_and(|step| matches!(step.rule.end, RuleEnd::Fails(_)));
     let landing = last.and_then(|step| step.landing.as_ref());
     // It ends the placement, whatever denials came before.
     let not_made = landing.is_some_and(|landing| matches!(landing.end, LandingEnd::Fails { .. }));
@@ -403,9 +403,9 @@ pub(super) fn whys(tree: &Tree, placement: &Placement, message: &str) -> String 
 fn why(tree: &Tree, step: &Step) -> Option<String> {
     let Some(landing) = &step.landing else {
         return match &step.rule.end {
-            RuleEnd::Missing { .. } if step.rule.name == RuleName::Default => None,
-            RuleEnd::Missing { queue } => Some(format!("there is no queue {}", quoted(queue))),
-            RuleEnd::Fails { message } => Some(message.clone()),
+            RuleEnd::Missing(_) if step.rule.name == RuleName::Default => None,
+            RuleEnd::Missing(queue) => Some(format!("there is no queue {}", quoted(queue))),
+            RuleEnd::Fails(message) => Some(message.clone()),
             _ => None,
         };
     };

@@ -71,14 +71,12 @@ fn way_of(placement: &Placement) -> &'static str {
     ];
     match &placement.outcome {
         _ if placement.inactive.is_some() => "there are no rules",
-        Outcome::Placed { queue } if queue == "root.@recovery@" => "placed in the recovery queue",
-        Outcome::Placed { .. } if placement.created.is_some() => "placed in a new queue",
-        Outcome::Placed { .. } => "placed in a queue that exists",
-        Outcome::Crashes { .. } => "the scheduler crashes",
-        Outcome::Rejected { message } => {
-            TEXTS.iter().find(|text| message.contains(**text)).unwrap_or(&"other")
-        }
-        Outcome::Undecided { .. } => "undecided",
+        Outcome::Placed(queue) if queue == "root.@recovery@" => "placed in the recovery queue",
+        Outcome::Placed(_) if placement.created.is_some() => "placed in a new queue",
+        Outcome::Placed(_) => "placed in a queue that exists",
+        Outcome::Crashes(_) => "the scheduler crashes",
+        Outcome::Rejected(message) => TEXTS.iter().find(|text| message.contains(**text)).unwrap_or(&"other"),
+        Outcome::Undecided(_) => "undecided",
     }
 }
 
@@ -118,13 +116,13 @@ fn difference(question: &AccessQuestion, answer: &AccessAnswer) -> Option<String
             placer.live_mut().create(created);
         }
         let model = match &placement.outcome {
-            Outcome::Placed { queue } => (queue.clone(), String::new()),
-            Outcome::Rejected { message } => (String::new(), message.clone()),
-            Outcome::Crashes { .. } => {
+            Outcome::Placed(queue) => (queue.clone(), String::new()),
+            Outcome::Rejected(message) => (String::new(), message.clone()),
+            Outcome::Crashes(_) => {
                 crashed = true;
                 break;
             }
-            Outcome::Undecided { reason } => (String::new(), format!("undecided: {reason}")),
+            Outcome::Undecided(reason) => (String::new(), format!("undecided: {reason}")),
         };
         let yunikorn = (decision.placed.clone(), decision.placed_error.clone());
         if answer.panic.is_empty() && model != yunikorn {

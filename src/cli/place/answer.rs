@@ -119,10 +119,10 @@ impl Context<'_> {
     pub fn answer(&self) -> PlaceAnswer {
         let Submission { application_id, identity, queue, tags } = self.submission;
         let (outcome, placed, message) = match &self.placement.outcome {
-            Outcome::Placed { queue } => (OutcomeKind::Placed, Some(queue.clone()), None),
-            Outcome::Rejected { message } => (OutcomeKind::Rejected, None, Some(message.clone())),
-            Outcome::Crashes { .. } => (OutcomeKind::Crashes, None, None),
-            Outcome::Undecided { .. } => (OutcomeKind::Undecided, None, None),
+            Outcome::Placed(queue) => (OutcomeKind::Placed, Some(queue.clone()), None),
+            Outcome::Rejected(message) => (OutcomeKind::Rejected, None, Some(message.clone())),
+            Outcome::Crashes(_) => (OutcomeKind::Crashes, None, None),
+            Outcome::Undecided(_) => (OutcomeKind::Undecided, None, None),
         };
         let created = self.placement.created.iter().filter(|_| outcome == OutcomeKind::Placed);
         let created = created.flat_map(|created| created.paths().take(MAX_LEVELS));
@@ -160,9 +160,9 @@ impl Context<'_> {
 
     fn rule_answer(&self, step: &RuleStep) -> RuleAnswer {
         let (queue, result) = match &step.end {
-            RuleEnd::Named { queue } => (Some(queue), RuleResult::Names),
-            RuleEnd::Missing { queue } => (Some(queue), RuleResult::Passes),
-            RuleEnd::Fails { .. } | RuleEnd::Undecided { .. } => (None, RuleResult::Ends),
+            RuleEnd::Named(queue) => (Some(queue), RuleResult::Names),
+            RuleEnd::Missing(queue) => (Some(queue), RuleResult::Passes),
+            RuleEnd::Fails(_) | RuleEnd::Undecided(_) => (None, RuleResult::Ends),
             _ => (None, RuleResult::Passes),
         };
         let written_in = step.span.map(|span| self.answers.origins([&Origin::Text(Some(span))]));
@@ -195,8 +195,8 @@ pub(super) fn value(name: &RuleName) -> Option<&str> {
 
 fn landed(landing: &Landing) -> RuleResult {
     match landing.end {
-        LandingEnd::Placed { .. } => RuleResult::Places,
+        LandingEnd::Placed(_) => RuleResult::Places,
         LandingEnd::NotALeaf | LandingEnd::Denied | LandingEnd::Draining => RuleResult::Passes,
-        LandingEnd::Fails { .. } | LandingEnd::Crashes | LandingEnd::Undecided { .. } => RuleResult::Ends,
+        LandingEnd::Fails { .. } | LandingEnd::Crashes | LandingEnd::Undecided(_) => RuleResult::Ends,
     }
 }

@@ -66,9 +66,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         Context { answers, placer: &placer, submission: &submission, placement: &placement }.answer();
     console.out(&args.format.show(|| text::text(&answer), || &answer)?)?;
     match placement.outcome {
-        Outcome::Placed { .. } => Ok(Exit::Clean),
-        Outcome::Rejected { .. } | Outcome::Crashes { .. } => Ok(Exit::Findings),
-        Outcome::Undecided { reason } => Err(Failure::Undecided(reason)),
+        Outcome::Placed(_) => Ok(Exit::Clean),
+        Outcome::Rejected(_) | Outcome::Crashes(_) => Ok(Exit::Findings),
+        Outcome::Undecided(reason) => Err(Failure::Undecided(reason)),
     }
 }
 

@@ -27,14 +27,14 @@ pub fn remedies(context: &Context<'_>) -> Vec<String> {
     let steps = context.placement.steps.iter().enumerate();
     let found: Vec<String> = match &context.placement.outcome {
         // It runs, but perhaps not in the requested queue.
-        Outcome::Placed { .. } => steps
+        Outcome::Placed(_) => steps
             .filter(|(_, step)| step.rule.name == RuleName::Provided)
             .flat_map(|(at, step)| context.remedies(at, step))
             .chain(context.no_rule_listens())
             .collect(),
-        Outcome::Undecided { .. } => Vec::new(),
-        Outcome::Rejected { .. } if context.placement.steps.is_empty() => vec![before_rules(context)],
-        Outcome::Rejected { .. } | Outcome::Crashes { .. } => {
+        Outcome::Undecided(_) => Vec::new(),
+        Outcome::Rejected(_) if context.placement.steps.is_empty() => vec![before_rules(context)],
+        Outcome::Rejected(_) | Outcome::Crashes(_) => {
             let (filters, others): (Vec<_>, Vec<_>) = steps.partition(|(_, step)| is_filtered(step));
             let others = others.into_iter().chain(filters);
             let in_configuration = others.flat_map(|(at, step)| context.remedies(at, step));
@@ -114,7 +114,7 @@ impl Context<'_> {
     fn provided_helps(&self) -> bool {
         let placement = self.placer.only_provided().place(self.submission);
         let landing = placement.steps.first().and_then(|step| step.landing.as_ref());
-        landing.is_some_and(|landing| matches!(landing.end, LandingEnd::Placed { .. }))
+        landing.is_some_and(|landing| matches!(landing.end, LandingEnd::Placed(_)))
             && placement.queue() != self.placement.queue()
     }
 
@@ -169,17 +169,17 @@ impl Context<'_> {
                 Some(format!("annotate namespace {namespace} with {PARENT_QUEUE}"))
             }
             (RuleEnd::NoParent, _) => rule.parent.as_ref().and_then(|parent| self.after_rule(at, parent)),
-            (RuleEnd::Missing { queue }, RuleName::Default) => Some(format!(
+            (RuleEnd::Missing(queue), RuleName::Default) => Some(format!(
                 "add a queue {queue} that {} may submit to: it takes what no rule places",
                 self.user()
             )),
-            (RuleEnd::Missing { queue }, RuleName::Provided) => self.like(queue),
-            (RuleEnd::Missing { queue }, _) => self.add(queue),
+            (RuleEnd::Missing(queue), RuleName::Provided) => self.like(queue),
+            (RuleEnd::Missing(queue), _) => self.add(queue),
             (RuleEnd::Filtered { .. }, _) => number(at, rule).map(|number| {
                 let (rule, user) = (words::label(rule), self.user());
                 format!("let the filter of rule {number} ({rule}) pass {user}, so that the rule is tried")
             }),
-            (RuleEnd::Fails { message }, _) => after_failure(message),
+            (RuleEnd::Fails(message), _) => after_failure(message),
             _ => None,
         }
     }

@@ -17,20 +17,20 @@ pub const IMPLICIT: &str = "provided (no rules are configured)";
 pub(super) fn outcome(context: &Context<'_>, rules: &[RuleAnswer]) -> String {
     let placement = context.placement;
     match &placement.outcome {
-        Outcome::Placed { queue } => format!("{} places it in {queue}", by(placement)),
-        Outcome::Rejected { .. } if placement.inactive.is_some() => {
+        Outcome::Placed(queue) => format!("{} places it in {queue}", by(placement)),
+        Outcome::Rejected(_) if placement.inactive.is_some() => {
             "the scheduler runs without placement rules, because it could not build those of its configuration"
                 .to_owned()
         }
-        Outcome::Rejected { message } => match rules.last().map(|rule| rule.result) {
+        Outcome::Rejected(message) => match rules.last().map(|rule| rule.result) {
             None => format!("YuniKorn takes no user `{}`: {message}", context.submission.identity.user),
             Some(RuleResult::Ends) => format!("{} fails, and no other rule is tried", by(placement)),
             Some(_) => "no placement rule finds a queue for it".to_owned(),
         },
-        Outcome::Crashes { queue } => {
+        Outcome::Crashes(queue) => {
             format!("{} names the queue {queue}, which is not below root", by(placement))
         }
-        Outcome::Undecided { reason } => reason.clone(),
+        Outcome::Undecided(reason) => reason.clone(),
     }
 }
 
@@ -62,7 +62,7 @@ pub fn label(rule: &RuleStep) -> String {
 /// Returns the queue that a rule names, or the reason why it names none.
 pub fn rule(step: &RuleStep) -> String {
     match &step.end {
-        RuleEnd::Named { queue } => format!("it names {queue}"),
+        RuleEnd::Named(queue) => format!("it names {queue}"),
         RuleEnd::NothingToGoBy => match &step.name {
             RuleName::Tag(tag) => format!("the application has no tag {tag}"),
             _ => "the application asks for no queue".to_owned(),
@@ -72,12 +72,12 @@ pub fn rule(step: &RuleStep) -> String {
             let why = step.parent.as_deref().map(rule).unwrap_or_default();
             format!("its parent rule names no queue: {why}")
         }
-        RuleEnd::Missing { queue } if step.name == RuleName::Default => format!("there is no queue {queue}"),
-        RuleEnd::Missing { queue } => {
+        RuleEnd::Missing(queue) if step.name == RuleName::Default => format!("there is no queue {queue}"),
+        RuleEnd::Missing(queue) => {
             format!("there is no queue {queue}, and the rule may not create it")
         }
-        RuleEnd::Fails { message } => message.clone(),
-        RuleEnd::Undecided { reason } => reason.clone(),
+        RuleEnd::Fails(message) => message.clone(),
+        RuleEnd::Undecided(reason) => reason.clone(),
     }
 }
 
@@ -95,7 +95,7 @@ pub fn landing(context: &Context<'_>, landing: &Landing) -> String {
     let queue = &landing.queue;
     let access = landing.decision.as_ref().map(|decision| context.answers.reason(decision));
     match &landing.end {
-        LandingEnd::Placed { created } => match (access, created) {
+        LandingEnd::Placed(created) => match (access, created) {
             (Some(access), Some(created)) => format!("{access}; it is created below {}", created.above),
             (Some(access), None) => access,
             (None, _) => {
@@ -113,7 +113,7 @@ pub fn landing(context: &Context<'_>, landing: &Landing) -> String {
             _ => format!("applications cannot run in {queue}"),
         },
         LandingEnd::Crashes => format!("{queue} is not below root, which crashes the scheduler"),
-        LandingEnd::Undecided { reason } => reason.clone(),
+        LandingEnd::Undecided(reason) => reason.clone(),
     }
 }
 

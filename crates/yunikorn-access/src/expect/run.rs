@@ -241,22 +241,20 @@ impl<'e> Evaluator<'e> {
         let submission = placing.workload.submission(identity.clone(), Naming::default());
         let placement = self.placer.place(&submission);
         match (&placement.outcome, &placing.expected) {
-            (Outcome::Undecided { reason }, _) => CheckOutcome::Undecided(reason.clone()),
-            (Outcome::Crashes { queue }, _) => CheckOutcome::Failed(
+            (Outcome::Undecided(reason), _) => CheckOutcome::Undecided(reason.clone()),
+            (Outcome::Crashes(queue), _) => CheckOutcome::Failed(
                 format!("a placement rule names {}, which crashes the scheduler", quoted(queue)).into(),
             ),
-            (Outcome::Placed { queue }, ExpectedPlacement::In(wanted))
-                if queue.eq_ignore_ascii_case(wanted) =>
-            {
+            (Outcome::Placed(queue), ExpectedPlacement::In(wanted)) if queue.eq_ignore_ascii_case(wanted) => {
                 CheckOutcome::Passed
             }
-            (Outcome::Rejected { .. }, ExpectedPlacement::Nowhere) => CheckOutcome::Passed,
-            (Outcome::Placed { queue }, _) => {
+            (Outcome::Rejected(_), ExpectedPlacement::Nowhere) => CheckOutcome::Passed,
+            (Outcome::Placed(queue), _) => {
                 let reason = whys(self.tree, &placement, "");
                 let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
                 CheckOutcome::Failed(format!("it runs in {queue}{because}").into())
             }
-            (Outcome::Rejected { message }, ExpectedPlacement::In(_)) => CheckOutcome::Failed(
+            (Outcome::Rejected(message), ExpectedPlacement::In(_)) => CheckOutcome::Failed(
                 format!("it is rejected: {}", whys(self.tree, &placement, message)).into(),
             ),
         }

@@ -143,7 +143,7 @@ mod tests {
             let identity = Identity { user, groups: vec!["g".to_owned()] };
             let submission =
                 Submission { application_id: "app".to_owned(), identity, queue, tags: tags.into() };
-            if let Outcome::Placed { queue } = place(&tree, &submission).outcome {
+            if let Outcome::Placed(queue) = place(&tree, &submission).outcome {
                 let reachable = Reachable::new(&tree);
                 match tree.locate(&queue) {
                     Located::Queue(id) => prop_assert!(reachable.leaf(&tree.node(id).unwrap().path), "{queue} {text}"),

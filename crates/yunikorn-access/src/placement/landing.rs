@@ -73,7 +73,7 @@ impl Existing<'_> {
             (false, _) => self.denied(near, exists && found.draining),
             (true, false) => create(queue, near, found, submission),
             (true, true) if found.draining => LandingEnd::Draining,
-            (true, true) => LandingEnd::Placed { created: None },
+            (true, true) => LandingEnd::Placed(None),
         };
         land(target, Some(decision), end)
     }
@@ -86,7 +86,7 @@ impl Existing<'_> {
                 let queue = queue.to_ascii_lowercase();
                 let reason =
                     format!("queue {queue} is draining, and the ACLs it had cannot be read any more");
-                LandingEnd::Undecided { reason }
+                LandingEnd::Undecided(reason)
             }
             None => LandingEnd::Denied,
         }
@@ -112,10 +112,10 @@ impl Existing<'_> {
 /// Places an application that must be accepted in the recovery queue.
 fn recovered(exists: bool, found: ExistingQueue, submission: &Submission) -> LandingEnd {
     if !exists {
-        return LandingEnd::Placed { created: Some(made(ROOT, RECOVERY, true)) };
+        return LandingEnd::Placed(Some(made(ROOT, RECOVERY, true)));
     }
     if found.leaf {
-        return LandingEnd::Placed { created: None };
+        return LandingEnd::Placed(None);
     }
     let message = format!("failed to find queue {RECOVERY} for application {}", submission.application_id);
     LandingEnd::Fails { message, created: None }
@@ -131,7 +131,7 @@ fn create(queue: &str, near: &str, found: ExistingQueue, submission: &Submission
     };
     // Checked before anything else, by another function (`partition.go:334`).
     if queue.eq_ignore_ascii_case(RECOVERY) {
-        return LandingEnd::Placed { created: Some(made(near, queue, true)) };
+        return LandingEnd::Placed(Some(made(near, queue, true)));
     }
     if found.leaf {
         return fails(format!("creation of queue {queue} failed parent is already a leaf: {near}"), None);
@@ -145,7 +145,7 @@ fn create(queue: &str, near: &str, found: ExistingQueue, submission: &Submission
         }
         so_far = path;
     }
-    LandingEnd::Placed { created: Some(made(near, queue, true)) }
+    LandingEnd::Placed(Some(made(near, queue, true)))
 }
 
 /// The reason why one queue cannot be created (`NewDynamicQueue`, `objects/queue.go:191`; `addChildQueue`,

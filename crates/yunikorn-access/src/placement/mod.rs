@@ -147,14 +147,11 @@ pub fn place(tree: &Tree, submission: &Submission) -> Placement {
 /// others (`recovery_rule.go:60`, `placement.go:127-137`).
 fn last_resort(submission: &Submission, existing: &Existing<'_>) -> RuleStep {
     if submission.forced() {
-        return RuleStep::internal(RuleName::Recovery, RuleEnd::Named { queue: RECOVERY.to_owned() });
+        return RuleStep::internal(RuleName::Recovery, RuleEnd::Named(RECOVERY.to_owned()));
     }
     let queue = DEFAULT_QUEUE.to_owned();
-    let end = if existing.find(DEFAULT_QUEUE).is_some() {
-        RuleEnd::Named { queue }
-    } else {
-        RuleEnd::Missing { queue }
-    };
+    let end =
+        if existing.find(DEFAULT_QUEUE).is_some() { RuleEnd::Named(queue) } else { RuleEnd::Missing(queue) };
     RuleStep::internal(RuleName::Default, end)
 }
 
@@ -162,16 +159,14 @@ impl Placement {
     /// Takes the next rule's result into the trace. `None` means that the rule after it is tried.
     fn take(&mut self, rule: RuleStep, submission: &Submission, existing: &Existing<'_>) -> Option<Outcome> {
         let (landing, outcome) = match &rule.end {
-            RuleEnd::Named { queue } => {
+            RuleEnd::Named(queue) => {
                 let landing = existing.land(queue, submission);
                 let outcome = landing.outcome();
                 self.created = landing.created().cloned();
                 (Some(landing), outcome)
             }
-            RuleEnd::Fails { message } => {
-                (None, Some(Outcome::Rejected { message: rejection(submission, message) }))
-            }
-            RuleEnd::Undecided { reason } => (None, Some(Outcome::Undecided { reason: reason.clone() })),
+            RuleEnd::Fails(message) => (None, Some(Outcome::Rejected(rejection(submission, message)))),
+            RuleEnd::Undecided(reason) => (None, Some(Outcome::Undecided(reason.clone()))),
             _ => (None, None),
         };
         self.steps.push(Step { rule, landing });
@@ -183,17 +178,17 @@ impl Landing {
     /// The outcome of the application; `None` when the next rule is tried.
     fn outcome(&self) -> Option<Outcome> {
         match &self.end {
-            LandingEnd::Placed { .. } => Some(Outcome::Placed { queue: self.queue.to_ascii_lowercase() }),
-            LandingEnd::Fails { message, .. } => Some(Outcome::Rejected { message: message.clone() }),
-            LandingEnd::Crashes => Some(Outcome::Crashes { queue: self.queue.clone() }),
-            LandingEnd::Undecided { reason } => Some(Outcome::Undecided { reason: reason.clone() }),
+            LandingEnd::Placed(_) => Some(Outcome::Placed(self.queue.to_ascii_lowercase())),
+            LandingEnd::Fails { message, .. } => Some(Outcome::Rejected(message.clone())),
+            LandingEnd::Crashes => Some(Outcome::Crashes(self.queue.clone())),
+            LandingEnd::Undecided(reason) => Some(Outcome::Undecided(reason.clone())),
             LandingEnd::NotALeaf | LandingEnd::Denied | LandingEnd::Draining => None,
         }
     }
 
     fn created(&self) -> Option<&Created> {
         match &self.end {
-            LandingEnd::Placed { created } | LandingEnd::Fails { created, .. } => created.as_ref(),
+            LandingEnd::Placed(created) | LandingEnd::Fails { created, .. } => created.as_ref(),
             _ => None,
         }
     }

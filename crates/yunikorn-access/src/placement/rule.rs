@@ -97,7 +97,7 @@ impl Rule {
             return Err(RuleEnd::NothingToGoBy);
         }
         let filtered = self.filter.apply(&submission.identity);
-        if let (false, why) = filtered.map_err(|reason| RuleEnd::Undecided { reason })? {
+        if let (false, why) = filtered.map_err(RuleEnd::Undecided)? {
             return Err(RuleEnd::Filtered { why, filter: self.filter.to_string() });
         }
         let queue = if self.is_full_path(goes_by) {
@@ -109,9 +109,9 @@ impl Rule {
             format!("{parent}.{name}")
         };
         if !self.create && existing.find(&queue).is_none() {
-            return Err(RuleEnd::Missing { queue });
+            return Err(RuleEnd::Missing(queue));
         }
-        Ok(RuleEnd::Named { queue })
+        Ok(RuleEnd::Named(queue))
     }
 
     fn goes_by<'a>(&'a self, submission: &'a Submission) -> &'a str {
@@ -156,13 +156,13 @@ impl Rule {
         let end = asked.end.clone();
         step.parent = Some(Box::new(asked));
         let queue = match end {
-            RuleEnd::Named { queue } if queue.starts_with(FROM_ROOT) => queue,
-            RuleEnd::Named { queue } => format!("{FROM_ROOT}{queue}"),
-            RuleEnd::Fails { .. } | RuleEnd::Undecided { .. } => return Err(end),
+            RuleEnd::Named(queue) if queue.starts_with(FROM_ROOT) => queue,
+            RuleEnd::Named(queue) => format!("{FROM_ROOT}{queue}"),
+            RuleEnd::Fails(_) | RuleEnd::Undecided(_) => return Err(end),
             _ => return Err(RuleEnd::NoParent),
         };
         if existing.find(&queue).is_some_and(|found| found.leaf) {
-            return Err(RuleEnd::Fails { message: format!("parent rule returned a leaf queue: {queue}") });
+            return Err(RuleEnd::Fails(format!("parent rule returned a leaf queue: {queue}")));
         }
         Ok(queue)
     }
@@ -171,12 +171,12 @@ impl Rule {
 /// `testRule` (`testrule.go:72`), which the configuration may name although it is for tests.
 fn test_rule(asked: &str) -> Result<RuleEnd, RuleEnd> {
     if asked.is_empty() {
-        return Ok(RuleEnd::Named { queue: RuleName::Test.key().to_owned() });
+        return Ok(RuleEnd::Named(RuleName::Test.key().to_owned()));
     }
     asked.split('.').try_for_each(check_name)?;
-    Ok(RuleEnd::Named { queue: asked.replace('.', DOT) })
+    Ok(RuleEnd::Named(asked.replace('.', DOT)))
 }
 
 fn check_name(name: &str) -> Result<(), RuleEnd> {
-    if name_ok(name) { Ok(()) } else { Err(RuleEnd::Fails { message: NAME_REFUSED.to_owned() }) }
+    if name_ok(name) { Ok(()) } else { Err(RuleEnd::Fails(NAME_REFUSED.to_owned())) }
 }

@@ -76,9 +76,9 @@ fn everything_yunikorn_answered_is_answered_alike() {
             check_access(&tree, &submission, answer);
             let placed = place(&tree, &submission);
             let expected = match (text(answer, "placed"), text(answer, "error")) {
-                ("", "") => Outcome::Crashes { queue: placed.steps[0].landing.clone().expect("named").queue },
-                ("", message) => Outcome::Rejected { message: message.to_owned() },
-                (queue, _) => Outcome::Placed { queue: queue.to_owned() },
+                ("", "") => Outcome::Crashes(placed.steps[0].landing.clone().expect("named").queue),
+                ("", message) => Outcome::Rejected(message.to_owned()),
+                (queue, _) => Outcome::Placed(queue.to_owned()),
             };
             assert_eq!(placed.outcome, expected, "{}: {row}\n{placed:#?}", configuration["name"]);
         }
@@ -125,8 +125,8 @@ fn the_trace_says_why_each_rule_did_not_place() {
     let tree = tree(&rules, QUEUES);
     let placement = place(&tree, &asks("ann", &["qa"], "root.leaf", &[]));
     let ends: Vec<&RuleEnd> = placement.steps.iter().map(|step| &step.rule.end).collect();
-    let named = |queue: &str| RuleEnd::Named { queue: queue.to_owned() };
-    let missing = |queue: &str| RuleEnd::Missing { queue: queue.to_owned() };
+    let named = |queue: &str| RuleEnd::Named(queue.to_owned());
+    let missing = |queue: &str| RuleEnd::Missing(queue.to_owned());
     let expected = [
         RuleEnd::NothingToGoBy,
         RuleEnd::Filtered { why: Why::Group("qa".to_owned()), filter: "deny groups qa".to_owned() },
@@ -145,7 +145,7 @@ fn the_trace_says_why_each_rule_did_not_place() {
     assert_eq!(landing.end, LandingEnd::Denied);
     let decision = landing.decision.as_ref().expect("a decision");
     assert_eq!(decision.denial, Some(Denial::NotGranted));
-    assert!(matches!(placement.outcome, Outcome::Rejected { .. }));
+    assert!(matches!(placement.outcome, Outcome::Rejected(_)));
     assert!(placement.steps.iter().take(7).all(|step| step.rule.span.is_some()));
 }
 
@@ -193,7 +193,7 @@ fn rules_that_cannot_be_built_reject_every_application() {
     let placement =
         place(&tree(&["{name: provided}", "{name: nope}"], QUEUES), &asks("alice", &[], "root.leaf", &[]));
     assert!(placement.inactive.is_some_and(|reason| reason.starts_with("unknown rule name specified nope")));
-    assert!(matches!(placement.outcome, Outcome::Rejected { message } if message.ends_with(NO_RULE_MATCHED)));
+    assert!(matches!(placement.outcome, Outcome::Rejected(message) if message.ends_with(NO_RULE_MATCHED)));
 }
 
 /// A scheduler that runs has more queues than its configuration.
@@ -209,9 +209,9 @@ fn live_queues_take_part() {
     live.insert("root.leaf", LiveQueue { leaf: false, draining: true });
     let placer = Placer::with_live(&tree, live);
     let ends = |user: &str, queue: &str| placer.place(&asks(user, &[], queue, &[])).outcome;
-    let lands = |queue: &str| Outcome::Placed { queue: queue.to_owned() };
-    let rejects = |outcome: Outcome, words: &str| matches!(outcome, Outcome::Rejected { message } if message.contains(words));
-    let undecided = |outcome: Outcome| matches!(outcome, Outcome::Undecided { .. });
+    let lands = |queue: &str| Outcome::Placed(queue.to_owned());
+    let rejects = |outcome: Outcome, words: &str| matches!(outcome, Outcome::Rejected(message) if message.contains(words));
+    let undecided = |outcome: Outcome| matches!(outcome, Outcome::Undecided(_));
     // The configuration decides about its own queues.
     assert_eq!(ends("alice", "root.leaf"), lands("root.leaf"));
     assert_eq!(ends("alice", "root.MADE.below"), lands("root.made.below"));
@@ -239,7 +239,7 @@ fn the_recovery_queue_takes_one_application_of_those_who_ask() {
     assert_eq!(first.queue(), Some("root.@recovery@"));
     placer.live_mut().create(&first.created.expect("created"));
     let second = placer.place(&asked);
-    assert!(matches!(second.outcome, Outcome::Rejected { .. }), "{second:?}");
+    assert!(matches!(second.outcome, Outcome::Rejected(_)), "{second:?}");
     let forced = placer.place(&asks("nobody", &[], "", &[(FORCE_TAG, "true")]));
     assert_eq!(forced.queue(), Some("root.@recovery@"));
     assert_eq!(forced.created, None);
@@ -250,7 +250,7 @@ fn an_expression_that_cannot_be_judged_leaves_the_answer_open() {
     let expression = format!("{}a{}", "(".repeat(40), ")".repeat(40));
     let rule = format!("{{name: fixed, value: leaf, filter: {{users: ['{expression}']}}}}");
     let placement = place(&tree(&[&rule], QUEUES), &asks("alice", &[], "", &[]));
-    assert!(matches!(placement.outcome, Outcome::Undecided { .. }), "{placement:?}");
+    assert!(matches!(placement.outcome, Outcome::Undecided(_)), "{placement:?}");
 }
 
 fn name() -> impl Strategy<Value = String> {
@@ -270,7 +270,7 @@ proptest! {
     ) {
         let tree = tree(&["{name: provided, create: true}"], QUEUES);
         let submission = asks(&user, &[], &path, &[]);
-        let placed = matches!(place(&tree, &submission).outcome, Outcome::Placed { .. });
+        let placed = matches!(place(&tree, &submission).outcome, Outcome::Placed(_));
         let verdict = decide(&tree, Right::Submit, &path, &submission.identity);
         let parent = matches!(verdict.located, Located::Queue(id) if !tree.node(id).expect("queue").is_leaf);
         prop_assert_eq!(placed, verdict.allowed() && !parent);
@@ -294,15 +294,15 @@ proptest! {
             prop_assert!(matches!(way, None | Some(LandingEnd::NotALeaf | LandingEnd::Denied | LandingEnd::Draining)));
         }
         match &placement.outcome {
-            Outcome::Placed { queue } => {
-                let placed = matches!(last, Some(LandingEnd::Placed { .. }));
+            Outcome::Placed(queue) => {
+                let placed = matches!(last, Some(LandingEnd::Placed(_)));
                 prop_assert!(placed);
                 prop_assert!(queue.starts_with("root.") && *queue == queue.to_ascii_lowercase());
                 prop_assert!(placement.created.as_ref().is_none_or(|created| created.queue == *queue));
             }
-            Outcome::Rejected { message } => prop_assert!(message.contains("application-0")),
-            Outcome::Crashes { queue } => prop_assert_eq!(queue, "rootfoo"),
-            Outcome::Undecided { reason } => prop_assert!(false, "{}", reason),
+            Outcome::Rejected(message) => prop_assert!(message.contains("application-0")),
+            Outcome::Crashes(queue) => prop_assert_eq!(queue, "rootfoo"),
+            Outcome::Undecided(reason) => prop_assert!(false, "{}", reason),
         }
     }
 }

@@ -7,26 +7,14 @@ use go_compat::diag::Span;
 /// The outcome for an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It runs in this queue.
-    Placed {
-        /// The full path, in lower case.
-        queue: String,
-    },
-    /// It is rejected.
-    Rejected {
-        /// The message in `YuniKorn`'s words.
-        message: String,
-    },
-    /// The scheduler crashes: the queue it was to create is not below the root (`placement.go:156`).
-    Crashes {
-        /// The queue that the rule named.
-        queue: String,
-    },
-    /// It cannot be known.
-    Undecided {
-        /// The reason why.
-        reason: String,
-    },
+    /// It runs in this queue: its full path, in lower case.
+    Placed(String),
+    /// It is rejected, with this message of `YuniKorn`.
+    Rejected(String),
+    /// The scheduler crashes: the queue that a rule named is not below the root (`placement.go:156`).
+    Crashes(String),
+    /// It cannot be known, with the reason.
+    Undecided(String),
 }
 
 /// The outcome for an application, with its steps.
@@ -47,14 +35,14 @@ pub struct Placement {
 impl Placement {
     /// A rejection without any rule.
     pub fn rejected(message: String) -> Self {
-        let outcome = Outcome::Rejected { message };
+        let outcome = Outcome::Rejected(message);
         Self { outcome, steps: Vec::new(), created: None, inactive: None }
     }
 
     /// The queue it runs in.
     pub fn queue(&self) -> Option<&str> {
         match &self.outcome {
-            Outcome::Placed { queue } => Some(queue),
+            Outcome::Placed(queue) => Some(queue),
             _ => None,
         }
     }
@@ -160,11 +148,8 @@ pub enum Why {
 /// The end of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleEnd {
-    /// It names this queue, as spelled by the rule.
-    Named {
-        /// The full path.
-        queue: String,
-    },
+    /// It names this queue: its full path, as spelled by the rule.
+    Named(String),
     /// The application names no queue, or does not have the tag.
     NothingToGoBy,
     /// The filter does not let the user pass.
@@ -176,21 +161,13 @@ pub enum RuleEnd {
     },
     /// The parent rule names no queue.
     NoParent,
-    /// The queue does not exist, and the rule does not create queues.
-    Missing {
-        /// The full path, as spelled by the rule.
-        queue: String,
-    },
-    /// The rule fails, and with it the whole submission: no other rule is tried (`placement.go:119-125`).
-    Fails {
-        /// The message in `YuniKorn`'s words.
-        message: String,
-    },
-    /// It cannot be known.
-    Undecided {
-        /// The reason why.
-        reason: String,
-    },
+    /// This queue does not exist, and the rule does not create queues: its full path, as spelled by the rule.
+    Missing(String),
+    /// The rule fails with this message of `YuniKorn`, and with it the whole submission: no other rule is
+    /// tried (`placement.go:119-125`).
+    Fails(String),
+    /// It cannot be known, with the reason.
+    Undecided(String),
 }
 
 /// The result for a queue that a rule named.
@@ -226,11 +203,8 @@ pub enum Target {
 /// The end for a queue that a rule named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LandingEnd {
-    /// The application runs there.
-    Placed {
-        /// The queues made for it.
-        created: Option<Created>,
-    },
+    /// The application runs there; the queues are made for it.
+    Placed(Option<Created>),
     /// It is not a leaf: the next rule is tried.
     NotALeaf,
     /// The user may not submit to it: the next rule is tried.
@@ -246,9 +220,6 @@ pub enum LandingEnd {
     },
     /// The scheduler crashes.
     Crashes,
-    /// It cannot be known.
-    Undecided {
-        /// The reason why.
-        reason: String,
-    },
+    /// It cannot be known, with the reason.
+    Undecided(String),
 }

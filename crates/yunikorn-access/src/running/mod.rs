@@ -136,22 +136,22 @@ fn queue_of(pod: &Pod, submitter: &Submitter, scheduler: Scheduler<'_>) -> Resul
         Err(refusal) => (Placement::rejected(refusal.to_string()), false),
     };
     let why = match placement.outcome {
-        Outcome::Placed { queue } if placement.steps.iter().any(|step| by_namespace(&step.rule)) => {
+        Outcome::Placed(queue) if placement.steps.iter().any(|step| by_namespace(&step.rule)) => {
             return Err(format!(
                 "it may be in {queue}, but that depends on annotations of namespace {}, which are not looked \
                  at",
                 quoted(&pod.workload.namespace)
             ));
         }
-        Outcome::Placed { queue } if elsewhere => {
+        Outcome::Placed(queue) if elsewhere => {
             return Err(format!(
                 "it may be in {queue}, but also in one that was made at run time, which nobody has asked for"
             ));
         }
-        Outcome::Placed { queue } => return Ok(queue),
-        Outcome::Rejected { message } => message,
-        Outcome::Undecided { reason } => reason,
-        Outcome::Crashes { queue } => format!("YuniKorn crashes over queue {queue}"),
+        Outcome::Placed(queue) => return Ok(queue),
+        Outcome::Rejected(message) => message,
+        Outcome::Undecided(reason) => reason,
+        Outcome::Crashes(queue) => format!("YuniKorn crashes over queue {queue}"),
     };
     before(pod, tree).ok_or_else(|| format!("the queue of its pod {} is not known: {why}", quoted(&pod.name)))
 }
