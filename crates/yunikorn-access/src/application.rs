@@ -124,27 +124,18 @@ pub struct Step {
 /// A clause of a dialect, with its findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Clause {
-    /// The switch of all ACLs: grants everybody access where it is off.
-    Switch {
-        /// The key of the setting.
-        key: &'static str,
-    },
+    /// The setting with this key, the switch of all ACLs: grants everybody access where it is off.
+    Switch(&'static str),
     /// A list of those who administer the cluster.
     ClusterAdministrators(List),
-    /// The application's owner.
-    Owner {
-        /// Its name.
-        owner: String,
-    },
+    /// The application's owner, by name.
+    Owner(String),
     /// A list that came with the application.
     ApplicationAcl(List),
     /// A right in a queue.
     Queue(check::Decision),
-    /// A required queue that does not exist.
-    NoQueue {
-        /// The queue as written in the question.
-        queue: String,
-    },
+    /// A required queue that does not exist, as written in the question.
+    NoQueue(String),
 }
 
 /// A setting that names users or groups.
@@ -263,11 +254,11 @@ impl Step {
     fn label(&self) -> &'static str {
         match &self.clause {
             Clause::Queue(decision) => decision.clause(),
-            Clause::NoQueue { .. } => "no_queue",
+            Clause::NoQueue(_) => "no_queue",
             _ if !self.granted => "acl",
-            Clause::Switch { .. } => "switch",
+            Clause::Switch(_) => "switch",
             Clause::ClusterAdministrators(_) => "cluster_administrators",
-            Clause::Owner { .. } => "owner",
+            Clause::Owner(_) => "owner",
             Clause::ApplicationAcl(_) => "application_acl",
         }
     }
@@ -276,7 +267,7 @@ impl Step {
     /// changed, nor for a switch, which is for the whole cluster.
     fn remedies(&self, tree: &Tree) -> Vec<Remedy> {
         let (kind, setting, words) = match &self.clause {
-            Clause::Switch { .. } | Clause::Owner { .. } => return Vec::new(),
+            Clause::Switch(_) | Clause::Owner(_) => return Vec::new(),
             Clause::ClusterAdministrators(list) => {
                 let words = list.entry_missing("which counts for all applications");
                 (RemedyKind::ClusterAdministrators, Some(list.key), words)
@@ -285,7 +276,7 @@ impl Step {
                 let words = list.entry_missing("which is set when the application is submitted");
                 (RemedyKind::ApplicationAcl, Some(list.key), words)
             }
-            Clause::NoQueue { queue } => (RemedyKind::CreateQueue, None, format!("make the queue {queue}")),
+            Clause::NoQueue(queue) => (RemedyKind::CreateQueue, None, format!("make the queue {queue}")),
             Clause::Queue(decision) => {
                 let of_queue = |words| Remedy { kind: RemedyKind::Queue, setting: None, words };
                 let remedies = remedy::remedies(tree, decision);

@@ -110,16 +110,16 @@ impl ClauseAnswer {
     fn new(answers: &Answers<'_>, step: &Step) -> Self {
         let plain = Self { granted: step.granted, ..Self::default() };
         match &step.clause {
-            Clause::Switch { key } => Self {
+            Clause::Switch(key) => Self {
                 clause: ClauseKind::Switch,
                 setting: Some((*key).to_owned()),
                 text: Some((!step.granted).to_string()),
                 ..plain
             },
-            Clause::Owner { .. } => plain,
+            Clause::Owner(_) => plain,
             Clause::ClusterAdministrators(list) => plain.list(ClauseKind::ClusterAdministrators, list),
             Clause::ApplicationAcl(list) => plain.list(ClauseKind::ApplicationAcl, list),
-            Clause::NoQueue { queue } => {
+            Clause::NoQueue(queue) => {
                 Self { clause: ClauseKind::NoQueue, queue: Some(queue.clone()), ..plain }
             }
             Clause::Queue(decision) => Self {

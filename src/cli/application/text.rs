@@ -61,14 +61,14 @@ fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 5]> {
     let row =
         |clause: &str, says: &str, result: &str| vec![[clause, says, result, "", ""].map(str::to_owned)];
     match &step.clause {
-        Clause::Switch { key } if step.granted => row(key, "false", "grants everyone"),
-        Clause::Switch { key } => row(key, "true", "ACLs are asked"),
-        Clause::Owner { owner } if step.granted => row("owner", owner, "grants its owner"),
-        Clause::Owner { owner } => row("owner", owner, "no match"),
+        Clause::Switch(key) if step.granted => row(key, "false", "grants everyone"),
+        Clause::Switch(key) => row(key, "true", "ACLs are asked"),
+        Clause::Owner(owner) if step.granted => row("owner", owner, "grants its owner"),
+        Clause::Owner(owner) => row("owner", owner, "no match"),
         Clause::ClusterAdministrators(list) | Clause::ApplicationAcl(list) => {
             row(list.key, &describe(list), &result(list))
         }
-        Clause::NoQueue { queue } => row("queue", queue, "there is none"),
+        Clause::NoQueue(queue) => row("queue", queue, "there is none"),
         Clause::Queue(decision) if decision.steps.is_empty() => {
             row(decision.right.verb(), &decision.path, &answers.reason(decision))
         }

@@ -121,12 +121,12 @@ impl<'a> Context<'a> {
     fn evaluate(self, check: Check<'_>) -> Step {
         let Identity { user, groups } = self.identity;
         match check {
-            Check::Switch(key, enabled) => Step { clause: Clause::Switch { key }, granted: !enabled },
+            Check::Switch(key, enabled) => Step { clause: Clause::Switch(key), granted: !enabled },
             // An application without an owner is owned by nobody.
             Check::Owner => {
                 let owner = self.request.application.owner.clone();
                 let granted = !owner.is_empty() && owner == *user;
-                Step { clause: Clause::Owner { owner }, granted }
+                Step { clause: Clause::Owner(owner), granted }
             }
             Check::Own(acl) => listed(acl, Clause::ApplicationAcl, acl.value.matched(user, groups)),
             Check::Yarn(kind, acl) => listed(acl, kind, acl.value.matched(self.identity)),
@@ -136,9 +136,7 @@ impl<'a> Context<'a> {
                 let decision = check::explain_existing(self.tree, right, queue, self.identity);
                 Step { granted: decision.allowed(), clause: Clause::Queue(decision) }
             }
-            Check::NoQueue(queue) => {
-                Step { clause: Clause::NoQueue { queue: queue.to_owned() }, granted: false }
-            }
+            Check::NoQueue(queue) => Step { clause: Clause::NoQueue(queue.to_owned()), granted: false },
         }
     }
 }

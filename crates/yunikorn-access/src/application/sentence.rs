@@ -37,12 +37,12 @@ fn need(need: Need) -> &'static str {
 /// Describes a clause. ACLs that are switched on are no reason for anything, so they are left out.
 fn clause(tree: &Tree, step: &Step) -> Option<String> {
     Some(match &step.clause {
-        Clause::Switch { .. } if !step.granted => return None,
-        Clause::Switch { key } => format!("{key} is off, so that everybody may do everything"),
-        Clause::Owner { owner } => format!("{owner} owns it"),
+        Clause::Switch(_) if !step.granted => return None,
+        Clause::Switch(key) => format!("{key} is off, so that everybody may do everything"),
+        Clause::Owner(owner) => format!("{owner} owns it"),
         Clause::ClusterAdministrators(list) | Clause::ApplicationAcl(list) => return listed(list),
         Clause::Queue(decision) => crate::sentence(tree, decision),
-        Clause::NoQueue { queue } => format!("there is no queue {}", quoted(queue)),
+        Clause::NoQueue(queue) => format!("there is no queue {}", quoted(queue)),
     })
 }
 
@@ -53,7 +53,7 @@ fn listed(list: &List) -> Option<String> {
 fn list(step: &Step) -> Option<&List> {
     match &step.clause {
         Clause::ClusterAdministrators(list) | Clause::ApplicationAcl(list) => Some(list),
-        Clause::Switch { .. } | Clause::Owner { .. } | Clause::Queue(_) | Clause::NoQueue { .. } => None,
+        Clause::Switch(_) | Clause::Owner(_) | Clause::Queue(_) | Clause::NoQueue(_) => None,
     }
 }
 

@@ -70,14 +70,14 @@ fn why(decision: &Decision) -> String {
     match (decision.unmet(), decision.requirements.last().and_then(Requirement::granted_by)) {
         (Some(unmet), _) => format!("no: {:?}", unmet.need),
         (None, Some(step)) => match &step.clause {
-            Clause::Switch { key } => format!("{key} is off"),
-            Clause::Owner { .. } => "owner".to_owned(),
+            Clause::Switch(key) => format!("{key} is off"),
+            Clause::Owner(_) => "owner".to_owned(),
             Clause::ClusterAdministrators(list) | Clause::ApplicationAcl(list) => list.key.to_owned(),
             Clause::Queue(decision) => {
                 let step = decision.granted_by().expect("granted");
                 format!("{} of {}", step.right.key(), step.queue)
             }
-            Clause::NoQueue { .. } => "a queue that is not".to_owned(),
+            Clause::NoQueue(_) => "a queue that is not".to_owned(),
         },
         (None, None) => "nothing needed".to_owned(),
     }
