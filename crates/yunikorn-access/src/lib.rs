@@ -49,16 +49,15 @@ pub mod until;
 pub mod user_info;
 pub mod who_can;
 
-pub use check::{Decision, Denial, Step, Verdict};
-pub use diff::{Diff, diff};
-pub use near_miss::{NearMiss, NearMissKind, near_misses};
+pub use diff::diff;
+pub use near_miss::{NearMiss, near_misses};
 pub use reach::{QueueSet, Way};
-pub use remedy::{How, Remedy, administrators, remedies};
+pub use remedy::{How, Remedy, remedies};
 pub use sentence::sentence;
-pub use starts::{all_named, starts};
-pub use tree::{Grants, Node, Origin, QueueId, Tree};
+pub use starts::all_named;
+pub use tree::{Node, Origin, QueueId, Tree};
 pub use until::{latest, until};
-pub use who_can::{WhoCan, who_can};
+pub use who_can::who_can;
 
 /// The example of the README, which compiles and runs as a test.
 #[cfg(doctest)]

@@ -8,7 +8,7 @@ use std::{fmt, iter};
 
 use super::check::{Decision, Step, Subject};
 use super::near_miss::in_another_case;
-use super::reach::{Way, checked, granted_on, reached_by, stops};
+use super::reach::{Way, granted_on, reached_by, stops};
 use super::tree::{Grants, Located, Node, Origin, QueueId, Tree};
 use yunikorn::acl::{Match, group_name_ok, user_name_ok};
 use yunikorn::queue::{QueuePath, lowered, nearest};
@@ -141,24 +141,6 @@ fn renamed(tree: &Tree, decision: &Decision) -> Option<Remedy> {
         let name = in_another_case(node.grants(step.right).acl.users(), &decision.identity.user)?;
         Some(Remedy::Rename { name: name.to_owned(), queue: step.queue.clone(), right: step.right })
     })
-}
-
-/// The named administrators of the queue that decides, the nearest first: the people who can be asked for a
-/// grant. `YuniKorn` itself lets nobody change an ACL; that administrators of a queue decide about it is a
-/// convention.
-pub fn administrators(tree: &Tree, decision: &Decision) -> Vec<Subject> {
-    let Some(id) = decision.located.nearest() else { return Vec::new() };
-    let entries = checked(tree, Right::Admin, id).flat_map(|(_, node)| node.admin.acl.entries());
-    let mut found: Vec<Subject> = Vec::new();
-    for subject in entries.filter(|entry| *entry != Match::Everyone).map(Subject::from) {
-        if !found.contains(&subject) {
-            found.push(subject);
-        }
-        if found.len() == MOST {
-            break;
-        }
-    }
-    found
 }
 
 /// The queue that a misspelled path was perhaps meant to name, when the right is granted there.
@@ -461,20 +443,6 @@ mod tests {
             ["name user sue in the submitacl of queue root.@recovery@.x, by a QueueAcl"]
         );
         assert_eq!(told(&tree, Right::Submit, "root.@recovery@", "sue", &[]), Vec::<String>::new());
-    }
-
-    #[test]
-    fn the_administrators_of_a_queue_are_who_is_named_nearest() {
-        let tree = tree(&[("root", "", "ann ops"), ("root.prod", "", "*"), ("root.prod.etl", "", "bob ops")]);
-        let asked = |queue: &str| {
-            let identity = Identity { user: "sue".to_owned(), groups: Vec::new() };
-            administrators(&tree, &explain(&tree, Right::Submit, queue, &identity))
-        };
-        let [ann, bob] = ["ann", "bob"].map(|user| Subject::User(user.to_owned()));
-        let ops = Subject::Group("ops".to_owned());
-        assert_eq!(asked("root.prod.etl.new"), [bob, ops.clone(), ann.clone()]);
-        assert_eq!(asked("root"), [ann, ops]);
-        assert_eq!(asked("prod"), []);
     }
 
     proptest! {
