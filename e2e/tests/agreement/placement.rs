@@ -72,7 +72,7 @@ fn way_of(placement: &Placement) -> &'static str {
     match &placement.outcome {
         _ if placement.inactive.is_some() => "there are no rules",
         Outcome::Placed(queue) if queue == "root.@recovery@" => "placed in the recovery queue",
-        Outcome::Placed(_) if placement.created.is_some() => "placed in a new queue",
+        Outcome::Placed(_) if placement.created().is_some() => "placed in a new queue",
         Outcome::Placed(_) => "placed in a queue that exists",
         Outcome::Crashes(_) => "the scheduler crashes",
         Outcome::Rejected(message) => TEXTS.iter().find(|text| message.contains(**text)).unwrap_or(&"other"),
@@ -112,7 +112,7 @@ fn difference(question: &AccessQuestion, answer: &AccessAnswer) -> Option<String
             continue;
         }
         let placement = placer.place(&submission(number, query, &decision.groups));
-        if let Some(created) = &placement.created {
+        if let Some(created) = placement.created() {
             placer.live_mut().create(created);
         }
         let model = match &placement.outcome {

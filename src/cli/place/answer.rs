@@ -124,7 +124,7 @@ impl Context<'_> {
             Outcome::Crashes(_) => (OutcomeKind::Crashes, None, None),
             Outcome::Undecided(_) => (OutcomeKind::Undecided, None, None),
         };
-        let created = self.placement.created.iter().filter(|_| outcome == OutcomeKind::Placed);
+        let created = self.placement.created().into_iter().filter(|_| outcome == OutcomeKind::Placed);
         let created = created.flat_map(|created| created.paths().take(MAX_LEVELS));
         let rules: Vec<_> =
             self.placement.steps.iter().enumerate().map(|(at, step)| self.step(at, step)).collect();

@@ -5,7 +5,6 @@ use std::fmt;
 use super::{Check, Expectation, ExpectedPlacement, Placing};
 use crate::review::answer::visible;
 use yunikorn::identity::Identity;
-use yunikorn::right::Right;
 
 impl Check<'_> {
     /// `case 2`, or `case 2 (developers run in prod)`
@@ -28,32 +27,26 @@ impl Check<'_> {
 
 impl fmt::Display for Check<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&match &self.expectation {
+        let who = who(self.subject);
+        match self.expectation {
             Expectation::Right { right, queue, allowed } => {
-                right_words(self.subject, *right, queue, *allowed)
+                let may = if allowed { "may" } else { "may not" };
+                write!(f, "{who} {may} {} {}", right.act(), visible(queue))
             }
-            Expectation::Placement(placing) => placement_words(self.subject, placing),
-        })
+            Expectation::Placement(Placing { workload, expected }) => {
+                let asks = match workload.queue() {
+                    "" => String::new(),
+                    queue => format!(", asking for {},", visible(queue)),
+                };
+                let what = match expected {
+                    ExpectedPlacement::In(queue) => format!("runs in {}", visible(queue)),
+                    ExpectedPlacement::Nowhere => "is rejected".to_owned(),
+                };
+                let namespace = visible(&workload.namespace);
+                write!(f, "an application of {who} in namespace {namespace}{asks} {what}")
+            }
+        }
     }
-}
-
-fn right_words(subject: &Identity, right: Right, queue: &str, allowed: bool) -> String {
-    let may = if allowed { "may" } else { "may not" };
-    format!("{} {may} {} {}", who(subject), right.act(), visible(queue))
-}
-
-fn placement_words(subject: &Identity, placing: &Placing) -> String {
-    let workload = &placing.workload;
-    let asks = match workload.queue() {
-        "" => String::new(),
-        queue => format!(", asking for {},", visible(queue)),
-    };
-    let what = match &placing.expected {
-        ExpectedPlacement::In(queue) => format!("runs in {}", visible(queue)),
-        ExpectedPlacement::Nowhere => "is rejected".to_owned(),
-    };
-    let namespace = visible(&workload.namespace);
-    format!("an application of {} in namespace {namespace}{asks} {what}", who(subject))
 }
 
 /// `user sue`, `user sue in group devs`, `user sue in groups devs and qa`, `user sue in 7 groups`

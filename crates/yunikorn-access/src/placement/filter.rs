@@ -74,18 +74,13 @@ impl Filter {
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lists = [("users", &self.users), ("groups", &self.groups)];
-        let named: Vec<String> = lists
-            .iter()
-            .filter(|(_, names)| !names.is_empty())
-            .map(|(what, names)| format!("{what} {names}"))
-            .collect();
-        match (self.empty, self.allow) {
-            (true, true) => Ok(()),
-            (true, false) => f.write_str("deny"),
-            (false, allow) => {
-                let named = if named.is_empty() { "nobody".to_owned() } else { named.join(", ") };
-                write!(f, "{} {named}", if allow { "allow" } else { "deny" })
-            }
+        let named = lists.iter().filter(|(_, names)| !names.is_empty());
+        let named: Vec<String> = named.map(|(what, names)| format!("{what} {names}")).collect();
+        let verb = if self.allow { "allow" } else { "deny" };
+        match named.as_slice() {
+            [] if self.empty => f.write_str(if self.allow { "" } else { verb }),
+            [] => write!(f, "{verb} nobody"),
+            named => write!(f, "{verb} {}", named.join(", ")),
         }
     }
 }

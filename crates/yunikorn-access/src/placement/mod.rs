@@ -162,7 +162,6 @@ impl Placement {
             RuleEnd::Named(queue) => {
                 let landing = existing.land(queue, submission);
                 let outcome = landing.outcome();
-                self.created = landing.created().cloned();
                 (Some(landing), outcome)
             }
             RuleEnd::Fails(message) => (None, Some(Outcome::Rejected(rejection(submission, message)))),
@@ -183,13 +182,6 @@ impl Landing {
             LandingEnd::Crashes => Some(Outcome::Crashes(self.queue.clone())),
             LandingEnd::Undecided(reason) => Some(Outcome::Undecided(reason.clone())),
             LandingEnd::NotALeaf | LandingEnd::Denied | LandingEnd::Draining => None,
-        }
-    }
-
-    fn created(&self) -> Option<&Created> {
-        match &self.end {
-            LandingEnd::Placed(created) | LandingEnd::Fails { created, .. } => created.as_ref(),
-            _ => None,
         }
     }
 }

@@ -154,11 +154,11 @@ fn created_queues_are_told_from_the_top() {
     let tree = tree(&["{name: provided, create: true}"], QUEUES);
     let placement = place(&tree, &asks("alice", &[], "root.tenants.A.b", &[]));
     assert_eq!(placement.queue(), Some("root.tenants.a.b"));
-    let created = placement.created.expect("created");
+    let created = placement.created().expect("created");
     assert_eq!(created.paths().collect::<Vec<_>>(), ["root.tenants.a", "root.tenants.a.b"]);
     // The queues made before the failure stay, and take no applications.
     let placement = place(&tree, &asks("alice", &[], "root.tenants.a.@recovery@.c", &[]));
-    let created = placement.created.expect("created");
+    let created = placement.created().expect("created");
     assert_eq!((created.queue.as_str(), created.leaf), ("root.tenants.a", false));
 }
 
@@ -167,8 +167,8 @@ fn what_a_placement_created_takes_part_in_the_next() {
     let tree = tree(&["{name: provided, create: true}"], QUEUES);
     let mut placer = Placer::new(&tree);
     for queue in ["root.tenants.A.b", "root.tenants.made.@recovery@.c"] {
-        let created = placer.place(&asks("alice", &[], queue, &[])).created.expect("created");
-        placer.live_mut().create(&created);
+        let placement = placer.place(&asks("alice", &[], queue, &[]));
+        placer.live_mut().create(placement.created().expect("created"));
     }
     let leads_to = |queue: &str| placer.place(&asks("alice", &[], queue, &[])).queue().map(str::to_owned);
     for queue in ["root.tenants.a.b", "root.tenants.a.c", "root.tenants.made.d"] {
@@ -237,12 +237,12 @@ fn the_recovery_queue_takes_one_application_of_those_who_ask() {
     let asked = asks("alice", &[], "root.@Recovery@", &[]);
     let first = placer.place(&asked);
     assert_eq!(first.queue(), Some("root.@recovery@"));
-    placer.live_mut().create(&first.created.expect("created"));
+    placer.live_mut().create(first.created().expect("created"));
     let second = placer.place(&asked);
     assert!(matches!(second.outcome, Outcome::Rejected(_)), "{second:?}");
     let forced = placer.place(&asks("nobody", &[], "", &[(FORCE_TAG, "true")]));
     assert_eq!(forced.queue(), Some("root.@recovery@"));
-    assert_eq!(forced.created, None);
+    assert_eq!(forced.created(), None);
 }
 
 #[test]
@@ -298,7 +298,7 @@ proptest! {
                 let placed = matches!(last, Some(LandingEnd::Placed(_)));
                 prop_assert!(placed);
                 prop_assert!(queue.starts_with("root.") && *queue == queue.to_ascii_lowercase());
-                prop_assert!(placement.created.as_ref().is_none_or(|created| created.queue == *queue));
+                prop_assert!(placement.created().is_none_or(|created| created.queue == *queue));
             }
             Outcome::Rejected(message) => prop_assert!(message.contains("application-0")),
             Outcome::Crashes(queue) => prop_assert_eq!(queue, "rootfoo"),

@@ -24,8 +24,6 @@ pub struct Placement {
     pub outcome: Outcome,
     /// Each rule that was tried, in order. The last one led to the outcome, unless no rule did.
     pub steps: Vec<Step>,
-    /// The queues that are created.
-    pub created: Option<Created>,
     /// The reason why there are no rules, in `YuniKorn`'s words: a scheduler that *starts* with rules it
     /// cannot build continues without any, and rejects every application (`placement.go:47`). One that runs
     /// refuses them, and keeps its configuration.
@@ -36,7 +34,15 @@ impl Placement {
     /// A rejection without any rule.
     pub fn rejected(message: String) -> Self {
         let outcome = Outcome::Rejected(message);
-        Self { outcome, steps: Vec::new(), created: None, inactive: None }
+        Self { outcome, steps: Vec::new(), inactive: None }
+    }
+
+    /// The queues that are created; they stay where it fails.
+    pub fn created(&self) -> Option<&Created> {
+        match &self.steps.last()?.landing.as_ref()?.end {
+            LandingEnd::Placed(created) | LandingEnd::Fails { created, .. } => created.as_ref(),
+            _ => None,
+        }
     }
 
     /// The queue it runs in.
