@@ -146,8 +146,8 @@ fn renamed(tree: &Tree, decision: &Decision) -> Option<Remedy> {
 /// The queue that a misspelled path was perhaps meant to name, when the right is granted there.
 fn meant(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     let Located::Below(_) = decision.located else { return None };
-    let asked = lowered(&decision.path);
-    request_access(tree, decision, near(tree, decision.right, &asked)?)
+    let path = lowered(&decision.path);
+    request_access(tree, decision, near(tree, decision.right, &path)?)
 }
 
 /// Returns whether the right is of use on this queue: no application runs in a queue that has others below
@@ -169,11 +169,11 @@ fn instead(tree: &Tree, decision: &Decision) -> Option<Remedy> {
         return request_access(tree, decision, leaf);
     }
     let full = format!("root.{}", decision.path);
-    let found = match tree.locate(&full) {
-        Located::Queue(found) => found,
+    let queue = match tree.locate(&full) {
+        Located::Queue(queue) => queue,
         _ => near(tree, decision.right, &full)?,
     };
-    request_access(tree, decision, found)
+    request_access(tree, decision, queue)
 }
 
 /// The advice to ask for this queue instead, when the right is granted there and of use.

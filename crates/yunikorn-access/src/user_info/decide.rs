@@ -17,28 +17,28 @@ use yunikorn::admission::{
 };
 
 /// Decides a request by these keys.
-pub fn decide(asked: &Request<'_>, access: &AccessControl) -> Decision {
-    let mut judgement = Decision::new(Outcome::NotAsked, "no_pods");
-    if asked.operation == Operation::Other || asked.sites.is_empty() {
-        return Decision { warnings: words::nowhere(asked), ..judgement };
+pub fn decide(request: &Request<'_>, access: &AccessControl) -> Decision {
+    let mut decision = Decision::new(Outcome::NotAsked, "no_pods");
+    if request.operation == Operation::Other || request.sites.is_empty() {
+        return Decision { warnings: words::nowhere(request), ..decision };
     }
-    let own = UserInfo { user: asked.user.to_owned(), groups: asked.groups.to_vec() };
-    let walk = Walk { asked, access, own };
-    for (index, site) in asked.sites.iter().enumerate() {
+    let own = UserInfo { user: request.user.to_owned(), groups: request.groups.to_vec() };
+    let walk = Walk { request, access, own };
+    for (index, site) in request.sites.iter().enumerate() {
         match walk.site(site).and_then(|end| walk.application(site, end)) {
             Ok(End { verdict, clause, text }) => {
-                judgement.note(verdict, clause);
-                judgement.additions.extend(text.map(|text| Addition { site: index, text }));
+                decision.note(verdict, clause);
+                decision.additions.extend(text.map(|text| Addition { site: index, text }));
             }
             Err(refusal) => {
-                let reason = words::reason(asked, access, site, &refusal);
-                return Decision::refused(refusal.clause, &reason, asked.user);
+                let reason = words::reason(request, access, site, &refusal);
+                return Decision::refused(refusal.clause, &reason, request.user);
             }
         }
     }
-    judgement.warnings = words::warnings(asked, access);
-    judgement.user = walk.named(&judgement);
-    judgement
+    decision.warnings = words::warnings(request, access);
+    decision.user = walk.named(&decision);
+    decision
 }
 
 /// The result of one site.
@@ -60,7 +60,7 @@ impl End {
 }
 
 struct Walk<'a> {
-    asked: &'a Request<'a>,
+    request: &'a Request<'a>,
     access: &'a AccessControl,
     /// The requester, in the form of the annotation.
     own: UserInfo,
@@ -82,8 +82,8 @@ impl Walk<'_> {
 
     /// Decides about the application that a new pod names. An existing pod keeps the one that it is in.
     fn application(&self, site: &Site, end: End) -> Result<End, Refusal> {
-        let asked = self.asked;
-        let is_new = asked.operation == Operation::Create || site.changed && !site.location.is_empty();
+        let request = self.request;
+        let is_new = request.operation == Operation::Create || site.changed && !site.location.is_empty();
         if site.application.is_empty() || !is_new {
             return Ok(end);
         }
@@ -92,7 +92,7 @@ impl Walk<'_> {
             // Without the annotation the label names the user.
             _ => Some(site.username.clone()),
         };
-        match asked.running.objection(&site.application, asked.namespace, &user.unwrap_or_default()) {
+        match request.running.objection(&site.application, request.namespace, &user.unwrap_or_default()) {
             None => Ok(end),
             Some(of_others) => Err(Refusal::new("application", format!("it names {of_others}"))),
         }
@@ -100,23 +100,23 @@ impl Walk<'_> {
 
     /// Decides about a site without the annotation, now and before.
     fn missing(&self, site: &Site) -> Result<End, Refusal> {
-        if self.asked.operation == Operation::Update
-            && (!site.changed || self.asked.is_of_controller(self.access))
+        if self.request.operation == Operation::Update
+            && (!site.changed || self.request.is_of_controller(self.access))
         {
             return Ok(End::new(Outcome::Unchanged, "unchanged"));
         }
-        if self.asked.is_replica_set && self.asked.is_of_controller(self.access) {
+        if self.request.is_replica_set && self.request.is_of_controller(self.access) {
             return Ok(End::new(Outcome::Unchanged, "replica_set"));
         }
         if self.access.bypass_auth && !site.username.is_empty() {
             return Ok(End::new(Outcome::Kept, "bypass_auth"));
         }
-        if self.asked.user.is_empty() {
+        if self.request.user.is_empty() {
             return Err(Refusal::new("nobody", "it is missing, and who asks has no name to add"));
         }
-        match self.asked.moment {
+        match self.request.moment {
             Moment::Mutating => Ok(End::added("missing", self.own.write())),
-            Moment::Final if self.asked.operation == Operation::Update => {
+            Moment::Final if self.request.operation == Operation::Update => {
                 Ok(End::new(Outcome::Unchanged, "unchanged"))
             }
             Moment::Final => Err(Refusal::new(
@@ -133,7 +133,7 @@ impl Walk<'_> {
             return Ok(End::new(Outcome::Kept, "own"));
         }
         // A Spark driver makes its executors by the account of its pod and in the name of its submitter.
-        let creators = self.asked.running.creators_user_info();
+        let creators = self.request.running.creators_user_info();
         if site.location.is_empty() && creators.is_some_and(|creators| is_same(creators, text)) {
             return Ok(End::new(Outcome::Kept, "own_pod"));
         }
@@ -154,7 +154,7 @@ impl Walk<'_> {
 
     /// Decides about a removed annotation. Users who leave their own name out lose nothing.
     fn removed(&self, old: &Given) -> Result<End, Refusal> {
-        if let (Given::Text(old), Moment::Mutating) = (old, self.asked.moment)
+        if let (Given::Text(old), Moment::Mutating) = (old, self.request.moment)
             && self.is_own(old)
         {
             return Ok(End::added("own", old.clone()));
@@ -168,7 +168,7 @@ impl Walk<'_> {
         if self.access.bypass_auth {
             return Ok("bypass_auth");
         }
-        match self.access.is_annotation_allowed(self.asked.user, self.asked.groups) {
+        match self.access.is_annotation_allowed(self.request.user, self.request.groups) {
             MaySet::Allowed(allowed) => Ok(match allowed.list {
                 SYSTEM_USERS => "system_users",
                 EXTERNAL_USERS => "external_users",
@@ -188,9 +188,9 @@ impl Walk<'_> {
     }
 
     /// The user of the first pods, as far as the sites name one.
-    fn named(&self, judgement: &Decision) -> String {
-        let text = judgement.additions.first().map(|addition| addition.text.as_str()).or_else(|| {
-            self.asked.sites.iter().find_map(|site| match &site.given {
+    fn named(&self, decision: &Decision) -> String {
+        let text = decision.additions.first().map(|addition| addition.text.as_str()).or_else(|| {
+            self.request.sites.iter().find_map(|site| match &site.given {
                 Given::Text(text) => Some(text.as_str()),
                 _ => None,
             })

@@ -29,12 +29,17 @@ impl Refusal {
 }
 
 /// The reason of a refusal: the user, the change, the rule, and the field of the policy that would allow it.
-pub(super) fn reason(asked: &Request<'_>, access: &AccessControl, site: &Site, refusal: &Refusal) -> String {
+pub(super) fn reason(
+    request: &Request<'_>,
+    access: &AccessControl,
+    site: &Site,
+    refusal: &Refusal,
+) -> String {
     let Refusal { clause, why } = refusal;
     let place = if site.location.is_empty() { String::new() } else { format!(" ({})", site.location) };
     // A user on a list could do it.
     let lists = if matches!(*clause, "not_allowed" | "immutable") {
-        let helps = helps(asked, access, clause);
+        let helps = helps(request, access, clause);
         format!(
             ", and none of trustControllers with systemUsers, externalUsers and externalGroups lets them \
              ({helps})"
@@ -42,7 +47,7 @@ pub(super) fn reason(asked: &Request<'_>, access: &AccessControl, site: &Site, r
     } else {
         String::new()
     };
-    let (user, groups, kind) = (quoted(asked.user), groups(asked.groups), asked.kind);
+    let (user, groups, kind) = (quoted(request.user), groups(request.groups), request.kind);
     let with = if *clause == "application" { String::new() } else { format!(" with this {USER_INFO}") };
     format!(
         "user {user} in groups [{groups}] may not create or change this {kind}{place}{with}: {why}{lists}"
@@ -59,11 +64,11 @@ fn groups(groups: &[String]) -> String {
 }
 
 /// The changes that would allow it.
-fn helps(asked: &Request<'_>, access: &AccessControl, clause: &str) -> String {
-    let mut told = remedies(asked.user, asked.groups, access).into_iter();
-    let own = told.next().unwrap_or_default();
+fn helps(request: &Request<'_>, access: &AccessControl, clause: &str) -> String {
+    let mut remedies = remedies(request.user, request.groups, access).into_iter();
+    let own = remedies.next().unwrap_or_default();
     let first = if clause == "immutable" { "leave it as it was" } else { &own };
-    let policy: Vec<String> = told.take(MAX_HELPS).collect();
+    let policy: Vec<String> = remedies.take(MAX_HELPS).collect();
     if policy.is_empty() {
         return format!("what would help: {first}");
     }
@@ -72,22 +77,22 @@ fn helps(asked: &Request<'_>, access: &AccessControl, clause: &str) -> String {
 
 /// The warning for a new object in which no template path leads anywhere, because its pods are then not
 /// guarded.
-pub(super) fn nowhere(asked: &Request<'_>) -> Vec<String> {
-    let is_new = asked.operation == Operation::Create && asked.has_templates;
+pub(super) fn nowhere(request: &Request<'_>) -> Vec<String> {
+    let is_new = request.operation == Operation::Create && request.has_templates;
     let warning = format!(
         "no path of spec.userInfo.templates in the AdmissionPolicy leads anywhere in this {}: nobody looks \
          in whose name its pods run",
-        asked.kind
+        request.kind
     );
     if is_new { vec![visible(&warning)] } else { Vec::new() }
 }
 
 /// Warnings about what is allowed but risky.
-pub(super) fn warnings(asked: &Request<'_>, access: &AccessControl) -> Vec<String> {
-    let mut warnings: Vec<String> = asked
+pub(super) fn warnings(request: &Request<'_>, access: &AccessControl) -> Vec<String> {
+    let mut warnings: Vec<String> = request
         .sites
         .iter()
-        .flat_map(|site| [username(asked, access, site), node_name(asked, access, site)])
+        .flat_map(|site| [username(request, access, site), node_name(request, access, site)])
         .flatten()
         .map(|warning| visible(&warning))
         .collect();
@@ -95,8 +100,8 @@ pub(super) fn warnings(asked: &Request<'_>, access: &AccessControl) -> Vec<Strin
     warnings
 }
 
-fn username(asked: &Request<'_>, access: &AccessControl, site: &Site) -> Option<String> {
-    let is_new = site.changed || asked.operation == Operation::Create;
+fn username(request: &Request<'_>, access: &AccessControl, site: &Site) -> Option<String> {
+    let is_new = site.changed || request.operation == Operation::Create;
     if site.username.is_empty() || !is_new {
         return None;
     }
@@ -109,10 +114,10 @@ fn username(asked: &Request<'_>, access: &AccessControl, site: &Site) -> Option<
     Some(format!("{place}: the label {USERNAME} ({user}) {counts}; use {USER_INFO}"))
 }
 
-fn node_name(asked: &Request<'_>, access: &AccessControl, site: &Site) -> Option<String> {
-    let is_told = asked.operation == Operation::Create && !asked.is_of_controller(access);
+fn node_name(request: &Request<'_>, access: &AccessControl, site: &Site) -> Option<String> {
+    let is_new = request.operation == Operation::Create && !request.is_of_controller(access);
     let (place, node) = (location(site), quoted(&site.node_name));
-    (is_told && !site.node_name.is_empty()).then(|| {
+    (is_new && !site.node_name.is_empty()).then(|| {
         format!("{place}: spec.nodeName ({node}) puts it past the scheduler and the ACLs of its queues")
     })
 }
