@@ -16,20 +16,20 @@ use yunikorn::queue::QueuePath;
 use yunikorn_access::expect::{Case, Expectations, ExpectedPlacement, MAX_CHECKS, Placing, Queues};
 use yunikorn_access::placement::Workload;
 
-/// A case that checks nothing: without subjects, or without queues and placements. It would pass whatever
-/// access is.
-pub const EMPTY_CASE: Code = Code::new(5151, "empty-case");
-/// A placement without `runsIn` or `rejected`, or with both.
-pub const NO_OUTCOME: Code = Code::new(5152, "placement-without-outcome");
-/// More checks than one test may make: 10,000, each subject with each queue and each placement of its case.
-pub const TOO_MANY_CHECKS: Code = Code::new(5153, "too-many-checks");
-/// A queue that no configuration can have.
-pub const BAD_EXPECTED_QUEUE: Code = Code::new(5154, "bad-expected-queue");
-/// A subject without a user.
-pub const NO_USER: Code = Code::new(5155, "subject-without-user");
-
-/// All codes of this module.
-pub const CODES: &[Code] = &[EMPTY_CASE, NO_OUTCOME, TOO_MANY_CHECKS, BAD_EXPECTED_QUEUE, NO_USER];
+go_compat::codes! {
+    /// A case that checks nothing: without subjects, or without queues and placements. It would pass
+    /// whatever access is.
+    pub const EMPTY_CASE: Code = Code::new(5151, "empty-case");
+    /// A placement without `runsIn` or `rejected`, or with both.
+    pub const NO_OUTCOME: Code = Code::new(5152, "placement-without-outcome");
+    /// More checks than one test may make: 10,000, each subject with each queue and each placement of its
+    /// case.
+    pub const TOO_MANY_CHECKS: Code = Code::new(5153, "too-many-checks");
+    /// A queue that no configuration can have.
+    pub const BAD_EXPECTED_QUEUE: Code = Code::new(5154, "bad-expected-queue");
+    /// A subject without a user.
+    pub const NO_USER: Code = Code::new(5155, "subject-without-user");
+}
 
 /// Converts a `QueueAccessTest` for the plan.
 pub fn access_test(object: &DynamicObject) -> Entry<AccessTestSpec, ()> {

@@ -30,37 +30,26 @@ use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::user_info;
 
-/// The spec is missing, has a field of the wrong type, or one that this version does not know.
-pub const UNREADABLE: Code = Code::new(5101, "unreadable-spec");
-/// More than one of lists, `everyone`, `nobody` and `acl` in one grant.
-pub const NOT_ONE_OF: Code = Code::new(5102, "grant-not-one-of");
-/// `everyone: false`, which says neither everyone nor nobody.
-pub const EVERYONE_FALSE: Code = Code::new(5103, "everyone-false");
-/// `nobody: false`, which says neither nobody nor somebody.
-pub const NOBODY_FALSE: Code = Code::new(5108, "nobody-false");
-/// `submit` or `admin` is `null`.
-pub const RIGHT_LEFT_EMPTY: Code = Code::new(5109, "right-left-empty");
-/// An `AdmissionPolicy` without any field.
-pub const EMPTY_POLICY: Code = Code::new(5104, "empty-policy");
-/// A `YuniKornConfig` of another name than `default`.
-pub const NOT_THE_SINGLETON: Code = Code::new(5105, "not-the-singleton");
-/// Base and output are the same `ConfigMap`.
-pub const BASE_IS_OUTPUT: Code = Code::new(5106, "base-is-output");
-/// A path to pod templates that cannot be read.
-pub const NO_PATH: Code = Code::new(5107, "no-template-path");
-
-/// All codes of this module.
-pub const CODES: &[Code] = &[
-    UNREADABLE,
-    NOT_ONE_OF,
-    EVERYONE_FALSE,
-    EMPTY_POLICY,
-    NOT_THE_SINGLETON,
-    BASE_IS_OUTPUT,
-    NO_PATH,
-    NOBODY_FALSE,
-    RIGHT_LEFT_EMPTY,
-];
+go_compat::codes! {
+    /// The spec is missing, has a field of the wrong type, or one that this version does not know.
+    pub const UNREADABLE: Code = Code::new(5101, "unreadable-spec");
+    /// More than one of lists, `everyone`, `nobody` and `acl` in one grant.
+    pub const NOT_ONE_OF: Code = Code::new(5102, "grant-not-one-of");
+    /// `everyone: false`, which says neither everyone nor nobody.
+    pub const EVERYONE_FALSE: Code = Code::new(5103, "everyone-false");
+    /// `nobody: false`, which says neither nobody nor somebody.
+    pub const NOBODY_FALSE: Code = Code::new(5108, "nobody-false");
+    /// `submit` or `admin` is `null`.
+    pub const RIGHT_LEFT_EMPTY: Code = Code::new(5109, "right-left-empty");
+    /// An `AdmissionPolicy` without any field.
+    pub const EMPTY_POLICY: Code = Code::new(5104, "empty-policy");
+    /// A `YuniKornConfig` of another name than `default`.
+    pub const NOT_THE_SINGLETON: Code = Code::new(5105, "not-the-singleton");
+    /// Base and output are the same `ConfigMap`.
+    pub const BASE_IS_OUTPUT: Code = Code::new(5106, "base-is-output");
+    /// A path to pod templates that cannot be read.
+    pub const NO_PATH: Code = Code::new(5107, "no-template-path");
+}
 
 /// Converts a `QueueAcl` for the plan.
 pub fn queue_acl(object: &DynamicObject) -> QueueAclEntry {
