@@ -6,6 +6,7 @@
 
 use std::fmt::{self, Write as _};
 
+use serde::Serialize;
 use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, Visitor};
 
 /// The deepest nesting that Go reads (`scanner.go`, `maxNestingDepth`).
@@ -83,16 +84,19 @@ impl Visitor<'_> for BytesVisitor {
     }
 }
 
-/// Adds a string with its quotes as `json.Marshal` writes it: `<`, `>`, `&`, U+2028 and U+2029 are escaped
-/// for the sake of HTML.
-pub fn push_string(out: &mut String, text: &str) {
-    out.push_str(&string(text, |c| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}')));
+/// Returns a value of strings, lists and maps as `json.Marshal` writes it: `<`, `>`, `&`, U+2028 and U+2029
+/// are escaped for the sake of HTML.
+pub fn write(value: &impl Serialize) -> String {
+    escaped(value, |c| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}'))
 }
 
-/// Returns a string with its quotes, and with escapes for what JSON must escape and what `is_escaped` takes.
-pub(crate) fn string(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    for c in serde_json::Value::from(text).to_string().chars() {
+/// Returns a value as JSON, with escapes for what JSON must escape and what `is_escaped` takes, which must
+/// occur in strings only.
+pub(crate) fn escaped(value: &impl Serialize, is_escaped: impl Fn(char) -> bool) -> String {
+    // Strings, lists and maps by strings can always be written.
+    let json = serde_json::to_string(value).unwrap_or_default();
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
         match c {
             c if is_escaped(c) => _ = write!(out, "\\u{:04x}", u32::from(c)),
             c => out.push(c),

@@ -86,8 +86,7 @@ fn keys_are_compared_without_case() {
 proptest! {
     #[test]
     fn strings_are_those_of_any_reader(text in r"\PC{0,8}|[\x00-\x7fé😀\u{2028}]{0,8}") {
-        let mut written = String::new();
-        push_string(&mut written, &text);
+        let written = write(&text);
         prop_assert_eq!(&serde_json::from_str::<String>(&written).unwrap(), &text);
         prop_assert_eq!(read::<GoString>(&written), Ok(GoString(text)));
     }
@@ -102,7 +101,6 @@ proptest! {
 
 #[test]
 fn strings_are_escaped_as_go_escapes_them() {
-    let mut out = String::new();
-    push_string(&mut out, "a<b>&\"c\\\u{2028}\u{2029}é\u{1}\u{8}\u{c}\n\r\t\u{7f}😀/'");
+    let out = write(&"a<b>&\"c\\\u{2028}\u{2029}é\u{1}\u{8}\u{c}\n\r\t\u{7f}😀/'");
     assert_eq!(out, "\"a\\u003cb\\u003e\\u0026\\\"c\\\\\\u2028\\u2029é\\u0001\\b\\f\\n\\r\\t\u{7f}😀/'\"");
 }

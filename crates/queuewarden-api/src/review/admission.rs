@@ -8,9 +8,9 @@ use super::envelope::{self, JsonPatch, Response};
 use super::part::{at, decode_part, named_texts};
 use super::{codes, malformed, nullable_object};
 use go_compat::diag::Diagnostic;
-use go_compat::go_json::{nullable, push_string};
-use yunikorn::admission::patch::{self, Patch};
-use yunikorn::admission::request::{Kind, Operation, Pod, Request, Texts, Workload};
+use go_compat::go_json::{self, nullable};
+use yunikorn::admission::patch::Patch;
+use yunikorn::admission::request::{Kind, Operation, Pod, Request, Workload};
 use yunikorn::admission::{Evaluation, Outcome};
 
 /// A pod, or a template of pods.
@@ -131,30 +131,6 @@ pub fn patch(evaluation: &Evaluation) -> Option<JsonPatch> {
 
 /// Writes the operations as Go does, byte for byte.
 pub fn json_patch(patches: &[Patch]) -> String {
-    let mut text = String::from("[");
-    for (index, patch) in patches.iter().enumerate() {
-        text.push_str(if index == 0 { "{\"op\":\"add\",\"path\":" } else { ",{\"op\":\"add\",\"path\":" });
-        push_string(&mut text, patch.path);
-        text.push_str(",\"value\":");
-        match &patch.value {
-            patch::Value::Text(value) => push_string(&mut text, value),
-            patch::Value::Texts(texts) => push_texts(&mut text, texts),
-        }
-        text.push('}');
-    }
-    text.push(']');
-    text
-}
-
-fn push_texts(text: &mut String, texts: &Texts) {
-    text.push('{');
-    for (index, (key, value)) in texts.iter().enumerate() {
-        if index > 0 {
-            text.push(',');
-        }
-        push_string(text, key);
-        text.push(':');
-        push_string(text, value);
-    }
-    text.push('}');
+    let operation = |patch: &Patch| json!({"op": "add", "path": patch.path, "value": patch.value});
+    go_json::write(&patches.iter().map(operation).collect::<Value>())
 }

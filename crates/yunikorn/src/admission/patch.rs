@@ -1,6 +1,8 @@
 //! The changes that the admission controller makes in an object: a list of JSON Patch operations, all of them
 //! `add`.
 
+use serde::Serialize;
+
 use super::request::{Pod, Texts};
 
 /// The path of a pod's annotations.
@@ -22,7 +24,8 @@ pub struct Patch {
 }
 
 /// The value of an operation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum Value {
     /// A string.
     Text(&'static str),

@@ -3,21 +3,24 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::request::{Pod, USER_INFO, USERNAME};
 use crate::version::Version;
-use go_compat::go_json::{self, GoString, is_field, push_string};
+use go_compat::go_json::{self, GoString, is_field};
 
 /// The user of pods that name no other (`constants.go:61`).
 pub const NOBODY: &str = "nobody";
 
 /// The content of the annotation (`si.UserGroupInformation`).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct UserInfo {
     /// The user; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub user: String,
     /// The groups in order, with duplicates and empty ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
 }
 
@@ -33,19 +36,7 @@ impl UserInfo {
     /// The text that the admission controller writes (`metadata/usergroup.go:133-140`): fields that are empty
     /// are left out.
     pub fn write(&self) -> String {
-        let mut text = String::from("{");
-        if !self.user.is_empty() {
-            text.push_str("\"user\":");
-            push_string(&mut text, &self.user);
-        }
-        let mut before = if self.user.is_empty() { "\"groups\":[" } else { ",\"groups\":[" };
-        for group in &self.groups {
-            text.push_str(before);
-            push_string(&mut text, group);
-            before = ",";
-        }
-        text.push_str(if self.groups.is_empty() { "}" } else { "]}" });
-        text
+        go_json::write(self)
     }
 }
 

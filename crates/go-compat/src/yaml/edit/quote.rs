@@ -27,7 +27,7 @@ pub(super) fn written(scalar: &NodeIn<'_>) -> String {
     let text = scalar.as_scalar().unwrap_or_default();
     match scalar.style() {
         Some(Style::Plain) => text.to_owned(),
-        Some(Style::DoubleQuoted) => go_json::string(text, |c| !is_printable(c)),
+        Some(Style::DoubleQuoted) => go_json::escaped(&text, |c| !is_printable(c)),
         _ => format!("'{}'", text.replace('\'', "''")),
     }
 }
