@@ -1,24 +1,97 @@
 //! The `CustomResourceDefinition`s, as objects and as the text of `crds/*.yaml`.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
+    CustomResourceColumnDefinition, CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
 };
 use kube::CustomResourceExt;
 
 use super::v1alpha1::{AdmissionPolicy, QueueAccessTest, QueueAcl, YuniKornConfig};
 
+/// A column of `kubectl get`: name, type, path, whether only with `-o wide`, and description, which may be
+/// empty.
+type Column = (&'static str, &'static str, &'static str, bool, &'static str);
+
+const READY: Column = ("Ready", "string", ".status.conditions[?(@.type=='Ready')].status", false, "");
+const REASON: Column = ("Reason", "string", ".status.conditions[?(@.type=='Ready')].reason", false, "");
+const AGE: Column = ("Age", "date", ".metadata.creationTimestamp", false, "");
+const MESSAGE: Column = ("Message", "string", ".status.conditions[?(@.type=='Ready')].message", true, "");
+
+const ADMISSION_POLICY: &[Column] = &[
+    ("Bypass", "boolean", ".spec.bypassAuth", false, "Whether all checks are off"),
+    ("Controllers", "boolean", ".spec.trustControllers", false, "Whether systemUsers are trusted"),
+    READY,
+    REASON,
+    AGE,
+    MESSAGE,
+];
+const QUEUE_ACCESS_TEST: &[Column] = &[
+    ("Enforcement", "string", ".spec.enforcement", false, "Whether changes that break it are refused"),
+    ("Checks", "integer", ".status.checks", false, ""),
+    ("Failed", "integer", ".status.failed", false, ""),
+    ("Passing", "string", ".status.conditions[?(@.type=='Passing')].status", false, ""),
+    AGE,
+    MESSAGE,
+];
+const QUEUE_ACL: &[Column] = &[
+    ("Queue", "string", ".spec.queue", false, "The queue's full path"),
+    ("Submit", "string", ".status.submit", false, "Who this object lets submit"),
+    ("Admin", "string", ".status.admin", false, "Who this object makes administrator"),
+    ("From", "string", ".spec.notBefore", true, "The time from which it counts"),
+    ("Until", "string", ".spec.expiresAt", false, "The time at which it ends"),
+    READY,
+    REASON,
+    AGE,
+    MESSAGE,
+];
+const YUNIKORN_CONFIG: &[Column] = &[
+    ("Mode", "string", ".spec.mode", false, ""),
+    ("Applied", "string", ".status.conditions[?(@.type=='Applied')].status", false, ""),
+    ("Loaded", "string", ".status.conditions[?(@.type=='Loaded')].status", false, ""),
+    ("Revision", "integer", ".status.revision", false, "Grows with each write"),
+    READY,
+    REASON,
+    AGE,
+    (
+        "Fail-Open",
+        "string",
+        ".status.conditions[?(@.type=='FailOpen')].status",
+        true,
+        "True when everyone may submit everywhere",
+    ),
+    MESSAGE,
+];
+
 /// All definitions, in the order of their names.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    let mut all =
-        vec![AdmissionPolicy::crd(), QueueAccessTest::crd(), QueueAcl::crd(), YuniKornConfig::crd()];
-    for crd in &mut all {
-        for version in &mut crd.spec.versions {
-            if let Some(schema) = version.schema.as_mut().and_then(|s| s.open_api_v3_schema.as_mut()) {
-                tidy(schema);
-            }
+    let all = [
+        (AdmissionPolicy::crd(), ADMISSION_POLICY),
+        (QueueAccessTest::crd(), QUEUE_ACCESS_TEST),
+        (QueueAcl::crd(), QUEUE_ACL),
+        (YuniKornConfig::crd(), YUNIKORN_CONFIG),
+    ];
+    all.into_iter().map(|(crd, columns)| finished(crd, columns)).collect()
+}
+
+/// Adds to a derived definition what is not derived.
+fn finished(mut crd: CustomResourceDefinition, columns: &[Column]) -> CustomResourceDefinition {
+    for version in &mut crd.spec.versions {
+        version.additional_printer_columns = Some(columns.iter().map(column).collect());
+        if let Some(schema) = version.schema.as_mut().and_then(|s| s.open_api_v3_schema.as_mut()) {
+            tidy(schema);
         }
     }
-    all
+    crd
+}
+
+fn column((name, type_, path, wide, description): &Column) -> CustomResourceColumnDefinition {
+    CustomResourceColumnDefinition {
+        name: (*name).to_owned(),
+        type_: (*type_).to_owned(),
+        json_path: (*path).to_owned(),
+        priority: wide.then_some(1),
+        description: (!description.is_empty()).then(|| (*description).to_owned()),
+        format: None,
+    }
 }
 
 /// Shapes a derived schema like those of Kubernetes' own kinds.

@@ -24,36 +24,7 @@ use yunikorn_access::{submission, user_info};
     status = "AdmissionPolicyStatus",
     derive = "PartialEq",
     doc = "AdmissionPolicy says whom YuniKorn's admission controller trusts to set the user.info annotation \
-           of a workload.",
-    printcolumn(
-        name = "Bypass",
-        type_ = "boolean",
-        json_path = ".spec.bypassAuth",
-        description = "Whether all checks are off"
-    ),
-    printcolumn(
-        name = "Controllers",
-        type_ = "boolean",
-        json_path = ".spec.trustControllers",
-        description = "Whether systemUsers are trusted"
-    ),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].status"
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].reason"
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].message",
-        priority = 1
-    )
+           of a workload."
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(

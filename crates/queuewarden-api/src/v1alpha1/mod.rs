@@ -11,11 +11,7 @@
     reason = "doc comments are the CRD's descriptions: kubectl explain shows them as plain text, where \
               backticks are noise"
 )]
-#![expect(
-    unreachable_pub,
-    clippy::duplicated_attributes,
-    reason = "kube's derive repeats each struct inside a function body"
-)]
+#![expect(unreachable_pub, reason = "kube's derive repeats each struct inside a function body")]
 
 mod admission_policy;
 mod grant;

@@ -27,27 +27,7 @@ use yunikorn_access::expect::Queues;
     status = "QueueAccessTestStatus",
     derive = "PartialEq",
     doc = "QueueAccessTest says what access to queues is meant to be; queuewarden checks it, and can refuse \
-           changes that would break it.",
-    printcolumn(
-        name = "Enforcement",
-        type_ = "string",
-        json_path = ".spec.enforcement",
-        description = "Whether changes that break it are refused"
-    ),
-    printcolumn(name = "Checks", type_ = "integer", json_path = ".status.checks"),
-    printcolumn(name = "Failed", type_ = "integer", json_path = ".status.failed"),
-    printcolumn(
-        name = "Passing",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Passing')].status"
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].message",
-        priority = 1
-    )
+           changes that would break it."
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct QueueAccessTestSpec {

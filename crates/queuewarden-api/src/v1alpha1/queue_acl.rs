@@ -28,55 +28,7 @@ use yunikorn::identity::Identity;
     doc = "QueueAcl grants users and groups the right to submit to, or to administer, one queue of Apache \
            YuniKorn.",
     selectable = ".spec.queue",
-    selectable = ".spec.partition",
-    printcolumn(
-        name = "Queue",
-        type_ = "string",
-        json_path = ".spec.queue",
-        description = "The queue's full path"
-    ),
-    printcolumn(
-        name = "Submit",
-        type_ = "string",
-        json_path = ".status.submit",
-        description = "Who this object lets submit"
-    ),
-    printcolumn(
-        name = "Admin",
-        type_ = "string",
-        json_path = ".status.admin",
-        description = "Who this object makes administrator"
-    ),
-    printcolumn(
-        name = "From",
-        type_ = "string",
-        json_path = ".spec.notBefore",
-        description = "The time from which it counts",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Until",
-        type_ = "string",
-        json_path = ".spec.expiresAt",
-        description = "The time at which it ends"
-    ),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].status"
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].reason"
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].message",
-        priority = 1
-    )
+    selectable = ".spec.partition"
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(

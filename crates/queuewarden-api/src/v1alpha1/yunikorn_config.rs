@@ -24,26 +24,6 @@ use queuewarden_plan::snapshot::{Adoption, Delegation, Mode};
            owned. There is one, named \"default\".",
     validation = Rule::new("self.metadata.name == 'default'").message(
         "there is one YuniKornConfig in a cluster, and its name must be \"default\""
-    ),
-    printcolumn(name = "Mode", type_ = "string", json_path = ".spec.mode"),
-    printcolumn(name = "Applied", type_ = "string", json_path = ".status.conditions[?(@.type=='Applied')].status"),
-    printcolumn(name = "Loaded", type_ = "string", json_path = ".status.conditions[?(@.type=='Loaded')].status"),
-    printcolumn(name = "Revision", type_ = "integer", json_path = ".status.revision", description = "Grows with each write"),
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type=='Ready')].status"),
-    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type=='Ready')].reason"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Fail-Open",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='FailOpen')].status",
-        description = "True when everyone may submit everywhere",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].message",
-        priority = 1
     )
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
