@@ -54,15 +54,10 @@ pub struct FileDiagnostic {
 }
 
 impl FileDiagnostic {
-    /// Creates a finding about a part of a file.
-    pub fn at(place: Location, diagnostic: Diagnostic) -> Self {
-        Self { file: Some(place.file), diagnostic: diagnostic.at(place.span) }
-    }
-
     /// Creates a finding about a part of a file, if that is known.
-    pub fn maybe_at(place: Option<Location>, diagnostic: Diagnostic) -> Self {
-        match place {
-            Some(place) => Self::at(place, diagnostic),
+    pub fn at(place: impl Into<Option<Location>>, diagnostic: Diagnostic) -> Self {
+        match place.into() {
+            Some(Location { file, span }) => Self { file: Some(file), diagnostic: diagnostic.at(span) },
             None => Self { file: None, diagnostic },
         }
     }

@@ -156,7 +156,7 @@ impl Translator<'_> {
         let place = self.source.queues.get(at).and_then(|queue| queue.location);
         let finding = Diagnostic::error(code, message)
             .help(format!("rename it; --accept {code} leaves it out, with all below it"));
-        self.findings.push(FileDiagnostic::maybe_at(place, finding));
+        self.findings.push(FileDiagnostic::at(place, finding));
         code
     }
 
@@ -180,7 +180,7 @@ impl Translator<'_> {
     fn report_text(&mut self, setting: &Setting) {
         if setting.set {
             for finding in carry::misread(&setting.text, self.source.reading) {
-                self.findings.push(FileDiagnostic::maybe_at(setting.part(finding.span), finding));
+                self.findings.push(FileDiagnostic::at(setting.part(finding.span), finding));
             }
         }
     }
@@ -197,7 +197,7 @@ impl Translator<'_> {
                 Err(finding) => {
                     lost.push((subject_of(name), finding.code));
                     if lost.len() <= MAX_FINDINGS {
-                        self.findings.push(FileDiagnostic::maybe_at(setting.part(Some(span)), *finding));
+                        self.findings.push(FileDiagnostic::at(setting.part(Some(span)), *finding));
                     }
                 }
             }
@@ -249,7 +249,7 @@ impl Translator<'_> {
                 "write the annotation `{annotation}: {}` on the pods of each application",
                 acl_of(&carried).yaml()
             ));
-            self.findings.push(FileDiagnostic::maybe_at(setting.location, finding));
+            self.findings.push(FileDiagnostic::at(setting.location, finding));
         }
     }
 
@@ -273,7 +273,7 @@ impl Translator<'_> {
                 "--cluster-admins root makes them administrators of the root queue, who may also \
                  submit everywhere",
             );
-            let finding = FileDiagnostic::maybe_at(setting.location, finding);
+            let finding = FileDiagnostic::at(setting.location, finding);
             self.findings.push(FileDiagnostic { file: setting.file, ..finding });
             return;
         }

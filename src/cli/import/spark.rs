@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let carried = Spark::read(&files, &mut findings).and_then(|spark| {
         let carried = carry(&spark, &options, &mut findings);
         let proof = prove(&spark, &carried, &options);
-        Some((carried, proof.map_err(|error| findings.push(FileDiagnostic::maybe_at(None, error))).ok()?))
+        Some((carried, proof.map_err(|error| findings.push(FileDiagnostic::at(None, error))).ok()?))
     });
     let proof = carried.as_ref().map(|(_, proof)| proof);
     let answer = report(&texts, findings, proof, &args.accepted, messages);

@@ -93,7 +93,7 @@ pub(super) fn run(args: &Args, scheduler: Scheduler, console: Console) -> Result
         let progress = Progress::new(messages);
         let proof = prove(&source, &imported, &options.names, |done, all| progress.show(done, all));
         progress.end();
-        Some((imported, proof.map_err(|error| findings.push(FileDiagnostic::maybe_at(None, error))).ok()?))
+        Some((imported, proof.map_err(|error| findings.push(FileDiagnostic::at(None, error))).ok()?))
     });
     let proof = imported.as_ref().map(|(_, proof)| proof);
     let answer = report(&texts, findings, proof, &args.accepted, messages);

@@ -81,7 +81,7 @@ fn mapped(
                 carried.lost.entry(subject(name, of_users)).or_insert(why.code);
                 told = told.saturating_add(1);
                 if told <= MAX_FINDINGS {
-                    findings.push(FileDiagnostic::maybe_at(spark.location(list.key), why));
+                    findings.push(FileDiagnostic::at(spark.location(list.key), why));
                 }
             }
         }
@@ -115,7 +115,7 @@ fn administrators(spark: &Spark, names: &Names, findings: &mut Vec<FileDiagnosti
         let (kept, refused): (Vec<_>, Vec<_>) = mapped.partition(|(_, to)| holds(to));
         let told = refused.iter().take(MAX_FINDINGS).map(|(name, to)| {
             let why = format!("no ACL of YuniKorn can hold {}, so it administers no queue", quoted(to));
-            FileDiagnostic::maybe_at(spark.location(list.key), unmapped(name, &why))
+            FileDiagnostic::at(spark.location(list.key), unmapped(name, &why))
         });
         findings.extend(told);
         kept.into_iter().map(|(_, to)| to).collect()

@@ -194,7 +194,7 @@ fn report_names(spark: &Spark, findings: &mut Vec<FileDiagnostic>) {
         }
         let place = spark.location(list.key);
         findings.extend(
-            told.into_iter().take(MAX_FINDINGS).map(|diagnostic| FileDiagnostic::maybe_at(place, diagnostic)),
+            told.into_iter().take(MAX_FINDINGS).map(|diagnostic| FileDiagnostic::at(place, diagnostic)),
         );
     }
 }

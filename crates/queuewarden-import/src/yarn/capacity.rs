@@ -74,13 +74,13 @@ impl Reader<'_> {
             if paths.insert(queue.path.clone(), self.queues.len()).is_some() {
                 let message = format!("the queue {} is named twice", quoted(&queue.path));
                 let finding = Diagnostic::warning(codes::TWICE, message).help("name it once");
-                self.findings.push(FileDiagnostic::maybe_at(place, finding));
+                self.findings.push(FileDiagnostic::at(place, finding));
                 continue;
             }
             let below = self.below(&queue)?;
             let depth = queue.path.matches('.').count();
             if self.queues.len() >= MAX_QUEUES || depth > MAX_DEPTH {
-                return Err(Box::new(FileDiagnostic::maybe_at(place, too_many_queues())));
+                return Err(Box::new(FileDiagnostic::at(place, too_many_queues())));
             }
             if parent.is_none() && below.is_empty() && !self.automatic(ROOT) {
                 let message =

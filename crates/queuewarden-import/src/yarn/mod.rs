@@ -186,7 +186,7 @@ fn report_open_root(root: &Queue, findings: &mut Vec<FileDiagnostic>) {
                 format!("nothing is written for the root queue, so that everyone may {act} every queue");
             let finding = Diagnostic::warning(codes::ROOT_OPEN, message)
                 .help("write a space for the root queue, and import again");
-            findings.push(FileDiagnostic::maybe_at(root.location, finding));
+            findings.push(FileDiagnostic::at(root.location, finding));
         }
     }
 }

@@ -53,7 +53,7 @@ fn report_settings(
         }
         let place = values.iter().find(|(key, _)| diagnostic.message.contains(key));
         let place = place.map(|(_, value)| value.location);
-        findings.push(FileDiagnostic::maybe_at(place, Diagnostic { span: None, ..diagnostic }));
+        findings.push(FileDiagnostic::at(place, Diagnostic { span: None, ..diagnostic }));
     }
     if let Rules::Yarn(_, rules) = rules
         && !rules.enabled
