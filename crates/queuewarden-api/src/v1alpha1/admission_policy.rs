@@ -22,7 +22,6 @@ use yunikorn_access::{submission, user_info};
     shortname = "admpol",
     category = "yunikorn",
     status = "AdmissionPolicyStatus",
-    derive = "PartialEq",
     doc = "AdmissionPolicy says whom YuniKorn's admission controller trusts to set the user.info annotation \
            of a workload."
 )]
@@ -39,13 +38,11 @@ pub struct AdmissionPolicySpec {
     /// true switches the admission controller's identity checks off: anyone may set user.info on a workload
     /// and so submit as anyone, and user.info is no longer filled in when it is missing. YuniKorn's default:
     /// false. Left out: the key is left alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bypass_auth: Option<bool>,
 
     /// true trusts the controllers named in systemUsers to create pods for others. With false, pods of
     /// Deployments, Jobs and the like are refused unless their controller is in externalUsers. YuniKorn's
     /// default: true. Left out: the key is left alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust_controllers: Option<bool>,
 
     /// Regular expressions (Go's syntax) for users that create pods on behalf of others, e.g.
@@ -72,14 +69,12 @@ pub struct AdmissionPolicySpec {
     pub external_groups: Option<Vec<String>>,
 
     /// See [`submission::Mode`], whose description is shown for the field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submission: Option<submission::Mode>,
 
     /// Handling of the annotation yunikorn.apache.org/user.info, which says in whose name a workload runs.
     /// queuewarden adds it when it is missing, and refuses it when the requester may not set it: bypassAuth,
     /// trustControllers, systemUsers, externalUsers and externalGroups say who may. It needs the webhooks of
     /// manifests/user-info. Left out: queuewarden does nothing about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_info: Option<user_info::Settings>,
 }
 

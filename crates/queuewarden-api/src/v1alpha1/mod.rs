@@ -4,6 +4,9 @@
 //! explain`: what the field is, its default, an example, and what happens when it is left out. Every list and
 //! string has a bound, which keeps the API server's cost estimate of the CEL rules finite and the largest
 //! object below etcd's limit.
+//!
+//! Specs are read and never written, so an `Option` needs no attribute of serde, but for one with a schema of
+//! its own, and one in a struct whose default the schema shows.
 
 #![expect(
     clippy::doc_markdown,
@@ -26,9 +29,7 @@ pub use queue_access_test::{
     AccessCase, AccessSubject, ExpectedPlacement, QueueAccessTest, QueueAccessTestSpec, QueueAccessTestStatus,
 };
 pub use queue_acl::{QueueAcl, QueueAclSpec, QueueAclStatus};
-pub use schema::{
-    MAX_NAME_LENGTH, MAX_NAMES, MAX_PATTERN_LENGTH, MAX_PATTERNS, MAX_QUEUE_LENGTH, MAX_RAW_ACL_LENGTH,
-};
+pub use schema::MAX_NAMES;
 pub use yunikorn_config::{
     BaseConfigMap, OutputConfigMap, RbacMirror, YuniKornConfig, YuniKornConfigSpec, YuniKornConfigStatus,
     YuniKornVersion,

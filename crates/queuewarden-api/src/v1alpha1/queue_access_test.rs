@@ -25,7 +25,6 @@ use yunikorn_access::expect::Queues;
     shortname = "qat",
     category = "yunikorn",
     status = "QueueAccessTestStatus",
-    derive = "PartialEq",
     doc = "QueueAccessTest says what access to queues is meant to be; queuewarden checks it, and can refuse \
            changes that would break it."
 )]
@@ -65,11 +64,9 @@ pub struct AccessCase {
     pub subjects: Vec<AccessSubject>,
 
     /// Rights that the subjects have. Left out: no right is expected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow: Option<Queues>,
 
     /// Rights that the subjects lack. Left out: no denial is expected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deny: Option<Queues>,
 
     /// Queues in which their applications run. Left out: no placement is expected.
@@ -111,7 +108,6 @@ pub struct ExpectedPlacement {
     pub namespace: String,
 
     /// The queue that the workload names: the label yunikorn.apache.org/queue. Left out: it names none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = schema::MAX_QUEUE_LENGTH))]
     pub queue: Option<String>,
 
@@ -136,7 +132,6 @@ pub struct ExpectedPlacement {
     pub runs_in: Option<String>,
 
     /// true when YuniKorn is expected to reject it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(
         validation = Rule::new("self")
             .message("rejected can only be true: where it is to run, name the queue in runsIn")

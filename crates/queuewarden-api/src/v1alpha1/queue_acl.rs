@@ -24,7 +24,6 @@ use yunikorn::identity::Identity;
     shortname = "qacl",
     category = "yunikorn",
     status = "QueueAclStatus",
-    derive = "PartialEq",
     doc = "QueueAcl grants users and groups the right to submit to, or to administer, one queue of Apache \
            YuniKorn.",
     selectable = ".spec.queue",
@@ -65,13 +64,11 @@ pub struct QueueAclSpec {
 
     /// Users and groups that may submit applications to the queue and to those below it; or everyone: true,
     /// nobody: true, or acl. Left out: this object says nothing about submitting. null is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submit: Option<Grant>,
 
     /// Administrators of the queue and of those below it. In YuniKorn an administrator may also submit;
     /// nothing else depends on this right today. The forms are those of submit. Left out: this object says
     /// nothing about administration. null is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<Grant>,
 
     /// Effect on the queue's ACL in the base configuration, for the rights set here. Replace: it no longer
@@ -83,7 +80,6 @@ pub struct QueueAclSpec {
     /// Time from which the grant counts, to the second, e.g. "2026-12-01T00:00:00Z". Until then the object is
     /// NotYetValid. It needs baseAcl: Extend, because a temporary grant only adds, and an operator that runs
     /// at that time. Left out: at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Time>,
 
     /// Time at which the grant ends, to the second, e.g. "2027-01-01T00:00:00Z". The end needs a running
@@ -91,7 +87,6 @@ pub struct QueueAclSpec {
     /// write, YuniKorn goes on granting. From then on the object is Expired, but is not deleted. It needs
     /// baseAcl: Extend, because a temporary grant only adds, and must be later than notBefore. Left out:
     /// never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
 
     /// The administrator of the queue who writes this object, where YuniKornConfig spec.delegation is

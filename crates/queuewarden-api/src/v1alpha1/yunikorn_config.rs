@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema;
-use queuewarden_plan::snapshot::{Adoption, Delegation, Mode};
+use queuewarden_plan::snapshot::{Adoption, Delegation, Mode, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
 /// The source of the base configuration, the target of the result, and the conditions for writing it.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,6 @@ use queuewarden_plan::snapshot::{Adoption, Delegation, Mode};
     shortname = "ykc",
     category = "yunikorn",
     status = "YuniKornConfigStatus",
-    derive = "PartialEq",
     doc = "YuniKornConfig names the YuniKorn that queuewarden manages and says how its configuration is \
            owned. There is one, named \"default\".",
     validation = Rule::new("self.metadata.name == 'default'").message(
@@ -81,7 +80,6 @@ pub struct YuniKornConfigSpec {
     /// queuewarden proves that the scheduler runs what was written (condition Loaded). Left out: there is no
     /// such proof, Loaded is Unknown, and Ready has the reason NotVerified. YuniKorn serves plain HTTP; https
     /// is for a proxy in front of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     #[x_kube(
         validation = Rule::new(r"self.matches('^https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?/?$')").message(
@@ -136,7 +134,6 @@ pub struct YuniKornConfigSpec {
 
     /// Name of the AdmissionPolicy that counts; the others are Conflicted. Left out: the only one there is;
     /// of several the one that is in force, and none before one is named here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub admission_policy: Option<String>,
 }
@@ -169,7 +166,7 @@ pub struct BaseConfigMap {
 }
 
 fn default_base() -> String {
-    "yunikorn-defaults".to_owned()
+    YUNIKORN_DEFAULTS.to_owned()
 }
 
 impl Default for BaseConfigMap {
@@ -197,7 +194,7 @@ pub struct OutputConfigMap {
 }
 
 fn default_output() -> String {
-    "yunikorn-configs".to_owned()
+    YUNIKORN_CONFIGS.to_owned()
 }
 
 impl Default for OutputConfigMap {
