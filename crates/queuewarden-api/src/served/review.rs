@@ -24,14 +24,12 @@ use go_compat::go_json::nullable;
 use yunikorn::queue::nearest;
 use yunikorn::right::Right;
 use yunikorn_access::review::brief::{UNKNOWN, Wish};
+use yunikorn_access::review::request::QUEUE_VERBS;
 
 /// The partition to use when none is named.
 pub const DEFAULT_PARTITION: &str = "default";
 /// Longest queue path; longer ones do not exist.
 const MAX_QUEUE: usize = 4096;
-/// The verbs, and the right that each means.
-const VERBS: [(&str, Right); 3] =
-    [("submit", Right::Submit), ("use", Right::Submit), ("administer", Right::Admin)];
 
 /// The subject of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -253,8 +251,8 @@ fn quoted_path(above: &str, name: &str) -> String {
 
 fn request(kind: Kind, spec: Spec, unknown: Vec<String>) -> Result<ReviewRequest, Wrong> {
     let Spec { user, groups, verb, queue, partition } = spec;
-    let Some((_, right)) = VERBS.into_iter().find(|(name, _)| *name == verb) else {
-        let near = nearest(VERBS.into_iter().map(|(name, _)| name), &verb);
+    let Some((_, right)) = QUEUE_VERBS.into_iter().find(|(name, _)| *name == verb) else {
+        let near = nearest(QUEUE_VERBS.into_iter().map(|(name, _)| name), &verb);
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         return Err(Wrong::Invalid(
             "spec.verb",

@@ -16,7 +16,7 @@ use yunikorn::right::Right;
 const QUEUES_PATH: &str = "/yunikorn/queues";
 
 /// The verbs of queues, and the rights they stand for.
-const QUEUE_VERBS: [(&str, Right); 3] =
+pub const QUEUE_VERBS: [(&str, Right); 3] =
     [("submit", Right::Submit), ("use", Right::Submit), ("administer", Right::Admin)];
 
 /// A question that is ours.
