@@ -67,7 +67,7 @@ fn case(at: &str, case: api::AccessCase, wrong: &mut Vec<Diagnostic>) -> Case {
         let rights = rights.unwrap_or_default();
         for (list, queues) in [("submit", &rights.submit), ("administer", &rights.administer)] {
             for (index, queue) in queues.iter().enumerate() {
-                wrong.extend(bad_queue(&format!("{at}.{field}.{list}[{index}]"), queue));
+                wrong.extend(check_queue(&format!("{at}.{field}.{list}[{index}]"), queue).err());
             }
         }
         rights
@@ -88,13 +88,12 @@ fn case(at: &str, case: api::AccessCase, wrong: &mut Vec<Diagnostic>) -> Case {
     case
 }
 
-fn bad_queue(at: &str, queue: &str) -> Option<Diagnostic> {
-    let wrong = QueuePath::parse(queue).err()?;
-    let diagnostic = Diagnostic::error(BAD_EXPECTED_QUEUE, format!("{at}: {}", wrong.message));
-    Some(match wrong.help {
-        Some(help) => diagnostic.help(help),
-        None => diagnostic,
-    })
+fn check_queue(at: &str, queue: &str) -> Result<(), Diagnostic> {
+    let refused = |Diagnostic { message, help, .. }| {
+        let error = Diagnostic::error(BAD_EXPECTED_QUEUE, format!("{at}: {message}"));
+        Diagnostic { help, ..error }
+    };
+    QueuePath::parse(queue).map(drop).map_err(refused)
 }
 
 fn placing(at: &str, placement: api::ExpectedPlacement) -> Result<Placing, Diagnostic> {
@@ -108,10 +107,10 @@ fn placing(at: &str, placement: api::ExpectedPlacement) -> Result<Placing, Diagn
         rejected,
     } = placement;
     let expected = match (runs_in, rejected) {
-        (Some(queue), None) => match bad_queue(&format!("{at}.runsIn"), &queue) {
-            None => ExpectedPlacement::In(queue),
-            Some(wrong) => return Err(wrong),
-        },
+        (Some(queue), None) => {
+            check_queue(&format!("{at}.runsIn"), &queue)?;
+            ExpectedPlacement::In(queue)
+        }
         (None, Some(true)) => ExpectedPlacement::Nowhere,
         _ => {
             let message = format!("{at}: exactly one of `runsIn` and `rejected` says what is expected");

@@ -189,26 +189,29 @@ fn collect<T>(result: Result<T, Diagnostic>, wrong: &mut Vec<Diagnostic>) -> Opt
 fn grant(path: &str, grant: api::Grant) -> Result<Grant, Diagnostic> {
     let api::Grant { users, groups, everyone, nobody, acl } = grant;
     let lists = !users.is_empty() || !groups.is_empty();
+    let wrong = |code, message: &str, help: &str| {
+        Err(Diagnostic::error(code, format!("{path}: {message}")).help(help))
+    };
     match (lists, everyone, nobody, acl) {
         (false, None, None, Some(acl)) => Ok(Grant::Raw(acl)),
         (false, Some(true), None, None) => Ok(Grant::Everyone),
         (false, None, Some(true), None) => Ok(Grant::Nobody),
         (_, None, None, None) => Ok(Grant::Lists { users, groups }),
-        (false, Some(false), None, None) => Err(Diagnostic::error(
+        (false, Some(false), None, None) => wrong(
             EVERYONE_FALSE,
-            format!("{path}: `everyone: false` says neither everyone nor nobody"),
-        )
-        .help("write `nobody: true` to give the right to nobody")),
-        (false, None, Some(false), None) => Err(Diagnostic::error(
+            "`everyone: false` says neither everyone nor nobody",
+            "write `nobody: true` to give the right to nobody",
+        ),
+        (false, None, Some(false), None) => wrong(
             NOBODY_FALSE,
-            format!("{path}: `nobody: false` says neither nobody nor somebody"),
-        )
-        .help("write `users`, `groups` or `everyone: true` to give the right to somebody")),
-        _ => Err(Diagnostic::error(
+            "`nobody: false` says neither nobody nor somebody",
+            "write `users`, `groups` or `everyone: true` to give the right to somebody",
+        ),
+        _ => wrong(
             NOT_ONE_OF,
-            format!("{path}: `users` and `groups`, `everyone`, `nobody`, and `acl` exclude each other"),
-        )
-        .help("keep the lists, or `everyone: true`, or `nobody: true`, or `acl`")),
+            "`users` and `groups`, `everyone`, `nobody`, and `acl` exclude each other",
+            "keep the lists, or `everyone: true`, or `nobody: true`, or `acl`",
+        ),
     }
 }
 

@@ -7,8 +7,8 @@ use k8s_openapi::api::rbac::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
+use super::API_VERSION;
 use super::v1alpha1::SINGLETON;
-use super::{GROUP, VERSION};
 use queuewarden_plan::mirror::{Content, Kind, MIRROR_LABEL, MIRROR_VALUE, MirrorObject, Rule, Subject};
 use queuewarden_plan::snapshot::{FIELD_MANAGER, MANAGED_BY};
 
@@ -65,18 +65,13 @@ pub fn binding(
 
 /// Reads a current role.
 pub fn current_role(role: ClusterRole) -> MirrorObject {
-    let plain = |rule: PolicyRule| match rule {
-        PolicyRule { api_groups, resources, resource_names, verbs, non_resource_urls }
-            if non_resource_urls.as_ref().is_none_or(Vec::is_empty) =>
-        {
-            Some(Rule {
-                groups: api_groups.unwrap_or_default(),
-                resources: resources.unwrap_or_default(),
-                names: resource_names.unwrap_or_default(),
-                verbs,
-            })
-        }
-        _ => None,
+    let plain = |rule: PolicyRule| {
+        rule.non_resource_urls.is_none_or(|urls| urls.is_empty()).then(|| Rule {
+            groups: rule.api_groups.unwrap_or_default(),
+            resources: rule.resources.unwrap_or_default(),
+            names: rule.resource_names.unwrap_or_default(),
+            verbs: rule.verbs,
+        })
     };
     let rules: Option<Vec<_>> = role.rules.unwrap_or_default().into_iter().map(plain).collect();
     let rules = rules.filter(|_| role.aggregation_rule.is_none());
@@ -123,7 +118,7 @@ fn metadata(name: &str, owner: &str, version: Option<&str>) -> ObjectMeta {
         resource_version: version.map(str::to_owned),
         labels: Some(BTreeMap::from([label(MIRROR_LABEL, MIRROR_VALUE), label(MANAGED_BY, FIELD_MANAGER)])),
         owner_references: Some(vec![OwnerReference {
-            api_version: format!("{GROUP}/{VERSION}"),
+            api_version: API_VERSION.to_owned(),
             kind: OWNER.to_owned(),
             name: SINGLETON.to_owned(),
             uid: owner.to_owned(),
