@@ -33,6 +33,8 @@ pub mod status;
 pub mod touches;
 pub mod v1alpha1;
 
+use serde_json::Value;
+
 pub use crd::{crd_yaml, crds};
 
 /// The API group of all kinds.
@@ -41,3 +43,11 @@ pub const GROUP: &str = "queuewarden.dev";
 pub const VERSION: &str = "v1alpha1";
 /// The group and version, as manifests have them in `apiVersion`.
 pub const API_VERSION: &str = "queuewarden.dev/v1alpha1";
+
+/// Returns an object with the fields of another; what is no object stays as it is.
+fn extended(mut object: Value, more: Value) -> Value {
+    if let (Value::Object(fields), Value::Object(more)) = (&mut object, more) {
+        fields.extend(more);
+    }
+    object
+}

@@ -196,17 +196,14 @@ impl Configuration {
 
     /// Resolves `NAME`, `NAME-default` (when not defined), `NAME:-default` (when not defined or empty).
     fn environment(&self, variable: &str) -> Option<(String, Option<String>)> {
-        let mut places = variable.match_indices([':', '-']);
-        let (at, default, takes_empty) = places
-            .find_map(|(at, found)| {
-                let behind = variable.get(at..).unwrap_or_default();
-                match found {
-                    ":" => behind.strip_prefix(":-").map(|default| (at, default, false)),
-                    _ => behind.strip_prefix('-').map(|default| (at, default, true)),
-                }
-            })
-            .map_or((variable.len(), None, true), |(at, default, empty)| (at, Some(default), empty));
-        let name = format!("env.{}", variable.get(..at).unwrap_or_default());
+        let (name, default, takes_empty) = match variable.split_once('-') {
+            None => (variable, None, true),
+            Some((name, default)) => match name.strip_suffix(':') {
+                None => (name, Some(default), true),
+                Some(name) => (name, Some(default), false),
+            },
+        };
+        let name = format!("env.{name}");
         let given = self.defined.get(&name);
         if let Some(value) = given.filter(|value| takes_empty || !value.is_empty()) {
             return Some((value.clone(), None));
@@ -218,29 +215,18 @@ impl Configuration {
 /// Returns the location of the first variable's name (`findSubVariable`): `${` and a name without `$`, spaces
 /// and braces, then `}`.
 fn variable(text: &str) -> Option<Span> {
-    // A brace that is the first character has no `$` before it.
-    let mut from = text.chars().next()?.len_utf8();
-    'looking: loop {
+    let mut from = 0_usize;
+    loop {
         let brace = text.get(from..)?.find('{')?.saturating_add(from);
-        if brace.saturating_add(2) >= text.len() {
-            return None;
-        }
-        from = brace.saturating_add(1);
-        if !text.get(..brace)?.ends_with('$') {
-            continue;
-        }
-        for (at, c) in text.get(from..)?.char_indices() {
-            let at = at.saturating_add(brace).saturating_add(1);
-            match c {
-                '}' if at > brace.saturating_add(1) => return Some(Span::new(brace.saturating_add(1), at)),
-                '}' | ' ' | '$' => {
-                    from = at.saturating_add(1);
-                    continue 'looking;
-                }
-                _ => {}
+        let start = brace.saturating_add(1);
+        from = start;
+        if text.get(..brace)?.ends_with('$') {
+            let end = text.get(start..)?.find(['}', ' ', '$'])?.saturating_add(start);
+            if end > start && text.get(end..)?.starts_with('}') {
+                return Some(Span::new(start, end));
             }
+            from = end.saturating_add(1);
         }
-        return None;
     }
 }
 

@@ -138,7 +138,7 @@ impl Names {
 
     /// Returns all subjects to compare: those named, those that might be confused with them, and everyone
     /// else.
-    pub fn requested(&self, named: &[Subject]) -> Vec<Subject> {
+    pub fn requested(&self, named: &BTreeSet<Subject>) -> BTreeSet<Subject> {
         let (mut users, mut groups) = (BTreeSet::new(), BTreeSet::new());
         for subject in named {
             match self.identity(subject) {
@@ -149,9 +149,7 @@ impl Names {
         }
         let strangers = self.users.called(&users).map(Subject::User);
         let strangers = strangers.chain(self.groups.called(&groups).map(Subject::Group));
-        let all: BTreeSet<Subject> =
-            named.iter().cloned().chain(strangers).chain([Subject::Everyone]).collect();
-        all.into_iter().collect()
+        named.iter().cloned().chain(strangers).chain([Subject::Everyone]).collect()
     }
 }
 
@@ -198,14 +196,16 @@ mod tests {
     fn who_might_be_taken_for_another_is_asked_too() {
         let users = NameMap::default().with_pairs("alice=bob").expect("pairs");
         let names = Names { users, groups: NameMap::default() };
-        let asked = names.requested(&[Subject::User("alice".into())]);
-        assert_eq!(asked, [Subject::Everyone, Subject::User("alice".into()), Subject::User("bob".into())]);
+        let asked = names.requested(&[Subject::User("alice".into())].into());
+        let expected = [Subject::Everyone, Subject::User("alice".into()), Subject::User("bob".into())];
+        assert_eq!(asked, expected.into());
         let users = NameMap::default().with_pairs("alice=bob\nbob=").expect("pairs");
         let names = Names { users, groups: NameMap::default() };
-        assert_eq!(names.requested(&[Subject::User("alice".into())]).len(), 2, "bob is nobody there");
+        assert_eq!(names.requested(&[Subject::User("alice".into())].into()).len(), 2, "bob is nobody there");
         let users = NameMap::default().with_pairs("eve=alice").expect("pairs");
         let names = Names { users, groups: NameMap::default() };
-        let asked = names.requested(&[Subject::User("alice".into())]);
-        assert_eq!(asked, [Subject::Everyone, Subject::User("alice".into()), Subject::User("eve".into())]);
+        let asked = names.requested(&[Subject::User("alice".into())].into());
+        let expected = [Subject::Everyone, Subject::User("alice".into()), Subject::User("eve".into())];
+        assert_eq!(asked, expected.into());
     }
 }

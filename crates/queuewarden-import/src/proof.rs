@@ -110,7 +110,7 @@ pub fn prove(
         .iter()
         .map(|target| imported.queues.get((*target).ok()?).and_then(|queue| tree.find(&queue.path)))
         .collect();
-    let comparison = Comparison { source, imported, tree: &tree, ids, named: known.into_iter().collect() };
+    let comparison = Comparison { source, imported, tree: &tree, ids, named: known };
     let mut differences = Vec::new();
     for (done, subject) in subjects.iter().enumerate() {
         progress(done, subjects.len());

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::names::{Mapped, Names};
-use super::yarn::{OfJobs, Setting, Source};
+use super::yarn::{OfJobs, Queue, Setting, Source};
 use super::{FileDiagnostic, codes};
 use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::acl::lint::MAX_FINDINGS;
@@ -96,67 +96,42 @@ struct Translator<'a> {
 
 impl Translator<'_> {
     fn queues(&mut self) {
-        for at in 0..self.source.queues.len() {
-            let target = self.queue(at);
-            if let (Ok(here), Some(queue)) = (target, self.source.queues.get(at)) {
-                for right in Right::ALL {
-                    let acl = self.acl(at, here, right, queue.acl(right));
-                    self.set(here, right, acl);
-                }
-            }
+        for (at, queue) in self.source.queues.iter().enumerate() {
+            let target = self.queue(at, queue);
             self.imported.of_source.push(target);
         }
     }
 
-    fn set(&mut self, queue: usize, right: Right, acl: Acl) {
-        let Some(queue) = self.imported.queues.get_mut(queue) else { return };
-        match right {
-            Right::Submit => queue.submit = acl,
-            Right::Admin => queue.admin = acl,
-        }
-    }
-
     /// Returns the number of the queue in `YuniKorn`, or the reason why there is none.
-    fn queue(&mut self, at: usize) -> Result<usize, Code> {
-        let queue = self.source.queues.get(at).ok_or(codes::UNEXPLAINED)?;
-        let parent = match queue.parent {
-            None => None,
-            Some(parent) => {
-                Some(self.imported.of_source.get(parent).copied().unwrap_or(Err(codes::UNEXPLAINED))?)
-            }
-        };
+    fn queue(&mut self, at: usize, queue: &Queue) -> Result<usize, Code> {
+        let above = |above| self.imported.of_source.get(above).copied().unwrap_or(Err(codes::UNEXPLAINED));
+        let parent = queue.parent.map(above).transpose()?;
         let above = parent.and_then(|parent| self.imported.queues.get(parent));
         let path = above.map_or(Some(QueuePath::root()), |above| above.path.child(&queue.name));
         let Some(path) = path.filter(|path| !path.is_recovery()) else {
             let message = format!("no queue of YuniKorn can be named {}", quoted(&queue.name));
-            return Err(self.left_out(at, codes::QUEUE_NAME, message));
+            return Err(self.left_out(queue, codes::QUEUE_NAME, message));
         };
-        let next = self.imported.queues.len();
         if let Some(other) = self.taken.get(&path).and_then(|other| self.source.queues.get(*other)) {
             let message = format!(
                 "{} and {} differ in case only, and are one queue to YuniKorn",
                 quoted(&other.path),
                 quoted(&queue.path)
             );
-            return Err(self.left_out(at, codes::QUEUE_CASE, message));
+            return Err(self.left_out(queue, codes::QUEUE_CASE, message));
         }
         self.taken.insert(path.clone(), at);
-        self.imported.queues.push(Target {
-            path,
-            name: queue.name.clone(),
-            parent,
-            is_parent: queue.is_parent,
-            submit: Acl::nobody(),
-            admin: Acl::nobody(),
-        });
-        Ok(next)
+        let here = self.imported.queues.len();
+        let [submit, admin] = Right::ALL.map(|right| self.acl(at, here, right, queue.acl(right)));
+        let (name, is_parent) = (queue.name.clone(), queue.is_parent);
+        self.imported.queues.push(Target { path, name, parent, is_parent, submit, admin });
+        Ok(here)
     }
 
-    fn left_out(&mut self, at: usize, code: Code, message: String) -> Code {
-        let place = self.source.queues.get(at).and_then(|queue| queue.location);
+    fn left_out(&mut self, queue: &Queue, code: Code, message: String) -> Code {
         let finding = Diagnostic::error(code, message)
             .help(format!("rename it; --accept {code} leaves it out, with all below it"));
-        self.findings.push(FileDiagnostic::at(place, finding));
+        self.findings.push(FileDiagnostic::at(queue.location, finding));
         code
     }
 

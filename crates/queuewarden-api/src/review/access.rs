@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Kind, codes, decode, malformed, nullable_object, object};
+use crate::extended;
 use go_compat::diag::{Diagnostic, quoted};
 use go_compat::go_json::nullable;
 use yunikorn::identity::Identity;
@@ -138,11 +139,8 @@ fn within(namespace: &str, spec: &Spec) -> Result<(), Diagnostic> {
 
 /// Returns the same review with its status.
 #[must_use]
-pub fn filled(mut review: Value, answer: &Answer) -> Value {
-    if let Value::Object(fields) = &mut review {
-        fields.insert("status".to_owned(), status(answer));
-    }
-    review
+pub fn filled(review: Value, answer: &Answer) -> Value {
+    extended(review, json!({"status": status(answer)}))
 }
 
 /// A review with its status and nothing else.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::envelope::{self, JsonPatch, Response};
 use super::part::{at, decode_part, named_texts};
 use super::{codes, malformed, nullable_object};
+use crate::extended;
 use go_compat::diag::Diagnostic;
 use go_compat::go_json::{self, nullable};
 use yunikorn::admission::patch::Patch;
@@ -93,11 +94,8 @@ fn pod(object: Option<&RawValue>, kind: &Kind) -> Result<Pod, Diagnostic> {
 
 /// Returns the same review with its response. A request that cannot be decided is not allowed.
 #[must_use]
-pub fn filled(mut review: Value, uid: &str, evaluation: &Evaluation) -> Value {
-    if let Value::Object(fields) = &mut review {
-        fields.insert("response".to_owned(), response(uid, evaluation));
-    }
-    review
+pub fn filled(review: Value, uid: &str, evaluation: &Evaluation) -> Value {
+    extended(review, json!({"response": response(uid, evaluation)}))
 }
 
 /// Returns `response` (`admissionResponseBuilder`, `admission_controller.go:107-123`). Its `warnings`, which

@@ -6,8 +6,8 @@
 
 use serde_json::{Value, json};
 
-use super::openapi::extended;
 use super::{API_VERSION, GROUP, VERSION, queue};
+use crate::extended;
 
 /// All resources: plural, singular, kind and verbs. None of them is in a namespace. No category: `kubectl get
 /// yunikorn` would fail with this server.

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::queue::{Queue, QueueList};
 use super::review::{QueueAccessReview, SelfQueueAccessReview};
 use super::{GROUP, ROOT, VERSION};
+use crate::extended;
 
 /// The path of version 3, below `/openapi/v3/`.
 pub const PATH: &str = "apis/access.queuewarden.dev/v1alpha1";
@@ -205,14 +206,6 @@ fn operation(dialect: Dialect, action: &str, kind: &str, about: &str) -> Value {
         "responses": responses,
     });
     extended(document, more)
-}
-
-/// Returns an object with the fields of another.
-pub(super) fn extended(mut object: Value, more: Value) -> Value {
-    if let (Value::Object(fields), Value::Object(more)) = (&mut object, more) {
-        fields.extend(more);
-    }
-    object
 }
 
 #[cfg(test)]

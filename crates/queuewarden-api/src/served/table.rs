@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::queue::{Effective, Queue};
 use crate::answer::{Grantee, NamedKind, WrittenIn};
+use crate::extended;
 use go_compat::diag::cut;
 use yunikorn::right::Right;
 use yunikorn_access::check::Denial;
@@ -61,7 +62,7 @@ pub fn table(queues: &[Queue], version: &str, include: Include) -> Value {
 fn row(queue: &Queue, api_version: &str, include: Include) -> Value {
     let status = &queue.status;
     let name = &queue.metadata.name;
-    let mut row = json!({"cells": [
+    let row = json!({"cells": [
         name,
         subjects(&status.submit, Right::Submit, name),
         subjects(&status.admin, Right::Admin, name),
@@ -73,16 +74,13 @@ fn row(queue: &Queue, api_version: &str, include: Include) -> Value {
         written_in(status.submit.subjects.iter().chain(&status.admin.subjects)),
     ]});
     let object = match include {
-        Include::None => Value::Null,
+        Include::None => return row,
         Include::Metadata => {
             json!({"kind": "PartialObjectMetadata", "apiVersion": api_version, "metadata": queue.metadata})
         }
         Include::Object => json!(queue),
     };
-    if let (Value::Object(row), false) = (&mut row, object.is_null()) {
-        row.insert("object".to_owned(), object);
-    }
-    row
+    extended(row, json!({"object": object}))
 }
 
 /// `user sue, group devs (root), group ops (admin of root)`

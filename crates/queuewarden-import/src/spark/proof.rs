@@ -44,8 +44,7 @@ pub fn prove(spark: &Spark, carried: &Carried, options: &Options) -> Result<Proo
     }
     let before = Side::new(tree_of(None)?, QueuePath::root(), Rules::Spark(spark.rules.clone()));
     let after = Side::after(carried)?;
-    let comparison =
-        Comparison { spark, carried, options, known: known.into_iter().collect(), before, after };
+    let comparison = Comparison { spark, carried, options, known, before, after };
     let differences = subjects.iter().flat_map(|who| comparison.differences(who)).collect();
     let questions = subjects.len().saturating_mul(ACTIONS.len());
     Ok(Proof::new(Compared { queues: None, names: subjects.len(), questions }, differences))
@@ -53,12 +52,12 @@ pub fn prove(spark: &Spark, carried: &Carried, options: &Options) -> Result<Proo
 
 impl Spark {
     /// Returns everyone whom a list names.
-    fn subjects(&self) -> Vec<Subject> {
+    fn subjects(&self) -> BTreeSet<Subject> {
         let named = self.lists().into_iter().flat_map(|(list, of_users)| {
             let names = list.value.names().iter().filter(|name| *name != "*");
             names.map(move |name| subject(name, of_users))
         });
-        named.collect::<BTreeSet<_>>().into_iter().collect()
+        named.collect()
     }
 
     /// Returns the location of the first list that names the subject, or everyone.

@@ -5,7 +5,7 @@
 //! every application, so here they administer every queue. In Hadoop's source that lets nobody submit; by
 //! Cloudera's handbook it does.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::Source;
 use yunikorn::application::{Reading, YarnAcl};
@@ -43,12 +43,9 @@ impl<'a> Holders<'a> {
     }
 
     /// Returns everyone who is named, also as an administrator of the cluster.
-    pub fn subjects(&self) -> Vec<Subject> {
+    pub fn subjects(&self) -> BTreeSet<Subject> {
         let cluster = self.source.administrators.iter().flat_map(|setting| subjects(&setting.acl));
-        let mut all: Vec<Subject> = self.named.keys().cloned().chain(cluster).collect();
-        all.sort();
-        all.dedup();
-        all
+        self.named.keys().cloned().chain(cluster).collect()
     }
 
     /// Returns, for each queue, the source of the right of this user without groups, or of this group's
