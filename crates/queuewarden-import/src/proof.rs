@@ -95,7 +95,7 @@ pub fn prove(
     names: &Names,
     mut progress: impl FnMut(usize, usize),
 ) -> Result<Proof, Diagnostic> {
-    let tree = tree_of(imported)?;
+    let tree = tree_of(&imported.queues_yaml())?;
     let holders = Holders::new(source);
     let known = holders.subjects();
     let subjects = names.requested(&known);
@@ -124,9 +124,8 @@ pub fn prove(
 }
 
 /// Returns the tree that `YuniKorn` builds of the text.
-pub(super) fn tree_of(imported: &Imported) -> Result<Tree, Diagnostic> {
-    let text = imported.queues_yaml();
-    let verdict = verdict(&text, &[], Version::Unknown);
+pub(super) fn tree_of(text: &str) -> Result<Tree, Diagnostic> {
+    let verdict = verdict(text, &[], Version::Unknown);
     let refusal = verdict.refusal();
     let partition = verdict.config.as_ref().and_then(|config| config.partition("default"));
     partition.and_then(|partition| Tree::new(partition).ok()).ok_or_else(|| {

@@ -224,7 +224,7 @@ proptest! {
         }
         let who = Subject::User(user.clone());
         let before = Holders::new(&source).reach(Right::Submit, &who);
-        let tree = tree_of(&imported).expect("a tree");
+        let tree = tree_of(&imported.queues_yaml()).expect("a tree");
         let Some(name) = options.names.users.identity(&user) else { return Ok(()) };
         for (at, queue) in source.queues.iter().enumerate() {
             let Some(Ok(target)) = imported.of_source.get(at) else { continue };

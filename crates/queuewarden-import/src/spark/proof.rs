@@ -12,7 +12,6 @@ use super::Spark;
 use super::carry::{Carried, Options, subject};
 use crate::names::Names;
 use crate::proof::{self, Compared, Difference, Direction, Proof};
-use crate::translate::{Imported, Target};
 use crate::{Location, codes};
 use go_compat::diag::{Code, Diagnostic};
 use yunikorn::acl::Acl;
@@ -123,21 +122,13 @@ impl Side {
 
 /// Returns a tree in which only the administrators of this queue have any right.
 fn tree_of(administrators: Option<&(QueuePath, Acl)>) -> Result<Tree, Diagnostic> {
-    let root = QueuePath::root();
-    let (path, acl) = administrators.map_or((&root, Acl::nobody()), |(path, acl)| (path, acl.clone()));
-    let paths = std::iter::successors(Some(path.clone()), QueuePath::parent);
-    let mut paths: Vec<QueuePath> = paths.collect();
-    paths.reverse();
-    let last = paths.len().saturating_sub(1);
-    let queues = paths.into_iter().enumerate().map(|(at, path)| Target {
-        name: path.leaf().to_owned(),
-        path,
-        parent: at.checked_sub(1),
-        is_parent: at < last,
-        submit: Acl::nobody(),
-        admin: if at == last { acl.clone() } else { Acl::nobody() },
-    });
-    proof::tree_of(&Imported { queues: queues.collect(), ..Imported::default() })
+    let nobody = (QueuePath::root(), Acl::nobody());
+    let (path, acl) = administrators.unwrap_or(&nobody);
+    // Characters of a queue's name need no escape between double quotes.
+    let queue = format!("{{name: \"{}\", {}: {}}}", path.leaf(), Right::Admin.key(), acl.yaml());
+    let above = path.parts().rev().skip(1);
+    let queues = above.fold(queue, |below, name| format!("{{name: \"{name}\", queues: [{below}]}}"));
+    proof::tree_of(&format!("partitions: [{{name: default, queues: [{queues}]}}]"))
 }
 
 struct Comparison<'a> {
