@@ -155,22 +155,11 @@ pub fn first(node: Node<'_, '_>) -> First {
     First::Text { text: Text { text, span: Span::new(start, last), verbatim }, cut: at < end }
 }
 
-/// Returns the location between the tags of an element; `None` when it has one tag only.
+/// Returns the location between the tags of an element; `None` when there is nothing.
 fn inside(node: Node<'_, '_>) -> Option<Span> {
-    let range = node.range();
-    let written = node.document().input_text().get(range.clone())?;
-    let mut quote = None;
-    let (tag, _) = written.char_indices().find(|(_, c)| {
-        match (quote, c) {
-            (None, '"' | '\'') => quote = Some(*c),
-            (Some(open), c) if open == *c => quote = None,
-            _ => {}
-        }
-        quote.is_none() && *c == '>'
-    })?;
-    let begin = tag.saturating_add(1);
-    let end = written.rfind("</").filter(|end| *end >= begin)?;
-    Some(Span::new(range.start.saturating_add(begin), range.start.saturating_add(end)))
+    let start = node.first_child()?.range().start;
+    let end = node.document().input_text().get(start..node.range().end)?.rfind("</")?;
+    Some(Span::new(start, start.saturating_add(end)))
 }
 
 fn after(rest: &str, end: &str, at: usize) -> usize {
