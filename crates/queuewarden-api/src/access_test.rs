@@ -6,7 +6,7 @@
 
 use kube::core::DynamicObject;
 
-use super::convert::{meta, spec};
+use super::convert::{collect, meta, spec};
 use super::v1alpha1 as api;
 use go_compat::diag::{Code, Diagnostic};
 use queuewarden_plan::snapshot::{AccessTestSpec, Entry};
@@ -75,8 +75,7 @@ fn case(at: &str, case: api::AccessCase, wrong: &mut Vec<Diagnostic>) -> Case {
     let (allow, deny) = (queues("allow", allow), queues("deny", deny));
     let subjects = subjects.into_iter().map(|api::AccessSubject { user, groups }| Identity { user, groups });
     let placed = placements.into_iter().enumerate().filter_map(|(index, placement)| {
-        let found = placing(&format!("{at}.placements[{index}]"), placement);
-        found.map_err(|diagnostic| wrong.push(diagnostic)).ok()
+        collect(placing(&format!("{at}.placements[{index}]"), placement), wrong)
     });
     let placements = placed.collect();
     let case = Case { name, subjects: subjects.collect(), allow, deny, placements, dynamic };

@@ -181,7 +181,7 @@ fn queue_acl_spec(spec: api::QueueAclSpec) -> Result<QueueAclSpec, Vec<Diagnosti
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
 }
 
-fn collect<T>(result: Result<T, Diagnostic>, wrong: &mut Vec<Diagnostic>) -> Option<T> {
+pub(super) fn collect<T>(result: Result<T, Diagnostic>, wrong: &mut Vec<Diagnostic>) -> Option<T> {
     result.map_err(|diagnostic| wrong.push(diagnostic)).ok()
 }
 
