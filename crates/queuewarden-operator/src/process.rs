@@ -76,24 +76,10 @@ pub async fn run(options: Options) -> Result<(), Error> {
     let listener =
         TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))?;
     let stop = controller::terminated().map_err(controller::Error::Signal)?;
-    Box::pin(serve(client, lookups, listener, options, stop)).await
-}
-
-/// Runs until `stop` completes. Requests that callers of the endpoints cause use the client `lookups`.
-///
-/// # Errors
-/// When the HTTPS endpoints cannot be opened.
-pub async fn serve(
-    client: Client,
-    lookups: Client,
-    listener: TcpListener,
-    options: Options,
-    stop: impl Future<Output = ()>,
-) -> Result<(), Error> {
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(version, identity = options.identity, listen = %options.listen, "Starting");
     let health = Arc::new(Health::default());
-    let asking = CountedScheduler::new(Connector::new(client.clone()), Arc::clone(&health));
+    let scheduler = CountedScheduler::new(Connector::new(client.clone()), Arc::clone(&health));
     let identity = options.https.as_ref().map(|_| Identity::default());
     let endpoints = tokio::spawn(probes::serve(listener, Arc::clone(&health), identity.clone()));
     let (leadership, election) = elect(&client, &options);
@@ -111,7 +97,7 @@ pub async fn serve(
         last_base: last_base::Store::new(client.clone(), options.namespace.as_deref()),
         client,
         leadership,
-        scheduler: asking,
+        scheduler,
         events,
         health,
         publisher,
@@ -125,10 +111,12 @@ pub async fn serve(
         failure: None,
         created: false,
     };
-    reconcile::run(reconciler, stop).await;
+    Box::pin(reconcile::run(reconciler, stop)).await;
     let shutdown = async {
-        if let Some(candidacy) = election {
-            candidacy.end().await;
+        if let Some((end, task)) = election {
+            drop(end);
+            // Its last step is to release the Lease. A task that panicked holds nothing any more.
+            let _ = task.await;
         }
         let _ = publishing.await;
     };
@@ -146,23 +134,9 @@ pub async fn serve(
     Ok(())
 }
 
-/// A task that runs until [`Running::end`].
-struct Running {
-    end: oneshot::Sender<()>,
-    task: JoinHandle<()>,
-}
-
-impl Running {
-    /// Ends the task, and waits for its last step: it releases the Lease.
-    async fn end(self) {
-        drop(self.end);
-        // A task that panicked holds nothing any more.
-        let _ = self.task.await;
-    }
-}
-
-/// Starts to compete for the Lease, if a Lease decides which replica writes.
-fn elect(client: &Client, options: &Options) -> (Leadership, Option<Running>) {
+/// Starts to compete for the Lease, if a Lease decides which replica writes. The task ends when the sender is
+/// dropped.
+fn elect(client: &Client, options: &Options) -> (Leadership, Option<(oneshot::Sender<()>, JoinHandle<()>)>) {
     if !options.leader_elect {
         return (Leadership::unconditional(), None);
     }
@@ -173,5 +147,5 @@ fn elect(client: &Client, options: &Options) -> (Leadership, Option<Running>) {
     let task = tokio::spawn(candidate.run(async {
         let _ = ended.await;
     }));
-    (leadership, Some(Running { end, task }))
+    (leadership, Some((end, task)))
 }

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures::{Stream, StreamExt as _, stream};
+use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use jiff::Timestamp;
 use kube::Client;
 use kube::api::{ObjectMeta, PartialObjectMeta, PartialObjectMetaExt as _};
@@ -141,15 +141,12 @@ struct PlanFailed {
 /// Runs the controller until `stop` completes; a run in progress may then continue for a short time.
 pub async fn run(reconciler: Reconciler, stop: impl Future<Output = ()>) {
     let health = Arc::clone(&reconciler.health);
-    let (stopping, stopped) = tokio::sync::watch::channel(false);
-    let causes = causes(&reconciler).take_until(ended(stopped.clone()));
+    let stop = stop.shared();
+    let causes = causes(&reconciler).take_until(stop.clone());
     let reconciler = Arc::new(Mutex::new(reconciler));
-    let reconcile = {
-        let stopped = stopped.clone();
-        move |_: Arc<Installation>, reconciler: Arc<Mutex<Reconciler>>| {
-            let stopped = stopped.clone();
-            Box::pin(async move { reconciler.lock().await.reconcile(&stopped).await })
-        }
+    let reconcile = |_: Arc<Installation>, reconciler: Arc<Mutex<Reconciler>>| {
+        let stop = stop.clone();
+        Box::pin(async move { reconciler.lock().await.reconcile(|| stop.peek().is_some()).await })
     };
     let config = Config::default().concurrency(1);
     let runs = applier(reconcile, error_policy, reconciler, installations(), causes, config);
@@ -160,10 +157,9 @@ pub async fn run(reconciler: Reconciler, stop: impl Future<Output = ()>) {
         std::future::ready(())
     });
     let deadline = async {
-        stop.await;
+        stop.clone().await;
         tracing::info!("Stopping");
         health.stopping();
-        stopping.send_replace(true);
         sleep(GRACE).await;
     };
     tokio::select! {
@@ -213,22 +209,14 @@ fn causes(
     })
 }
 
-async fn ended(mut stopped: tokio::sync::watch::Receiver<bool>) {
-    // An error means that the sender is dropped, which stops it as well.
-    let _ = stopped.wait_for(|stopped| *stopped).await;
-}
-
 impl Reconciler {
-    /// Performs one run.
-    async fn reconcile(
-        &mut self,
-        stopped: &tokio::sync::watch::Receiver<bool>,
-    ) -> Result<Action, PlanFailed> {
+    /// Performs one run, unless it is to stop.
+    async fn reconcile(&mut self, is_stopping: impl Fn() -> bool) -> Result<Action, PlanFailed> {
         let changed = self.left.changed.load(Ordering::Relaxed);
         if changed {
             self.settle().await;
         }
-        if *stopped.borrow() {
+        if is_stopping() {
             return Ok(Action::await_change());
         }
         self.health.round(self.world.progress());

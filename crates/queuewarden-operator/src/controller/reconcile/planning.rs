@@ -111,7 +111,7 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     use serde_json::json;
-    use tokio::sync::{Notify, watch};
+    use tokio::sync::Notify;
 
     use super::*;
     use crate::controller::connect::Connector;
@@ -157,10 +157,9 @@ mod tests {
             failure: None,
             created: false,
         };
-        let (_stop, stopped) = watch::channel(false);
         loop {
             leader.left.changed.store(true, Ordering::Relaxed);
-            let ended = leader.reconcile(&stopped).await;
+            let ended = leader.reconcile(|| false).await;
             if leader.left.unplanned != Some(NoPlan::Unready) {
                 let counted =
                     leader.health.text().contains("queuewarden_reconcile_total{result=\"error\"} 1");
