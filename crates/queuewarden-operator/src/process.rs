@@ -16,7 +16,6 @@ use crate::controller::connect::Connector;
 use crate::controller::counted_scheduler::CountedScheduler;
 use crate::controller::events::Events;
 use crate::controller::health::Health;
-use crate::controller::leader::election::Timing;
 use crate::controller::leader::{Candidate, Leadership};
 use crate::controller::published::Publisher;
 use crate::controller::reconcile::{self, Functions, Left, Reconciler};
@@ -142,7 +141,7 @@ fn elect(client: &Client, options: &Options) -> (Leadership, Option<(oneshot::Se
     }
     let namespace = options.namespace.as_deref().unwrap_or(client.default_namespace());
     let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
-    let (candidate, leadership) = Candidate::new(leases, LEASE, &options.identity, Timing::default());
+    let (candidate, leadership) = Candidate::new(leases, LEASE, &options.identity);
     let (end, ended) = oneshot::channel::<()>();
     let task = tokio::spawn(candidate.run(async {
         let _ = ended.await;

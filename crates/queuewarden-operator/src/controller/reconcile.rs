@@ -111,8 +111,8 @@ pub struct Reconciler {
 pub struct Left {
     /// True if something has changed since the last run began.
     changed: Arc<AtomicBool>,
-    /// The last term of leading that was reported to the machine.
-    term: Option<u64>,
+    /// The beginning of the last term of leading that was reported to the machine.
+    term: Option<Instant>,
     /// The last failing watch that was reported to the machine.
     failing: Option<FailingWatch>,
     /// The `QueueAcl` whose status was written last.
@@ -270,7 +270,7 @@ impl Reconciler {
     /// Reports to the machine what has happened since the last run, and that one begins.
     async fn news(&mut self, changed: bool) -> VecDeque<machine::Action> {
         let mut news = Vec::new();
-        let term = self.leadership.term().map(|term| term.number);
+        let term = self.leadership.leads_since();
         if self.left.term != term {
             news.extend(self.left.term.map(|_| Event::LeadershipLost));
             news.extend(term.map(|_| Event::LeadershipWon));
@@ -296,6 +296,6 @@ impl Reconciler {
 
     /// Returns whether this replica has lost the Lease since the machine was notified that it leads.
     fn has_lost(&self) -> bool {
-        self.left.term.is_some() && self.leadership.term().map(|term| term.number) != self.left.term
+        self.left.term.is_some() && self.leadership.leads_since() != self.left.term
     }
 }

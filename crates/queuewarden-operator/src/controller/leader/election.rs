@@ -12,36 +12,21 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 
-/// The three durations of an election; `retry < deadline < lease`.
-#[derive(Debug, Clone, Copy)]
-pub struct Timing {
-    /// The time that others wait after the last change they saw.
-    pub lease: Duration,
-    /// The time that a leader continues after the last renewal that succeeded.
-    pub deadline: Duration,
-    /// The wait between two attempts.
-    pub retry: Duration,
-}
-
-impl Default for Timing {
-    /// client-go's defaults.
-    fn default() -> Self {
-        Self {
-            lease: Duration::from_secs(15),
-            deadline: Duration::from_secs(10),
-            retry: Duration::from_secs(2),
-        }
-    }
-}
+/// The time that others wait after the last change of the Lease that they saw, in seconds. It, [`DEADLINE`] and
+/// [`RETRY`] are client-go's defaults.
+const LEASE_SECONDS: i32 = 15;
+/// The time for which a leader continues after the last renewal that succeeded: less than the lease.
+pub(super) const DEADLINE: Duration = Duration::from_secs(10);
+/// The wait between two attempts: less than [`DEADLINE`].
+pub(super) const RETRY: Duration = Duration::from_secs(2);
 
 /// Monotonic time since an origin of the caller's choice.
-pub type Instant = Duration;
+pub(super) type Instant = Duration;
 
 /// The state of one candidate.
 #[derive(Debug)]
-pub struct Election {
+pub(super) struct Election {
     identity: String,
-    timing: Timing,
     /// The Lease as last seen, and the time when this version was first seen.
     observed: Option<(Lease, Instant)>,
     /// The time when our last successful write was sent.
@@ -50,13 +35,13 @@ pub struct Election {
 
 impl Election {
     /// Creates a candidate that has seen nothing. `identity` must be unique among candidates.
-    pub fn new(identity: String, timing: Timing) -> Self {
-        Self { identity, timing, observed: None, renewed: None }
+    pub(super) fn new(identity: String) -> Self {
+        Self { identity, observed: None, renewed: None }
     }
 
     /// Returns what to write now, with the Lease's resource version (or its absence) as precondition; `None`
     /// while someone else leads. `wall` goes into it.
-    pub fn step(&mut self, now: Instant, wall: Timestamp, lease: Option<&Lease>) -> Option<LeaseSpec> {
+    pub(super) fn step(&mut self, now: Instant, wall: Timestamp, lease: Option<&Lease>) -> Option<LeaseSpec> {
         let Some(lease) = lease else {
             return Some(self.claim(wall, 0));
         };
@@ -65,7 +50,7 @@ impl Election {
         if self.is_ours(lease) {
             return Some(LeaseSpec {
                 renew_time: Some(MicroTime(wall)),
-                lease_duration_seconds: Some(whole_seconds(self.timing.lease)),
+                lease_duration_seconds: Some(LEASE_SECONDS),
                 ..spec
             });
         }
@@ -76,24 +61,24 @@ impl Election {
     }
 
     /// Notes that our write, sent at `sent`, succeeded and resulted in `lease`.
-    pub fn written(&mut self, sent: Instant, lease: Lease) {
+    pub(super) fn written(&mut self, sent: Instant, lease: Lease) {
         self.renewed = Some(sent);
         self.observed = Some((lease, sent));
     }
 
     /// Returns the time until which this candidate leads; `None` when it does not lead at `now`.
-    pub fn leads_until(&self, now: Instant) -> Option<Instant> {
-        let until = self.renewed?.saturating_add(self.timing.deadline);
+    pub(super) fn leads_until(&self, now: Instant) -> Option<Instant> {
+        let until = self.renewed?.saturating_add(DEADLINE);
         (now < until).then_some(until)
     }
 
     /// Returns whether the Lease names this candidate.
-    pub fn is_ours(&self, lease: &Lease) -> bool {
+    pub(super) fn is_ours(&self, lease: &Lease) -> bool {
         lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_ref()) == Some(&self.identity)
     }
 
     /// Returns what releases the Lease, if this candidate holds it, as client-go does.
-    pub fn release(&mut self, wall: Timestamp) -> Option<LeaseSpec> {
+    pub(super) fn release(&mut self, wall: Timestamp) -> Option<LeaseSpec> {
         self.renewed.take()?;
         let (held, _) = self.observed.take()?;
         Some(LeaseSpec {
@@ -108,7 +93,7 @@ impl Election {
     fn claim(&self, wall: Timestamp, transitions: i32) -> LeaseSpec {
         LeaseSpec {
             holder_identity: Some(self.identity.clone()),
-            lease_duration_seconds: Some(whole_seconds(self.timing.lease)),
+            lease_duration_seconds: Some(LEASE_SECONDS),
             acquire_time: Some(MicroTime(wall)),
             renew_time: Some(MicroTime(wall)),
             lease_transitions: Some(transitions),
@@ -127,14 +112,10 @@ impl Election {
     fn expired(&self, now: Instant) -> bool {
         self.observed.as_ref().is_some_and(|(lease, since)| {
             let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
-            let asked = u64::try_from(seconds.unwrap_or_default()).unwrap_or(0);
-            now >= since.saturating_add(Duration::from_secs(asked))
+            let seconds = u64::try_from(seconds.unwrap_or_default()).unwrap_or(0);
+            now >= since.saturating_add(Duration::from_secs(seconds))
         })
     }
-}
-
-fn whole_seconds(duration: Duration) -> i32 {
-    i32::try_from(duration.as_secs()).unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]
@@ -177,7 +158,7 @@ mod tests {
     }
 
     fn candidate(name: &str) -> Election {
-        Election::new(name.into(), Timing::default())
+        Election::new(name.into())
     }
 
     #[test]

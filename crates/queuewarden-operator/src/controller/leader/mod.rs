@@ -8,7 +8,7 @@
 //! `kube` has no election, and other crates rely on the times that other replicas have written. This one
 //! relies on its own clock.
 
-pub mod election;
+mod election;
 
 use std::{convert::Infallible, time::Duration};
 
@@ -23,7 +23,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use election::{Election, Timing};
+use election::{DEADLINE, Election, RETRY};
 
 use super::clock::precise;
 use queuewarden_plan::snapshot::FIELD_MANAGER;
@@ -40,11 +40,8 @@ pub struct Leadership {
 
 /// One period of leading, from winning the Lease to losing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Term {
-    /// The number of the term, in this process.
-    pub number: u64,
-    /// The time when the Lease was won.
-    pub since: Instant,
+struct Term {
+    since: Instant,
     until: Instant,
     /// The end by the wall clock: a monotonic clock stops while a virtual machine is suspended.
     wall_until: Timestamp,
@@ -61,29 +58,29 @@ impl Leadership {
     pub fn unconditional() -> Self {
         let since = Instant::now();
         let until = since + Duration::from_hours(24 * 365 * 30);
-        let term = Term { number: 1, since, until, wall_until: Timestamp::MAX };
+        let term = Term { since, until, wall_until: Timestamp::MAX };
         let (_, term) = watch::channel(Some(term));
         Self { term }
     }
 
-    /// Returns the term, if this replica leads.
-    pub fn term(&self) -> Option<Term> {
-        self.term.borrow().filter(|term| term.holds(Instant::now(), precise()))
+    /// Returns when the Lease was won, if this replica leads: no two terms begin at the same time. Reads both
+    /// clocks each time, so that a process that was suspended notices before the lease task runs again.
+    pub fn leads_since(&self) -> Option<Instant> {
+        self.term.borrow().filter(|term| term.holds(Instant::now(), precise())).map(|term| term.since)
     }
 
-    /// Returns whether this replica leads. Reads both clocks each time, so that a process that was suspended
-    /// notices before the lease task runs again.
+    /// Returns whether this replica leads.
     pub fn holds(&self) -> bool {
-        self.term().is_some()
+        self.leads_since().is_some()
     }
 
     /// Returns when leadership was won or lost since the last call; never returns when it cannot change any
     /// more.
     pub async fn changed(&mut self) {
-        let number = |term: &Option<Term>| term.map(|term| term.number);
-        let before = number(&self.term.borrow_and_update());
+        let since = |term: &Option<Term>| term.map(|term| term.since);
+        let before = since(&self.term.borrow_and_update());
         while self.term.changed().await.is_ok() {
-            if number(&self.term.borrow_and_update()) != before {
+            if since(&self.term.borrow_and_update()) != before {
                 return;
             }
         }
@@ -97,31 +94,26 @@ pub struct Candidate {
     api: Api<Lease>,
     name: String,
     election: Election,
-    timing: Timing,
     /// The Lease as our last write returned it: renewing it needs no other request.
     lease: Option<Lease>,
     origin: Instant,
     /// The end of the last renewal by the wall clock.
     wall_until: Timestamp,
-    /// The number of the last term.
-    terms: u64,
     term: watch::Sender<Option<Term>>,
 }
 
 impl Candidate {
     /// Creates a candidate and the view of its leadership. `identity` must differ between replicas and
     /// between runs.
-    pub fn new(api: Api<Lease>, name: &str, identity: &str, timing: Timing) -> (Self, Leadership) {
+    pub fn new(api: Api<Lease>, name: &str, identity: &str) -> (Self, Leadership) {
         let (term, view) = watch::channel(None);
         let candidate = Self {
             api,
             name: name.to_owned(),
-            election: Election::new(identity.to_owned(), timing),
-            timing,
+            election: Election::new(identity.to_owned()),
             lease: None,
             origin: Instant::now(),
             wall_until: Timestamp::MIN,
-            terms: 0,
             term,
         };
         (candidate, Leadership { term: view })
@@ -142,17 +134,12 @@ impl Candidate {
     /// Makes one attempt, then waits until the next.
     async fn round(&mut self) {
         let begin = self.origin.elapsed();
-        let outcome = timeout(self.patience(), self.attempt()).await;
-        match outcome {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                self.lease = None;
-                if !is_race(&error) {
-                    tracing::warn!(lease = self.name, %error, "Could not renew the lease");
-                }
+        match timeout(self.patience(), self.attempt()).await {
+            Ok(Err(error)) if !is_race(&error) => {
+                tracing::warn!(lease = self.name, %error, "Could not renew the lease");
             }
+            Ok(_) => {}
             Err(_) => {
-                self.lease = None;
                 tracing::warn!(lease = self.name, "The API server did not answer in time about the lease");
             }
         }
@@ -161,20 +148,25 @@ impl Candidate {
         self.publish();
     }
 
-    /// Reads the Lease, unless it is known, and writes it if the election decides so.
+    /// Writes the Lease if the election decides so. Unless that succeeds, the next attempt reads it first.
     async fn attempt(&mut self) -> Result<(), kube::Error> {
-        let lease = match self.lease.take() {
-            Some(held) => Some(held),
-            None => self.api.get_opt(&self.name).await?,
-        };
+        let lease = self.take_lease().await?;
         let (sent, wall) = (self.origin.elapsed(), precise());
         if let Some(next) = self.election.step(sent, wall, lease.as_ref()) {
             let written = self.write(lease, next).await?;
             self.election.written(sent, written.clone());
-            self.wall_until = wall.checked_add(self.timing.deadline).unwrap_or(Timestamp::MAX);
+            self.wall_until = wall.checked_add(DEADLINE).unwrap_or(Timestamp::MAX);
             self.lease = Some(written);
         }
         Ok(())
+    }
+
+    /// Returns the Lease as our last write returned it, or else as it is now.
+    async fn take_lease(&mut self) -> Result<Option<Lease>, kube::Error> {
+        match self.lease.take() {
+            Some(lease) => Ok(Some(lease)),
+            None => self.api.get_opt(&self.name).await,
+        }
     }
 
     async fn write(&self, lease: Option<Lease>, spec: LeaseSpec) -> Result<Lease, kube::Error> {
@@ -189,35 +181,30 @@ impl Candidate {
     /// Returns the longest duration of an attempt: it never goes past the moment at which we have to stop
     /// leading.
     fn patience(&self) -> Duration {
-        let now = self.origin.elapsed();
-        let left = self.election.leads_until(now).map(|until| until.saturating_sub(now));
-        left.map_or(2 * CALL_TIMEOUT, |left| left.min(CALL_TIMEOUT))
+        self.time_left().map_or(2 * CALL_TIMEOUT, |left| left.min(CALL_TIMEOUT))
     }
 
     /// Returns the wait until the next attempt: `retry` with up to a fifth of jitter since this attempt
     /// began, or less when we have to stop leading before. The response time of the API server is part of it,
     /// because a leader that waits for slow responses has no time to lose.
     fn delay(&self, begin: Duration) -> Duration {
-        let retry = self.timing.retry.mul_f64(1.0 + 0.2 * fastrand::f64());
-        let now = self.origin.elapsed();
-        let pause = retry.saturating_sub(now.saturating_sub(begin)).max(self.timing.retry / 4);
-        let left = self.election.leads_until(now).map(|until| until.saturating_sub(now));
-        left.map_or(pause, |left| left.min(pause))
+        let retry = RETRY.mul_f64(1.0 + 0.2 * fastrand::f64());
+        let wait = retry.saturating_sub(self.origin.elapsed().saturating_sub(begin)).max(RETRY / 4);
+        self.time_left().map_or(wait, |left| left.min(wait))
     }
 
-    fn publish(&mut self) {
+    /// Returns the time until we have to stop leading; `None` when we do not lead.
+    fn time_left(&self) -> Option<Duration> {
+        let now = self.origin.elapsed();
+        self.election.leads_until(now).map(|until| until.saturating_sub(now))
+    }
+
+    fn publish(&self) {
         let until = self.election.leads_until(self.origin.elapsed()).map(|until| self.origin + until);
         let before = *self.term.borrow();
-        if until.is_some() && before.is_none() {
-            self.terms = self.terms.saturating_add(1);
-        }
         let since = before.map_or_else(Instant::now, |term| term.since);
-        self.term.send_replace(until.map(|until| Term {
-            number: self.terms,
-            since,
-            until,
-            wall_until: self.wall_until,
-        }));
+        let wall_until = self.wall_until;
+        self.term.send_replace(until.map(|until| Term { since, until, wall_until }));
         match (before.is_some(), until.is_some()) {
             (false, true) => tracing::info!(lease = self.name, "This replica leads"),
             (true, false) => tracing::warn!(lease = self.name, "This replica does not lead any more"),
@@ -239,10 +226,7 @@ impl Candidate {
     }
 
     async fn give_up(&mut self, spec: LeaseSpec) -> Result<(), kube::Error> {
-        let lease = match self.lease.take() {
-            Some(held) => Some(held),
-            None => self.api.get_opt(&self.name).await?,
-        };
+        let lease = self.take_lease().await?;
         if let Some(lease) = lease.filter(|lease| self.election.is_ours(lease)) {
             self.write(Some(lease), spec).await?;
         }
@@ -267,7 +251,7 @@ mod tests {
     async fn term_ends_by_either_clock() {
         let (since, wall) = (Instant::now(), precise());
         let ten = Duration::from_secs(10);
-        let term = Term { number: 1, since, until: since + ten, wall_until: wall + ten };
+        let term = Term { since, until: since + ten, wall_until: wall + ten };
         let at = |monotonic: u64, seconds: i64| {
             term.holds(since + Duration::from_secs(monotonic), wall + SignedDuration::from_secs(seconds))
         };
@@ -282,7 +266,7 @@ mod tests {
         let since = Instant::now();
         let until = |seconds| {
             let until = since + Duration::from_secs(seconds);
-            Some(Term { number: 1, since, until, wall_until: Timestamp::MAX })
+            Some(Term { since, until, wall_until: Timestamp::MAX })
         };
         let (term, view) = watch::channel(until(10));
         let mut leadership = Leadership { term: view };

@@ -18,9 +18,7 @@ impl Reconciler {
     pub(super) async fn perform(&mut self, action: Action) -> Option<Event> {
         Some(match action {
             Action::Relist => {
-                if let Some(term) = self.leadership.term() {
-                    self.world.relist(term.since);
-                }
+                self.world.relist(self.left.term?);
                 return None;
             }
             Action::ReadBase => Event::BaseRead(self.last_base.read().await.map_err(|e| e.to_string())),
