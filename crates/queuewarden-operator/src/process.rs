@@ -25,7 +25,6 @@ use crate::server::open::{self, Https, Open};
 use crate::server::tls::Identity;
 use crate::server::{lookups, probes};
 use crate::telemetry::Logging;
-use queuewarden_plan::ParseCache;
 use queuewarden_plan::machine::State;
 
 /// The name of the Lease.
@@ -106,9 +105,6 @@ pub async fn run(options: Options) -> Result<(), Error> {
         state: State::new(fastrand::u64(..)),
         functions: Functions::default(),
         left: Left::default(),
-        known: ParseCache::default(),
-        failure: None,
-        created: false,
     };
     Box::pin(reconcile::run(reconciler, stop)).await;
     let shutdown = async {

@@ -98,12 +98,6 @@ pub struct Reconciler {
     pub functions: Functions,
     /// The data that a run leaves for the next one.
     pub left: Left,
-    /// The parse cache of the last plan.
-    pub known: ParseCache,
-    /// The failure that was logged last.
-    pub failure: Option<WriteFailure>,
-    /// True if the output was created and is not written yet.
-    pub created: bool,
 }
 
 /// The data that a run leaves for the next one.
@@ -111,6 +105,8 @@ pub struct Reconciler {
 pub struct Left {
     /// True if something has changed since the last run began.
     changed: Arc<AtomicBool>,
+    /// The parse cache of the last plan.
+    known: ParseCache,
     /// The beginning of the last term of leading that was reported to the machine.
     term: Option<Instant>,
     /// The last failing watch that was reported to the machine.
@@ -119,6 +115,10 @@ pub struct Left {
     reported: Arc<str>,
     /// The reason why the last run had no plan.
     unplanned: Option<NoPlan>,
+    /// The failed write that was logged last.
+    failure: Option<WriteFailure>,
+    /// True if the output was created and is not written yet.
+    created: bool,
 }
 
 /// The reasons why there is no plan.

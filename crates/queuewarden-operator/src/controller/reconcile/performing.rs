@@ -62,7 +62,7 @@ impl Reconciler {
         match created {
             Ok(Some(map)) => {
                 tracing::info!(namespace, name = new.name, "Created a ConfigMap");
-                self.created = new.data.is_empty();
+                self.left.created = new.data.is_empty();
                 self.world.learn_config_map(map, moment);
             }
             Ok(None) => {}
@@ -111,8 +111,8 @@ impl Reconciler {
 
     /// Logs a write with the access that it changes. What somebody else changed has an event, too.
     async fn log_write(&mut self, namespace: &str, write: &Write, replaced: Option<Arc<ConfigMapState>>) {
-        let replacement = Replacement::new(write, replaced, &mut self.known);
-        let repaired = write.repair && !self.created;
+        let replacement = Replacement::new(write, replaced, &mut self.left.known);
+        let repaired = write.repair && !self.left.created;
         // With large configurations it takes long.
         let described = tokio::task::spawn_blocking(move || {
             (replacement.access(), repaired.then(|| replacement.put_back(SINGLETON.into())))
@@ -125,9 +125,9 @@ impl Reconciler {
         if let Some((event, config)) = event.zip(config) {
             self.events.publish(&event, &config.uid);
         }
-        self.failure = None;
+        self.left.failure = None;
         self.health.metrics.applied("applied");
-        let created = std::mem::take(&mut self.created);
+        let created = std::mem::take(&mut self.left.created);
         if write.repair {
             let kind = if created { "deleted" } else { "external_edit" };
             self.health.metrics.drifted(kind);
@@ -142,9 +142,9 @@ impl Reconciler {
             WriteFailure::Transient(message) => ("error", message),
         };
         self.health.metrics.applied(result);
-        if self.failure.as_ref() != Some(failure) {
+        if self.left.failure.as_ref() != Some(failure) {
             tracing::warn!(namespace, result, message, "Could not write");
-            self.failure = Some(failure.clone());
+            self.left.failure = Some(failure.clone());
         }
     }
 

@@ -37,31 +37,29 @@ impl Default for Functions {
 
 impl Reconciler {
     /// Feeds an event to the machine; returns the actions that it requests.
-    pub(super) async fn feed(&mut self, event: Event) -> Vec<Action> {
+    pub(super) async fn feed(&mut self, mut event: Event) -> Vec<Action> {
         let (now, step) = (clock::precise(), self.functions.step);
-        let (state, mut known) = (self.state.clone(), mem::take(&mut self.known));
-        if !matches!(event, Event::Observed(_)) {
-            let (state, actions) = step(state, now, event, &mut known);
-            (self.state, self.known) = (state, known);
-            return actions;
-        }
-        let planned = tokio::task::spawn_blocking(move || {
-            let (state, actions) = step(state, now, event, &mut known);
-            (state, actions, known)
-        });
-        match planned.await {
-            Ok((state, actions, known)) => {
-                (self.state, self.known) = (state, known);
-                actions
-            }
-            Err(error) => {
-                tracing::error!(%error, "The plan could not be made");
-                self.left.unplanned = Some(NoPlan::Failed);
-                let (state, actions) = step(self.state.clone(), now, Event::PlanFailed, &mut self.known);
-                self.state = state;
-                actions
+        if matches!(event, Event::Observed(_)) {
+            let (state, mut known) = (self.state.clone(), mem::take(&mut self.left.known));
+            let planned = tokio::task::spawn_blocking(move || {
+                let (state, actions) = step(state, now, event, &mut known);
+                (state, actions, known)
+            });
+            match planned.await {
+                Ok((state, actions, known)) => {
+                    (self.state, self.left.known) = (state, known);
+                    return actions;
+                }
+                Err(error) => {
+                    tracing::error!(%error, "The plan could not be made");
+                    self.left.unplanned = Some(NoPlan::Failed);
+                    event = Event::PlanFailed;
+                }
             }
         }
+        let (state, actions) = step(self.state.clone(), now, event, &mut self.left.known);
+        self.state = state;
+        actions
     }
 
     /// Switches metrics and endpoints to this plan; returns whether the endpoints switched.
@@ -88,7 +86,7 @@ impl Reconciler {
         }
         let (snapshot, plan, before) =
             (Arc::clone(snapshot), Arc::clone(plan), self.publisher.borrow().clone());
-        let (mut known, know) = (self.known.clone(), self.functions.know);
+        let (mut known, know) = (self.left.known.clone(), self.functions.know);
         let made =
             tokio::task::spawn_blocking(move || know(snapshot, &plan, &mut known, before.as_deref())).await;
         match made {
@@ -153,9 +151,6 @@ mod tests {
             state: State::new(7),
             functions,
             left: Left::default(),
-            known: ParseCache::default(),
-            failure: None,
-            created: false,
         };
         loop {
             leader.left.changed.store(true, Ordering::Relaxed);
