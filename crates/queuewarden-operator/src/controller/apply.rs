@@ -1,4 +1,4 @@
-//! Writes ConfigMaps, and interprets refusals.
+//! Writes ConfigMaps while our kinds are served, and interprets refusals.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
@@ -6,6 +6,7 @@ use kube::{Api, Client};
 use serde_json::json;
 
 use super::call::{Error, WRITE, call, call_within};
+use super::served;
 use queuewarden_api::config_map::annotations;
 use queuewarden_plan::machine::Outcome;
 use queuewarden_plan::snapshot::{FIELD_MANAGER, MANAGED_BY, WriteFailure};
@@ -24,6 +25,7 @@ pub async fn create(
     namespace: &str,
     new: &NewConfigMap,
 ) -> Result<Option<ConfigMap>, WriteFailure> {
+    served::check(client).await?;
     let map = ConfigMap {
         metadata: ObjectMeta {
             name: Some(new.name.clone()),
@@ -48,6 +50,7 @@ pub async fn create(
 /// # Errors
 /// When it was not changed.
 pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<ConfigMap, Outcome> {
+    served::check(client).await.map_err(Outcome::Refused)?;
     // Without a version it did not exist: it must be created before it is written.
     let Some(version) = &write.resource_version else { return Err(Outcome::Conflict) };
     let mut metadata = json!({"resourceVersion": version});

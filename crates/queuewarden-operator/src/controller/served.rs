@@ -8,33 +8,33 @@
 
 use kube::Client;
 
-use super::call::{Error, call};
+use super::call::call;
 use super::world::Kind;
 use queuewarden_api::API_VERSION;
+use queuewarden_plan::snapshot::WriteFailure;
 
-/// Returns why absent objects must not be treated as deleted; `None` when they may be.
+/// Checks that absent objects may be treated as deleted.
 ///
 /// # Errors
-/// When the API server does not answer.
-pub async fn withdrawn(client: &Client) -> Result<Option<String>, Error> {
+/// When they must not be, or the API server does not answer.
+pub(super) async fn check(client: &Client) -> Result<(), WriteFailure> {
     let resources = match call(client.list_api_group_resources(API_VERSION)).await {
         Ok(list) => list.resources,
         Err(error) if error.is_not_found() => Vec::new(),
         // Without the right to read discovery this check is skipped; writes continue.
-        Err(Error::Refused { code: 403, .. }) => return Ok(None),
-        Err(error) => return Err(error),
+        Err(error) if error.is_forbidden() => return Ok(()),
+        Err(error) => return Err(WriteFailure::Transient(error.to_string())),
     };
-    let served = |kind: &Kind| {
-        let of_kind = |name: &str| name == kind.plural();
-        resources.iter().any(|found| of_kind(&found.name) && found.verbs.iter().any(|verb| verb == "create"))
-    };
+    let served = resources.iter().filter(|resource| resource.verbs.iter().any(|verb| verb == "create"));
+    let served: Vec<_> = served.map(|resource| resource.name.as_str()).collect();
     // Tests grant nothing, so nothing written depends on them.
-    let kinds = Kind::ALL.iter().filter(|kind| **kind != Kind::QueueAccessTest);
-    let lacking: Vec<_> = kinds.filter(|kind| !served(kind)).map(|kind| kind.plural()).collect();
-    Ok((!lacking.is_empty()).then(|| {
-        format!(
-            "the CustomResourceDefinition of {} is not there or is being deleted; what is live stays",
-            lacking.join(", ")
-        )
-    }))
+    let needed = [Kind::QueueAcl, Kind::AdmissionPolicy, Kind::YuniKornConfig].map(Kind::plural);
+    let lacking: Vec<_> = needed.into_iter().filter(|plural| !served.contains(plural)).collect();
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    Err(WriteFailure::Transient(format!(
+        "the CustomResourceDefinition of {} is not there or is being deleted; what is live stays",
+        lacking.join(", ")
+    )))
 }

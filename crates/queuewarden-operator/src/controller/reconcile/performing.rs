@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::Reconciler;
 use crate::controller::mirror::{self, Answer};
 use crate::controller::world::Kind;
-use crate::controller::{apply, clock, served};
+use crate::controller::{apply, clock};
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::machine::{Action, Event, Outcome};
 use queuewarden_plan::mirror::Changes;
@@ -55,21 +55,11 @@ impl Reconciler {
     /// Creates a ConfigMap; one that exists is left alone.
     async fn create(&mut self, namespace: &str, new: &NewConfigMap) -> Result<(), WriteFailure> {
         let moment = self.world.moment(&new.name);
-        let created = match self.served().await {
-            Ok(()) => apply::create(&self.client, namespace, new).await,
-            Err(why) => Err(why),
-        };
-        match created {
-            Ok(Some(map)) => {
-                tracing::info!(namespace, name = new.name, "Created a ConfigMap");
-                self.left.created = new.data.is_empty();
-                self.world.learn_config_map(map, moment);
-            }
-            Ok(None) => {}
-            Err(failure) => {
-                self.log_failure(namespace, &failure);
-                return Err(failure);
-            }
+        let created = apply::create(&self.client, namespace, new).await;
+        if let Some(map) = created.inspect_err(|failure| self.log_failure(namespace, failure))? {
+            tracing::info!(namespace, name = new.name, "Created a ConfigMap");
+            self.left.created = new.data.is_empty();
+            self.world.learn_config_map(map, moment);
         }
         Ok(())
     }
@@ -79,11 +69,7 @@ impl Reconciler {
         let moment = self.world.moment(&write.name);
         let replaced = self.world.config_map(&write.name);
         let replaced = replaced.filter(|map| Some(&map.resource_version) == write.resource_version.as_ref());
-        let written = match self.served().await {
-            Ok(()) => apply::write(&self.client, namespace, write).await,
-            Err(why) => Err(Outcome::Refused(why)),
-        };
-        match written {
+        match apply::write(&self.client, namespace, write).await {
             Ok(map) => {
                 self.world.learn_config_map(map, moment);
                 self.log_write(namespace, write, replaced).await;
@@ -101,12 +87,6 @@ impl Reconciler {
                 outcome
             }
         }
-    }
-
-    /// Refuses to write while our kinds are not served.
-    async fn served(&self) -> Result<(), WriteFailure> {
-        let why = served::withdrawn(&self.client).await.unwrap_or_else(|error| Some(error.to_string()));
-        why.map_or(Ok(()), |why| Err(WriteFailure::Transient(why)))
     }
 
     /// Logs a write with the access that it changes. What somebody else changed has an event, too.
