@@ -63,8 +63,7 @@ impl CurrentObject {
     /// Returns whether the status certainly equals this, without parsing it: `rest` is the status of one of
     /// our types without conditions, as JSON.
     pub fn has_status(&self, rest: &str, conditions: &Arc<[Condition]>) -> bool {
-        let same = || Arc::ptr_eq(conditions, &self.conditions) || *conditions == self.conditions;
-        self.status.apart && *self.status.text == *rest && same()
+        self.status.apart && *self.status.text == *rest && *conditions == self.conditions
     }
 
     /// Returns the whole status; `None` if our own text cannot be parsed, which should not happen.

@@ -33,13 +33,6 @@ pub struct StatusPatch {
     pub body: Value,
 }
 
-impl StatusPatch {
-    /// Returns the kind and the name of the object.
-    pub fn target(&self) -> (Kind, &str) {
-        target(&self.subject)
-    }
-}
-
 /// Returns the kind and the name of an object.
 pub fn target(subject: &Subject) -> (Kind, &str) {
     match subject {
@@ -85,16 +78,16 @@ fn patch<S: Serialize>(
     let subject = subject(Arc::clone(&meta.name));
     let (kind, name) = target(&subject);
     // A new object of the same name, created since the plan, gets its status from the next plan.
-    let standing = world.current_object(kind, name).filter(|standing| standing.uid == planned.uid)?;
+    let current = world.current_object(kind, name).filter(|current| current.uid == planned.uid)?;
     let rest = Reported { observed_generation: meta.generation, rest: &planned.rest };
     // Nearly always equal, so the values need not be compared.
-    if standing.has_status(&serde_json::to_string(&rest).ok()?, &planned.conditions) {
+    if current.has_status(&serde_json::to_string(&rest).ok()?, &planned.conditions) {
         return None;
     }
     let new = status::whole(serde_json::to_value(&rest).ok()?, &planned.conditions);
-    let change = difference(&standing.status()?, &new)?;
-    let body = json!({"metadata": {"resourceVersion": standing.resource_version}, "status": change});
-    Some(StatusPatch { subject, uid: standing.uid, body })
+    let change = difference(&current.status()?, &new)?;
+    let body = json!({"metadata": {"resourceVersion": current.resource_version}, "status": change});
+    Some(StatusPatch { subject, uid: current.uid, body })
 }
 
 /// Returns the JSON merge patch (RFC 7396) that turns `old` into `new`; `None` when they are equal.
@@ -105,15 +98,15 @@ fn difference(old: &Value, new: &Value) -> Option<Value> {
     let (Value::Object(before), Value::Object(after)) = (old, new) else {
         return Some(new.clone());
     };
-    let gone = before.keys().filter(|key| !after.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+    let removed = before.keys().filter(|key| !after.contains_key(*key)).map(|key| (key.clone(), Value::Null));
     let changed = after.iter().filter_map(|(key, value)| {
         let change = before.get(key).map_or_else(|| Some(value.clone()), |old| difference(old, value))?;
         Some((key.clone(), change))
     });
-    Some(Value::Object(gone.chain(changed).collect::<Map<_, _>>()))
+    Some(Value::Object(removed.chain(changed).collect::<Map<_, _>>()))
 }
 
-/// The result of a patch.
+/// The result of a patch that did not fail.
 #[derive(Debug)]
 pub enum Answer {
     /// The object with its new status.
@@ -121,9 +114,7 @@ pub enum Answer {
     /// Someone else changed the object since; this is its current version.
     Stale(Box<DynamicObject>),
     /// The object does not exist any more.
-    Gone,
-    /// The request failed.
-    Failed(Error),
+    Removed,
 }
 
 /// Sends the patches while `may_send` holds. Returns each result as it arrives, so that thousands are not in
@@ -132,31 +123,27 @@ pub fn send(
     client: &Client,
     patches: impl Iterator<Item = StatusPatch> + Send,
     may_send: impl Fn() -> bool + Send,
-) -> impl Stream<Item = (StatusPatch, Answer)> + Send {
-    let requests = patches.take_while(move |_| may_send()).map(|patch| {
-        let client = client.clone();
-        async move {
-            let answer = send_one(client, &patch).await;
-            (patch, answer)
-        }
+) -> impl Stream<Item = (StatusPatch, Result<Answer, Error>)> + Send {
+    let requests = patches.take_while(move |_| may_send()).map(move |patch| async move {
+        let answer = send_one(client, &patch).await;
+        (patch, answer)
     });
     futures::stream::iter(requests).buffer_unordered(CONCURRENCY)
 }
 
-async fn send_one(client: Client, patch: &StatusPatch) -> Answer {
-    let (kind, name) = patch.target();
-    let api = kind.api(client);
+async fn send_one(client: &Client, patch: &StatusPatch) -> Result<Answer, Error> {
+    let (kind, name) = target(&patch.subject);
+    let api = kind.api(client.clone());
     let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
     match call(api.patch_status(name, &params, &Patch::Merge(&patch.body))).await {
-        Ok(object) => Answer::Patched(Box::new(object)),
-        Err(error) if error.is_not_found() => Answer::Gone,
+        Ok(object) => Ok(Answer::Patched(Box::new(object))),
+        Err(error) if error.is_not_found() => Ok(Answer::Removed),
         // The watch is not enough here: a change of a label, for example, triggers no run.
-        Err(error) if error.is_conflict() => match call(api.get(name)).await {
-            Ok(object) => Answer::Stale(Box::new(object)),
-            Err(error) if error.is_not_found() => Answer::Gone,
-            Err(error) => Answer::Failed(error),
-        },
-        Err(error) => Answer::Failed(error),
+        Err(error) if error.is_conflict() => {
+            let current = call(api.get_opt(name)).await?;
+            Ok(current.map_or(Answer::Removed, |object| Answer::Stale(Box::new(object))))
+        }
+        Err(error) => Err(error),
     }
 }
 

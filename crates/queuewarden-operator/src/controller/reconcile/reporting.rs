@@ -13,7 +13,7 @@ use futures::StreamExt as _;
 use tokio::time::Instant;
 
 use super::Reconciler;
-use crate::controller::status::{self, Answer, StatusPatch};
+use crate::controller::status::{self, Answer, target};
 use queuewarden_plan::snapshot::Snapshot;
 use queuewarden_plan::{Event, Plan, Subject, machine};
 
@@ -40,18 +40,30 @@ impl Reconciler {
         let (mut last, mut problem, mut unreported) = (None, None, 0_usize);
         let mut written = false;
         while let Some((patch, answer)) = answers.next().await {
-            let (result, error) = self.take_in(&patch, answer);
-            self.health.metrics.patched(patch.target().0, result);
-            if result == "patched" {
-                written = true;
-                for event in events.remove(&patch.subject).into_iter().flatten() {
-                    self.events.publish(event, &patch.uid);
+            let (kind, name) = target(&patch.subject);
+            let result = match answer {
+                Ok(Answer::Patched(object)) => {
+                    self.world.learn(kind, *object);
+                    for event in events.remove(&patch.subject).into_iter().flatten() {
+                        self.events.publish(event, &patch.uid);
+                    }
+                    written = true;
+                    "patched"
                 }
-            }
-            if let Some(error) = error {
-                unreported += 1;
-                problem.get_or_insert(error);
-            }
+                Ok(Answer::Stale(object)) => {
+                    self.world.learn(kind, *object);
+                    self.changed.notify_one();
+                    "stale"
+                }
+                Ok(Answer::Removed) => "stale",
+                Err(error) => {
+                    problem.get_or_insert(error);
+                    unreported += 1;
+                    "error"
+                }
+            };
+            tracing::debug!(kind = kind.name(), name, result, "Sent a status");
+            self.health.metrics.patched(kind, result);
             if let Subject::QueueAcl(name) = patch.subject {
                 last = Some(name);
             }
@@ -62,29 +74,5 @@ impl Reconciler {
         }
         let unfinished = unfinished.load(Ordering::Relaxed);
         machine::Event::Reported { written, failed: problem.is_some(), unfinished }
-    }
-
-    /// Stores the result of a patch; returns its label for metrics, and the error if there is one.
-    fn take_in(
-        &self,
-        patch: &StatusPatch,
-        answer: Answer,
-    ) -> (&'static str, Option<crate::controller::call::Error>) {
-        let (kind, name) = patch.target();
-        let taken = match answer {
-            Answer::Patched(object) => {
-                self.world.learn(kind, *object);
-                ("patched", None)
-            }
-            Answer::Stale(object) => {
-                self.world.learn(kind, *object);
-                self.changed.notify_one();
-                ("stale", None)
-            }
-            Answer::Gone => ("stale", None),
-            Answer::Failed(error) => ("error", Some(error)),
-        };
-        tracing::debug!(kind = kind.name(), name, result = taken.0, "Sent a status");
-        taken
     }
 }
