@@ -91,7 +91,7 @@ impl Way {
         match self {
             Self::Direct(address) => {
                 let connector = Connector::new(client.clone());
-                let answer = async { connector.connect(address).await?.answer(path).await };
+                let answer = async { connector.connect(address).await?.get(path).await };
                 answer.await.map_err(|error| error.to_string())
             }
             Self::Service(namespace) => {

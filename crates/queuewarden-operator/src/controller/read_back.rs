@@ -146,14 +146,6 @@ impl Scheduler {
         self.get("ws/v1/clusters").await.map(|clusters: Value| release(&clusters))
     }
 
-    /// Returns the response to a path.
-    ///
-    /// # Errors
-    /// When there is no usable response.
-    pub async fn answer(&self, path: &str) -> Result<Value, Error> {
-        self.get(path).await
-    }
-
     /// Returns the current queues of a partition: each path, and whether the configuration (not a placement
     /// rule) created it.
     ///
@@ -164,18 +156,14 @@ impl Scheduler {
         Ok(flatten(root))
     }
 
-    /// Returns the current queues of a partition with all that `YuniKorn` reports about each.
+    /// Returns the response to a path.
     ///
     /// # Errors
     /// When there is no usable response.
-    pub async fn queue_details(&self, partition: &str) -> Result<Value, Error> {
-        self.answer(&queues_path(partition)).await
-    }
-
-    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         let url = format!("{}/{path}", self.url);
-        let body =
-            timeout(TIMEOUT, self.body(path, &url)).await.map_err(|_| Error::Timeout(url.clone()))??;
+        let body = timeout(TIMEOUT, self.body(path, &url)).await;
+        let body = body.map_err(|_| Error::Timeout(url.clone()))??;
         serde_json::from_slice(&body).map_err(|_| Error::Malformed(url))
     }
 
@@ -242,16 +230,15 @@ struct Queue {
 }
 
 fn flatten(root: Queue) -> BTreeMap<String, bool> {
-    let mut found = BTreeMap::new();
-    let mut rest = vec![root];
-    while let Some(queue) = rest.pop() {
-        if found.len() >= MAX_QUEUES {
-            break;
-        }
-        found.insert(queue.queuename, queue.managed);
-        rest.extend(queue.children.unwrap_or_default());
+    let mut queues = BTreeMap::new();
+    let mut waiting = vec![root];
+    while let Some(queue) = waiting.pop()
+        && queues.len() < MAX_QUEUES
+    {
+        queues.insert(queue.queuename, queue.managed);
+        waiting.extend(queue.children.unwrap_or_default());
     }
-    found
+    queues
 }
 
 #[cfg(test)]

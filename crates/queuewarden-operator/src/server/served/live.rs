@@ -10,7 +10,7 @@ use crate::controller::published::Published;
 use kube::Client;
 
 use crate::controller::connect::Connector;
-use crate::controller::read_back::beside;
+use crate::controller::read_back::{beside, queues_path};
 use queuewarden_plan::snapshot::SchedulerAddress;
 use yunikorn_access::placement::Live;
 
@@ -57,6 +57,6 @@ impl LiveQueues {
 
 async fn read(client: &Client, address: &SchedulerAddress, partition: &str) -> Result<Live, String> {
     let details =
-        async { Connector::new(client.clone()).connect(address).await?.queue_details(partition).await };
+        async { Connector::new(client.clone()).connect(address).await?.get(&queues_path(partition)).await };
     details.await.map(|root| beside(&root)).map_err(|error| error.to_string())
 }
