@@ -59,7 +59,7 @@ fn exposed() -> String {
     metrics.mirrored("written");
     metrics.drifted("deleted");
     metrics.patched(Kind::QueueAcl, "patched");
-    metrics.asked("config", "200".into(), Duration::ZERO);
+    metrics.requested("config", "200", Duration::ZERO);
     metrics.endpoints.knows(&Published::new(
         Arc::new(snapshot),
         &plan,

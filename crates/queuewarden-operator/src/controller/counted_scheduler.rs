@@ -93,12 +93,12 @@ impl CountedScheduler {
         let Ok(scheduler) = self.connect("queues", address).await else {
             return partitions.into_iter().map(|partition| (partition, BTreeMap::new())).collect();
         };
-        let mut found = BTreeMap::new();
+        let mut queues = BTreeMap::new();
         for partition in partitions {
             let answer = self.counted("queues", scheduler.queues(&partition)).await;
-            found.insert(partition, answer.unwrap_or_default());
+            queues.insert(partition, answer.unwrap_or_default());
         }
-        found
+        queues
     }
 
     async fn counted<T>(
@@ -108,9 +108,9 @@ impl CountedScheduler {
     ) -> Result<T, Error> {
         let begin = Instant::now();
         let answer = request.await;
-        let code = answer.as_ref().map_or_else(Error::code, |_| "200".into());
+        let code = answer.as_ref().map_or_else(Error::code, |_| "200");
         tracing::debug!(endpoint, code, took = ?begin.elapsed(), "Asked the scheduler");
-        self.health.metrics.asked(endpoint, code, begin.elapsed());
+        self.health.metrics.requested(endpoint, code, begin.elapsed());
         answer
     }
 }

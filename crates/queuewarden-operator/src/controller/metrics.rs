@@ -80,7 +80,7 @@ impl Default for Metrics {
         let mut registry = Registry::with_prefix("queuewarden");
         let r = &mut registry;
         let build: Family<Labels, Gauge> = begun(r, "build_info", "Always 1; the version is a label");
-        build.get_or_create(&label("version", env!("CARGO_PKG_VERSION"))).set(1);
+        build.get_or_create(&labels([("version", env!("CARGO_PKG_VERSION"))])).set(1);
         Self {
             leader: begun(r, "leader", "1 while this replica leads"),
             reconciles: begun(r, "reconcile", "Runs of the loop, by how they ended"),
@@ -150,36 +150,35 @@ impl Metrics {
     /// Records a run of the loop.
     pub fn reconciled(&self, took: Duration, failed: bool) {
         let result = if failed { "error" } else { "ok" };
-        self.reconciles.get_or_create(&label("result", result)).inc();
+        self.reconciles.get_or_create(&labels([("result", result)])).inc();
         self.reconcile_duration.observe(took.as_secs_f64());
     }
 
     /// Counts a write of the RBAC mirror: `written`, `conflict` or `error`.
     pub fn mirrored(&self, result: &'static str) {
-        self.mirror.get_or_create(&label("result", result)).inc();
+        self.mirror.get_or_create(&labels([("result", result)])).inc();
     }
 
     /// Counts a write of the output ConfigMap: `applied`, `conflict`, `forbidden`, `rejected` or `error`; or
     /// `unchanged` when there was nothing to write.
     pub fn applied(&self, result: &'static str) {
-        self.applies.get_or_create(&label("result", result)).inc();
+        self.applies.get_or_create(&labels([("result", result)])).inc();
     }
 
     /// Counts a drift: a write restored what someone else changed (`external_edit`) or removed (`deleted`),
     /// or someone else's key hides it (`shadowed`).
     pub fn drifted(&self, kind: &'static str) {
-        self.drifts.get_or_create(&label("kind", kind)).inc();
+        self.drifts.get_or_create(&labels([("kind", kind)])).inc();
     }
 
     /// Counts a status patch: `patched`, `stale` or `error`.
     pub fn patched(&self, kind: Kind, result: &'static str) {
-        let labels = vec![("kind", kind.name().to_owned()), ("result", result.to_owned())];
-        self.status_patches.get_or_create(&labels).inc();
+        self.status_patches.get_or_create(&labels([("kind", kind.name()), ("result", result)])).inc();
     }
 
     /// Records a request to the scheduler.
-    pub fn asked(&self, endpoint: &'static str, code: String, took: Duration) {
-        let labels = vec![("endpoint", endpoint.to_owned()), ("code", code)];
+    pub fn requested(&self, endpoint: &'static str, code: &str, took: Duration) {
+        let labels = labels([("endpoint", endpoint), ("code", code)]);
         self.scheduler_requests.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
@@ -193,7 +192,7 @@ impl Metrics {
         let contested =
             find(Type::Applied).is_some_and(|condition| condition.reason == Reason::Contended.as_str());
         self.contested.set(contested.into());
-        self.tell_conditions(config);
+        self.record_conditions(config);
         self.fail_open.set(holds(Type::FailOpen).into());
         self.admission_risks.set(gauge(risks(snapshot).len()));
         self.in_sync.set(holds(Type::Ready).into());
@@ -211,28 +210,24 @@ impl Metrics {
     }
 
     /// Records the conditions of the `YuniKornConfig`, and counts a drift when its key becomes shadowed.
-    fn tell_conditions(&self, config: &[Condition]) {
+    fn record_conditions(&self, config: &[Condition]) {
         let series = config.iter().filter(|condition| ours(condition)).map(|condition| {
-            let labels = [
-                ("type", &*condition.type_),
-                ("status", condition.status.as_str()),
-                ("reason", &condition.reason),
-            ];
-            (labels.map(|(name, value)| (name, value.to_owned())).to_vec(), 1)
+            let status = condition.status.as_str();
+            (labels([("type", &condition.type_), ("status", status), ("reason", &condition.reason)]), 1)
         });
         self.conditions.show(series.collect());
         let shadowed =
             config.iter().any(|condition| condition.reason == Reason::ShadowedByBinaryData.as_str());
-        if shadowed && !self.shadowed.swap(shadowed, Ordering::Relaxed) {
+        if !self.shadowed.swap(shadowed, Ordering::Relaxed) && shadowed {
             self.drifted("shadowed");
         }
-        self.shadowed.store(shadowed, Ordering::Relaxed);
     }
 
     /// Returns the text of `/metrics`. Only the given watches are in it.
     pub fn text(&self, watches: &[Arc<Progress>]) -> String {
-        let told = |watch: &Arc<Progress>| Some((label("resource", watch.resource), watch.last_reported()?));
-        self.watch_progress.show(watches.iter().filter_map(told).collect());
+        let series =
+            |watch: &Arc<Progress>| Some((labels([("resource", watch.resource)]), watch.last_reported()?));
+        self.watch_progress.show(watches.iter().filter_map(series).collect());
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = encode(&mut text, &self.registry);
@@ -256,8 +251,7 @@ fn objects(plan: &Plan, config: &[Condition]) -> BTreeMap<Labels, i64> {
         }
     }
     let labelled = |((kind, condition, status), count): ((&str, &str, &str), i64)| {
-        let labels = [("kind", kind), ("condition", condition), ("status", status)];
-        (labels.map(|(name, value)| (name, value.to_owned())).to_vec(), count)
+        (labels([("kind", kind), ("condition", condition), ("status", status)]), count)
     };
     counts.into_iter().map(labelled).collect()
 }
@@ -302,6 +296,6 @@ fn ours(condition: &Condition) -> bool {
     Type::ALL.iter().any(|type_| type_.as_str() == condition.type_)
 }
 
-fn label(name: &'static str, value: &str) -> Labels {
-    vec![(name, value.to_owned())]
+fn labels<const N: usize>(pairs: [(&'static str, &str); N]) -> Labels {
+    pairs.map(|(name, value)| (name, value.to_owned())).into()
 }

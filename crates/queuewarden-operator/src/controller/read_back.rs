@@ -80,14 +80,14 @@ pub enum Error {
 
 impl Error {
     /// Returns the label of this error in metrics: an HTTP status, or a word.
-    pub fn code(&self) -> String {
+    pub fn code(&self) -> &str {
         match self {
-            Self::Unreachable(_) => "unreachable".into(),
-            Self::Timeout(_) => "timeout".into(),
-            Self::Status(_, status) => status.as_str().into(),
-            Self::Certificate(..) | Self::Expired(_) | Self::ClientCertificate(_) => "certificate".into(),
-            Self::Authorities | Self::Secret(..) | Self::Insecure(_) => "credentials".into(),
-            Self::TooLarge(_) | Self::Malformed(_) | Self::NoConfiguration(_) => "malformed".into(),
+            Self::Unreachable(_) => "unreachable",
+            Self::Timeout(_) => "timeout",
+            Self::Status(_, status) => status.as_str(),
+            Self::Certificate(..) | Self::Expired(_) | Self::ClientCertificate(_) => "certificate",
+            Self::Authorities | Self::Secret(..) | Self::Insecure(_) => "credentials",
+            Self::TooLarge(_) | Self::Malformed(_) | Self::NoConfiguration(_) => "malformed",
         }
     }
 

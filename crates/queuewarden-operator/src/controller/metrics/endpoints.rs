@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use super::{Durations, Labels, Series, begun, registered};
+use super::{Durations, Labels, Series, begun, labels, registered};
 use crate::controller::published::Published;
 
 /// All metrics of the endpoints.
@@ -68,7 +68,7 @@ impl Metrics {
     pub fn knows(&self, published: &Published) {
         // As many digits as tell it apart: the whole hash makes labels hard to read.
         let hash: String = published.hash.chars().take(16).collect();
-        self.snapshot.show([(vec![("hash", hash)], 1)].into());
+        self.snapshot.show([(labels([("hash", &hash)]), 1)].into());
         self.snapshot_made.set(published.made.as_second());
     }
 
@@ -83,12 +83,12 @@ impl Metrics {
     /// Counts a connection that ended: `closed`, `handshake_failed`, `handshake_timeout`, `idle`,
     /// `evicted`, `retired`, `cut` or `error`.
     pub fn ended(&self, how: &'static str) {
-        self.ended.get_or_create(&vec![("how", how.to_owned())]).inc();
+        self.ended.get_or_create(&labels([("how", how)])).inc();
     }
 
     /// Counts an answered request. `endpoint` is the path of a route, of which there are few.
     pub fn answered(&self, endpoint: &str, code: u16, took: Duration) {
-        let labels = vec![("endpoint", endpoint.to_owned()), ("code", code.to_string())];
+        let labels = labels([("endpoint", endpoint), ("code", &code.to_string())]);
         self.requests.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
