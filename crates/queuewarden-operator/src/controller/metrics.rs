@@ -225,9 +225,8 @@ impl Metrics {
 
     /// Returns the text of `/metrics`. Only the given watches are in it.
     pub fn text(&self, watches: &[Arc<Progress>]) -> String {
-        let series =
-            |watch: &Arc<Progress>| Some((labels([("resource", watch.resource)]), watch.last_reported()?));
-        self.watch_progress.show(watches.iter().filter_map(series).collect());
+        let series = watches.iter().map(|watch| (labels([("resource", watch.resource)]), watch.succeeded()));
+        self.watch_progress.show(series.collect());
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = encode(&mut text, &self.registry);

@@ -41,15 +41,12 @@ pub(super) const SILENCE: Duration = Duration::from_secs(65);
 pub struct Progress {
     /// The resource, as in metrics.
     pub resource: &'static str,
-    /// True if the operator continues without this watch when the API server does not know the kind or denies
-    /// it.
-    optional: bool,
     /// The time when the API server last responded, with any status.
     answered: Mutex<Instant>,
     /// The time when it last responded with success, in seconds since the epoch; 0: never.
     succeeded: AtomicI64,
-    /// The reason why the watch does not work now, and since when.
-    problem: Mutex<Option<(Problem, Timestamp)>>,
+    /// The reason why the watch does not work now.
+    problem: Mutex<Option<Problem>>,
 }
 
 /// The reason why a watch does not work.
@@ -59,24 +56,15 @@ pub struct Problem {
     pub code: Option<u16>,
     /// The reason in words.
     pub message: String,
+    /// The time since which the watch does not work, even if the reason was another one at first.
+    pub since: Timestamp,
 }
 
 impl Progress {
     /// Creates the state of a watch that starts now.
     pub fn new(resource: &'static str) -> Arc<Self> {
-        Self::start(resource, false)
-    }
-
-    /// Creates the state of a watch that the operator can do without when the API server does not know the
-    /// kind or denies it.
-    pub fn optional(resource: &'static str) -> Arc<Self> {
-        Self::start(resource, true)
-    }
-
-    fn start(resource: &'static str, optional: bool) -> Arc<Self> {
         Arc::new(Self {
             resource,
-            optional,
             answered: Mutex::new(Instant::now()),
             succeeded: AtomicI64::new(0),
             problem: Mutex::new(None),
@@ -96,26 +84,12 @@ impl Progress {
 
     /// Returns why the watch does not work now.
     pub fn problem(&self) -> Option<Problem> {
-        self.failing().map(|(problem, _)| problem)
-    }
-
-    /// Returns why the watch does not work now, and since when it has not worked, even if the reason was
-    /// another one at first.
-    pub fn failing(&self) -> Option<(Problem, Timestamp)> {
         lock(&self.problem).clone()
     }
 
     /// Returns whether the API server does not know the kind, or denies it.
     pub fn is_refused(&self) -> bool {
         self.problem().is_some_and(|problem| matches!(problem.code, Some(403 | 404)))
-    }
-
-    /// Returns the value for metrics: the time of the last response with success, 0: never. `None` for an
-    /// optional watch that has never worked, because alerts on stalled watches would report it for ever.
-    pub fn last_reported(&self) -> Option<i64> {
-        let succeeded = self.succeeded();
-        let needless = self.optional && self.is_refused() && succeeded == 0;
-        (!needless).then_some(succeeded)
     }
 
     fn note_answer(&self, success: bool) {
@@ -127,26 +101,30 @@ impl Progress {
 
     /// Notes a problem; returns whether it is a new one. Each problem is logged once, not with each attempt.
     fn note_problem(&self, error: &watcher::Error) -> bool {
-        let found = Problem::from_error(error);
-        if matches!(error, watcher::Error::WatchError(status) if status.code == 410) {
-            return false;
-        }
-        let news = {
-            let mut problem = lock(&self.problem);
-            let before = problem.take();
-            let since = before.as_ref().map_or_else(clock::now, |(_, since)| *since);
-            *problem = Some((found.clone(), since));
-            before.is_none_or(|(before, _)| before != found)
+        use watcher::Error as E;
+        let (code, message) = match error {
+            // The server has forgotten where the watch was; the watcher lists again.
+            E::WatchError(status) if status.code == 410 => return false,
+            E::InitialListFailed(kube::Error::Api(status))
+            | E::WatchStartFailed(kube::Error::Api(status))
+            | E::WatchFailed(kube::Error::Api(status))
+            | E::WatchError(status) => (Some(status.code), status.message.clone()),
+            _ => (None, error.to_string()),
         };
-        if news && found.code == Some(404) {
+        let mut problem = lock(&self.problem);
+        let before = problem.take();
+        let since = before.as_ref().map_or_else(clock::now, |before| before.since);
+        let found = problem.insert(Problem { code, message, since });
+        let is_new = before.as_ref() != Some(found);
+        if is_new && code == Some(404) {
             tracing::warn!(
                 resource = self.resource,
                 "This kind is not installed; waiting for its CustomResourceDefinition"
             );
-        } else if news {
+        } else if is_new {
             tracing::warn!(resource = self.resource, problem = found.message, "Cannot watch; trying again");
         }
-        news
+        is_new
     }
 
     /// Notes that the watch works; returns whether there was a problem.
@@ -156,23 +134,6 @@ impl Progress {
             tracing::info!(resource = self.resource, "Watching again");
         }
         recovered
-    }
-}
-
-impl Problem {
-    fn from_error(error: &watcher::Error) -> Self {
-        use watcher::Error as E;
-        let status = match error {
-            E::InitialListFailed(kube::Error::Api(status))
-            | E::WatchStartFailed(kube::Error::Api(status))
-            | E::WatchFailed(kube::Error::Api(status))
-            | E::WatchError(status) => Some(status),
-            _ => None,
-        };
-        match status {
-            Some(status) => Self { code: Some(status.code), message: status.message.clone() },
-            None => Self { code: None, message: error.to_string() },
-        }
     }
 }
 

@@ -241,11 +241,13 @@ impl World {
         self.current.follow_mirror();
     }
 
-    /// Returns the progress of all watches.
+    /// Returns the progress of all watches but that of the tests while it is denied, or the kind not
+    /// installed: alerts on stalled watches would report it for ever.
     pub fn progress(&self) -> Vec<Arc<Progress>> {
         let mirror = self.current.mirror.iter().flat_map(mirror::Watches::progress);
-        let tests = self.current.access_tests.progress();
-        self.current.needed().chain([tests]).chain(mirror).cloned().collect()
+        let tests = Some(self.current.access_tests.progress());
+        let tests = tests.filter(|tests| !tests.is_refused() || tests.succeeded() > 0);
+        self.current.needed().chain(tests).chain(mirror).cloned().collect()
     }
 }
 
@@ -357,9 +359,9 @@ impl Watches {
 
     fn failing(&self) -> Option<FailingWatch> {
         let failing = self.needed().filter_map(|progress| {
-            let (problem, since) = progress.failing()?;
+            let problem = progress.problem()?;
             let message = format!("the watch of {} fails: {}", progress.resource, problem.message);
-            Some(FailingWatch { since, message })
+            Some(FailingWatch { since: problem.since, message })
         });
         failing.min_by_key(|failing| failing.since)
     }
@@ -397,8 +399,8 @@ impl Maps {
     /// single refusal does not count.
     fn forbidden(&self, now: Timestamp) -> Option<Diagnostic> {
         self.watches.iter().find_map(|(name, watch)| {
-            let (problem, _) = watch.progress().failing().filter(|(problem, since)| {
-                problem.code == Some(403) && now.duration_since(*since) >= FORBIDDEN_FOR
+            let problem = watch.progress().problem().filter(|problem| {
+                problem.code == Some(403) && now.duration_since(problem.since) >= FORBIDDEN_FOR
             })?;
             let namespace = &self.config_map.namespace;
             let message = format!(
@@ -416,11 +418,7 @@ fn objects<T: Send + Sync + 'static>(
     keep: fn(DynamicObject) -> Cached<T>,
     changed: &Arc<Notify>,
 ) -> Watch<T> {
-    // See `Watches::knows_access_tests`.
-    let progress = match kind {
-        Kind::QueueAccessTest => Progress::optional(kind.plural()),
-        _ => Progress::new(kind.plural()),
-    };
+    let progress = Progress::new(kind.plural());
     Watch::start(
         client,
         |client| kind.api(client),
