@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -22,6 +22,7 @@ use rustls::{AlertDescription, CertificateError};
 use tower::{BoxError, ServiceBuilder};
 
 use super::call::{self, call};
+use super::lock;
 use super::read_back::{Error, Scheduler};
 use queuewarden_plan::snapshot::SchedulerAddress;
 
@@ -57,7 +58,7 @@ impl Connector {
             Some((namespace, name)) => Box::pin(self.values(namespace, name)).await?,
             None => Values::new(),
         };
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.last);
         match &*last {
             Some((to, with, scheduler)) if to == address && *with == values => Ok(scheduler.clone()),
             _ => {

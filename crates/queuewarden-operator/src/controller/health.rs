@@ -5,11 +5,12 @@
 //! or on whether it accepts the configuration.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::lock;
 use super::metrics::Metrics;
 use super::watch::Progress;
 
@@ -55,14 +56,14 @@ impl Default for Health {
 impl Health {
     /// Notes that the loop ran, and that these watches are running.
     pub fn round(&self, watches: Vec<Arc<Progress>>) {
-        let mut rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rounds = lock(&self.rounds);
         rounds.last = Instant::now();
         rounds.watches = watches;
     }
 
     /// Adds a watch that the loop does not know.
     pub fn watches(&self, watch: Arc<Progress>) {
-        self.rounds.lock().unwrap_or_else(PoisonError::into_inner).endpoints.push(watch);
+        lock(&self.rounds).endpoints.push(watch);
     }
 
     /// Notes that a plan was made.
@@ -79,7 +80,7 @@ impl Health {
 
     /// Returns why the process should be restarted; `None` when it is alive.
     pub fn dead(&self) -> Option<String> {
-        let rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
+        let rounds = lock(&self.rounds);
         if rounds.last.elapsed() > PATIENCE {
             return Some("the loop stands still".into());
         }
@@ -100,9 +101,7 @@ impl Health {
 
     /// Returns the text of `/metrics`.
     pub fn text(&self) -> String {
-        let rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
-        let watches: Vec<_> = rounds.watches().cloned().collect();
-        drop(rounds);
+        let watches: Vec<_> = lock(&self.rounds).watches().cloned().collect();
         self.metrics.text(&watches)
     }
 }

@@ -37,6 +37,7 @@ pub mod watch;
 pub mod world;
 
 use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kube::{Client, Config};
 use tokio::signal::unix::{SignalKind, signal};
@@ -93,4 +94,10 @@ pub fn terminated() -> io::Result<impl Future<Output = ()>> {
             _ = interrupt.recv() => {}
         }
     })
+}
+
+/// Locks a mutex. The data in it must be valid also if a holder of the lock panicked: plain, and always
+/// replaced as a whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

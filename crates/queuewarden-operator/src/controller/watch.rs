@@ -7,7 +7,7 @@
 //! response at least every minute.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use axum::http::Request;
@@ -23,7 +23,7 @@ use tokio::time::{Instant, timeout};
 use tower::BoxError;
 
 use super::cache::{Cache, Cached};
-use super::clock;
+use super::{clock, lock};
 
 /// Longest wait for the beginning of a response, including that of a full list.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -235,10 +235,4 @@ fn noting(client: &Client, progress: Arc<Progress>, changed: Arc<Notify>) -> Cli
         }
     });
     Client::new(service, namespace)
-}
-
-/// Locks a mutex. The data is plain and always replaced as a whole, so it is valid even if a holder of the
-/// lock panicked.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 
 use super::Labels;
+use crate::controller::lock;
 
 /// Gauges by their labels; clones share the same gauges.
 ///
@@ -19,19 +20,13 @@ pub(crate) struct Series(Arc<Mutex<BTreeMap<Labels, i64>>>);
 impl Series {
     /// Replaces all gauges by these.
     pub(crate) fn show(&self, all: BTreeMap<Labels, i64>) {
-        *self.lock() = all;
-    }
-
-    /// Locks the gauges. They are always replaced as a whole, so they are valid even if a holder of the lock
-    /// panicked.
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Labels, i64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0) = all;
     }
 }
 
 impl EncodeMetric for Series {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
-        for (labels, value) in self.lock().iter() {
+        for (labels, value) in lock(&self.0).iter() {
             encoder.encode_family(labels)?.encode_gauge(value)?;
         }
         Ok(())
@@ -42,6 +37,6 @@ impl EncodeMetric for Series {
     }
 
     fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        lock(&self.0).is_empty()
     }
 }
