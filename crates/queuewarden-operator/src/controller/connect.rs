@@ -95,11 +95,10 @@ impl Connector {
 /// Checks that the values are one way to log in.
 fn is_complete(values: &Values) -> Result<(), String> {
     let has = |key| values.contains_key(key);
-    for (one, other) in [("username", "password"), ("tls.crt", "tls.key")] {
-        match (has(one), has(other)) {
-            (true, false) => return Err(format!("it has `{one}`, and no `{other}`")),
-            (false, true) => return Err(format!("it has `{other}`, and no `{one}`")),
-            _ => {}
+    let pairs = [("username", "password"), ("tls.crt", "tls.key")];
+    for (one, other) in pairs.into_iter().flat_map(|(one, other)| [(one, other), (other, one)]) {
+        if has(one) && !has(other) {
+            return Err(format!("it has `{one}`, and no `{other}`"));
         }
     }
     if values.get("token").is_some_and(|token| HeaderValue::from_str(token).is_err()) {
