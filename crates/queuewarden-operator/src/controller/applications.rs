@@ -5,16 +5,15 @@
 //! waits for it. Until the pods were read once, queries about applications are undecided.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1 as core;
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use moka::future::Cache;
-use tokio::sync::Notify;
 
-use super::cache::Cached;
+use super::cache::{self, Cached};
 use super::call::call;
 use super::watch::{Progress, Watch};
 use queuewarden_api::pod;
@@ -51,12 +50,10 @@ pub enum Mode {
 /// The running applications; clones share the same data. The default knows none.
 #[derive(Clone, Default)]
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct Applications {
-    inner: Option<Arc<Inner>>,
-    mode: Mode,
-}
+pub struct Applications(Option<Arc<Inner>>);
 
 struct Inner {
+    mode: Mode,
     pods: Watch<Pod>,
     client: Client,
     /// The configurations by the driver's UID.
@@ -68,45 +65,36 @@ type Settings = Arc<Vec<(String, String)>>;
 impl Applications {
     /// Starts to watch, unless `mode` is off.
     pub fn start(client: &Client, mode: Mode) -> Self {
-        let inner = (mode != Mode::Off).then(|| {
+        Self((mode != Mode::Off).then(|| {
             let config = watcher::Config::default().fields(&format!("spec.schedulerName={YUNIKORN}"));
             // No plan depends on pods, so nobody waits for this.
-            let changed = Arc::new(Notify::new());
-            let pods =
-                Watch::start(client, Api::<core::Pod>::all, config, keep, Progress::new("pods"), changed);
+            let changed = Arc::default();
+            let pods = Watch::start(client, Api::<core::Pod>::all, config, keep, "pods", &changed);
             let confs = Cache::builder().max_capacity(REMEMBERED).time_to_live(REMEMBERED_FOR).build();
-            Arc::new(Inner { pods, client: client.clone(), confs })
-        });
-        Self { inner, mode }
+            Arc::new(Inner { mode, pods, client: client.clone(), confs })
+        }))
     }
 
     /// Returns whether queries about pods are answered.
     pub fn answers_pods(&self) -> bool {
-        self.mode == Mode::Pods
+        self.0.as_ref().is_some_and(|inner| inner.mode == Mode::Pods)
     }
 
     /// Returns the progress of the watch.
     pub fn progress(&self) -> Option<Arc<Progress>> {
-        self.inner.as_ref().map(|inner| Arc::clone(inner.pods.progress()))
+        self.0.as_ref().map(|inner| Arc::clone(inner.pods.progress()))
     }
 
     /// Finds the application with this ID; only in this namespace, if that is not empty.
     pub async fn find(&self, namespace: &str, id: &str, scheduler: Scheduler<'_>) -> Lookup {
-        let Some(inner) = &self.inner else {
+        let Some(inner) = &self.0 else {
             return Lookup::Undecided(
                 "applications are not looked up here: start queuewarden run with --applications=on"
                     .to_owned(),
             );
         };
-        let found = match inner.unready() {
-            Some(why) => Err(why),
-            None => first(inner.pods.cache().objects().map(|kept| &kept.value), namespace, id),
-        };
-        match found {
-            Ok(Some(pod)) => inner.application(&pod, scheduler).await,
-            Ok(None) => Lookup::Unknown,
-            Err(why) => Lookup::Undecided(why),
-        }
+        let pod = inner.pods().and_then(|pods| first(pods.objects(), namespace, id));
+        inner.application(pod, scheduler).await
     }
 
     /// Returns the running applications with these IDs, and this pod. The result is empty when pods are not
@@ -120,54 +108,54 @@ impl Applications {
         creator: Option<BoundPod<'_>>,
         version: Version,
     ) -> Result<Running, String> {
-        let Some(inner) = self.inner.as_ref().filter(|_| !ids.is_empty() || creator.is_some()) else {
+        let Some(inner) = self.0.as_ref().filter(|_| !ids.is_empty() || creator.is_some()) else {
             return Ok(Running::default());
         };
-        if let Some(why) = inner.unready() {
-            return Err(why);
-        }
-        let cache = inner.pods.cache();
+        let pods = inner.pods()?;
         let creator = creator.and_then(|bound| {
-            let pod = cache.get(&key(bound.namespace, bound.name))?;
+            let pod = pods.get(&key(bound.namespace, bound.name))?;
             (pod.value.workload.pod.uid == bound.uid).then(|| Arc::clone(&pod.value))
         });
-        Ok(Running::new(cache.objects().map(|kept| &kept.value), ids, creator, version))
+        Ok(Running::new(pods.objects(), ids, creator, version))
     }
 
     /// Finds the application of a pod; unknown if `YuniKorn` does not schedule it.
-    pub async fn of_pod(&self, question: PodRequest<'_>, scheduler: Scheduler<'_>) -> Lookup {
-        let Some(inner) = self.inner.as_ref().filter(|_| self.answers_pods()) else { return Lookup::Unknown };
-        if let Some(why) = inner.unready() {
-            return Lookup::Undecided(why);
-        }
-        let speaking = {
-            let cache = inner.pods.cache();
-            let pod = cache.get(&key(question.namespace, question.name));
-            pod.map(|pod| Arc::clone(speaker(cache.objects().map(|kept| &kept.value), &pod.value)))
-        };
-        match speaking {
-            Some(pod) => inner.application(&pod, scheduler).await,
-            None => Lookup::Unknown,
-        }
+    pub async fn of_pod(&self, request: PodRequest<'_>, scheduler: Scheduler<'_>) -> Lookup {
+        let Some(inner) = self.0.as_ref().filter(|_| self.answers_pods()) else { return Lookup::Unknown };
+        let pod = inner.pods().map(|pods| {
+            let pod = pods.get(&key(request.namespace, request.name))?;
+            Some(Arc::clone(speaker(pods.objects(), &pod.value)))
+        });
+        inner.application(pod, scheduler).await
     }
 }
 
 impl Inner {
-    /// Returns why the pods are not known; `None` when they are.
-    fn unready(&self) -> Option<String> {
-        if self.pods.cache().synced() {
-            return None;
+    /// Returns the pods.
+    ///
+    /// # Errors
+    /// The reason why they are not known yet.
+    fn pods(&self) -> Result<MutexGuard<'_, cache::Cache<Pod>>, String> {
+        let pods = self.pods.cache();
+        if pods.synced() {
+            return Ok(pods);
         }
         let problem = self.pods.progress().problem().map(|problem| format!(": {}", problem.message));
-        Some(format!("the pods have not been read yet{}", problem.unwrap_or_default()))
+        Err(format!("the pods have not been read yet{}", problem.unwrap_or_default()))
     }
 
-    async fn application(&self, pod: &Pod, scheduler: Scheduler<'_>) -> Lookup {
+    /// Returns the application of a pod, if there is one.
+    async fn application(&self, pod: Result<Option<Arc<Pod>>, String>, scheduler: Scheduler<'_>) -> Lookup {
+        let pod = match pod {
+            Ok(Some(pod)) => pod,
+            Ok(None) => return Lookup::Unknown,
+            Err(why) => return Lookup::Undecided(why),
+        };
         let settings = match &pod.spark_conf {
-            Some(map) => self.conf(pod, map).await,
+            Some(map) => self.conf(&pod, map).await,
             None => Settings::default(),
         };
-        running::application(pod, &settings, scheduler)
+        running::application(&pod, &settings, scheduler)
     }
 
     /// Returns the ACL settings in a driver's configuration. A configuration that cannot be read gives nobody

@@ -77,8 +77,8 @@ impl<T> Cache<T> {
     }
 
     /// Returns all objects, by name.
-    pub fn objects(&self) -> impl Iterator<Item = &Cached<T>> {
-        self.objects.values()
+    pub fn objects(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.objects.values().map(|cached| &cached.value)
     }
 
     /// Returns one object.
@@ -237,7 +237,7 @@ mod tests {
     }
 
     fn versions(cache: &Cache<u64>) -> Vec<u64> {
-        cache.objects().map(|kept| *kept.value).collect()
+        cache.objects().map(|value| **value).collect()
     }
 
     #[test]

@@ -58,23 +58,23 @@ impl Watches {
     /// Starts to watch.
     pub fn start(client: &Client, changed: &Arc<Notify>) -> Self {
         let config = || watcher::Config::default().labels(&format!("{MIRROR_LABEL}={MIRROR_VALUE}"));
-        let role = Watch::start(
+        let roles = Watch::start(
             client,
             Api::<ClusterRole>::all,
             config(),
             |role| keep(mirror::current_role(role)),
-            Progress::new("clusterroles"),
-            Arc::clone(changed),
+            "clusterroles",
+            changed,
         );
-        let binding = Watch::start(
+        let bindings = Watch::start(
             client,
             Api::<ClusterRoleBinding>::all,
             config(),
             |binding| keep(mirror::current_binding(binding)),
-            Progress::new("clusterrolebindings"),
-            Arc::clone(changed),
+            "clusterrolebindings",
+            changed,
         );
-        Self { roles: role, bindings: binding }
+        Self { roles, bindings }
     }
 
     /// Returns the known objects of the mirror.
@@ -132,7 +132,7 @@ impl Watches {
 /// Returns all objects of a watch, and whether the list is complete. Locks once.
 fn all(watch: &Watch<MirrorObject>) -> (BTreeMap<String, Arc<MirrorObject>>, bool) {
     let cache = watch.cache();
-    let objects = cache.objects().map(|kept| (kept.name.clone(), Arc::clone(&kept.value)));
+    let objects = cache.objects().map(|object| (object.name.clone(), Arc::clone(object)));
     (objects.collect(), cache.synced())
 }
 

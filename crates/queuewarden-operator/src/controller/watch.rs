@@ -152,23 +152,34 @@ impl<T> Drop for Watch<T> {
 }
 
 impl<T: Send + Sync + 'static> Watch<T> {
-    /// Starts to watch the objects of `api` that `config` selects. `changed` is notified of every change that
-    /// matters.
+    /// Starts to watch the objects of `api` that `config` selects. `resource` names them in metrics; `changed`
+    /// is notified of every change that matters.
     pub fn start<K>(
         client: &Client,
         api: impl FnOnce(Client) -> Api<K>,
         config: watcher::Config,
         keep: fn(K) -> Cached<T>,
-        progress: Arc<Progress>,
-        changed: Arc<Notify>,
+        resource: &'static str,
+        changed: &Arc<Notify>,
     ) -> Self
     where
         K: kube::Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
     {
-        let cache = Arc::new(Mutex::new(Cache::default()));
-        let api = api(noting(client, Arc::clone(&progress), Arc::clone(&changed)));
-        let task =
-            tokio::spawn(follow(api, config, keep, Arc::clone(&cache), Arc::clone(&progress), changed));
+        let (cache, progress) = (Arc::new(Mutex::new(Cache::default())), Progress::new(resource));
+        let api = api(noting(client, Arc::clone(&progress), Arc::clone(changed)));
+        let mut events = Box::pin(watcher(api, config.timeout(LENGTH)).default_backoff());
+        let (observing, noting, changed) = (Arc::clone(&cache), Arc::clone(&progress), Arc::clone(changed));
+        let task = tokio::spawn(async move {
+            while let Some(event) = events.next().await {
+                let matters = match event {
+                    Ok(event) => lock(&observing).observe(convert(event, keep)),
+                    Err(error) => noting.note_problem(&error),
+                };
+                if matters {
+                    changed.notify_one();
+                }
+            }
+        });
         Self { cache, progress, task }
     }
 
@@ -177,31 +188,14 @@ impl<T: Send + Sync + 'static> Watch<T> {
         lock(&self.cache)
     }
 
+    /// Returns one cached object.
+    pub fn get(&self, name: &str) -> Option<Arc<T>> {
+        self.cache().get(name).map(|cached| Arc::clone(&cached.value))
+    }
+
     /// Returns the progress of the watch.
     pub fn progress(&self) -> &Arc<Progress> {
         &self.progress
-    }
-}
-
-async fn follow<K, T>(
-    api: Api<K>,
-    config: watcher::Config,
-    keep: fn(K) -> Cached<T>,
-    cache: Arc<Mutex<Cache<T>>>,
-    progress: Arc<Progress>,
-    changed: Arc<Notify>,
-) where
-    K: kube::Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
-{
-    let mut events = std::pin::pin!(watcher(api, config.timeout(LENGTH)).default_backoff());
-    while let Some(event) = events.next().await {
-        let matters = match event {
-            Ok(event) => lock(&cache).observe(convert(event, keep)),
-            Err(error) => progress.note_problem(&error),
-        };
-        if matters {
-            changed.notify_one();
-        }
     }
 }
 

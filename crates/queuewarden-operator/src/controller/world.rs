@@ -176,17 +176,17 @@ impl World {
 
     /// Returns the log level that an annotation of the `YuniKornConfig` sets.
     pub fn log_level(&self) -> Option<String> {
-        self.current.configs.cache().get(SINGLETON)?.value.log_level.clone()
+        self.current.configs.get(SINGLETON)?.log_level.clone()
     }
 
     /// Returns the current version of an object, if it is known.
     pub fn current_object(&self, kind: Kind, name: &str) -> Option<CurrentObject> {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
-            Kind::QueueAcl => current_object(queue_acls, name),
-            Kind::AdmissionPolicy => current_object(policies, name),
-            Kind::YuniKornConfig => current_object(configs, name),
-            Kind::QueueAccessTest => current_object(access_tests, name),
+            Kind::QueueAcl => queue_acls.cache().get(name).map(CurrentObject::from_cached),
+            Kind::AdmissionPolicy => policies.cache().get(name).map(CurrentObject::from_cached),
+            Kind::YuniKornConfig => configs.cache().get(name).map(CurrentObject::from_cached),
+            Kind::QueueAccessTest => access_tests.cache().get(name).map(CurrentObject::from_cached),
         }
     }
 
@@ -208,7 +208,7 @@ impl World {
 
     /// Returns the current version of the ConfigMap `name`, if it is known.
     pub fn config_map(&self, name: &str) -> Option<Arc<ConfigMapState>> {
-        self.map(name)?.cache().get(name).map(|cached| Arc::clone(&cached.value))
+        self.map(name)?.get(name)
     }
 
     /// Stores a ConfigMap that our request, made after `moment`, returned.
@@ -379,7 +379,7 @@ impl Maps {
             watches.entry(name.to_owned()).or_insert_with(|| {
                 let api = |client| Api::<ConfigMap>::namespaced(client, &place.namespace);
                 let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-                Watch::start(client, api, config, keep_config_map, Progress::new(label), Arc::clone(changed))
+                Watch::start(client, api, config, keep_config_map, label, changed)
             });
         }
         Self { config_map: place, watches }
@@ -390,9 +390,7 @@ impl Maps {
     }
 
     fn get(&self, name: &str) -> Option<Arc<ConfigMapState>> {
-        let watch = self.watches.get(name)?;
-        let cache = watch.cache();
-        Some(Arc::clone(&cache.get(name)?.value))
+        self.watches.get(name)?.get(name)
     }
 
     /// Returns a problem if a ConfigMap may not be read: a plan without it would treat it as missing. A
@@ -418,30 +416,16 @@ fn objects<T: Send + Sync + 'static>(
     keep: fn(DynamicObject) -> Cached<T>,
     changed: &Arc<Notify>,
 ) -> Watch<T> {
-    let progress = Progress::new(kind.plural());
-    Watch::start(
-        client,
-        |client| kind.api(client),
-        watcher::Config::default(),
-        keep,
-        progress,
-        Arc::clone(changed),
-    )
-}
-
-fn current_object<S: Send + Sync + 'static, M: Send + Sync + 'static>(
-    objects: &Objects<S, M>,
-    name: &str,
-) -> Option<CurrentObject> {
-    objects.cache().get(name).map(CurrentObject::from_cached)
+    let config = watcher::Config::default();
+    Watch::start(client, |client| kind.api(client), config, keep, kind.plural(), changed)
 }
 
 fn entries<E: Clone>(cache: &Cache<Object<E>>) -> Vec<E> {
-    cache.objects().map(|kept| (*kept.value.entry).clone()).collect()
+    cache.objects().map(|object| (*object.entry).clone()).collect()
 }
 
 fn shared<E>(cache: &Cache<Object<E>>) -> Vec<Arc<E>> {
-    cache.objects().map(|kept| Arc::clone(&kept.value.entry)).collect()
+    cache.objects().map(|object| Arc::clone(&object.entry)).collect()
 }
 
 fn keep_queue_acl(object: DynamicObject) -> Cached<Object<QueueAclEntry>> {
