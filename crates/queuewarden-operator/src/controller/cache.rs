@@ -47,7 +47,6 @@ pub struct Cache<T> {
     shown: String,
     /// The highest resource version in the running list.
     listed: String,
-    synced: bool,
     /// The number of lists that were completed.
     lists: u64,
 }
@@ -64,7 +63,6 @@ impl<T> Default for Cache<T> {
             written: BTreeMap::new(),
             shown: String::new(),
             listed: String::new(),
-            synced: false,
             lists: 0,
         }
     }
@@ -73,7 +71,7 @@ impl<T> Default for Cache<T> {
 impl<T> Cache<T> {
     /// Returns whether a first list was completed.
     pub fn synced(&self) -> bool {
-        self.synced
+        self.lists > 0
     }
 
     /// Returns all objects, by name.
@@ -118,30 +116,19 @@ impl<T> Cache<T> {
     }
 
     /// Stores an object that our request, made after `moment`, returned, unless the watch was faster. An
-    /// object that is not in a list read meanwhile was deleted, or will arrive by the watch.
-    pub fn learn(&mut self, object: Cached<T>, moment: Moment) {
-        if moment.0 != self.lists && !self.objects.contains_key(&object.name) {
-            return;
-        }
-        self.take_in(object);
-    }
-
-    fn take_in(&mut self, object: Cached<T>) {
-        if matches!(compare(&object.resource_version, &self.shown), Some(Ordering::Less | Ordering::Equal)) {
+    /// object that is not in a list read meanwhile was deleted, or will arrive by the watch. `None`: such a
+    /// list may have been read.
+    pub fn learn(&mut self, object: Cached<T>, moment: Option<Moment>) {
+        let listed = moment.is_none_or(|moment| moment.0 != self.lists);
+        let known =
+            matches!(compare(&object.resource_version, &self.shown), Some(Ordering::Less | Ordering::Equal));
+        if known || (listed && !self.objects.contains_key(&object.name)) {
             return;
         }
         if self.listing.is_some() {
             self.written.insert(object.name.clone(), object.clone());
         }
         self.put(object);
-    }
-
-    /// Stores a newer version of an object that is already cached. An object that is not cached was deleted
-    /// (a list does not show when), or will arrive by the watch.
-    pub fn update_if_cached(&mut self, object: Cached<T>) {
-        if self.objects.contains_key(&object.name) {
-            self.take_in(object);
-        }
     }
 
     /// Removes an object that our request did not find, or deleted.
@@ -180,7 +167,7 @@ impl<T> Cache<T> {
                 self.put(written);
             }
         }
-        let first = !mem::replace(&mut self.synced, true);
+        let first = !self.synced();
         self.lists = self.lists.saturating_add(1);
         let same = before.len() == self.objects.len()
             && before
@@ -276,7 +263,7 @@ mod tests {
     #[test]
     fn a_lagging_watch_does_not_take_back_what_a_write_returned() {
         let mut cache = listed(&[object("a", 5, "5")]);
-        cache.learn(object("a", 10, "10"), cache.moment());
+        cache.learn(object("a", 10, "10"), Some(cache.moment()));
         assert!(!cache.observe(Event::Apply(object("a", 9, "9"))));
         assert!(!cache.observe(Event::Delete(object("a", 8, "8"))), "deleted before we created it again");
         assert!(!cache.observe(Event::Apply(object("a", 10, "10"))), "our own write comes by");
@@ -289,8 +276,8 @@ mod tests {
         let mut cache = listed(&[object("a", 5, "5")]);
         cache.observe(Event::Init);
         cache.observe(Event::InitApply(object("a", 5, "5")));
-        cache.learn(object("a", 10, "10"), cache.moment());
-        cache.learn(object("b", 11, "11"), cache.moment());
+        cache.learn(object("a", 10, "10"), Some(cache.moment()));
+        cache.learn(object("b", 11, "11"), Some(cache.moment()));
         cache.observe(Event::InitDone);
         assert_eq!(versions(&cache), [10], "b was deleted again, or comes by the watch");
         assert!(cache.observe(Event::Apply(object("b", 11, "11"))));
@@ -303,15 +290,15 @@ mod tests {
     fn an_answer_that_is_taken_in_after_the_deletion_brings_nothing_back() {
         let mut cache = listed(&[object("a", 5, "5"), object("b", 6, "6")]);
         assert!(cache.observe(Event::Delete(object("a", 11, "5"))));
-        cache.learn(object("a", 10, "5"), cache.moment());
+        cache.learn(object("a", 10, "5"), Some(cache.moment()));
         assert_eq!(versions(&cache), [6], "patched at 10, deleted at 11");
-        cache.learn(object("b", 12, "6"), cache.moment());
+        cache.learn(object("b", 12, "6"), Some(cache.moment()));
         assert_eq!(versions(&cache), [12], "the watch has not come so far");
-        cache.learn(object("a", 13, "13"), cache.moment());
+        cache.learn(object("a", 13, "13"), Some(cache.moment()));
         assert_eq!(versions(&cache), [13, 12], "made anew");
 
         cache.observe(Event::Init);
-        cache.learn(object("a", 14, "14"), cache.moment());
+        cache.learn(object("a", 14, "14"), Some(cache.moment()));
         cache.observe(Event::InitApply(object("b", 12, "6")));
         cache.observe(Event::InitDone);
         assert_eq!(versions(&cache), [12], "deleted before the list");
@@ -323,9 +310,9 @@ mod tests {
         cache.observe(Event::Init);
         cache.observe(Event::InitApply(object("b", 90, "90")));
         assert!(cache.observe(Event::InitDone), "a was patched at 95, and deleted at 100");
-        cache.update_if_cached(object("a", 95, "5"));
+        cache.learn(object("a", 95, "5"), None);
         assert_eq!(versions(&cache), [90]);
-        cache.update_if_cached(object("b", 96, "90"));
+        cache.learn(object("b", 96, "90"), None);
         assert_eq!(versions(&cache), [96]);
     }
 
@@ -335,9 +322,9 @@ mod tests {
         let moment = cache.moment();
         cache.observe(Event::Init);
         cache.observe(Event::InitDone);
-        cache.learn(object("a", 95, "95"), moment);
+        cache.learn(object("a", 95, "95"), Some(moment));
         assert!(versions(&cache).is_empty(), "written at 95, deleted at 98, listed at 100");
-        cache.learn(object("a", 105, "105"), cache.moment());
+        cache.learn(object("a", 105, "105"), Some(cache.moment()));
         assert_eq!(versions(&cache), [105], "written after the list");
     }
 

@@ -34,24 +34,15 @@ pub struct Watches {
     bindings: Watch<MirrorObject>,
 }
 
-/// The moment before steps are taken, for each kind.
-#[derive(Debug, Clone, Copy)]
-pub struct Moments {
-    roles: Moment,
-    bindings: Moment,
-}
-
-/// The result of a step.
+/// The result of a step that did not fail.
 #[derive(Debug)]
 pub enum Answer {
     /// The object was written; this is its current version.
-    Stands(Kind, MirrorObject),
+    Written(Kind, MirrorObject),
     /// Someone else changed the object first; this is its current version.
     Stale(Kind, MirrorObject),
     /// The object does not exist any more.
-    Gone(Kind, String),
-    /// The step failed.
-    Failed(WriteFailure),
+    Removed(Kind, String),
 }
 
 impl Watches {
@@ -101,23 +92,18 @@ impl Watches {
         [self.roles.progress(), self.bindings.progress()]
     }
 
-    /// Returns the current moments. Call it before steps are taken.
-    pub fn moments(&self) -> Moments {
-        Moments { roles: self.roles.cache().moment(), bindings: self.bindings.cache().moment() }
+    /// Returns the current moment for each kind. Call it before steps are taken.
+    pub fn moments(&self) -> BTreeMap<Kind, Moment> {
+        [Kind::Role, Kind::Binding].map(|kind| (kind, self.watch(kind).cache().moment())).into()
     }
 
     /// Stores the result of a step that was taken after `moments`, because the watch may lag behind.
-    pub fn learn(&self, answer: Answer, moments: Moments) {
+    pub fn learn(&self, answer: Answer, moments: &BTreeMap<Kind, Moment>) {
         match answer {
-            Answer::Stands(kind, standing) | Answer::Stale(kind, standing) => {
-                let moment = match kind {
-                    Kind::Role => moments.roles,
-                    Kind::Binding => moments.bindings,
-                };
-                self.watch(kind).cache().learn(keep(standing), moment);
+            Answer::Written(kind, object) | Answer::Stale(kind, object) => {
+                self.watch(kind).cache().learn(keep(object), moments.get(&kind).copied());
             }
-            Answer::Gone(kind, name) => self.watch(kind).cache().forget(&name),
-            Answer::Failed(_) => {}
+            Answer::Removed(kind, name) => self.watch(kind).cache().forget(&name),
         }
     }
 
@@ -137,105 +123,80 @@ fn all(watch: &Watch<MirrorObject>) -> (BTreeMap<String, Arc<MirrorObject>>, boo
 }
 
 /// Converts an object for the cache. Every change matters, because nobody else should write here.
-fn keep(standing: MirrorObject) -> Cached<MirrorObject> {
+fn keep(object: MirrorObject) -> Cached<MirrorObject> {
     Cached {
-        name: standing.name.clone(),
-        resource_version: standing.resource_version.clone(),
-        stamp: standing.resource_version.clone(),
-        value: Arc::new(standing),
+        name: object.name.clone(),
+        resource_version: object.resource_version.clone(),
+        stamp: object.resource_version.clone(),
+        value: Arc::new(object),
     }
 }
 
 /// Carries the steps out in order, several at a time, while `may_write` holds; returns the result of each
 /// step that was begun.
-pub async fn carry_out(client: &Client, changes: Changes, may_write: impl Fn() -> bool) -> Vec<Answer> {
-    let Changes { owner, steps } = changes;
-    let owner: Arc<str> = owner.into();
-    let requests = steps.into_iter().take_while(|_| may_write()).map(|step| {
-        let (client, owner) = (client.clone(), Arc::clone(&owner));
-        async move { one(&client, &step, &owner).await }
-    });
+pub async fn carry_out(
+    client: &Client,
+    changes: &Changes,
+    may_write: impl Fn() -> bool,
+) -> Vec<Result<Answer, WriteFailure>> {
+    let steps = changes.steps.iter().take_while(|_| may_write());
+    let requests = steps.map(|step| take(client, step, &changes.owner));
     futures::stream::iter(requests).buffered(CONCURRENCY).collect().await
 }
 
-async fn one(client: &Client, step: &Step, owner: &str) -> Answer {
+async fn take(client: &Client, step: &Step, owner: &str) -> Result<Answer, WriteFailure> {
     let version = step.last.as_ref().map(|(_, version)| version.as_str());
-    let done = match (&step.action, step.kind) {
+    match (&step.action, step.kind) {
         (Action::Rules(rules), _) => {
             let role = mirror::role(&step.name, rules, owner, version);
-            put(Api::all(client.clone()), step, role, mirror::current_role).await
+            write(client, step, Some(role), mirror::current_role).await
         }
         (Action::Subjects(subjects), _) => {
             let binding = mirror::binding(&step.name, subjects, owner, version);
-            put(Api::all(client.clone()), step, binding, mirror::current_binding).await
+            write(client, step, Some(binding), mirror::current_binding).await
         }
-        (Action::Delete, Kind::Role) => delete(Api::all(client.clone()), step, mirror::current_role).await,
-        (Action::Delete, Kind::Binding) => {
-            delete(Api::all(client.clone()), step, mirror::current_binding).await
-        }
-    };
-    done.unwrap_or_else(Answer::Failed)
+        (Action::Delete, Kind::Role) => write(client, step, None, mirror::current_role).await,
+        (Action::Delete, Kind::Binding) => write(client, step, None, mirror::current_binding).await,
+    }
 }
 
-/// Creates the object, or replaces the version that was observed. If someone else has changed it since, reads
-/// it for the next plan.
-async fn put<K>(
-    api: Api<K>,
+/// Creates the object, or replaces the version that was observed; without an `object`, deletes that version.
+/// If someone else has changed it since, reads it for the next plan.
+async fn write<K>(
+    client: &Client,
     step: &Step,
-    object: K,
+    object: Option<K>,
     current: fn(K) -> MirrorObject,
 ) -> Result<Answer, WriteFailure>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + fmt::Debug,
 {
+    let Step { kind, name, last, .. } = step;
+    let api = Api::<K>::all(client.clone());
     let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
-    let done = match &step.last {
-        None => call(api.create(&params, &object)).await,
-        Some(_) => call(api.replace(&step.name, &params, &object)).await,
+    let written = match (object, last.clone()) {
+        (Some(object), None) => call(api.create(&params, &object)).await.map(Some),
+        (Some(object), Some(_)) => call(api.replace(name, &params, &object)).await.map(Some),
+        (None, last) => {
+            let precondition =
+                |(uid, version)| Preconditions { uid: Some(uid), resource_version: Some(version) };
+            let params = DeleteParams { preconditions: last.map(precondition), ..DeleteParams::default() };
+            call(api.delete(name, &params)).await.map(|_| None)
+        }
     };
-    match done {
-        Ok(object) => Ok(Answer::Stands(step.kind, current(object))),
-        Err(error) if error.is_not_found() && step.last.is_some() => Ok(gone(step)),
-        Err(error) if error.is_conflict() => read(&api, step, current).await,
-        Err(error) => Err(apply::failure(&error)),
-    }
-}
-
-/// Deletes the version of the object that was observed.
-async fn delete<K>(api: Api<K>, step: &Step, current: fn(K) -> MirrorObject) -> Result<Answer, WriteFailure>
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
-{
-    let preconditions = step
-        .last
-        .clone()
-        .map(|(uid, version)| Preconditions { uid: Some(uid), resource_version: Some(version) });
-    let params = DeleteParams { preconditions, ..DeleteParams::default() };
-    match call(api.delete(&step.name, &params)).await {
-        Ok(_) => Ok(gone(step)),
-        Err(error) if error.is_not_found() => Ok(gone(step)),
-        Err(error) if error.is_conflict() => read(&api, step, current).await,
-        Err(error) => Err(apply::failure(&error)),
-    }
-}
-
-/// Reads the object from the API server, not from a cache.
-async fn read<K>(api: &Api<K>, step: &Step, current: fn(K) -> MirrorObject) -> Result<Answer, WriteFailure>
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
-{
-    let found = call(api.get_opt(&step.name)).await.map_err(|error| apply::failure(&error))?;
-    match found {
+    let written = match written {
+        Ok(Some(object)) => return Ok(Answer::Written(*kind, current(object))),
+        // Read it past every cache.
+        Err(error) if error.is_conflict() => call(api.get_opt(name)).await,
+        Err(error) if error.is_not_found() && last.is_some() => Ok(None),
+        written => written,
+    };
+    match written.map_err(|error| apply::failure(&error))? {
         Some(object) if !mirror::is_labelled(object.meta()) => Err(WriteFailure::Transient(format!(
-            "there is a {} `{}` without the label {MIRROR_LABEL}={MIRROR_VALUE}, which is not queuewarden's to change; remove it",
-            step.kind.name(),
-            step.name
+            "there is a {} `{name}` without the label {MIRROR_LABEL}={MIRROR_VALUE}, which is not queuewarden's to change; remove it",
+            kind.name()
         ))),
-        Some(object) => Ok(Answer::Stale(step.kind, current(object))),
-        None => Ok(gone(step)),
+        Some(object) => Ok(Answer::Stale(*kind, current(object))),
+        None => Ok(Answer::Removed(*kind, name.clone())),
     }
-}
-
-fn gone(step: &Step) -> Answer {
-    Answer::Gone(step.kind, step.name.clone())
 }

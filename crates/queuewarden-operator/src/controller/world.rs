@@ -194,10 +194,10 @@ impl World {
     pub fn learn(&self, kind: Kind, object: DynamicObject) {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
-            Kind::QueueAcl => queue_acls.cache().update_if_cached(keep_queue_acl(object)),
-            Kind::AdmissionPolicy => policies.cache().update_if_cached(keep_policy(object)),
-            Kind::YuniKornConfig => configs.cache().update_if_cached(keep_config(object)),
-            Kind::QueueAccessTest => access_tests.cache().update_if_cached(keep_access_test(object)),
+            Kind::QueueAcl => queue_acls.cache().learn(keep_queue_acl(object), None),
+            Kind::AdmissionPolicy => policies.cache().learn(keep_policy(object), None),
+            Kind::YuniKornConfig => configs.cache().learn(keep_config(object), None),
+            Kind::QueueAccessTest => access_tests.cache().learn(keep_access_test(object), None),
         }
     }
 
@@ -213,9 +213,9 @@ impl World {
 
     /// Stores a ConfigMap that our request, made after `moment`, returned.
     pub fn learn_config_map(&self, map: ConfigMap, moment: Option<Moment>) {
-        let kept = keep_config_map(map);
-        if let Some((watch, moment)) = self.map(&kept.name).zip(moment) {
-            watch.cache().learn(kept, moment);
+        let map = keep_config_map(map);
+        if let Some(watch) = self.map(&map.name) {
+            watch.cache().learn(map, moment);
         }
     }
 

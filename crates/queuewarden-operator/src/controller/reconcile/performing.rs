@@ -45,7 +45,7 @@ impl Reconciler {
             Action::Create { namespace, map } => Event::Created(self.create(&namespace, &map).await),
             Action::Write { namespace, write } => Event::Written(self.write(&namespace, &write).await),
             Action::Reread { namespace, name } => Event::Reread(self.reread(&namespace, &name).await),
-            Action::Mirror(changes) => self.mirror(changes).await,
+            Action::Mirror(changes) => self.mirror(&changes).await,
             Action::Publish(snapshot, plan) => Event::Published(self.publish(&snapshot, &plan).await),
             Action::Report(snapshot, plan) => self.report(&snapshot, &plan).await,
             Action::Wait(_) => return None,
@@ -140,31 +140,30 @@ impl Reconciler {
     }
 
     /// Takes the next steps of the RBAC mirror.
-    async fn mirror(&self, changes: Changes) -> Event {
-        let (steps, leadership) = (changes.steps.len(), self.leadership.clone());
-        let moments = self.world.mirror().map(mirror::Watches::moments);
+    async fn mirror(&self, changes: &Changes) -> Event {
+        let moments = self.world.mirror().map(mirror::Watches::moments).unwrap_or_default();
         let (mut failure, mut conflict) = (None, false);
-        for answer in mirror::carry_out(&self.client, changes, move || leadership.holds()).await {
+        for answer in mirror::carry_out(&self.client, changes, || self.leadership.holds()).await {
             let result = match &answer {
-                Answer::Failed(why) => {
-                    failure.get_or_insert_with(|| why.clone());
-                    "error"
-                }
-                Answer::Stale(..) => {
+                Ok(Answer::Written(..) | Answer::Removed(..)) => "written",
+                Ok(Answer::Stale(..)) => {
                     conflict = true;
                     "conflict"
                 }
-                Answer::Stands(..) | Answer::Gone(..) => "written",
+                Err(why) => {
+                    failure.get_or_insert_with(|| why.clone());
+                    "error"
+                }
             };
             self.health.metrics.mirrored(result);
-            if let Some((watches, moments)) = self.world.mirror().zip(moments) {
-                watches.learn(answer, moments);
+            if let Some((watches, answer)) = self.world.mirror().zip(answer.ok()) {
+                watches.learn(answer, &moments);
             }
         }
         if let Some(failure) = &failure {
             tracing::warn!(?failure, "Could not write the RBAC mirror");
         } else {
-            tracing::info!(steps, "Wrote the RBAC mirror");
+            tracing::info!(steps = changes.steps.len(), "Wrote the RBAC mirror");
         }
         Event::Mirrored { failure, conflict }
     }
