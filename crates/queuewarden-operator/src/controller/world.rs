@@ -25,7 +25,7 @@ use queuewarden_api::{GROUP, VERSION, access_test, config_map, convert, v1alpha1
 use queuewarden_plan::conditions::{self, Type};
 use queuewarden_plan::machine::FailingWatch;
 use queuewarden_plan::snapshot::{
-    AccessTestSpec, AdmissionPolicySpec, ConfigEntry, ConfigMapState, Entry, Observed, QueueAclEntry,
+    AccessTestSpec, AdmissionPolicySpec, ConfigEntry, ConfigMapState, ConfigSpec, Entry, QueueAclEntry,
     QueueAclInForce, QueueAclSpec, Snapshot, YUNIKORN_DEFAULTS,
 };
 
@@ -112,19 +112,13 @@ struct Watches {
     begun: Instant,
 }
 
-/// The watches of ConfigMaps.
+/// The watches of the ConfigMaps that a `YuniKornConfig` names.
 #[derive(Debug)]
 struct Maps {
-    config_map: ConfigMapRef,
-    watches: BTreeMap<String, Watch<ConfigMapState>>,
-}
-
-/// The names of the watched ConfigMaps, and their namespace.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ConfigMapRef {
     namespace: String,
     base: String,
     output: String,
+    watches: BTreeMap<String, Watch<ConfigMapState>>,
 }
 
 impl World {
@@ -274,28 +268,25 @@ impl Watches {
         {
             return None;
         }
-        self.follow_config();
+        let mut config = self.configs.get(SINGLETON).map(|config| (*config.entry).clone());
         self.follow_mirror();
+        let [mut defaults, mut base, mut output] = [None, None, None];
+        if let Some(config) = &mut config
+            && let Ok(spec) = &config.spec
+        {
+            let maps = self.follow_config(spec);
+            if maps.synced() {
+                defaults = maps.get(YUNIKORN_DEFAULTS);
+                base = maps.get(&maps.base);
+                output = maps.get(&maps.output);
+            } else {
+                config.spec = Err(vec![maps.forbidden(now)?]);
+            }
+        }
         if self.mirror.as_ref().is_some_and(mirror::Watches::reading) {
             return None;
         }
-        let mut config = self.configs.cache().get(SINGLETON).map(|kept| (*kept.value.entry).clone());
-        let spec = config.as_ref().and_then(|config| config.spec.as_ref().ok()).cloned();
-        let [mut defaults, mut base, mut output] = [None, None, None];
-        if let (Some(spec), Some(maps)) = (spec, &self.maps) {
-            if maps.synced() {
-                defaults = maps.get(YUNIKORN_DEFAULTS);
-                base = maps.get(&spec.base_config_map);
-                output = maps.get(&spec.output_config_map);
-            } else {
-                let problem = maps.forbidden(now)?;
-                if let Some(config) = &mut config {
-                    config.spec = Err(vec![problem]);
-                }
-            }
-        }
         Some(Snapshot {
-            now,
             config,
             queue_acls: shared(&self.queue_acls.cache()),
             policies: entries(&self.policies.cache()),
@@ -303,9 +294,8 @@ impl Watches {
             defaults,
             base,
             output,
-            last_base: None,
             mirror: self.mirror.as_ref().map(mirror::Watches::observed),
-            observed: Observed::default(),
+            ..Snapshot::empty(now)
         })
     }
 
@@ -316,33 +306,21 @@ impl Watches {
     }
 
     /// Watches the ConfigMaps that the `YuniKornConfig` names now.
-    fn follow_config(&mut self) {
-        let spec = self.configs.cache().get(SINGLETON).and_then(|kept| kept.value.entry.spec.clone().ok());
-        let Some(spec) = spec else { return };
-        let place = ConfigMapRef {
-            namespace: spec.namespace,
-            base: spec.base_config_map,
-            output: spec.output_config_map,
-        };
-        if self.maps.as_ref().is_none_or(|maps| maps.config_map != place) {
-            tracing::info!(
-                namespace = place.namespace,
-                base = place.base,
-                output = place.output,
-                "Watching ConfigMaps"
-            );
-            self.maps = Some(Maps::start(&self.client, place, &self.changed));
-        }
+    fn follow_config(&mut self, spec: &ConfigSpec) -> &Maps {
+        let maps = self.maps.take().filter(|maps| {
+            (&maps.namespace, &maps.base, &maps.output)
+                == (&spec.namespace, &spec.base_config_map, &spec.output_config_map)
+        });
+        self.maps.insert(maps.unwrap_or_else(|| Maps::start(&self.client, spec, &self.changed)))
     }
 
     /// Watches the RBAC mirror while it is enabled, and until its last object is removed.
     fn follow_mirror(&mut self) {
-        let wanted = self.configs.cache().get(SINGLETON).is_some_and(|kept| {
-            let entry = &kept.value.entry;
-            entry.spec.as_ref().is_ok_and(|spec| spec.rbac_mirror)
-                || conditions::find(&entry.meta.conditions, Type::Mirrored).is_some()
+        let needed = self.configs.get(SINGLETON).is_some_and(|config| {
+            config.entry.spec.as_ref().is_ok_and(|spec| spec.rbac_mirror)
+                || conditions::find(&config.entry.meta.conditions, Type::Mirrored).is_some()
         });
-        if !wanted {
+        if !needed {
             self.mirror = None;
         } else if self.mirror.is_none() {
             tracing::info!("Watching the RBAC mirror");
@@ -368,21 +346,23 @@ impl Watches {
 }
 
 impl Maps {
-    fn start(client: &Client, place: ConfigMapRef, changed: &Arc<Notify>) -> Self {
+    fn start(client: &Client, spec: &ConfigSpec, changed: &Arc<Notify>) -> Self {
+        let ConfigSpec { namespace, base_config_map: base, output_config_map: output, .. } = spec.clone();
+        tracing::info!(namespace, base, output, "Watching ConfigMaps");
         let mut watches = BTreeMap::new();
         let names = [
             (YUNIKORN_DEFAULTS, "configmaps-defaults"),
-            (place.base.as_str(), "configmaps-base"),
-            (place.output.as_str(), "configmaps-output"),
+            (base.as_str(), "configmaps-base"),
+            (output.as_str(), "configmaps-output"),
         ];
         for (name, label) in names {
             watches.entry(name.to_owned()).or_insert_with(|| {
-                let api = |client| Api::<ConfigMap>::namespaced(client, &place.namespace);
+                let api = |client| Api::<ConfigMap>::namespaced(client, &namespace);
                 let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
                 Watch::start(client, api, config, keep_config_map, label, changed)
             });
         }
-        Self { config_map: place, watches }
+        Self { namespace, base, output, watches }
     }
 
     fn synced(&self) -> bool {
@@ -400,10 +380,9 @@ impl Maps {
             let problem = watch.progress().problem().filter(|problem| {
                 problem.code == Some(403) && now.duration_since(problem.since) >= FORBIDDEN_FOR
             })?;
-            let namespace = &self.config_map.namespace;
             let message = format!(
-                "queuewarden may not read ConfigMap {namespace}/{name}; name it in the Role of its ServiceAccount: {}",
-                problem.message
+                "queuewarden may not read ConfigMap {}/{name}; name it in the Role of its ServiceAccount: {}",
+                self.namespace, problem.message
             );
             Some(Diagnostic::error(CONFIG_MAP_FORBIDDEN, message))
         })
