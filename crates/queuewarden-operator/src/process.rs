@@ -9,7 +9,6 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, oneshot};
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::controller::connect::Connector;
@@ -80,7 +79,12 @@ pub async fn run(options: Options) -> Result<(), Error> {
     let scheduler = CountedScheduler::new(Connector::new(client.clone()), Arc::clone(&health));
     let identity = options.https.as_ref().map(|_| Identity::default());
     let endpoints = tokio::spawn(probes::serve(listener, Arc::clone(&health), identity.clone()));
-    let (leadership, election) = elect(&client, &options);
+    let (leadership, candidate) = elect(&client, &options);
+    let (end, ended) = oneshot::channel::<()>();
+    let ended = async {
+        let _ = ended.await;
+    };
+    let election = candidate.map(|candidate| tokio::spawn(candidate.run(ended)));
     let (events, publishing) = Events::start(client.clone(), options.identity);
     let changed = Arc::new(Notify::new());
     let publisher = Publisher::new(None);
@@ -108,10 +112,10 @@ pub async fn run(options: Options) -> Result<(), Error> {
     };
     Box::pin(reconcile::run(reconciler, stop)).await;
     let shutdown = async {
-        if let Some((end, task)) = election {
-            drop(end);
+        drop(end);
+        if let Some(election) = election {
             // Its last step is to release the Lease. A task that panicked holds nothing any more.
-            let _ = task.await;
+            let _ = election.await;
         }
         let _ = publishing.await;
     };
@@ -129,18 +133,13 @@ pub async fn run(options: Options) -> Result<(), Error> {
     Ok(())
 }
 
-/// Starts to compete for the Lease, if a Lease decides which replica writes. The task ends when the sender is
-/// dropped.
-fn elect(client: &Client, options: &Options) -> (Leadership, Option<(oneshot::Sender<()>, JoinHandle<()>)>) {
+/// Returns whether this replica leads, and the candidate if a Lease decides that.
+fn elect(client: &Client, options: &Options) -> (Leadership, Option<Candidate>) {
     if !options.leader_elect {
         return (Leadership::unconditional(), None);
     }
     let namespace = options.namespace.as_deref().unwrap_or(client.default_namespace());
     let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
     let (candidate, leadership) = Candidate::new(leases, LEASE, &options.identity);
-    let (end, ended) = oneshot::channel::<()>();
-    let task = tokio::spawn(candidate.run(async {
-        let _ = ended.await;
-    }));
-    (leadership, Some((end, task)))
+    (leadership, Some(candidate))
 }
