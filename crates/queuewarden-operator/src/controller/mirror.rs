@@ -160,8 +160,8 @@ async fn take(client: &Client, step: &Step, owner: &str) -> Result<Answer, Write
     }
 }
 
-/// Creates the object, or replaces the version that was observed; without an `object`, deletes that version.
-/// If someone else has changed it since, reads it for the next plan.
+/// Creates the object, or replaces the version that was observed; without an `object`, deletes that
+/// version. If someone else has changed it since, reads it for the next plan.
 async fn write<K>(
     client: &Client,
     step: &Step,
@@ -193,7 +193,8 @@ where
     };
     match written.map_err(|error| apply::failure(&error))? {
         Some(object) if !mirror::is_labelled(object.meta()) => Err(WriteFailure::Transient(format!(
-            "there is a {} `{name}` without the label {MIRROR_LABEL}={MIRROR_VALUE}, which is not queuewarden's to change; remove it",
+            "there is a {} `{name}` without the label {MIRROR_LABEL}={MIRROR_VALUE}, which is not \
+             queuewarden's to change; remove it",
             kind.name()
         ))),
         Some(object) => Ok(Answer::Stale(*kind, current(object))),

@@ -152,8 +152,8 @@ impl<T> Drop for Watch<T> {
 }
 
 impl<T: Send + Sync + 'static> Watch<T> {
-    /// Starts to watch the objects of `api` that `config` selects. `resource` names them in metrics; `changed`
-    /// is notified of every change that matters.
+    /// Starts to watch the objects of `api` that `config` selects. `resource` names them in metrics;
+    /// `changed` is notified of every change that matters.
     pub fn start<K>(
         client: &Client,
         api: impl FnOnce(Client) -> Api<K>,

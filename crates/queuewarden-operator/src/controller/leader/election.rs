@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 
-/// The time that others wait after the last change of the Lease that they saw, in seconds. It, [`DEADLINE`] and
-/// [`RETRY`] are client-go's defaults.
+/// The seconds that others wait after the last change of the Lease that they saw. This time, [`DEADLINE`]
+/// and [`RETRY`] are client-go's defaults.
 const LEASE_SECONDS: i32 = 15;
 /// The time for which a leader continues after the last renewal that succeeded: less than the lease.
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);

@@ -63,8 +63,9 @@ impl Leadership {
         Self { term }
     }
 
-    /// Returns when the Lease was won, if this replica leads: no two terms begin at the same time. Reads both
-    /// clocks each time, so that a process that was suspended notices before the lease task runs again.
+    /// Returns the time when the Lease was won, if this replica leads: no two terms begin at the same time.
+    /// Reads both clocks each time, so that a process that was suspended notices before the lease task runs
+    /// again.
     pub fn leads_since(&self) -> Option<Instant> {
         self.term.borrow().filter(|term| term.holds(Instant::now(), precise())).map(|term| term.since)
     }
