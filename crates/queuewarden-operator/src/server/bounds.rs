@@ -115,10 +115,8 @@ impl Bound {
             let (request, _share) = self.read(request).await?;
             // Until here the connection makes room for others.
             let _busy = place.as_ref().map(|place| place.begin());
-            contained(next.run(request)).await.map_err(|fault| Refusal {
-                code: StatusCode::INTERNAL_SERVER_ERROR,
-                reason: "InternalError",
-                message: fault.to_string(),
+            contained(next.run(request)).await.map_err(|fault| {
+                Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", fault.to_string())
             })
         };
         let answer = timeout(TIME, answer).await;
@@ -189,12 +187,12 @@ struct Received {
 
 fn late(what: &str, time: Duration) -> Refusal {
     let message = format!("{what} within {} s", time.as_secs());
-    Refusal { code: StatusCode::REQUEST_TIMEOUT, reason: "Timeout", message }
+    Refusal::new(StatusCode::REQUEST_TIMEOUT, "Timeout", message)
 }
 
 fn too_large(length: &str, limit: usize) -> Refusal {
     let message = format!("the body has {length}; at most {limit} bytes are read");
-    Refusal { code: StatusCode::PAYLOAD_TOO_LARGE, reason: "RequestEntityTooLarge", message }
+    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
 }
 
 #[cfg(test)]

@@ -53,8 +53,8 @@ pub(super) struct Crowded;
 impl From<Crowded> for Refusal {
     /// API servers repeat a request to an authorizer after this status, with growing backoff.
     fn from(_: Crowded) -> Self {
-        let message = "too many requests of this client are under way: try again".to_owned();
-        Self { code: StatusCode::TOO_MANY_REQUESTS, reason: "TooManyRequests", message }
+        let message = "too many requests of this client are under way: try again";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message)
     }
 }
 

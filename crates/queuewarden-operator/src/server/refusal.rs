@@ -2,7 +2,6 @@
 //! message.
 
 use axum::Json;
-use axum::extract::rejection::BytesRejection;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -19,40 +18,34 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// Returns the refusal with this status, reason and message.
+    pub fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into() }
+    }
+
     /// 401: the caller is unknown.
     pub fn unauthorized(message: impl Into<String>) -> Self {
-        Self { code: StatusCode::UNAUTHORIZED, reason: "Unauthorized", message: message.into() }
+        Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", message)
     }
 
     /// 403: the caller lacks the permission.
     pub fn forbidden(message: impl Into<String>) -> Self {
-        Self { code: StatusCode::FORBIDDEN, reason: "Forbidden", message: message.into() }
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message)
     }
 
     /// 404: the object does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
-        Self { code: StatusCode::NOT_FOUND, reason: "NotFound", message: message.into() }
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message)
     }
 
     /// 400: the request cannot be read.
     pub fn bad_request(message: impl Into<String>) -> Self {
-        Self { code: StatusCode::BAD_REQUEST, reason: "BadRequest", message: message.into() }
+        Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
     }
 
     /// 503: there is no answer at the moment.
     pub fn unavailable(message: impl Into<String>) -> Self {
-        Self { code: StatusCode::SERVICE_UNAVAILABLE, reason: "ServiceUnavailable", message: message.into() }
-    }
-}
-
-impl From<BytesRejection> for Refusal {
-    /// Reports a body that could not be read.
-    fn from(error: BytesRejection) -> Self {
-        let reason = match error.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => "RequestEntityTooLarge",
-            _ => "BadRequest",
-        };
-        Self { code: error.status(), reason, message: error.body_text() }
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
     }
 }
 

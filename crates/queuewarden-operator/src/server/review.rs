@@ -20,7 +20,8 @@ impl<S: Send + Sync> FromRequest<S> for Review {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
         let cut = request.extensions().get::<Cut>().copied();
-        let body = Bytes::from_request(request, state).await?;
+        let body = Bytes::from_request(request, state).await;
+        let body = body.map_err(|error| Refusal::bad_request(error.body_text()))?;
         let read = envelope::Request::read(&body).map_err(|mut unreadable| {
             if let Some(Cut { kept }) = cut {
                 let message = format!("the request and its objects have more than {kept} bytes of JSON");

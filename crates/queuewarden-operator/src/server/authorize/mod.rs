@@ -25,7 +25,6 @@ mod tests;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -46,8 +45,6 @@ use yunikorn_access::review::Answer;
 /// The largest review that is read, in bytes: the API server's own limit for the parts that its callers
 /// control is 10 kB, and users may be in thousands of groups.
 pub(super) const MAX_BODY: usize = 256 * 1024;
-
-type Body = Result<Bytes, BytesRejection>;
 
 /// A review of a kind that is answered here.
 struct Asked {
@@ -70,7 +67,7 @@ pub fn router() -> Router<Arc<ServerState>> {
         .layer(Extension(Audit::new("subjectaccessreviews")));
     // Not an extension of the request: each layer around the busiest route costs a microsecond.
     let audit = Audit::new("authorize");
-    let authorize = move |State(state): State<Arc<ServerState>>, shown: Shown, body: Body| {
+    let authorize = move |State(state): State<Arc<ServerState>>, shown: Shown, body: Bytes| {
         authorize(state, audit.clone(), shown, body)
     };
     Router::new()
@@ -85,9 +82,9 @@ async fn authorize(
     state: Arc<ServerState>,
     audit: Audit,
     shown: Shown,
-    body: Body,
+    body: Bytes,
 ) -> Result<Response, Refusal> {
-    let asked = asked(Kind::Subject, &body?)?;
+    let asked = asked(Kind::Subject, &body)?;
     let version = asked.version.clone();
     let answer = answered(&state, &audit, asked, &shown).await?;
     Ok(Json(access::only_status(&version, Kind::Subject, &answer)).into_response())
@@ -101,9 +98,8 @@ async fn review(
     Extension(kind): Extension<Kind>,
     namespace: Option<Path<String>>,
     shown: Shown,
-    body: Body,
+    body: Bytes,
 ) -> Result<Response, Refusal> {
-    let body = body?;
     let asked = asked(kind, &body)?;
     if let (Some(Path(namespace)), Ok(sent)) = (namespace, &asked.sent)
         && sent.namespace() != namespace

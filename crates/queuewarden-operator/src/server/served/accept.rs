@@ -34,10 +34,9 @@ pub(super) fn shape(headers: &HeaderMap, offered: &[Shape]) -> Result<Shape, Ref
         return Ok(Shape::Object);
     }
     let ranges = values.flat_map(|value| value.split(',')).take(MAX_RANGES);
-    ranges.filter_map(read).find(|shape| offered.contains(shape)).ok_or_else(|| Refusal {
-        code: StatusCode::NOT_ACCEPTABLE,
-        reason: "NotAcceptable",
-        message: "only the following media types are accepted: application/json".to_owned(),
+    ranges.filter_map(read).find(|shape| offered.contains(shape)).ok_or_else(|| {
+        let message = "only the following media types are accepted: application/json";
+        Refusal::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     })
 }
 

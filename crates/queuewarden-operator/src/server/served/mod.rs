@@ -90,8 +90,9 @@ fn nothing_here() -> Refusal {
 }
 
 fn wrong_method() -> Refusal {
-    let message = "the server does not allow this method on the requested resource: queues can be read, and reviews created";
-    Refusal { code: StatusCode::METHOD_NOT_ALLOWED, reason: "MethodNotAllowed", message: message.to_owned() }
+    let message = "the server does not allow this method on the requested resource: \
+                   queues can be read, and reviews created";
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
 }
 
 /// Returns the user that a request is for. A certificate that is not the API server's may still be a user's

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
@@ -109,7 +110,7 @@ impl Parameters {
     fn read(&self) -> Result<(Selector, Include), Refusal> {
         if ["1", "true"].contains(&self.watch.as_str()) {
             let message = "queues cannot be watched: they are computed when they are asked for";
-            return Err(Refusal { message: message.to_owned(), ..super::wrong_method() });
+            return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message));
         }
         if !self.label_selector.is_empty() {
             let message = "queues have no labels to be selected by; --field-selector selects them by \

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{Query, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
@@ -36,8 +35,6 @@ pub(super) struct Parameters {
     field_validation: String,
 }
 
-type Body = Result<Bytes, BytesRejection>;
-
 /// `POST …/queueaccessreviews` and `POST …/selfqueueaccessreviews`
 pub(super) async fn create(
     State(state): State<Arc<ServerState>>,
@@ -45,12 +42,12 @@ pub(super) async fn create(
     Extension(kind): Extension<Kind>,
     Query(parameters): Query<Parameters>,
     parts: Parts,
-    body: Body,
+    body: Bytes,
 ) -> Result<Response, Refusal> {
     let caller = caller(&state, &memory, &parts).await.map_err(Refusal::from)?;
     let wish = Wish { verb: "create", group: GROUP, version: VERSION, resource: kind.plural(), name: "" };
     demand(&state.lookups, &caller, wish).await?;
-    let document = document(&parts, body)?;
+    let document = document(&parts, &body)?;
     let asked = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
     let warnings = parameters.unknown(&asked)?;
     let published = state.published();
@@ -87,19 +84,14 @@ pub(super) async fn create(
     Ok(response)
 }
 
-fn document(parts: &Parts, body: Body) -> Result<Value, Refusal> {
-    let body = body?;
+fn document(parts: &Parts, body: &[u8]) -> Result<Value, Refusal> {
     let media = parts.headers.get(header::CONTENT_TYPE).map(|media| media.to_str().unwrap_or("?"));
     let media = media.and_then(|media| media.split(';').next()).map(str::trim);
     if media.is_some_and(|media| media != "application/json") {
-        return Err(Refusal {
-            code: StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            reason: "UnsupportedMediaType",
-            message: "the body of the request is application/json, and no other media type is understood"
-                .to_owned(),
-        });
+        let message = "the body of the request is application/json, and no other media type is understood";
+        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message));
     }
-    serde_json::from_slice(&body)
+    serde_json::from_slice(body)
         .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))
 }
 
@@ -108,11 +100,10 @@ fn refused(kind: Kind, wrong: Wrong) -> Refusal {
         Wrong::Malformed(why) => {
             Refusal::bad_request(format!("{} in version {VERSION:?} cannot be handled: {why}", kind.name()))
         }
-        Wrong::Invalid(field, why) => Refusal {
-            code: StatusCode::UNPROCESSABLE_ENTITY,
-            reason: "Invalid",
-            message: format!("{}.{GROUP} is invalid: {field} {why}", kind.name()),
-        },
+        Wrong::Invalid(field, why) => {
+            let message = format!("{}.{GROUP} is invalid: {field} {why}", kind.name());
+            Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+        }
     }
 }
 
