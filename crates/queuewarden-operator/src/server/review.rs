@@ -1,62 +1,55 @@
 //! An `AdmissionReview` out of the body of a request to a webhook.
 
 use axum::body::Bytes;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{self, FromRequest};
 
 use super::bounds::Cut;
 use super::refusal::Refusal;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::codes;
-use queuewarden_api::review::envelope::{self, Unreadable};
+use queuewarden_api::review::envelope::{Request, Unreadable};
 
 /// A review as far as it can be read. An unreadable part has an answer, too: an error would leave the
 /// decision to `failurePolicy`, and the requester controls the content of the objects.
 #[derive(Debug)]
-pub(super) struct Review(pub(super) Result<envelope::Request, Box<Unreadable>>);
+pub(super) struct Review {
+    /// The request, or the readable part of it.
+    pub(super) request: Request,
+    /// The reason why there is more that cannot be read.
+    pub(super) problem: Option<Diagnostic>,
+}
 
 impl<S: Send + Sync> FromRequest<S> for Review {
     /// The answer where not even the `uid` is known: no API server sends that.
     type Rejection = Refusal;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+    async fn from_request(request: extract::Request, state: &S) -> Result<Self, Refusal> {
         let cut = request.extensions().get::<Cut>().copied();
         let body = Bytes::from_request(request, state).await;
         let body = body.map_err(|error| Refusal::bad_request(error.body_text()))?;
-        let read = envelope::Request::read(&body).map_err(|mut unreadable| {
-            if let Some(Cut { kept }) = cut {
-                let message = format!("the request and its objects have more than {kept} bytes of JSON");
-                unreadable.why = Diagnostic::error(codes::TOO_LARGE, message).help("make the object smaller");
-            }
-            unreadable
+        let Unreadable { request, why } = match Request::read(&body) {
+            Ok(request) => return Ok(Self { request, problem: None }),
+            Err(unreadable) => *unreadable,
+        };
+        let problem = cut.map_or(why, |Cut { kept }| {
+            let message = format!("the request and its objects have more than {kept} bytes of JSON");
+            Diagnostic::error(codes::TOO_LARGE, message).help("make the object smaller")
         });
-        match read {
-            Err(unreadable) if unreadable.request.uid.is_empty() => {
-                Err(Refusal::bad_request(unreadable.why.to_string()))
-            }
-            read => Ok(Self(read)),
+        if request.uid.is_empty() {
+            return Err(Refusal::bad_request(problem.to_string()));
         }
+        Ok(Self { request, problem: Some(problem) })
     }
 }
 
 impl Review {
-    /// Returns the request, or the readable part of it.
-    pub(super) fn request(&self) -> &envelope::Request {
-        match &self.0 {
-            Ok(request) => request,
-            Err(unreadable) => &unreadable.request,
-        }
-    }
-
     /// Reads more of the request.
-    pub(super) fn and_read<T>(
-        self,
-        read: impl FnOnce(&envelope::Request) -> Result<T, Diagnostic>,
-    ) -> Result<(envelope::Request, T), Box<Unreadable>> {
-        let request = self.0?;
-        match read(&request) {
-            Ok(more) => Ok((request, more)),
-            Err(why) => Err(request.unreadable(why)),
-        }
+    pub(super) fn read<T>(
+        &self,
+        more: impl FnOnce(&Request) -> Result<T, Diagnostic>,
+    ) -> Result<T, Diagnostic> {
+        self.problem.clone().map_or(Ok(()), Err)?;
+        more(&self.request)
     }
 }
 

@@ -22,7 +22,7 @@ use super::internal_error::contained;
 use super::review::Review;
 use super::{ServerState, surroundings};
 use crate::controller::published::Published;
-use queuewarden_api::review::envelope::{self, Request, Unreadable};
+use queuewarden_api::review::envelope::{self, Request};
 use queuewarden_api::review::submission::{SubmissionRequest, read, response};
 use yunikorn::admission::{Kind, Surroundings};
 use yunikorn_access::submission::{self, Applied, Judgement, Mode, Outcome, PARTITION, World};
@@ -37,26 +37,23 @@ async fn submit(
     audit: Extension<Audit>,
     review: Review,
 ) -> Json<Value> {
-    let silent = |request: &Request| Json(envelope::response(&request.uid, None, &[]));
-    let Some(known) = state.published() else { return silent(review.request()) };
+    let request = &review.request;
+    let silent = || Json(envelope::response(&request.uid, None, &[]));
+    let Some(known) = state.published() else { return silent() };
     let mode = queuewarden_plan::submission(&known.snapshot);
-    if mode == Mode::Off || !is_looked_at(&known, review.request()) {
-        return silent(review.request());
+    if mode == Mode::Off || !is_looked_at(&known, request) {
+        return silent();
     }
-    let (request, judgement) = match review.and_read(read) {
-        Ok((request, asked)) => {
-            let judgement = contained(judged(&state, &known, &request, &asked)).await;
-            let judgement =
-                judgement.unwrap_or_else(|fault| Judgement::undecided("fault", &fault.to_string()));
-            (request, judgement)
+    let judgement = match review.read(read) {
+        Ok(content) => {
+            let judgement = contained(judged(&state, &known, request, &content)).await;
+            judgement
+                .unwrap_or_else(|fault| Err(("fault", fault.to_string())))
+                .unwrap_or_else(|(clause, why)| Judgement::undecided(clause, &why))
         }
-        Err(unreadable) => {
-            let Unreadable { request, why } = *unreadable;
-            let judgement = Judgement::unreadable(&why.to_string());
-            (request, judgement)
-        }
+        Err(why) => Judgement::unreadable(&why.to_string()),
     };
-    note(&audit, &state, &request, &judgement, mode);
+    note(&audit, &state, request, &judgement, mode);
     Json(response(&request.uid, &judgement, mode))
 }
 
@@ -86,42 +83,34 @@ fn is_looked_at(known: &Published, request: &Request) -> bool {
     !known.leaves_alone(&request.namespace) && !matches!(kind, Kind::Other(_))
 }
 
+/// Decides about a request. An error is the clause that leaves it undecided, and the reason.
 async fn judged(
     state: &ServerState,
     known: &Published,
     request: &Request,
-    asked: &SubmissionRequest,
-) -> Judgement {
-    let queues = match &known.queues {
-        Ok(queues) => queues,
-        Err(why) => return Judgement::undecided("configuration", why),
-    };
-    let Some(tree) = queues.tree(PARTITION) else {
-        return Judgement::undecided("configuration", "the configuration has no partition `default`");
-    };
-    let namespace = asked.request.namespace();
-    let namespace_annotations = match surroundings::of_namespace(&state.lookups, namespace).await {
-        Ok(Some(annotations)) => annotations,
-        Ok(None) => {
-            return Judgement::undecided("namespace", &format!("namespace {namespace} is not there"));
-        }
-        Err(why) => return Judgement::undecided("namespace", &why),
-    };
+    content: &SubmissionRequest,
+) -> Result<Judgement, (&'static str, String)> {
+    let queues = known.queues.as_deref().map_err(|why| ("configuration", why.clone()))?;
+    let no_partition = || ("configuration", "the configuration has no partition `default`".to_owned());
+    let tree = queues.tree(PARTITION).ok_or_else(no_partition)?;
+    let namespace = content.request.namespace();
+    let annotations = surroundings::of_namespace(&state.lookups, namespace).await;
+    let namespace_annotations = annotations
+        .and_then(|annotations| annotations.ok_or_else(|| format!("namespace {namespace} is not there")))
+        .map_err(|why| ("namespace", why))?;
     let surroundings = Surroundings { namespace_annotations, ..Surroundings::default() };
     let applied = Applied {
-        request: &asked.request,
+        request: &content.request,
         surroundings: &surroundings,
-        owned: asked.owned,
-        node_name: &asked.node_name,
-        image_pull_secrets: &asked.image_pull_secrets,
+        owned: content.owned,
+        node_name: &content.node_name,
+        image_pull_secrets: &content.image_pull_secrets,
     };
     let id = submission::application(&applied);
     let ids = Some(&*id).filter(|id| !id.is_empty()).into_iter().collect();
-    let running = match state.applications.running(&ids, request.creator(), known.conf.version) {
-        Ok(running) => running,
-        Err(why) => return Judgement::undecided("application", &why),
-    };
+    let running = state.applications.running(&ids, request.creator(), known.conf.version);
+    let running = running.map_err(|why| ("application", why))?;
     let resolver = queues.resolver();
     let world = World { conf: &known.conf, tree, resolver: resolver.here(), running: &running };
-    submission::judge(&applied, world)
+    Ok(submission::judge(&applied, world))
 }

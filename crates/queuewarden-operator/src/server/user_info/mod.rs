@@ -22,8 +22,9 @@ use super::audit::{Audit, AuditRecord};
 use super::refusal::Refusal;
 use super::review::Review;
 use crate::controller::published::Published;
+use go_compat::diag::Diagnostic;
 use parity::Registration;
-use queuewarden_api::review::envelope::{self, Request, Unreadable};
+use queuewarden_api::review::envelope::{self, Request};
 use queuewarden_api::review::user_info::{Content, read, response};
 use yunikorn_access::user_info::{self, Decision, Mode, Moment, Outcome, Profile};
 
@@ -45,26 +46,29 @@ async fn answer(
     Extension(moment): Extension<Moment>,
     review: Review,
 ) -> Result<Json<Value>, Refusal> {
-    let Some(known) = looked_at(&state, review.request(), moment)? else {
+    let request = &review.request;
+    let Some(known) = looked_at(&state, request, moment)? else {
         // Allowed without a message.
-        return Ok(Json(envelope::response(&review.request().uid, None, &[])));
+        return Ok(Json(envelope::response(&request.uid, None, &[])));
     };
     let settings = &known.user_info;
-    let (request, asked) = match review.and_read(|request| read(request, &settings.templates)) {
-        Ok(read) => read,
-        Err(unreadable) => return Ok(refused(&audit, &state, &unreadable, settings.mode)),
+    let content = match review.read(|request| read(request, &settings.templates)) {
+        Ok(content) => content,
+        Err(why) => return Ok(Json(refused(&audit, &state, request, &why, settings.mode))),
     };
     if settings.profile == Profile::YuniKorn {
         return parity::answer(&state, &known, &registration, &audit, request).await.map(Json);
     }
-    let mut judgement = judged(&state, &known, &request, &asked, moment)?;
+    let running = state.applications.running(&content.applications(), request.creator(), known.conf.version);
+    let running = running.map_err(Refusal::unavailable)?;
+    let mut judgement = user_info::decide(&content.at(request, &running, moment), &known.conf.access);
     if moment == Moment::Final {
         judgement.warnings.clear();
     }
     if moment == Moment::Mutating || judgement.verdict == Outcome::Refused {
-        note(&audit, &state, &request, &judgement, settings.mode);
+        note(&audit, &state, request, &judgement, settings.mode);
     }
-    Ok(Json(response(&request.uid, &asked, &judgement, settings.mode)))
+    Ok(Json(response(&request.uid, &content, &judgement, settings.mode)))
 }
 
 /// Returns the state for a request; `None` where it is not evaluated. It is not evaluated a second time in
@@ -83,19 +87,6 @@ fn looked_at(
     };
     let is_looked_at = at_this_moment && !known.leaves_alone(&request.namespace);
     Ok(is_looked_at.then_some(known))
-}
-
-fn judged(
-    state: &ServerState,
-    known: &Published,
-    request: &Request,
-    asked: &Content,
-    moment: Moment,
-) -> Result<Decision, Refusal> {
-    let version = known.conf.version;
-    let running = state.applications.running(&asked.applications(), request.creator(), version);
-    let running = running.map_err(Refusal::unavailable)?;
-    Ok(user_info::decide(&asked.at(request, &running, moment), &known.conf.access))
 }
 
 /// Logs the decision, unless it changes nothing and has no warnings.
@@ -119,9 +110,8 @@ fn note(audit: &Audit, state: &ServerState, request: &Request, judgement: &Decis
 }
 
 /// Refuses a request that cannot be read.
-fn refused(audit: &Audit, state: &ServerState, unreadable: &Unreadable, mode: Mode) -> Json<Value> {
-    let Unreadable { request, why } = unreadable;
+fn refused(audit: &Audit, state: &ServerState, request: &Request, why: &Diagnostic, mode: Mode) -> Value {
     let judgement = Decision::unreadable(&why.to_string(), &request.by.user);
     note(audit, state, request, &judgement, mode);
-    Json(response(&request.uid, &Content::default(), &judgement, mode))
+    response(&request.uid, &Content::default(), &judgement, mode)
 }

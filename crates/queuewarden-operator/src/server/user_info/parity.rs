@@ -29,12 +29,12 @@ pub(super) async fn answer(
     known: &Published,
     registration: &Registration,
     audit: &Audit,
-    asked: envelope::Request,
+    review: &envelope::Request,
 ) -> Result<Value, Refusal> {
     let mode = known.user_info.mode;
-    let request = match admission::read(&asked) {
+    let request = match admission::read(review) {
         Ok(request) => request,
-        Err(why) => return Ok(super::refused(audit, state, &asked.unreadable(why), mode).0),
+        Err(why) => return Ok(super::refused(audit, state, review, &why, mode)),
     };
     let registered = async {
         // No other annotation can be its work.
@@ -43,26 +43,25 @@ pub(super) async fn answer(
     // One after the other they could take all the time that the API server waits for the answer.
     let (evaluation, registered) = tokio::join!(evaluated(state, known, &request), registered);
     let evaluation = evaluation.map_err(Refusal::unavailable)?;
-    let user = evaluation.submitter.as_ref().map_or(&*request.user, |submitter| &*submitter.user);
-    let judgement = match &evaluation.outcome {
-        Outcome::Denied(message) => {
-            if registered.map_err(Refusal::unavailable)? {
-                // Here a name of the requester's own is the work of YuniKorn's controller, which comes first.
-                Decision::of_yunikorn(None, false, &request.user)
-            } else {
-                Decision::of_yunikorn(Some(message), false, user)
-            }
-        }
-        Outcome::Allowed => Decision::of_yunikorn(None, !evaluation.patches.is_empty(), user),
+    // The admission controller's own message: only the logged copy is escaped and bounded.
+    let denied = match &evaluation.outcome {
+        Outcome::Denied(message) => Some(message.as_str()),
+        Outcome::Allowed => None,
         Outcome::Unknown(key) => {
-            let why = format!("{key} decides, and what it holds is not known");
-            return Err(Refusal::unavailable(why));
+            return Err(Refusal::unavailable(format!("{key} decides, and what it holds is not known")));
         }
     };
-    note(audit, state, &asked, &judgement, mode);
-    let refusal = judgement.refusal(mode).and(refusal_of(&evaluation));
+    let judgement = if denied.is_some() && registered.map_err(Refusal::unavailable)? {
+        // Here a name of the requester's own is the work of YuniKorn's controller, which comes first.
+        Decision::of_yunikorn(None, false, &request.user)
+    } else {
+        let user = evaluation.submitter.as_ref().map_or(&*request.user, |submitter| &*submitter.user);
+        Decision::of_yunikorn(denied, !evaluation.patches.is_empty(), user)
+    };
+    note(audit, state, review, &judgement, mode);
+    let refusal = judgement.refusal(mode).and(denied);
     let response = Response {
-        uid: asked.uid,
+        uid: review.uid.clone(),
         allowed: refusal.is_none(),
         // Neither code nor reason: so kubectl prints what it prints of YuniKorn's.
         status: admission::status(refusal.unwrap_or_default()),
@@ -71,14 +70,6 @@ pub(super) async fn answer(
         ..Response::default()
     };
     Ok(response.review())
-}
-
-/// Returns the admission controller's own message: only the logged copy is escaped and bounded.
-fn refusal_of(evaluation: &Evaluation) -> Option<&str> {
-    match &evaluation.outcome {
-        Outcome::Denied(message) => Some(message),
-        Outcome::Allowed | Outcome::Unknown(_) => None,
-    }
 }
 
 async fn evaluated(state: &ServerState, known: &Published, request: &Request) -> Result<Evaluation, String> {

@@ -27,7 +27,7 @@ use super::internal_error::{InternalError, contained};
 use super::review::Review;
 use crate::controller::published::Published;
 use go_compat::diag::Diagnostic;
-use queuewarden_api::review::envelope::{Request, Unreadable, response};
+use queuewarden_api::review::envelope::{Request, response};
 use queuewarden_api::review::{codes, part};
 use queuewarden_api::{GROUP, access_test, config_map, convert};
 use queuewarden_plan::admit::{self, Change, Response, Versions};
@@ -64,42 +64,36 @@ fn memory(endpoint: &'static str, at_once: usize) -> Extension<Memory> {
 async fn validate(
     State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Memory>,
-    Review(review): Review,
+    Review { request, problem }: Review,
 ) -> Json<Value> {
-    let (request, answer) = match review {
-        Ok(request) => {
-            let found = contained(own(&state, &memory.places, &request)).await;
-            let answer = found.unwrap_or_else(|fault| Err(fault.to_string())).map_err(|why| refused(&why));
-            (request, answer)
-        }
-        Err(unreadable) => (unreadable.request, Ok(self::unreadable(&unreadable.why))),
+    let answer = match problem {
+        Some(why) => unreadable(&why),
+        None => contained(own(&state, &memory.places, &request))
+            .await
+            .unwrap_or_else(|fault| Err(fault.to_string()))
+            .unwrap_or_else(|why| refused(DOUBT, &why)),
     };
-    answered(&memory, &state, &request, answer)
+    answered(&memory, &state, &request, &answer)
 }
 
 async fn config_map(
     State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Memory>,
-    Review(review): Review,
+    Review { request, problem }: Review,
 ) -> Json<Value> {
-    let (request, answer) = match review {
-        Ok(request) => {
-            let found = contained(guarded(&state, &memory.places, &request)).await;
-            let answer = found.unwrap_or_else(|fault| Err(fault.to_string())).map_err(|why| Response {
+    let answer = match problem {
+        Some(why) if state.published().is_some_and(|known| counts(&known, &request)) => unreadable(&why),
+        Some(_) => Response::default(),
+        None => contained(guarded(&state, &memory.places, &request))
+            .await
+            .unwrap_or_else(|fault| Err(fault.to_string()))
+            .unwrap_or_else(|why| Response {
                 clause: DOUBT,
-                refusal: None,
                 warnings: vec![format!("queuewarden cannot judge this: {why}")],
-            });
-            (request, answer)
-        }
-        Err(unreadable) => {
-            let Unreadable { request, why } = *unreadable;
-            let counts = state.published().is_some_and(|known| counts(&known, &request));
-            let answer = if counts { self::unreadable(&why) } else { Response::default() };
-            (request, Ok(answer))
-        }
+                ..Response::default()
+            }),
     };
-    answered(&memory, &state, &request, answer)
+    answered(&memory, &state, &request, &answer)
 }
 
 /// Returns whether `YuniKorn` or queuewarden reads a `ConfigMap`.
@@ -108,24 +102,18 @@ fn counts(known: &Published, request: &Request) -> bool {
         && admit::config_map::counts(&known.snapshot, &request.namespace, &request.name)
 }
 
-/// Logs the answer and returns the response; an error is the answer in doubt.
-fn answered(
-    memory: &Memory,
-    state: &ServerState,
-    request: &Request,
-    answer: Result<Response, Response>,
-) -> Json<Value> {
-    let said = match &answer {
-        Ok(Response { refusal: None, .. }) => "accepted",
-        Ok(_) => "refused",
-        Err(_) => "undecided",
+/// Logs the answer and returns the response.
+fn answered(memory: &Memory, state: &ServerState, request: &Request, answer: &Response) -> Json<Value> {
+    let word = match answer {
+        Response { clause: DOUBT, .. } => "undecided",
+        Response { refusal: None, .. } => "accepted",
+        _ => "refused",
     };
-    let (Ok(answer) | Err(answer)) = answer;
     let namespace =
         if request.namespace.is_empty() { String::new() } else { format!("{}/", request.namespace) };
     let decision = AuditRecord {
         verb: verb(&request.operation),
-        decision: said,
+        decision: word,
         clause: answer.clause,
         refused: answer.refusal.is_some(),
         by: &request.by.user,
@@ -140,11 +128,11 @@ fn answered(
 
 /// Returns the answer to a request that cannot be read.
 fn unreadable(why: &Diagnostic) -> Response {
-    Response { clause: "unreadable", ..refused(&why.to_string()) }
+    refused("unreadable", &why.to_string())
 }
 
-fn refused(why: &str) -> Response {
-    Response { clause: DOUBT, refusal: Some(why.to_owned()), warnings: Vec::new() }
+fn refused(clause: &'static str, why: &str) -> Response {
+    Response { clause, refusal: Some(why.to_owned()), warnings: Vec::new() }
 }
 
 /// Returns the operation as Kubernetes' authorizers call it.
@@ -159,9 +147,9 @@ fn verb(operation: &str) -> &'static str {
 
 /// Answers a change of one of queuewarden's kinds; an error is a doubt.
 async fn own(state: &ServerState, places: &Arc<Semaphore>, asked: &Request) -> Result<Response, String> {
-    let change = match change(asked)? {
+    let change = match change(asked) {
         Ok(change) => change,
-        Err(why) => return Ok(unreadable(&why)),
+        Err(answer) => return Ok(answer),
     };
     let known = state.published();
     // A user who may do everything passes while there is no state, so that a new installation can be set
@@ -218,30 +206,29 @@ async fn planned(
     })
 }
 
-/// Returns the change for the plan, or the reason why it cannot be read. An error is a kind that is not
-/// evaluated here.
-fn change(asked: &Request) -> Result<Result<Change, Diagnostic>, String> {
-    if asked.group != GROUP {
-        return Err(format!("{} of group {:?} is not judged here", asked.kind, asked.group));
+/// Returns the change for the plan, or the answer where it cannot be read, or is not evaluated here.
+fn change(request: &Request) -> Result<Change, Response> {
+    let Request { group, kind, .. } = request;
+    if group != GROUP {
+        return Err(refused(DOUBT, &format!("{kind} of group {group:?} is not judged here")));
     }
-    let object =
-        |part: &Option<Box<RawValue>>| part.as_deref().map(part::object::<DynamicObject>).transpose();
-    let (old, new) = match (object(&asked.old), object(&asked.object)) {
-        (Ok(None), Ok(None)) => {
-            let message = "the request has neither object nor oldObject";
-            return Ok(Err(Diagnostic::error(codes::MALFORMED_REVIEW, message)));
-        }
-        (Ok(old), Ok(new)) => (old, new),
-        (Err(why), _) | (_, Err(why)) => return Ok(Err(why)),
+    let object = |part: &Option<Box<RawValue>>| {
+        let object = part.as_deref().map(part::object::<DynamicObject>).transpose();
+        object.map_err(|why| unreadable(&why))
     };
+    let (old, new) = (object(&request.old)?, object(&request.object)?);
+    if old.is_none() && new.is_none() {
+        let message = "the request has neither object nor oldObject";
+        return Err(unreadable(&Diagnostic::error(codes::MALFORMED_REVIEW, message)));
+    }
     let (old, new) = (old.as_ref(), new.as_ref());
-    Ok(Ok(match asked.kind.as_str() {
+    Ok(match kind.as_str() {
         "QueueAcl" => Change::QueueAcl(versions(old, new, |object| Arc::new(convert::queue_acl(object)))),
         "AdmissionPolicy" => Change::AdmissionPolicy(Box::new(versions(old, new, convert::admission_policy))),
         "YuniKornConfig" => Change::YuniKornConfig(Box::new(versions(old, new, convert::yunikorn_config))),
         "QueueAccessTest" => Change::QueueAccessTest(Box::new(versions(old, new, access_test::access_test))),
-        kind => return Err(format!("kind {kind} is not judged here")),
-    }))
+        kind => return Err(refused(DOUBT, &format!("kind {kind} is not judged here"))),
+    })
 }
 
 fn versions<T>(
