@@ -14,6 +14,7 @@ use moka::future::Cache;
 use tower::limit::ConcurrencyLimitLayer;
 
 use super::caller::Caller;
+use super::permission::Wish;
 use yunikorn::admission::request::Texts;
 
 /// Requests to the API server at once.
@@ -36,9 +37,6 @@ pub fn client(config: Config) -> Result<Client, kube::Error> {
 /// A cache key: the SHA-256 of the kind and name, because names from outside may be long.
 type Key = [u8; 32];
 
-/// A caller, and the access they need: verb, group, version and resource, and the name.
-type Permission = (Arc<Caller>, [&'static str; 4], String);
-
 /// Looks things up for the endpoints. Clones share their caches.
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
@@ -49,7 +47,7 @@ pub struct Lookups {
     /// denied requests cause no more lookups than allowed ones. Kubernetes' own delegated authorizers cache
     /// both for ten seconds (`k8s.io/apiserver/pkg/server/options/authorization.go`, `allowCacheTTL`,
     /// `denyCacheTTL`).
-    pub(super) permissions: Cache<Permission, Option<String>>,
+    pub(super) permissions: Cache<(Arc<Caller>, Wish), Option<String>>,
     /// Annotations of objects. An absence is not cached: a namespace is often created right before its first
     /// pod.
     pub(super) annotations: Cache<Key, Texts>,
@@ -59,8 +57,8 @@ impl Lookups {
     /// Without anything cached.
     pub fn new(client: Client) -> Self {
         let permissions = Cache::builder()
-            .weigher(|(caller, _, name): &Permission, reason: &Option<String>| {
-                weight(caller.bytes() + name.len() + reason.as_ref().map_or(0, String::len))
+            .weigher(|(caller, wish): &(Arc<Caller>, Wish), reason: &Option<String>| {
+                weight(caller.bytes() + wish.name.len() + reason.as_ref().map_or(0, String::len))
             })
             .max_capacity(BYTES)
             .time_to_live(TTL)
@@ -93,7 +91,7 @@ mod tests {
     use yunikorn::identity::Identity;
 
     use super::*;
-    use crate::server::permission::{Wish, reason_against};
+    use crate::server::permission::reason_against;
     use crate::server::surroundings;
     use crate::server::testing::{client, not_found, reply};
 
@@ -126,8 +124,8 @@ mod tests {
         (Lookups::new(client), asked, fails)
     }
 
-    fn wish(name: &str) -> Wish<'_> {
-        Wish { verb: "get", group: "g", version: "v1", resource: "queues", name }
+    fn wish(name: &str) -> Wish {
+        Wish { verb: "get", group: "g", version: "v1", resource: "queues", name: name.to_owned() }
     }
 
     fn caller(user: &str, groups: &[&str]) -> Arc<Caller> {
@@ -147,8 +145,9 @@ mod tests {
         .into_iter()
         .enumerate()
         {
+            let wish = wish(name);
             for _ in 0..2 {
-                let reasons = join_all((0..50).map(|_| reason_against(&lookups, &who, wish(name)))).await;
+                let reasons = join_all((0..50).map(|_| reason_against(&lookups, &who, &wish))).await;
                 assert!(
                     reasons.iter().all(|reason| reason.as_ref().unwrap().as_deref() == expected),
                     "{reasons:?}"
@@ -177,10 +176,10 @@ mod tests {
         let (lookups, _, fails) = lookups();
         fails.store(true, Ordering::Relaxed);
         let sue = caller("sue", &[]);
-        reason_against(&lookups, &sue, wish("")).await.unwrap_err();
+        reason_against(&lookups, &sue, &wish("")).await.unwrap_err();
         surroundings::of_namespace(&lookups, "jobs").await.unwrap_err();
         fails.store(false, Ordering::Relaxed);
-        assert_eq!(reason_against(&lookups, &sue, wish("")).await, Ok(None));
+        assert_eq!(reason_against(&lookups, &sue, &wish("")).await, Ok(None));
         surroundings::of_namespace(&lookups, "jobs").await.unwrap();
     }
 
@@ -189,7 +188,7 @@ mod tests {
         let (lookups, ..) = lookups();
         for i in 0..2000 {
             surroundings::of_namespace(&lookups, &format!("jobs-{i}")).await.unwrap().unwrap();
-            reason_against(&lookups, &caller("sue", &[]), wish(&i.to_string())).await.unwrap();
+            reason_against(&lookups, &caller("sue", &[]), &wish(&i.to_string())).await.unwrap();
         }
         lookups.annotations.run_pending_tasks().await;
         lookups.permissions.run_pending_tasks().await;

@@ -19,14 +19,14 @@ use crate::server::refusal::Refusal;
 const MASTERS: &str = "system:masters";
 
 /// An access that a caller needs. No such access is in a namespace.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wish<'a> {
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Wish {
     pub(super) verb: &'static str,
     pub(super) group: &'static str,
     pub(super) version: &'static str,
     pub(super) resource: &'static str,
     /// The name of the object; empty for all of them.
-    pub(super) name: &'a str,
+    pub(super) name: String,
 }
 
 /// Requires that a caller has this access.
@@ -34,7 +34,7 @@ pub(super) struct Wish<'a> {
 /// # Errors
 /// When they have not, or the permission cannot be determined.
 #[cfg(feature = "access-api")]
-pub(super) async fn demand(lookups: &Lookups, caller: &Arc<Caller>, wish: Wish<'_>) -> Result<(), Refusal> {
+pub(super) async fn demand(lookups: &Lookups, caller: &Arc<Caller>, wish: &Wish) -> Result<(), Refusal> {
     match reason_against(lookups, caller, wish).await? {
         None => Ok(()),
         Some(reason) => Err(Refusal::forbidden(forbidden(caller, wish, &reason))),
@@ -48,13 +48,12 @@ pub(super) async fn demand(lookups: &Lookups, caller: &Arc<Caller>, wish: Wish<'
 pub(super) async fn reason_against(
     lookups: &Lookups,
     caller: &Arc<Caller>,
-    wish: Wish<'_>,
+    wish: &Wish,
 ) -> Result<Option<String>, Refusal> {
     if caller.identity.groups.iter().any(|group| group == MASTERS) {
         return Ok(None);
     }
-    let Wish { verb, group, version, resource, name } = wish;
-    let key = (Arc::clone(caller), [verb, group, version, resource], name.to_owned());
+    let key = (Arc::clone(caller), wish.clone());
     if let Some(known) = lookups.permissions.get(&key).await {
         return Ok(known);
     }
@@ -73,14 +72,14 @@ pub(super) async fn reason_against(
     })
 }
 
-fn spec(caller: &Caller, wish: Wish<'_>) -> SubjectAccessReviewSpec {
+fn spec(caller: &Caller, wish: &Wish) -> SubjectAccessReviewSpec {
     SubjectAccessReviewSpec {
         resource_attributes: Some(ResourceAttributes {
             verb: some(wish.verb),
             group: some(wish.group),
             version: some(wish.version),
             resource: some(wish.resource),
-            name: some(wish.name),
+            name: some(&wish.name),
             ..ResourceAttributes::default()
         }),
         user: Some(caller.identity.user.clone()),
@@ -97,7 +96,7 @@ fn some(text: &str) -> Option<String> {
 
 /// Returns the message that API servers print
 /// (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go`, `ForbiddenStatusError`).
-pub(super) fn forbidden(caller: &Caller, wish: Wish<'_>, reason: &str) -> String {
+pub(super) fn forbidden(caller: &Caller, wish: &Wish, reason: &str) -> String {
     let name = if wish.name.is_empty() { String::new() } else { format!(" {:?}", wish.name) };
     let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     format!(

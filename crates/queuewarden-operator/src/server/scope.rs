@@ -38,41 +38,28 @@ pub(super) struct AccessRequest<'a> {
     pub(super) own_review: &'static str,
 }
 
-/// The reason why a caller gets no answer.
-#[derive(Debug)]
-pub(super) enum Denied {
-    /// They may not ask about others.
-    Forbidden(Refusal),
-    /// Kubernetes, which decides on the permission, cannot be reached.
-    Unknown(Refusal),
-}
-
-impl From<Denied> for Refusal {
-    fn from(denied: Denied) -> Self {
-        match denied {
-            Denied::Forbidden(refusal) | Denied::Unknown(refusal) => refusal,
-        }
-    }
-}
-
 /// The permission to ask about every user.
-const ABOUT_OTHERS: Wish<'static> = Wish {
+const ABOUT_OTHERS: Wish = Wish {
     verb: "create",
     group: "authorization.k8s.io",
     version: "v1",
     resource: "subjectaccessreviews",
-    name: "",
+    name: String::new(),
 };
 
 /// Decides how much of the answer a caller gets. Administrators of the queue get all of it. So do callers
 /// who may create `subjectaccessreviews`, about every user, and callers whom Kubernetes lets read the
 /// queue, about themselves. All other callers get the part about themselves that concerns them, even while
 /// Kubernetes cannot be reached.
+///
+/// # Errors
+/// 403 for callers who may not ask about others; 503 where Kubernetes, which decides on that, cannot be
+/// reached.
 pub(super) async fn scope(
     lookups: &Lookups,
     caller: &Arc<Caller>,
     request: AccessRequest<'_>,
-) -> Result<Scope, Denied> {
+) -> Result<Scope, Refusal> {
     let asker = &caller.identity;
     if administers(request.tree, asker, request.queue) {
         return Ok(Scope::Whole);
@@ -81,16 +68,16 @@ pub(super) async fn scope(
     if is_own && matches!(against_reading(lookups, caller, request).await, Ok(None)) {
         return Ok(Scope::Whole);
     }
-    match reason_against(lookups, caller, ABOUT_OTHERS).await {
+    match reason_against(lookups, caller, &ABOUT_OTHERS).await {
         Ok(None) => Ok(Scope::Whole),
         _ if is_own => Ok(Scope::Own),
-        Ok(Some(reason)) => Err(Denied::Forbidden(Refusal::forbidden(format!(
+        Ok(Some(reason)) => Err(Refusal::forbidden(format!(
             "about other users, and about more groups than your own, only an administrator of the queue may ask, and whoever may create \
              subjectaccessreviews; about yourself ask with a {}: {}",
             request.own_review,
-            forbidden(caller, ABOUT_OTHERS, &reason)
-        )))),
-        Err(refusal) => Err(Denied::Unknown(refusal)),
+            forbidden(caller, &ABOUT_OTHERS, &reason)
+        ))),
+        Err(unknown) => Err(unknown),
     }
 }
 
@@ -103,7 +90,7 @@ async fn against_reading(
 ) -> Result<Option<String>, Refusal> {
     let queue = lowered(request.queue);
     let is_named = request.partition == DEFAULT_PARTITION && !queue.is_empty();
-    let (verb, name) = if is_named { ("get", queue.as_str()) } else { ("list", "") };
-    reason_against(lookups, caller, Wish { verb, group: GROUP, version: VERSION, resource: "queues", name })
-        .await
+    let (verb, name) = if is_named { ("get", queue) } else { ("list", String::new()) };
+    let wish = Wish { verb, group: GROUP, version: VERSION, resource: "queues", name };
+    reason_against(lookups, caller, &wish).await
 }

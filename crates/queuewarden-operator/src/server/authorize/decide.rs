@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use axum::http::StatusCode;
+
 use super::refused;
 use crate::controller::published::Published;
 use crate::server::ServerState;
 use crate::server::audit::{Audit, AuditRecord, OTHER};
 use crate::server::caller::Caller;
 use crate::server::refusal::Refusal;
-use crate::server::scope::{self, Denied, Scope, scope};
+use crate::server::scope::{self, Scope, scope};
 use go_compat::diag::{Diagnostic, quoted};
 use queuewarden_api::review::Kind;
 use queuewarden_api::review::access::Sent;
@@ -105,8 +107,8 @@ pub(super) async fn answer(
     };
     let scope = scope(&state.lookups, caller, question).await;
     let answer = match (&scope, scheduler) {
-        (Err(Denied::Forbidden(refusal)), _) => Err(refusal.clone()),
-        (Err(Denied::Unknown(why)), _) => Ok(unknown_asker(&why.message)),
+        (Err(refusal), _) if refusal.code == StatusCode::FORBIDDEN => Err(refusal.clone()),
+        (Err(unknown), _) => Ok(unknown_asker(&unknown.message)),
         (Ok(_), Err(why)) => Ok(Answer::undecided("configuration", &why)),
         (Ok(_), Ok(scheduler)) => Ok(evaluate(&review, asked, found, scheduler)),
     };

@@ -150,27 +150,23 @@ async fn answered(
     asked: Asked,
     shown: &Shown,
 ) -> Result<Answer, Refusal> {
-    let found = contained(asked_by(state, audit, asked, shown)).await;
-    found.unwrap_or_else(|fault| {
-        state.health.metrics.endpoints.decided(OTHER, "undecided", "fault");
+    let undecided = |clause: &'static str| {
+        state.health.metrics.endpoints.decided(OTHER, "undecided", clause);
+    };
+    let answer = contained(async {
+        match state.callers.know(shown).await {
+            Ok(caller) => decide::answer(state, audit, asked.kind, &caller, asked.sent).await,
+            Err(Unauthenticated::Unchecked(why)) => {
+                undecided("asker");
+                Ok(decide::unknown_asker(&why))
+            }
+            Err(stranger) => Err(stranger.into()),
+        }
+    });
+    answer.await.unwrap_or_else(|fault| {
+        undecided("fault");
         Ok(Answer::undecided("fault", &fault.to_string()))
     })
-}
-
-async fn asked_by(
-    state: &ServerState,
-    audit: &Audit,
-    asked: Asked,
-    shown: &Shown,
-) -> Result<Answer, Refusal> {
-    match state.callers.know(shown).await {
-        Ok(caller) => decide::answer(state, audit, asked.kind, &caller, asked.sent).await,
-        Err(Unauthenticated::Unchecked(why)) => {
-            state.health.metrics.endpoints.decided(OTHER, "undecided", "asker");
-            Ok(decide::unknown_asker(&why))
-        }
-        Err(stranger) => Err(stranger.into()),
-    }
 }
 
 fn refused(wrong: &Diagnostic) -> Refusal {

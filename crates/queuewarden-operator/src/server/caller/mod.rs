@@ -13,7 +13,7 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use kube::Client;
 use tokio::sync::watch;
 
@@ -93,12 +93,6 @@ impl From<Unauthenticated> for Refusal {
     }
 }
 
-impl IntoResponse for Unauthenticated {
-    fn into_response(self) -> Response {
-        Refusal::from(self).into_response()
-    }
-}
-
 /// The part of a request that authenticates its sender.
 #[derive(Debug, Clone)]
 pub struct Shown {
@@ -128,25 +122,17 @@ pub(super) async fn only_webhook_clients(
     State(state): State<Arc<ServerState>>,
     request: Request,
     next: Next,
-) -> Response {
-    if state.webhook_clients.is_empty() {
-        return next.run(request).await;
-    }
-    let (parts, body) = request.into_parts();
-    match state.callers.by_certificate(&Shown::from(&parts)) {
-        Some(Ok(caller)) if state.webhook_clients.contains(&caller.identity.user) => {
-            next.run(Request::from_parts(parts, body)).await
+) -> Result<Response, Refusal> {
+    if !state.webhook_clients.is_empty() {
+        let by_certificate = state.callers.by_certificate(request.extensions().get());
+        let caller = by_certificate.ok_or(Unauthenticated::Missing)?.map_err(Unauthenticated::Refused)?;
+        let user = &caller.identity.user;
+        if !state.webhook_clients.contains(user) {
+            let message = format!("webhooks do not answer {}: --webhook-client names others", quoted(user));
+            return Err(Refusal::forbidden(message));
         }
-        Some(Ok(caller)) => {
-            let message = format!(
-                "webhooks do not answer {}: --webhook-client names others",
-                quoted(&caller.identity.user)
-            );
-            Refusal::forbidden(message).into_response()
-        }
-        Some(Err(why)) => Unauthenticated::Refused(why).into_response(),
-        None => Unauthenticated::Missing.into_response(),
     }
+    Ok(next.run(request).await)
 }
 
 /// Authenticates callers.
@@ -175,7 +161,7 @@ impl Callers {
     /// # Errors
     /// When the caller is unknown.
     pub async fn know(&self, shown: &Shown) -> Result<Arc<Caller>, Unauthenticated> {
-        let by_certificate = self.by_certificate(shown);
+        let by_certificate = self.by_certificate(shown.peer.as_ref());
         if let Some(Ok(caller)) = by_certificate {
             return Ok(Arc::new(caller.known()));
         }
@@ -187,8 +173,8 @@ impl Callers {
     }
 
     /// Authenticates by certificate; `None` where there is none, or none can count.
-    fn by_certificate(&self, shown: &Shown) -> Option<Result<Caller, String>> {
-        let chain = &shown.peer.as_ref()?.certificates;
+    fn by_certificate(&self, peer: Option<&Peer>) -> Option<Result<Caller, String>> {
+        let chain = &peer?.certificates;
         if chain.is_empty() {
             return None;
         }

@@ -94,9 +94,10 @@ async fn permitted(
     verb: &'static str,
     name: &str,
 ) -> Result<(), Refusal> {
-    let caller = caller(state, memory, parts).await.map_err(Refusal::from)?;
+    let caller = caller(state, memory, parts).await?;
+    let name = name.to_owned();
     let wish = Wish { verb, group: GROUP, version: VERSION, resource: "queues", name };
-    demand(&state.lookups, &caller, wish).await
+    demand(&state.lookups, &caller, &wish).await
 }
 
 fn shaped(queues: Vec<Queue>, shape: Shape, include: Include) -> Value {

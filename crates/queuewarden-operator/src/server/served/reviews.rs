@@ -44,9 +44,10 @@ pub(super) async fn create(
     parts: Parts,
     body: Bytes,
 ) -> Result<Response, Refusal> {
-    let caller = caller(&state, &memory, &parts).await.map_err(Refusal::from)?;
-    let wish = Wish { verb: "create", group: GROUP, version: VERSION, resource: kind.plural(), name: "" };
-    demand(&state.lookups, &caller, wish).await?;
+    let caller = caller(&state, &memory, &parts).await?;
+    let (resource, name) = (kind.plural(), String::new());
+    let wish = Wish { verb: "create", group: GROUP, version: VERSION, resource, name };
+    demand(&state.lookups, &caller, &wish).await?;
     let document = document(&parts, &body)?;
     let asked = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
     let warnings = parameters.unknown(&asked)?;

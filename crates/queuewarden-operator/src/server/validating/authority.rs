@@ -17,8 +17,8 @@ use queuewarden_api::review::part;
 use queuewarden_api::{GROUP, VERSION};
 
 /// The permission for all objects, whatever their name.
-const ESCALATE: Wish<'static> =
-    Wish { verb: "escalate", group: GROUP, version: VERSION, resource: "queueacls", name: "" };
+const ESCALATE: Wish =
+    Wish { verb: "escalate", group: GROUP, version: VERSION, resource: "queueacls", name: String::new() };
 
 /// Returns whether Kubernetes' own controllers clean up: a garbage collector deletes the dependents of an
 /// owner, a migrator writes back what it read. They may not change a spec. A user who runs pods in
@@ -50,7 +50,7 @@ pub(super) async fn may_escalate(lookups: &Lookups, asked: &Request) -> Result<b
         uid: asked.by_uid.clone(),
         extra: asked.extra.clone(),
     });
-    Ok(reason_against(lookups, &caller, ESCALATE).await?.is_none())
+    Ok(reason_against(lookups, &caller, &ESCALATE).await?.is_none())
 }
 
 #[cfg(test)]
