@@ -11,57 +11,63 @@ use crate::server::refusal::Refusal;
 /// The largest number of media ranges; no real client lists more.
 const MAX_RANGES: usize = 16;
 
-/// The format of an answer.
+/// The format of an answer: a kind of an API group, or objects as they are, where all is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// Objects as they are.
-    Object,
-    /// A table of this version of `meta.k8s.io`.
-    Table(&'static str),
-    /// Aggregated discovery, `apidiscovery.k8s.io` of this version.
-    Discovery(&'static str),
+pub(super) struct Shape<'a> {
+    kind: &'a str,
+    group: &'a str,
+    version: &'a str,
 }
 
-/// Returns the first format of the client that is offered. Preferences by number (`q`) are ignored, as in
-/// API servers.
+impl<'a> Shape<'a> {
+    /// Objects as they are.
+    pub(super) const OBJECT: Self = Self { kind: "", group: "", version: "" };
+
+    /// A table of this version of `meta.k8s.io`.
+    pub(super) const fn table(version: &'a str) -> Self {
+        Self { kind: "Table", group: "meta.k8s.io", version }
+    }
+
+    /// Aggregated discovery of this version.
+    pub(super) const fn discovery(version: &'a str) -> Self {
+        Self { kind: "APIGroupDiscoveryList", group: "apidiscovery.k8s.io", version }
+    }
+
+    /// Reads a media range; `None` for one that is not JSON.
+    fn read(range: &'a str) -> Option<Self> {
+        let mut parts = range.split(';').map(str::trim);
+        let media = parts.next().unwrap_or_default();
+        if !["application/json", "application/*", "*/*"].contains(&media) {
+            return None;
+        }
+        let mut shape = Self::OBJECT;
+        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+            match name {
+                "as" => shape.kind = value,
+                "g" => shape.group = value,
+                "v" => shape.version = value,
+                _ => {}
+            }
+        }
+        Some(if shape.kind.is_empty() { Self::OBJECT } else { shape })
+    }
+}
+
+/// Returns the first of the offered formats that the client names, with what is offered in it. Preferences
+/// by number (`q`) are ignored, as in API servers.
 ///
 /// # Errors
 /// When none of them is offered.
-pub(super) fn shape(headers: &HeaderMap, offered: &[Shape]) -> Result<Shape, Refusal> {
+pub(super) fn accepted<'o, T>(headers: &HeaderMap, offered: &'o [(Shape<'_>, T)]) -> Result<&'o T, Refusal> {
     let mut values =
         headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
-    if values.peek().is_none() {
-        return Ok(Shape::Object);
-    }
-    let ranges = values.flat_map(|value| value.split(',')).take(MAX_RANGES);
-    ranges.filter_map(read).find(|shape| offered.contains(shape)).ok_or_else(|| {
+    let all = values.peek().is_none().then_some("*/*");
+    let ranges = all.into_iter().chain(values).flat_map(|value| value.split(',')).take(MAX_RANGES);
+    let offer = |shape| offered.iter().find(|(offer, _)| *offer == shape).map(|(_, what)| what);
+    ranges.filter_map(Shape::read).find_map(offer).ok_or_else(|| {
         let message = "only the following media types are accepted: application/json";
         Refusal::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     })
-}
-
-fn read(range: &str) -> Option<Shape> {
-    let mut parts = range.split(';').map(str::trim);
-    let media = parts.next().unwrap_or_default();
-    if !["application/json", "application/*", "*/*"].contains(&media) {
-        return None;
-    }
-    let (mut kind, mut group, mut version) = ("", "", "");
-    for (name, value) in parts.filter_map(|part| part.split_once('=')) {
-        match name {
-            "as" => kind = value,
-            "g" => group = value,
-            "v" => version = value,
-            _ => {}
-        }
-    }
-    let known = |versions: [&'static str; 2]| versions.into_iter().find(|known| *known == version);
-    match (kind, group) {
-        ("", _) => Some(Shape::Object),
-        ("Table", "meta.k8s.io") => known(["v1", "v1beta1"]).map(Shape::Table),
-        ("APIGroupDiscoveryList", "apidiscovery.k8s.io") => known(["v2", "v2beta1"]).map(Shape::Discovery),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -71,14 +77,15 @@ mod tests {
 
     #[test]
     fn the_first_shape_that_there_is_wins() {
-        let offered = [Shape::Object, Shape::Table("v1"), Shape::Table("v1beta1")];
+        let offered =
+            [Shape::OBJECT, Shape::table("v1"), Shape::table("v1beta1")].map(|shape| (shape, shape));
         let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
         for (accept, expected) in [
-            (None, Some(Shape::Object)),
-            (Some(kubectl), Some(Shape::Table("v1"))),
-            (Some("application/json;g=meta.k8s.io;v=v1beta1;as=Table"), Some(Shape::Table("v1beta1"))),
-            (Some("application/json;as=Table;v=v9;g=meta.k8s.io, */*"), Some(Shape::Object)),
-            (Some("application/vnd.kubernetes.protobuf, application/json"), Some(Shape::Object)),
+            (None, Some(Shape::OBJECT)),
+            (Some(kubectl), Some(Shape::table("v1"))),
+            (Some("application/json;g=meta.k8s.io;v=v1beta1;as=Table"), Some(Shape::table("v1beta1"))),
+            (Some("application/json;as=Table;v=v9;g=meta.k8s.io, */*"), Some(Shape::OBJECT)),
+            (Some("application/vnd.kubernetes.protobuf, application/json"), Some(Shape::OBJECT)),
             (Some("application/vnd.kubernetes.protobuf"), None),
             (Some("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"), None),
             (Some("application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io"), None),
@@ -88,7 +95,7 @@ mod tests {
             if let Some(accept) = accept {
                 headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
             }
-            assert_eq!(shape(&headers, &offered).ok(), expected, "{accept:?}");
+            assert_eq!(accepted(&headers, &offered).ok().copied(), expected, "{accept:?}");
         }
     }
 }

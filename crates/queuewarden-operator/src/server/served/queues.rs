@@ -8,9 +8,9 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::accept::{Shape, shape};
+use super::accept::{Shape, accepted};
 use super::source::in_force;
 use super::{Memory, caller, warn};
 use crate::controller::published::Queues;
@@ -26,8 +26,9 @@ use queuewarden_api::served::table::{Include, table};
 use queuewarden_api::served::{GROUP, VERSION};
 use yunikorn_access::placement::Live;
 
-/// The formats of queues.
-const SHAPES: [Shape; 3] = [Shape::Object, Shape::Table("v1"), Shape::Table("v1beta1")];
+/// The formats of queues; `Some`: a table of this version.
+const SHAPES: [(Shape<'static>, Option<&str>); 3] =
+    [(Shape::OBJECT, None), (Shape::table("v1"), Some("v1")), (Shape::table("v1beta1"), Some("v1beta1"))];
 
 /// The parameters that are read. `limit` is not: a server may return the whole list (`ListOptions`).
 #[derive(Debug, Default, Deserialize)]
@@ -47,7 +48,7 @@ pub(super) async fn list(
     parts: Parts,
 ) -> Result<Response, Refusal> {
     permitted(&state, &memory, &parts, "list", "").await?;
-    let shape = shape(&parts.headers, &SHAPES)?;
+    let table_version = *accepted(&parts.headers, &SHAPES)?;
     let (selector, include) = parameters.read()?;
     let view = View::load(&state, &memory, selector.partition().unwrap_or(DEFAULT_PARTITION)).await?;
     let warnings = view.warnings();
@@ -55,8 +56,12 @@ pub(super) async fn list(
     let place = Arc::clone(&memory.lists).acquire_owned().await;
     let made = tokio::task::spawn_blocking(move || {
         let _place = place;
-        let queues = view.queues(|queue| selector.name().is_none_or(|name| name == queue.path));
-        shaped(queues.into_iter().filter(|queue| selector.selects(queue)).collect(), shape, include)
+        let mut queues = view.queues(|queue| selector.name().is_none_or(|name| name == queue.path));
+        queues.retain(|queue| selector.selects(queue));
+        match table_version {
+            Some(version) => table(&queues, version, include),
+            None => json!(queue::list(queues)),
+        }
     });
     let made =
         made.await.map_err(|_| Refusal::unavailable("the list was not made: the server is about to end"))?;
@@ -74,15 +79,15 @@ pub(super) async fn get(
     parts: Parts,
 ) -> Result<Response, Refusal> {
     permitted(&state, &memory, &parts, "get", &name).await?;
-    let shape = shape(&parts.headers, &SHAPES)?;
+    let table_version = *accepted(&parts.headers, &SHAPES)?;
     let (_, include) = parameters.read()?;
     let view = View::load(&state, &memory, DEFAULT_PARTITION).await?;
     let Some(queue) = view.queues(|queue| queue.path == name).pop() else {
         return Err(Refusal::not_found(format!("queues.{GROUP} {name:?} not found{}", view.perhaps(&name))));
     };
-    let answer = match shape {
-        Shape::Table(version) => table(&[queue], version, include),
-        Shape::Object | Shape::Discovery(_) => json!(queue),
+    let answer = match table_version {
+        Some(version) => table(&[queue], version, include),
+        None => json!(queue),
     };
     Ok(Json(answer).into_response())
 }
@@ -98,13 +103,6 @@ async fn permitted(
     let name = name.to_owned();
     let wish = Wish { verb, group: GROUP, version: VERSION, resource: "queues", name };
     demand(&state.lookups, &caller, &wish).await
-}
-
-fn shaped(queues: Vec<Queue>, shape: Shape, include: Include) -> Value {
-    match shape {
-        Shape::Table(version) => table(&queues, version, include),
-        Shape::Object | Shape::Discovery(_) => json!(queue::list(queues)),
-    }
 }
 
 impl Parameters {
@@ -137,9 +135,8 @@ struct View {
     known: Arc<Queues>,
     partition: String,
     texts: String,
-    live: Arc<Live>,
-    /// The reason why the queues beside the configuration are unknown.
-    blind: Option<String>,
+    /// The queues beside the configuration, or the reason why they are unknown.
+    live: Result<Arc<Live>, String>,
 }
 
 impl View {
@@ -152,34 +149,32 @@ impl View {
             let message = format!("there is no partition {}", quoted(partition));
             return Err(Refusal::bad_request(message));
         }
-        let (live, blind) = match memory.live.queues(&state.lookups.client, &published, partition).await {
-            Ok(live) => (live, None),
-            Err(why) => (Arc::default(), Some(why)),
-        };
-        Ok(Self { known, partition: partition.to_owned(), texts: in_force(&published.snapshot), live, blind })
+        let live = memory.live.queues(&state.lookups.client, &published, partition).await;
+        Ok(Self { known, partition: partition.to_owned(), texts: in_force(&published.snapshot), live })
     }
 
     /// Returns the queues that match.
-    fn queues(&self, asked: impl Fn(&CurrentQueue<'_>) -> bool) -> Vec<Queue> {
+    fn queues(&self, matches: impl Fn(&CurrentQueue<'_>) -> bool) -> Vec<Queue> {
         let Some(tree) = self.known.tree(&self.partition) else { return Vec::new() };
         let answers = Answers { configuration: &self.texts, tree };
-        let mut standing = queue::live_queues(tree, &self.live);
-        standing.retain(asked);
-        queue::queues(&answers, &standing)
+        let no_others = Live::default();
+        let mut current = queue::live_queues(tree, self.live.as_deref().unwrap_or(&no_others));
+        current.retain(matches);
+        queue::queues(&answers, &current)
     }
 
     fn warnings(&self) -> Vec<String> {
-        let blind = self.blind.iter();
-        blind.map(|why| format!("queues that placement rules have made are not shown: {why}")).collect()
+        let unknown = self.live.as_ref().err().into_iter();
+        unknown.map(|why| format!("queues that placement rules have made are not shown: {why}")).collect()
     }
 
     /// Returns a hint for a caller who did not find a queue.
     fn perhaps(&self, name: &str) -> String {
         let lower = yunikorn::queue::lowered(name);
-        match &self.blind {
+        match &self.live {
             _ if lower != name => format!(": names of queues are in lower case, {lower:?}"),
-            Some(why) => format!(", and whether a placement rule has made it is not known: {why}"),
-            None => String::new(),
+            Err(why) => format!(", and whether a placement rule has made it is not known: {why}"),
+            Ok(_) => String::new(),
         }
     }
 }

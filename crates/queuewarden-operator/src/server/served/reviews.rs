@@ -16,10 +16,9 @@ use super::{Memory, caller, warn};
 use crate::controller::published::Published;
 use crate::server::ServerState;
 use crate::server::audit::AuditRecord;
-use crate::server::caller::Caller;
 use crate::server::permission::{Wish, demand};
 use crate::server::refusal::Refusal;
-use crate::server::scope::{self, Scope};
+use crate::server::scope::{AccessRequest, Scope, scope};
 use go_compat::diag::quoted;
 use queuewarden_api::answer::Answers;
 use queuewarden_api::served::review::{Kind, ReviewRequest, Status, Wrong, answered, read};
@@ -56,29 +55,36 @@ pub(super) async fn create(
         Kind::Own => caller.identity.clone(),
         Kind::Named => Identity { user: asked.user.clone(), groups: asked.groups.clone() },
     };
-    let Identity { user, groups } = &about;
-    let scope = scope(&state, published.as_deref(), &caller, &asked, &about).await;
-    let answered_with = scope.map(|scope| (scope, answer(published.as_deref(), &asked, &about)));
-    let (said, clause, reason) = match &answered_with {
-        Ok((_, found)) => (found.status.word(), found.clause, found.status.reason()),
+    let queues = published.as_deref().and_then(|published| published.queues.as_ref().ok());
+    let question = AccessRequest {
+        partition: &asked.partition,
+        tree: queues.and_then(|queues| queues.tree(&asked.partition)),
+        queue: &asked.queue,
+        about: &about,
+        own_review: Kind::Own.name(),
+    };
+    let scope = scope(&state.lookups, &caller, question).await;
+    let answer = scope.map(|scope| (scope, answer(published.as_deref(), &asked, &about)));
+    let (word, clause, reason) = match &answer {
+        Ok((_, (status, clause))) => (status.word(), *clause, status.reason()),
         Err(refusal) => ("forbidden", "asker", refusal.message.as_str()),
     };
     let decision = AuditRecord {
         verb: asked.right.verb(),
-        decision: said,
+        decision: word,
         clause,
-        refused: answered_with.is_err(),
+        refused: answer.is_err(),
         by: &caller.identity.user,
-        user,
+        user: &about.user,
         queue: &asked.queue,
         object: "",
         reason,
     };
     memory.audit.note(&state.health, &decision);
-    let status = match answered_with? {
+    let status = match answer? {
         // The name alone decides, not the configuration.
-        (Scope::Whole, Answer { status, .. }) | (Scope::Own, Answer { status, clause: IDENTITY }) => status,
-        (Scope::Own, Answer { status, .. }) => status.brief(&asked, user, groups),
+        (Scope::Whole, (status, _)) | (Scope::Own, (status, IDENTITY)) => status,
+        (Scope::Own, (status, _)) => status.brief(&asked, &about.user, &about.groups),
     };
     let mut response = (StatusCode::CREATED, Json(answered(document, &status))).into_response();
     warn(&mut response, &warnings);
@@ -128,38 +134,13 @@ impl Parameters {
     }
 }
 
-/// Decides how much of the answer a caller gets.
-async fn scope(
-    state: &ServerState,
-    published: Option<&Published>,
-    caller: &Arc<Caller>,
-    request: &ReviewRequest,
-    about: &Identity,
-) -> Result<Scope, Refusal> {
-    let queues = published.and_then(|published| published.queues.as_ref().ok());
-    let asked = scope::AccessRequest {
-        partition: &request.partition,
-        tree: queues.and_then(|queues| queues.tree(&request.partition)),
-        queue: &request.queue,
-        about,
-        own_review: Kind::Own.name(),
-    };
-    Ok(scope::scope(&state.lookups, caller, asked).await?)
-}
-
 /// The clause of an answer that follows from the name of the user alone.
 const IDENTITY: &str = "identity";
 
-/// The answer to a review.
-struct Answer {
-    status: Status,
-    /// The rule that decided, one of a few words.
-    clause: &'static str,
-}
-
-fn answer(published: Option<&Published>, asked: &ReviewRequest, about: &Identity) -> Answer {
-    let undecided = |clause, why: &str| Answer { status: Status::undecided(why), clause };
-    let refused = |clause, why| Answer { status: Status::refused(why), clause };
+/// Returns the answer to a review, and the rule that decided, one of a few words.
+fn answer(published: Option<&Published>, asked: &ReviewRequest, about: &Identity) -> (Status, &'static str) {
+    let undecided = |clause, why: &str| (Status::undecided(why), clause);
+    let refused = |clause, why| (Status::refused(why), clause);
     let Some(published) = published else {
         return undecided("configuration", "not everything was read yet; ask again");
     };
@@ -179,9 +160,8 @@ fn answer(published: Option<&Published>, asked: &ReviewRequest, about: &Identity
     match path_of(tree, &asked.queue) {
         Ok(path) => {
             let decision = explain(tree, asked.right, &path, &identity);
-            let clause = decision.clause();
             let answer = Answers { configuration: &texts, tree }.decision(&decision);
-            Answer { status: Status::decided(answer), clause }
+            (Status::decided(answer), decision.clause())
         }
         Err(why) => refused("no_queue", why),
     }

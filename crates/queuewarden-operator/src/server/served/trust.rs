@@ -57,13 +57,9 @@ impl Trust {
             Err(_) => by(&*self.proxy(client, AGAIN).await.map_err(unchecked)?),
             answer => answer,
         };
-        match answer {
-            Ok(Some(caller)) => Ok(Arc::new(caller)),
-            Ok(None) => {
-                Err(Unauthenticated::Refused("the API server does not say for whom it asks".to_owned()))
-            }
-            Err(why) => Err(Unauthenticated::Refused(why)),
-        }
+        let nobody = || "the API server does not say for whom it asks".to_owned();
+        let caller = answer.and_then(|caller| caller.ok_or_else(nobody));
+        caller.map(Arc::new).map_err(Unauthenticated::Refused)
     }
 
     /// Returns data that was read no longer ago than `patience`.
