@@ -17,7 +17,6 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use tokio::time::Instant;
 
 use crate::controller::health::Health;
@@ -140,17 +139,6 @@ fn peer() -> String {
     PEER.try_with(|peer| peer.map(|peer| peer.to_string())).ok().flatten().unwrap_or_default()
 }
 
-/// Returns whether a status says that a request was not read: malformed, late, too large, or one too many.
-fn is_unread(status: StatusCode) -> bool {
-    matches!(
-        status,
-        StatusCode::BAD_REQUEST
-            | StatusCode::REQUEST_TIMEOUT
-            | StatusCode::PAYLOAD_TOO_LARGE
-            | StatusCode::TOO_MANY_REQUESTS
-    )
-}
-
 impl Audit {
     /// Returns the audit log of one endpoint.
     pub(super) fn new(endpoint: &'static str) -> Self {
@@ -181,16 +169,16 @@ impl Audit {
         );
     }
 
-    /// Logs that a request to an endpoint was not read, if its status says so.
-    pub(super) fn unread(&self, endpoint: &str, status: StatusCode) {
-        if !is_unread(status) {
+    /// Logs that a request to an endpoint was not read, if its status says so: it was malformed, late, too
+    /// large, or one too many.
+    pub(super) fn unread(&self, endpoint: &str, status: u16) {
+        if !matches!(status, 400 | 408 | 413 | 429) {
             return;
         }
         let Some(left_out) = self.lines(|lines| lines.take(Instant::now(), LineShare::Unread)) else {
             return;
         };
-        let (status, peer) = (status.as_u16(), peer());
-        tracing::info!(target: "queuewarden::audit", endpoint, status, peer, left_out, "Not read");
+        tracing::info!(target: "queuewarden::audit", endpoint, status, peer = peer(), left_out, "Not read");
     }
 
     fn lines<T>(&self, change: impl FnOnce(&mut Lines) -> T) -> T {

@@ -99,22 +99,23 @@ async fn bounded(
     let peer = request.extensions().get::<Peer>().map(|peer| peer.address);
     let answer = async {
         let answer = bound.answer(request, next).await;
-        bound.audit.unread(endpoint, answer.status());
+        bound.audit.unread(endpoint, answer.status().as_u16());
         answer
     };
     let answer = from_peer(peer, answer).instrument(span.clone()).await;
-    span.record("status", answer.status().as_u16());
-    bound.health.metrics.endpoints.answered(endpoint, answer.status().as_u16(), begin.elapsed());
+    let status = answer.status().as_u16();
+    span.record("status", status);
+    bound.health.metrics.endpoints.answered(endpoint, status, begin.elapsed());
     answer
 }
 
 impl Bound {
     async fn answer(&self, request: Request, next: Next) -> Response {
         let answer = async {
-            let place = request.extensions().get::<Arc<Slot>>().cloned();
+            let slot = request.extensions().get::<Arc<Slot>>().cloned();
             let (request, _share) = self.read(request).await?;
             // Until here the connection makes room for others.
-            let _busy = place.as_ref().map(|place| place.begin());
+            let _busy = slot.as_ref().map(|slot| slot.begin());
             contained(next.run(request)).await.map_err(|fault| {
                 Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", fault.to_string())
             })
@@ -142,47 +143,41 @@ impl Bound {
         {
             return Err(too_large(&format!("{length} bytes"), self.limits.body));
         }
-        let kept = self.collect(body.into_data_stream(), &mut share).await?;
-        if let Some(cut) = kept.cut {
-            parts.extensions.insert(cut);
+        let (bytes, cut) = self.collect(body.into_data_stream(), &mut share).await?;
+        if cut {
+            parts.extensions.insert(Cut { kept: self.limits.body });
         }
-        Ok((Request::from_parts(parts, Body::from(kept.bytes)), share))
+        Ok((Request::from_parts(parts, Body::from(bytes)), share))
     }
 
-    async fn collect(&self, mut body: BodyDataStream, share: &mut Share) -> Result<Received, Refusal> {
+    /// Returns the kept part of a body, and whether there was more.
+    async fn collect(&self, mut body: BodyDataStream, share: &mut Share) -> Result<(Vec<u8>, bool), Refusal> {
         let (end, most) = (Instant::now() + READ, self.limits.body);
-        let mut kept = Received::default();
+        let (mut kept, mut cut) = (Vec::new(), false);
         loop {
             let chunk = match timeout_at(end, body.next()).await {
-                Ok(None) => return Ok(kept),
+                Ok(None) => return Ok((kept, cut)),
                 Ok(Some(Ok(chunk))) => chunk,
                 Ok(Some(Err(error))) => {
                     return Err(Refusal::bad_request(format!("the body cannot be read: {error}")));
                 }
                 // The part that was read is enough for an answer.
-                Err(_) if kept.cut.is_some() => return Ok(kept),
+                Err(_) if cut => return Ok((kept, cut)),
                 Err(_) => return Err(late("the body was not sent", READ)),
             };
-            let room = most.saturating_sub(kept.bytes.len());
+            let room = most.saturating_sub(kept.len());
             if chunk.len() > room {
                 if self.limits.larger == Larger::Refused {
                     return Err(too_large("more", most));
                 }
                 // The rest is read and dropped: a client that is still sending may not see an answer.
-                kept.cut = Some(Cut { kept: most });
+                cut = true;
             }
             let chunk = chunk.get(..chunk.len().min(room)).unwrap_or_default();
             share.wait_for(chunk.len(), TURN).await?;
-            kept.bytes.extend_from_slice(chunk);
+            kept.extend_from_slice(chunk);
         }
     }
-}
-
-/// The kept part of a body.
-#[derive(Debug, Default)]
-struct Received {
-    bytes: Vec<u8>,
-    cut: Option<Cut>,
 }
 
 fn late(what: &str, time: Duration) -> Refusal {

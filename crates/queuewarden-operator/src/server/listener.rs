@@ -24,7 +24,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
-use tower::{BoxError, ServiceExt as _};
+use tower::ServiceExt as _;
 
 use super::budget::{Budget, Share};
 use super::refusal::Refusal;
@@ -99,13 +99,13 @@ pub async fn serve(
     health: Arc<Health>,
     stop: impl Future<Output = ()>,
 ) {
-    let places = Slots::new(limits.connections);
+    let slots = Slots::new(limits.connections);
     let headers = Budget::new(limits.all_headers);
     let (stopping, _) = watch::channel(());
-    let serve = |stream: TcpStream, address: SocketAddr, place: Slot| {
+    let serve = |stream: TcpStream, address: SocketAddr, slot: Slot| {
         let connection = Connection {
             address,
-            slot: Arc::new(place),
+            slot: Arc::new(slot),
             acceptor: tls.clone().map(TlsAcceptor::from),
             router: router.clone(),
             headers: Arc::clone(&headers),
@@ -117,8 +117,8 @@ pub async fn serve(
     let accepting = async {
         loop {
             let Some((stream, address)) = accept(&listener).await else { continue };
-            let Some(place) = places.take(address.ip()).await else { return };
-            serve(stream, address, place);
+            let Some(slot) = slots.take(address.ip()).await else { return };
+            serve(stream, address, slot);
         }
     };
     tokio::select! {
@@ -127,8 +127,8 @@ pub async fn serve(
     }
     // Accepts the connections that arrived before the end.
     while let Some(Ok((stream, address))) = listener.accept().now_or_never() {
-        if let Some(Some(place)) = places.take(address.ip()).now_or_never() {
-            serve(stream, address, place);
+        if let Some(Some(slot)) = slots.take(address.ip()).now_or_never() {
+            serve(stream, address, slot);
         }
     }
     drop(listener);
@@ -204,16 +204,16 @@ impl Connection {
     ) -> &'static str {
         let address = self.address;
         let peer = Peer { address, certificates };
-        let (place, router, headers) =
+        let (slot, router, headers) =
             (Arc::clone(&self.slot), self.router.clone(), Arc::clone(&self.headers));
         let service = service_fn(move |mut request: Request<Incoming>| {
-            place.ask();
+            slot.ask();
             let mut share = Share::new(&headers, address.ip());
             // Counts before the answer becomes a task, of which there may be many: one byte on the wire can
             // name a whole header.
             let answer = share.add(bytes_of(request.headers())).map(|()| {
                 request.extensions_mut().insert(peer.clone());
-                request.extensions_mut().insert(Arc::clone(&place));
+                request.extensions_mut().insert(Arc::clone(&slot));
                 router.clone().oneshot(request)
             });
             async move {
@@ -229,7 +229,10 @@ impl Connection {
         tokio::pin!(serving);
         let why = tokio::select! {
             ended = serving.as_mut() => {
-                return ended.map_or_else(|error| lost(&error, address), |()| "closed");
+                let Err(error) = ended else { return "closed" };
+                // The peer left, or does not speak HTTP.
+                tracing::debug!(error, %address, "A connection ended badly");
+                return "error";
             }
             // Keeps its receiver: the server waits until no receiver is left, and a request is still in
             // progress here.
@@ -261,13 +264,9 @@ impl Connection {
 
     /// The first request has to come soon, further ones may take their time.
     async fn unused(&self) -> &'static str {
-        let first = tokio::select! {
-            () = self.slot.asked() => None,
-            why = self.slot.unused(self.limits.headers) => Some(why),
-        };
-        match first {
-            Some(why) => why,
-            None => self.slot.unused(self.limits.idle).await,
+        tokio::select! {
+            () = self.slot.asked() => self.slot.unused(self.limits.idle).await,
+            why = self.slot.unused(self.limits.headers) => why,
         }
     }
 }
@@ -278,12 +277,6 @@ fn bytes_of(headers: &HeaderMap) -> usize {
     const HEADER: usize = 128;
     let of_each = headers.iter().map(|(name, value)| HEADER + name.as_str().len() + value.len());
     of_each.fold(REQUEST, usize::saturating_add)
-}
-
-/// Returns the reason of a lost connection: the peer left, or does not speak HTTP.
-fn lost(error: &BoxError, address: SocketAddr) -> &'static str {
-    tracing::debug!(error, %address, "A connection ended badly");
-    "error"
 }
 
 fn builder(limits: &Limits) -> Builder<TokioExecutor> {

@@ -17,13 +17,7 @@ use tokio::time::{Duration, Instant, sleep_until};
 #[derive(Debug)]
 pub struct Slots {
     free: Arc<Semaphore>,
-    taken: Mutex<Taken>,
-}
-
-#[derive(Debug, Default)]
-struct Taken {
-    next: u64,
-    slots: HashMap<u64, Arc<Connection>>,
+    taken: Mutex<Vec<Arc<Connection>>>,
 }
 
 /// The state of one connection.
@@ -60,8 +54,7 @@ impl Connection {
 #[derive(Debug)]
 pub struct Slot {
     all: Arc<Slots>,
-    number: u64,
-    seat: Arc<Connection>,
+    connection: Arc<Connection>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -83,31 +76,27 @@ impl Slots {
         let permit = Arc::clone(&self.free).acquire_owned().await.ok()?;
         let asked = watch::Sender::new(false);
         let usage = Mutex::new(Usage { answered: 0, idle: Instant::now() });
-        let seat = Arc::new(Connection { peer, usage, asked, evicted: Notify::new() });
-        let mut taken = self.lock();
-        let number = taken.next;
-        taken.next = number.wrapping_add(1);
-        taken.slots.insert(number, Arc::clone(&seat));
-        drop(taken);
-        Some(Slot { all: Arc::clone(self), number, seat, _permit: permit })
+        let connection = Arc::new(Connection { peer, usage, asked, evicted: Notify::new() });
+        self.lock().push(Arc::clone(&connection));
+        Some(Slot { all: Arc::clone(self), connection, _permit: permit })
     }
 
     /// Makes the connection close that has been idle longest, of the peer with the most slots. Where none
     /// is idle, the new connection waits for the first one that ends.
     fn make_room(&self) {
         let taken = self.lock();
-        let mut places_of: HashMap<IpAddr, usize> = HashMap::new();
-        for seat in taken.slots.values() {
-            *places_of.entry(seat.peer).or_default() += 1;
+        let mut slots_of: HashMap<IpAddr, usize> = HashMap::new();
+        for connection in taken.iter() {
+            *slots_of.entry(connection.peer).or_default() += 1;
         }
-        let idle = taken.slots.values().filter_map(|seat| Some((seat.idle_since()?, seat)));
-        let first = idle.max_by_key(|(since, seat)| (places_of.get(&seat.peer).copied(), Reverse(*since)));
-        if let Some((_, seat)) = first {
-            seat.evicted.notify_one();
+        let idle = taken.iter().filter_map(|connection| Some((connection.idle_since()?, connection)));
+        let first = idle.max_by_key(|(since, one)| (slots_of.get(&one.peer).copied(), Reverse(*since)));
+        if let Some((_, connection)) = first {
+            connection.evicted.notify_one();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Taken> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Connection>>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -115,19 +104,19 @@ impl Slots {
 impl Slot {
     /// Marks that a request has come.
     pub fn ask(&self) {
-        self.seat.asked.send_if_modified(|asked| !std::mem::replace(asked, true));
+        self.connection.asked.send_if_modified(|asked| !std::mem::replace(asked, true));
     }
 
     /// Marks a request as being answered until the returned value is dropped.
     pub fn begin(&self) -> Busy {
-        let mut usage = self.seat.lock();
+        let mut usage = self.connection.lock();
         usage.answered = usage.answered.saturating_add(1);
-        Busy(Arc::clone(&self.seat))
+        Busy(Arc::clone(&self.connection))
     }
 
     /// Waits until the first request has come; returns at once if it has.
     pub async fn asked(&self) {
-        let mut asked = self.seat.asked.subscribe();
+        let mut asked = self.connection.asked.subscribe();
         // The sender is in the same value, so it is not dropped.
         let _ = asked.wait_for(|asked| *asked).await;
     }
@@ -136,14 +125,14 @@ impl Slot {
     /// (`evicted`).
     pub async fn unused(&self, patience: Duration) -> &'static str {
         loop {
-            let since = self.seat.idle_since();
+            let since = self.connection.idle_since();
             let end = since.unwrap_or_else(Instant::now) + patience;
             if since.is_some() && end <= Instant::now() {
                 return "idle";
             }
             tokio::select! {
                 () = sleep_until(end) => {}
-                () = self.seat.evicted.notified() => return "evicted",
+                () = self.connection.evicted.notified() => return "evicted",
             }
         }
     }
@@ -151,7 +140,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.all.lock().slots.remove(&self.number);
+        self.all.lock().retain(|other| !Arc::ptr_eq(other, &self.connection));
     }
 }
 
@@ -197,7 +186,7 @@ mod tests {
         places.make_room();
         assert_eq!(third.unused(LONG).await, "evicted");
         drop((first, fourth));
-        assert_eq!(places.lock().slots.len(), 1);
+        assert_eq!(places.lock().len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
