@@ -2,13 +2,13 @@
 //! `queuewarden certificates` writes.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use tokio::time::sleep;
 
+use super::material::{Certificate, Material};
 use super::{Problem, delay, secret};
 use crate::controller::clock;
 use crate::controller::health::Health;
@@ -21,8 +21,8 @@ pub struct Follower {
     name: String,
     identity: Identity,
     health: Arc<Health>,
-    /// The certificate in use, and its validity.
-    shown: Option<(String, Duration)>,
+    /// The certificate in use.
+    shown: Option<Certificate>,
     problem: Problem,
 }
 
@@ -43,8 +43,7 @@ impl Follower {
         loop {
             let round = self.round(clock::now()).await;
             self.problem.note(round);
-            let lifetime = self.shown.as_ref().map(|(_, lifetime)| *lifetime);
-            let lifetime = lifetime.filter(|_| self.identity.is_ready());
+            let lifetime = self.shown.as_ref().map(|shown| shown.validity.length());
             sleep(delay(lifetime)).await;
         }
     }
@@ -56,23 +55,22 @@ impl Follower {
         let found = secret::get(&self.secrets, name).await?;
         let material = found.as_ref().map(secret::read).transpose();
         let material = material.map_err(|error| Error(format!("cannot use Secret {name}: {error}")))?;
-        let material = material.unwrap_or_default();
-        let valid = material.shown.as_ref().filter(|certificate| certificate.validity.holds(now));
+        let Material { authorities, shown } = material.unwrap_or_default();
+        let valid = shown.filter(|certificate| certificate.validity.holds(now));
         let Some(certificate) = valid else {
             return Err(Error(format!(
                 "there is no valid certificate in Secret {name}: queuewarden certificates, which writes it, has to run"
             )));
         };
-        let validity = certificate.validity;
-        if self.shown.as_ref().is_none_or(|(shown, _)| *shown != certificate.chain) {
+        let until = certificate.validity.until;
+        if self.shown.as_ref().is_none_or(|shown| shown.chain != certificate.chain) {
             let shown = self.identity.show(certificate.chain.as_bytes(), certificate.key.as_bytes());
             shown.map_err(|error| Error(format!("cannot show the certificate in Secret {name}: {error}")))?;
-            tracing::info!(until = %validity.until, "Showing a new certificate");
-            let lifetime = validity.until.duration_since(validity.from).unsigned_abs();
-            self.shown = Some((certificate.chain.clone(), lifetime));
+            tracing::info!(%until, "Showing a new certificate");
+            self.shown = Some(certificate);
         }
-        let authorities = material.authorities.iter().map(|authority| authority.validity.until).max();
-        self.health.metrics.endpoints.certified(validity.until, authorities);
+        let authority_until = authorities.iter().map(|authority| authority.validity.until).max();
+        self.health.metrics.endpoints.certified(until, authority_until);
         Ok(())
     }
 }

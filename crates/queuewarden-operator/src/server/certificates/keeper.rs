@@ -9,8 +9,6 @@
 //! only remembers the last content of the Secret. It writes that back where the Secret was emptied or
 //! removed: no caller would trust a new authority.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ObjectMeta, PostParams};
@@ -20,7 +18,7 @@ use tokio::time::sleep;
 use super::material::{Material, Terms};
 use super::schedule::{Due, MOST, due};
 use super::{Problem, delay, inject, secret};
-use crate::controller::call::{self, call};
+use crate::controller::call::call;
 use crate::controller::clock;
 use crate::server::tls::Error;
 use queuewarden_plan::snapshot::FIELD_MANAGER;
@@ -61,58 +59,62 @@ impl Keeper {
         loop {
             let round = self.round(clock::now()).await;
             self.problem.note(round);
-            let lifetime = self.material.shown.as_ref().map(|_| self.terms.certificate.unsigned_abs());
+            let lifetime = self.material.shown.as_ref().map(|_| self.terms.certificate);
             sleep(delay(lifetime)).await;
         }
     }
 
     async fn round(&mut self, now: Timestamp) -> Result<(), Error> {
-        let found = secret::get(&self.secrets, &self.name).await?;
-        let mut material = match found.as_ref().map(secret::read) {
+        let stored = secret::get(&self.secrets, &self.name).await?;
+        match stored.as_ref().map(secret::read) {
+            Some(Ok(read)) if !read.authorities.is_empty() => self.material = read,
+            Some(Err(error)) => tracing::warn!(secret = self.name, %error, "The Secret is damaged"),
             // Written back, not created anew: callers trust the old one.
-            None => self.material.clone(),
-            Some(Ok(read)) if read.authorities.is_empty() => self.material.clone(),
-            Some(Ok(read)) => read,
-            Some(Err(error)) => {
-                tracing::warn!(secret = self.name, %error, "The Secret is damaged");
-                self.material.clone()
-            }
-        };
-        let kept = self.keep(found, &mut material, now).await;
-        self.material = material;
-        kept
+            None | Some(Ok(_)) => {}
+        }
+        self.renew(stored, now).await?;
+        self.publish().await
     }
 
-    /// Writes due changes, then publishes the bundle to the API server.
-    async fn keep(
-        &mut self,
-        found: Option<Secret>,
-        material: &mut Material,
-        now: Timestamp,
-    ) -> Result<(), Error> {
-        let told = |material: &Material| self.reported.as_deref() == Some(&material.bundle());
-        let mut wanted = material.clone();
+    /// Writes due changes.
+    async fn renew(&mut self, stored: Option<Secret>, now: Timestamp) -> Result<(), Error> {
+        let mut desired = self.material.clone();
         for _ in 0..STEPS {
-            let step = due(&wanted.view(&self.terms, told(&wanted)), now);
+            let reported = self.reported.as_deref() == Some(&desired.bundle());
+            let step = due(&desired.view(&self.terms, reported), now);
             match step {
                 Due::Nothing => break,
-                Due::Forget(at) => wanted.forget(at),
-                Due::Authority => wanted.add_authority(now, &self.terms)?,
-                Due::Certificate(by) => wanted.sign(now, &self.terms, by)?,
+                Due::Forget(at) => desired.forget(at),
+                Due::Authority => desired.add_authority(now, &self.terms)?,
+                Due::Certificate(by) => desired.sign(now, &self.terms, by)?,
             }
             tracing::info!(?step, secret = self.name, "Renewing the certificate of the HTTPS endpoints");
         }
-        let data = secret::data(&wanted);
-        if found.as_ref().and_then(|found| found.data.as_ref()) != Some(&data) {
-            let written = self.write(found, data).await;
+        let data = Some(secret::data(&desired));
+        if stored.as_ref().is_none_or(|stored| stored.data != data) {
+            let params =
+                PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+            let written = if let Some(stored) = stored {
+                let secret = Secret { data, ..stored };
+                call(self.secrets.replace(&self.name, &params, &secret)).await
+            } else {
+                let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
+                let secret = Secret { metadata, data, ..Secret::default() };
+                call(self.secrets.create(&params, &secret)).await
+            };
             written.map_err(|error| Error(format!(
                 "cannot write Secret {}: {error}; the role of ServiceAccount queuewarden-certificates has to let it get and update it, \
                  and, where it does not exist, create it",
                 self.name
             )))?;
         }
-        *material = wanted;
-        let bundle = material.bundle();
+        self.material = desired;
+        Ok(())
+    }
+
+    /// Publishes the authorities to the API server.
+    async fn publish(&mut self) -> Result<(), Error> {
+        let bundle = self.material.bundle();
         self.reported = None;
         inject::inject(&self.client, &bundle).await.map_err(|error| {
             Error(format!(
@@ -122,27 +124,11 @@ impl Keeper {
         self.reported = Some(bundle);
         Ok(())
     }
-
-    async fn write(
-        &self,
-        found: Option<Secret>,
-        data: BTreeMap<String, k8s_openapi::ByteString>,
-    ) -> Result<(), call::Error> {
-        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        if let Some(found) = found {
-            let secret = Secret { data: Some(data), ..found };
-            call(self.secrets.replace(&self.name, &params, &secret)).await?;
-        } else {
-            let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
-            let secret = Secret { metadata, data: Some(data), ..Secret::default() };
-            call(self.secrets.create(&params, &secret)).await?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, Mutex};
 

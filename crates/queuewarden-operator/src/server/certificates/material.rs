@@ -32,22 +32,10 @@ pub struct Terms {
     pub names: BTreeSet<String>,
 }
 
-/// An authority, which signs certificates.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Authority {
-    /// PEM, one certificate.
-    pub certificate: String,
-    /// PEM.
-    pub key: String,
-    der: CertificateDer<'static>,
-    /// Its validity.
-    pub validity: Validity,
-}
-
-/// The server certificate.
+/// A certificate and its key: of an authority, or of the server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Certificate {
-    /// PEM; the first one is the server's own.
+    /// PEM; the first one is its own.
     pub chain: String,
     /// PEM.
     pub key: String,
@@ -55,13 +43,6 @@ pub struct Certificate {
     /// Its validity.
     pub validity: Validity,
     names: BTreeSet<String>,
-}
-
-impl fmt::Debug for Authority {
-    /// Leaves out the key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authority").field("validity", &self.validity).finish_non_exhaustive()
-    }
 }
 
 impl fmt::Debug for Certificate {
@@ -75,43 +56,14 @@ impl fmt::Debug for Certificate {
 /// The authorities and the certificate in the Secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Material {
-    /// The authorities, oldest first.
-    pub authorities: Vec<Authority>,
+    /// The authorities, which sign certificates, oldest first.
+    pub authorities: Vec<Certificate>,
     /// The server certificate.
     pub shown: Option<Certificate>,
 }
 
-impl Authority {
-    /// Reads an authority and its key.
-    ///
-    /// # Errors
-    /// When it cannot be used.
-    pub fn read(der: CertificateDer<'static>, key: &PrivateKeyDer<'_>) -> Result<Self, Error> {
-        let key = KeyPair::try_from(key).map_err(|error| unreadable("the authority's key", &error))?;
-        Self::from_der(der, &key)
-    }
-
-    fn from_der(der: CertificateDer<'static>, key: &KeyPair) -> Result<Self, Error> {
-        let validity = parsed(&der, "the authority", validity)??;
-        Ok(Self { certificate: pem(&der), key: key.serialize_pem(), der, validity })
-    }
-
-    fn make(now: Timestamp, terms: &Terms) -> Result<Self, Error> {
-        let key = KeyPair::generate()?;
-        let mut params = CertificateParams::default();
-        lasting(&mut params, now, terms.authority, None)?;
-        // Each has a name of its own: an authority is found by its name.
-        params.distinguished_name = rcgen::DistinguishedName::new();
-        params.distinguished_name.push(DnType::CommonName, format!("queuewarden-ca@{}", now.as_second()));
-        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let der = params.self_signed(&key)?.into();
-        Self::from_der(der, &key)
-    }
-}
-
 impl Certificate {
-    /// Reads a certificate and its key.
+    /// Reads a certificate of the server and its key.
     ///
     /// # Errors
     /// When it cannot be used.
@@ -119,17 +71,42 @@ impl Certificate {
         const WHAT: &str = "the certificate";
         let all = certificates(chain.as_bytes(), WHAT).map_err(|error| unreadable(WHAT, &error))?;
         let der = all.into_iter().next().ok_or_else(|| unreadable(WHAT, &"it is empty"))?;
+        Self::parse(der, WHAT, chain, key)
+    }
+
+    /// Reads an authority and its key.
+    ///
+    /// # Errors
+    /// When it cannot be used.
+    pub fn authority(der: CertificateDer<'static>, key: &PrivateKeyDer<'_>) -> Result<Self, Error> {
+        let key = KeyPair::try_from(key).map_err(|error| unreadable("the authority's key", &error))?;
+        let chain = pem(&der);
+        Self::parse(der, "the authority", chain, key.serialize_pem())
+    }
+
+    fn parse(der: CertificateDer<'static>, what: &str, chain: String, key: String) -> Result<Self, Error> {
         let (validity, names) =
-            parsed(&der, WHAT, |certificate| (validity(certificate), names(certificate)))?;
+            parsed(&der, what, |certificate| (validity(certificate), names(certificate)))?;
         Ok(Self { chain, key, der, validity: validity?, names })
     }
 
-    fn make(now: Timestamp, terms: &Terms, by: &Authority) -> Result<Self, Error> {
+    fn make_authority(now: Timestamp, terms: &Terms) -> Result<Self, Error> {
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::default();
+        lasting(&mut params, now, terms.authority, None)?;
+        // Each has a name of its own: an authority is found by its name.
+        params.distinguished_name.push(DnType::CommonName, format!("queuewarden-ca@{}", now.as_second()));
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let certificate = params.self_signed(&key)?;
+        Self::read(certificate.pem(), key.serialize_pem())
+    }
+
+    fn make(now: Timestamp, terms: &Terms, by: &Self) -> Result<Self, Error> {
         let key = KeyPair::generate()?;
         let names: Vec<String> = terms.names.iter().cloned().collect();
         let mut params = CertificateParams::new(names)?;
         lasting(&mut params, now, terms.certificate, Some(by.validity))?;
-        params.distinguished_name = rcgen::DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, "queuewarden");
         params.is_ca = IsCa::ExplicitNoCa;
         params.use_authority_key_identifier_extension = true;
@@ -140,7 +117,7 @@ impl Certificate {
         Self::read(certificate.pem(), key.serialize_pem())
     }
 
-    fn is_signed_by(&self, authority: &Authority) -> bool {
+    fn is_signed_by(&self, authority: &Self) -> bool {
         let signed = parsed(&self.der, "", |certificate| {
             parsed(&authority.der, "", |authority| {
                 certificate.issuer() == authority.subject()
@@ -174,18 +151,18 @@ impl Material {
     }
 
     /// Returns the view that [`super::schedule::due`] decides on.
-    pub fn view(&self, terms: &Terms, told: bool) -> View {
+    pub fn view(&self, terms: &Terms, reported: bool) -> View {
         let shown = self.shown.as_ref().map(|shown| Shown {
             validity: shown.validity,
             signer: self.authorities.iter().position(|authority| shown.is_signed_by(authority)),
             names_fit: shown.names == terms.names,
         });
-        View { authorities: self.authorities.iter().map(|one| one.validity).collect(), shown, reported: told }
+        View { authorities: self.authorities.iter().map(|one| one.validity).collect(), shown, reported }
     }
 
     /// Returns the PEM of all authorities that callers should trust.
     pub fn bundle(&self) -> String {
-        self.authorities.iter().map(|authority| authority.certificate.as_str()).collect()
+        self.authorities.iter().map(|authority| authority.chain.as_str()).collect()
     }
 
     /// Adds a new authority.
@@ -193,7 +170,7 @@ impl Material {
     /// # Errors
     /// When none can be made.
     pub fn add_authority(&mut self, now: Timestamp, terms: &Terms) -> Result<(), Error> {
-        self.authorities.push(Authority::make(now, terms)?);
+        self.authorities.push(Certificate::make_authority(now, terms)?);
         Ok(())
     }
 

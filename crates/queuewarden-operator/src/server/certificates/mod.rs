@@ -23,14 +23,16 @@ pub mod secret;
 use std::fmt::Display;
 use std::time::Duration;
 
+use jiff::SignedDuration;
+
 /// The time between two rounds of a loop about the Secret.
 const LOOK: Duration = Duration::from_secs(10);
 /// The time between two rounds while there is no certificate, or lifetimes are short.
 const SOON: Duration = Duration::from_millis(500);
 
 /// Returns the time until the next round, with a certificate of this lifetime or with none.
-fn delay(lifetime: Option<Duration>) -> Duration {
-    lifetime.map_or(SOON, |lifetime| (lifetime / 50).clamp(SOON, LOOK))
+fn delay(lifetime: Option<SignedDuration>) -> Duration {
+    lifetime.map_or(SOON, |lifetime| (lifetime.unsigned_abs() / 50).clamp(SOON, LOOK))
 }
 
 /// The error of the last round of a loop.

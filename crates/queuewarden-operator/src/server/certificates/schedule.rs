@@ -36,7 +36,7 @@ impl Validity {
         now.duration_since(self.from) >= self.length() / parts.max(1)
     }
 
-    fn length(self) -> SignedDuration {
+    pub(super) fn length(self) -> SignedDuration {
         self.until.duration_since(self.from)
     }
 }
@@ -79,27 +79,25 @@ pub enum Due {
 /// Returns the change that is due now.
 pub fn due(view: &View, now: Timestamp) -> Due {
     let View { authorities, shown, reported } = view;
-    let valid = |at: &usize| authorities.get(*at).is_some_and(|authority| authority.holds(now));
-    let all = || 0..authorities.len();
-    if let Some(expired) = all().find(|&at| authorities.get(at).is_some_and(|one| one.until <= now)) {
+    let is_valid = |authority: &Validity| authority.holds(now);
+    if let Some(expired) = authorities.iter().position(|authority| authority.until <= now) {
         return Due::Forget(expired);
     }
     if authorities.len() > MOST {
         return Due::Forget(0);
     }
     // The newest, as long as it is valid and not late.
-    let lasts = |at: &usize| authorities.get(*at).is_some_and(|one| one.holds(now) && !one.is_late(now, 3));
-    if !all().any(|at| lasts(&at)) {
+    if !authorities.iter().any(|authority| is_valid(authority) && !authority.is_late(now, 3)) {
         return if authorities.len() == MOST { Due::Forget(0) } else { Due::Authority };
     }
-    let ripe = |at: &usize| authorities.get(*at).is_some_and(|one| one.is_ripe(now, 6));
     // The newest one that all callers had time to learn of; else the one that has been known longest.
-    let signer = all().rev().filter(valid).find(ripe).or_else(|| all().find(valid));
+    let known = authorities.iter().rposition(|authority| is_valid(authority) && authority.is_ripe(now, 6));
+    let signer = known.or_else(|| authorities.iter().position(is_valid));
     let Some(signer) = signer else { return Due::Authority };
-    let Some(shown) = shown.filter(|shown| shown.validity.holds(now)) else {
-        return Due::Certificate(signer);
-    };
-    let Some(by) = shown.signer.filter(valid) else { return Due::Certificate(signer) };
+    let shown = shown.filter(|shown| shown.validity.holds(now));
+    let Some(shown) = shown else { return Due::Certificate(signer) };
+    let by = shown.signer.filter(|at| authorities.get(*at).is_some_and(is_valid));
+    let Some(by) = by else { return Due::Certificate(signer) };
     // Another one signs only after callers know of it. Until then the old one goes on.
     if by != signer && *reported {
         return Due::Certificate(signer);

@@ -9,7 +9,7 @@ use kube::Api;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use super::material::{Authority, Certificate, Material, unreadable};
+use super::material::{Certificate, Material, unreadable};
 use crate::controller::call::call;
 use crate::server::tls::{Error, certificates};
 
@@ -85,7 +85,7 @@ fn text(secret: &Secret, key: &str) -> Result<String, Error> {
     String::from_utf8(bytes.clone()).map_err(|_| unreadable(key, &"it is not text"))
 }
 
-fn pairs(authorities: &str, keys: &str) -> Result<Vec<Authority>, Error> {
+fn pairs(authorities: &str, keys: &str) -> Result<Vec<Certificate>, Error> {
     let authorities =
         certificates(authorities.as_bytes(), AUTHORITIES).map_err(|error| unreadable(AUTHORITIES, &error))?;
     let keys = PrivateKeyDer::pem_slice_iter(keys.as_bytes())
@@ -95,7 +95,8 @@ fn pairs(authorities: &str, keys: &str) -> Result<Vec<Authority>, Error> {
         let why = format!("it has {} keys for {} authorities", keys.len(), authorities.len());
         return Err(unreadable(AUTHORITY_KEYS, &why));
     }
-    authorities.into_iter().zip(&keys).map(|(authority, key)| Authority::read(authority, key)).collect()
+    let pairs = authorities.into_iter().zip(&keys);
+    pairs.map(|(authority, key)| Certificate::authority(authority, key)).collect()
 }
 
 #[cfg(test)]
