@@ -85,10 +85,10 @@ impl HttpsArgs {
 
 /// Returns the names of all endpoints.
 fn names() -> Vec<&'static str> {
-    Endpoint::ALL.iter().map(|endpoint| endpoint.as_str()).collect()
+    Endpoint::ALL.iter().map(|(name, _)| *name).collect()
 }
 
 fn endpoint(text: &str) -> Result<Endpoint, String> {
-    let found = Endpoint::ALL.iter().copied().find(|endpoint| endpoint.as_str() == text);
-    found.ok_or_else(|| format!("it must be one of {}", names().join(", ")))
+    let endpoint = Endpoint::ALL.iter().find(|(name, _)| *name == text).map(|(_, endpoint)| *endpoint);
+    endpoint.ok_or_else(|| format!("it must be one of {}", names().join(", ")))
 }

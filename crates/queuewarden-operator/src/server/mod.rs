@@ -131,29 +131,16 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// All endpoints.
-    pub const ALL: &[Self] = &[
+    /// All endpoints, by their names on the command line.
+    pub const ALL: &[(&str, Self)] = &[
         #[cfg(feature = "access-api")]
-        Self::Access,
-        Self::Authorize,
-        Self::ConfigMaps,
-        Self::Submission,
-        Self::UserInfo,
-        Self::Validate,
+        ("access", Self::Access),
+        ("authorize", Self::Authorize),
+        ("configmaps", Self::ConfigMaps),
+        ("submission", Self::Submission),
+        ("user-info", Self::UserInfo),
+        ("validate", Self::Validate),
     ];
-
-    /// Returns its name on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            #[cfg(feature = "access-api")]
-            Self::Access => "access",
-            Self::Authorize => "authorize",
-            Self::ConfigMaps => "configmaps",
-            Self::Submission => "submission",
-            Self::UserInfo => "user-info",
-            Self::Validate => "validate",
-        }
-    }
 
     /// Returns whether the API server calls it without authenticating itself.
     fn is_webhook(self) -> bool {

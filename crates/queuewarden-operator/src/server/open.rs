@@ -9,7 +9,7 @@ use std::time::Duration;
 use kube::Client;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
 use super::caller::Callers;
@@ -76,7 +76,8 @@ pub enum Error {
 pub struct Open {
     end: oneshot::Sender<()>,
     serving: JoinHandle<()>,
-    keeping: Vec<JoinHandle<()>>,
+    /// Tasks that keep certificates up to date; they end when this is dropped.
+    keeping: JoinSet<()>,
 }
 
 impl Open {
@@ -129,17 +130,18 @@ impl Open {
             Arc::clone(health),
             stop,
         );
-        let keeping = follower.map(|follower| tokio::spawn(follower.run()));
-        let keeping = keeping.into_iter().chain([tokio::spawn(files.run())]).collect();
+        let mut keeping = JoinSet::new();
+        keeping.spawn(files.run());
+        if let Some(follower) = follower {
+            keeping.spawn(follower.run());
+        }
         Ok(Self { end, serving: tokio::spawn(serving), keeping })
     }
 
     /// Closes the endpoints once no new connections come, and waits for requests in progress.
     pub async fn close(self) {
         sleep(LINGER).await;
-        for task in &self.keeping {
-            task.abort();
-        }
+        drop(self.keeping);
         drop(self.end);
         // A task that panicked serves no requests any more.
         let _ = self.serving.await;
