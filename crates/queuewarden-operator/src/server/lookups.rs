@@ -1,16 +1,24 @@
-//! Lookups that callers of endpoints cause: permissions, and the annotations of a namespace or a
-//! `PriorityClass`.
+//! Lookups that callers of endpoints cause: permissions (`permission`), annotations of namespaces and
+//! classes that `YuniKorn`'s admission controller reads for a request, and the registration of that
+//! controller itself.
 //!
 //! Anybody who reaches the port can cause them. They have a client of their own with [`AT_ONCE`] requests
 //! at once, so leases, watches and status never queue behind them, and answers are cached for [`TTL`].
 //! Errors are not cached.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::client::ClientBuilder;
-use kube::{Client, Config};
+use kube::{Api, Client, Config, Resource};
 use moka::future::Cache;
+use serde::de::DeserializeOwned;
+use sha2::{Digest as _, Sha256};
+use tokio::time::timeout;
 use tower::limit::ConcurrencyLimitLayer;
 
 use super::caller::Caller;
@@ -26,6 +34,12 @@ const BYTES: u64 = 1024 * LEAST as u64;
 /// Bytes that an entry counts for at least: so a cache has 1,024 entries at most.
 const LEAST: u32 = 4096;
 
+/// The time for one lookup of annotations; the whole answer has 3 seconds.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The name of the registration of `YuniKorn`'s admission controller (k8shim
+/// `pkg/admission/webhook_manager.go:47`).
+pub(super) const YUNIKORN: &str = "yunikorn-admission-controller-mutations";
+
 /// Makes the client of the endpoints.
 ///
 /// # Errors
@@ -37,8 +51,7 @@ pub fn client(config: Config) -> Result<Client, kube::Error> {
 /// A cache key: the SHA-256 of the kind and name, because names from outside may be long.
 type Key = [u8; 32];
 
-/// Looks things up for the endpoints. Clones share their caches.
-#[derive(Clone)]
+/// Looks things up for the endpoints.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Lookups {
     /// Speaks to the API server.
@@ -50,7 +63,7 @@ pub struct Lookups {
     pub(super) permissions: Cache<(Arc<Caller>, Wish), Option<String>>,
     /// Annotations of objects. An absence is not cached: a namespace is often created right before its first
     /// pod.
-    pub(super) annotations: Cache<Key, Texts>,
+    annotations: Cache<Key, Texts>,
 }
 
 impl Lookups {
@@ -72,6 +85,59 @@ impl Lookups {
             .build();
         Self { client, permissions, annotations }
     }
+
+    /// Returns the annotations of a namespace, by which it is sent to `YuniKorn` and placed; `None` where
+    /// there is no such namespace.
+    ///
+    /// # Errors
+    /// When it cannot be read in time.
+    pub(super) async fn namespace(&self, name: &str) -> Result<Option<Texts>, String> {
+        let annotations = self.annotations_of::<Namespace>(name).await;
+        annotations.map_err(|why| format!("namespace {name} {why}"))
+    }
+
+    /// Returns the annotations of a `PriorityClass`; none where there is no such class.
+    ///
+    /// # Errors
+    /// When it cannot be read in time.
+    pub(super) async fn priority_class(&self, name: &str) -> Result<Texts, String> {
+        if name.is_empty() {
+            return Ok(Texts::new());
+        }
+        let annotations = self.annotations_of::<PriorityClass>(name).await;
+        annotations.map(Option::unwrap_or_default).map_err(|why| format!("PriorityClass {name} {why}"))
+    }
+
+    /// Returns whether `YuniKorn`'s own admission controller is registered.
+    ///
+    /// # Errors
+    /// When that cannot be read in time.
+    pub(super) async fn has_yunikorn(&self) -> Result<bool, String> {
+        let annotations = self.annotations_of::<MutatingWebhookConfiguration>(YUNIKORN).await;
+        annotations
+            .map(|annotations| annotations.is_some())
+            .map_err(|why| format!("MutatingWebhookConfiguration {YUNIKORN} {why}"))
+    }
+
+    async fn annotations_of<K>(&self, name: &str) -> Result<Option<Texts>, String>
+    where
+        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        let objects: Api<K> = Api::all(self.client.clone());
+        let read = Box::pin(async {
+            match timeout(PATIENCE, objects.get_metadata_opt(name)).await {
+                Ok(Ok(Some(object))) => Ok(object.metadata.annotations.unwrap_or_default()),
+                Ok(Ok(None)) => Err(None),
+                Ok(Err(error)) => Err(Some(format!("cannot be read: {error}"))),
+                Err(_) => Err(Some("was not told in time".to_owned())),
+            }
+        });
+        let key = Sha256::digest(format!("{} {name}", K::kind(&()))).into();
+        match self.annotations.try_get_with(key, read).await {
+            Ok(texts) => Ok(Some(texts)),
+            Err(why) => Option::clone(&why).map_or(Ok(None), Err),
+        }
+    }
 }
 
 /// Returns the bytes that an entry counts for.
@@ -92,7 +158,6 @@ mod tests {
 
     use super::*;
     use crate::server::permission::reason_against;
-    use crate::server::surroundings;
     use crate::server::testing::{client, not_found, reply};
 
     /// Lookups at an API server that lets `sue` do everything and has the namespaces `jobs…`; also the number
@@ -161,12 +226,12 @@ mod tests {
     async fn hundred_reviews_in_one_namespace_cause_one_lookup() {
         let (lookups, asked, _) = lookups();
         for _ in 0..100 {
-            let annotations = surroundings::of_namespace(&lookups, "jobs").await.unwrap().unwrap();
+            let annotations = lookups.namespace("jobs").await.unwrap().unwrap();
             assert_eq!(annotations["a"], "b");
         }
         assert_eq!(asked.load(Ordering::Relaxed), 1);
         for times in 2..4 {
-            assert_eq!(surroundings::of_namespace(&lookups, "none").await, Ok(None));
+            assert_eq!(lookups.namespace("none").await, Ok(None));
             assert_eq!(asked.load(Ordering::Relaxed), times, "an absence is not cached");
         }
     }
@@ -177,17 +242,17 @@ mod tests {
         fails.store(true, Ordering::Relaxed);
         let sue = caller("sue", &[]);
         reason_against(&lookups, &sue, &wish("")).await.unwrap_err();
-        surroundings::of_namespace(&lookups, "jobs").await.unwrap_err();
+        lookups.namespace("jobs").await.unwrap_err();
         fails.store(false, Ordering::Relaxed);
         assert_eq!(reason_against(&lookups, &sue, &wish("")).await, Ok(None));
-        surroundings::of_namespace(&lookups, "jobs").await.unwrap();
+        lookups.namespace("jobs").await.unwrap();
     }
 
     #[tokio::test]
     async fn caches_are_bounded() {
         let (lookups, ..) = lookups();
         for i in 0..2000 {
-            surroundings::of_namespace(&lookups, &format!("jobs-{i}")).await.unwrap().unwrap();
+            lookups.namespace(&format!("jobs-{i}")).await.unwrap().unwrap();
             reason_against(&lookups, &caller("sue", &[]), &wish(&i.to_string())).await.unwrap();
         }
         lookups.annotations.run_pending_tasks().await;

@@ -17,7 +17,7 @@
 //!   are stored.
 //! * [`submission`]: reports pods and workloads that `YuniKorn` would reject.
 //! * [`user_info`]: decides in whose name pods and workloads run.
-//! * `surroundings`: further lookups at the API server; [`lookups`]: their client and cache.
+//! * [`lookups`]: lookups at the API server, their client and caches.
 //!
 //! # Authentication of callers
 //! [`authorize`] and [`served`] authenticate their callers, and answer each only what concerns them. The
@@ -63,7 +63,6 @@ mod scope;
 pub mod served;
 pub mod slots;
 pub mod submission;
-mod surroundings;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod tls;
@@ -100,7 +99,7 @@ pub struct ServerState {
     /// Authenticates callers.
     pub callers: Callers,
     /// Names in the certificates of clients that webhooks answer; empty: of any client.
-    pub webhook_clients: Arc<[String]>,
+    pub webhook_clients: Vec<String>,
     /// The applications that run.
     pub applications: Applications,
 }

@@ -111,7 +111,7 @@ impl Open {
             lookups: Lookups::new(lookups),
             health: Arc::clone(health),
             callers,
-            webhook_clients: https.webhook_clients.clone().into(),
+            webhook_clients: https.webhook_clients.clone(),
             applications,
         };
         let tls = tls::server_config(identity)?;

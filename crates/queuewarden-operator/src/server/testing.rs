@@ -52,7 +52,7 @@ impl TestService {
             knows: publisher.subscribe(),
             lookups: Lookups::new(client.clone()),
             health: Arc::clone(&health),
-            webhook_clients: Arc::default(),
+            webhook_clients: Vec::new(),
             applications: Applications::default(),
             callers: Callers::new(client, watch::channel(None).1, Vec::new()),
         };

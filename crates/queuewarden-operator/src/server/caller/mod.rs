@@ -136,7 +136,6 @@ pub(super) async fn only_webhook_clients(
 }
 
 /// Authenticates callers.
-#[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Callers {
     authorities: watch::Receiver<Option<Arc<Authorities>>>,

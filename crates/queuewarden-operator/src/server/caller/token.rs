@@ -39,22 +39,21 @@ pub(super) fn shown(authorization: &HeaderValue) -> Option<&str> {
 type Answer = Result<Arc<Caller>, Unauthenticated>;
 
 /// Reviews tokens at the API server and caches the answers.
-#[derive(Clone)]
 pub(super) struct Reviews {
     api: Api<TokenReview>,
-    audiences: Arc<Vec<String>>,
+    audiences: Vec<String>,
     /// The answers by the SHA-256 of the token: the token itself is not stored.
     known: Cache<[u8; 32], Answer>,
-    slots: Arc<Semaphore>,
+    slots: Semaphore,
 }
 
 impl Reviews {
     pub(super) fn new(client: Client, audiences: Vec<String>) -> Self {
         Self {
             api: Api::all(client),
-            audiences: Arc::new(audiences),
+            audiences,
             known: Cache::builder().max_capacity(REMEMBERED).time_to_live(TTL).build(),
-            slots: Arc::new(Semaphore::new(MAX_REVIEWS)),
+            slots: Semaphore::new(MAX_REVIEWS),
         }
     }
 
@@ -73,7 +72,7 @@ impl Reviews {
     async fn review(&self, token: &str) -> Result<Answer, Unauthenticated> {
         let unchecked = |why: String| Unauthenticated::Unchecked(why);
         let _slot = self.slots.acquire().await.map_err(|error| unchecked(error.to_string()))?;
-        let audiences = (!self.audiences.is_empty()).then(|| self.audiences.to_vec());
+        let audiences = (!self.audiences.is_empty()).then(|| self.audiences.clone());
         let spec = TokenReviewSpec { token: Some(token.to_owned()), audiences };
         let review = TokenReview { spec, ..TokenReview::default() };
         let review = call(self.api.create(&PostParams::default(), &review)).await;

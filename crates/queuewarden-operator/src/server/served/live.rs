@@ -23,7 +23,7 @@ const MOST: u64 = 8;
 type Key = (SchedulerAddress, String);
 
 /// The cached answers.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct LiveQueues {
     known: Cache<Key, Result<Arc<Live>, String>>,
 }

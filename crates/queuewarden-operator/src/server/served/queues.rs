@@ -11,8 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::accept::{Shape, accepted};
-use super::source::in_force;
-use super::{Memory, caller, warn};
+use super::{Memory, caller, in_force, warn};
 use crate::controller::published::Queues;
 use crate::server::ServerState;
 use crate::server::permission::{Wish, demand};

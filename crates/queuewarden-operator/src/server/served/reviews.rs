@@ -11,8 +11,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::source::in_force;
-use super::{Memory, caller, warn};
+use super::{Memory, caller, in_force, warn};
 use crate::controller::published::Published;
 use crate::server::ServerState;
 use crate::server::audit::AuditRecord;

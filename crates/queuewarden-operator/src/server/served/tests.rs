@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use super::testing::{Issuer, authority, certificate, data};
 use super::*;
 use crate::server::testing::{self, Got, client, defaults, not_found, reply};
-use queuewarden_plan::snapshot::Snapshot;
 
 const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, queues: [{name: prod, submitacl: 'sue devs', adminacl: ann}]}]}]\n";
 const ALL: &str = "/apis/access.queuewarden.dev/v1alpha1/queues";

@@ -17,10 +17,10 @@ use axum::routing::post;
 use axum::{Extension, Json, Router};
 use serde_json::Value;
 
+use super::ServerState;
 use super::audit::{Audit, AuditRecord};
 use super::internal_error::contained;
 use super::review::Review;
-use super::{ServerState, surroundings};
 use crate::controller::published::Published;
 use queuewarden_api::review::envelope::{self, Request};
 use queuewarden_api::review::submission::{SubmissionRequest, read, response};
@@ -94,7 +94,7 @@ async fn judged(
     let no_partition = || ("configuration", "the configuration has no partition `default`".to_owned());
     let tree = queues.tree(PARTITION).ok_or_else(no_partition)?;
     let namespace = content.request.namespace();
-    let annotations = surroundings::of_namespace(&state.lookups, namespace).await;
+    let annotations = state.lookups.namespace(namespace).await;
     let namespace_annotations = annotations
         .and_then(|annotations| annotations.ok_or_else(|| format!("namespace {namespace} is not there")))
         .map_err(|why| ("namespace", why))?;

@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use super::note;
 use crate::controller::published::Published;
+use crate::server::ServerState;
 use crate::server::audit::Audit;
+use crate::server::lookups::YUNIKORN;
 use crate::server::refusal::Refusal;
-use crate::server::{ServerState, surroundings};
 use queuewarden_api::review::admission;
 use queuewarden_api::review::envelope::{self, Response};
 use queuewarden_api::review::user_info::notes;
@@ -74,8 +75,8 @@ pub(super) async fn answer(
 
 async fn evaluated(state: &ServerState, known: &Published, request: &Request) -> Result<Evaluation, String> {
     let (namespace, priority_class_annotations) = tokio::try_join!(
-        surroundings::of_namespace(&state.lookups, request.namespace()),
-        surroundings::of_priority_class(&state.lookups, &request.pod.priority_class),
+        state.lookups.namespace(request.namespace()),
+        state.lookups.priority_class(&request.pod.priority_class),
     )?;
     let surroundings = Surroundings {
         // YuniKorn does the same where its cache lacks the namespace.
@@ -107,12 +108,16 @@ impl Registration {
     /// # Errors
     /// When that cannot be read in time.
     async fn exists(&self, state: &ServerState) -> Result<bool, String> {
-        let found = self.known.try_get_with((), surroundings::has_yunikorn(&state.lookups)).await;
+        let found = self.known.try_get_with((), state.lookups.has_yunikorn()).await;
         let doubted_before = self.doubted.swap(found.is_err(), Ordering::Relaxed);
         if let Err(why) = &found
             && !doubted_before
         {
-            tracing::warn!(name = surroundings::YUNIKORN, %why, "Nobody knows whether YuniKorn's admission controller is registered");
+            tracing::warn!(
+                name = YUNIKORN,
+                %why,
+                "Nobody knows whether YuniKorn's admission controller is registered"
+            );
         }
         found.map_err(Arc::unwrap_or_clone)
     }
