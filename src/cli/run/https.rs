@@ -85,10 +85,10 @@ impl HttpsArgs {
 
 /// Returns the names of all endpoints.
 fn names() -> Vec<&'static str> {
-    Endpoint::ALL.iter().map(|(name, _)| *name).collect()
+    Endpoint::ALL.iter().map(|endpoint| endpoint.name).collect()
 }
 
 fn endpoint(text: &str) -> Result<Endpoint, String> {
-    let endpoint = Endpoint::ALL.iter().find(|(name, _)| *name == text).map(|(_, endpoint)| *endpoint);
+    let endpoint = Endpoint::ALL.iter().find(|endpoint| endpoint.name == text).copied();
     endpoint.ok_or_else(|| format!("it must be one of {}", names().join(", ")))
 }

@@ -112,57 +112,49 @@ impl ServerState {
 }
 
 /// Endpoints that are served together; only those that the command line names are served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Endpoint {
-    /// `/apis/access.queuewarden.dev`: queues and reviews, behind the API server's aggregator.
-    #[cfg(feature = "access-api")]
-    Access,
-    /// `/authorize` and `/apis/authorization.k8s.io`: access reviews.
-    Authorize,
-    /// `/configmaps`: changes of `YuniKorn`'s ConfigMaps.
-    ConfigMaps,
-    /// `/submission`: pods and workloads that `YuniKorn` would reject.
-    Submission,
-    /// `/user-info` and `/user-info/check`: the names in which pods and workloads run.
-    UserInfo,
-    /// `/validate`: changes of our own kinds.
-    Validate,
+#[derive(Debug, Clone, Copy)]
+pub struct Endpoint {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// True if the API server calls it without authenticating itself.
+    is_webhook: bool,
+    routes: fn() -> Router<Arc<ServerState>>,
+    limits: Limits,
 }
 
 impl Endpoint {
-    /// All endpoints, by their names on the command line.
-    pub const ALL: &[(&str, Self)] = &[
+    /// All endpoints.
+    pub const ALL: &[Self] = &[
+        // `/apis/access.queuewarden.dev`: queues and reviews, behind the API server's aggregator.
         #[cfg(feature = "access-api")]
-        ("access", Self::Access),
-        ("authorize", Self::Authorize),
-        ("configmaps", Self::ConfigMaps),
-        ("submission", Self::Submission),
-        ("user-info", Self::UserInfo),
-        ("validate", Self::Validate),
+        Self::authenticated("access", served::router, served::MAX_BODY),
+        // `/authorize` and `/apis/authorization.k8s.io`: access reviews.
+        Self::authenticated("authorize", authorize::router, authorize::MAX_BODY),
+        // `/configmaps`: changes of `YuniKorn`'s ConfigMaps.
+        Self::webhook("configmaps", validating::config_map_router, 12 * MIB),
+        // `/submission`: pods and workloads that `YuniKorn` would reject.
+        Self::webhook("submission", submission::router, 24 * MIB),
+        // `/user-info` and `/user-info/check`: the names in which pods and workloads run.
+        Self::webhook("user-info", user_info::router, 24 * MIB),
+        // `/validate`: changes of our own kinds.
+        Self::webhook("validate", validating::router, 12 * MIB),
     ];
 
-    /// Returns whether the API server calls it without authenticating itself.
-    fn is_webhook(self) -> bool {
-        match self {
-            #[cfg(feature = "access-api")]
-            Self::Access => false,
-            Self::Authorize => false,
-            Self::ConfigMaps | Self::Submission | Self::UserInfo | Self::Validate => true,
-        }
+    /// Returns endpoints whose callers authenticate themselves.
+    const fn authenticated(
+        name: &'static str,
+        routes: fn() -> Router<Arc<ServerState>>,
+        body: usize,
+    ) -> Self {
+        let limits = Limits { body, larger: Larger::Refused, all: 12 * MIB };
+        Self { name, is_webhook: false, routes, limits }
     }
 
-    fn router(self) -> (Router<Arc<ServerState>>, Limits) {
-        let limits = |body, larger, all| Limits { body, larger, all };
-        let cut = |all| limits(bounds::BODY, Larger::Cut, all);
-        match self {
-            #[cfg(feature = "access-api")]
-            Self::Access => (served::router(), limits(served::MAX_BODY, Larger::Refused, 12 * MIB)),
-            Self::Authorize => (authorize::router(), limits(authorize::MAX_BODY, Larger::Refused, 12 * MIB)),
-            Self::ConfigMaps => (validating::config_map_router(), cut(12 * MIB)),
-            Self::Submission => (submission::router(), cut(24 * MIB)),
-            Self::UserInfo => (user_info::router(), cut(24 * MIB)),
-            Self::Validate => (validating::router(), cut(12 * MIB)),
-        }
+    /// Returns endpoints that the API server calls without authenticating itself. They answer a larger body
+    /// by its first bytes.
+    const fn webhook(name: &'static str, routes: fn() -> Router<Arc<ServerState>>, all: usize) -> Self {
+        let limits = Limits { body: bounds::BODY, larger: Larger::Cut, all };
+        Self { name, is_webhook: true, routes, limits }
     }
 }
 
@@ -173,10 +165,9 @@ pub fn router(state: ServerState, endpoints: &[Endpoint]) -> Router {
     // Its limits also hold for unknown paths.
     let ready = bound(Router::new().route("/readyz", get(ready)), Limits::NO_BODIES, &health);
     let all = endpoints.iter().fold(ready, |all, endpoint| {
-        let (router, limits) = endpoint.router();
-        let router = bound(router, limits, &health);
+        let router = bound((endpoint.routes)(), endpoint.limits, &health);
         let only = from_fn_with_state(Arc::clone(&state), only_webhook_clients);
-        all.merge(if endpoint.is_webhook() { router.layer(only) } else { router })
+        all.merge(if endpoint.is_webhook { router.layer(only) } else { router })
     });
     all.with_state(state)
 }
@@ -199,14 +190,15 @@ mod tests {
 
     #[tokio::test]
     async fn bodies_beyond_the_limit_are_refused() {
-        for (endpoint, path) in [
+        for (name, path) in [
             #[cfg(feature = "access-api")]
-            (Endpoint::Access, "/apis/access.queuewarden.dev/v1alpha1/queueaccessreviews"),
-            (Endpoint::Authorize, "/authorize"),
-            (Endpoint::Authorize, "/apis/authorization.k8s.io/v1/subjectaccessreviews"),
+            ("access", "/apis/access.queuewarden.dev/v1alpha1/queueaccessreviews"),
+            ("authorize", "/authorize"),
+            ("authorize", "/apis/authorization.k8s.io/v1/subjectaccessreviews"),
         ] {
-            let (routes, limits) = endpoint.router();
-            let routes = bound(routes, limits, &Arc::default());
+            let endpoint = Endpoint::ALL.iter().find(|endpoint| endpoint.name == name).unwrap();
+            let limits = endpoint.limits;
+            let routes = bound((endpoint.routes)(), limits, &Arc::default());
             let service = TestService::closed(routes, client(async |_| not_found()));
             for (more, refused) in [(0, false), (1, true)] {
                 let request = Request::post(path).body(Body::from(vec![b' '; limits.body + more])).unwrap();
