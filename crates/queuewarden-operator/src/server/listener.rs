@@ -31,6 +31,13 @@ use super::refusal::Refusal;
 use super::slots::{Slot, Slots};
 use crate::controller::health::Health;
 
+/// The time for the TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+/// The lifetime of one connection, so that load finds its way to other replicas; requests in progress are
+/// answered.
+const LIFETIME: Duration = Duration::from_mins(30);
+/// The time for requests in progress when their connection or the server ends.
+const DRAIN: Duration = Duration::from_secs(10);
 /// The time that a connection without requests has to close.
 const CLOSE_GRACE: Duration = Duration::from_millis(200);
 /// The time that a new connection has for its first request when the server ends.
@@ -45,8 +52,6 @@ pub struct Limits {
     pub streams: u32,
     /// Bytes of bodies that one connection of HTTP/2 may send ahead of their being read.
     pub window: u32,
-    /// The time for the TLS handshake.
-    pub handshake: Duration,
     /// The time until the first request of a connection; for HTTP/2 also the time a ping may stay without
     /// answer.
     pub headers: Duration,
@@ -56,11 +61,6 @@ pub struct Limits {
     pub all_headers: usize,
     /// The time that a connection may stay without requests.
     pub idle: Duration,
-    /// The lifetime of one connection, so that load finds its way to other replicas; requests in progress
-    /// are answered.
-    pub lifetime: Duration,
-    /// The time for requests in progress when their connection or the server ends.
-    pub drain: Duration,
 }
 
 impl Limits {
@@ -70,13 +70,10 @@ impl Limits {
         connections: 512,
         streams: 100,
         window: 128 * 1024,
-        handshake: Duration::from_secs(5),
         headers: Duration::from_secs(10),
         header_bytes: 64 * 1024,
         all_headers: 16 * 1024 * 1024,
         idle: Duration::from_mins(2),
-        lifetime: Duration::from_mins(30),
-        drain: Duration::from_secs(10),
     };
 }
 
@@ -181,7 +178,7 @@ impl Connection {
             return self.converse(stream, Arc::default(), stopping).await;
         };
         let stream = tokio::select! {
-            accepted = timeout(self.limits.handshake, acceptor.accept(stream)) => match accepted {
+            accepted = timeout(HANDSHAKE, acceptor.accept(stream)) => match accepted {
                 Ok(Ok(stream)) => stream,
                 Ok(Err(error)) => {
                     tracing::debug!(%error, %address, "TLS handshake failed");
@@ -189,7 +186,7 @@ impl Connection {
                 }
                 Err(_) => return "handshake_timeout",
             },
-            _ = self.slot.unused(self.limits.handshake) => return "evicted",
+            _ = self.slot.unused(HANDSHAKE) => return "evicted",
         };
         let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default().into();
         self.converse(stream, certificates, stopping).await
@@ -244,7 +241,7 @@ impl Connection {
             // at once.
             "evicted" => Duration::ZERO,
             "idle" => CLOSE_GRACE,
-            _ => self.limits.drain,
+            _ => DRAIN,
         };
         timeout(patience, serving).await.map_or("cut", |_| why)
     }
@@ -257,7 +254,7 @@ impl Connection {
         };
         tokio::select! {
             () = last_words => "stopped",
-            () = sleep(self.limits.lifetime) => "retired",
+            () = sleep(LIFETIME) => "retired",
             why = self.unused() => why,
         }
     }

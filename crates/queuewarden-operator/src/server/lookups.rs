@@ -17,7 +17,6 @@ use kube::client::ClientBuilder;
 use kube::{Api, Client, Config, Resource};
 use moka::future::Cache;
 use serde::de::DeserializeOwned;
-use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 use tower::limit::ConcurrencyLimitLayer;
 
@@ -48,9 +47,6 @@ pub fn client(config: Config) -> Result<Client, kube::Error> {
     Ok(ClientBuilder::try_from(config)?.with_layer(&ConcurrencyLimitLayer::new(AT_ONCE)).build())
 }
 
-/// A cache key: the SHA-256 of the kind and name, because names from outside may be long.
-type Key = [u8; 32];
-
 /// Looks things up for the endpoints.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Lookups {
@@ -61,9 +57,9 @@ pub struct Lookups {
     /// both for ten seconds (`k8s.io/apiserver/pkg/server/options/authorization.go`, `allowCacheTTL`,
     /// `denyCacheTTL`).
     pub(super) permissions: Cache<(Arc<Caller>, Wish), Option<String>>,
-    /// Annotations of objects. An absence is not cached: a namespace is often created right before its first
+    /// Annotations of objects by their kind and name. An absence is not cached: a namespace is often created right before its first
     /// pod.
-    annotations: Cache<Key, Texts>,
+    annotations: Cache<String, Texts>,
 }
 
 impl Lookups {
@@ -77,8 +73,8 @@ impl Lookups {
             .time_to_live(TTL)
             .build();
         let annotations = Cache::builder()
-            .weigher(|_: &Key, texts: &Texts| {
-                weight(texts.iter().map(|(key, text)| key.len() + text.len()).sum())
+            .weigher(|object: &String, texts: &Texts| {
+                weight(object.len() + texts.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>())
             })
             .max_capacity(BYTES)
             .time_to_live(TTL)
@@ -132,8 +128,8 @@ impl Lookups {
                 Err(_) => Err(Some("was not told in time".to_owned())),
             }
         });
-        let key = Sha256::digest(format!("{} {name}", K::kind(&()))).into();
-        match self.annotations.try_get_with(key, read).await {
+        let object = format!("{} {name}", K::kind(&()));
+        match self.annotations.try_get_with(object, read).await {
             Ok(texts) => Ok(Some(texts)),
             Err(why) => Option::clone(&why).map_or(Ok(None), Err),
         }

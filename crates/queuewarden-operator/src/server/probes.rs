@@ -24,7 +24,6 @@ const CONNECTIONS: listener::Limits = listener::Limits {
     header_bytes: 8 * 1024,
     all_headers: 1024 * 1024,
     idle: Duration::from_secs(30),
-    ..listener::Limits::DEFAULT
 };
 
 /// Serves the endpoints and never returns. Where there is an `identity`, the process is not ready before it

@@ -30,7 +30,11 @@ impl Identity {
     /// # Errors
     /// When the texts are no chain of certificates and its key.
     pub fn show(&self, chain: &[u8], key: &[u8]) -> Result<(), Error> {
-        let certified = certified(chain, key)?;
+        let chain = certificates(chain, "certificate")?;
+        let key = PrivateKeyDer::from_pem_slice(key)
+            .map_err(|error| Error(format!("cannot read the private key: {error}")))?;
+        let certified = CertifiedKey::from_der(chain, key, &crypto::aws_lc_rs::default_provider())
+            .map_err(|error| Error(format!("the certificate and its key do not go together: {error}")))?;
         *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(certified));
         Ok(())
     }
@@ -110,15 +114,6 @@ impl ClientCertVerifier for Possession {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
     }
-}
-
-fn certified(chain: &[u8], key: &[u8]) -> Result<CertifiedKey, Error> {
-    let chain = certificates(chain, "certificate")?;
-    let key = PrivateKeyDer::from_pem_slice(key)
-        .map_err(|error| Error(format!("cannot read the private key: {error}")))?;
-    let provider = crypto::aws_lc_rs::default_provider();
-    CertifiedKey::from_der(chain, key, &provider)
-        .map_err(|error| Error(format!("the certificate and its key do not go together: {error}")))
 }
 
 /// Returns the certificates in a text.

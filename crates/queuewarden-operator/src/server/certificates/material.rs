@@ -85,9 +85,9 @@ impl Certificate {
     }
 
     fn parse(der: CertificateDer<'static>, what: &str, chain: String, key: String) -> Result<Self, Error> {
-        let (validity, names) =
-            parsed(&der, what, |certificate| (validity(certificate), names(certificate)))?;
-        Ok(Self { chain, key, der, validity: validity?, names })
+        let (_, certificate) = X509Certificate::from_der(&der).map_err(|error| unreadable(what, &error))?;
+        let (validity, names) = (validity(&certificate)?, names(&certificate));
+        Ok(Self { chain, key, der, validity, names })
     }
 
     fn make_authority(now: Timestamp, terms: &Terms) -> Result<Self, Error> {
@@ -118,13 +118,9 @@ impl Certificate {
     }
 
     fn is_signed_by(&self, authority: &Self) -> bool {
-        let signed = parsed(&self.der, "", |certificate| {
-            parsed(&authority.der, "", |authority| {
-                certificate.issuer() == authority.subject()
-                    && certificate.verify_signature(Some(authority.public_key())).is_ok()
-            })
-        });
-        matches!(signed, Ok(Ok(true)))
+        let [own, signer] = [self, authority].map(|one| X509Certificate::from_der(&one.der));
+        let (Ok((_, own)), Ok((_, signer))) = (own, signer) else { return false };
+        own.issuer() == signer.subject() && own.verify_signature(Some(signer.public_key())).is_ok()
     }
 }
 
@@ -213,15 +209,6 @@ fn lasting(
 
 fn moment(at: Timestamp) -> Result<OffsetDateTime, Error> {
     OffsetDateTime::from_unix_timestamp(at.as_second()).map_err(|error| no_time(&error))
-}
-
-fn parsed<T>(
-    der: &CertificateDer<'_>,
-    what: &str,
-    look: impl FnOnce(&X509Certificate<'_>) -> T,
-) -> Result<T, Error> {
-    let (_, certificate) = X509Certificate::from_der(der).map_err(|error| unreadable(what, &error))?;
-    Ok(look(&certificate))
 }
 
 fn validity(certificate: &X509Certificate<'_>) -> Result<Validity, Error> {

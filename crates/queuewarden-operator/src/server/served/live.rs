@@ -4,12 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube::Client;
 use moka::future::Cache;
 
-use crate::controller::published::Published;
-use kube::Client;
-
 use crate::controller::connect::Connector;
+use crate::controller::published::Published;
 use crate::controller::read_back::{beside, queues_path};
 use queuewarden_plan::snapshot::SchedulerAddress;
 use yunikorn_access::placement::Live;
@@ -28,13 +27,11 @@ pub(super) struct LiveQueues {
     known: Cache<Key, Result<Arc<Live>, String>>,
 }
 
-impl Default for LiveQueues {
-    fn default() -> Self {
+impl LiveQueues {
+    pub(super) fn new() -> Self {
         Self { known: Cache::builder().max_capacity(MOST).time_to_live(FRESH).build() }
     }
-}
 
-impl LiveQueues {
     /// Returns the queues of a partition beside its configuration.
     ///
     /// # Errors

@@ -68,7 +68,7 @@ struct Memory {
 pub fn router() -> Router<Arc<ServerState>> {
     let memory = Memory {
         trust: Trust::default(),
-        live: LiveQueues::default(),
+        live: LiveQueues::new(),
         lists: Arc::new(Semaphore::new(LISTS)),
         audit: Audit::new("queueaccessreviews"),
     };

@@ -116,15 +116,14 @@ fn refused(kind: Kind, wrong: Wrong) -> Refusal {
 impl Parameters {
     /// Returns warnings about unknown fields, as the client chooses (`fieldValidation` of `CreateOptions`).
     fn unknown(&self, asked: &ReviewRequest) -> Result<Vec<String>, Refusal> {
-        let told = asked.unknown.iter().map(|field| format!("unknown field {field:?}"));
+        let unknown = asked.unknown.iter().map(|field| format!("unknown field {field:?}"));
+        let unknown: Vec<String> = unknown.collect();
         match self.field_validation.as_str() {
             "Ignore" => Ok(Vec::new()),
-            "" | "Warn" => Ok(told.collect()),
-            "Strict" if asked.unknown.is_empty() => Ok(Vec::new()),
-            "Strict" => {
-                let told: Vec<String> = told.collect();
-                Err(Refusal::bad_request(format!("strict decoding error: {}", told.join(", "))))
+            "Strict" if !unknown.is_empty() => {
+                Err(Refusal::bad_request(format!("strict decoding error: {}", unknown.join(", "))))
             }
+            "" | "Warn" | "Strict" => Ok(unknown),
             other => {
                 let message = format!("fieldValidation is Ignore, Warn or Strict, not {}", quoted(other));
                 Err(Refusal::bad_request(message))

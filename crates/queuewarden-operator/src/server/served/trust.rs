@@ -25,16 +25,10 @@ const FRESH: Duration = Duration::from_mins(1);
 /// The shortest time between two reads, however many certificates do not count.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// The cached data.
+/// The cached data, with the time of the last attempt to read it.
 #[derive(Debug, Default)]
 pub(super) struct Trust {
-    cached: Mutex<Option<CachedProxy>>,
-}
-
-#[derive(Debug, Clone)]
-struct CachedProxy {
-    at: Instant,
-    proxy: Proxy,
+    cached: Mutex<Option<(Instant, Proxy)>>,
 }
 
 /// The published data, or the reason why no proxy is trusted.
@@ -64,16 +58,16 @@ impl Trust {
 
     /// Returns data that was read no longer ago than `patience`.
     async fn proxy(&self, client: &Client, patience: Duration) -> Proxy {
-        let mut seen = self.cached.lock().await;
-        let known = seen.as_ref().filter(|seen| seen.at.elapsed() < patience.min(seen.patience()));
-        if let Some(known) = known {
-            return known.proxy.clone();
+        let mut cached = self.cached.lock().await;
+        if let Some((at, proxy)) = &*cached
+            && at.elapsed() < if proxy.is_ok() { patience } else { AGAIN }
+        {
+            return proxy.clone();
         }
-        let read = read(client).await;
-        let proxy = match (read, seen.take().map(|seen| seen.proxy)) {
+        let proxy = match (read(client).await, cached.take()) {
             (Ok(now), _) => now,
             // An API server that does not answer may well have kept its authority.
-            (Err(why), Some(Ok(before))) => {
+            (Err(why), Some((_, Ok(before)))) => {
                 tracing::warn!(
                     why,
                     "Cannot read ConfigMap {NAMESPACE}/{NAME}; what was read before counts on"
@@ -82,14 +76,8 @@ impl Trust {
             }
             (Err(why), _) => Err(why),
         };
-        *seen = Some(CachedProxy { at: Instant::now(), proxy: proxy.clone() });
+        *cached = Some((Instant::now(), proxy.clone()));
         proxy
-    }
-}
-
-impl CachedProxy {
-    fn patience(&self) -> Duration {
-        if self.proxy.is_ok() { FRESH } else { AGAIN }
     }
 }
 

@@ -34,7 +34,7 @@ pub fn router() -> Router<Arc<ServerState>> {
         .route("/user-info", post(answer).layer(Extension(Moment::Mutating)))
         .route("/user-info/check", post(answer).layer(Extension(Moment::Final)))
         .layer(Extension(Audit::new("user-info")))
-        .layer(Extension(Registration::default()))
+        .layer(Extension(Registration::new()))
 }
 
 /// Evaluates a request. The second time is after all mutating webhooks: what was reported the first time is

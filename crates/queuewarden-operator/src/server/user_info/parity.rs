@@ -96,13 +96,11 @@ pub(super) struct Registration {
     doubted: Arc<AtomicBool>,
 }
 
-impl Default for Registration {
-    fn default() -> Self {
+impl Registration {
+    pub(super) fn new() -> Self {
         Self { known: Cache::builder().time_to_live(FRESH).build(), doubted: Arc::default() }
     }
-}
 
-impl Registration {
     /// Returns whether it exists.
     ///
     /// # Errors

@@ -24,20 +24,20 @@ const ESCALATE: Wish =
 /// owner, a migrator writes back what it read. They may not change a spec. A user who runs pods in
 /// kube-system controls the cluster anyway.
 pub(super) fn is_housekeeping(asked: &Request) -> bool {
-    let spec = |object: &Option<Box<RawValue>>| {
-        let spec = object.as_deref().and_then(|object| part::member(object, "spec").ok()).flatten();
-        spec.map(|spec| spec.get().to_owned())
-    };
     let user = asked.by.user.as_str();
     let theirs =
         user.starts_with("system:serviceaccount:kube-system:") || user == "system:kube-controller-manager";
     let tidies = match asked.operation.as_str() {
         "DELETE" => true,
         // As the API server writes them, equal specs have the same bytes.
-        "UPDATE" => spec(&asked.object) == spec(&asked.old),
+        "UPDATE" => spec(asked.object.as_deref()) == spec(asked.old.as_deref()),
         _ => false,
     };
     theirs && tidies
+}
+
+fn spec(object: Option<&RawValue>) -> Option<&str> {
+    part::member(object?, "spec").ok().flatten().map(RawValue::get)
 }
 
 /// Checks the permission in Kubernetes.
