@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use kube::Client;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -94,11 +95,13 @@ impl Open {
         health: &Arc<Health>,
         identity: Identity,
     ) -> Result<Self, Error> {
-        let (pair, follower) = match &https.certificate {
-            Source::Mounted(pair) => (Some(pair.clone()), None),
+        let mut keeping = JoinSet::new();
+        let pair = match &https.certificate {
+            Source::Mounted(pair) => Some(pair.clone()),
             Source::Own { namespace, secret } => {
                 let secret = (namespace.as_deref().unwrap_or(client.default_namespace()), secret.as_str());
-                (None, Some(Follower::new(client, secret, identity.clone(), Arc::clone(health))))
+                keeping.spawn(Follower::new(client, secret, identity.clone(), Arc::clone(health)).run());
+                None
             }
         };
         let clients = https.client_authorities.clone();
@@ -119,22 +122,15 @@ impl Open {
             TcpListener::bind(https.listen).await.map_err(|error| Error::Listen(https.listen, error))?;
         tracing::info!(listen = %https.listen, "Serving HTTPS");
         let (end, ended) = oneshot::channel::<()>();
-        let stop = async {
-            let _ = ended.await;
-        };
         let serving = listener::serve(
             listener,
             Some(tls),
             router(state, &https.endpoints),
             Limits::DEFAULT,
             Arc::clone(health),
-            stop,
+            ended.map(drop),
         );
-        let mut keeping = JoinSet::new();
         keeping.spawn(files.run());
-        if let Some(follower) = follower {
-            keeping.spawn(follower.run());
-        }
         Ok(Self { end, serving: tokio::spawn(serving), keeping })
     }
 

@@ -46,15 +46,6 @@ use yunikorn_access::review::Answer;
 /// control is 10 kB, and users may be in thousands of groups.
 pub(super) const MAX_BODY: usize = 256 * 1024;
 
-/// A review of a kind that is answered here.
-struct Asked {
-    kind: Kind,
-    /// `apiVersion`
-    version: String,
-    /// The review; callers with the permission learn why it cannot be read.
-    sent: Result<Sent, Diagnostic>,
-}
-
 /// Returns the routes.
 pub fn router() -> Router<Arc<ServerState>> {
     let reviews = Router::new()
@@ -84,9 +75,8 @@ async fn authorize(
     shown: Shown,
     body: Bytes,
 ) -> Result<Response, Refusal> {
-    let asked = asked(Kind::Subject, &body)?;
-    let version = asked.version.clone();
-    let answer = answered(&state, &audit, asked, &shown).await?;
+    let (version, sent) = read(Kind::Subject, &body)?;
+    let answer = answered(&state, &audit, Kind::Subject, sent, &shown).await?;
     Ok(Json(access::only_status(&version, Kind::Subject, &answer)).into_response())
 }
 
@@ -100,8 +90,8 @@ async fn review(
     shown: Shown,
     body: Bytes,
 ) -> Result<Response, Refusal> {
-    let asked = asked(kind, &body)?;
-    if let (Some(Path(namespace)), Ok(sent)) = (namespace, &asked.sent)
+    let (_, sent) = read(kind, &body)?;
+    if let (Some(Path(namespace)), Ok(sent)) = (namespace, &sent)
         && sent.namespace() != namespace
     {
         let message = format!(
@@ -111,16 +101,18 @@ async fn review(
         );
         return Err(Refusal::bad_request(message));
     }
-    let answer = answered(&state, &audit, asked, &shown).await?;
+    let answer = answered(&state, &audit, kind, sent, &shown).await?;
     let review = serde_json::from_slice(&body).unwrap_or_default();
     Ok((StatusCode::CREATED, Json(access::filled(review, &answer))).into_response())
 }
 
-fn asked(kind: Kind, body: &[u8]) -> Result<Asked, Refusal> {
+/// Returns the `apiVersion` of a review of this kind, and the review: callers with the permission learn why
+/// it cannot be read.
+fn read(kind: Kind, body: &[u8]) -> Result<(String, Result<Sent, Diagnostic>), Refusal> {
     if let Some(sent) = Sent::read_json(body)
         && sent.kind() == Some(Ok(kind))
     {
-        return Ok(Asked { kind, version: sent.api_version().to_owned(), sent: Ok(sent) });
+        return Ok((sent.api_version().to_owned(), Ok(sent)));
     }
     // Reports errors by field; and of duplicate fields the last counts, as for the API server.
     let document: Value = serde_json::from_slice(body)
@@ -128,7 +120,7 @@ fn asked(kind: Kind, body: &[u8]) -> Result<Asked, Refusal> {
     match Kind::from_document(&document) {
         Some(Ok(found)) if found == kind => {
             let version = document.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned();
-            Ok(Asked { kind, version, sent: Sent::read(&document) })
+            Ok((version, Sent::read(&document)))
         }
         Some(Err(unknown)) => Err(refused(&unknown)),
         _ => {
@@ -147,7 +139,8 @@ fn asked(kind: Kind, body: &[u8]) -> Result<Asked, Refusal> {
 async fn answered(
     state: &ServerState,
     audit: &Audit,
-    asked: Asked,
+    kind: Kind,
+    sent: Result<Sent, Diagnostic>,
     shown: &Shown,
 ) -> Result<Answer, Refusal> {
     let undecided = |clause: &'static str| {
@@ -155,7 +148,7 @@ async fn answered(
     };
     let answer = contained(async {
         match state.callers.know(shown).await {
-            Ok(caller) => decide::answer(state, audit, asked.kind, &caller, asked.sent).await,
+            Ok(caller) => decide::answer(state, audit, kind, &caller, sent).await,
             Err(Unauthenticated::Unchecked(why)) => {
                 undecided("asker");
                 Ok(decide::unknown_asker(&why))

@@ -81,13 +81,12 @@ pub fn router() -> Router<Arc<ServerState>> {
         .route(&at("selfqueueaccessreviews"), post(reviews::create).layer(Extension(Kind::Own)))
         .route(&at("queueaccessreviews/{*name}"), any(async || wrong_method()))
         .route(&at("selfqueueaccessreviews/{*name}"), any(async || wrong_method()))
-        .route(&at("{*rest}"), any(async || nothing_here()))
+        .route(
+            &at("{*rest}"),
+            any(async || Refusal::not_found("the server could not find the requested resource")),
+        )
         .method_not_allowed_fallback(async || wrong_method())
         .layer(Extension(Arc::new(memory)))
-}
-
-fn nothing_here() -> Refusal {
-    Refusal::not_found("the server could not find the requested resource")
 }
 
 fn wrong_method() -> Refusal {

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::front_proxy::FrontProxy;
-use crate::controller::call::{self, call};
+use crate::controller::call::call;
 use crate::server::caller::{Caller, Unauthenticated};
 use crate::server::listener::Peer;
 
@@ -93,9 +93,7 @@ async fn read(client: &Client) -> Result<Proxy, String> {
     match call(maps.get(NAME)).await {
         Ok(map) => Ok(FrontProxy::from_data(&map.data.unwrap_or_default()).map(Arc::new).map_err(refused)),
         Err(error) if error.is_not_found() => Ok(Err(refused(error.to_string()))),
-        Err(error @ call::Error::Refused { code: 403, .. }) => {
-            Err(refused(format!("queuewarden may not read it: {error}")))
-        }
+        Err(error) if error.is_forbidden() => Err(refused(format!("queuewarden may not read it: {error}"))),
         Err(error) => Err(refused(error.to_string())),
     }
 }
