@@ -57,8 +57,8 @@ pub struct Lookups {
     /// both for ten seconds (`k8s.io/apiserver/pkg/server/options/authorization.go`, `allowCacheTTL`,
     /// `denyCacheTTL`).
     pub(super) permissions: Cache<(Arc<Caller>, Wish), Option<String>>,
-    /// Annotations of objects by their kind and name. An absence is not cached: a namespace is often created right before its first
-    /// pod.
+    /// Annotations of objects by their kind and name. An absence is not cached: a namespace is often created
+    /// right before its first pod.
     annotations: Cache<String, Texts>,
 }
 

@@ -72,8 +72,8 @@ pub(super) async fn scope(
         Ok(None) => Ok(Scope::Whole),
         _ if is_own => Ok(Scope::Own),
         Ok(Some(reason)) => Err(Refusal::forbidden(format!(
-            "about other users, and about more groups than your own, only an administrator of the queue may ask, and whoever may create \
-             subjectaccessreviews; about yourself ask with a {}: {}",
+            "about other users, and about more groups than your own, only an administrator of the queue may \
+             ask, and whoever may create subjectaccessreviews; about yourself ask with a {}: {}",
             request.own_review,
             forbidden(caller, &ABOUT_OTHERS, &reason)
         ))),

@@ -59,7 +59,8 @@ impl Follower {
         let valid = shown.filter(|certificate| certificate.validity.holds(now));
         let Some(certificate) = valid else {
             return Err(Error(format!(
-                "there is no valid certificate in Secret {name}: queuewarden certificates, which writes it, has to run"
+                "there is no valid certificate in Secret {name}: queuewarden certificates, which writes it, \
+                 has to run"
             )));
         };
         let until = certificate.validity.until;

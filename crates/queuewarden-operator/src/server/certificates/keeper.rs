@@ -103,8 +103,8 @@ impl Keeper {
                 call(self.secrets.create(&params, &secret)).await
             };
             written.map_err(|error| Error(format!(
-                "cannot write Secret {}: {error}; the role of ServiceAccount queuewarden-certificates has to let it get and update it, \
-                 and, where it does not exist, create it",
+                "cannot write Secret {}: {error}; the role of ServiceAccount queuewarden-certificates has to \
+                 let it get and update it, and, where it does not exist, create it",
                 self.name
             )))?;
         }
@@ -118,7 +118,8 @@ impl Keeper {
         self.reported = None;
         inject::inject(&self.client, &bundle).await.map_err(|error| {
             Error(format!(
-                "cannot tell the API server whose certificate it will see, so it goes on seeing the old one: {error}"
+                "cannot tell the API server whose certificate it will see, so it goes on seeing the old one: \
+                 {error}"
             ))
         })?;
         self.reported = Some(bundle);
