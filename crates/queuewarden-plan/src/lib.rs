@@ -41,7 +41,7 @@ mod withdraw;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -49,7 +49,9 @@ use jiff::Timestamp;
 use attribution::Attribution;
 use conditions::{Condition, Finding, merge};
 use release::Release;
-use snapshot::{AdmissionPolicySpec, LastBase, Meta, QueueAclInForce, Snapshot};
+use snapshot::{
+    AdmissionPolicySpec, ConfigMapState, FIELD_MANAGER, LastBase, Meta, OutputText, QueueAclInForce, Snapshot,
+};
 
 use go_compat::diag::Code;
 
@@ -106,7 +108,7 @@ pub struct Plan {
     /// The changes of the RBAC mirror, which follows the ACLs now in force.
     pub mirror: mirror::Changes,
     /// The text that should be in force, whether it may be written or not; `None` when the base gives none.
-    pub rendered: Option<Rendered>,
+    pub rendered: Option<OutputText>,
     /// Which objects decide which ACLs of `rendered`, by partition, queue and right.
     pub contributions: Arc<[Attribution]>,
     /// Status of each `QueueAcl`, by name.
@@ -159,17 +161,20 @@ pub struct Write {
     pub partial: bool,
 }
 
-/// The text for the output key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rendered {
-    /// The key, `<service.policyGroup>.yaml`.
-    pub key: String,
-    /// The whole text, header included.
-    pub text: String,
-    /// The text's checksum, as the scheduler computes it.
-    pub checksum: String,
-    /// The revision in the header.
-    pub revision: u64,
+impl Write {
+    /// Returns the queue tree that it sets, with its key.
+    fn queue_tree(&self) -> Option<(&String, &String)> {
+        let mut set = self.data.iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
+        set.find(|(key, _)| environment::is_queues_key(key))
+    }
+
+    /// Returns the other managers that own its keys in `map`, each once.
+    fn other_writers(&self, map: Option<&ConfigMapState>) -> Vec<String> {
+        let owners = map.into_iter().flat_map(|map| self.data.keys().filter_map(|key| map.owners.get(key)));
+        let managers = owners.flatten().map(|owner| owner.manager.as_str());
+        let others: BTreeSet<_> = managers.filter(|manager| *manager != FIELD_MANAGER).collect();
+        others.into_iter().map(str::to_owned).collect()
+    }
 }
 
 /// The status an object should have.

@@ -301,8 +301,8 @@ struct Pending {
     namespace: String,
     creates: VecDeque<NewConfigMap>,
     write: Option<Write>,
-    /// The other writers of the key that is written.
-    other_writer: Option<String>,
+    /// The other writers of the keys that are written.
+    other_writers: Vec<String>,
 }
 
 /// The backoffs of everything that can fail.
@@ -693,10 +693,10 @@ impl State {
             namespace: spec.namespace.clone(),
             creates,
             write: plan.write.clone(),
-            other_writer: plan
+            other_writers: plan
                 .write
                 .as_ref()
-                .and_then(|write| memory::other_writer(snapshot.output.as_deref(), write)),
+                .map_or_else(Vec::new, |write| write.other_writers(snapshot.output.as_deref())),
         });
         Some(self.send())
     }
@@ -724,7 +724,7 @@ impl State {
     }
 
     fn written(&mut self, now: Timestamp, outcome: Outcome) -> Vec<Action> {
-        let Some(Pending { namespace, write: Some(write), other_writer, .. }) = self.pending.clone() else {
+        let Some(Pending { namespace, write: Some(write), other_writers, .. }) = self.pending.clone() else {
             return self.observe();
         };
         let at = whole_second(now);
@@ -732,8 +732,8 @@ impl State {
             Outcome::Done => {
                 self.pending = None;
                 self.run.write = Stage::Written;
-                self.memory.written(at, &write, other_writer);
-                match (self.memory.scheduler.clone(), memory::tree(&write)) {
+                self.memory.written(at, &write, &other_writers);
+                match (self.memory.scheduler.clone(), write.queue_tree()) {
                     (Some(scheduler), Some((_, text))) => {
                         let checksum = checksum(text);
                         self.begin(Doing::Loading, Action::ReadUntilLoaded { scheduler, checksum })

@@ -17,9 +17,10 @@ use super::planted::{PlantedFault, is_planted};
 use super::policy::Policies;
 use super::resolve::Resolved;
 use super::snapshot::{
-    ConfigMapState, ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, QUEUES_KEY, Snapshot, WriteFailure,
+    ConfigMapState, ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, OutputText, QUEUES_KEY, Snapshot,
+    WriteFailure,
 };
-use super::{NewConfigMap, Rendered, Write, header, record, withdraw};
+use super::{NewConfigMap, Write, header, record, withdraw};
 use yunikorn::admission;
 use yunikorn::config::{Config, checksum};
 
@@ -74,7 +75,7 @@ pub(super) struct Decision {
     pub import: Option<NewConfigMap>,
     pub backup: Option<NewConfigMap>,
     pub write: Option<Write>,
-    pub rendered: Option<Rendered>,
+    pub rendered: Option<OutputText>,
     /// Condition `Applied`.
     pub applied: Finding,
     /// The time to plan again.
@@ -87,7 +88,7 @@ pub(super) struct Decision {
 
 /// A queue tree that may be written.
 struct Candidate {
-    rendered: Rendered,
+    rendered: OutputText,
     tree: Option<Arc<Config>>,
     /// True if it is the current text with nothing but the withdrawals applied.
     partial: bool,
@@ -230,7 +231,7 @@ pub(super) fn narrowed<'q>(question: &'q Inputs<'_>) -> Option<&'q Arc<Reading>>
 }
 
 /// Puts the body under a header: with the live revision if that would change nothing, else with the next one.
-fn revise(question: &Inputs<'_>, body: &str, origin: &str) -> Rendered {
+fn revise(question: &Inputs<'_>, body: &str, origin: &str) -> OutputText {
     let live = live_text(question).and_then(header::split);
     let wanted = header::join(origin, 0, body);
     let same = live.filter(|live| {
@@ -244,8 +245,7 @@ fn revise(question: &Inputs<'_>, body: &str, origin: &str) -> Rendered {
         Some(live) if !question.reassert => live.revision,
         _ => known.saturating_add(1),
     };
-    let text = header::join(origin, revision, body);
-    Rendered { key: question.env.key.clone(), checksum: question.env.checksum_of(&text), revision, text }
+    OutputText { key: question.env.key.clone(), text: header::join(origin, revision, body) }
 }
 
 pub(super) fn live_text<'a>(question: &'a Inputs<'_>) -> Option<&'a str> {

@@ -1,15 +1,13 @@
 //! Describes what a write of the output changes, for the log and for events.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::admit::access_changed;
 use super::parse_cache::ParseCache;
 use super::report::events;
-use super::snapshot::{ConfigMapState, FIELD_MANAGER};
+use super::snapshot::ConfigMapState;
 use super::{Event, Subject, Write};
 use go_compat::diag::quoted;
-use yunikorn::admission;
 use yunikorn::config::Config;
 
 /// A write and the ConfigMap that it replaced.
@@ -24,9 +22,8 @@ pub struct Replacement {
 impl Replacement {
     /// Reads the queues of both.
     pub fn new(write: &Write, replaced: Option<Arc<ConfigMapState>>, known: &mut ParseCache) -> Self {
-        let mut texts = write.data.iter().filter(|(key, _)| !admission::KEYS.contains(&key.as_str()));
-        let queues = texts.find_map(|(key, text)| {
-            let after = known.taken(text.as_ref()?).ok()?;
+        let queues = write.queue_tree().and_then(|(key, text)| {
+            let after = known.taken(text).ok()?;
             let before = replaced.as_ref().and_then(|map| known.taken(map.data.get(key)?).ok());
             Some((before, after))
         });
@@ -42,14 +39,9 @@ impl Replacement {
     /// keys, and the access that the change would have given.
     pub fn put_back(&self, config: Arc<str>) -> Event {
         let keys: Vec<String> = self.write.data.keys().map(|key| quoted(key)).collect();
-        let owners = self.write.data.keys().filter_map(|key| self.replaced.as_ref()?.owners.get(key));
-        let others = owners.flatten().filter(|owner| owner.manager != FIELD_MANAGER);
-        let others: BTreeSet<String> = others.map(|owner| quoted(&owner.manager)).collect();
-        let who = if others.is_empty() {
-            "somebody".to_owned()
-        } else {
-            others.into_iter().collect::<Vec<_>>().join(", ")
-        };
+        let others = self.write.other_writers(self.replaced.as_deref());
+        let others: Vec<String> = others.iter().map(|other| quoted(other)).collect();
+        let who = if others.is_empty() { "somebody".to_owned() } else { others.join(", ") };
         let access = match &self.queues {
             Some((Some(before), after)) => format!(", which {}", access_changed(Some(after), Some(before))),
             Some((None, _)) => ", which left no queues that YuniKorn can read".to_owned(),
@@ -64,7 +56,7 @@ impl Replacement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::Owner;
+    use crate::snapshot::{FIELD_MANAGER, Owner};
     use yunikorn::version::Version;
 
     const KEY: &str = "queues.yaml";

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::conditions::{Condition, Reason, Status, Type, find};
 use super::snapshot::{
-    ConfigMapState, FIELD_MANAGER, Mode, Owner, ReadBack, Snapshot, Written, YUNIKORN_DEFAULTS,
+    ConfigMapState, FIELD_MANAGER, Mode, OutputText, Owner, ReadBack, Snapshot, YUNIKORN_DEFAULTS,
 };
-use super::{NewConfigMap, ParseCache, Plan, Rendered, Write, plan, plan_again, text_in_force};
+use super::{NewConfigMap, ParseCache, Plan, Write, plan, plan_again, text_in_force};
 use yunikorn::config::checksum;
 
 /// The most rounds: the plan writes once, and once more after an import; more would mean that plans do not
@@ -93,11 +93,9 @@ pub(super) fn apply(snapshot: &mut Snapshot, plan: &Plan) {
     }
     if let Some(change) = &plan.write {
         write(snapshot, change);
-        if let Some(Rendered { key, text, checksum, .. }) =
-            plan.rendered.as_ref().filter(|rendered| change.data.contains_key(&rendered.key))
-        {
-            snapshot.observed.last_written = Some(checksum.clone());
-            snapshot.observed.written = Some(Written { key: key.clone(), text: text.clone() });
+        if let Some((key, text)) = change.queue_tree() {
+            snapshot.observed.last_written = Some(checksum(text));
+            snapshot.observed.written = Some(OutputText { key: key.clone(), text: text.clone() });
         }
     }
     if let Some(base) = &plan.last_base {

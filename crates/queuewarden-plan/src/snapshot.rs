@@ -546,7 +546,7 @@ pub struct Observed {
     /// Checksum of the text we wrote last, to distinguish a new intent from a repair.
     pub last_written: Option<String>,
     /// The text that this process wrote last, also where the outcome of that write is unknown.
-    pub written: Option<Written>,
+    pub written: Option<OutputText>,
     /// The resource version of the output that a late write may still name, a former leader's or one of
     /// unknown outcome. While the output has it, that write may still be accepted: the version has to change
     /// first.
@@ -570,12 +570,12 @@ impl Observed {
     }
 }
 
-/// A text in a key of the output ConfigMap.
+/// A text with a queue tree in the output ConfigMap.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Written {
-    /// The key.
+pub struct OutputText {
+    /// The key, `<service.policyGroup>.yaml`.
     pub key: String,
-    /// The text.
+    /// The whole text, header included.
     pub text: String,
 }
 

@@ -1,17 +1,14 @@
 //! The memory of the machine since its start, which the plan receives as [`Observed`]: the effect of each
 //! event on it.
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 
 use crate::conditions::{Reason, Type};
-use crate::environment::is_queues_key;
 use crate::planted::{PlantedFault, is_planted};
 use crate::release::Release;
 use crate::snapshot::{
-    ConfigMapState, FIELD_MANAGER, NoChecksum, Observed, ReadBack, Refused, SchedulerAddress,
-    SchedulerAnswer, Snapshot, WriteFailure, Written,
+    NoChecksum, Observed, OutputText, ReadBack, Refused, SchedulerAddress, SchedulerAnswer, Snapshot,
+    WriteFailure,
 };
 use crate::{Plan, Write, header};
 use yunikorn::config::checksum;
@@ -217,11 +214,12 @@ impl Memory {
         true
     }
 
-    /// Takes in a successful write; `other_writer` names the other writers of the keys it replaced.
-    pub(super) fn written(&mut self, now: Timestamp, write: &Write, other_writer: Option<String>) {
+    /// Takes in a successful write; `other_writers` are those of the keys it replaced.
+    pub(super) fn written(&mut self, now: Timestamp, write: &Write, other_writers: &[String]) {
         self.observed.write_failure = None;
         if write.repair {
-            self.observed.other_writer = other_writer;
+            let names = other_writers.join(", ");
+            self.observed.other_writer = Some(names).filter(|names| !names.is_empty());
             remember(&mut self.observed.repairs, now);
         }
         let Some(text) = self.sent(now, write) else { return };
@@ -244,16 +242,17 @@ impl Memory {
         if write.widens {
             remember(&mut self.observed.widened, now);
         }
-        let (key, text) = tree(write)?;
+        let (key, text) = write.queue_tree()?;
         self.revision = self.revision.max(header::split(text).map(|parts| parts.revision));
-        self.observed.written = Some(Written { key: key.clone(), text: text.clone() });
+        self.observed.written = Some(OutputText { key: key.clone(), text: text.clone() });
         self.partial = write.partial;
         Some(text)
     }
 
     /// Takes in a refused write.
     pub(super) fn refused(&mut self, now: Timestamp, write: &Write, failure: &WriteFailure) {
-        let (Some((_, text)), WriteFailure::Rejected(_), false) = (tree(write), failure, write.partial)
+        let (Some((_, text)), WriteFailure::Rejected(_), false) =
+            (write.queue_tree(), failure, write.partial)
         else {
             return;
         };
@@ -280,27 +279,12 @@ fn remember(times: &mut Vec<Timestamp>, now: Timestamp) {
     times.drain(..surplus);
 }
 
-/// Returns the queue tree that a write sets, with its key.
-pub(super) fn tree(write: &Write) -> Option<(&String, &String)> {
-    let mut set = write.data.iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
-    set.find(|(key, _)| is_queues_key(key))
-}
-
-/// Returns the other managers that own keys of a write.
-pub(super) fn other_writer(map: Option<&ConfigMapState>, write: &Write) -> Option<String> {
-    let map = map?;
-    let owners = write.data.keys().filter_map(|key| map.owners.get(key)).flatten();
-    let names: BTreeSet<_> =
-        owners.map(|owner| owner.manager.as_str()).filter(|name| *name != FIELD_MANAGER).collect();
-    (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join(", "))
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::snapshot::Owner;
+    use crate::snapshot::{ConfigMapState, FIELD_MANAGER, Owner};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -354,13 +338,13 @@ mod tests {
     fn reassertions_are_counted_until_a_new_text_or_a_proof() {
         let mut memory = Memory::default();
         let again = Write { reassert: true, ..write("a") };
-        memory.written(at(1), &write("a"), None);
-        memory.written(at(2), &again, None);
-        memory.written(at(3), &again, None);
+        memory.written(at(1), &write("a"), &[]);
+        memory.written(at(2), &again, &[]);
+        memory.written(at(3), &again, &[]);
         assert_eq!(memory.observed.reasserts, 2);
-        memory.written(at(4), &write("b"), None);
+        memory.written(at(4), &write("b"), &[]);
         assert_eq!(memory.observed.reasserts, 0);
-        memory.written(at(5), &again, None);
+        memory.written(at(5), &again, &[]);
         memory.answered(at(6), Ok(SchedulerAnswer::running("a")));
         memory.compare("a", at(6));
         assert_eq!(memory.observed.reasserts, 0);
@@ -376,14 +360,14 @@ mod tests {
         let mut memory = Memory::default();
         let repair = Write { repair: true, widens: true, ..write("a") };
         for second in 0..72 {
-            memory.written(at(second), &repair, other_writer(Some(&foreign), &repair));
+            memory.written(at(second), &repair, &repair.other_writers(Some(&foreign)));
         }
         for times in [&memory.observed.repairs, &memory.observed.widened] {
             assert_eq!(times.len(), MAX_TIMES);
             assert_eq!((times.first(), times.last()), (Some(&at(8)), Some(&at(71))));
         }
         assert_eq!(memory.observed.other_writer.as_deref(), Some("helm"));
-        memory.written(at(73), &repair, other_writer(None, &repair));
+        memory.written(at(73), &repair, &repair.other_writers(None));
         assert_eq!(memory.observed.other_writer, None, "a deletion has no owner");
         memory.lost(at(74), &Write { widens: true, ..write("b") });
         assert_eq!(memory.observed.widened.last(), Some(&at(74)), "it may have been written");
@@ -395,7 +379,7 @@ mod tests {
         let repair = Write { repair: true, ..write("a") };
         let mut memory = Memory::default();
         for second in [10, 4000, 4001] {
-            memory.written(at(second), &repair, None);
+            memory.written(at(second), &repair, &[]);
         }
         memory.answered(at(4000), Ok(SchedulerAnswer::running("old")));
         memory.compare("a", at(4000));

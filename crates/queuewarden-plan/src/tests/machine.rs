@@ -294,7 +294,7 @@ fn a_write_of_unknown_outcome_fences_the_version_that_it_named() {
     assert_eq!(observed.fence.as_deref(), Some("2"));
     assert_eq!(observed.write_failure, Some(WriteFailure::Transient("no answer".into())));
     let lost = process.writes[0].data[KEY].clone().unwrap();
-    assert_eq!(observed.written, Some(Written { key: KEY.into(), text: lost.clone() }));
+    assert_eq!(observed.written, Some(OutputText { key: KEY.into(), text: lost.clone() }));
     assert_ne!(observed.last_written, Some(checksum(&lost)));
 
     process.land(&process.writes[0].clone());
