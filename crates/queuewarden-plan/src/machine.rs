@@ -216,7 +216,7 @@ pub enum Action {
 }
 
 /// Everything that the machine remembers.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct State {
     /// Makes the backoffs of replicas differ.
     seed: u64,
@@ -237,9 +237,10 @@ pub struct State {
 }
 
 /// The role of this replica.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 enum Role {
     /// It only observes.
+    #[default]
     Follower,
     /// It only observes, until everything was read anew.
     Relisting,
@@ -250,8 +251,9 @@ enum Role {
 }
 
 /// The action whose answer is awaited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 enum Doing {
+    #[default]
     Nothing,
     ReadingBase,
     ReadingScheduler,
@@ -333,20 +335,7 @@ struct Base {
 impl State {
     /// The state of a process that has just started. Replicas have different seeds.
     pub fn new(seed: u64) -> Self {
-        Self {
-            seed,
-            role: Role::Follower,
-            doing: Doing::Nothing,
-            memory: Memory::default(),
-            run: Run::default(),
-            pending: None,
-            backoffs: Backoffs::default(),
-            desired: true,
-            plan_at: Timestamp::MIN,
-            queues_at: None,
-            failing: None,
-            base: Base::default(),
-        }
+        Self { seed, desired: true, plan_at: Timestamp::MIN, ..Self::default() }
     }
 
     /// Returns whether this replica holds the Lease, even if it may not write yet.
@@ -373,16 +362,13 @@ pub fn step(mut state: State, now: Timestamp, event: Event, known: &mut ParseCac
 
 impl State {
     fn take(&mut self, now: Timestamp, event: Event, known: &mut ParseCache) -> Vec<Action> {
+        let mut actions = Vec::new();
         match event {
             Event::LeadershipWon => {
                 self.role = if is_planted(PlantedFault::NoRelist) { Role::Relisted } else { Role::Relisting };
                 self.base.read = false;
                 self.memory.takes_over();
-                let mut actions = vec![Action::Relist];
-                if self.doing == Doing::Nothing {
-                    actions.extend(self.proceed(now));
-                }
-                actions
+                actions.push(Action::Relist);
             }
             Event::LeadershipLost => {
                 self.role = Role::Follower;
@@ -390,33 +376,27 @@ impl State {
                 self.pending = None;
                 self.run = Run::default();
                 self.desired = true;
-                self.proceed(now)
             }
             Event::Relisted => {
                 if self.role == Role::Relisting {
                     self.role = Role::Relisted;
                 }
-                if self.doing != Doing::Nothing {
-                    return Vec::new();
+                if self.doing == Doing::Nothing {
+                    self.leads_by_now();
                 }
-                self.leads_by_now();
-                self.proceed(now)
             }
-            Event::Changed => {
-                self.desired = true;
-                self.proceed_if_idle(now)
-            }
-            Event::Due => {
-                self.desired |= self.plan_at <= now;
-                self.proceed_if_idle(now)
-            }
+            Event::Changed => self.desired = true,
+            Event::Due => self.desired |= self.plan_at <= now,
             Event::Watches(failing) => {
                 self.failing = failing;
                 self.desired |= self.watch_failure(now) != self.memory.observed.watch_failure;
-                self.proceed_if_idle(now)
             }
-            answer => self.take_answer(now, answer, known),
+            answer => return self.take_answer(now, answer, known),
         }
+        if self.doing == Doing::Nothing {
+            actions.extend(self.proceed(now));
+        }
+        actions
     }
 
     /// Takes in the answer to the current action. Any other answer changes nothing.
@@ -493,10 +473,6 @@ impl State {
             self.role = Role::Leader;
             self.desired = true;
         }
-    }
-
-    fn proceed_if_idle(&mut self, now: Timestamp) -> Vec<Action> {
-        if self.doing == Doing::Nothing { self.proceed(now) } else { Vec::new() }
     }
 
     /// Begins a run, or goes on before the plan.
