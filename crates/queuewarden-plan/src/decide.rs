@@ -25,7 +25,7 @@ use super::report::{self, events};
 use super::resolve::{self, Contribution, Resolved};
 use super::running;
 use super::snapshot::{
-    ConfigEntry, ConfigSpec, Delegation, Meta, Mode, Observed, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS,
+    ConfigEntry, Delegation, Meta, Mode, Observed, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS,
 };
 use super::{
     AdmissionPolicyStatus, ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests,
@@ -61,13 +61,10 @@ pub(super) struct Decided<'a> {
     mirror: (mirror::Changes, Option<Finding>),
 }
 
-/// Decides everything by a readable `YuniKornConfig`, without making statuses yet.
-pub(super) fn decided<'a>(
-    snapshot: &'a Snapshot,
-    config: &'a ConfigEntry,
-    spec: &'a ConfigSpec,
-    known: &mut ParseCache,
-) -> Decided<'a> {
+/// Decides everything, without making statuses yet; `None` without a `YuniKornConfig` that can be read.
+pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Option<Decided<'a>> {
+    let config = snapshot.config.as_ref()?;
+    let spec = config.spec.as_ref().ok()?;
     let env = Environment::new(snapshot, known);
     let mut base = base::resolve(snapshot, spec, &env, known);
     let usable = base.as_ref().is_ok_and(|base| output::missing_partition(&base.tree, &env).is_none());
@@ -92,7 +89,7 @@ pub(super) fn decided<'a>(
     let ignored = running::ignored(&env, spec);
     let has_url = spec.scheduler.is_some();
     let loaded = running::loaded(has_url, &env.checksum, ignored, &snapshot.observed, snapshot.now);
-    let mut runs = runs(snapshot, config, &env, &loaded.finding, known);
+    let mut runs = runs(snapshot, &env, &loaded.finding, known);
     let mut uncertain = None;
     if spec.mode == Mode::Enforce && output::is_fenced(snapshot) && matches!(runs, Runs::InForce) {
         let message =
@@ -130,24 +127,17 @@ pub(super) fn decided<'a>(
     };
     let output = output::decide(&inputs, known);
     let mirror = mirror::plan(snapshot, config, spec, &inputs.env, known);
-    Decided { config, inputs, grants, by_object, output, loaded, uncertain, runs, reassert_at, mirror }
+    Some(Decided { config, inputs, grants, by_object, output, loaded, uncertain, runs, reassert_at, mirror })
 }
 
 /// Finds the text that the scheduler runs; `loaded` is condition `Loaded`.
-fn runs(
-    snapshot: &Snapshot,
-    config: &ConfigEntry,
-    env: &Environment,
-    loaded: &Finding,
-    known: &mut ParseCache,
-) -> Runs {
+fn runs(snapshot: &Snapshot, env: &Environment, loaded: &Finding, known: &mut ParseCache) -> Runs {
     if loaded.status == Status::True || loaded.reason == Reason::NotVerified {
         return Runs::InForce;
     }
     let observed = &snapshot.observed;
     // A scheduler that cannot be queried is assumed to run the text that it was last observed to run.
-    let unasked =
-        loaded.status == Status::Unknown && report::config::loaded_hash(config) == Some(&env.checksum);
+    let unasked = loaded.status == Status::Unknown && snapshot.loaded_hash() == Some(&env.checksum);
     let (text, reported) = if unasked {
         (Some(&env.text), true)
     } else {
@@ -448,7 +438,7 @@ impl Decided<'_> {
         events.extend(events::closed(&subject, &meta.conditions, &findings));
         let memory = self.config.in_force.as_ref();
         let admission_policy = policies.remembered(memory);
-        let rest = report::config::status(snapshot, spec, self.config, env, admission_policy);
+        let rest = report::config::status(snapshot, spec, env, admission_policy);
         let counted = memory.and_then(|memory| memory.admission_policy.as_deref());
         let counts = rest.admission_policy.as_deref();
         let named = spec.admission_policy.as_deref();

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::ownership::managed_keys;
 use super::parse_cache::ParseCache;
 use super::planted::{PlantedFault, is_planted};
-use super::report::config::loaded_hash;
 use super::running::Running;
 use super::snapshot::{
     ConfigMapState, ConfigSpec, QUEUES_KEY, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
@@ -157,7 +156,7 @@ pub(super) fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> (String, Opti
 
 /// Returns whether the scheduler is known to have run the text with this checksum.
 fn has_run(snapshot: &Snapshot, sum: &str) -> bool {
-    snapshot.config.as_ref().and_then(loaded_hash).is_some_and(|seen| seen == sum)
+    snapshot.loaded_hash().is_some_and(|seen| seen == sum)
         || snapshot.observed.loaded_text.as_ref().is_some_and(|text| checksum(text) == sum)
 }
 

@@ -48,6 +48,7 @@ use jiff::Timestamp;
 
 use attribution::Attribution;
 use conditions::{Condition, Finding, merge};
+use decide::Decided;
 use release::Release;
 use snapshot::{
     AdmissionPolicySpec, ConfigMapState, FIELD_MANAGER, LastBase, Meta, OutputText, QueueAclInForce, Snapshot,
@@ -83,13 +84,8 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
 /// Makes the same plan for a caller that plans repeatedly: texts in the cache `known` are not parsed again.
 pub fn plan_again(snapshot: &Snapshot, known: &mut ParseCache) -> Plan {
     known.set_version(snapshot.version());
-    let plan = match &snapshot.config {
-        None => waiting::plan(snapshot, "there is no YuniKornConfig named `default`", None),
-        Some(config) => match &config.spec {
-            Ok(spec) => decide::decided(snapshot, config, spec, known).into_plan(),
-            Err(diagnostics) => waiting::plan(snapshot, &resolve::joined(diagnostics), Some(config)),
-        },
-    };
+    let decided = decide::decided(snapshot, known);
+    let plan = decided.map_or_else(|| waiting::plan(snapshot), Decided::into_plan);
     known.forget_unused();
     plan
 }

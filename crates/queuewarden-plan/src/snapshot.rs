@@ -12,7 +12,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::ConfigStatus;
-use super::conditions::{Condition, Reason};
+use super::conditions::{self, Condition, Reason, Type};
 use super::mirror::Mirror;
 use go_compat::diag::Diagnostic;
 use yunikorn::acl::{self, Acl};
@@ -105,6 +105,14 @@ impl Snapshot {
     /// Returns the last status of the `YuniKornConfig`.
     pub(super) fn config_status(&self) -> Option<&ConfigStatus> {
         self.config.as_ref()?.in_force.as_ref()
+    }
+
+    /// Returns the checksum of the text that the scheduler was last known to run, by the status. With another
+    /// spec it may be another scheduler.
+    pub(super) fn loaded_hash(&self) -> Option<&String> {
+        let Meta { conditions, generation, .. } = &self.config.as_ref()?.meta;
+        let current = conditions::find(conditions, Type::Loaded)?.observed_generation == *generation;
+        self.config_status().filter(|_| current)?.loaded_hash.as_ref()
     }
 
     /// Returns the text in `data` of the output under a key.

@@ -2,14 +2,18 @@
 //! why.
 
 use super::conditions::{self, Finding, Reason, Status, Type, current};
-use super::snapshot::{ConfigEntry, Meta, Snapshot};
+use super::snapshot::{Meta, Snapshot};
 use super::{
     AdmissionPolicyStatus, ConfigStatus, ObjectStatus, Plan, QueueAclStatus, access_tests, policy, report,
     resolve,
 };
 
-/// Reports `why` in every status.
-pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&ConfigEntry>) -> Plan {
+/// Reports in every status why there is none.
+pub(super) fn plan(snapshot: &Snapshot) -> Plan {
+    let why: &str = match snapshot.config.as_ref().map(|config| &config.spec) {
+        Some(Err(diagnostics)) => &resolve::joined(diagnostics),
+        _ => "there is no YuniKornConfig named `default`",
+    };
     let queue_acls = snapshot.queue_acls.iter().map(|entry| {
         let findings = findings(resolve::content(entry), why);
         let (submit, admin) = report::queue_acl::own_columns(entry, snapshot.now);
@@ -26,9 +30,9 @@ pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&ConfigEntry>)
         queue_acls: queue_acls.collect(),
         policies: policies.collect(),
         access_tests: access_tests::statuses(snapshot, Err(why), &mut Vec::new()),
-        config: config.map(|entry| {
+        config: snapshot.config.as_ref().map(|entry| {
             let findings = config_findings(&entry.meta, why);
-            ObjectStatus::new(&entry.meta, &findings, remembered(entry), snapshot.now)
+            ObjectStatus::new(&entry.meta, &findings, remembered(snapshot), snapshot.now)
         }),
         ..Plan::default()
     }
@@ -61,10 +65,10 @@ fn config_findings(meta: &Meta, why: &str) -> Vec<Finding> {
 }
 
 /// Returns the status with its previous content.
-fn remembered(entry: &ConfigEntry) -> ConfigStatus {
-    let status = entry.in_force.clone().unwrap_or_default();
+fn remembered(snapshot: &Snapshot) -> ConfigStatus {
+    let status = snapshot.config_status().cloned().unwrap_or_default();
     ConfigStatus {
-        loaded_hash: report::config::loaded_hash(entry).cloned(),
+        loaded_hash: snapshot.loaded_hash().cloned(),
         output: status.output.filter(|output| !output.uid.is_empty()),
         ..status
     }

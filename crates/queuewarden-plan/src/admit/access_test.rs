@@ -1,7 +1,8 @@
 //! Applies access tests to changes: of themselves, and of the `QueueAcl`s that they are about.
 
-use super::{Response, Versions, decided, queues};
+use super::{Response, Versions, queues};
 use crate::access_tests::{Broken, broken, trouble};
+use crate::decide::decided;
 use crate::parse_cache::ParseCache;
 use crate::snapshot::{AccessTestEntry, Snapshot};
 use yunikorn::config::Config;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{ACTIVATION, Response, config, one_line};
+use super::{ACTIVATION, Response, one_line};
 use crate::base;
 use crate::environment::{Environment, config_map_of, merged, text_in, text_in_force};
 use crate::parse_cache::ParseCache;
@@ -18,7 +18,7 @@ use yunikorn::version::Version;
 
 /// Returns whether `YuniKorn` or queuewarden reads a `ConfigMap`.
 pub fn counts(snapshot: &Snapshot, namespace: &str, name: &str) -> bool {
-    config(snapshot).is_some_and(|(_, spec)| {
+    snapshot.spec().is_some_and(|spec| {
         spec.namespace == namespace
             && [YUNIKORN_DEFAULTS, &spec.base_config_map, &spec.output_config_map].contains(&name)
     })
@@ -26,7 +26,7 @@ pub fn counts(snapshot: &Snapshot, namespace: &str, name: &str) -> bool {
 
 /// Answers the change. `new` is `None` when the ConfigMap called `name` is deleted.
 pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&ConfigMapState>) -> Response {
-    let Some((_, spec)) = config(snapshot).filter(|_| counts(snapshot, namespace, name)) else {
+    let Some(spec) = snapshot.spec().filter(|_| counts(snapshot, namespace, name)) else {
         return Response::default();
     };
     let mut after = snapshot.clone();
@@ -113,7 +113,7 @@ fn of_base(snapshot: &Snapshot, active: &[&str]) -> Vec<Trouble> {
 
 /// Returns the base's own text, and its location; `None` where it has none.
 fn base_text(snapshot: &Snapshot) -> Option<(String, String)> {
-    let (_, spec) = config(snapshot)?;
+    let spec = snapshot.spec()?;
     let base = snapshot.base.as_deref()?;
     let key = spec.base_key.clone().unwrap_or_else(|| merged(snapshot).queues_key());
     Some((format!("key {key} of ConfigMap {}", base.name), text_in(base, &key)?))
@@ -170,7 +170,7 @@ fn base_lost(
     after: (&Snapshot, &Environment),
     known: &mut ParseCache,
 ) -> Option<String> {
-    let (_, spec) = config(after.0)?;
+    let spec = after.0.spec()?;
     let mut resolved = |(snapshot, env): (&Snapshot, &Environment)| base::resolve(snapshot, spec, env, known);
     resolved(before).ok()?;
     let lost = resolved(after).err()?;
@@ -184,8 +184,8 @@ fn put_back(
     name: &str,
     new: Option<&ConfigMapState>,
 ) -> Option<String> {
-    let (entry, spec) = config(snapshot)?;
-    let remembered = entry.in_force.as_ref().and_then(|status| status.output.as_ref());
+    let spec = snapshot.spec()?;
+    let remembered = snapshot.config_status().and_then(|status| status.output.as_ref());
     let ours = remembered.is_some_and(|output| output.keys.contains(&env.key));
     if name != spec.output_config_map || !ours {
         return None;

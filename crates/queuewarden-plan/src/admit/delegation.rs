@@ -5,7 +5,7 @@
 //! use their own name; so does the `ValidatingAdmissionPolicy` of `manifests/delegation` in the API server
 //! itself.
 
-use super::{QueueAcl, Versions, config};
+use super::{QueueAcl, Versions};
 use crate::decide::decided;
 use crate::delegation::{Administrators, content, granted, not_administered, shown};
 use crate::parse_cache::ParseCache;
@@ -29,7 +29,7 @@ pub(super) fn permit(
     if new.is_none() && old.as_ref().is_some_and(|old| is_own(old, who)) {
         return Ok(());
     }
-    let (config, spec) = config(snapshot).ok_or_else(|| {
+    let spec = snapshot.spec().ok_or_else(|| {
         format!("there is no YuniKornConfig that can be read and says who administers what: until there is, {ALONE}")
     })?;
     if spec.delegation == Delegation::Disabled {
@@ -38,11 +38,13 @@ pub(super) fn permit(
     let name = new.as_ref().or(old.as_ref()).map(|entry| &*entry.meta.name).unwrap_or_default();
     let mut without = snapshot.clone();
     without.queue_acls.retain(|entry| *entry.meta.name != *name);
-    let decided = decided(&without, config, spec, &mut ParseCache::new(without.version()));
-    let base = decided.inputs.base.as_ref().map_err(|_| {
+    let decided = decided(&without, &mut ParseCache::new(without.version()));
+    let inputs = decided.as_ref().map(|decided| &decided.inputs);
+    let decided = inputs.and_then(|inputs| Some((&inputs.objects, inputs.base.as_ref().ok()?)));
+    let (objects, base) = decided.ok_or_else(|| {
         "there is no queue tree that says who administers what; YuniKornConfig `default` says why".to_owned()
     })?;
-    let administrators = Administrators::new(&decided.inputs.objects, &base.tree);
+    let administrators = Administrators::new(objects, &base.tree);
     if let Some(old) = old {
         let spec = readable(old)?;
         let Some(writer) = &spec.delegated_by else {

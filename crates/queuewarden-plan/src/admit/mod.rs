@@ -15,13 +15,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::conditions::{Finding, Reason, Status};
-use super::decide::{self, Decided};
+use super::decide::{Decided, decided};
 use super::parse_cache::ParseCache;
 use super::policy::{self, Keys};
 use super::resolve::joined;
 use super::snapshot::{
-    AccessTestEntry, AdmissionPolicySpec, ConfigEntry, ConfigSpec, Entry, PolicyEntry, QueueAclEntry,
-    Snapshot,
+    AccessTestEntry, AdmissionPolicySpec, ConfigEntry, Entry, PolicyEntry, QueueAclEntry, Snapshot,
 };
 use go_compat::diag::{Diagnostic, cut};
 use yunikorn::config::Config;
@@ -150,16 +149,6 @@ pub fn depends_on_who(change: &Change) -> bool {
     matches!(change, Change::QueueAcl(_))
 }
 
-/// Returns the configuration, if there is one that can be read.
-fn config(snapshot: &Snapshot) -> Option<(&ConfigEntry, &ConfigSpec)> {
-    let config = snapshot.config.as_ref()?;
-    Some((config, config.spec.as_ref().ok()?))
-}
-
-fn decided<'s>(snapshot: &'s Snapshot, known: &mut ParseCache) -> Option<Decided<'s>> {
-    config(snapshot).map(|(config, spec)| decide::decided(snapshot, config, spec, known))
-}
-
 /// Answers a change. `snapshot` is the current state.
 pub fn admit(snapshot: &Snapshot, asked: &Review) -> Response {
     if let (Change::QueueAcl(versions), false) = (&asked.change, asked.may_escalate)
@@ -259,7 +248,7 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<ConfigEntry>) -> Res
     }
     let mut after = snapshot.clone();
     after.config = Some(new.clone());
-    let same_maps = config(snapshot).zip(config(&after)).is_some_and(|((_, old), (_, new))| {
+    let same_maps = snapshot.spec().zip(after.spec()).is_some_and(|(old, new)| {
         (&old.namespace, &old.base_config_map, &old.output_config_map)
             == (&new.namespace, &new.base_config_map, &new.output_config_map)
     });

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::{
-    ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_changed, access_test, decided, obstacles,
-    put, queues,
+    ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_changed, access_test, obstacles, put,
+    queues,
 };
 use crate::conditions::Reason;
-use crate::decide::Decided;
+use crate::decide::{Decided, decided};
 use crate::parse_cache::ParseCache;
 use crate::report::people;
 use crate::report::queue_acl::without_effect;

@@ -1,11 +1,11 @@
 //! Conditions and status of the `YuniKornConfig`.
 
 use super::queue_acl::Runs;
-use crate::conditions::{self, Finding, Reason, Status, Type};
+use crate::conditions::{Finding, Reason, Status, Type};
 use crate::effect::open_root;
 use crate::environment::{Environment, Source};
 use crate::ownership::Claim;
-use crate::snapshot::{ConfigEntry, ConfigSpec, Snapshot};
+use crate::snapshot::{ConfigSpec, Snapshot};
 use crate::{ConfigStatus, OutputRef, header};
 use yunikorn::config::Config;
 use yunikorn::right::Right;
@@ -133,7 +133,6 @@ fn open(tree: &Config) -> Option<String> {
 pub(crate) fn status(
     snapshot: &Snapshot,
     spec: &ConfigSpec,
-    config: &ConfigEntry,
     env: &Environment,
     admission_policy: Option<String>,
 ) -> ConfigStatus {
@@ -141,12 +140,12 @@ pub(crate) fn status(
     let revision = text.and_then(|text| header::split(text)).map(|parts| parts.revision);
     ConfigStatus {
         // A foreign edit may have taken the header away; the number must not be used again.
-        revision: revision.max(config.in_force.as_ref().and_then(|status| status.revision)),
+        revision: revision.max(snapshot.config_status().and_then(|status| status.revision)),
         config_hash: text.map(|text| env.checksum_of(text)),
         loaded_hash: spec
             .scheduler
             .as_ref()
-            .and(snapshot.observed.reported().or(loaded_hash(config)))
+            .and(snapshot.observed.reported().or(snapshot.loaded_hash()))
             .cloned(),
         version: Some(snapshot.release()),
         output: snapshot.output.as_deref().map(|output| OutputRef {
@@ -157,14 +156,6 @@ pub(crate) fn status(
         }),
         admission_policy,
     }
-}
-
-/// Returns the checksum of the text that the scheduler was last known to run, by the status. With another
-/// spec it may be another scheduler.
-pub(crate) fn loaded_hash(config: &ConfigEntry) -> Option<&String> {
-    let about = conditions::find(&config.meta.conditions, Type::Loaded)?;
-    let same = about.observed_generation == config.meta.generation;
-    config.in_force.as_ref().filter(|_| same)?.loaded_hash.as_ref()
 }
 
 #[cfg(test)]
