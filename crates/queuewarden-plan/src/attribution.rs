@@ -54,7 +54,7 @@ pub struct Part {
 
 /// Returns the contributions of the resolved objects to the text of a plan: `grants`, in which each takes
 /// part as `by_object` records.
-pub(super) fn desired(objects: &[Resolved], grants: &Grants, by_object: &ByObject) -> Arc<[Attribution]> {
+pub(super) fn desired(objects: &[Resolved<'_>], grants: &Grants, by_object: &ByObject) -> Arc<[Attribution]> {
     let attribution = |((partition, queue, right), _): &(AclKey, Decided)| Attribution {
         partition: partition.clone(),
         queue: queue.clone(),
@@ -68,7 +68,7 @@ pub(super) fn desired(objects: &[Resolved], grants: &Grants, by_object: &ByObjec
         for place in by_object.positions(index) {
             let one = found.get_mut(place);
             if let Some((acl, one)) = one.and_then(|one| Some((contribution.grant(one.right)?, one))) {
-                let (name, until) = (object.name.clone(), contribution.expires_at);
+                let (name, until) = (object.entry.meta.name.clone(), contribution.expires_at);
                 one.objects.push(Part { name, acl: acl.clone(), until });
                 one.base_stays &= contribution.base_acl == BaseAcl::Extend;
             }

@@ -52,6 +52,8 @@ pub(super) struct Decided<'a> {
     by_object: ByObject,
     pub(super) output: Decision,
     loaded: running::Loaded,
+    /// True if there are queues that the objects were resolved against.
+    has_queues: bool,
     /// Condition `Loaded` as objects see it, where it differs.
     uncertain: Option<Finding>,
     /// The text that the scheduler runs.
@@ -71,12 +73,13 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
     let last = if usable { None } else { base::last(snapshot, known) };
     let from = last.or_else(|| base.as_ref().ok().cloned());
     let tree = queues(from.as_ref(), base.as_ref(), &env);
+    let has_queues = tree.is_ok();
     let mut objects = objects(snapshot, tree, &Record::new(snapshot, &env.key, known));
     let tree_gone = BTreeMap::from([(env.key.clone(), None)]);
     let used = from.as_ref().map_or(0, |base| base.read.text.len());
     let used = used.saturating_add(output::size_after(snapshot.output.as_deref(), &tree_gone));
     let Agreed { grants, by_object, body } =
-        agree(&mut objects, &snapshot.queue_acls, spec.delegation, tree.ok(), from.as_ref(), used, known);
+        agree(&mut objects, spec.delegation, tree.ok(), from.as_ref(), used, known);
     let (body, desired) = match (body, &from) {
         (Some(Ok(body)), _) => (Some(Arc::clone(&body)), body.tree.clone()),
         (Some(Err(finding)), Some(from)) => {
@@ -127,7 +130,19 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
     };
     let output = output::decide(&inputs, known);
     let mirror = mirror::plan(snapshot, config, spec, &inputs.env, known);
-    Some(Decided { config, inputs, grants, by_object, output, loaded, uncertain, runs, reassert_at, mirror })
+    Some(Decided {
+        config,
+        inputs,
+        grants,
+        by_object,
+        output,
+        loaded,
+        has_queues,
+        uncertain,
+        runs,
+        reassert_at,
+        mirror,
+    })
 }
 
 /// Finds the text that the scheduler runs; `loaded` is condition `Loaded`.
@@ -167,8 +182,7 @@ struct Agreed {
 /// Joins the objects, and refuses those that do not count, or whose ACLs cannot be written into the base, so
 /// that they do not delay the others. `used` is the size of the ConfigMap before any object.
 fn agree(
-    objects: &mut [Resolved],
-    entries: &[Arc<QueueAclEntry>],
+    objects: &mut [Resolved<'_>],
     delegation: Delegation,
     tree: Option<&Config>,
     base: Option<&Base>,
@@ -176,8 +190,8 @@ fn agree(
     known: &mut ParseCache,
 ) -> Agreed {
     let Some(tree) = tree else { return Agreed::default() };
-    let mut round = |objects: &mut [Resolved]| {
-        delegation::recheck(objects, entries, delegation, tree, used);
+    let mut round = |objects: &mut [Resolved<'_>]| {
+        delegation::recheck(objects, delegation, tree, used);
         let (grants, by_object) = grants::decide_by_object(&*objects, tree);
         let grants = Arc::new(grants);
         let rendered = |base: &Base| {
@@ -214,12 +228,16 @@ fn queues<'a>(
 }
 
 /// Resolves all objects, as far as there are queues to resolve them against.
-fn objects(snapshot: &Snapshot, queues: Result<&Config, &str>, record: &Record<'_>) -> Vec<Resolved> {
+fn objects<'a>(
+    snapshot: &'a Snapshot,
+    queues: Result<&Config, &str>,
+    record: &Record<'_>,
+) -> Vec<Resolved<'a>> {
     let dynamic = |partition: &str, queue: &QueuePath| {
         let live = &snapshot.observed.live_queues;
         live.get(partition).and_then(|queues| queues.get(queue.as_str())) == Some(&false)
     };
-    let resolve = |entry: &Arc<QueueAclEntry>| match queues {
+    let resolve = |entry: &'a Arc<QueueAclEntry>| match queues {
         Ok(tree) => resolve::resolve(entry, tree, record, snapshot.now, &dynamic),
         Err(why) => resolve::without_queues(entry, why),
     };
@@ -251,7 +269,7 @@ impl Decided<'_> {
     /// Returns, as queue, right and ACL, the access that the base's own ACLs grant, that the named object
     /// takes away now, and that it no longer takes away in `after`.
     pub(super) fn returning(&self, object: &str, after: &Self) -> Vec<(&QueuePath, Right, Acl)> {
-        let index = self.inputs.objects.iter().position(|resolved| *resolved.name == *object);
+        let index = self.inputs.objects.iter().position(|resolved| *resolved.entry.meta.name == *object);
         let found = index.and_then(|index| Some((index, self.inputs.objects.get(index)?.contribution()?)));
         let Some((index, Contribution { partition, queue, .. })) = found else { return Vec::new() };
         let decided = self.by_object.decided(&self.grants, index).into_iter();
@@ -333,16 +351,18 @@ impl Decided<'_> {
             by_base: self.inputs.from.is_some(),
             runs: &self.runs,
         };
-        let objects = snapshot.queue_acls.iter().zip(objects).enumerate();
+        let objects = objects.iter().enumerate();
         objects
-            .map(|(index, (entry, object))| {
+            .map(|(index, object)| {
+                let entry = object.entry;
                 let noted = record::noted(snapshot.output.as_deref(), entry).and_then(Option::as_ref);
                 let decided = self.by_object.decided(&self.grants, index);
-                let mut found = report::queue_acl::report(entry, object, &decided, noted, &facts);
-                if !object.has_queues {
-                    (found.status.submit, found.status.admin) =
-                        report::queue_acl::own_columns(entry, snapshot.now);
-                }
+                let found = if self.has_queues {
+                    report::queue_acl::report(object, &decided, noted, &facts)
+                } else {
+                    let why = "there is no queue tree to write it into";
+                    report::queue_acl::waiting(object, why, snapshot.now)
+                };
                 let (meta, findings) = (&entry.meta, &found.findings);
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
                 if let (true, Some(before), Some(now)) = (newly, &entry.in_force, &found.status.in_force) {

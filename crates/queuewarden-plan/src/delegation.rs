@@ -6,15 +6,14 @@
 //! grant. Therefore the result does not depend on an order. An administrator made by a delegated object may
 //! delegate in turn, as long as the chain begins with a cluster administrator's grant.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use super::conditions::Reason;
 use super::grants::{self, Grants, acl_of};
 use super::output;
 use super::planted::{PlantedFault, is_planted};
 use super::resolve::{Contribution, Refusal, Resolved};
-use super::snapshot::{BaseAcl, Delegation, QueueAclEntry};
+use super::snapshot::{BaseAcl, Delegation};
 use go_compat::diag::quoted;
 use yunikorn::acl::Acl;
 use yunikorn::config::Config;
@@ -44,7 +43,7 @@ pub(super) struct Administrators<'a> {
 
 impl<'a> Administrators<'a> {
     /// Takes the administrators from these objects and the base.
-    pub(super) fn new<'o>(objects: impl IntoIterator<Item = &'o Resolved>, tree: &'a Config) -> Self {
+    pub(super) fn new<'o>(objects: impl IntoIterator<Item = &'o Resolved<'o>>, tree: &'a Config) -> Self {
         Self { grants: grants::decide(objects, tree), tree }
     }
 
@@ -87,92 +86,67 @@ impl<'a> Administrators<'a> {
 }
 
 /// Refuses the objects that do not count.
-pub(super) fn recheck(
-    objects: &mut [Resolved],
-    entries: &[Arc<QueueAclEntry>],
-    delegation: Delegation,
-    tree: &Config,
-    used: usize,
-) {
-    let mut waiting = delegated(objects, entries);
-    if waiting.is_empty() {
+pub(super) fn recheck(objects: &mut [Resolved<'_>], delegation: Delegation, tree: &Config, used: usize) {
+    if objects.iter().all(|object| claim(object).is_none()) {
         return;
     }
-    let mut counting: BTreeSet<usize> = (0..objects.len()).collect();
-    for &index in &waiting {
-        counting.remove(&index);
-        let deleting = entries.get(index).is_some_and(|entry| entry.meta.deleting);
-        if let Some(why) = contribution(objects, index).and_then(|it| never(it, delegation, deleting)) {
-            refuse(objects, index, Reason::NotDelegated, why);
+    let (mut waiting, others): (Vec<_>, Vec<_>) =
+        objects.iter_mut().partition(|object| claim(object).is_some());
+    // Oldest first, so that new objects are refused for lack of space rather than old ones.
+    waiting.sort_by_key(|object| {
+        let meta = &object.entry.meta;
+        (meta.created.is_none(), meta.created, &meta.name)
+    });
+    for object in &mut waiting {
+        let deleting = object.entry.meta.deleting;
+        if let Some(why) = object.contribution().and_then(|it| never(it, delegation, deleting)) {
+            refuse(object, Reason::NotDelegated, why);
         }
     }
     if delegation == Delegation::Disabled {
         return;
     }
-    let others = counting.iter().filter_map(|index| contribution(objects, *index)).map(bytes);
+    let mut counting: Vec<&Resolved<'_>> = others.into_iter().map(|object| &*object).collect();
+    let others = counting.iter().filter_map(|object| object.contribution()).map(bytes);
     let used = others.fold(used, usize::saturating_add);
     let mut room = DelegatedSize::new(output::MAX_BYTES.saturating_sub(used).min(MAX_BYTES));
     for _ in 0..MAX_CHAIN {
-        let counted = objects.iter().enumerate().filter(|(index, _)| counting.contains(index));
-        let administrators = Administrators::new(counted.map(|(_, object)| object), tree);
-        let (entitled, others): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|index| {
-            claim(objects, entries, *index)
-                .is_some_and(|(by, partition, queue)| administrators.contain(by, partition, &queue))
+        let administrators = Administrators::new(counting.iter().copied(), tree);
+        let (entitled, others): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|object| {
+            claim(object).is_some_and(|(by, partition, queue)| administrators.contain(by, partition, &queue))
         });
         waiting = others;
         if entitled.is_empty() {
             break;
         }
-        for index in entitled {
-            if let Some(why) = claim(objects, entries, index).and_then(|(by, ..)| room.count(&by.user)) {
-                exclude(objects, index, why);
-                continue;
-            }
-            match contribution(objects, index).and_then(|it| room.take(it)) {
-                Some(why) => refuse(objects, index, Reason::TooLarge, why),
-                None => {
-                    counting.insert(index);
-                }
+        for object in entitled {
+            if let Some(message) = claim(object).and_then(|(by, ..)| room.count(&by.user)) {
+                object.refuse(Refusal { reason: Reason::TooLarge, message });
+            } else if let Some(why) = object.contribution().and_then(|it| room.take(it)) {
+                refuse(object, Reason::TooLarge, why);
+            } else {
+                counting.push(object);
             }
         }
     }
-    for index in waiting {
+    for object in waiting {
         if is_planted(PlantedFault::DelegationLasts) {
             break;
         }
-        if let Some(why) = contribution(objects, index).map(no_administrator) {
-            refuse(objects, index, Reason::NotDelegated, why);
+        if let Some(why) = object.contribution().map(no_administrator) {
+            refuse(object, Reason::NotDelegated, why);
         }
     }
-}
-
-/// Returns the objects in the name of an administrator, oldest first, so that new objects are refused for
-/// lack of space rather than old ones.
-fn delegated(objects: &[Resolved], entries: &[Arc<QueueAclEntry>]) -> Vec<usize> {
-    let mut found: Vec<usize> =
-        (0..objects.len()).filter(|index| claim(objects, entries, *index).is_some()).collect();
-    found.sort_by_key(|index| {
-        entries.get(*index).map(|entry| (entry.meta.created.is_none(), entry.meta.created, &entry.meta.name))
-    });
-    found
 }
 
 /// Returns the administrator in whose name an object is, its partition and its queue. This includes objects
 /// that grant nothing now, because they are stored like the others.
-fn claim<'o>(
-    objects: &'o [Resolved],
-    entries: &'o [Arc<QueueAclEntry>],
-    index: usize,
-) -> Option<(&'o Identity, &'o str, QueuePath)> {
-    if let Some(it) = contribution(objects, index) {
+fn claim<'o>(object: &'o Resolved<'_>) -> Option<(&'o Identity, &'o str, QueuePath)> {
+    if let Some(it) = object.contribution() {
         return Some((it.delegated_by.as_ref()?, &it.partition, it.queue.clone()));
     }
-    let spec = entries.get(index)?.spec.as_ref().ok()?;
+    let spec = object.entry.spec.as_ref().ok()?;
     Some((spec.delegated_by.as_ref()?, &spec.partition, QueuePath::parse(&spec.queue).ok()?))
-}
-
-fn contribution(objects: &[Resolved], index: usize) -> Option<&Contribution> {
-    objects.get(index).and_then(Resolved::contribution)
 }
 
 /// Returns why an object does not count, regardless of who administers what.
@@ -231,19 +205,12 @@ pub(super) fn shown(by: &Identity) -> String {
     format!("user {} (groups {})", quoted(&by.user), groups.join(", "))
 }
 
-fn refuse(objects: &mut [Resolved], index: usize, reason: Reason, message: String) {
-    let Some(object) = objects.get_mut(index) else { return };
+/// Refuses an object; one that was refused already keeps that reason.
+fn refuse(object: &mut Resolved<'_>, reason: Reason, message: String) {
     object.last_valid = None;
     if object.outcome.is_ok() {
-        object.outcome = Err(Refusal { reason, message });
+        object.refuse(Refusal { reason, message });
     }
-}
-
-/// Refuses an object that there is no space for, even if it was refused for another reason.
-fn exclude(objects: &mut [Resolved], index: usize, message: String) {
-    let Some(object) = objects.get_mut(index) else { return };
-    object.last_valid = None;
-    object.outcome = Err(Refusal { reason: Reason::TooLarge, message });
 }
 
 /// Returns the bytes of the ACLs of an object.

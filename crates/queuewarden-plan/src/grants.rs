@@ -84,13 +84,13 @@ struct Part<'a> {
 }
 
 /// Joins the contributions of the objects.
-pub(super) fn decide<'a>(objects: impl IntoIterator<Item = &'a Resolved>, tree: &Config) -> Grants {
+pub(super) fn decide<'a>(objects: impl IntoIterator<Item = &'a Resolved<'a>>, tree: &Config) -> Grants {
     decide_by_object(objects, tree).0
 }
 
 /// Does the same, and returns which decisions each object takes part in.
 pub(super) fn decide_by_object<'a>(
-    objects: impl IntoIterator<Item = &'a Resolved>,
+    objects: impl IntoIterator<Item = &'a Resolved<'a>>,
     tree: &Config,
 ) -> (Grants, ByObject) {
     let mut by_object = ByObject::default();

@@ -49,7 +49,7 @@ pub(super) struct Inputs<'a> {
     /// The text that the scheduler was last proven to run.
     pub proven: Option<Arc<Reading>>,
     /// The objects, in the order of the snapshot.
-    pub objects: Vec<Resolved>,
+    pub objects: Vec<Resolved<'a>>,
     /// The policies, with the keys of the one that decides.
     pub policies: Policies,
     /// True if these keys were in the output before.
@@ -304,7 +304,7 @@ fn touch(question: &Inputs<'_>, full: bool, known: bool) -> Option<Write> {
         annotations.insert(OBJECTS.to_string(), objects);
     }
     let current = question.current_tree().filter(|_| !full);
-    let in_force = known.then(|| record::corrected(current, &question.objects, snapshot)).flatten();
+    let in_force = known.then(|| record::corrected(current, &question.objects, output)).flatten();
     (!annotations.is_empty() || in_force.is_some()).then(|| Write {
         name: spec.output_config_map.clone(),
         resource_version: Some(output.resource_version.clone()),
@@ -401,11 +401,12 @@ fn hand_out(
     if !taken.is_empty() {
         decision.backup = Some(backup(spec, taken));
     }
+    let output = snapshot.output.as_deref();
     let in_force =
-        queue_tree.then(|| record::changed(tree.filter(|_| partial), &question.objects, snapshot)).flatten();
+        queue_tree.then(|| record::changed(tree.filter(|_| partial), &question.objects, output)).flatten();
     decision.write = Some(Write {
         name: spec.output_config_map.clone(),
-        resource_version: snapshot.output.as_deref().map(|output| output.resource_version.clone()),
+        resource_version: output.map(|output| output.resource_version.clone()),
         data: changes,
         annotations: annotations(question, queue_tree && !partial, &decision.keys),
         in_force,

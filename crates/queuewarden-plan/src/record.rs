@@ -66,12 +66,16 @@ pub(super) fn noted<'o>(
 
 /// Returns what a text grants of the objects whose status does not record it; `None` where the output notes
 /// that already. A full text grants all that they contribute, a `partial` one what its queues contain.
-pub(super) fn changed(partial: Option<&Config>, objects: &[Resolved], snapshot: &Snapshot) -> Option<Notes> {
-    let noted = snapshot.queue_acls.iter().zip(objects).filter_map(|(entry, object)| {
+pub(super) fn changed(
+    partial: Option<&Config>,
+    objects: &[Resolved<'_>],
+    output: Option<&ConfigMapState>,
+) -> Option<Notes> {
+    let noted = objects.iter().filter_map(|object| {
         let granted = granted(partial, object);
         let granted = granted.as_deref();
-        let noted = || (entry.meta.uid.to_string(), granted.map(Contribution::in_force));
-        (!remembers(entry.in_force.as_deref(), granted)).then(noted)
+        let noted = || (object.entry.meta.uid.to_string(), granted.map(Contribution::in_force));
+        (!remembers(object.entry.in_force.as_deref(), granted)).then(noted)
     });
     let mut bytes = 0_usize;
     let fits = |(uid, granted): &(String, Option<QueueAclInForce>)| {
@@ -79,7 +83,7 @@ pub(super) fn changed(partial: Option<&Config>, objects: &[Resolved], snapshot: 
         bytes <= MAX_BYTES
     };
     let noted: Notes = noted.take_while(fits).collect();
-    let before = snapshot.output.as_deref().map(|output| &output.in_force);
+    let before = output.map(|output| &output.in_force);
     (before.map_or(!noted.is_empty(), |before| *before != noted)).then_some(noted)
 }
 
@@ -87,20 +91,18 @@ pub(super) fn changed(partial: Option<&Config>, objects: &[Resolved], snapshot: 
 /// another one, or the base, still grants. That access must not come back through this object.
 pub(super) fn corrected(
     partial: Option<&Config>,
-    objects: &[Resolved],
-    snapshot: &Snapshot,
+    objects: &[Resolved<'_>],
+    output: &ConfigMapState,
 ) -> Option<Notes> {
-    let output = snapshot.output.as_deref();
-    let untrue = |(entry, object): (&Arc<QueueAclEntry>, &Resolved)| {
-        let noted = noted(output, entry);
+    let untrue = |object: &Resolved<'_>| {
+        let noted = noted(Some(output), object.entry);
         noted.is_some_and(|noted| !remembers(noted.as_ref(), granted(partial, object).as_deref()))
     };
-    let any = snapshot.queue_acls.iter().zip(objects).any(untrue);
-    any.then(|| changed(partial, objects, snapshot)).flatten()
+    objects.iter().any(untrue).then(|| changed(partial, objects, Some(output))).flatten()
 }
 
 /// Returns what a text grants of an object.
-fn granted<'o>(partial: Option<&Config>, object: &'o Resolved) -> Option<Cow<'o, Contribution>> {
+fn granted<'o>(partial: Option<&Config>, object: &'o Resolved<'_>) -> Option<Cow<'o, Contribution>> {
     let contribution = object.contribution()?;
     Some(match partial {
         None => Cow::Borrowed(contribution),

@@ -137,11 +137,18 @@ pub(super) struct Refusal {
     pub message: String,
 }
 
+impl Refusal {
+    /// Makes the refusal of an object that waits for a configuration.
+    pub(super) fn not_ready(why: &str) -> Self {
+        Self { reason: Reason::ConfigNotReady, message: why.to_owned() }
+    }
+}
+
 /// The result of resolving one object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Resolved {
-    /// `metadata.name`
-    pub name: Arc<str>,
+#[derive(Debug)]
+pub(super) struct Resolved<'a> {
+    /// The object.
+    pub entry: &'a QueueAclEntry,
     /// The object's contribution, or the reason why it is refused.
     pub outcome: Result<Contribution, Refusal>,
     /// The last valid version, which stays in force because the object is invalid now.
@@ -150,14 +157,18 @@ pub(super) struct Resolved {
     pub lapsed: Option<Box<Contribution>>,
     /// Warnings about an object that is accepted all the same.
     pub warnings: Vec<Diagnostic>,
-    /// True if there was a queue tree to resolve against; without one the status stays as it is.
-    pub has_queues: bool,
 }
 
-impl Resolved {
+impl Resolved<'_> {
     /// Returns what it adds to the plan: its current version, or else the last valid one.
     pub(super) fn contribution(&self) -> Option<&Contribution> {
         self.outcome.as_ref().ok().or(self.last_valid.as_deref())
+    }
+
+    /// Refuses it, so that nothing of it stays in force.
+    pub(super) fn refuse(&mut self, refusal: Refusal) {
+        self.outcome = Err(refusal);
+        self.last_valid = None;
     }
 }
 
@@ -171,13 +182,13 @@ pub(super) struct Intent {
 
 /// Resolves one object against the base's queues. `record` returns the version in force, `dynamic` whether
 /// the scheduler has a queue that is not configured.
-pub(super) fn resolve(
-    entry: &QueueAclEntry,
+pub(super) fn resolve<'a>(
+    entry: &'a QueueAclEntry,
     tree: &Config,
     record: &Record<'_>,
     now: Timestamp,
     dynamic: &dyn Fn(&str, &QueuePath) -> bool,
-) -> Resolved {
+) -> Resolved<'a> {
     let mut warnings = Vec::new();
     let mut lapsed = None;
     let outcome = entry.spec.as_ref().map_err(|diagnostics| invalid(diagnostics)).and_then(|spec| {
@@ -188,21 +199,14 @@ pub(super) fn resolve(
         timely.inspect_err(|_| lapsed = placed.as_ref().ok().cloned().map(Box::new))?;
         placed
     });
-    let kept = match &outcome {
+    let last_valid = match &outcome {
         Err(refusal) if freezes(refusal.reason) => {
             let end = entry.spec.as_ref().ok().and_then(|spec| spec.expires_at);
             record.in_force(entry).and_then(|old| keep(old, end, tree, record, now)).map(Box::new)
         }
         _ => None,
     };
-    let mut resolved = Resolved {
-        name: entry.meta.name.clone(),
-        outcome,
-        last_valid: kept,
-        lapsed,
-        warnings,
-        has_queues: true,
-    };
+    let mut resolved = Resolved { entry, outcome, last_valid, lapsed, warnings };
     if entry.meta.deleting {
         resolved.outcome = resolved.outcome.map(Contribution::closing);
         resolved.last_valid = resolved.last_valid.map(|kept| Box::new(kept.closing()));
@@ -212,36 +216,24 @@ pub(super) fn resolve(
 }
 
 /// Refuses objects that set an ACL which cannot be written into the base's text at that location.
-pub(super) fn withdraw(objects: &mut [Resolved], refused: &BTreeMap<&AclKey, Diagnostic>) {
+pub(super) fn withdraw(objects: &mut [Resolved<'_>], refused: &BTreeMap<&AclKey, Diagnostic>) {
     let why = |it: &Contribution| {
         let mut places = it.acls().map(|(right, _)| (it.partition.clone(), it.queue.clone(), right));
         places.find_map(|at| refused.get(&at))
     };
     for object in objects {
         if let Some(why) = object.contribution().and_then(why) {
-            object.outcome = Err(invalid(std::slice::from_ref(why)));
-            object.last_valid = None;
+            object.refuse(invalid(std::slice::from_ref(why)));
         }
     }
 }
 
-/// Resolves one object while there is no queue tree; `why` explains why there is none.
-pub(super) fn without_queues(entry: &QueueAclEntry, why: &str) -> Resolved {
-    let waiting = || Refusal { reason: Reason::ConfigNotReady, message: why.to_string() };
-    Resolved {
-        name: entry.meta.name.clone(),
-        outcome: Err(content(entry).unwrap_or_else(waiting)),
-        last_valid: None,
-        lapsed: None,
-        warnings: Vec::new(),
-        has_queues: false,
-    }
-}
-
-/// Returns the errors in the object's own content, which do not depend on the queue tree.
-pub(super) fn content(entry: &QueueAclEntry) -> Option<Refusal> {
-    let faults = diagnostics(entry);
-    (!faults.is_empty()).then(|| invalid(&faults))
+/// Resolves one object while there is no queue tree, because of `why`: finds only the errors in its own
+/// content.
+pub(super) fn without_queues<'a>(entry: &'a QueueAclEntry, why: &str) -> Resolved<'a> {
+    let errors = diagnostics(entry);
+    let refusal = if errors.is_empty() { Refusal::not_ready(why) } else { invalid(&errors) };
+    Resolved { entry, outcome: Err(refusal), last_valid: None, lapsed: None, warnings: Vec::new() }
 }
 
 /// Returns the ACLs that an object grants by its own content at `now`, even if its queue does not exist:

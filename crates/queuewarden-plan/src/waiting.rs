@@ -2,11 +2,9 @@
 //! why.
 
 use super::conditions::{self, Finding, Reason, Status, Type, current};
+use super::report::queue_acl::Report;
 use super::snapshot::{Meta, Snapshot};
-use super::{
-    AdmissionPolicyStatus, ConfigStatus, ObjectStatus, Plan, QueueAclStatus, access_tests, policy, report,
-    resolve,
-};
+use super::{AdmissionPolicyStatus, ConfigStatus, ObjectStatus, Plan, access_tests, policy, report, resolve};
 
 /// Reports in every status why there is none.
 pub(super) fn plan(snapshot: &Snapshot) -> Plan {
@@ -15,14 +13,13 @@ pub(super) fn plan(snapshot: &Snapshot) -> Plan {
         _ => "there is no YuniKornConfig named `default`",
     };
     let queue_acls = snapshot.queue_acls.iter().map(|entry| {
-        let findings = findings(resolve::content(entry), why);
-        let (submit, admin) = report::queue_acl::own_columns(entry, snapshot.now);
-        let rest = QueueAclStatus { submit, admin, in_force: entry.in_force.clone() };
-        (entry.meta.name.clone(), ObjectStatus::new(&entry.meta, &findings, rest, snapshot.now))
+        let object = resolve::without_queues(entry, why);
+        let Report { findings, status, .. } = report::queue_acl::waiting(&object, why, snapshot.now);
+        (entry.meta.name.clone(), ObjectStatus::new(&entry.meta, &findings, status, snapshot.now))
     });
     let resolved = policy::resolve(snapshot).objects;
     let policies = snapshot.policies.iter().zip(resolved).map(|(entry, policy)| {
-        let findings = findings(policy.outcome.err(), why);
+        let findings = report::waiting(policy.outcome.as_ref().err(), why);
         let rest = AdmissionPolicyStatus { in_force: entry.in_force.clone() };
         (entry.meta.name.clone(), ObjectStatus::new(&entry.meta, &findings, rest, snapshot.now))
     });
@@ -36,19 +33,6 @@ pub(super) fn plan(snapshot: &Snapshot) -> Plan {
         }),
         ..Plan::default()
     }
-}
-
-/// Returns the conditions of an object without a configuration.
-fn findings(refusal: Option<resolve::Refusal>, why: &str) -> Vec<Finding> {
-    let mut findings = vec![match refusal {
-        Some(refusal) => Finding::no(Type::Accepted, refusal.reason, refusal.message),
-        None => Finding::unknown(Type::Accepted, Reason::ConfigNotReady, why),
-    }];
-    let rest = [Type::Programmed, Type::Effective];
-    findings.extend(rest.map(|type_| Finding::unknown(type_, Reason::ConfigNotReady, why)));
-    let ready = Finding::ready(&findings, "");
-    findings.push(ready);
-    findings
 }
 
 /// Returns the conditions of the configuration itself. It keeps the condition that there is a mirror, because

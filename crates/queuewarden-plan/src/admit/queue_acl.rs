@@ -41,8 +41,8 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
             "there is no YuniKornConfig named `default` that can be read, so nothing is written".to_owned(),
         ]);
     };
-    let found =
-        new.as_ref().and_then(|new| is.inputs.objects.iter().find(|object| object.name == new.meta.name));
+    let mut objects = is.inputs.objects.iter();
+    let found = new.as_ref().and_then(|new| objects.find(|object| object.entry.meta.name == new.meta.name));
     if let Some(Err(refusal)) = found.map(|object| &object.outcome)
         && delegated
         && matches!(refusal.reason, Reason::NotDelegated | Reason::TooLarge)
@@ -83,7 +83,7 @@ fn opened(before: &Decided<'_>, is: &Decided<'_>, name: &str) -> Vec<String> {
 }
 
 /// Returns the warnings about the object itself.
-fn about(object: &Resolved, decided: &Decided<'_>) -> Vec<String> {
+fn about(object: &Resolved<'_>, decided: &Decided<'_>) -> Vec<String> {
     let mut warnings: Vec<String> = object.warnings.iter().map(ToString::to_string).collect();
     match &object.outcome {
         Err(refusal) => {

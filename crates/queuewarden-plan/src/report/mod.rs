@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::conditions::{Finding, Reason, Type};
+use crate::resolve::Refusal;
 use crate::snapshot::Mode;
 use go_compat::diag::Diagnostic;
 use yunikorn::acl::{Acl, Names};
@@ -78,6 +79,24 @@ pub(super) fn programmed(source: &str, valid: bool) -> Finding {
 /// Condition `Effective` of an object whose rights all count.
 pub(super) fn effective() -> Finding {
     Finding::yes(Type::Effective, Reason::Effective, "it decides access to the queue and those below")
+}
+
+/// The conditions of an object, accepted or refused, while there is nothing that it could be written to,
+/// because of `why`.
+pub(super) fn waiting(refusal: Option<&Refusal>, why: &str) -> [Finding; 4] {
+    let unknown = |type_| Finding::unknown(type_, Reason::ConfigNotReady, why);
+    let accepted = match refusal {
+        Some(Refusal { reason, message }) if *reason != Reason::ConfigNotReady => {
+            Finding::no(Type::Accepted, *reason, message.clone())
+        }
+        refusal => Finding::unknown(
+            Type::Accepted,
+            Reason::ConfigNotReady,
+            refusal.map_or(why, |refusal| &refusal.message),
+        ),
+    };
+    let ready = Finding { type_: Type::Ready, ..accepted.clone() };
+    [accepted, unknown(Type::Programmed), unknown(Type::Effective), ready]
 }
 
 /// The maximal number of names that a message lists.

@@ -12,7 +12,7 @@ use crate::effect::redundant;
 use crate::environment::{Environment, Source};
 use crate::grants::{Decided, Grants, acl_of, text_of};
 use crate::planted::{PlantedFault, is_planted};
-use crate::resolve::{Contribution, Refusal, Resolved};
+use crate::resolve::{Contribution, Refusal, Resolved, granted as granted_by_content};
 use crate::snapshot::{Meta, QueueAclEntry, QueueAclInForce};
 use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Queue};
@@ -74,15 +74,27 @@ pub(crate) struct Report {
     pub takes: bool,
 }
 
+/// Reports one object that there are no queues for; `why` explains that.
+pub(crate) fn waiting(object: &Resolved<'_>, why: &str, now: Timestamp) -> Report {
+    let entry = object.entry;
+    let granted = granted_by_content(entry, now);
+    let (submit, admin) = columns(granted.as_ref().map(|(submit, admin)| (submit.as_ref(), admin.as_ref())));
+    Report {
+        findings: super::waiting(object.outcome.as_ref().err(), why),
+        status: QueueAclStatus { submit, admin, in_force: entry.in_force.clone() },
+        takes: false,
+    }
+}
+
 /// Reports one object; `decided` are the ACLs that it takes part in, `noted` its grants in force by the
 /// annotation of the output.
 pub(crate) fn report(
-    entry: &QueueAclEntry,
-    object: &Resolved,
+    object: &Resolved<'_>,
     decided: &[(Right, &Decided)],
     noted: Option<&QueueAclInForce>,
     facts: &Facts<'_>,
 ) -> Report {
+    let entry = object.entry;
     let before = entry.in_force.as_deref();
     let takes = facts.by_base && taken(decided).next().is_some();
     let contribution = object.contribution();
@@ -97,7 +109,6 @@ pub(crate) fn report(
         .find_map(|(former, written)| Withdrawal::find(object, former, written, facts));
     let accepted = accepted(object, if takes { decided } else { &[] });
     let programmed = match (&withdrawal, contribution) {
-        _ if !object.has_queues => without_queues(Type::Programmed),
         (Some(withdrawal), _) if withdrawal.written.is_some() => {
             withdrawal.finding(Type::Programmed, &accepted, facts)
         }
@@ -105,7 +116,6 @@ pub(crate) fn report(
         (_, None) => nothing(Type::Programmed, object, facts),
     };
     let effective = match (&withdrawal, contribution) {
-        _ if !object.has_queues => without_queues(Type::Effective),
         (_, Some(contribution)) => {
             let written = facts.env.tree.as_deref();
             let tree = if programmed.status == Status::True { written } else { facts.desired.or(written) };
@@ -120,7 +130,7 @@ pub(crate) fn report(
     let unconfirmed = (programmed.status == Status::True && !confirmed).then_some(facts.target.loaded);
     let ready = match (&withdrawal, &object.outcome) {
         (Some(withdrawal), _) => withdrawal.finding(Type::Ready, &accepted, facts),
-        (None, Err(refusal)) if object.has_queues && is_late(refusal) => ended(entry, object, refusal, facts),
+        (None, Err(refusal)) if is_late(refusal) => ended(object, refusal, facts),
         // Condition Loaded of the YuniKornConfig reports what the scheduler runs; but without it the object
         // is not ready.
         _ => {
@@ -129,7 +139,7 @@ pub(crate) fn report(
         }
     };
     let in_force = match (&object.outcome, programmed.status) {
-        _ if withdrawal.is_some() || !object.has_queues => entry.in_force.clone(),
+        _ if withdrawal.is_some() => entry.in_force.clone(),
         (Ok(_), Status::True) if before.is_none() || outdated.is_some() => {
             contribution.map(|contribution| contribution.in_force().into())
         }
@@ -150,23 +160,12 @@ fn columns(granted: Option<(Option<&Acl>, Option<&Acl>)>) -> (String, String) {
     granted.map_or_else(Default::default, |(submit, admin)| (column(submit), column(admin)))
 }
 
-/// Returns the columns of an object by its own content, for use when there is no queue tree.
-pub(crate) fn own_columns(entry: &QueueAclEntry, now: Timestamp) -> (String, String) {
-    let granted = crate::resolve::granted(entry, now);
-    columns(granted.as_ref().map(|(submit, admin)| (submit.as_ref(), admin.as_ref())))
-}
-
 /// Returns a right as a column shows it.
 fn column(grant: Option<&Acl>) -> String {
     match grant {
         None => "-".into(),
         Some(acl) => people(acl),
     }
-}
-
-/// A condition of an object while there is no queue tree.
-fn without_queues(type_: Type) -> Finding {
-    Finding::unknown(type_, Reason::ConfigNotReady, "there is no queue tree to write it into")
 }
 
 /// Returns whether an object is valid and outside its time.
@@ -177,9 +176,9 @@ fn is_late(refusal: &Refusal) -> bool {
 /// Condition `Ready` of an object outside its time of which nothing is known to be left. The end is reported
 /// if it was before, or once the scheduler is known to run the text in force and that text grants nothing
 /// more on the queue than it should: the grant of a version that no status remembers may be left.
-fn ended(entry: &QueueAclEntry, object: &Resolved, refusal: &Refusal, facts: &Facts<'_>) -> Finding {
+fn ended(object: &Resolved<'_>, refusal: &Refusal, facts: &Facts<'_>) -> Finding {
     let target = &facts.target;
-    let reported = was_ready(entry, refusal.reason) || is_planted(PlantedFault::UnprovenEnd);
+    let reported = was_ready(object.entry, refusal.reason) || is_planted(PlantedFault::UnprovenEnd);
     let seen = match facts.runs {
         Runs::InForce => true,
         Runs::Other { .. } => reported,
@@ -208,7 +207,7 @@ fn was_ready(entry: &QueueAclEntry, reason: Reason) -> bool {
 }
 
 /// `Programmed` or `Effective` of an object that grants nothing, and has no former grants left.
-fn nothing(type_: Type, object: &Resolved, facts: &Facts<'_>) -> Finding {
+fn nothing(type_: Type, object: &Resolved<'_>, facts: &Facts<'_>) -> Finding {
     let message = format!("nothing of it is in {}", facts.source);
     match &object.outcome {
         Err(refusal) if type_ == Type::Programmed && is_late(refusal) => {
@@ -221,7 +220,7 @@ fn nothing(type_: Type, object: &Resolved, facts: &Facts<'_>) -> Finding {
 
 /// Condition `Programmed` of an object of which nothing is left that it does not grant.
 fn programmed(
-    object: &Resolved,
+    object: &Resolved<'_>,
     contribution: &Contribution,
     decided: &[(Right, &Decided)],
     before: Option<&QueueAclInForce>,
@@ -256,7 +255,7 @@ struct Withdrawal<'a> {
 impl<'a> Withdrawal<'a> {
     /// Returns what is left of the former grants, or may be left; `None` if nothing is.
     fn find(
-        object: &Resolved,
+        object: &Resolved<'_>,
         former: &QueueAclInForce,
         was_written: bool,
         facts: &Facts<'a>,
@@ -265,9 +264,6 @@ impl<'a> Withdrawal<'a> {
         if is_planted(PlantedFault::UnprovenEnd) && ends
             || is_planted(PlantedFault::UnwrittenNarrowing) && !ends
         {
-            return None;
-        }
-        if !object.has_queues {
             return None;
         }
         let withdrawn = withdrawn(former, facts);
@@ -379,11 +375,8 @@ fn queue_of<'t>(tree: Option<&'t Config>, partition: &str, queue: &QueuePath) ->
 }
 
 /// Condition `Accepted`; `takes` is what is decided about its queue, where that takes access from somebody.
-fn accepted(object: &Resolved, takes: &[(Right, &Decided)]) -> Finding {
+fn accepted(object: &Resolved<'_>, takes: &[(Right, &Decided)]) -> Finding {
     let contribution = match &object.outcome {
-        Err(refusal) if refusal.reason == Reason::ConfigNotReady => {
-            return Finding::unknown(Type::Accepted, refusal.reason, refusal.message.clone());
-        }
         Err(refusal) if is_late(refusal) => {
             return Finding::yes(Type::Accepted, refusal.reason, refusal.message.clone());
         }
