@@ -128,43 +128,37 @@ fn failures<'c>(checks: &'c [Check<'_>]) -> impl Iterator<Item = String> + 'c {
         .map(|check| cut(&format!("{}: {}", check.location(), check.line()), MAX_FAILURE).into_owned())
 }
 
-/// A test with checks that hold by one configuration and not by another.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Broken {
-    /// The test's name.
-    pub name: String,
-    /// True if the test refuses such a change.
-    pub blocks: bool,
-    /// The number of checks that the change breaks.
-    pub checks: usize,
-    /// The first of them, and why it would not hold.
-    pub first: String,
-}
-
-/// Returns the tests that a change breaks: check by check, so that one that fails already does not hide
-/// another.
-pub(super) fn broken(snapshot: &Snapshot, was: &Config, is: &Config) -> Vec<Broken> {
-    if snapshot.access_tests.is_empty() {
-        return Vec::new();
-    }
+/// Returns a warning for each test that a change breaks, or why one of them refuses the change. It goes check
+/// by check, so that one that fails already does not hide another.
+pub(super) fn broken(
+    snapshot: &Snapshot,
+    was: Option<&Config>,
+    is: Option<&Config>,
+) -> Result<Vec<String>, String> {
+    let mut warnings = Vec::new();
+    let configs = was.zip(is).filter(|_| !snapshot.access_tests.is_empty());
+    let Some((was, is)) = configs else { return Ok(warnings) };
     let [was, is] = [was, is].map(|config| Queues::new(config, snapshot.version()));
-    let breaks = |entry: &AccessTestEntry| {
-        let spec = entry.spec.as_ref().ok()?;
+    for entry in &snapshot.access_tests {
+        let Ok(spec) = &entry.spec else { continue };
         let (before, after) = (was.run(&spec.expectations), is.run(&spec.expectations));
-        let lost = before
-            .iter()
-            .zip(&after)
-            .filter(|(before, after)| before.verdict.passed() && !after.verdict.passed());
-        let lost: Vec<_> = lost.map(|(_, after)| after).collect();
-        let first = lost.first()?;
-        Some(Broken {
-            name: entry.meta.name.to_string(),
-            blocks: spec.enforcement == Enforcement::Block,
-            checks: lost.len(),
-            first: format!("{}: {}", first.location(), first.line()),
-        })
-    };
-    snapshot.access_tests.iter().filter_map(breaks).collect()
+        let both = before.iter().zip(&after);
+        let mut lost = both.filter(|(before, after)| before.verdict.passed() && !after.verdict.passed());
+        let Some((_, first)) = lost.next() else { continue };
+        let more = match lost.count() {
+            0 => String::new(),
+            1 => "; and one more check".to_owned(),
+            more => format!("; and {more} more checks"),
+        };
+        let (name, first) = (&entry.meta.name, format!("{}: {}", first.location(), first.line()));
+        if spec.enforcement == Enforcement::Block {
+            return Err(format!(
+                "QueueAccessTest/{name} does not let this through, in {first}; if it is meant, change the test first{more}"
+            ));
+        }
+        warnings.push(format!("breaks QueueAccessTest/{name}, {first}{more}"));
+    }
+    Ok(warnings)
 }
 
 /// Returns the failure of a test by a configuration, in one line; `None` when every check holds.

@@ -5,7 +5,6 @@
 //! still be repairable. Nothing here is the only protection: the plan evaluates every object again in each
 //! round.
 
-mod access_test;
 pub mod config_map;
 mod delegation;
 mod queue_acl;
@@ -14,6 +13,7 @@ use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::access_tests;
 use super::conditions::{Finding, Reason, Status};
 use super::decide::{Decided, decided};
 use super::parse_cache::ParseCache;
@@ -164,8 +164,21 @@ pub fn admit(snapshot: &Snapshot, asked: &Review) -> Response {
         Change::QueueAcl(versions) => queue_acl::admit(snapshot, versions, !asked.may_escalate),
         Change::AdmissionPolicy(versions) => admission_policy(snapshot, versions),
         Change::YuniKornConfig(versions) => yunikorn_config(snapshot, versions),
-        Change::QueueAccessTest(versions) => access_test::admit(snapshot, versions),
+        Change::QueueAccessTest(versions) => queue_access_test(snapshot, versions),
     }
+}
+
+/// Answers a change of a test. A failing test may be written, because an intended change begins that way.
+fn queue_access_test(snapshot: &Snapshot, versions: &Versions<AccessTestEntry>) -> Response {
+    let spec = match versions.new.as_ref().map(|new| &new.spec) {
+        None => return Response::default(),
+        Some(Err(faults)) => return Response::wrong(faults),
+        Some(Ok(spec)) => spec,
+    };
+    let is = decided(snapshot, &mut ParseCache::new(snapshot.version()));
+    let Some(config) = is.as_ref().and_then(queues) else { return Response::default() };
+    let trouble = access_tests::trouble(&spec.expectations, config, snapshot.version());
+    Response::warned(trouble.as_slice())
 }
 
 fn admission_policy(snapshot: &Snapshot, versions: &Versions<PolicyEntry>) -> Response {

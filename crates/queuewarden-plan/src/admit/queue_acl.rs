@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{
-    ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_changed, access_test, obstacles, put,
-    queues,
-};
+use super::{ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_changed, obstacles, put, queues};
+use crate::access_tests::broken;
 use crate::conditions::Reason;
 use crate::decide::{Decided, decided};
 use crate::parse_cache::ParseCache;
@@ -51,8 +49,8 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
     }
     let before = decided(snapshot, known);
     let (was, wanted) = (before.as_ref().and_then(queues), queues(&is));
-    let broken = match access_test::warnings(snapshot, was, wanted) {
-        Ok(broken) => broken,
+    let broken = match broken(snapshot, was, wanted) {
+        Ok(warnings) => warnings,
         Err(why) => return Response::refused(ACCESS_TEST, why),
     };
     let mut warnings = vec![access_changed(was, wanted)];
