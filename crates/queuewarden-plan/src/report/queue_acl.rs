@@ -109,7 +109,7 @@ pub(crate) fn report(
         .find_map(|(former, written)| Withdrawal::find(object, former, written, facts));
     let accepted = accepted(object, if takes { decided } else { &[] });
     let programmed = match (&withdrawal, contribution) {
-        (Some(withdrawal), _) if withdrawal.written.is_some() => {
+        (Some(withdrawal @ Withdrawal { by: GrantedBy::Written(_), .. }), _) => {
             withdrawal.finding(Type::Programmed, &accepted, facts)
         }
         (_, Some(contribution)) => programmed(object, contribution, decided, before, facts),
@@ -244,12 +244,20 @@ fn programmed(
 
 /// A former grant of an object that neither it nor anything else grants any more.
 struct Withdrawal<'a> {
-    /// The text that grants it, as messages name it: that in force, or the one that `binaryData` hides.
-    written: Option<&'a str>,
-    /// True if the scheduler runs a text that grants it; `None`: unknown.
-    run: Option<bool>,
+    /// The text that still grants it.
+    by: GrantedBy<'a>,
     /// The people who still have it, in words.
     left: String,
+}
+
+/// A text that grants more than it should.
+enum GrantedBy<'a> {
+    /// A written text, as messages name it: that in force, or the one that `binaryData` hides.
+    Written(&'a str),
+    /// The text that the scheduler runs.
+    Running,
+    /// Perhaps the text that the scheduler runs.
+    PerhapsRunning,
 }
 
 impl<'a> Withdrawal<'a> {
@@ -267,40 +275,26 @@ impl<'a> Withdrawal<'a> {
             return None;
         }
         let withdrawn = withdrawn(former, facts);
-        if withdrawn.iter().all(|part| part.acl.is_nobody()) {
-            return None;
-        }
-        let said = |left: &[Option<String>]| left.iter().flatten().cloned().collect::<Vec<_>>().join(" and ");
-        let left = |tree: Option<&Config>| -> Vec<Option<String>> {
-            withdrawn.iter().map(|part| part.left(tree, former)).collect()
+        let found = |by, left: &dyn Fn(&Part) -> Option<String>| {
+            let left: Vec<String> = withdrawn.iter().filter_map(left).collect();
+            (!left.is_empty()).then(|| Self { by, left: left.join(" and ") })
         };
-        let found = |written: Option<&'a str>, run: Option<bool>, left: &[Option<String>]| {
-            Some(Self { written, run, left: said(left) })
-        };
-        for (tree, name) in [(facts.env.tree.as_deref(), facts.source), (facts.hidden, facts.target.output)] {
-            let written = left(tree);
-            if written.iter().any(Option::is_some) {
-                return found(Some(name), Some(true), &written);
-            }
-        }
+        let left = |by, tree| found(by, &|part| part.left(tree, former));
         let unknown = || {
-            let all: Vec<_> = withdrawn.iter().map(|part| part.named(&part.acl, former)).collect();
-            if was_written { found(None, None, &all) } else { None }
+            let all = || found(GrantedBy::PerhapsRunning, &|part| part.named(&part.acl, former));
+            was_written.then(all).flatten()
         };
-        match facts.runs {
-            Runs::InForce => None,
-            Runs::Other { tree, reported } => {
-                let run = left(Some(tree));
-                let is_run = run.iter().any(Option::is_some);
-                match (is_run, reported) {
-                    (true, _) if facts.target.loaded.status == Status::False => found(None, Some(true), &run),
-                    (true, _) => found(None, None, &run),
-                    (false, true) => None,
-                    (false, false) => unknown(),
+        left(GrantedBy::Written(facts.source), facts.env.tree.as_deref())
+            .or_else(|| left(GrantedBy::Written(facts.target.output), facts.hidden))
+            .or_else(|| match facts.runs {
+                Runs::InForce => None,
+                Runs::Other { tree, reported } => {
+                    let certain = facts.target.loaded.status == Status::False;
+                    let by = if certain { GrantedBy::Running } else { GrantedBy::PerhapsRunning };
+                    left(by, Some(tree)).or_else(|| if *reported { None } else { unknown() })
                 }
-            }
-            Runs::Unknown => unknown(),
-        }
+                Runs::Unknown => unknown(),
+            })
     }
 
     fn finding(&self, type_: Type, accepted: &Finding, facts: &Facts<'_>) -> Finding {
@@ -308,21 +302,22 @@ impl<'a> Withdrawal<'a> {
             (Status::True, Reason::Accepted) => "it grants less than before",
             _ => &accepted.message,
         };
-        let Self { written, run, left } = self;
-        let loaded = &facts.target.loaded.message;
-        let message = match (written, run) {
-            (Some(written), _) => {
-                format!("{first}; still in {written}: {left}, because {}", facts.target.why())
+        let (left, loaded) = (&self.left, &facts.target.loaded.message);
+        let (status, rest) = match self.by {
+            GrantedBy::Written(text) => {
+                (Status::False, format!("still in {text}: {left}, because {}", facts.target.why()))
             }
-            (None, Some(_)) => {
-                format!("{first}; the scheduler still runs a text that grants it: {left}; {loaded}")
+            GrantedBy::Running => {
+                (Status::False, format!("the scheduler still runs a text that grants it: {left}; {loaded}"))
             }
-            (None, None) => format!(
-                "{first}; it is not known whether the scheduler still runs a text that grants it: {left}; {loaded}"
+            GrantedBy::PerhapsRunning => (
+                Status::Unknown,
+                format!(
+                    "it is not known whether the scheduler still runs a text that grants it: {left}; {loaded}"
+                ),
             ),
         };
-        let status = if run.is_some() { Status::False } else { Status::Unknown };
-        Finding { status, ..Finding::no(type_, Reason::WithdrawalPending, message) }
+        Finding { status, ..Finding::no(type_, Reason::WithdrawalPending, format!("{first}; {rest}")) }
     }
 }
 
