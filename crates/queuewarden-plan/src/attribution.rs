@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::grants::{AclKey, ByObject, Decided, Grants, acl_of};
+use super::grants::{AclKey, ByObject, Grants, acl_of};
 use super::resolve::Resolved;
-use super::snapshot::{BaseAcl, QueueAclEntry};
+use super::snapshot::{BaseAcl, Meta, QueueAclEntry};
 use yunikorn::acl::Acl;
 use yunikorn::config::Config;
 use yunikorn::queue::QueuePath;
@@ -33,6 +33,17 @@ pub struct Attribution {
 }
 
 impl Attribution {
+    /// Makes that of an ACL that no object writes yet.
+    fn new((partition, queue, right): AclKey) -> Self {
+        Self { partition, queue, right, objects: Vec::with_capacity(1), base_stays: true }
+    }
+
+    /// Adds the grant of one object.
+    fn add(&mut self, object: &Meta, acl: Acl, until: Option<Timestamp>, base_acl: BaseAcl) {
+        self.objects.push(Part { name: object.name.clone(), acl, until });
+        self.base_stays &= base_acl == BaseAcl::Extend;
+    }
+
     /// Returns the base's own ACL where it stays; nobody where it does not, and where the base is not known.
     pub fn of_base(&self, base: Option<&Config>) -> Acl {
         let partition = base.filter(|_| self.base_stays).and_then(|base| base.partition(&self.partition));
@@ -55,22 +66,13 @@ pub struct Part {
 /// Returns the contributions of the resolved objects to the text of a plan: `grants`, in which each takes
 /// part as `by_object` records.
 pub(super) fn desired(objects: &[Resolved<'_>], grants: &Grants, by_object: &ByObject) -> Arc<[Attribution]> {
-    let attribution = |((partition, queue, right), _): &(AclKey, Decided)| Attribution {
-        partition: partition.clone(),
-        queue: queue.clone(),
-        right: *right,
-        objects: Vec::with_capacity(1),
-        base_stays: true,
-    };
-    let mut found: Vec<_> = grants.iter().map(attribution).collect();
+    let mut found: Vec<_> = grants.iter().map(|(key, _)| Attribution::new(key.clone())).collect();
     for (index, object) in objects.iter().enumerate() {
         let Some(contribution) = object.contribution() else { continue };
         for place in by_object.positions(index) {
             let one = found.get_mut(place);
             if let Some((acl, one)) = one.and_then(|one| Some((contribution.grant(one.right)?, one))) {
-                let (name, until) = (object.entry.meta.name.clone(), contribution.expires_at);
-                one.objects.push(Part { name, acl: acl.clone(), until });
-                one.base_stays &= contribution.base_acl == BaseAcl::Extend;
+                one.add(&object.entry.meta, acl.clone(), contribution.expires_at, contribution.base_acl);
             }
         }
     }
@@ -93,16 +95,11 @@ pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
         let Ok(queue) = QueuePath::parse(&memory.queue) else { continue };
         for right in Right::ALL {
             let Some(acl) = memory.acl(right) else { continue };
-            let place = (memory.partition.as_str(), queue.clone(), right);
-            let one = found.entry(place).or_insert_with(|| Attribution {
-                partition: memory.partition.as_str().into(),
-                queue: queue.clone(),
-                right,
-                objects: Vec::with_capacity(1),
-                base_stays: true,
+            let key = (memory.partition.as_str(), queue.clone(), right);
+            let one = found.entry(key).or_insert_with(|| {
+                Attribution::new((memory.partition.as_str().into(), queue.clone(), right))
             });
-            one.objects.push(Part { name: entry.meta.name.clone(), acl, until: memory.expires_at });
-            one.base_stays &= memory.base_acl == BaseAcl::Extend;
+            one.add(&entry.meta, acl, memory.expires_at, memory.base_acl);
         }
     }
     by_name(found.into_values().collect())
@@ -130,7 +127,7 @@ pub fn mark(tree: &mut Tree, attributions: &[Attribution], base: Option<&Config>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::{Entry, Meta, QueueAclInForce};
+    use crate::snapshot::{Entry, QueueAclInForce};
     use yunikorn::config::verdict;
     use yunikorn::identity::Identity;
     use yunikorn::version::Version;

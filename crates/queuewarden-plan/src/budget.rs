@@ -29,7 +29,8 @@ fn recent(repairs: &[Timestamp], now: Timestamp) -> impl DoubleEndedIterator<Ite
 /// an open cluster is a risk.
 pub(super) fn repair_at(repairs: &[Timestamp], open: bool, now: Timestamp) -> Option<Timestamp> {
     let count = recent(repairs, now).count();
-    let (beyond, last) = (count.checked_sub(BURST)?, recent(repairs, now).max()?);
+    let beyond = u32::try_from(count.checked_sub(BURST)?).unwrap_or(u32::MAX);
+    let last = recent(repairs, now).max()?;
     let delay = if open { OPEN_DELAY } else { doubled(FIRST_DELAY, beyond, LONGEST_DELAY) };
     last.checked_add(delay).ok().filter(|due| *due > now)
 }
@@ -54,7 +55,6 @@ pub(super) fn widening_at(widened: &[Timestamp], now: Timestamp) -> Option<Times
 
 /// Returns the time to retry a write that was refused so many times, last at `at`.
 pub(super) fn retry_at(at: Timestamp, times: u32) -> Timestamp {
-    let times = usize::try_from(times).unwrap_or(usize::MAX);
     at.checked_add(doubled(FIRST_DELAY, times, LONGEST_DELAY)).unwrap_or(at)
 }
 
@@ -68,8 +68,8 @@ pub(super) fn contended_until(repairs: &[Timestamp], now: Timestamp) -> Option<T
 }
 
 /// Returns `first` doubled `times` times, at most `longest`.
-pub(super) fn doubled(first: SignedDuration, times: usize, longest: SignedDuration) -> SignedDuration {
-    let factor = u32::try_from(times).ok().and_then(|times| 2_i32.checked_pow(times));
+pub(super) fn doubled(first: SignedDuration, times: u32, longest: SignedDuration) -> SignedDuration {
+    let factor = 2_i32.checked_pow(times);
     factor.and_then(|factor| first.checked_mul(factor)).map_or(longest, |delay| delay.min(longest))
 }
 

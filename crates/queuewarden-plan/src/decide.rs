@@ -24,16 +24,14 @@ use super::report::queue_acl::Runs;
 use super::report::{self, events};
 use super::resolve::{self, Contribution, Resolved};
 use super::running;
-use super::snapshot::{
-    ConfigEntry, Delegation, Meta, Mode, Observed, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS,
-};
+use super::snapshot::{ConfigEntry, Delegation, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS};
 use super::{
     AdmissionPolicyStatus, ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests,
     attribution,
 };
 use yunikorn::acl::Acl;
 use yunikorn::admission;
-use yunikorn::config::{Config, checksum};
+use yunikorn::config::Config;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
@@ -156,18 +154,12 @@ fn runs(snapshot: &Snapshot, env: &Environment, loaded: &Finding, known: &mut Pa
     let (text, reported) = if unasked {
         (Some(&env.text), true)
     } else {
-        (observed.loaded_text.as_ref(), reports_loaded_text(observed))
+        (observed.loaded_text.as_ref(), observed.reports_loaded_text())
     };
     let text = text
         .filter(|_| reported || observed.reported().is_none() || running::loading(snapshot, env.hot_refresh));
     let tree = text.and_then(|text| known.of_live(text).tree.clone());
     tree.map_or(Runs::Unknown, |tree| Runs::Other { tree, reported })
-}
-
-/// Returns whether the scheduler reports the text that it was last observed to run.
-fn reports_loaded_text(observed: &Observed) -> bool {
-    let both = observed.reported().zip(observed.loaded_text.as_ref());
-    both.is_some_and(|(reported, text)| checksum(text) == *reported)
 }
 
 /// The joint result of all objects.
@@ -513,7 +505,7 @@ impl Decided<'_> {
         // From then on the scheduler counts as running an unknown text, and no longer as loading one.
         let unseen = observed.loaded_text.is_some()
             && self.loaded.finding.reason == Reason::LoadPending
-            && !reports_loaded_text(observed);
+            && !observed.reports_loaded_text();
         let loading = observed.pending_since.filter(|_| unseen || !snapshot.access_tests.is_empty());
         let loading = loading.and_then(|since| since.checked_add(running::LOADING).ok());
         windows

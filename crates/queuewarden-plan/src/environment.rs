@@ -126,8 +126,12 @@ pub fn config_map_of(source: flatten::Source) -> &'static str {
 /// The queue tree that `YuniKorn` should run now, no matter who wrote it; [`Running`](super::Running) is what
 /// it does run.
 pub fn text_in_force(snapshot: &Snapshot) -> String {
-    let flat = merged(snapshot);
-    or_built_in(flat.queues(&queues_key(snapshot, &flat).0).text).to_owned()
+    queues_text(snapshot, &merged(snapshot)).to_owned()
+}
+
+/// The same, in the merged ConfigMaps.
+pub(super) fn queues_text<'f>(snapshot: &Snapshot, flat: &'f Flattened) -> &'f str {
+    or_built_in(flat.queues(&queues_key(snapshot, flat).0).text)
 }
 
 /// Returns the key that the scheduler reads its queues from, as far as that is proven, and the key that it
@@ -183,7 +187,7 @@ pub(super) fn is_queues_key(key: &str) -> bool {
 }
 
 /// Returns the text, or the built-in default for an empty one.
-pub(super) fn or_built_in(text: &str) -> &str {
+fn or_built_in(text: &str) -> &str {
     if text.is_empty() { BUILT_IN } else { text }
 }
 

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::budget::doubled;
 use super::conditions::{Finding, Reason, Type};
-use super::environment::{Environment, or_built_in, queues_key};
+use super::environment::{Environment, queues_text};
 use super::snapshot::{
     ConfigSpec, NoChecksum, Observed, ReadBack, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
 };
@@ -56,14 +56,13 @@ impl<'s> Running<'s> {
 }
 
 fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<&'s str, &'static str> {
-    let text = or_built_in(flat.queues(&queues_key(snapshot, flat).0).text);
+    let text = queues_text(snapshot, flat);
     let observed = &snapshot.observed;
     let Some(reported) = observed.reported() else { return Ok(text) };
     if loading(snapshot, flat.hot_refresh()) || *reported == checksum(text) {
         return Ok(text);
     }
-    let proven = observed.loaded_text.as_deref().filter(|proven| checksum(proven) == *reported);
-    proven.ok_or(UNSEEN)
+    observed.loaded_text.as_deref().filter(|_| observed.reports_loaded_text()).ok_or(UNSEEN)
 }
 
 /// Returns whether a scheduler that reports another text than the written one may still be loading that one.
@@ -163,8 +162,7 @@ pub(super) fn ignored(env: &Environment, spec: &ConfigSpec) -> Option<(Reason, S
 /// Returns the result for a scheduler that runs another text although it should have loaded the new one.
 fn not_taken(observed: &Observed, now: Timestamp) -> Loaded {
     let since = observed.pending_since.unwrap_or(now);
-    let times = usize::try_from(observed.reasserts).unwrap_or(usize::MAX);
-    let reassert_at = since.checked_add(doubled(PATIENCE, times, LONGEST)).ok();
+    let reassert_at = since.checked_add(doubled(PATIENCE, observed.reasserts, LONGEST)).ok();
     let patient =
         observed.reasserts == 0 || (observed.reasserts == 1 && now.duration_since(since) < PATIENCE);
     let finding = if patient {

@@ -16,6 +16,7 @@ use super::conditions::{self, Condition, Reason, Type};
 use super::mirror::Mirror;
 use go_compat::diag::Diagnostic;
 use yunikorn::acl::{self, Acl};
+use yunikorn::config::checksum;
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
@@ -576,6 +577,12 @@ impl Observed {
     pub(super) fn reported(&self) -> Option<&String> {
         self.read_back.as_ref()?.checksum.as_ref().ok()
     }
+
+    /// Returns whether the scheduler reports the text that it was last observed to run.
+    pub(super) fn reports_loaded_text(&self) -> bool {
+        let both = self.reported().zip(self.loaded_text.as_ref());
+        both.is_some_and(|(reported, text)| checksum(text) == *reported)
+    }
 }
 
 /// A text with a queue tree in the output ConfigMap.
@@ -640,7 +647,7 @@ pub struct SchedulerAnswer {
 impl SchedulerAnswer {
     /// Returns the answer of a scheduler of version 1.8 that runs this text.
     pub(super) fn running(text: &str) -> Self {
-        Self { checksum: yunikorn::config::checksum(text), release: Some("1.8.0".to_owned()) }
+        Self { checksum: checksum(text), release: Some("1.8.0".to_owned()) }
     }
 }
 

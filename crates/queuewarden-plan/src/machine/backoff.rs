@@ -27,8 +27,7 @@ pub(super) struct Backoff<T> {
 impl<T: Default> Backoff<T> {
     /// Begins after a failure, longer after each and, by `seed`, not at the same time as other replicas.
     pub(super) fn fail(&mut self, now: Timestamp, what: T, seed: u64) {
-        let times = usize::try_from(self.failures).unwrap_or(usize::MAX);
-        let length = jittered(doubled(FIRST, times, LONGEST), seed, self.failures);
+        let length = jittered(doubled(FIRST, self.failures, LONGEST), seed, self.failures);
         let failures = self.failures.saturating_add(1);
         *self = Self { failures, until: Some(now.checked_add(length).unwrap_or(Timestamp::MAX)), what };
     }

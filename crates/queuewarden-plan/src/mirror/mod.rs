@@ -32,7 +32,6 @@ use super::running::UNSEEN;
 use super::snapshot::{ConfigEntry, ConfigSpec, Snapshot, WriteFailure};
 use desired::Desired;
 use go_compat::diag::plural;
-use yunikorn::config::checksum;
 use yunikorn_access::Tree;
 
 pub use object::{Content, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorObject, Rule, Subject};
@@ -78,18 +77,14 @@ pub(super) fn plan(
 /// Returns the desired mirror; an error if it is unknown which ACLs are in force, so that the mirror has to
 /// stay as it is.
 fn desired(snapshot: &Snapshot, env: &Environment, known: &mut ParseCache) -> Result<Desired, String> {
-    if let Err(why) = &env.runs {
-        return Err(why.clone());
-    }
-    let running = snapshot.observed.loaded_text.as_deref();
+    env.runs.as_ref().map_err(String::clone)?;
+    let observed = &snapshot.observed;
     // While the scheduler loads the text, the mirror must not grant more than what runs meanwhile.
-    if let Some(reported) = snapshot.observed.reported()
-        && *reported != env.checksum
-        && running.is_none_or(|running| checksum(running) != *reported)
-    {
+    let another = observed.reported().is_some_and(|reported| *reported != env.checksum);
+    if another && !observed.reports_loaded_text() {
         return Err(UNSEEN.to_owned());
     }
-    let running = running.filter(|running| *running != env.text);
+    let running = observed.loaded_text.as_deref().filter(|running| *running != env.text);
     let running = running.and_then(|text| queues(text, known).ok());
     let trees = match (queues(&env.text, known), running) {
         (Ok(tree), running) => (tree, running),
