@@ -57,7 +57,8 @@ pub(super) fn statuses(
     let status = |entry: &AccessTestEntry| {
         let meta = &entry.meta;
         let (findings, rest) = report(entry, queues);
-        events.extend(events::transitions(Subject::QueueAccessTest, meta, &findings, events::OF_OBJECTS));
+        let subject = Subject::QueueAccessTest(meta.name.clone());
+        events.extend(events::transitions(&subject, &meta.conditions, &findings));
         (meta.name.clone(), ObjectStatus::new(meta, &findings, rest, snapshot.now))
     };
     snapshot.access_tests.iter().map(status).collect()

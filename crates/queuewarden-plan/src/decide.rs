@@ -356,21 +356,20 @@ impl Decided<'_> {
                     report::queue_acl::waiting(object, why, snapshot.now)
                 };
                 let (meta, findings) = (&entry.meta, &found.findings);
+                let subject = || Subject::QueueAcl(meta.name.clone());
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
                 if let (true, Some(before), Some(now)) = (newly, &entry.in_force, &found.status.in_force) {
                     let changed = report::queue_acl::changed_in_words(before, now);
-                    let subject = Subject::QueueAcl(meta.name.clone());
-                    events.push(events::event(&subject, false, events::ACCESS_CHANGED, &changed));
+                    events.push(events::event(&subject(), false, events::ACCESS_CHANGED, &changed));
                 }
                 if found.takes && (newly || is_unconfirmed(meta)) {
                     let taken = report::queue_acl::taken_in_words(&decided);
-                    let subject = Subject::QueueAcl(meta.name.clone());
-                    events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
+                    events.push(events::event(&subject(), true, events::ACCESS_REMOVED, &taken));
                 }
                 let status = ObjectStatus::new(meta, findings, found.status, snapshot.now);
                 // Conditions that stay are shared. So it is for nearly all objects.
                 if !Arc::ptr_eq(&status.conditions, &meta.conditions) {
-                    events.extend(events::transitions(Subject::QueueAcl, meta, findings, events::OF_OBJECTS));
+                    events.extend(events::transitions(&subject(), &meta.conditions, findings));
                 }
                 (meta.name.clone(), status)
             })
@@ -398,9 +397,10 @@ impl Decided<'_> {
         let objects = snapshot.policies.iter().zip(&policies.objects);
         objects
             .map(|(entry, object)| {
-                let (meta, types) = (&entry.meta, events::OF_OBJECTS);
+                let meta = &entry.meta;
                 let (findings, in_force) = report::policy::report(object, entry, &facts);
-                events.extend(events::transitions(Subject::AdmissionPolicy, meta, &findings, types));
+                let subject = Subject::AdmissionPolicy(meta.name.clone());
+                events.extend(events::transitions(&subject, &meta.conditions, &findings));
                 let rest = AdmissionPolicyStatus { in_force };
                 (meta.name.clone(), ObjectStatus::new(meta, &findings, rest, snapshot.now))
             })
@@ -445,9 +445,8 @@ impl Decided<'_> {
             accepts_open,
             snapshot.observed.watch_failure.as_deref(),
         );
-        events.extend(events::transitions(Subject::Config, meta, &findings, events::OF_CONFIG));
         let subject = Subject::Config(meta.name.clone());
-        events.extend(events::closed(&subject, &meta.conditions, &findings));
+        events.extend(events::transitions(&subject, &meta.conditions, &findings));
         let memory = self.config.in_force.as_ref();
         let admission_policy = policies.remembered(memory);
         let rest = report::config::status(snapshot, spec, env, admission_policy);

@@ -432,7 +432,7 @@ impl State {
             }
             (Doing::StoringBase, Event::BaseStored(result)) => {
                 self.base.unsaved = result.is_err();
-                self.backoffs.base.take(now, result.map_err(|_| ()), self.seed);
+                self.backoffs.base.take(now, result.is_ok(), self.seed);
                 self.observe()
             }
             (Doing::Mirroring, Event::Mirrored { failure, conflict }) => {
@@ -448,7 +448,7 @@ impl State {
                 self.observe()
             }
             (doing @ (Doing::Publishing | Doing::Reporting), Event::Published(well)) => {
-                self.backoffs.plan.take(now, well.then_some(()).ok_or(()), self.seed);
+                self.backoffs.plan.take(now, well, self.seed);
                 if doing == Doing::Reporting {
                     return Vec::new();
                 }
@@ -457,7 +457,7 @@ impl State {
                 self.finish(now, due)
             }
             (Doing::Reporting, Event::Reported { written, failed, unfinished }) => {
-                self.backoffs.statuses.take(now, if failed { Err(()) } else { Ok(()) }, self.seed);
+                self.backoffs.statuses.take(now, !failed, self.seed);
                 // Without any success the rest would fail as well.
                 let goes_on = unfinished && (!failed || written);
                 let due = if goes_on { now } else { self.due(now) };
@@ -533,7 +533,7 @@ impl State {
     }
 
     fn base_read(&mut self, now: Timestamp, result: Result<Option<LastBase>, String>) {
-        self.backoffs.base.take(now, result.as_ref().map(drop).map_err(drop), self.seed);
+        self.backoffs.base.take(now, result.is_ok(), self.seed);
         let Ok(found) = result else { return };
         self.base.read = true;
         self.base.unsaved = found.is_none() && self.base.last_good.is_some();

@@ -37,14 +37,6 @@ impl<T: Default> Backoff<T> {
         *self = Self::default();
     }
 
-    /// Takes in whether something failed.
-    pub(super) fn take(&mut self, now: Timestamp, result: Result<(), T>, seed: u64) {
-        match result {
-            Ok(()) => self.end(),
-            Err(what) => self.fail(now, what, seed),
-        }
-    }
-
     /// Returns the time when it ends; `None` after a success.
     pub(super) fn until(&self) -> Option<Timestamp> {
         self.until
@@ -64,6 +56,13 @@ impl<T: Default> Backoff<T> {
     pub(super) fn pass(&mut self, now: Timestamp) {
         let latest = LONGEST.checked_add(LONGEST / 5).and_then(|longest| now.checked_add(longest).ok());
         self.until = self.until.map(|until| latest.map_or(until, |latest| until.min(latest)));
+    }
+}
+
+impl Backoff<()> {
+    /// Takes in whether something went well.
+    pub(super) fn take(&mut self, now: Timestamp, well: bool, seed: u64) {
+        if well { self.end() } else { self.fail(now, (), seed) }
     }
 }
 

@@ -1,10 +1,8 @@
 //! Events: one for each transition of a condition, none when nothing changed.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use crate::conditions::{self, Condition, Finding, Reason, Status, Type};
-use crate::snapshot::Meta;
 use crate::{Event, Subject};
 
 /// Longer notes are cut, in bytes: Kubernetes refuses those of more than 1024.
@@ -21,39 +19,33 @@ const FAIL_OPEN_ENDED: &str = "FailOpenEnded";
 const ADMISSION_POLICY_CHANGED: &str = "AdmissionPolicyChanged";
 /// The conditions of a `YuniKornConfig` that have events: each by itself, because `Ready` would only repeat
 /// the first.
-pub(crate) const OF_CONFIG: &[Type] =
-    &[Type::BaseResolved, Type::Applied, Type::Loaded, Type::Mirrored, Type::FailOpen];
+const OF_CONFIG: &[Type] = &[Type::BaseResolved, Type::Applied, Type::Loaded, Type::Mirrored, Type::FailOpen];
 /// The conditions of all other objects that have events.
-pub(crate) const OF_OBJECTS: &[Type] = &[Type::Ready];
+const OF_OBJECTS: &[Type] = &[Type::Ready];
 /// The reasons that need no action: the state passes by itself, or was chosen.
 const CALM: [Reason; 3] = [Reason::Pending, Reason::LoadPending, Reason::ObserveMode];
 
-/// An event for each finding of the given types that differs in status or reason from the object's
-/// conditions. `FailOpen` has an event here only when it becomes true; [`closed`] reports its end.
-pub(crate) fn transitions(
-    subject: impl Fn(Arc<str>) -> Subject,
-    meta: &Meta,
-    findings: &[Finding],
-    types: &[Type],
-) -> Vec<Event> {
-    findings
-        .iter()
-        .filter(|finding| types.contains(&finding.type_))
-        .filter(|finding| finding.type_ != Type::FailOpen || finding.status == Status::True)
-        .filter(|finding| {
-            let before = conditions::find(&meta.conditions, finding.type_);
-            before.is_none_or(|c| c.status != finding.status || c.reason != finding.reason.as_str())
-        })
-        .map(|finding| {
-            let bad = (finding.status == Status::True) == (finding.type_ == Type::FailOpen);
-            event(
-                &subject(meta.name.clone()),
-                bad && !CALM.contains(&finding.reason),
-                finding.reason.as_str(),
-                &note(finding, findings),
-            )
-        })
-        .collect()
+/// Returns an event for each finding that differs in status or reason from the object's condition `before`,
+/// among those that have events. `FailOpen` has one when it becomes true, and another one when it ends.
+pub(crate) fn transitions(subject: &Subject, before: &[Condition], findings: &[Finding]) -> Vec<Event> {
+    let types = if matches!(subject, Subject::Config(_)) { OF_CONFIG } else { OF_OBJECTS };
+    let transition = |finding: &Finding| {
+        let before = conditions::find(before, finding.type_);
+        if before.is_some_and(|c| c.status == finding.status && c.reason == finding.reason.as_str()) {
+            return None;
+        }
+        let fail_open = finding.type_ == Type::FailOpen;
+        if fail_open && finding.status != Status::True {
+            let was = before.is_some_and(|before| before.status == Status::True);
+            let ended = was && finding.status == Status::False;
+            let note = "no root queue admits everyone any more";
+            return ended.then(|| event(subject, false, FAIL_OPEN_ENDED, note));
+        }
+        let bad = (finding.status == Status::True) == fail_open;
+        let warning = bad && !CALM.contains(&finding.reason);
+        Some(event(subject, warning, finding.reason.as_str(), &note(finding, findings)))
+    };
+    findings.iter().filter(|finding| types.contains(&finding.type_)).filter_map(transition).collect()
 }
 
 /// Returns the message of a condition so that it makes sense alone: with "in force", it adds what is in
@@ -64,15 +56,6 @@ fn note<'a>(finding: &'a Finding, all: &[Finding]) -> Cow<'a, str> {
     accepted.map_or(Cow::Borrowed(&finding.message), |accepted| {
         Cow::Owned(format!("{}: {}", finding.message, accepted.message))
     })
-}
-
-/// An event for a negative condition that is over.
-pub(crate) fn closed(subject: &Subject, old: &[Condition], findings: &[Finding]) -> Option<Event> {
-    let name = Type::FailOpen.as_str();
-    let was = old.iter().any(|c| c.type_ == name && c.status == Status::True);
-    let over = |finding: &Finding| finding.type_ == Type::FailOpen && finding.status == Status::False;
-    (was && findings.iter().any(over))
-        .then(|| event(subject, false, FAIL_OPEN_ENDED, "no root queue admits everyone any more"))
 }
 
 /// An event for another `AdmissionPolicy` than before: normal if `named` names it, otherwise a warning. The
@@ -90,8 +73,8 @@ pub(crate) fn policy_changed(
             format!("AdmissionPolicy `{before}`, which counted, does not exist any more, and no other one")
         }
     };
-    let asked = now.is_some() && now == named;
-    Some(event(subject, !asked, ADMISSION_POLICY_CHANGED, &note))
+    let chosen = now.is_some() && now == named;
+    Some(event(subject, !chosen, ADMISSION_POLICY_CHANGED, &note))
 }
 
 /// An event with a note that fits.
@@ -111,8 +94,7 @@ mod tests {
     }
 
     fn published(before: &[Condition], findings: &[Finding]) -> Vec<Event> {
-        let meta = Meta { name: "a".into(), conditions: before.into(), ..Meta::default() };
-        transitions(Subject::QueueAcl, &meta, findings, OF_OBJECTS)
+        transitions(&subject(), before, findings)
     }
 
     #[test]
