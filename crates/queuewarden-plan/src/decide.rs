@@ -72,7 +72,15 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
     let from = last.or_else(|| base.as_ref().ok().cloned());
     let tree = queues(from.as_ref(), base.as_ref(), &env);
     let has_queues = tree.is_ok();
-    let mut objects = objects(snapshot, tree, &Record::new(snapshot, &env.key, known));
+    let mut read = |text: Option<&String>| text.map(|text| known.of_live(text));
+    let current = read(snapshot.output_text(&env.key));
+    let written = snapshot.observed.written.as_ref().filter(|written| written.key == env.key);
+    let written = read(written.map(|written| &written.text));
+    let proven = read(snapshot.observed.loaded_text.as_ref());
+    let ours = current.as_deref().filter(|_| snapshot.claim(&env.key) == Claim::Ours);
+    let last_written = written.as_deref().or(ours).and_then(|text| text.tree.as_deref());
+    let record = Record { output: snapshot.output.as_deref(), tree: last_written };
+    let mut objects = objects(snapshot, tree, &record);
     let tree_gone = BTreeMap::from([(env.key.clone(), None)]);
     let used = from.as_ref().map_or(0, |base| base.read.text.len());
     let used = used.saturating_add(output::size_after(snapshot.output.as_deref(), &tree_gone));
@@ -100,16 +108,6 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
     }
     let reassert_at =
         loaded.reassert_at.filter(|_| spec.mode == Mode::Enforce && env.source == Source::Output);
-    let mut read = |text: Option<&String>| text.map(|text| known.of_live(text));
-    let current = read(snapshot.output_text(&env.key));
-    let written = snapshot.observed.written.as_ref().filter(|written| written.key == env.key);
-    let written = read(written.map(|written| &written.text));
-    let proven = read(snapshot.observed.loaded_text.as_ref());
-    let programmed = snapshot.policies.iter().zip(&policies.objects).any(|(entry, policy)| {
-        policy.keys().is_some()
-            && entry.in_force.is_some()
-            && entry.in_force.as_ref() == entry.spec.as_ref().ok()
-    });
     let inputs = Inputs {
         snapshot,
         spec,
@@ -123,7 +121,6 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
         proven,
         objects,
         policies,
-        programmed,
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
     };
     let output = output::decide(&inputs, known);

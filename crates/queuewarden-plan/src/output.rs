@@ -52,8 +52,6 @@ pub(super) struct Inputs<'a> {
     pub objects: Vec<Resolved<'a>>,
     /// The policies, with the keys of the one that decides.
     pub policies: Policies,
-    /// True if these keys were in the output before.
-    pub programmed: bool,
     /// True if the scheduler should have loaded the text and did not: the text is written again.
     pub reassert: bool,
 }
@@ -383,7 +381,7 @@ fn hand_out(
     let queue_tree = changes.contains_key(&env.key);
     // Keys that were present and correct have been changed by others. They decide who may act as anyone, so
     // they are repaired at least every second, like a text that grants too much.
-    let identity = question.programmed && changes.keys().any(|key| admission::KEYS.contains(&key.as_str()));
+    let identity = changes.keys().any(|key| admission::KEYS.contains(&key.as_str())) && programmed(question);
     let repair = (queue_tree && repairs(question)) || identity;
     let (open, widens) = match (question.current_tree(), tree) {
         (Some(current), Some(tree)) if queue_tree => {
@@ -415,6 +413,15 @@ fn hand_out(
         widens: widens && !repair,
         partial,
     });
+}
+
+/// Returns whether the keys of the policy that counts were in the output before.
+fn programmed(question: &Inputs<'_>) -> bool {
+    question.snapshot.policies.iter().zip(&question.policies.objects).any(|(entry, policy)| {
+        policy.keys().is_some()
+            && entry.in_force.is_some()
+            && entry.in_force.as_ref() == entry.spec.as_ref().ok()
+    })
 }
 
 /// Returns the annotations that change along with the keys. `full`: the full text is written.

@@ -7,13 +7,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use super::ownership::Claim;
-use super::parse_cache::{ParseCache, Reading};
 use super::planted::{PlantedFault, is_planted};
 use super::resolve::{Contribution, Resolved};
-use super::snapshot::{ConfigMapState, QueueAclEntry, QueueAclInForce, Snapshot};
+use super::snapshot::{ConfigMapState, QueueAclEntry, QueueAclInForce};
 use yunikorn::config::Config;
 
 /// Most bytes of ACLs and names that are noted: the annotations of an object have 256 KiB together. Of the
@@ -24,28 +21,15 @@ const MAX_BYTES: usize = 96 * 1024;
 type Notes = BTreeMap<String, Option<QueueAclInForce>>;
 
 /// The text that was written last, and the notes beside it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Record<'a> {
-    output: Option<&'a ConfigMapState>,
-    text: Option<Arc<Reading>>,
+    /// The output, which has the notes.
+    pub output: Option<&'a ConfigMapState>,
+    /// The queues of the text.
+    pub tree: Option<&'a Config>,
 }
 
-impl<'a> Record<'a> {
-    /// Returns the text under `key` that this process wrote last; if another process wrote it, the one that
-    /// is there now.
-    pub(super) fn new(snapshot: &'a Snapshot, key: &str, cache: &mut ParseCache) -> Self {
-        let output = snapshot.output.as_deref();
-        let written = snapshot.observed.written.as_ref().filter(|written| written.key == key);
-        let current = snapshot.output_text(key).filter(|_| snapshot.claim(key) == Claim::Ours);
-        let text = written.map(|written| &written.text).or(current).map(|text| cache.of_live(text));
-        Self { output, text }
-    }
-
-    /// The queues of that text.
-    pub(super) fn tree(&self) -> Option<&Config> {
-        self.text.as_ref()?.tree.as_deref()
-    }
-
+impl Record<'_> {
     /// Returns the version of an object that is in force, by the output or else by the object's status.
     pub(super) fn in_force<'e>(&'e self, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
         match noted(self.output, entry) {

@@ -463,5 +463,5 @@ fn keep(
     if is_planted(PlantedFault::KeptByStatusAlone) {
         return Some(last);
     }
-    Some(last.within(record.tree()))
+    Some(last.within(record.tree))
 }
