@@ -64,14 +64,12 @@ impl Environment {
         let (key, next_key) = queues_key(snapshot, &flat);
         let shadow = flat.shadows(flatten::Source::Configs, &key).map(|origin| origin.key.clone());
         let queues = flat.queues(&key);
-        let source = match queues.origin {
+        let origin = queues.origin.filter(|_| !queues.text.is_empty());
+        let source = match origin.map(|origin| (origin.source, origin.binary)) {
             None => Source::BuiltIn,
-            Some(_) if queues.text.is_empty() => Source::BuiltIn,
-            Some(origin) => match (origin.source, origin.binary) {
-                (flatten::Source::Configs, false) => Source::Output,
-                (flatten::Source::Configs, true) => Source::OutputBinary,
-                (flatten::Source::Defaults, _) => Source::Defaults,
-            },
+            Some((flatten::Source::Configs, false)) => Source::Output,
+            Some((flatten::Source::Configs, true)) => Source::OutputBinary,
+            Some((flatten::Source::Defaults, _)) => Source::Defaults,
         };
         let text = or_built_in(queues.text).to_owned();
         let reading = known.of_live(&text);

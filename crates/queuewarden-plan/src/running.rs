@@ -9,9 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::budget::doubled;
 use super::conditions::{Finding, Reason, Type};
 use super::environment::{Environment, queues_text};
-use super::snapshot::{
-    ConfigSpec, NoChecksum, Observed, ReadBack, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
-};
+use super::snapshot::{ConfigSpec, NoChecksum, Observed, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use yunikorn::config::checksum;
 use yunikorn::config::flatten::Flattened;
 
@@ -101,34 +99,29 @@ pub(super) fn loaded(
     observed: &Observed,
     now: Timestamp,
 ) -> Loaded {
-    let told = |finding| Loaded { finding, reassert_at: None };
-    if !has_url {
-        return told(match ignored {
-            Some((reason, why)) => {
-                Finding::no(Type::Loaded, reason, format!("the scheduler takes no new configuration: {why}"))
-            }
-            None => Finding::unknown(Type::Loaded, Reason::NotVerified, NOT_VERIFIED),
-        });
-    }
-    match (&observed.read_back, ignored) {
+    let checksum = observed.read_back.as_ref().map(|read_back| &read_back.checksum);
+    let finding = match (checksum, ignored) {
+        (_, Some((reason, why))) if !has_url => {
+            Finding::no(Type::Loaded, reason, format!("the scheduler takes no new configuration: {why}"))
+        }
+        _ if !has_url => Finding::unknown(Type::Loaded, Reason::NotVerified, NOT_VERIFIED),
         (None, _) => {
-            told(Finding::unknown(Type::Loaded, Reason::LoadPending, "the scheduler has not been asked yet"))
+            Finding::unknown(Type::Loaded, Reason::LoadPending, "the scheduler has not been asked yet")
         }
-        (Some(ReadBack { checksum: Err(NoChecksum { reason, message }), .. }), _) => {
-            told(Finding::unknown(Type::Loaded, *reason, message.clone()))
+        (Some(Err(NoChecksum { reason, message })), _) => {
+            Finding::unknown(Type::Loaded, *reason, message.clone())
         }
-        (Some(ReadBack { checksum: Ok(actual), .. }), _) if actual == expected => told(Finding::yes(
-            Type::Loaded,
-            Reason::Loaded,
-            "the scheduler runs the configuration of the ConfigMaps",
-        )),
-        (Some(_), Some((reason, why))) => told(Finding::no(
-            Type::Loaded,
-            reason,
-            format!("the scheduler runs another configuration and takes no new one: {why}"),
-        )),
-        (Some(_), None) => not_taken(observed, now),
-    }
+        (Some(Ok(actual)), _) if actual == expected => {
+            let message = "the scheduler runs the configuration of the ConfigMaps";
+            Finding::yes(Type::Loaded, Reason::Loaded, message)
+        }
+        (Some(Ok(_)), Some((reason, why))) => {
+            let message = format!("the scheduler runs another configuration and takes no new one: {why}");
+            Finding::no(Type::Loaded, reason, message)
+        }
+        (Some(Ok(_)), None) => return not_taken(observed, now),
+    };
+    Loaded { finding, reassert_at: None }
 }
 
 /// Returns why a running scheduler loads no text of the output, whatever is written there. A scheduler that
@@ -183,7 +176,7 @@ mod tests {
     use super::*;
     use crate::conditions::Status;
     use crate::merged;
-    use crate::snapshot::ConfigMapState;
+    use crate::snapshot::{ConfigMapState, ReadBack};
     use std::sync::Arc;
 
     const OLD: &str = "partitions: [{name: default, queues: [{name: root, submitacl: '*'}]}]";

@@ -87,35 +87,28 @@ pub(crate) fn fail_open(
 /// Returns condition `FailOpen` by what the scheduler runs, while the text in force is closed; `was` is the
 /// former condition.
 pub(crate) fn runs_open(env: &Environment, runs: &Runs, was: Option<&Finding>, loaded: &Finding) -> Finding {
-    let closed = "the root queue of no partition lets everyone in";
-    match runs {
-        _ if env.tree.is_none() => Finding::unknown(
+    if env.tree.is_none() {
+        let message = "the configuration in force cannot be read";
+        return Finding::unknown(Type::FailOpen, Reason::ConfigNotReady, message);
+    }
+    let why = &loaded.message;
+    let other = if let Runs::Other { tree, .. } = runs { open(tree) } else { None };
+    if let Some(open) = other {
+        let message = format!("{open}: the text is closed, and the scheduler does not run it: {why}");
+        return Finding::yes(Type::FailOpen, Reason::RootAllowsEveryone, message);
+    }
+    if !matches!(runs, Runs::Unknown) {
+        return Finding::no(
             Type::FailOpen,
-            Reason::ConfigNotReady,
-            "the configuration in force cannot be read",
-        ),
-        Runs::InForce => Finding::no(Type::FailOpen, Reason::Closed, closed),
-        Runs::Other { tree, .. } => match open(tree) {
-            Some(open) => {
-                let message = format!(
-                    "{open}: the text is closed, and the scheduler does not run it: {}",
-                    loaded.message
-                );
-                Finding::yes(Type::FailOpen, Reason::RootAllowsEveryone, message)
-            }
-            None => Finding::no(Type::FailOpen, Reason::Closed, closed),
-        },
-        Runs::Unknown => {
-            let message = format!(
-                "the text is closed, and it is not known whether the scheduler runs it: {}",
-                loaded.message
-            );
-            // A root queue that was open counts as open until it is known to be closed.
-            match was.filter(|was| was.status == Status::True) {
-                Some(was) => Finding { message: message.into(), ..was.clone() },
-                None => Finding::unknown(Type::FailOpen, loaded.reason, message),
-            }
-        }
+            Reason::Closed,
+            "the root queue of no partition lets everyone in",
+        );
+    }
+    let message = format!("the text is closed, and it is not known whether the scheduler runs it: {why}");
+    // A root queue that was open counts as open until it is known to be closed.
+    match was.filter(|was| was.status == Status::True) {
+        Some(was) => Finding { message: message.into(), ..was.clone() },
+        None => Finding::unknown(Type::FailOpen, loaded.reason, message),
     }
 }
 
