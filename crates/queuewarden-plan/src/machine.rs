@@ -290,10 +290,8 @@ struct Run {
 enum Stage {
     #[default]
     Open,
-    /// Something was written; the plan that follows shows whether there is more.
-    Written,
-    /// Something failed; the plan that follows shows what is left.
-    Failed,
+    /// The output was written, or a step of the mirror failed: the plan that follows shows what is left.
+    Tried,
     Over,
 }
 
@@ -438,7 +436,7 @@ impl State {
             (Doing::Mirroring, Event::Mirrored { failure, conflict }) => {
                 self.run.mirror_conflicts += u8::from(conflict);
                 if failure.is_some() {
-                    self.run.mirror = Stage::Failed;
+                    self.run.mirror = Stage::Tried;
                 }
                 self.memory.observed.mirror_failure = failure;
                 self.observe()
@@ -638,13 +636,13 @@ impl State {
     fn write(&mut self, now: Timestamp, snapshot: &Snapshot, plan: &Plan) -> Option<Vec<Action>> {
         match self.run.write {
             Stage::Open => {}
-            Stage::Written => {
+            Stage::Tried => {
                 self.run.more |= plan.write.is_some();
                 self.backoffs.write.end();
                 self.run.write = Stage::Over;
                 return None;
             }
-            Stage::Failed | Stage::Over => return None,
+            Stage::Over => return None,
         }
         let data = plan.write.as_ref().map(|write| &write.data);
         let held =
@@ -707,7 +705,7 @@ impl State {
         match outcome {
             Outcome::Done => {
                 self.pending = None;
-                self.run.write = Stage::Written;
+                self.run.write = Stage::Tried;
                 self.memory.written(at, &write, &other_writers);
                 match (self.memory.scheduler.clone(), write.queue_tree()) {
                     (Some(scheduler), Some((_, text))) => {
@@ -760,44 +758,36 @@ impl State {
     /// Takes the next steps of the RBAC mirror towards the ACLs in force, a bounded number per run.
     fn mirror(&mut self, now: Timestamp, plan: &Plan) -> Option<Vec<Action>> {
         let left = wishes(&plan.mirror);
-        let tried = std::mem::take(&mut self.run.tried);
-        match self.run.mirror {
-            Stage::Written | Stage::Over => return None,
-            Stage::Failed => {
-                let undone: Vec<_> = tried.into_iter().filter(|wish| left.contains(wish)).collect();
+        let tried = std::mem::take(&mut self.run.tried).into_iter();
+        let undone: Vec<_> = tried.filter(|wish| left.contains(wish)).collect();
+        match std::mem::replace(&mut self.run.mirror, Stage::Over) {
+            Stage::Open => {}
+            Stage::Tried => {
                 // There is more than one run does at a time, and the rest has not failed.
                 self.run.more |= left.iter().any(|wish| !undone.contains(wish));
-                self.run.mirror = Stage::Over;
                 self.backoffs.mirror.fail(now, undone, self.seed);
                 return None;
             }
-            Stage::Open => {}
+            Stage::Over => return None,
         }
-        let fresh = self.run.mirror_rounds == 0;
-        if fresh
-            && !left.is_empty()
-            && self.backoffs.mirror.holds(now, |what| left.iter().all(|wish| what.contains(wish)))
-        {
-            self.run.mirror = Stage::Over;
-            return None;
-        }
+        let held = || self.backoffs.mirror.holds(now, |what| left.iter().all(|wish| what.contains(wish)));
         if left.is_empty() {
             self.memory.observed.mirror_failure = None;
+        } else if self.run.mirror_rounds == 0 && held() {
+            return None;
         } else if self.run.mirror_rounds < MIRROR_ROUNDS {
+            self.run.mirror = Stage::Open;
             self.run.mirror_rounds = self.run.mirror_rounds.saturating_add(1);
             self.run.tried = left;
             return Some(self.begin(Doing::Mirroring, Action::Mirror(plan.mirror.clone())));
         } else if self.run.mirror_conflicts >= MIRROR_ROUNDS {
-            self.run.mirror = Stage::Over;
             self.memory.observed.mirror_failure = Some(WriteFailure::Transient(OUTPACED.into()));
-            let undone = tried.into_iter().filter(|wish| left.contains(wish)).collect();
             self.backoffs.mirror.fail(now, undone, self.seed);
             return Some(self.observe());
         } else {
             // The rest does not wait for the next cause.
             self.run.more = true;
         }
-        self.run.mirror = Stage::Over;
         self.backoffs.mirror.end();
         None
     }
