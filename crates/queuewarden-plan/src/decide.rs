@@ -153,8 +153,8 @@ fn runs(snapshot: &Snapshot, env: &Environment, loaded: &Finding, known: &mut Pa
     } else {
         (observed.loaded_text.as_ref(), observed.reports_loaded_text())
     };
-    let text = text
-        .filter(|_| reported || observed.reported().is_none() || running::loading(snapshot, env.hot_refresh));
+    let text =
+        text.filter(|_| reported || observed.reported().is_none() || running::loading(snapshot, &env.flat));
     let tree = text.and_then(|text| known.of_live(text).tree.clone());
     tree.map_or(Runs::Unknown, |tree| Runs::Other { tree, reported })
 }

@@ -35,8 +35,6 @@ pub(super) struct Environment {
     pub key: String,
     /// The key that `service.policyGroup` names by now, where the scheduler is not proven to read it yet.
     pub next_key: Option<String>,
-    /// True if the scheduler takes a new text without a restart.
-    pub hot_refresh: bool,
     /// The source of the tree in force.
     pub source: Source,
     /// A `binaryData` key of the output that hides or empties `key`.
@@ -75,7 +73,6 @@ impl Environment {
         let reading = known.of_live(&text);
         Self {
             refusal: reading.refusal.clone(),
-            hot_refresh: flat.hot_refresh(),
             source,
             shadow,
             checksum: checksum(&text),

@@ -57,18 +57,18 @@ fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<&'s str, &'st
     let text = queues_text(snapshot, flat);
     let observed = &snapshot.observed;
     let Some(reported) = observed.reported() else { return Ok(text) };
-    if loading(snapshot, flat.hot_refresh()) || *reported == checksum(text) {
+    if loading(snapshot, flat) || *reported == checksum(text) {
         return Ok(text);
     }
     observed.loaded_text.as_deref().filter(|_| observed.reports_loaded_text()).ok_or(UNSEEN)
 }
 
 /// Returns whether a scheduler that reports another text than the written one may still be loading that one.
-pub(super) fn loading(snapshot: &Snapshot, hot_refresh: bool) -> bool {
+pub(super) fn loading(snapshot: &Snapshot, flat: &Flattened) -> bool {
     let observed = &snapshot.observed;
     let soon = observed.pending_since.is_none_or(|since| snapshot.now.duration_since(since) < LOADING);
     // If the text was written again, it was not loaded the first time.
-    hot_refresh && soon && observed.reasserts == 0
+    flat.hot_refresh() && soon && observed.reasserts == 0
 }
 
 /// The longest time that a reload may take before it counts as failed.
@@ -127,7 +127,7 @@ pub(super) fn loaded(
 /// Returns why a running scheduler loads no text of the output, whatever is written there. A scheduler that
 /// is queried reads the key that it is observed to read, whichever `service.policyGroup` names.
 pub(super) fn ignored(env: &Environment, spec: &ConfigSpec) -> Option<(Reason, String)> {
-    if !env.hot_refresh {
+    if !env.flat.hot_refresh() {
         let why = "`service.enableConfigHotRefresh` is off; set it to \"true\" and restart the scheduler";
         return Some((Reason::HotRefreshDisabled, why.into()));
     }

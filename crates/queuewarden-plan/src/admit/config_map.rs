@@ -52,16 +52,15 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     }
     let mut left: BTreeMap<&str, usize> = BTreeMap::new();
     for trouble in &before {
-        let count = left.entry(&trouble.what).or_default();
-        *count = count.saturating_add(1);
+        *left.entry(&trouble.what).or_default() += 1;
     }
     let (old, brought): (Vec<_>, Vec<_>) = now.into_iter().partition(|trouble| {
         let of_before = left.get_mut(trouble.what.as_str()).filter(|count| **count > 0);
-        of_before.map(|count| *count = count.saturating_sub(1)).is_some()
+        of_before.map(|count| *count -= 1).is_some()
     });
     if !brought.is_empty() {
-        let told: Vec<String> = brought.into_iter().map(|trouble| trouble.message).collect();
-        return Response::refused(ACTIVATION, told.join("; "));
+        let messages: Vec<String> = brought.into_iter().map(|trouble| trouble.message).collect();
+        return Response::refused(ACTIVATION, messages.join("; "));
     }
     let mut warnings: Vec<_> = old.into_iter().map(|trouble| format!("still: {}", trouble.message)).collect();
     let then = Environment::new(&after, known);

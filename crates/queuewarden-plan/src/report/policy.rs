@@ -95,7 +95,7 @@ fn effective(facts: &Facts<'_>) -> Finding {
         );
         return Finding::no(Type::Effective, Reason::NotRead, message);
     }
-    if !facts.env.hot_refresh {
+    if !facts.env.flat.hot_refresh() {
         let message = "`service.enableConfigHotRefresh` is off, so YuniKorn's admission controller reads the keys only when it \
                        starts; set it to \"true\" and restart the admission controller";
         return Finding::unknown(Type::Effective, Reason::HotRefreshDisabled, message);
