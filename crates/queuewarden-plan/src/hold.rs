@@ -30,20 +30,20 @@ impl Hold {
 
 /// Returns the first reason that applies. None does while the output has no text of its own: then the
 /// scheduler falls back to a text that is wider than what is rendered from the last good base.
-pub(super) fn find(question: &Inputs<'_>) -> Option<Hold> {
-    if question.desired.is_none() || live_text(question).is_none() {
+pub(super) fn find(inputs: &Inputs<'_>) -> Option<Hold> {
+    if inputs.desired.is_none() || live_text(inputs).is_none() {
         return None;
     }
-    base(question)
+    base(inputs)
         .map(Hold::new)
-        .or_else(|| refused(question))
-        .or_else(|| removal(question).map(Hold::new))
-        .or_else(|| pace(question))
+        .or_else(|| refused(inputs))
+        .or_else(|| removal(inputs).map(Hold::new))
+        .or_else(|| pace(inputs))
 }
 
-fn base(question: &Inputs<'_>) -> Option<Finding> {
-    match &question.base {
-        Ok(base) => missing_partition(&base.tree, &question.env),
+fn base(inputs: &Inputs<'_>) -> Option<Finding> {
+    match &inputs.base {
+        Ok(base) => missing_partition(&base.tree, &inputs.env),
         Err(finding) => {
             let message = format!("only withdrawals are written, new grants wait: {}", finding.message);
             Some(Finding::no(Type::Applied, Reason::ConfigNotReady, message))
@@ -54,17 +54,17 @@ fn base(question: &Inputs<'_>) -> Option<Finding> {
 /// Returns a reason if the full text was refused, by the API server or by the scheduler. Withdrawals come
 /// first, and the text that the scheduler runs stays until the full text is tried again, at growing
 /// intervals.
-fn refused(question: &Inputs<'_>) -> Option<Hold> {
-    let snapshot = question.snapshot;
+fn refused(inputs: &Inputs<'_>) -> Option<Hold> {
+    let snapshot = inputs.snapshot;
     let refused = snapshot.observed.refused.as_ref()?;
     let until = budget::retry_at(refused.at, refused.times);
-    let (source, body) = (narrowed(question)?, question.body.as_ref()?);
-    let withdraws = source.tree.as_deref().zip(question.desired.as_deref());
+    let (source, body) = (narrowed(inputs)?, inputs.body.as_ref()?);
+    let withdraws = source.tree.as_deref().zip(inputs.desired.as_deref());
     let withdraws = withdraws.is_some_and(|(source, desired)| withdraw::exceeds(source, desired));
     let runs = || {
-        let proven = question.proven.as_ref().map(|proven| &proven.text);
+        let proven = inputs.proven.as_ref().map(|proven| &proven.text);
         refused.by_scheduler
-            && proven == question.current.as_ref().map(|current| &current.text)
+            && proven == inputs.current.as_ref().map(|current| &current.text)
             && refused.body == checksum(&body.text)
     };
     (until > snapshot.now && (withdraws || runs())).then(|| {
@@ -78,13 +78,13 @@ fn refused(question: &Inputs<'_>) -> Option<Hold> {
 
 /// Returns a reason if more than half of the objects disappeared at once and access would widen: a definition
 /// was made anew, or a list is empty by accident.
-fn removal(question: &Inputs<'_>) -> Option<Finding> {
-    let output = question.snapshot.output.as_deref()?;
+fn removal(inputs: &Inputs<'_>) -> Option<Finding> {
+    let output = inputs.snapshot.output.as_deref()?;
     let before: usize = output.annotations.get(OBJECTS)?.parse().ok()?;
-    let lost = before.checked_sub(question.count())?;
-    let revision = live_text(question).and_then(header::split).map(|parts| parts.revision);
-    let confirmed = revision.is_some() && question.spec.confirmed_removal == revision;
-    if lost < FEWEST || lost.saturating_mul(2) <= before || confirmed || !widens(question) {
+    let lost = before.checked_sub(inputs.count())?;
+    let revision = live_text(inputs).and_then(header::split).map(|parts| parts.revision);
+    let confirmed = revision.is_some() && inputs.spec.confirmed_removal == revision;
+    if lost < FEWEST || lost.saturating_mul(2) <= before || confirmed || !widens(inputs) {
         return None;
     }
     let revision = revision.map_or_else(|| "REVISION".to_owned(), |revision| revision.to_string());
@@ -96,10 +96,10 @@ fn removal(question: &Inputs<'_>) -> Option<Finding> {
 }
 
 /// Returns a reason if access was widened too often within a short time.
-fn pace(question: &Inputs<'_>) -> Option<Hold> {
-    let snapshot = question.snapshot;
+fn pace(inputs: &Inputs<'_>) -> Option<Hold> {
+    let snapshot = inputs.snapshot;
     let until = budget::widening_at(&snapshot.observed.widened, snapshot.now)?;
-    if repairs(question) || !widens(question) {
+    if repairs(inputs) || !widens(inputs) {
         return None;
     }
     let message = format!(
@@ -110,9 +110,9 @@ fn pace(question: &Inputs<'_>) -> Option<Hold> {
 }
 
 /// Returns whether the full text grants anything that the current one does not.
-fn widens(question: &Inputs<'_>) -> bool {
-    question
+fn widens(inputs: &Inputs<'_>) -> bool {
+    inputs
         .current_tree()
-        .zip(question.desired.as_deref())
+        .zip(inputs.desired.as_deref())
         .is_some_and(|(current, desired)| withdraw::widens(current, desired))
 }

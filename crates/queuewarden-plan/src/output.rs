@@ -102,22 +102,22 @@ struct Attempt {
 }
 
 /// Decides: the full text where it may be written, else the current text with the withdrawals applied.
-pub(super) fn decide(question: &Inputs<'_>, cache: &mut ParseCache) -> Decision {
-    let mut hold = hold::find(question);
+pub(super) fn decide(inputs: &Inputs<'_>, cache: &mut ParseCache) -> Decision {
+    let mut hold = hold::find(inputs);
     let mut candidate = match hold {
-        None => question.body.as_deref().and_then(|body| full(question, body)),
-        Some(_) => partial(question, cache),
+        None => inputs.body.as_deref().and_then(|body| full(inputs, body)),
+        Some(_) => partial(inputs, cache),
     };
-    let mut attempt = attempt(question, candidate.as_ref());
+    let mut attempt = attempt(inputs, candidate.as_ref());
     if hold.is_none() && attempt.oversized.is_some() {
         hold = attempt.oversized.take().map(Hold::new);
-        candidate = partial(question, cache);
-        attempt = self::attempt(question, candidate.as_ref());
+        candidate = partial(inputs, cache);
+        attempt = self::attempt(inputs, candidate.as_ref());
     }
     let Attempt { adopted, changes, keys, oversized } = attempt;
     let nothing = candidate.is_none() && hold.is_none();
     let left =
-        nothing.then(|| ownership::first_import(question).unwrap_or_else(|| (not_rendered(question), None)));
+        nothing.then(|| ownership::first_import(inputs).unwrap_or_else(|| (not_rendered(inputs), None)));
     let (not_rendered, first) = left.unzip();
     let full = hold.is_none() && candidate.is_some() && adopted.tree_conflict.is_none();
     // The text is known to grant what the objects contribute if it is the desired text, or if nothing may be
@@ -133,7 +133,7 @@ pub(super) fn decide(question: &Inputs<'_>, cache: &mut ParseCache) -> Decision 
         import: first.flatten().or(adopted.import),
         backup: None,
         write: None,
-        applied: applied(question),
+        applied: applied(inputs),
         full: false,
     };
     if let Some(finding) = oversized {
@@ -142,17 +142,15 @@ pub(super) fn decide(question: &Inputs<'_>, cache: &mut ParseCache) -> Decision 
     }
     if changes.is_empty() {
         decision.full = full;
-        decision.write = touch(question, full, known);
-        if let Some(until) =
-            budget::contended_until(&question.snapshot.observed.repairs, question.snapshot.now)
-        {
-            decision.applied = contended(question);
+        decision.write = touch(inputs, full, known);
+        if let Some(until) = budget::contended_until(&inputs.snapshot.observed.repairs, inputs.snapshot.now) {
+            decision.applied = contended(inputs);
             decision.wake_at = Some(until);
         }
-    } else if question.spec.mode == Mode::Observe {
-        decision.applied = observed_only(question, &changes);
+    } else if inputs.spec.mode == Mode::Observe {
+        decision.applied = observed_only(inputs, &changes);
     } else {
-        hand_out(question, changes, adopted.replaced, (tree.as_deref(), partial), &mut decision);
+        hand_out(inputs, changes, adopted.replaced, (tree.as_deref(), partial), &mut decision);
     }
     // A policy key that someone else owns must not hide the reason why nothing else is written.
     let written = matches!(decision.applied.reason, Reason::Applied | Reason::Pending);
@@ -160,8 +158,8 @@ pub(super) fn decide(question: &Inputs<'_>, cache: &mut ParseCache) -> Decision 
     let blocked = because.filter(|_| written).or(not_rendered);
     if let Some(finding) = blocked
         .or(adopted.tree_conflict)
-        .or_else(|| shadowed(question))
-        .or_else(|| unproven_key(question))
+        .or_else(|| shadowed(inputs))
+        .or_else(|| unproven_key(inputs))
         .or(conflict)
     {
         decision.applied = finding;
@@ -170,88 +168,88 @@ pub(super) fn decide(question: &Inputs<'_>, cache: &mut ParseCache) -> Decision 
 }
 
 /// Returns the result of writing the candidate and the keys of the policy.
-fn attempt(question: &Inputs<'_>, candidate: Option<&Candidate>) -> Attempt {
-    let policy = question.policies.keys.iter().flatten();
+fn attempt(inputs: &Inputs<'_>, candidate: Option<&Candidate>) -> Attempt {
+    let policy = inputs.policies.keys.iter().flatten();
     let mut values: BTreeMap<String, String> =
         policy.map(|(key, value)| ((*key).to_string(), value.clone())).collect();
     values.extend(candidate.map(|it| (it.rendered.key.clone(), it.rendered.text.clone())));
-    let mut adopted = ownership::adopt(question, values);
+    let mut adopted = ownership::adopt(inputs, values);
     let wants = std::mem::take(&mut adopted.wants);
-    let changes = changes(question, &wants);
-    let keys = owned_after(question, &wants, &changes);
-    let oversized = oversized(question, &changes);
+    let changes = changes(inputs, &wants);
+    let keys = owned_after(inputs, &wants, &changes);
+    let oversized = oversized(inputs, &changes);
     Attempt { adopted, changes, keys, oversized }
 }
 
 /// Returns the full text: the rendered body under a header.
-fn full(question: &Inputs<'_>, body: &Reading) -> Option<Candidate> {
-    let origin = header::origin(&question.from.as_ref()?.source);
-    let rendered = revise(question, &body.text, &origin);
+fn full(inputs: &Inputs<'_>, body: &Reading) -> Option<Candidate> {
+    let origin = header::origin(&inputs.from.as_ref()?.source);
+    let rendered = revise(inputs, &body.text, &origin);
     Some(Candidate { rendered, tree: body.tree.clone(), partial: false })
 }
 
 /// Returns the current text with nothing but the withdrawals applied; `None` when there is nothing to write.
-fn partial(question: &Inputs<'_>, cache: &mut ParseCache) -> Option<Candidate> {
+fn partial(inputs: &Inputs<'_>, cache: &mut ParseCache) -> Option<Candidate> {
     if is_planted(PlantedFault::WithdrawalsWait) {
         return None;
     }
-    if question.snapshot.claim(&question.env.key) != Claim::Ours {
+    if inputs.snapshot.claim(&inputs.env.key) != Claim::Ours {
         return None;
     }
-    let desired = question.desired.as_deref()?;
-    let source = narrowed(question)?;
+    let desired = inputs.desired.as_deref()?;
+    let source = narrowed(inputs)?;
     let withdrawn = withdraw::withdraw(source, desired, cache);
     // If nothing is withdrawn, somebody else's change of the text is still put back.
-    let restored = || question.written.as_ref().filter(|_| repairs(question));
+    let restored = || inputs.written.as_ref().filter(|_| repairs(inputs));
     // A text that the scheduler did not load is written again: the scheduler may have refused it, and
     // withdrawals must not wait for that.
-    let again = || question.current.as_ref().filter(|_| question.reassert);
+    let again = || inputs.current.as_ref().filter(|_| inputs.reassert);
     let body = withdrawn.as_ref().or_else(restored).or_else(again)?;
-    if missing_partition(body.tree.as_deref()?, &question.env).is_some() {
+    if missing_partition(body.tree.as_deref()?, &inputs.env).is_some() {
         return None;
     }
-    let origin = live_text(question)
+    let origin = live_text(inputs)
         .and_then(header::split)
         .map(|parts| parts.origin.to_owned())
-        .or_else(|| Some(header::origin(&question.from.as_ref()?.source)))?;
-    let rendered = revise(question, &body.text, &origin);
+        .or_else(|| Some(header::origin(&inputs.from.as_ref()?.source)))?;
+    let rendered = revise(inputs, &body.text, &origin);
     Some(Candidate { rendered, tree: body.tree.clone(), partial: true })
 }
 
 /// Returns the text that withdrawals are applied to: the text in the output, unless the scheduler refuses it
 /// or somebody else wrote it.
-pub(super) fn narrowed<'q>(question: &'q Inputs<'_>) -> Option<&'q Arc<Reading>> {
-    let current = question.current.as_ref();
-    if question.snapshot.observed.refused.is_some() && question.proven.is_some() {
-        return question.proven.as_ref();
+pub(super) fn narrowed<'q>(inputs: &'q Inputs<'_>) -> Option<&'q Arc<Reading>> {
+    let current = inputs.current.as_ref();
+    if inputs.snapshot.observed.refused.is_some() && inputs.proven.is_some() {
+        return inputs.proven.as_ref();
     }
-    if repairs(question) { question.written.as_ref().or(current) } else { current }
+    if repairs(inputs) { inputs.written.as_ref().or(current) } else { current }
 }
 
 /// Puts the body under a header: with the live revision if that would change nothing, else with the next one.
-fn revise(question: &Inputs<'_>, body: &str, origin: &str) -> OutputText {
-    let live = live_text(question).and_then(header::split);
+fn revise(inputs: &Inputs<'_>, body: &str, origin: &str) -> OutputText {
+    let live = live_text(inputs).and_then(header::split);
     let wanted = header::join(origin, 0, body);
     let same = live.filter(|live| {
         header::split(&wanted).is_some_and(|w| w.body == live.body && w.origin == live.origin)
     });
     let known = live
         .map(|live| live.revision)
-        .max(question.snapshot.config_status().and_then(|status| status.revision))
+        .max(inputs.snapshot.config_status().and_then(|status| status.revision))
         .unwrap_or(0);
     let revision = match same {
-        Some(live) if !question.reassert => live.revision,
+        Some(live) if !inputs.reassert => live.revision,
         _ => known.saturating_add(1),
     };
-    OutputText { key: question.env.key.clone(), text: header::join(origin, revision, body) }
+    OutputText { key: inputs.env.key.clone(), text: header::join(origin, revision, body) }
 }
 
-pub(super) fn live_text<'a>(question: &'a Inputs<'_>) -> Option<&'a str> {
-    question.snapshot.output_text(&question.env.key).map(String::as_str)
+pub(super) fn live_text<'a>(inputs: &'a Inputs<'_>) -> Option<&'a str> {
+    inputs.snapshot.output_text(&inputs.env.key).map(String::as_str)
 }
 
-fn not_rendered(question: &Inputs<'_>) -> Finding {
-    let message = match &question.base {
+fn not_rendered(inputs: &Inputs<'_>) -> Finding {
+    let message = match &inputs.base {
         Err(finding) => format!("nothing is written, what is live stays: {}", finding.message),
         Ok(_) => {
             "nothing is written, what is live stays: the ACLs cannot be rendered into the base".to_string()
@@ -289,20 +287,20 @@ pub(super) fn is_fenced(snapshot: &Snapshot) -> bool {
 /// Returns a write that changes annotations alone: the number of objects, if the text is the desired one
 /// (`full`); the version of each object that is in force, if the text shows it (`known`); and the resource
 /// version, while an older write may still be accepted.
-fn touch(question: &Inputs<'_>, full: bool, known: bool) -> Option<Write> {
-    let Inputs { snapshot, spec, .. } = question;
+fn touch(inputs: &Inputs<'_>, full: bool, known: bool) -> Option<Write> {
+    let Inputs { snapshot, spec, .. } = inputs;
     let output = snapshot.output.as_deref().filter(|_| spec.mode == Mode::Enforce)?;
     let mut annotations = BTreeMap::new();
     if is_fenced(snapshot) && !is_planted(PlantedFault::NoFence) {
         let epoch: u64 = output.annotations.get(EPOCH).and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
         annotations.insert(EPOCH.to_string(), epoch.wrapping_add(1).to_string());
     }
-    let objects = question.count().to_string();
+    let objects = inputs.count().to_string();
     if full && output.annotations.get(OBJECTS).map_or("0", String::as_str) != objects {
         annotations.insert(OBJECTS.to_string(), objects);
     }
-    let current = question.current_tree().filter(|_| !full);
-    let in_force = known.then(|| record::corrected(current, &question.objects, output)).flatten();
+    let current = inputs.current_tree().filter(|_| !full);
+    let in_force = known.then(|| record::corrected(current, &inputs.objects, output)).flatten();
     (!annotations.is_empty() || in_force.is_some()).then(|| Write {
         name: spec.output_config_map.clone(),
         resource_version: Some(output.resource_version.clone()),
@@ -313,22 +311,22 @@ fn touch(question: &Inputs<'_>, full: bool, known: bool) -> Option<Write> {
 }
 
 /// Returns our keys that are present now.
-fn ours<'a>(question: &'a Inputs<'_>) -> impl Iterator<Item = &'a str> {
-    let output = question.snapshot.output.as_deref();
+fn ours<'a>(inputs: &'a Inputs<'_>) -> impl Iterator<Item = &'a str> {
+    let output = inputs.snapshot.output.as_deref();
     let keys = output.into_iter().flat_map(|output| output.data.keys());
-    keys.map(String::as_str).filter(|key| question.snapshot.claim(key) == Claim::Ours)
+    keys.map(String::as_str).filter(|key| inputs.snapshot.claim(key) == Claim::Ours)
 }
 
 /// Returns the keys to change: desired values that differ, and keys of ours that are no longer desired. A key
 /// with a queue tree is never removed: without it the scheduler falls back to a default that lets everyone
 /// in.
-fn changes(question: &Inputs<'_>, wants: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
-    let current = |key: &str| question.snapshot.output_text(key);
+fn changes(inputs: &Inputs<'_>, wants: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
+    let current = |key: &str| inputs.snapshot.output_text(key);
     let set = wants
         .iter()
         .filter(|(key, value)| current(key) != Some(value))
         .map(|(k, v)| (k.clone(), Some(v.clone())));
-    let unset = ours(question)
+    let unset = ours(inputs)
         .filter(|key| admission::KEYS.contains(key) && !wants.contains_key(*key))
         .map(|key| (key.to_string(), None));
     set.chain(unset).collect()
@@ -336,21 +334,21 @@ fn changes(question: &Inputs<'_>, wants: &BTreeMap<String, String>) -> BTreeMap<
 
 /// Returns the keys that are ours once `changes` are made.
 fn owned_after(
-    question: &Inputs<'_>,
+    inputs: &Inputs<'_>,
     wants: &BTreeMap<String, String>,
     changes: &BTreeMap<String, Option<String>>,
 ) -> BTreeSet<String> {
     let set = wants.keys().filter(|key| changes.contains_key(*key)).map(String::as_str);
-    ours(question).filter(|key| changes.get(*key) != Some(&None)).chain(set).map(str::to_string).collect()
+    ours(inputs).filter(|key| changes.get(*key) != Some(&None)).chain(set).map(str::to_string).collect()
 }
 
 /// Refuses a write that is too large for the API server.
-fn oversized(question: &Inputs<'_>, changes: &BTreeMap<String, Option<String>>) -> Option<Finding> {
-    let size = size_after(question.snapshot.output.as_deref(), changes);
+fn oversized(inputs: &Inputs<'_>, changes: &BTreeMap<String, Option<String>>) -> Option<Finding> {
+    let size = size_after(inputs.snapshot.output.as_deref(), changes);
     (size > MAX_BYTES).then(|| {
         let message = format!(
             "{} would have {size} bytes, more than the {MAX_BYTES} that Kubernetes allows; only withdrawals are written, new grants wait",
-            question.spec.output_name()
+            inputs.spec.output_name()
         );
         Finding::no(Type::Applied, Reason::TooLarge, message)
     })
@@ -371,28 +369,28 @@ pub fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Op
 
 /// Writes, if the rate limit allows it: the text has the queues `tree`, and may be a `partial` one.
 fn hand_out(
-    question: &Inputs<'_>,
+    inputs: &Inputs<'_>,
     changes: BTreeMap<String, Option<String>>,
     taken: BTreeMap<String, String>,
     (tree, partial): (Option<&Config>, bool),
     decision: &mut Decision,
 ) {
-    let Inputs { snapshot, spec, env, .. } = question;
+    let Inputs { snapshot, spec, env, .. } = inputs;
     let queue_tree = changes.contains_key(&env.key);
     // Keys that were present and correct have been changed by others. They decide who may act as anyone, so
     // they are repaired at least every second, like a text that grants too much.
-    let identity = changes.keys().any(|key| admission::KEYS.contains(&key.as_str())) && programmed(question);
-    let repair = (queue_tree && repairs(question)) || identity;
-    let (open, widens) = match (question.current_tree(), tree) {
+    let identity = changes.keys().any(|key| admission::KEYS.contains(&key.as_str())) && programmed(inputs);
+    let repair = (queue_tree && repairs(inputs)) || identity;
+    let (open, widens) = match (inputs.current_tree(), tree) {
         (Some(current), Some(tree)) if queue_tree => {
             (withdraw::exceeds(current, tree), withdraw::widens(current, tree))
         }
         _ => (queue_tree, false),
     };
-    decision.applied = pending(question);
+    decision.applied = pending(inputs);
     if repair && let Some(due) = budget::repair_at(&snapshot.observed.repairs, open || identity, snapshot.now)
     {
-        decision.applied = contended(question);
+        decision.applied = contended(inputs);
         decision.wake_at = Some(due);
         return;
     }
@@ -401,23 +399,23 @@ fn hand_out(
     }
     let output = snapshot.output.as_deref();
     let in_force =
-        queue_tree.then(|| record::changed(tree.filter(|_| partial), &question.objects, output)).flatten();
+        queue_tree.then(|| record::changed(tree.filter(|_| partial), &inputs.objects, output)).flatten();
     decision.write = Some(Write {
         name: spec.output_config_map.clone(),
         resource_version: output.map(|output| output.resource_version.clone()),
         data: changes,
-        annotations: annotations(question, queue_tree && !partial, &decision.keys),
+        annotations: annotations(inputs, queue_tree && !partial, &decision.keys),
         in_force,
         repair,
-        reassert: queue_tree && question.reassert,
+        reassert: queue_tree && inputs.reassert,
         widens: widens && !repair,
         partial,
     });
 }
 
 /// Returns whether the keys of the policy that counts were in the output before.
-fn programmed(question: &Inputs<'_>) -> bool {
-    question.snapshot.policies.iter().zip(&question.policies.objects).any(|(entry, policy)| {
+fn programmed(inputs: &Inputs<'_>) -> bool {
+    inputs.snapshot.policies.iter().zip(&inputs.policies.objects).any(|(entry, policy)| {
         policy.keys().is_some()
             && entry.in_force.is_some()
             && entry.in_force.as_ref() == entry.spec.as_ref().ok()
@@ -425,19 +423,19 @@ fn programmed(question: &Inputs<'_>) -> bool {
 }
 
 /// Returns the annotations that change along with the keys. `full`: the full text is written.
-fn annotations(question: &Inputs<'_>, full: bool, keys: &BTreeSet<String>) -> BTreeMap<String, String> {
-    let output = question.snapshot.output.as_deref();
+fn annotations(inputs: &Inputs<'_>, full: bool, keys: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let output = inputs.snapshot.output.as_deref();
     let current = |name: &str| output.and_then(|output| output.annotations.get(name));
     let mut annotations = BTreeMap::new();
     if output.is_none_or(|output| !managed_keys(output).iter().eq(keys)) {
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         annotations.insert(MANAGED_KEYS.to_string(), keys.join(","));
     }
-    if full && (question.count() > 0 || current(OBJECTS).is_some()) {
-        annotations.insert(OBJECTS.to_string(), question.count().to_string());
+    if full && (inputs.count() > 0 || current(OBJECTS).is_some()) {
+        annotations.insert(OBJECTS.to_string(), inputs.count().to_string());
     }
     if current(QUEUES_KEY).is_some() || keys.iter().filter(|key| is_queues_key(key)).count() > 1 {
-        annotations.insert(QUEUES_KEY.to_string(), question.env.key.clone());
+        annotations.insert(QUEUES_KEY.to_string(), inputs.env.key.clone());
     }
     annotations.retain(|name, value| current(name) != Some(value));
     annotations
@@ -445,26 +443,26 @@ fn annotations(question: &Inputs<'_>, full: bool, keys: &BTreeSet<String>) -> BT
 
 /// Returns condition `Applied` while `service.policyGroup` names another key than the one that the scheduler
 /// is proven to read.
-fn unproven_key(question: &Inputs<'_>) -> Option<Finding> {
-    let next = question.env.next_key.as_ref()?;
+fn unproven_key(inputs: &Inputs<'_>) -> Option<Finding> {
+    let next = inputs.env.next_key.as_ref()?;
     let message = format!(
         "`service.policyGroup` names key `{next}` now, which YuniKorn reads only after a restart; key `{}` is kept up until the scheduler \
          is seen to run `{next}` (spec.schedulerUrl). Before the restart, put the queue tree into key `{next}` of {}",
-        question.env.key,
-        question.spec.base_name()
+        inputs.env.key,
+        inputs.spec.base_name()
     );
     Some(Finding::no(Type::Applied, Reason::PolicyGroupPending, message))
 }
 
 /// Returns whether writing the queue tree puts back someone else's change, rather than adding something new.
-pub(super) fn repairs(question: &Inputs<'_>) -> bool {
-    let last = question
+pub(super) fn repairs(inputs: &Inputs<'_>) -> bool {
+    let last = inputs
         .snapshot
         .observed
         .last_written
         .as_ref()
-        .or_else(|| question.snapshot.config_status()?.config_hash.as_ref());
-    let live = live_text(question).map(|text| question.env.checksum_of(text));
+        .or_else(|| inputs.snapshot.config_status()?.config_hash.as_ref());
+    let live = live_text(inputs).map(|text| inputs.env.checksum_of(text));
     last.is_some() && live.as_ref() != last
 }
 
@@ -479,25 +477,25 @@ fn backup(spec: &ConfigSpec, data: BTreeMap<String, String>) -> NewConfigMap {
     }
 }
 
-fn applied(question: &Inputs<'_>) -> Finding {
-    let map = question.spec.output_name();
+fn applied(inputs: &Inputs<'_>) -> Finding {
+    let map = inputs.spec.output_name();
     let mut message = format!("{map} holds what was rendered");
-    let size = size_after(question.snapshot.output.as_deref(), &BTreeMap::new());
+    let size = size_after(inputs.snapshot.output.as_deref(), &BTreeMap::new());
     if size >= WARN_BYTES {
         message.push_str(", and is close to the 1 MiB that Kubernetes allows");
     }
     Finding::yes(Type::Applied, Reason::Applied, message)
 }
 
-fn pending(question: &Inputs<'_>) -> Finding {
-    let map = question.spec.output_name();
-    not_written(question, &map)
+fn pending(inputs: &Inputs<'_>) -> Finding {
+    let map = inputs.spec.output_name();
+    not_written(inputs, &map)
         .unwrap_or_else(|| Finding::no(Type::Applied, Reason::Pending, format!("{map} is being written")))
 }
 
 /// Returns the reason why the last write, which was to `map`, was not made.
-pub(super) fn not_written(question: &Inputs<'_>, map: &str) -> Option<Finding> {
-    let (reason, message) = match question.snapshot.observed.write_failure.as_ref()? {
+pub(super) fn not_written(inputs: &Inputs<'_>, map: &str) -> Option<Finding> {
+    let (reason, message) = match inputs.snapshot.observed.write_failure.as_ref()? {
         WriteFailure::Forbidden(why) => {
             (Reason::Forbidden, format!("the API server does not let queuewarden write {map}: {why}"))
         }
@@ -524,31 +522,31 @@ pub(super) fn rejection(message: &str) -> Reason {
     if webhook { Reason::RejectedByAdmission } else { Reason::Rejected }
 }
 
-fn observed_only(question: &Inputs<'_>, changes: &BTreeMap<String, Option<String>>) -> Finding {
+fn observed_only(inputs: &Inputs<'_>, changes: &BTreeMap<String, Option<String>>) -> Finding {
     let keys: Vec<_> = changes.keys().map(|key| format!("`{key}`")).collect();
-    let map = question.spec.output_name();
+    let map = inputs.spec.output_name();
     let message = format!("in mode Enforce these keys of {map} would change: {}", keys.join(", "));
     Finding::no(Type::Applied, Reason::ObserveMode, message)
 }
 
-fn contended(question: &Inputs<'_>) -> Finding {
-    let names = question.snapshot.observed.other_writer.as_deref();
+fn contended(inputs: &Inputs<'_>) -> Finding {
+    let names = inputs.snapshot.observed.other_writer.as_deref();
     let other_writer = names.map_or("another writer".to_string(), |names| format!("\"{names}\""));
     let operator = ownership::queue_operator(names.unwrap_or_default().split(", "));
     let message = format!(
         "{other_writer} keeps changing keys of queuewarden's in {}; what is missing or grants too much is put right every second, other \
          changes at growing intervals. Take these keys out of what that writer applies{operator}",
-        question.spec.output_name()
+        inputs.spec.output_name()
     );
     Finding::no(Type::Applied, Reason::Contended, message)
 }
 
-fn shadowed(question: &Inputs<'_>) -> Option<Finding> {
-    let shadow = question.env.shadow.as_ref()?;
+fn shadowed(inputs: &Inputs<'_>) -> Option<Finding> {
+    let shadow = inputs.env.shadow.as_ref()?;
     let message = format!(
         "binaryData key `{shadow}` of {} hides key `{}` from the scheduler; remove it",
-        question.spec.output_name(),
-        question.env.key
+        inputs.spec.output_name(),
+        inputs.env.key
     );
     Some(Finding::no(Type::Applied, Reason::ShadowedByBinaryData, message))
 }

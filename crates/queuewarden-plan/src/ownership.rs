@@ -99,23 +99,23 @@ pub(super) struct Adopted {
 type Left = (Finding, Option<NewConfigMap>);
 
 /// Sorts the desired keys by whether they may be written.
-pub(super) fn adopt(question: &Inputs<'_>, wants: BTreeMap<String, String>) -> Adopted {
+pub(super) fn adopt(inputs: &Inputs<'_>, wants: BTreeMap<String, String>) -> Adopted {
     let mut adopted = Adopted::default();
     for (key, value) in wants {
-        let current = question.snapshot.output_text(&key);
-        let Claim::Foreign(owners) = question.snapshot.claim(&key) else {
+        let current = inputs.snapshot.output_text(&key);
+        let Claim::Foreign(owners) = inputs.snapshot.claim(&key) else {
             adopted.wants.insert(key, value);
             continue;
         };
         if current == Some(&value) {
             continue;
         }
-        match replace(question, &key, &owners) {
+        match replace(inputs, &key, &owners) {
             Ok(()) => {
                 adopted.replaced.insert(key.clone(), current.cloned().unwrap_or_default());
                 adopted.wants.insert(key, value);
             }
-            Err((finding, import)) if key == question.env.key => {
+            Err((finding, import)) if key == inputs.env.key => {
                 adopted.tree_conflict = Some(finding);
                 adopted.import = import;
             }
@@ -126,18 +126,18 @@ pub(super) fn adopt(question: &Inputs<'_>, wants: BTreeMap<String, String>) -> A
 }
 
 /// Returns whether a foreign key may be replaced; the error is what happens in its stead.
-fn replace(question: &Inputs<'_>, key: &str, owners: &[Owner]) -> Result<(), Left> {
-    let left = |why: String| (conflict(question, key, owners, &why), None);
+fn replace(inputs: &Inputs<'_>, key: &str, owners: &[Owner]) -> Result<(), Left> {
+    let left = |why: String| (conflict(inputs, key, owners, &why), None);
     let leave = |why| Err(left(why));
-    match question.spec.adoption {
+    match inputs.spec.adoption {
         Adoption::IfUnowned => leave(
             "remove the key there, or set spec.adoption to Import (their text becomes the base) or Force (the base replaces it)".into(),
         ),
-        Adoption::Import if key != question.env.key => leave("Import hands over the queue tree only; remove the key there".into()),
-        Adoption::Import if imported(question) => Ok(()),
-        Adoption::Import => Err(import(question).unwrap_or_else(left)),
-        Adoption::Force if key != question.env.key => Ok(()),
-        Adoption::Force => match lacking(question) {
+        Adoption::Import if key != inputs.env.key => leave("Import hands over the queue tree only; remove the key there".into()),
+        Adoption::Import if imported(inputs) => Ok(()),
+        Adoption::Import => Err(import(inputs).unwrap_or_else(left)),
+        Adoption::Force if key != inputs.env.key => Ok(()),
+        Adoption::Force => match lacking(inputs) {
             Ok(Some(queues)) => leave(format!(
                 "it is not replaced, because the base lacks queues that are live: {queues}; add them to the base"
             )),
@@ -149,43 +149,43 @@ fn replace(question: &Inputs<'_>, key: &str, owners: &[Owner]) -> Result<(), Lef
     }
 }
 
-fn conflict(question: &Inputs<'_>, key: &str, owners: &[Owner], why: &str) -> Finding {
-    let map = question.spec.output_name();
+fn conflict(inputs: &Inputs<'_>, key: &str, owners: &[Owner], why: &str) -> Finding {
+    let map = inputs.spec.output_name();
     let operator = queue_operator(owners.iter().map(|owner| owner.manager.as_str()));
     let message = format!("key `{key}` of {map} belongs to {}; {why}{operator}", names(owners));
     Finding::no(Type::Applied, Reason::FieldConflict, message)
 }
 
 /// Returns whether the base was made from this output by an earlier import.
-fn imported(question: &Inputs<'_>) -> bool {
-    question.snapshot.base.as_deref().and_then(|base| base.annotations.get(IMPORTED_FROM))
-        == Some(&origin(question))
+fn imported(inputs: &Inputs<'_>) -> bool {
+    inputs.snapshot.base.as_deref().and_then(|base| base.annotations.get(IMPORTED_FROM))
+        == Some(&origin(inputs))
 }
 
-fn origin(question: &Inputs<'_>) -> String {
-    format!("{}/{}", question.spec.namespace, question.spec.output_config_map)
+fn origin(inputs: &Inputs<'_>) -> String {
+    format!("{}/{}", inputs.spec.namespace, inputs.spec.output_config_map)
 }
 
 /// Returns the import that is due while there is no base to render: someone else's live text becomes the
 /// base.
-pub(super) fn first_import(question: &Inputs<'_>) -> Option<Left> {
-    let key = &question.env.key;
-    let due = question.spec.adoption == Adoption::Import && question.snapshot.base.is_none();
-    let Claim::Foreign(owners) = question.snapshot.claim(key) else { return None };
-    replace(question, key, &owners).err().filter(|_| due)
+pub(super) fn first_import(inputs: &Inputs<'_>) -> Option<Left> {
+    let key = &inputs.env.key;
+    let due = inputs.spec.adoption == Adoption::Import && inputs.snapshot.base.is_none();
+    let Claim::Foreign(owners) = inputs.snapshot.claim(key) else { return None };
+    replace(inputs, key, &owners).err().filter(|_| due)
 }
 
 /// Makes the live text the base if there is no base yet; the error explains why that cannot be.
-fn import(question: &Inputs<'_>) -> Result<Left, String> {
-    let spec = question.spec;
+fn import(inputs: &Inputs<'_>) -> Result<Left, String> {
+    let spec = inputs.spec;
     let map = spec.base_name();
-    let text = live_text(question).ok_or("there is no text to import")?;
-    if question.snapshot.base.is_some() {
+    let text = live_text(inputs).ok_or("there is no text to import")?;
+    if inputs.snapshot.base.is_some() {
         return Err(format!(
             "Import would have to overwrite {map}; set spec.base.configMap to a name that does not exist yet"
         ));
     }
-    let verdict = verdict(text, &[], question.env.version);
+    let verdict = verdict(text, &[], inputs.env.version);
     if let Some(refusal) = verdict.refusal() {
         let why = if verdict.unsure { "" } else { ", because YuniKorn would not take it" };
         return Err(format!("it cannot be imported{why}: {refusal}"));
@@ -196,24 +196,24 @@ fn import(question: &Inputs<'_>) -> Result<Left, String> {
     }
     let base = NewConfigMap {
         name: spec.base_config_map.clone(),
-        annotations: [(IMPORTED_FROM.to_string(), origin(question))].into(),
-        data: [(spec.base_key.clone().unwrap_or_else(|| question.env.key.clone()), text.to_string())].into(),
+        annotations: [(IMPORTED_FROM.to_string(), origin(inputs))].into(),
+        data: [(spec.base_key.clone().unwrap_or_else(|| inputs.env.key.clone()), text.to_string())].into(),
     };
     let copying = || {
         let message = format!("the live queue tree is being copied to {map}");
         Finding::no(Type::Applied, Reason::Pending, message)
     };
-    Ok((not_written(question, &map).unwrap_or_else(copying), Some(base)))
+    Ok((not_written(inputs, &map).unwrap_or_else(copying), Some(base)))
 }
 
 /// Returns the configured queues that the scheduler runs and the base does not have, as a list for a message.
 ///
 /// # Errors
 /// Returns why it is not known what the scheduler runs.
-fn lacking<'q>(question: &'q Inputs<'_>) -> Result<Option<String>, &'q str> {
+fn lacking<'q>(inputs: &'q Inputs<'_>) -> Result<Option<String>, &'q str> {
     const SHOWN: usize = 10;
-    let live = question.env.runs.as_deref().map_err(String::as_str)?;
-    let base = question.base.as_ref().ok().map(|base| &base.tree);
+    let live = inputs.env.runs.as_deref().map_err(String::as_str)?;
+    let base = inputs.base.as_ref().ok().map(|base| &base.tree);
     let mut lost = Vec::new();
     for partition in &live.partitions {
         let kept = base.and_then(|base| base.partition(&partition.name));
