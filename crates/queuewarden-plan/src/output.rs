@@ -78,8 +78,6 @@ pub(super) struct Decision {
     pub applied: Finding,
     /// The time to plan again.
     pub wake_at: Option<Timestamp>,
-    /// The keys in the output that are ours once the write is done.
-    pub keys: BTreeSet<String>,
     /// True if the output holds the text that was rendered from the base.
     pub full: bool,
 }
@@ -98,7 +96,6 @@ struct Attempt {
     changes: BTreeMap<String, Option<String>>,
     /// The keys that are ours once the changes are made.
     keys: BTreeSet<String>,
-    oversized: Option<Finding>,
 }
 
 /// Decides: the full text where it may be written, else the current text with the withdrawals applied.
@@ -109,12 +106,14 @@ pub(super) fn decide(inputs: &Inputs<'_>, cache: &mut ParseCache) -> Decision {
         Some(_) => partial(inputs, cache),
     };
     let mut attempt = attempt(inputs, candidate.as_ref());
-    if hold.is_none() && attempt.oversized.is_some() {
-        hold = attempt.oversized.take().map(Hold::new);
+    if hold.is_none()
+        && let Some(too_large) = oversized(inputs, &attempt.changes)
+    {
+        hold = Some(Hold::new(too_large));
         candidate = partial(inputs, cache);
         attempt = self::attempt(inputs, candidate.as_ref());
     }
-    let Attempt { adopted, changes, keys, oversized } = attempt;
+    let Attempt { adopted, changes, keys } = attempt;
     let nothing = candidate.is_none() && hold.is_none();
     let left =
         nothing.then(|| ownership::first_import(inputs).unwrap_or_else(|| (not_rendered(inputs), None)));
@@ -128,7 +127,6 @@ pub(super) fn decide(inputs: &Inputs<'_>, cache: &mut ParseCache) -> Decision {
     let (rendered, tree) = candidate.map_or((None, None), |it| (Some(it.rendered), it.tree));
     let mut decision = Decision {
         rendered,
-        keys,
         wake_at,
         import: first.flatten().or(adopted.import),
         backup: None,
@@ -136,7 +134,7 @@ pub(super) fn decide(inputs: &Inputs<'_>, cache: &mut ParseCache) -> Decision {
         applied: applied(inputs),
         full: false,
     };
-    if let Some(finding) = oversized {
+    if let Some(finding) = oversized(inputs, &changes) {
         decision.applied = finding;
         return decision;
     }
@@ -150,7 +148,7 @@ pub(super) fn decide(inputs: &Inputs<'_>, cache: &mut ParseCache) -> Decision {
     } else if inputs.spec.mode == Mode::Observe {
         decision.applied = observed_only(inputs, &changes);
     } else {
-        hand_out(inputs, changes, adopted.replaced, (tree.as_deref(), partial), &mut decision);
+        hand_out(inputs, changes, &keys, adopted.replaced, (tree.as_deref(), partial), &mut decision);
     }
     // A policy key that someone else owns must not hide the reason why nothing else is written.
     let written = matches!(decision.applied.reason, Reason::Applied | Reason::Pending);
@@ -177,8 +175,7 @@ fn attempt(inputs: &Inputs<'_>, candidate: Option<&Candidate>) -> Attempt {
     let wants = std::mem::take(&mut adopted.wants);
     let changes = changes(inputs, &wants);
     let keys = owned_after(inputs, &wants, &changes);
-    let oversized = oversized(inputs, &changes);
-    Attempt { adopted, changes, keys, oversized }
+    Attempt { adopted, changes, keys }
 }
 
 /// Returns the full text: the rendered body under a header.
@@ -367,10 +364,12 @@ pub fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Op
     kept.chain(binary).chain(new).sum()
 }
 
-/// Writes, if the rate limit allows it: the text has the queues `tree`, and may be a `partial` one.
+/// Writes, if the rate limit allows it; then `keys` are ours. The text has the queues `tree`, and may be a
+/// `partial` one.
 fn hand_out(
     inputs: &Inputs<'_>,
     changes: BTreeMap<String, Option<String>>,
+    keys: &BTreeSet<String>,
     taken: BTreeMap<String, String>,
     (tree, partial): (Option<&Config>, bool),
     decision: &mut Decision,
@@ -404,7 +403,7 @@ fn hand_out(
         name: spec.output_config_map.clone(),
         resource_version: output.map(|output| output.resource_version.clone()),
         data: changes,
-        annotations: annotations(inputs, queue_tree && !partial, &decision.keys),
+        annotations: annotations(inputs, queue_tree && !partial, keys),
         in_force,
         repair,
         reassert: queue_tree && inputs.reassert,
