@@ -1,0 +1,324 @@
+//! The specs of our kinds, and what their statuses remember.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use jiff::Timestamp;
+
+use super::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use yunikorn::acl::{self, Acl};
+use yunikorn::identity::Identity;
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+use yunikorn::version::Version;
+use yunikorn_access::expect::Expectations;
+use yunikorn_access::{submission, user_info};
+
+/// The message for an object with a time window and without `baseAcl: Extend`, shared by the schema and the
+/// plan.
+pub const TEMPORARY_ONLY_ADDS: &str = "with notBefore or expiresAt write baseAcl: Extend: a temporary grant only adds. With Replace the \
+    base's own ACL of the queue would give way when the time begins, and come back when it ends";
+/// The message for a right that is `null`, shared by the schema and the conversion.
+pub const LEFT_EMPTY: &str = "is left empty (null), which says neither nobody nor nothing: write {nobody: true} to give the right to \
+    nobody, or users, groups or everyone: true; to keep the base's own ACL, remove the field";
+
+/// Effect of a QueueAcl on the base's own ACL of its queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum BaseAcl {
+    /// It no longer counts.
+    #[default]
+    Replace,
+    /// It joins the union.
+    Extend,
+}
+
+/// The people to whom a right is granted, as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Grant {
+    /// `everyone: true`
+    Everyone,
+    /// `nobody: true`
+    Nobody,
+    /// `acl: "sue dev"`, `YuniKorn`'s own syntax.
+    Raw(String),
+    /// `users` and `groups`; both empty means nobody, with a warning.
+    Lists {
+        /// User names.
+        users: Vec<String>,
+        /// Group names.
+        groups: Vec<String>,
+    },
+}
+
+/// The spec of a `QueueAcl`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueAclSpec {
+    /// Partition name; `default` in every case is the default partition.
+    pub partition: String,
+    /// Full path from `root`, as written.
+    pub queue: String,
+    /// The people who may submit; `None` leaves the base's text.
+    pub submit: Option<Grant>,
+    /// The people who administer; `None` leaves the base's text.
+    pub admin: Option<Grant>,
+    /// The treatment of the base's own ACL.
+    pub base_acl: BaseAcl,
+    /// Not in force before this moment.
+    pub not_before: Option<Timestamp>,
+    /// Not in force from this moment on.
+    pub expires_at: Option<Timestamp>,
+    /// The queue's administrator in whose name it is written; `None`: a cluster administrator's.
+    pub delegated_by: Option<Identity>,
+}
+
+/// The position of a moment in the time window of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Before it.
+    Planned,
+    /// In it.
+    Current,
+    /// After it.
+    Expired,
+}
+
+impl QueueAclSpec {
+    /// Returns the partition and the queue; `None` where the path is none.
+    pub fn target(&self) -> Option<(String, QueuePath)> {
+        Some((self.partition.clone(), QueuePath::parse(&self.queue).ok()?))
+    }
+
+    /// Returns the position of a moment in the object's time window.
+    pub fn phase(&self, now: Timestamp) -> Phase {
+        match (self.not_before, self.expires_at) {
+            (_, Some(end)) if end <= now => Phase::Expired,
+            (Some(start), _) if start > now => Phase::Planned,
+            _ => Phase::Current,
+        }
+    }
+}
+
+/// `status.inForce` of a `QueueAcl`: its last version that went into the ConfigMap. Texts are canonical ACLs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct QueueAclInForce {
+    /// The partition of the queue.
+    pub partition: String,
+    /// The queue's full path in lower case.
+    pub queue: String,
+    /// Holders of the right to submit, as YuniKorn's ACL text; absent when the object said nothing about
+    /// submitting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submit: Option<String>,
+    /// Holders of the right to administer, as YuniKorn's ACL text; absent when the object said nothing about
+    /// administration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admin: Option<String>,
+    /// Effect on the base's own ACL.
+    #[serde(default)]
+    pub base_acl: BaseAcl,
+    /// Time at which the grant ends; absent when it never does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// The administrator of the queue in whose name it was written; absent when it was a cluster
+    /// administrator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "delegated_by")]
+    pub delegated_by: Option<Identity>,
+}
+
+impl QueueAclInForce {
+    /// Returns the holders of a right; `None` when the object said nothing about it, or it cannot be read.
+    pub fn acl(&self, right: Right) -> Option<Acl> {
+        let text = match right {
+            Right::Submit => &self.submit,
+            Right::Admin => &self.admin,
+        };
+        acl::parse(text.as_deref()?).ok()
+    }
+}
+
+/// Returns the schema of `delegatedBy`: the writer of a delegated object, as the API server knows them.
+pub fn delegated_by(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["user"],
+        "properties": {
+            "user": {
+                "type": "string",
+                "description": "Their user name, as in \"kubectl auth whoami\".",
+                "minLength": 1,
+                "maxLength": 256,
+            },
+            "groups": {
+                "type": "array",
+                "description": "Those of their groups that make them administrator. Needed when no ACL names \
+                                them by user name. Default: none.",
+                "maxItems": 32,
+                "x-kubernetes-list-type": "set",
+                "items": { "type": "string", "minLength": 1, "maxLength": 256 },
+            },
+        },
+    })
+}
+
+/// The values of an `AdmissionPolicy`, in its spec and as they went into the ConfigMap; `None` leaves the key
+/// alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct AdmissionPolicySpec {
+    /// The value of bypassAuth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bypass_auth: Option<bool>,
+    /// The value of trustControllers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust_controllers: Option<bool>,
+    /// The elements of systemUsers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub system_users: Option<Vec<String>>,
+    /// The elements of externalUsers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub external_users: Option<Vec<String>>,
+    /// The elements of externalGroups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub external_groups: Option<Vec<String>>,
+    /// The value of submission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submission: Option<submission::Mode>,
+    /// The value of userInfo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_info: Option<user_info::Settings>,
+}
+
+/// Reaction to a change that would break a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum Enforcement {
+    /// It is reported.
+    #[default]
+    Report,
+    /// Changes that would break it are refused.
+    Block,
+}
+
+/// The spec of a `QueueAccessTest`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AccessTestSpec {
+    /// The expectations to check.
+    pub expectations: Expectations,
+    /// The consequence when they do not hold.
+    pub enforcement: Enforcement,
+}
+
+/// Write access of queuewarden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum Mode {
+    /// It writes the ConfigMap.
+    #[default]
+    Enforce,
+    /// It computes and reports only.
+    Observe,
+}
+
+/// Reaction to an output key that someone else wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum Adoption {
+    /// Leave it, and report the owner.
+    #[default]
+    IfUnowned,
+    /// Make it the base where there is none, then own the output.
+    Import,
+    /// Take it over after a backup copy.
+    Force,
+}
+
+/// The right of a queue's administrators to write objects of its subtree. The values are not Off and On,
+/// because kubectl reads those as false and true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum Delegation {
+    /// Only cluster administrators may.
+    #[default]
+    Disabled,
+    /// Administrators of a queue may as well.
+    Enabled,
+}
+
+/// The spec of the `YuniKornConfig`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigSpec {
+    /// `YuniKorn`'s namespace.
+    pub namespace: String,
+    /// Name of the ConfigMap with the queue tree.
+    pub base_config_map: String,
+    /// Key in it; `None`: `<service.policyGroup>.yaml`.
+    pub base_key: Option<String>,
+    /// Name of the ConfigMap that is written.
+    pub output_config_map: String,
+    /// The mode: whether the output is written.
+    pub mode: Mode,
+    /// The treatment of a key that someone else wrote.
+    pub adoption: Adoption,
+    /// The scheduler's REST service; `None`: no read-back.
+    pub scheduler: Option<SchedulerAddress>,
+    /// The version of the scheduler; `None`: that of the release that it reports.
+    pub version: Option<Version>,
+    /// True if the ACLs are mirrored in Kubernetes' RBAC.
+    pub rbac_mirror: bool,
+    /// The setting by which `QueueAcl`s in the name of a queue's administrator count.
+    pub delegation: Delegation,
+    /// True if a root queue that the base, or a `QueueAcl`, opens to everyone is meant to be open.
+    pub accept_open_root: bool,
+    /// The revision of the output that may be followed by one without most of its objects
+    /// ([`CONFIRM_REMOVAL`](super::CONFIRM_REMOVAL)).
+    pub confirmed_removal: Option<u64>,
+    /// Name of the `AdmissionPolicy` that counts; `None`: the only one, or the one in force.
+    pub admission_policy: Option<String>,
+}
+
+impl Default for ConfigSpec {
+    fn default() -> Self {
+        Self {
+            namespace: "yunikorn".into(),
+            base_config_map: YUNIKORN_DEFAULTS.into(),
+            base_key: None,
+            output_config_map: YUNIKORN_CONFIGS.into(),
+            mode: Mode::Enforce,
+            adoption: Adoption::IfUnowned,
+            scheduler: None,
+            version: None,
+            rbac_mirror: false,
+            delegation: Delegation::Disabled,
+            accept_open_root: false,
+            confirmed_removal: None,
+            admission_policy: None,
+        }
+    }
+}
+
+/// The scheduler's REST service, and how to connect to it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SchedulerAddress {
+    /// Its base URL.
+    pub url: String,
+    /// The certificates of the authorities that are trusted for it, as PEM; `None`: those of its Secret, or
+    /// else of the system.
+    pub ca_bundle: Option<Vec<u8>>,
+    /// The Secret with the credentials: namespace and name.
+    pub secret: Option<(String, String)>,
+}
+
+/// An address that needs no credentials.
+impl From<&str> for SchedulerAddress {
+    fn from(url: &str) -> Self {
+        Self { url: url.to_owned(), ca_bundle: None, secret: None }
+    }
+}
