@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::applied;
 use super::attribution::Attribution;
 use super::base::{self, Base};
 use super::conditions::{self, Finding, Reason, Status, Type, current};
@@ -67,7 +68,7 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
     let spec = config.spec.as_ref().ok()?;
     let env = Environment::new(snapshot, known);
     let mut base = base::resolve(snapshot, spec, &env, known);
-    let usable = base.as_ref().is_ok_and(|base| output::missing_partition(&base.tree, &env).is_none());
+    let usable = base.as_ref().is_ok_and(|base| applied::missing_partition(&base.tree, &env).is_none());
     let last = if usable { None } else { base::last(snapshot, known) };
     let from = last.or_else(|| base.as_ref().ok().cloned());
     let tree = queues(from.as_ref(), base.as_ref(), &env);

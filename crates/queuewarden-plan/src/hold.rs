@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 
+use super::applied::missing_partition;
 use super::budget;
 use super::conditions::{Finding, Reason, Type};
 use super::header;
-use super::output::{Inputs, live_text, missing_partition, narrowed, repairs};
+use super::output::{Inputs, live_text, narrowed, repairs};
 use super::snapshot::{CONFIRM_REMOVAL, OBJECTS};
 use super::withdraw;
 use yunikorn::config::checksum;

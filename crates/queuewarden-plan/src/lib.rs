@@ -6,6 +6,7 @@
 
 pub mod access_tests;
 pub mod admit;
+mod applied;
 pub mod attribution;
 mod base;
 mod budget;

@@ -6,9 +6,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::applied::{
+    applied, contended, missing_partition, not_rendered, observed_only, oversized, pending, shadowed,
+    unproven_key,
+};
 use super::base::Base;
 use super::budget;
-use super::conditions::{Finding, Reason, Type};
+use super::conditions::{Finding, Reason};
 use super::environment::{Environment, is_queues_key};
 use super::hold::{self, Hold};
 use super::ownership::{self, Adopted, Claim, managed_keys};
@@ -18,7 +22,6 @@ use super::policy::Policies;
 use super::resolve::Resolved;
 use super::snapshot::{
     ConfigMapState, ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, OutputText, QUEUES_KEY, Snapshot,
-    WriteFailure,
 };
 use super::{NewConfigMap, Write, header, record, withdraw};
 use yunikorn::admission;
@@ -245,35 +248,6 @@ pub(super) fn live_text<'a>(inputs: &'a Inputs<'_>) -> Option<&'a str> {
     inputs.snapshot.output_text(&inputs.env.key).map(String::as_str)
 }
 
-fn not_rendered(inputs: &Inputs<'_>) -> Finding {
-    let message = match &inputs.base {
-        Err(finding) => format!("nothing is written, what is live stays: {}", finding.message),
-        Ok(_) => {
-            "nothing is written, what is live stays: the ACLs cannot be rendered into the base".to_string()
-        }
-    };
-    Finding::no(Type::Applied, Reason::ConfigNotReady, message)
-}
-
-/// Returns condition `Applied` if the base lacks an active partition: a text without it hangs the scheduler
-/// until it is restarted.
-pub(super) fn missing_partition(tree: &Config, env: &Environment) -> Option<Finding> {
-    // The scheduler distinguishes names by case (`GetNormalizedPartitionName`, yunikorn-core
-    // `common/utils.go`); the validator does not.
-    let has = |name: &&String| tree.partitions.iter().any(|partition| *partition.name == **name);
-    let active = env.active_partitions();
-    let missing: Vec<_> = active.iter().filter(|name| !has(name)).map(|n| format!("`{n}`")).collect();
-    if missing.is_empty() {
-        return None;
-    }
-    let message = format!(
-        "the base lacks partition {}, which is active: the scheduler would hang on such a text. Bring it back; to remove \
-         it for good, stop the scheduler first",
-        missing.join(", ")
-    );
-    Some(Finding::no(Type::Applied, Reason::PartitionMissing, message))
-}
-
 /// Returns whether an older write may still be accepted, or was accepted and is not observed yet: then
 /// another text may be in force.
 pub(super) fn is_fenced(snapshot: &Snapshot) -> bool {
@@ -337,18 +311,6 @@ fn owned_after(
 ) -> BTreeSet<String> {
     let set = wants.keys().filter(|key| changes.contains_key(*key)).map(String::as_str);
     ours(inputs).filter(|key| changes.get(*key) != Some(&None)).chain(set).map(str::to_string).collect()
-}
-
-/// Refuses a write that is too large for the API server.
-fn oversized(inputs: &Inputs<'_>, changes: &BTreeMap<String, Option<String>>) -> Option<Finding> {
-    let size = size_after(inputs.snapshot.output.as_deref(), changes);
-    (size > MAX_BYTES).then(|| {
-        let message = format!(
-            "{} would have {size} bytes, more than the {MAX_BYTES} that Kubernetes allows; only withdrawals are written, new grants wait",
-            inputs.spec.output_name()
-        );
-        Finding::no(Type::Applied, Reason::TooLarge, message)
-    })
 }
 
 /// Returns the bytes of all values of the output ConfigMap once `changes` are made: [`MAX_BYTES`] limits
@@ -440,19 +402,6 @@ fn annotations(inputs: &Inputs<'_>, full: bool, keys: &BTreeSet<String>) -> BTre
     annotations
 }
 
-/// Returns condition `Applied` while `service.policyGroup` names another key than the one that the scheduler
-/// is proven to read.
-fn unproven_key(inputs: &Inputs<'_>) -> Option<Finding> {
-    let next = inputs.env.next_key.as_ref()?;
-    let message = format!(
-        "`service.policyGroup` names key `{next}` now, which YuniKorn reads only after a restart; key `{}` is kept up until the scheduler \
-         is seen to run `{next}` (spec.schedulerUrl). Before the restart, put the queue tree into key `{next}` of {}",
-        inputs.env.key,
-        inputs.spec.base_name()
-    );
-    Some(Finding::no(Type::Applied, Reason::PolicyGroupPending, message))
-}
-
 /// Returns whether writing the queue tree puts back someone else's change, rather than adding something new.
 pub(super) fn repairs(inputs: &Inputs<'_>) -> bool {
     let last = inputs
@@ -474,78 +423,4 @@ fn backup(spec: &ConfigSpec, data: BTreeMap<String, String>) -> NewConfigMap {
         annotations: BTreeMap::new(),
         data,
     }
-}
-
-fn applied(inputs: &Inputs<'_>) -> Finding {
-    let map = inputs.spec.output_name();
-    let mut message = format!("{map} holds what was rendered");
-    let size = size_after(inputs.snapshot.output.as_deref(), &BTreeMap::new());
-    if size >= WARN_BYTES {
-        message.push_str(", and is close to the 1 MiB that Kubernetes allows");
-    }
-    Finding::yes(Type::Applied, Reason::Applied, message)
-}
-
-fn pending(inputs: &Inputs<'_>) -> Finding {
-    let map = inputs.spec.output_name();
-    not_written(inputs, &map)
-        .unwrap_or_else(|| Finding::no(Type::Applied, Reason::Pending, format!("{map} is being written")))
-}
-
-/// Returns the reason why the last write, which was to `map`, was not made.
-pub(super) fn not_written(inputs: &Inputs<'_>, map: &str) -> Option<Finding> {
-    let (reason, message) = match inputs.snapshot.observed.write_failure.as_ref()? {
-        WriteFailure::Forbidden(why) => {
-            (Reason::Forbidden, format!("the API server does not let queuewarden write {map}: {why}"))
-        }
-        WriteFailure::Rejected(why) => {
-            let reason = rejection(why);
-            let message = if reason == Reason::RejectedByAdmission {
-                format!("an admission webhook refused the write of {map}: {why}")
-            } else {
-                format!("the API server refuses the write of {map} until its cause is removed: {why}")
-            };
-            (reason, message)
-        }
-        WriteFailure::Transient(why) => {
-            (Reason::Pending, format!("{map} could not be written, and is tried again: {why}"))
-        }
-    };
-    Some(Finding::no(Type::Applied, reason, message))
-}
-
-/// Returns the reason of a lasting refusal. A refusal by an admission webhook is recognised by the words that
-/// the API server puts before the webhook's own (apiserver `plugin/webhook/errors/statuserror.go`).
-pub(super) fn rejection(message: &str) -> Reason {
-    let webhook = message.contains("admission webhook") && message.contains("denied the request");
-    if webhook { Reason::RejectedByAdmission } else { Reason::Rejected }
-}
-
-fn observed_only(inputs: &Inputs<'_>, changes: &BTreeMap<String, Option<String>>) -> Finding {
-    let keys: Vec<_> = changes.keys().map(|key| format!("`{key}`")).collect();
-    let map = inputs.spec.output_name();
-    let message = format!("in mode Enforce these keys of {map} would change: {}", keys.join(", "));
-    Finding::no(Type::Applied, Reason::ObserveMode, message)
-}
-
-fn contended(inputs: &Inputs<'_>) -> Finding {
-    let names = inputs.snapshot.observed.other_writer.as_deref();
-    let other_writer = names.map_or("another writer".to_string(), |names| format!("\"{names}\""));
-    let operator = ownership::queue_operator(names.unwrap_or_default().split(", "));
-    let message = format!(
-        "{other_writer} keeps changing keys of queuewarden's in {}; what is missing or grants too much is put right every second, other \
-         changes at growing intervals. Take these keys out of what that writer applies{operator}",
-        inputs.spec.output_name()
-    );
-    Finding::no(Type::Applied, Reason::Contended, message)
-}
-
-fn shadowed(inputs: &Inputs<'_>) -> Option<Finding> {
-    let shadow = inputs.env.shadow.as_ref()?;
-    let message = format!(
-        "binaryData key `{shadow}` of {} hides key `{}` from the scheduler; remove it",
-        inputs.spec.output_name(),
-        inputs.env.key
-    );
-    Some(Finding::no(Type::Applied, Reason::ShadowedByBinaryData, message))
 }

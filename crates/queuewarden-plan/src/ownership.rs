@@ -7,8 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::applied::not_written;
 use super::conditions::{Finding, Reason, Type};
-use super::output::{Inputs, live_text, not_written};
+use super::output::{Inputs, live_text};
 use super::snapshot::{
     Adoption, ConfigMapState, FIELD_MANAGER, IMPORTED_FROM, MANAGED_KEYS, Mode, Owner, QUEUE_OPERATOR,
     Snapshot,

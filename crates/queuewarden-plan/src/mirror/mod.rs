@@ -24,9 +24,9 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
+use super::applied::rejection;
 use super::conditions::{Finding, Reason, Type, find};
 use super::environment::Environment;
-use super::output::rejection;
 use super::parse_cache::ParseCache;
 use super::running::UNSEEN;
 use super::snapshot::{ConfigEntry, ConfigSpec, Snapshot, WriteFailure};
