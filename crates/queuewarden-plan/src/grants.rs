@@ -27,6 +27,20 @@ pub(super) struct Decided {
     pub position: u32,
 }
 
+impl Decided {
+    /// Finds the queue that it is about in a tree.
+    pub(super) fn queue_in<'t>(&self, tree: &'t Config, (partition, queue, _): &AclKey) -> Option<&'t Queue> {
+        tree.partition(partition)?.queue_near(self.position, queue)
+    }
+
+    /// Returns whether it is the ACL of a queue, by activation. A text in the form that queuewarden writes need
+    /// not be parsed.
+    pub(super) fn is_acl_of(&self, queue: &Queue, right: Right) -> bool {
+        text_of(queue, right).is_some_and(|text| self.acl.is_explicit(text))
+            || acl_of(queue, right) == self.acl
+    }
+}
+
 /// All ACLs that objects decide, sorted by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Grants(Vec<(AclKey, Decided)>);

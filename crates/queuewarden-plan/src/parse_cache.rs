@@ -10,6 +10,7 @@ use super::grants::Grants;
 use super::header;
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::NodeIn;
+use go_compat::yaml::edit::{self, Edit};
 use yunikorn::config::{Assessment, Config, verdict, verdict_of};
 use yunikorn::version::Version;
 
@@ -89,8 +90,18 @@ impl ParseCache {
         }
     }
 
+    /// Edits a text, and reads the result.
+    ///
+    /// # Errors
+    /// Fails when the text cannot be edited in those locations alone.
+    pub(super) fn edited(&mut self, text: &str, edits: &[Edit]) -> Result<Arc<Reading>, Diagnostic> {
+        let (text, proof) = edit::draft(text, edits)?;
+        let document = proof.read(&text)?;
+        Ok(self.of_document(&text, document))
+    }
+
     /// Reads a text whose document was parsed already.
-    pub(super) fn of_document(&mut self, text: &str, document: NodeIn<'_>) -> Arc<Reading> {
+    fn of_document(&mut self, text: &str, document: NodeIn<'_>) -> Arc<Reading> {
         let version = self.version;
         self.known_or(text, || verdict_of(text, document, &[], version))
     }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::base::Base;
-use super::grants::{AclKey, Grants, acl_of, text_of};
+use super::grants::{AclKey, Decided, Grants};
 use super::parse_cache::{ParseCache, Reading};
 use go_compat::diag::{Code, Diagnostic};
 use go_compat::yaml::edit::{self, Edit};
-use yunikorn::acl;
+use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Queue};
+use yunikorn::right::Right;
 
 /// The text that would be written does not grant what was decided. It is not written.
 pub(super) const NOT_AS_MEANT: Code = Code::new(5401, "render-not-as-meant");
@@ -30,11 +31,7 @@ pub(super) fn body(
     let (_, edits): (Vec<_>, Vec<_>) = edits(base, grants).into_iter().unzip();
     let body = match edits.as_slice() {
         [] => Arc::clone(&base.read),
-        edits => {
-            let (text, proof) = edit::draft(&base.read.text, edits)?;
-            let document = proof.read(&text)?;
-            known.of_document(&text, document)
-        }
+        edits => known.edited(&base.read.text, edits)?,
     };
     prove(&body, grants)?;
     known.remember(&base.read, grants, &body);
@@ -64,26 +61,17 @@ pub(super) fn refused<'g>(base: &Base, grants: &'g Grants) -> BTreeMap<&'g AclKe
 
 /// Returns the edits: none where the base grants the same already, so that its bytes stay.
 fn edits<'g>(base: &Base, grants: &'g Grants) -> Vec<(&'g AclKey, Edit)> {
-    let mut edits = Vec::new();
-    for (at, decided) in grants.iter() {
-        let (partition, path, right) = at;
-        let Some(queue) = base.tree.partition(partition).and_then(|p| p.queue_near(decided.position, path))
-        else {
-            continue;
-        };
-        let Some(place) = &queue.location else { continue };
-        let same = match text_of(queue, *right) {
-            None => decided.acl.is_nobody(),
-            Some(text) => {
-                decided.acl.is_canonical(text) || acl::parse(text).is_ok_and(|acl| acl == decided.acl)
-            }
-        };
-        if !same {
-            let value = decided.acl.explicit();
-            edits.push((at, Edit { path: place.path.steps(), key: right.key().into(), value }));
-        }
-    }
-    edits
+    let edit = |(key, decided): &'g (AclKey, Decided)| {
+        let queue = decided.queue_in(&base.tree, key).filter(|queue| !decided.is_acl_of(queue, key.2))?;
+        Some((key, edit_of(queue, key.2, &decided.acl)?))
+    };
+    grants.iter().filter_map(edit).collect()
+}
+
+/// Returns the edit that sets an ACL of a queue; `None` where the text does not contain the queue.
+pub(super) fn edit_of(queue: &Queue, right: Right, acl: &Acl) -> Option<Edit> {
+    let location = queue.location.as_ref()?;
+    Some(Edit { path: location.path.steps(), key: right.key().into(), value: acl.explicit() })
 }
 
 /// Compares what the scheduler will read with what was decided.
@@ -95,14 +83,9 @@ fn prove(read: &Reading, grants: &Grants) -> Result<(), Diagnostic> {
     let Some(tree) = &read.tree else {
         return refused("the rendered text has no queues".into());
     };
-    for ((partition, path, right), decided) in grants.iter() {
-        let queue = tree.partition(partition).and_then(|p| p.queue_near(decided.position, path));
-        // Our own notation need not be parsed.
-        let is_decided = |queue: &Queue| {
-            text_of(queue, *right).is_some_and(|text| decided.acl.is_explicit(text))
-                || acl_of(queue, *right) == decided.acl
-        };
-        if !queue.is_some_and(is_decided) {
+    for (key @ (_, path, right), decided) in grants.iter() {
+        let queue = decided.queue_in(tree, key);
+        if !queue.is_some_and(|queue| decided.is_acl_of(queue, *right)) {
             return refused(format!("queue `{path}` would not get the {} that was decided", right.key()));
         }
     }
@@ -112,9 +95,8 @@ fn prove(read: &Reading, grants: &Grants) -> Result<(), Diagnostic> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grants::Decided;
+    use yunikorn::acl;
     use yunikorn::queue::QueuePath;
-    use yunikorn::right::Right;
     use yunikorn::version::Version;
 
     /// Checks the last step before a text is written: whatever made it, it must load and grant what was

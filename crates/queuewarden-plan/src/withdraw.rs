@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::grants::{acl_of, text_of};
 use super::parse_cache::{ParseCache, Reading};
+use super::render::edit_of;
 use go_compat::yaml::edit::{self, Edit};
 use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Partition, Queue};
@@ -34,9 +35,7 @@ pub(super) fn withdraw(
         edit::refused(&current.text, &edits).ok()?.into_iter().map(|(index, _)| index).collect();
     let kept = edits.into_iter().enumerate().filter(|(index, _)| !refused.contains(index));
     let edits: Vec<Edit> = kept.map(|(_, edit)| edit).collect();
-    let (text, proof) = edit::draft(&current.text, &edits).ok()?;
-    let document = proof.read(&text).ok()?;
-    let result = cache.of_document(&text, document);
+    let result = cache.edited(&current.text, &edits).ok()?;
     let narrower = result.tree.as_deref().is_some_and(|result| !widens(tree, result));
     (result.refusal.is_none() && narrower && result.text != current.text).then_some(result)
 }
@@ -59,7 +58,6 @@ pub(super) fn exceeds(current: &Config, desired: &Config) -> bool {
 
 fn withdrawals(current: &Config, desired: &Config) -> impl Iterator<Item = Edit> {
     acls(current).filter_map(|(partition, queue, right)| {
-        let place = queue.location.as_ref()?;
         let after = desired.partition(&partition.name);
         if after.is_some_and(|after| same_text(after, queue, right)) {
             return None;
@@ -67,8 +65,7 @@ fn withdrawals(current: &Config, desired: &Config) -> impl Iterator<Item = Edit>
         let acl = acl_of(queue, right);
         let left =
             after.map_or_else(Acl::nobody, |after| granted(after, &queue.path, &[right]).intersection(&acl));
-        let value = left.explicit();
-        (left != acl).then(|| Edit { path: place.path.steps(), key: right.key().into(), value })
+        if left == acl { None } else { edit_of(queue, right, &left) }
     })
 }
 

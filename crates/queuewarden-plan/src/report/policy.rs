@@ -76,14 +76,9 @@ fn programmed(keys: &Keys, valid: bool, facts: &Facts<'_>) -> Finding {
         return super::programmed(facts.target.output, valid);
     };
     let packed = flat.get(key).map(|setting| &setting.origin).filter(|origin| origin.binary);
-    packed.map_or_else(
-        || facts.target.not_programmed(),
-        |packed| {
-            let packed = &packed.key;
-            let message = format!("a binaryData key `{packed}` hides key `{key}` from YuniKorn; remove it");
-            Finding::no(Type::Programmed, Reason::ShadowedByBinaryData, message)
-        },
-    )
+    let Some(packed) = packed else { return facts.target.not_programmed() };
+    let message = format!("a binaryData key `{}` hides key `{key}` from YuniKorn; remove it", packed.key);
+    Finding::no(Type::Programmed, Reason::ShadowedByBinaryData, message)
 }
 
 /// Condition `Effective`: whether `YuniKorn`'s admission controller follows the keys.

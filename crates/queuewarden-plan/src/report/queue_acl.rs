@@ -10,7 +10,7 @@ use crate::QueueAclStatus;
 use crate::conditions::{Finding, Reason, Status, Type, current};
 use crate::effect::redundant;
 use crate::environment::{Environment, Source};
-use crate::grants::{Decided, Grants, acl_of, text_of};
+use crate::grants::{Decided, Grants, acl_of};
 use crate::planted::{PlantedFault, is_planted};
 use crate::resolve::{Contribution, Refusal, Resolved, granted as granted_by_content};
 use crate::snapshot::{Meta, QueueAclEntry, QueueAclInForce};
@@ -445,15 +445,10 @@ fn holds(
 ) -> bool {
     let Some(queue) = tree.and_then(|tree| contribution.queue_in(tree)) else { return false };
     decided.iter().all(|(right, decided)| {
-        let there = || acl_of(queue, *right);
-        match (facts.desired, contribution.grant(*right)) {
-            (Some(_), Some(grant)) if is_planted(PlantedFault::UnwrittenNarrowing) => there().contains(grant),
-            // A text in the form that queuewarden writes need not be parsed.
-            (Some(_), _) => {
-                text_of(queue, *right).is_some_and(|text| decided.acl.is_canonical(text))
-                    || there() == decided.acl
-            }
-            (None, Some(grant)) => there().contains(grant),
+        let desired = facts.desired.filter(|_| !is_planted(PlantedFault::UnwrittenNarrowing));
+        match (desired, contribution.grant(*right)) {
+            (Some(_), _) => decided.is_acl_of(queue, *right),
+            (None, Some(grant)) => acl_of(queue, *right).contains(grant),
             (None, None) => true,
         }
     })
