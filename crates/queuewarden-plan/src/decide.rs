@@ -148,8 +148,8 @@ fn runs(snapshot: &Snapshot, env: &Environment, loaded: &Finding, known: &mut Pa
     }
     let observed = &snapshot.observed;
     // A scheduler that cannot be queried is assumed to run the text that it was last observed to run.
-    let unasked = loaded.status == Status::Unknown && snapshot.loaded_hash() == Some(&env.checksum);
-    let (text, reported) = if unasked {
+    let assumed = loaded.status == Status::Unknown && snapshot.loaded_hash() == Some(&env.checksum);
+    let (text, reported) = if assumed {
         (Some(&env.text), true)
     } else {
         (observed.loaded_text.as_ref(), observed.reports_loaded_text())

@@ -30,9 +30,9 @@ pub(super) type Keys = BTreeMap<&'static str, String>;
 /// Returns the treatment of workloads that `YuniKorn` would reject, by the policy that counts or its last
 /// valid version. While the `YuniKornConfig` only observes, workloads are not refused but only warned about.
 pub fn submission(snapshot: &Snapshot) -> Mode {
-    let said = in_force(snapshot).and_then(|policy| policy.submission).unwrap_or_default();
+    let mode = in_force(snapshot).and_then(|policy| policy.submission).unwrap_or_default();
     let observes = snapshot.spec().is_some_and(|spec| spec.mode == snapshot::Mode::Observe);
-    if observes { said.min(Mode::Warn) } else { said }
+    if observes { mode.min(Mode::Warn) } else { mode }
 }
 
 /// Returns the treatment of `user.info` by the same policy. It applies even if the `YuniKornConfig` only

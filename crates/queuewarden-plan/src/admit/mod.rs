@@ -150,18 +150,18 @@ pub fn depends_on_who(change: &Change) -> bool {
 }
 
 /// Answers a change. `snapshot` is the current state.
-pub fn admit(snapshot: &Snapshot, asked: &Review) -> Response {
-    if let (Change::QueueAcl(versions), false) = (&asked.change, asked.may_escalate)
-        && let Err(why) = delegation::permit(snapshot, versions, &asked.by)
+pub fn admit(snapshot: &Snapshot, review: &Review) -> Response {
+    if let (Change::QueueAcl(versions), false) = (&review.change, review.may_escalate)
+        && let Err(why) = delegation::permit(snapshot, versions, &review.by)
     {
         return Response::refused(DELEGATION, why);
     }
-    if asked.change.keeps_spec() {
+    if review.change.keeps_spec() {
         // Labels and the like changed: any error existed before.
         return Response::default();
     }
-    match &asked.change {
-        Change::QueueAcl(versions) => queue_acl::admit(snapshot, versions, !asked.may_escalate),
+    match &review.change {
+        Change::QueueAcl(versions) => queue_acl::admit(snapshot, versions, !review.may_escalate),
         Change::AdmissionPolicy(versions) => admission_policy(snapshot, versions),
         Change::YuniKornConfig(versions) => yunikorn_config(snapshot, versions),
         Change::QueueAccessTest(versions) => queue_access_test(snapshot, versions),
@@ -217,8 +217,8 @@ fn policies_changed(snapshot: &Snapshot, after: &Snapshot) -> Vec<String> {
         warnings.push(format!("AdmissionPolicy `{is}` counts instead of `{was}`"));
     }
     warnings.extend(keys_changed(&was.keys.unwrap_or_default(), &is.keys.unwrap_or_default()));
-    let said = |snapshot| policy::in_force(snapshot).cloned().unwrap_or_default();
-    warnings.extend(endpoints_changed(&said(snapshot), &said(after)));
+    let in_force = |snapshot| policy::in_force(snapshot).cloned().unwrap_or_default();
+    warnings.extend(endpoints_changed(&in_force(snapshot), &in_force(after)));
     warnings
 }
 
@@ -226,27 +226,27 @@ fn policies_changed(snapshot: &Snapshot, after: &Snapshot) -> Vec<String> {
 fn keys_changed(was: &Keys, is: &Keys) -> Vec<String> {
     let all: BTreeSet<_> = was.keys().chain(is.keys()).copied().collect();
     let changed = all.into_iter().filter(|key| was.get(key) != is.get(key));
-    let told = changed.map(|key| match is.get(key) {
+    let changes = changed.map(|key| match is.get(key) {
         Some(text) => format!("sets {key} to {text:?}"),
         None => format!("no longer sets {key}: YuniKorn's default, or what another ConfigMap says, holds"),
     });
-    told.collect()
+    changes.collect()
 }
 
 /// Describes the changes of the webhooks for workloads and `user.info`.
 fn endpoints_changed(was: &AdmissionPolicySpec, is: &AdmissionPolicySpec) -> Vec<String> {
     let submission = |spec: &AdmissionPolicySpec| spec.submission.unwrap_or_default();
     let user_info = |spec: &AdmissionPolicySpec| spec.user_info.clone().unwrap_or_default();
-    let mut told = Vec::new();
+    let mut changes = Vec::new();
     if submission(was) != submission(is) {
-        told.push(format!("changes submission from {:?} to {:?}", submission(was), submission(is)));
+        changes.push(format!("changes submission from {:?} to {:?}", submission(was), submission(is)));
     }
     if user_info(was) != user_info(is) {
         let user_info::Settings { mode, profile, templates } = user_info(is);
         let count = templates.len();
-        told.push(format!("changes userInfo to mode {mode:?}, profile {profile:?}, templates: {count}"));
+        changes.push(format!("changes userInfo to mode {mode:?}, profile {profile:?}, templates: {count}"));
     }
-    told
+    changes
 }
 
 fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<ConfigEntry>) -> Response {

@@ -143,10 +143,10 @@ impl Memory {
     /// repairs for as long as it was wrong.
     pub(super) fn pass(&mut self, now: Timestamp) {
         let observed = &mut self.observed;
-        let asked = observed.read_back.as_mut().map(|read_back| &mut read_back.at);
+        let read_back = observed.read_back.as_mut().map(|read_back| &mut read_back.at);
         let refused = observed.refused.as_mut().map(|refused| &mut refused.at);
         let times = observed.repairs.iter_mut().chain(&mut observed.widened);
-        for at in times.chain(&mut observed.pending_since).chain(asked).chain(refused) {
+        for at in times.chain(&mut observed.pending_since).chain(read_back).chain(refused) {
             *at = now.min(*at);
         }
     }

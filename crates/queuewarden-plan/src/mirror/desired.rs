@@ -154,8 +154,8 @@ fn rules(queues: &[String], verbs: &[&str]) -> Vec<Rule> {
 /// Returns whether a role allows nothing but what the mirror writes.
 pub(super) fn wrote(role: &Content) -> bool {
     let all = [ADMINISTERS, MAY_SUBMIT].concat();
-    let Content::Role(standing) = role else { return false };
-    standing.iter().all(|rule| {
+    let Content::Role(role) = role else { return false };
+    role.iter().all(|rule| {
         let possible = rules(&rule.names, &all);
         let within = |other: &Rule| other.groups == rule.groups && other.resources == rule.resources;
         possible.iter().any(within) && rule.verbs.iter().all(|verb| all.contains(&verb.as_str()))

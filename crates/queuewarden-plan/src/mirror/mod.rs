@@ -164,6 +164,6 @@ fn queues(text: &str, known: &mut ParseCache) -> Result<Option<Tree>, String> {
 
 /// Returns whether an object may be changed or removed: only the mirror gives such names. A label can be put
 /// on anything.
-fn is_ours(standing: &MirrorObject) -> bool {
-    standing.name.starts_with(desired::PREFIX)
+fn is_ours(object: &MirrorObject) -> bool {
+    object.name.starts_with(desired::PREFIX)
 }

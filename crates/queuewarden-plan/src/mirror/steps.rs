@@ -65,7 +65,7 @@ pub(super) fn next(mirror: &Mirror, desired: &Desired, owner: &str) -> Vec<Step>
         .into_iter()
         .filter_map(|name| {
             let [role, binding] = [&mirror.roles, &mirror.bindings]
-                .map(|of| of.get(name).map(AsRef::as_ref).filter(|standing| is_ours(standing)));
+                .map(|of| of.get(name).map(AsRef::as_ref).filter(|current| is_ours(current)));
             step(name, role, binding, desired.pairs.get(name), owner)
         })
         .collect();
@@ -82,8 +82,8 @@ fn step(
     pair: Option<&Pair>,
     owner: &str,
 ) -> Option<(When, Step)> {
-    let step = |when, kind, standing: Option<&MirrorObject>, action| {
-        let seen = standing.map(|standing| (standing.uid.clone(), standing.resource_version.clone()));
+    let step = |when, kind, current: Option<&MirrorObject>, action| {
+        let seen = current.map(|current| (current.uid.clone(), current.resource_version.clone()));
         Some((when, Step { kind, name: name.to_owned(), last: seen, action }))
     };
     let Some(pair) = pair else {
@@ -101,8 +101,8 @@ fn step(
     };
     // Subjects beyond the desired ones.
     let surplus = bound.filter(|bound| !bound.is_subset(&pair.subjects));
-    let is = |standing: Option<&MirrorObject>, content: &Content| {
-        standing.is_some_and(|it| it.content == *content && it.owner.as_deref() == Some(owner))
+    let is = |current: Option<&MirrorObject>, content: &Content| {
+        current.is_some_and(|it| it.content == *content && it.owner.as_deref() == Some(owner))
     };
     if is(role, &Content::Role(pair.rules.clone())) {
         if is(binding, &Content::Binding(pair.subjects.clone())) {
