@@ -192,9 +192,7 @@ pub(super) fn text_in(map: &ConfigMapState, key: &str) -> Option<String> {
 }
 
 fn data(map: Option<&ConfigMapState>) -> ConfigMapData {
-    let Some(map) = map else {
-        return ConfigMapData::default();
-    };
+    let Some(map) = map else { return ConfigMapData::default() };
     ConfigMapData {
         data: map.data.clone(),
         binary_data: map.binary.iter().map(|(key, value)| (key.clone(), value.gunzipped.clone())).collect(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{ACTIVATION, Response, one_line};
 use crate::base;
-use crate::environment::{Environment, config_map_of, merged, text_in, text_in_force};
+use crate::environment::{Environment, Source, config_map_of, merged, text_in, text_in_force};
 use crate::parse_cache::ParseCache;
 use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use yunikorn::config::flatten::Flattened;
@@ -64,8 +64,18 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     }
     let mut warnings: Vec<_> = old.into_iter().map(|trouble| format!("still: {}", trouble.message)).collect();
     let then = Environment::new(&after, known);
-    warnings.extend(opened(&env, &then));
-    warnings.extend(base_lost((snapshot, &env), (&after, &then), known));
+    if env.source != Source::BuiltIn && then.source == Source::BuiltIn {
+        warnings.push(format!(
+            "no ConfigMap has a text in key `{}` any more: YuniKorn runs its built-in default, in which \
+             everyone may submit everywhere",
+            then.key
+        ));
+    }
+    if base::resolve(snapshot, spec, &env, known).is_ok()
+        && let Err(lost) = base::resolve(&after, spec, &then, known)
+    {
+        warnings.push(format!("no new grants are written, only withdrawals: {}", lost.message));
+    }
     warnings.extend(put_back(snapshot, &env, name, new));
     Response::warned(&warnings)
 }
@@ -150,30 +160,6 @@ fn refused(text: &str, active: &[&str], place: &str, version: Version) -> Vec<Tr
         found.extend(what.map(Trouble::new));
     }
     found
-}
-
-/// Warns if `YuniKorn`'s built-in default replaces a closed tree.
-fn opened(before: &Environment, after: &Environment) -> Option<String> {
-    use crate::environment::Source::BuiltIn;
-    (before.source != BuiltIn && after.source == BuiltIn).then(|| {
-        format!(
-            "no ConfigMap has a text in key `{}` any more: YuniKorn runs its built-in default, in which everyone may submit everywhere",
-            after.key
-        )
-    })
-}
-
-/// Warns if nothing can be rendered any more, because the base is gone or invalid.
-fn base_lost(
-    before: (&Snapshot, &Environment),
-    after: (&Snapshot, &Environment),
-    known: &mut ParseCache,
-) -> Option<String> {
-    let spec = after.0.spec()?;
-    let mut resolved = |(snapshot, env): (&Snapshot, &Environment)| base::resolve(snapshot, spec, env, known);
-    resolved(before).ok()?;
-    let lost = resolved(after).err()?;
-    Some(format!("no new grants are written, only withdrawals: {}", lost.message))
 }
 
 /// Warns if queuewarden will undo the change.
