@@ -12,7 +12,7 @@ use super::conditions::Reason;
 use super::grants::{self, Grants, acl_of};
 use super::output;
 use super::planted::{PlantedFault, is_planted};
-use super::resolve::{Contribution, Refusal, Resolved};
+use super::resolve::{Acls, Contribution, Refusal, Resolved};
 use super::snapshot::{BaseAcl, Delegation};
 use go_compat::diag::quoted;
 use yunikorn::acl::Acl;
@@ -157,8 +157,8 @@ fn never(contribution: &Contribution, delegation: Delegation, deleting: bool) ->
                 .to_owned(),
         );
     }
-    let Contribution { queue, base_acl, submit, admin, .. } = contribution;
-    let granted = || if deleting { None } else { granted(submit.as_ref(), admin.as_ref()) };
+    let Contribution { queue, base_acl, by_right, .. } = contribution;
+    let granted = || if deleting { None } else { granted(by_right) };
     content(queue, *base_acl).or_else(granted).map(str::to_owned)
 }
 
@@ -174,13 +174,14 @@ pub(super) fn content(queue: &QueuePath, base_acl: BaseAcl) -> Option<&'static s
 }
 
 /// Returns why these ACLs are never delegated; `None` if they may be.
-pub(super) fn granted(submit: Option<&Acl>, admin: Option<&Acl>) -> Option<&'static str> {
-    if admin.is_some_and(Acl::is_everyone) {
+pub(super) fn granted(acls: &Acls) -> Option<&'static str> {
+    let [_, admin] = acls;
+    if admin.as_ref().is_some_and(Acl::is_everyone) {
         return Some(
             "it makes everyone administrator: name users or groups, or ask a cluster administrator to write `admin: {everyone: true}`",
         );
     }
-    [submit, admin].into_iter().flatten().all(Acl::is_nobody).then_some(
+    acls.iter().flatten().all(Acl::is_nobody).then_some(
         "it grants nobody anything, and an administrator of a queue takes nothing away: name users or groups, or delete it",
     )
 }
@@ -285,8 +286,7 @@ mod tests {
             partition: "default".into(),
             queue: QueuePath::parse("root.a").unwrap(),
             position: 1,
-            submit: Some(Acl::named(&users, &Vec::<String>::new()).unwrap()),
-            admin: None,
+            by_right: [Some(Acl::named(&users, &Vec::<String>::new()).unwrap()), None],
             base_acl: BaseAcl::Extend,
             expires_at: None,
             delegated_by: Some(Identity { user: format!("writer{writer}"), groups: Vec::new() }),

@@ -35,6 +35,9 @@ pub(super) const REPLACES_FOR_A_TIME: Code = Code::new(5304, "replaces-for-a-tim
 /// A right has neither names nor `nobody: true`; it is granted to nobody.
 pub(super) const NO_NAMES: Code = Code::new(5305, "no-names");
 
+/// The ACLs that an object sets, by right as in [`Right::ALL`].
+pub(super) type Acls = [Option<Acl>; Right::ALL.len()];
+
 /// The ACLs that one object adds to one queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Contribution {
@@ -44,10 +47,8 @@ pub(super) struct Contribution {
     pub queue: QueuePath,
     /// Its position in the tree that the object was resolved against.
     pub position: u32,
-    /// The users and groups that may submit, if the object sets them.
-    pub submit: Option<Acl>,
-    /// The users and groups that administer, if the object sets them.
-    pub admin: Option<Acl>,
+    /// The ACLs that the object sets.
+    pub by_right: Acls,
     /// The choice of keeping or replacing the base's own ACL.
     pub base_acl: BaseAcl,
     /// The time from which on it grants nothing.
@@ -59,10 +60,7 @@ pub(super) struct Contribution {
 impl Contribution {
     /// Returns the ACL that it sets for `right`.
     pub(super) fn grant(&self, right: Right) -> Option<&Acl> {
-        match right {
-            Right::Submit => self.submit.as_ref(),
-            Right::Admin => self.admin.as_ref(),
-        }
+        self.by_right.get(right as usize)?.as_ref()
     }
 
     /// Returns the ACLs that it sets.
@@ -78,20 +76,17 @@ impl Contribution {
     /// Returns the same with empty ACLs: an object that is being deleted grants nothing, and still replaces
     /// the base's ACLs until it is gone.
     fn closing(self) -> Self {
-        let nobody = |acl: Option<Acl>| acl.map(|_| Acl::nobody());
-        Self { submit: nobody(self.submit), admin: nobody(self.admin), ..self }
+        Self { by_right: self.by_right.map(|acl| acl.map(|_| Acl::nobody())), ..self }
     }
 
     /// Returns the same, limited to what `tree` grants at the queue.
     pub(super) fn within(self, tree: Option<&Config>) -> Self {
         let queue = tree.and_then(|tree| self.queue_in(tree));
-        let part =
-            |right, acl: Acl| queue.map_or_else(Acl::nobody, |queue| acl_of(queue, right).intersection(&acl));
-        Self {
-            submit: self.submit.map(|acl| part(Right::Submit, acl)),
-            admin: self.admin.map(|acl| part(Right::Admin, acl)),
-            ..self
-        }
+        let by_right = Right::ALL.map(|right| {
+            let acl = self.grant(right)?;
+            Some(queue.map_or_else(Acl::nobody, |queue| acl_of(queue, right).intersection(acl)))
+        });
+        Self { by_right, ..self }
     }
 
     /// Returns whether the status records exactly this.
@@ -103,24 +98,25 @@ impl Contribution {
 
     /// Returns whether both grant the same on the same queue.
     pub(super) fn grants(&self, memory: &QueueAclInForce) -> bool {
-        let same = |acl: &Option<Acl>, text: &Option<String>| match (acl, text) {
+        let same = |right, text: &Option<String>| match (self.grant(right), text) {
             (Some(acl), Some(text)) => acl.is_explicit(text),
             (acl, text) => acl.is_none() && text.is_none(),
         };
         *self.partition == *memory.partition
             && self.queue.as_str() == memory.queue
-            && same(&self.submit, &memory.submit)
-            && same(&self.admin, &memory.admin)
+            && same(Right::Submit, &memory.submit)
+            && same(Right::Admin, &memory.admin)
             && self.base_acl == memory.base_acl
     }
 
     /// Returns the form in which the status records it.
     pub(super) fn in_force(&self) -> QueueAclInForce {
+        let [submit, admin] = Right::ALL.map(|right| self.grant(right).map(Acl::explicit));
         QueueAclInForce {
             partition: self.partition.to_string(),
             queue: self.queue.to_string(),
-            submit: self.submit.as_ref().map(Acl::explicit),
-            admin: self.admin.as_ref().map(Acl::explicit),
+            submit,
+            admin,
             base_acl: self.base_acl,
             expires_at: self.expires_at,
             delegated_by: self.delegated_by.clone(),
@@ -175,8 +171,7 @@ impl Resolved<'_> {
 /// The content of an object, as far as it is known without the queue tree.
 pub(super) struct Intent {
     queue: QueuePath,
-    pub(super) submit: Option<Acl>,
-    pub(super) admin: Option<Acl>,
+    pub(super) by_right: Acls,
     warnings: Vec<Diagnostic>,
 }
 
@@ -239,12 +234,12 @@ pub(super) fn without_queues<'a>(entry: &'a QueueAclEntry, why: &str) -> Resolve
 /// Returns the ACLs that an object grants by its own content at `now`, even if its queue does not exist:
 /// nothing outside its time window. If the content cannot be read, returns what its status records. `None` if
 /// there is nothing at all.
-pub(super) fn granted(entry: &QueueAclEntry, now: Timestamp) -> Option<(Option<Acl>, Option<Acl>)> {
+pub(super) fn granted(entry: &QueueAclEntry, now: Timestamp) -> Option<Acls> {
     let spec = entry.spec.as_ref().ok();
     if let Some((spec, intent)) = spec.and_then(|spec| Some((spec, read(spec).ok()?))) {
-        return in_time(spec, now).is_ok().then_some((intent.submit, intent.admin));
+        return in_time(spec, now).is_ok().then_some(intent.by_right);
     }
-    entry.in_force.as_ref().map(|memory| (memory.acl(Right::Submit), memory.acl(Right::Admin)))
+    entry.in_force.as_ref().map(|memory| Right::ALL.map(|right| memory.acl(right)))
 }
 
 /// Returns every error in the object's own content, and the names that `YuniKorn` would drop.
@@ -306,7 +301,7 @@ pub(super) fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
         errors.push(Diagnostic::error(EMPTY_WINDOW, message).help("the object would never be in force"));
     }
     match queue {
-        Some(queue) if errors.is_empty() => Ok(Intent { queue, submit, admin, warnings }),
+        Some(queue) if errors.is_empty() => Ok(Intent { queue, by_right: [submit, admin], warnings }),
         _ => Err(errors),
     }
 }
@@ -389,8 +384,7 @@ fn locate(
             // The tree's own path: a clone shares the text.
             queue: queue.path.clone(),
             position: queue.position,
-            submit: intent.submit,
-            admin: intent.admin,
+            by_right: intent.by_right,
             base_acl: spec.base_acl,
             expires_at: spec.expires_at,
             delegated_by: spec.delegated_by.clone(),
@@ -454,8 +448,7 @@ fn keep(
         partition: partition.name.clone(),
         queue: queue.path.clone(),
         position: queue.position,
-        submit: old.acl(Right::Submit),
-        admin: old.acl(Right::Admin),
+        by_right: Right::ALL.map(|right| old.acl(right)),
         base_acl: old.base_acl,
         expires_at,
         delegated_by: old.delegated_by.clone(),

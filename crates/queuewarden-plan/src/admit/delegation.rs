@@ -77,7 +77,7 @@ pub(super) fn permit(
             quoted(finalizer)
         ));
     }
-    let granted = || resolve::read(spec).ok().and_then(|it| granted(it.submit.as_ref(), it.admin.as_ref()));
+    let granted = || resolve::read(spec).ok().and_then(|intent| granted(&intent.by_right));
     if let Some(why) = content(&queue, spec.base_acl).or_else(granted) {
         return Err(why.to_owned());
     }

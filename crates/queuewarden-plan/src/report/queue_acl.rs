@@ -12,7 +12,7 @@ use crate::effect::redundant;
 use crate::environment::{Environment, Source};
 use crate::grants::{Decided, Grants, acl_of};
 use crate::planted::{PlantedFault, is_planted};
-use crate::resolve::{Contribution, Refusal, Resolved, granted as granted_by_content};
+use crate::resolve::{Acls, Contribution, Refusal, Resolved, granted as granted_by_content};
 use crate::snapshot::{Meta, QueueAclEntry, QueueAclInForce};
 use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Queue};
@@ -77,8 +77,7 @@ pub(crate) struct Report {
 /// Reports one object that there are no queues for; `why` explains that.
 pub(crate) fn waiting(object: &Resolved<'_>, why: &str, now: Timestamp) -> Report {
     let entry = object.entry;
-    let granted = granted_by_content(entry, now);
-    let (submit, admin) = columns(granted.as_ref().map(|(submit, admin)| (submit.as_ref(), admin.as_ref())));
+    let (submit, admin) = columns(granted_by_content(entry, now).as_ref());
     Report {
         findings: super::waiting(object.outcome.as_ref().err(), why),
         status: QueueAclStatus { submit, admin, in_force: entry.in_force.clone() },
@@ -147,7 +146,7 @@ pub(crate) fn report(
         _ => entry.in_force.clone(),
     };
     let takes = takes && object.outcome.is_ok() && ready.status == Status::True;
-    let (submit, admin) = columns(contribution.map(|it| (it.submit.as_ref(), it.admin.as_ref())));
+    let (submit, admin) = columns(contribution.map(|it| &it.by_right));
     Report {
         status: QueueAclStatus { submit, admin, in_force },
         takes,
@@ -156,16 +155,9 @@ pub(crate) fn report(
 }
 
 /// Returns the grants of an object as the columns of its status show them: submit and admin.
-fn columns(granted: Option<(Option<&Acl>, Option<&Acl>)>) -> (String, String) {
-    granted.map_or_else(Default::default, |(submit, admin)| (column(submit), column(admin)))
-}
-
-/// Returns a right as a column shows it.
-fn column(grant: Option<&Acl>) -> String {
-    match grant {
-        None => "-".into(),
-        Some(acl) => people(acl),
-    }
+fn columns(granted: Option<&Acls>) -> (String, String) {
+    let column = |acl: &Option<Acl>| acl.as_ref().map_or_else(|| "-".into(), people);
+    granted.map_or_else(Default::default, |[submit, admin]| (column(submit), column(admin)))
 }
 
 /// Returns whether an object is valid and outside its time.
