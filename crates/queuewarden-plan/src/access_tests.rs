@@ -79,7 +79,8 @@ fn report(entry: &AccessTestEntry, queues: Result<&Queues, &str>) -> (Vec<Findin
             (vec![accepted(spec), passing(&checks)], status(&checks))
         }
     };
-    let ready = Finding::ready(&findings, "every check holds");
+    let holds = || Finding::yes(Type::Ready, Reason::Ready, "every check holds");
+    let ready = Finding::summary(&findings, holds);
     findings.push(ready);
     (findings, status)
 }

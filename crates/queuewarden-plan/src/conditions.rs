@@ -253,11 +253,6 @@ impl Finding {
         Self { status: Status::Unknown, ..Self::yes(type_, reason, message) }
     }
 
-    /// The summary: `Ready=True` with `message`, or the first finding that is not true.
-    pub fn ready<'a>(findings: impl IntoIterator<Item = &'a Finding>, message: &str) -> Self {
-        Self::summary(findings, || Self::yes(Type::Ready, Reason::Ready, message))
-    }
-
     /// The summary: the first finding that is not true, or else `ready`.
     pub fn summary<'a>(
         findings: impl IntoIterator<Item = &'a Finding>,
@@ -411,7 +406,7 @@ mod tests {
             Finding::unknown(Type::Loaded, Reason::SchedulerUnreachable, "no answer"),
             Finding::no(Type::Effective, Reason::DefaultConfigActive, "redundant"),
         ];
-        let ready = Finding::ready(&findings, "in force");
+        let ready = Finding::summary(&findings, || Finding::yes(Type::Ready, Reason::Ready, "in force"));
         assert_eq!((ready.status, ready.reason), (Status::Unknown, Reason::SchedulerUnreachable));
     }
 

@@ -96,7 +96,7 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
         _ => (None, None),
     };
     let policies = policy::resolve(snapshot);
-    let ignored = running::ignored(&env, spec);
+    let ignored = running::ignored(snapshot, &env);
     let has_url = spec.scheduler.is_some();
     let loaded = running::loaded(has_url, &env.checksum, ignored, &snapshot.observed, snapshot.now);
     let mut runs = runs(snapshot, &env, &loaded.finding, known);

@@ -13,7 +13,6 @@ use super::snapshot::{
 };
 use yunikorn::config::flatten::{self, ConfigMapData, Flattened, flatten};
 use yunikorn::config::{BUILT_IN, Config, checksum};
-use yunikorn::version::Version;
 
 /// The source of the queue tree in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +50,6 @@ pub(super) struct Environment {
     pub refusal: Option<String>,
     /// Both ConfigMaps, merged.
     pub flat: Flattened,
-    /// The version of the scheduler.
-    pub version: Version,
 }
 
 impl Environment {
@@ -82,7 +79,6 @@ impl Environment {
             next_key,
             key,
             flat,
-            version: snapshot.version(),
         }
     }
 

@@ -186,7 +186,7 @@ fn import(inputs: &Inputs<'_>) -> Result<Left, String> {
             "Import would have to overwrite {map}; set spec.base.configMap to a name that does not exist yet"
         ));
     }
-    let verdict = verdict(text, &[], inputs.env.version);
+    let verdict = verdict(text, &[], inputs.snapshot.version());
     if let Some(refusal) = verdict.refusal() {
         let why = if verdict.unsure { "" } else { ", because YuniKorn would not take it" };
         return Err(format!("it cannot be imported{why}: {refusal}"));

@@ -67,8 +67,7 @@ impl ParseCache {
 
     /// Reads a text, or returns the cached reading.
     pub(super) fn read(&mut self, text: &str) -> Arc<Reading> {
-        let version = self.version;
-        self.known_or(text, || verdict(text, &[], version))
+        self.known_or(text, |version| verdict(text, &[], version))
     }
 
     /// Reads a text that may be one of ours, without our header: without it, the text is the one that was
@@ -102,8 +101,7 @@ impl ParseCache {
 
     /// Reads a text whose document was parsed already.
     fn of_document(&mut self, text: &str, document: NodeIn<'_>) -> Arc<Reading> {
-        let version = self.version;
-        self.known_or(text, || verdict_of(text, document, &[], version))
+        self.known_or(text, |version| verdict_of(text, document, &[], version))
     }
 
     /// Returns the text from rendering these ACLs into this base, if that was the last rendering.
@@ -130,12 +128,12 @@ impl ParseCache {
         self.texts.iter_mut().for_each(|(_, used)| *used = false);
     }
 
-    fn known_or(&mut self, text: &str, read: impl FnOnce() -> Assessment) -> Arc<Reading> {
+    fn known_or(&mut self, text: &str, read: impl FnOnce(Version) -> Assessment) -> Arc<Reading> {
         if let Some((known, used)) = self.texts.iter_mut().find(|(known, _)| known.text == text) {
             *used = true;
             return Arc::clone(known);
         }
-        let verdict = read();
+        let verdict = read(self.version);
         let reading = Arc::new(Reading {
             text: text.to_owned(),
             refusal: verdict.refusal(),

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::budget::doubled;
 use super::conditions::{Finding, Reason, Type};
 use super::environment::{Environment, queues_text};
-use super::snapshot::{ConfigSpec, NoChecksum, Observed, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use super::snapshot::{NoChecksum, Observed, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use yunikorn::config::checksum;
 use yunikorn::config::flatten::Flattened;
 
@@ -126,12 +126,13 @@ pub(super) fn loaded(
 
 /// Returns why a running scheduler loads no text of the output, whatever is written there. A scheduler that
 /// is queried reads the key that it is observed to read, whichever `service.policyGroup` names.
-pub(super) fn ignored(env: &Environment, spec: &ConfigSpec) -> Option<(Reason, String)> {
+pub(super) fn ignored(snapshot: &Snapshot, env: &Environment) -> Option<(Reason, String)> {
+    let spec = snapshot.spec()?;
     if !env.flat.hot_refresh() {
         let why = "`service.enableConfigHotRefresh` is off; set it to \"true\" and restart the scheduler";
         return Some((Reason::HotRefreshDisabled, why.into()));
     }
-    let unreadable = env.flat.unreadable(env.version).into_iter().take(SHOWN);
+    let unreadable = env.flat.unreadable(snapshot.version()).into_iter().take(SHOWN);
     let unreadable: Vec<_> = unreadable.map(|(key, _)| format!("`{key}`")).collect();
     let why = if spec.output_config_map != YUNIKORN_CONFIGS {
         format!(
