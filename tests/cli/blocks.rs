@@ -64,7 +64,7 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
     (
         "docs/access-tests.md",
         "Error from server (Forbidden)",
-        "crates/queuewarden-plan/src/admit/access_test.rs",
+        "crates/queuewarden-plan/src/access_tests.rs",
         &["does not let this through, in", "if it is meant, change the test first"],
     ),
     (

@@ -130,8 +130,8 @@ fn failures<'c>(checks: &'c [Check<'_>]) -> impl Iterator<Item = String> + 'c {
         .map(|check| cut(&format!("{}: {}", check.location(), check.line()), MAX_FAILURE).into_owned())
 }
 
-/// Returns a warning for each test that a change breaks, or why one of them refuses the change. It goes check
-/// by check, so that one that fails already does not hide another.
+/// Returns a warning for each test that a change breaks, or why one of them refuses the change. Compares
+/// check by check, so that one that fails already does not hide another.
 pub(super) fn broken(
     snapshot: &Snapshot,
     was: Option<&Config>,
@@ -155,7 +155,8 @@ pub(super) fn broken(
         let (name, first) = (&entry.meta.name, format!("{}: {}", first.location(), first.line()));
         if spec.enforcement == Enforcement::Block {
             return Err(format!(
-                "QueueAccessTest/{name} does not let this through, in {first}; if it is meant, change the test first{more}"
+                "QueueAccessTest/{name} does not let this through, in {first}; \
+                 if it is meant, change the test first{more}"
             ));
         }
         warnings.push(format!("breaks QueueAccessTest/{name}, {first}{more}"));

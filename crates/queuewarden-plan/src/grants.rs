@@ -33,8 +33,8 @@ impl Decided {
         tree.partition(partition)?.queue_near(self.position, queue)
     }
 
-    /// Returns whether it is the ACL of a queue, by activation. A text in the form that queuewarden writes need
-    /// not be parsed.
+    /// Returns whether it is the ACL of a queue. A text in the form that queuewarden writes need not be
+    /// parsed.
     pub(super) fn is_acl_of(&self, queue: &Queue, right: Right) -> bool {
         text_of(queue, right).is_some_and(|text| self.acl.is_explicit(text))
             || acl_of(queue, right) == self.acl

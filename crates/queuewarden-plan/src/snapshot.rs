@@ -98,8 +98,8 @@ impl Snapshot {
         self.config.as_ref()?.in_force.as_ref()
     }
 
-    /// Returns the checksum of the text that the scheduler was last known to run, by the status. With another
-    /// spec it may be another scheduler.
+    /// Returns the checksum of the text that the scheduler was last known to run, by the status. With
+    /// another spec it may be another scheduler.
     pub(super) fn loaded_hash(&self) -> Option<&String> {
         let Meta { conditions, generation, .. } = &self.config.as_ref()?.meta;
         let current = conditions::find(conditions, Type::Loaded)?.observed_generation == *generation;
