@@ -226,11 +226,11 @@ fn policies_changed(snapshot: &Snapshot, after: &Snapshot) -> Vec<String> {
 fn keys_changed(was: &Keys, is: &Keys) -> Vec<String> {
     let all: BTreeSet<_> = was.keys().chain(is.keys()).copied().collect();
     let changed = all.into_iter().filter(|key| was.get(key) != is.get(key));
-    let changes = changed.map(|key| match is.get(key) {
+    let described = changed.map(|key| match is.get(key) {
         Some(text) => format!("sets {key} to {text:?}"),
         None => format!("no longer sets {key}: YuniKorn's default, or what another ConfigMap says, holds"),
     });
-    changes.collect()
+    described.collect()
 }
 
 /// Describes the changes of the webhooks for workloads and `user.info`.
