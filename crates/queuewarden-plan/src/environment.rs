@@ -160,15 +160,12 @@ fn has_run(snapshot: &Snapshot, sum: &str) -> bool {
 fn managed_key(snapshot: &Snapshot, named: &str) -> Option<String> {
     let output = snapshot.output.as_deref();
     let status = snapshot.config_status().and_then(|status| status.output.as_ref());
-    let noted = output.and_then(|output| output.annotations.get(QUEUES_KEY));
+    let noted = output.and_then(|output| output.annotations.get(QUEUES_KEY)).map(String::as_str);
     let written = output.into_iter().flat_map(managed_keys);
     let remembered = status.into_iter().flat_map(|output| &output.keys).map(String::as_str);
     let keys: BTreeSet<&str> = written.chain(remembered).filter(|key| is_queues_key(key)).collect();
-    match noted.filter(|noted| keys.contains(noted.as_str())) {
-        Some(noted) => Some(noted.clone()),
-        None if keys.contains(named) => Some(named.to_owned()),
-        None => keys.first().map(|key| (*key).to_owned()),
-    }
+    let key = [noted, Some(named)].into_iter().flatten().find(|key| keys.contains(key));
+    key.or(keys.first().copied()).map(str::to_owned)
 }
 
 /// Returns whether a key of the output holds a queue tree.

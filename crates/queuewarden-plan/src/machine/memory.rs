@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use crate::conditions::{Reason, Type};
+use crate::conditions::{Reason, Type, find};
 use crate::planted::{PlantedFault, is_planted};
 use crate::release::Release;
 use crate::snapshot::{
@@ -197,10 +197,8 @@ impl Memory {
             let full = !(ours && self.partial);
             return full && self.observed.refused.take().is_some();
         }
-        let conditions = plan.config.iter().flat_map(|config| config.conditions.iter());
-        let rejected = conditions.into_iter().any(|condition| {
-            condition.type_ == Type::Loaded.as_str() && condition.reason == Reason::SchedulerRejected.as_str()
-        });
+        let loaded = plan.config.as_ref().and_then(|config| find(&config.conditions, Type::Loaded));
+        let rejected = loaded.is_some_and(|it| it.reason == Reason::SchedulerRejected.as_str());
         let times = self.observed.reasserts.max(1);
         let body = checksum(body);
         let known = |refused: &Refused| refused.body == body && refused.times >= times;

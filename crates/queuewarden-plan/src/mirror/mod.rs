@@ -86,17 +86,16 @@ fn desired(snapshot: &Snapshot, env: &Environment, known: &mut ParseCache) -> Re
     }
     let running = observed.loaded_text.as_deref().filter(|running| *running != env.text);
     let running = running.and_then(|text| queues(text, known).ok());
-    let trees = match (queues(&env.text, known), running) {
+    let (tree, running) = match (queues(&env.text, known), running) {
         (Ok(tree), running) => (tree, running),
         // The text of the ConfigMaps does not come into force, and the former one stays in use.
         (Err(_), Some(running)) => (running, None),
         (Err(why), None) => return Err(why),
     };
-    Ok(match trees {
-        (Some(tree), None) => desired::from_trees(&tree, None),
-        (Some(tree), Some(Some(running))) => desired::from_trees(&tree, Some(&running)),
+    Ok(match (tree, running) {
         // A partition that is not in both is not mirrored.
-        (None, _) | (Some(_), Some(None)) => Desired::default(),
+        (None, _) | (_, Some(None)) => Desired::default(),
+        (Some(tree), running) => desired::from_trees(&tree, running.flatten().as_ref()),
     })
 }
 
