@@ -10,7 +10,6 @@ use queuewarden_api::answer::{About, Answers, TraceStep, WrittenIn};
 use yunikorn_access::placement::{
     Landing, LandingEnd, Outcome, Placement, Placer, RuleEnd, RuleName, RuleStep, Step, Submission,
 };
-use yunikorn_access::tree::Origin;
 
 /// Maximum number of levels of new queues that are listed.
 const MAX_LEVELS: usize = 100;
@@ -165,13 +164,12 @@ impl Context<'_> {
             RuleEnd::Fails(_) | RuleEnd::Undecided(_) => (None, RuleResult::Ends),
             _ => (None, RuleResult::Passes),
         };
-        let written_in = step.span.map(|span| self.answers.origins([&Origin::Text(Some(span))]));
         RuleAnswer {
             number: None,
             rule: step.name.key().to_owned(),
             value: value(&step.name).map(str::to_owned),
             create: step.create,
-            written_in: written_in.into_iter().flatten().next(),
+            written_in: step.span.map(|span| self.answers.configuration.locate(Some(span))),
             parent: step.parent.as_ref().map(|parent| Box::new(self.rule_answer(parent))),
             queue: queue.cloned(),
             result,

@@ -64,7 +64,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     };
     let answer =
         Context { answers, placer: &placer, submission: &submission, placement: &placement }.answer();
-    console.out(&args.format.show(|| text::text(&answer), || &answer)?)?;
+    console.out(&args.format.show(|| text::text(&answer, &placement.steps), || &answer)?)?;
     match placement.outcome {
         Outcome::Placed(_) => Ok(Exit::Clean),
         Outcome::Rejected(_) | Outcome::Crashes(_) => Ok(Exit::Findings),

@@ -1,6 +1,8 @@
 //! Changes that would lead to another outcome: first those in the application itself, then those in the
 //! configuration.
 
+use std::collections::HashSet;
+
 use super::answer::{Context, number};
 use super::words;
 use yunikorn::admission::request::{PARENT_QUEUE, QUEUE};
@@ -25,7 +27,7 @@ const PARENT_TAG: &str = "namespace.parentqueue";
 /// Returns the remedies in the order in which to try them.
 pub fn remedies(context: &Context<'_>) -> Vec<String> {
     let steps = context.placement.steps.iter().enumerate();
-    let found: Vec<String> = match &context.placement.outcome {
+    let remedies: Vec<String> = match &context.placement.outcome {
         // It runs, but perhaps not in the requested queue.
         Outcome::Placed(_) => steps
             .filter(|(_, step)| step.rule.name == RuleName::Provided)
@@ -38,18 +40,12 @@ pub fn remedies(context: &Context<'_>) -> Vec<String> {
             let (filters, others): (Vec<_>, Vec<_>) = steps.partition(|(_, step)| is_filtered(step));
             let others = others.into_iter().chain(filters);
             let in_configuration = others.flat_map(|(at, step)| context.remedies(at, step));
-            let asked = context.other_queues().into_iter().chain(context.no_rule_listens());
-            asked.chain(in_configuration).collect()
+            let in_application = context.other_queues().into_iter().chain(context.no_rule_listens());
+            in_application.chain(in_configuration).collect()
         }
     };
-    let mut once = Vec::new();
-    for remedy in found {
-        if !once.contains(&remedy) {
-            once.push(remedy);
-        }
-    }
-    once.truncate(MAX_REMEDIES);
-    once
+    let mut known = HashSet::new();
+    remedies.into_iter().filter(|remedy| known.insert(remedy.clone())).take(MAX_REMEDIES).collect()
 }
 
 /// Returns the remedy if no rule was tried: there are no rules, or the user's name is invalid.
@@ -209,10 +205,7 @@ impl Context<'_> {
 }
 
 fn is_leaf(tree: &Tree, path: &str) -> bool {
-    match tree.locate(path) {
-        Located::Queue(id) => tree.node(id).is_some_and(|node| node.is_leaf),
-        _ => false,
-    }
+    matches!(tree.locate(path), Located::Queue(id) if tree.node(id).is_some_and(|node| node.is_leaf))
 }
 
 fn make_parent(queue: &str) -> String {

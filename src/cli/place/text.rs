@@ -2,19 +2,20 @@
 
 use std::fmt::Write as _;
 
-use super::answer::{OutcomeKind, PlaceAnswer, RuleAnswer, RuleResult};
-use super::words;
+use super::answer::{OutcomeKind, PlaceAnswer, RuleResult, number};
+use super::words::label;
 use crate::cli::explain;
 use crate::cli::query::output::{Table, visible};
 use queuewarden_api::answer::WrittenIn;
+use yunikorn_access::placement::{RuleName, RuleStep, Step};
 
-/// Formats the whole answer.
-pub fn text(answer: &PlaceAnswer) -> String {
-    let mut shown = headline(answer);
+/// Formats the whole answer; the steps are those of its rules.
+pub fn text(answer: &PlaceAnswer, steps: &[Step]) -> String {
+    let mut shown = headline(answer, steps);
     // Writing to a String cannot fail.
     let _ = write!(shown, "\n\n{}", facts(answer).text(false));
     if !answer.rules.is_empty() {
-        let _ = write!(shown, "\n{}", rules(answer).text(true));
+        let _ = write!(shown, "\n{}", rules(answer, steps).text(true));
     }
     if let Some(message) = &answer.message {
         shown.push_str("\nYuniKorn says:\n");
@@ -34,12 +35,12 @@ pub fn text(answer: &PlaceAnswer) -> String {
     shown
 }
 
-fn headline(answer: &PlaceAnswer) -> String {
+fn headline(answer: &PlaceAnswer, steps: &[Step]) -> String {
     let reason = visible(&answer.reason);
     match (answer.outcome, &answer.queue) {
         (OutcomeKind::Placed, Some(queue)) => {
             let created = if answer.created.is_empty() { "" } else { ", which is created" };
-            let by = answer.rules.last().map(by).unwrap_or_default();
+            let by = steps.iter().enumerate().last().map(|(at, step)| by(at, &step.rule)).unwrap_or_default();
             format!("placed in {}{created}{}", visible(queue), visible(&by))
         }
         (OutcomeKind::Crashes, _) => format!("the scheduler crashes: {reason}"),
@@ -48,12 +49,12 @@ fn headline(answer: &PlaceAnswer) -> String {
     }
 }
 
-fn by(rule: &RuleAnswer) -> String {
-    match (rule.number, rule.rule.as_str()) {
+fn by(at: usize, rule: &RuleStep) -> String {
+    match (number(at, rule), &rule.name) {
         (Some(number), _) => format!(", by rule {number} ({})", label(rule)),
-        (None, "default") => ", as no rule fits".to_owned(),
-        (None, "recovery") => ", as it runs already".to_owned(),
-        (None, name) => format!(", by the rule {name}"),
+        (None, RuleName::Default) => ", as no rule fits".to_owned(),
+        (None, RuleName::Recovery) => ", as it runs already".to_owned(),
+        (None, name) => format!(", by the rule {}", name.key()),
     }
 }
 
@@ -72,9 +73,9 @@ fn facts(answer: &PlaceAnswer) -> Table {
 }
 
 /// Builds a row for each rule.
-fn rules(answer: &PlaceAnswer) -> Table {
+fn rules(answer: &PlaceAnswer, steps: &[Step]) -> Table {
     let mut table = Table::new(["#", "RULE", "AT", "QUEUE", "RESULT"]);
-    for rule in &answer.rules {
+    for (rule, step) in answer.rules.iter().zip(steps) {
         let number = rule.number.map(|number| number.to_string()).unwrap_or_default();
         let written_in = rule.written_in.as_ref().map(|place| line(place, answer)).unwrap_or_default();
         let result = match rule.result {
@@ -83,7 +84,7 @@ fn rules(answer: &PlaceAnswer) -> Table {
             RuleResult::Names | RuleResult::Passes => format!("skipped: {}", rule.reason),
         };
         let queue = rule.queue.as_deref().unwrap_or("-");
-        table.row([&number, &label(rule), &written_in, queue, &result]);
+        table.row([&number, &label(&step.rule), &written_in, queue, &result]);
     }
     table
 }
@@ -93,18 +94,5 @@ fn line(place: &WrittenIn, answer: &PlaceAnswer) -> String {
     match place.line {
         Some(line) if place.name == answer.about.source => format!("line {line}"),
         _ => place.words(),
-    }
-}
-
-fn label(rule: &RuleAnswer) -> String {
-    match (rule.rule.as_str(), &rule.value, &rule.parent) {
-        ("default", ..) => words::FALLBACK.to_owned(),
-        ("provided", ..) if rule.written_in.is_none() => words::IMPLICIT.to_owned(),
-        (name, value, parent) => {
-            let value = value.as_ref().map(|value| format!(" {value}")).unwrap_or_default();
-            let parent =
-                parent.as_ref().map(|parent| format!(" below {}", label(parent))).unwrap_or_default();
-            format!("{name}{value}{parent}")
-        }
     }
 }

@@ -5,13 +5,8 @@ use yunikorn::queue::ROOT;
 use yunikorn_access::check::{Decision, Denial};
 use yunikorn_access::near_misses;
 use yunikorn_access::placement::{
-    Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Target, Why,
+    Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step, Target, Why,
 };
-
-/// Name of the fallback in a list of rules.
-pub const FALLBACK: &str = "(no rule fits)";
-/// Name of the rule of a partition without rules.
-pub const IMPLICIT: &str = "provided (no rules are configured)";
 
 /// Returns the reason for the outcome after these rules.
 pub(super) fn outcome(context: &Context<'_>, rules: &[RuleAnswer]) -> String {
@@ -34,14 +29,11 @@ pub(super) fn outcome(context: &Context<'_>, rules: &[RuleAnswer]) -> String {
     }
 }
 
-/// Returns the name of the last rule.
+/// Returns the name of the last rule in a sentence: `rule 2 (user)`.
 fn by(placement: &Placement) -> String {
-    let at = placement.steps.len().saturating_sub(1);
-    placement.steps.last().map(|step| rule_name(at, &step.rule)).unwrap_or_default()
-}
-
-/// Returns the name in a sentence: `rule 2 (user)`.
-pub fn rule_name(at: usize, rule: &RuleStep) -> String {
+    let Some((at, Step { rule, .. })) = placement.steps.iter().enumerate().last() else {
+        return String::new();
+    };
     match (number(at, rule), &rule.name) {
         (Some(number), _) => format!("rule {number} ({})", label(rule)),
         (None, RuleName::Provided) => {
@@ -54,9 +46,16 @@ pub fn rule_name(at: usize, rule: &RuleStep) -> String {
 
 /// Returns `tag namespace`, or `user below tag namespace` if the rule has a parent rule.
 pub fn label(rule: &RuleStep) -> String {
-    let value = value(&rule.name).map(|value| format!(" {value}")).unwrap_or_default();
-    let below = rule.parent.as_ref().map(|parent| format!(" below {}", label(parent))).unwrap_or_default();
-    format!("{}{value}{below}", rule.name.key())
+    match &rule.name {
+        RuleName::Default => "(no rule fits)".to_owned(),
+        RuleName::Provided if rule.span.is_none() => "provided (no rules are configured)".to_owned(),
+        name => {
+            let value = value(name).map(|value| format!(" {value}")).unwrap_or_default();
+            let parent = rule.parent.as_ref();
+            let below = parent.map(|parent| format!(" below {}", label(parent))).unwrap_or_default();
+            format!("{}{value}{below}", name.key())
+        }
+    }
 }
 
 /// Returns the queue that a rule names, or the reason why it names none.

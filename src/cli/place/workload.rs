@@ -56,13 +56,11 @@ impl WorkloadArgs {
     /// # Errors
     /// When the manifest cannot be read, or contains no pod or several.
     pub fn read(&self, console: Console) -> Result<Workload, Failure> {
+        let namespace = self.namespace.as_deref();
         let mut workload = match &self.workload {
-            Some(path) => manifest(path, self.namespace.as_deref())?,
-            None => Workload { namespace: "default".to_owned(), ..Workload::default() },
+            Some(path) => manifest(path, namespace)?,
+            None => Workload { namespace: namespace.unwrap_or("default").to_owned(), ..Workload::default() },
         };
-        if let Some(namespace) = &self.namespace {
-            workload.namespace.clone_from(namespace);
-        }
         workload.pod.labels.extend(self.labels.iter().cloned());
         workload.pod.annotations.extend(self.annotations.iter().cloned());
         workload.namespace_annotations.extend(self.namespace_annotations.iter().cloned());
@@ -109,22 +107,21 @@ fn joined(workload: &Workload) -> Option<String> {
 fn manifest(path: &Path, namespace: Option<&str>) -> Result<Workload, Failure> {
     let source = source::read_one(path)?;
     let objects = objects(&source)?;
-    let mut pods = objects.iter().filter_map(|object| pod(object).map(|pod| (object, pod)));
-    let Some((object, pod)) = pods.next() else {
-        return Err(Failure::Usage(format!(
-            "{} holds no Pod, nor anything with a pod template, such as a Deployment or a Job",
-            source.name
-        )));
+    let pods: Vec<_> = objects.iter().filter_map(|object| Some((object, pod(object)?))).collect();
+    let refused = |why: &str| Failure::Usage(format!("{} holds {why}", source.name));
+    let (object, pod) = match pods.as_slice() {
+        [one] => *one,
+        [] => {
+            return Err(refused("no Pod, nor anything with a pod template, such as a Deployment or a Job"));
+        }
+        several => {
+            return Err(refused(&format!("{} workloads: place looks at one at a time", several.len())));
+        }
     };
-    let more = pods.count();
-    if more > 0 {
-        return Err(Failure::Usage(format!(
-            "{} holds {} workloads: place looks at one at a time",
-            source.name,
-            more.saturating_add(1)
-        )));
-    }
-    let place = |field: &str| format!("{}: {} of {}", source.name, field, name(object));
+    let place = |field: &str| {
+        let (kind, name) = (text(object, "/kind"), text(object, "/metadata/name"));
+        format!("{}: {field} of {kind}/{name}", source.name)
+    };
     let texts = |value: &Value, pointer: &str| strings(value.pointer(pointer), &place(pointer));
     let own = text(object, "/metadata/namespace");
     let namespace = namespace.or(Some(own).filter(|own| !own.is_empty())).unwrap_or("default").to_owned();
@@ -171,12 +168,8 @@ fn objects(source: &Source) -> Result<Vec<Value>, Failure> {
 }
 
 fn pod(object: &Value) -> Option<&Value> {
-    let pods = PODS.iter().filter_map(|pointer| object.pointer(pointer));
-    pods.into_iter().find(|pod| pod.pointer("/spec/containers").is_some_and(Value::is_array))
-}
-
-fn name(object: &Value) -> String {
-    format!("{}/{}", text(object, "/kind"), text(object, "/metadata/name"))
+    let mut pods = PODS.iter().filter_map(|pointer| object.pointer(pointer));
+    pods.find(|pod| pod.pointer("/spec/containers").is_some_and(Value::is_array))
 }
 
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
