@@ -36,10 +36,8 @@ pub(super) struct Answered {
     pub(super) review: Value,
     /// The user, the question, the answer and the reason, for a table.
     pub(super) row: [String; 4],
-    /// True if it is allowed.
-    pub(super) allowed: bool,
-    /// True if it could not be decided.
-    pub(super) undecided: bool,
+    /// True if it is allowed; `None` if it could not be decided.
+    pub(super) allowed: Option<bool>,
 }
 
 impl Evaluator {
@@ -93,12 +91,12 @@ impl Evaluator {
     }
 
     fn access(&self, kind: Kind, document: Value) -> Result<Answered, Diagnostic> {
-        let asked = access::read(kind, &document, self.asker.as_ref())?;
-        let answer = match (review::read(&asked), self.tree()) {
+        let review = access::read(kind, &document, self.asker.as_ref())?;
+        let answer = match (review::read(&review), self.tree()) {
             (Err(elsewhere), _) => elsewhere,
             (Ok(question), Ok(tree)) => {
                 let scheduler = Scheduler { tree, resolver: &*self.groups, version: self.conf.version };
-                review::answer(&asked, question, None, scheduler)
+                review::answer(&review, question, None, scheduler)
             }
             (Ok(_), Err(why)) => Answer::undecided("configuration", &why),
         };
@@ -109,30 +107,30 @@ impl Evaluator {
             (None, Opinion::NoOpinion) => "no opinion",
         };
         Ok(Answered {
-            row: [asked.identity.user.clone(), words(&asked), opinion.to_owned(), answer.reason.clone()],
-            allowed: answer.allowed(),
-            undecided: answer.evaluation_error.is_some(),
+            row: [review.identity.user.clone(), words(&review), opinion.to_owned(), answer.reason.clone()],
+            allowed: answer.evaluation_error.is_none().then(|| answer.allowed()),
             review: access::filled(document, &answer),
         })
     }
 
     fn admission(&self, document: Value) -> Result<Answered, Diagnostic> {
-        let asked = envelope::Request::read(document.to_string().as_bytes());
-        let asked = asked.map_err(|unreadable| unreadable.why)?;
-        let request = admission::read(&asked)?;
+        let envelope = envelope::Request::read(document.to_string().as_bytes());
+        let envelope = envelope.map_err(|unreadable| unreadable.why)?;
+        let request = admission::read(&envelope)?;
         let evaluation = evaluate(&request, &self.surroundings(&request), &self.conf);
-        let (answer, reason) = match &evaluation.outcome {
-            Outcome::Allowed => ("allowed", evaluation.steps.join("; ")),
-            Outcome::Denied(message) => ("denied", message.clone()),
-            Outcome::Unknown(key) => ("undecided", format!("{key} decides, and what it holds is not known")),
+        let (answer, allowed, reason) = match &evaluation.outcome {
+            Outcome::Allowed => ("allowed", Some(true), evaluation.steps.join("; ")),
+            Outcome::Denied(message) => ("denied", Some(false), message.clone()),
+            Outcome::Unknown(key) => {
+                ("undecided", None, format!("{key} decides, and what it holds is not known"))
+            }
         };
-        let operation = asked.operation.to_lowercase();
-        let what = format!("{operation} {} {}/{}", request.kind, request.namespace(), asked.name);
+        let operation = envelope.operation.to_lowercase();
+        let what = format!("{operation} {} {}/{}", request.kind, request.namespace(), envelope.name);
         Ok(Answered {
             row: [request.user.clone(), what, answer.to_owned(), reason],
-            allowed: evaluation.outcome == Outcome::Allowed,
-            undecided: matches!(evaluation.outcome, Outcome::Unknown(_)),
-            review: admission::filled(document, &asked.uid, &evaluation),
+            allowed,
+            review: admission::filled(document, &envelope.uid, &evaluation),
         })
     }
 

@@ -20,6 +20,7 @@ use super::query::output::{self, Table};
 use super::{Console, Exit, Failure, moment, report};
 use evaluator::{Answered, Evaluator};
 use sorted::{Batch, Document, Form, Sorted};
+use yunikorn_access::expect::Tally;
 
 /// Maximum number of rows that are buffered for the widths of columns; a longer stream makes several tables.
 const ROWS: usize = 1000;
@@ -96,9 +97,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let table = Table::new(["USER", "ASKS TO", "ANSWER", "REASON"]);
     let mut printer = Printer { format: args.format, console, table, printed: false };
     let mut tally = Tally::default();
-    match tally.answer_all(batches, &evaluator, &mut printer) {
-        Err(Failure::Stream(error)) if error.kind() == ErrorKind::BrokenPipe => tally.exit(false),
-        ended => ended.and_then(|()| tally.exit(args.exit_code)),
+    match answer_all(batches, &evaluator, &mut printer, &mut tally) {
+        Err(Failure::Stream(error)) if error.kind() == ErrorKind::BrokenPipe => exit(tally, false),
+        ended => ended.and_then(|()| exit(tally, args.exit_code)),
     }
 }
 
@@ -114,49 +115,39 @@ impl Args {
     }
 }
 
-/// Number of reviews by result.
-#[derive(Clone, Copy, Default)]
-struct Tally {
-    all: usize,
-    not_allowed: usize,
-    undecided: usize,
-}
-
-impl Tally {
-    /// Answers and counts the reviews.
-    fn answer_all(
-        &mut self,
-        batches: Vec<Batch>,
-        evaluator: &Evaluator,
-        printer: &mut Printer,
-    ) -> Result<(), Failure> {
-        for document in batches.into_iter().flatten() {
-            let Document { review, form, place } = document?;
-            self.all = self.all.saturating_add(1);
-            match review.and_then(|(kind, review)| evaluator.answer(kind, review)) {
-                Ok(answered) => {
-                    let not_allowed = usize::from(!answered.undecided && !answered.allowed);
-                    self.undecided = self.undecided.saturating_add(usize::from(answered.undecided));
-                    self.not_allowed = self.not_allowed.saturating_add(not_allowed);
-                    printer.print(answered, form)?;
-                }
-                Err(diagnostic) => {
-                    self.undecided = self.undecided.saturating_add(1);
-                    let (at, console) = (format!("at {place}"), printer.console);
-                    console.err(&report::draw(&diagnostic, None, Some(&at), console.color_err()));
-                }
+/// Answers and counts the reviews; one is passed if it is allowed, and failed if it is not.
+fn answer_all(
+    batches: Vec<Batch>,
+    evaluator: &Evaluator,
+    printer: &mut Printer,
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    for document in batches.into_iter().flatten() {
+        let Document { review, form, place } = document?;
+        let answered = review.and_then(|(kind, review)| evaluator.answer(kind, review));
+        let count = match answered.as_ref().ok().and_then(|answered| answered.allowed) {
+            None => &mut tally.undecided,
+            Some(true) => &mut tally.passed,
+            Some(false) => &mut tally.failed,
+        };
+        *count = count.saturating_add(1);
+        match answered {
+            Ok(answered) => printer.print(answered, form)?,
+            Err(diagnostic) => {
+                let (at, console) = (format!("at {place}"), printer.console);
+                console.err(&report::draw(&diagnostic, None, Some(&at), console.color_err()));
             }
         }
-        printer.finish()
     }
+    printer.finish()
+}
 
-    fn exit(self, strict: bool) -> Result<Exit, Failure> {
-        if self.undecided > 0 {
-            let all = plural(self.all, "review");
-            return Err(Failure::Undecided(format!("{} of {all} could not be decided", self.undecided)));
-        }
-        Ok(Exit::yes(!strict || self.not_allowed == 0))
+fn exit(tally: Tally, strict: bool) -> Result<Exit, Failure> {
+    if tally.undecided > 0 {
+        let all = plural(tally.all(), "review");
+        return Err(Failure::Undecided(format!("{} of {all} could not be decided", tally.undecided)));
     }
+    Ok(Exit::yes(!strict || tally.failed == 0))
 }
 
 /// Prints reviews as they are answered.

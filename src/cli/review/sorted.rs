@@ -214,31 +214,25 @@ fn reviews(name: String, mut reader: impl BufRead) -> impl Iterator<Item = Resul
     };
     let lines = std::iter::from_fn(move || next_line(&mut reader).map_err(&cannot_read).transpose());
     lines.zip(1_usize..).filter_map(move |(line, number)| {
-        let document = |review| Document { review, form: Form::Line, place: format!("{name}:{number}") };
-        match line {
-            Ok(Line::Short(line)) if line.trim_ascii().is_empty() => None,
-            Ok(Line::Short(line)) => Some(Ok(document(review(&line)))),
-            Ok(Line::TooLong) => Some(Ok(document(Err(too_large())))),
-            Err(failure) => Some(Err(failure)),
-        }
+        let review = match line {
+            Ok(Ok(line)) if line.trim_ascii().is_empty() => return None,
+            Ok(line) => line.and_then(|line| review(&line)),
+            Err(failure) => return Some(Err(failure)),
+        };
+        Some(Ok(Document { review, form: Form::Line, place: format!("{name}:{number}") }))
     })
 }
 
-enum Line {
-    Short(Vec<u8>),
-    /// A line that has been skipped.
-    TooLong,
-}
-
-/// Reads the next line with its end; `None` at the end of the stream.
-fn next_line(reader: &mut impl BufRead) -> io::Result<Option<Line>> {
+/// Reads the next line with its end, or skips one that is too long; `None` at the end of the stream.
+fn next_line(reader: &mut impl BufRead) -> io::Result<Option<Result<Vec<u8>, Diagnostic>>> {
     let mut line = Vec::new();
     limited(reader).read_until(b'\n', &mut line)?;
     if line.len() == MAX_LINE && line.last() != Some(&b'\n') {
         reader.skip_until(b'\n')?;
-        return Ok(Some(Line::TooLong));
+        let message = format!("this line has more than the {MAX_LINE} bytes that are read of one");
+        return Ok(Some(Err(Diagnostic::error(codes::TOO_LARGE, message))));
     }
-    Ok((!line.is_empty()).then_some(Line::Short(line)))
+    Ok((!line.is_empty()).then_some(Ok(line)))
 }
 
 fn review(line: &[u8]) -> Result<(Kind, Value), Diagnostic> {
@@ -253,11 +247,6 @@ fn review(line: &[u8]) -> Result<(Kind, Value), Diagnostic> {
         return Err(Diagnostic::error(codes::NOT_JSON_LINE, message).help(help));
     };
     Ok((kind?, value))
-}
-
-fn too_large() -> Diagnostic {
-    let message = format!("this line has more than the {MAX_LINE} bytes that are read of one");
-    Diagnostic::error(codes::TOO_LARGE, message)
 }
 
 #[cfg(test)]
