@@ -14,7 +14,6 @@ pub mod can_i;
 pub mod certificates;
 pub mod check;
 pub mod codes;
-pub mod complete;
 pub mod completion;
 pub mod console;
 pub mod crds;
@@ -306,16 +305,10 @@ fn grouped(command: &clap::Command) -> String {
 
 /// Runs the process: reads the arguments, runs the command, returns the exit code.
 pub fn main() -> ExitCode {
-    match complete::answer() {
-        Ok(false) => {}
-        Ok(true) => return ExitCode::SUCCESS,
-        Err(error) => {
-            drop(error.print());
-            return ExitCode::from(2);
-        }
-    }
-    let cli = match command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
+    let parsed = || Cli::from_arg_matches(&command().try_get_matches()?);
+    let cli = match completion::answer().and_then(|done| if done { Ok(None) } else { parsed().map(Some) }) {
+        Ok(Some(cli)) => cli,
+        Ok(None) => return ExitCode::SUCCESS,
         Err(error) => {
             // Help and version are answers, not errors; clap knows where each goes. A closed output is no
             // reason to fail.
