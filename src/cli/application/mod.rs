@@ -28,7 +28,7 @@ const UNENFORCED: &str = "YuniKorn itself does not ask who views, kills or moves
     queuewarden's rule its owner may, and who administers its queue";
 
 /// Options that describe an application.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "Questions about an application")]
 pub struct ApplicationArgs {
     /// The user the application runs as
@@ -102,9 +102,7 @@ impl Action {
 impl ApplicationArgs {
     /// Returns whether an option about an application is given.
     pub fn is_given(&self) -> bool {
-        let Self { owner, queue, to, dialect, settings, file } = self;
-        let texts = [owner, queue, to].into_iter().any(Option::is_some);
-        texts || dialect.is_some() || !settings.is_empty() || file.is_some()
+        *self != Self::default()
     }
 
     fn acl(&self, console: Console) -> Result<ApplicationAcl, Failure> {

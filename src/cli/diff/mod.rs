@@ -109,19 +109,15 @@ impl Args {
     /// Returns the old configuration and the new one, and whether the new one refuses a part of the change.
     fn configurations(&self, console: Console) -> Result<(Configuration, Configuration, bool), Failure> {
         let new = if self.new.is_empty() { None } else { Some(self.given(&self.new, console)?) };
-        // A whole configuration, or a change of the old one.
-        let (whole, change) = match new.map(|new| (new.change(), new)) {
-            None => (None, ObjectChange::default()),
-            Some((Some(change), _)) => (None, change),
-            Some((None, new)) => (Some(new), ObjectChange::default()),
-        };
-        if whole.is_some() && !self.delete.is_empty() {
+        // `None` for a whole configuration.
+        let change = new.as_ref().map_or_else(|| Some(ObjectChange::default()), Given::change);
+        if change.is_none() && !self.delete.is_empty() {
             let why =
                 "--delete goes with QueueAcls and AdmissionPolicy objects, not with a whole configuration";
             return Err(Failure::Usage(why.to_owned()));
         }
-        let change = ObjectChange { deleted: self.delete.clone(), ..change };
-        let whole = whole.map(|new| new.configuration(console)).transpose()?;
+        let whole = new.filter(|_| change.is_none()).map(|new| new.configuration(console)).transpose()?;
+        let change = ObjectChange { deleted: self.delete.clone(), ..change.unwrap_or_default() };
         let (before, after) = if self.old.is_empty() {
             let cluster = Cluster::connect(&self.cluster.server)?;
             let changed = || cluster.changed(&self.cluster, &change, self.now, console);

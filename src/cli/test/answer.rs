@@ -68,6 +68,9 @@ pub struct OneCheck {
     pub result: TestResult,
     /// The reason why it fails, or cannot be decided; null if it passes.
     pub reason: Option<String>,
+    /// The case for people: `case 2 (developers run in prod)`.
+    #[serde(skip)]
+    pub location: String,
 }
 
 /// Result of a check.
@@ -138,14 +141,7 @@ impl OneCheck {
             expected: check.to_string(),
             result,
             reason: check.verdict.reason().map(|reason| visible(&reason)),
-        }
-    }
-
-    /// Returns the name of the case: `case 2 (developers run in prod)`.
-    pub fn location(&self) -> String {
-        match self.case_name.as_str() {
-            "" => format!("case {}", self.case),
-            name => format!("case {} ({})", self.case, visible(name)),
+            location: check.location(),
         }
     }
 }

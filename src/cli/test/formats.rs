@@ -42,7 +42,7 @@ fn head(lines: &mut String, test: &OneTest) {
 }
 
 fn line(lines: &mut String, check: &OneCheck) {
-    _ = writeln!(lines, "     {} {}: {}", word(check.result), check.location(), check.expected);
+    _ = writeln!(lines, "     {} {}: {}", word(check.result), check.location, check.expected);
     if let Some(reason) = &check.reason {
         _ = writeln!(lines, "          {reason}");
     }
@@ -65,7 +65,7 @@ pub(super) fn tap(answer: &TestAnswer) -> String {
     for (index, (test, check)) in checks.enumerate() {
         let ok = if check.result == TestResult::Passed { "ok" } else { "not ok" };
         let number = index.saturating_add(1);
-        let words = description(&format!("{}: {}: {}", test.name, check.location(), check.expected));
+        let words = description(&format!("{}: {}: {}", test.name, check.location, check.expected));
         _ = writeln!(text, "{ok} {number} - {words}");
         if let Some(reason) = &check.reason {
             let severity = if check.result == TestResult::Failed { "fail" } else { "undecided" };
@@ -106,7 +106,7 @@ fn suite(xml: &mut String, test: &OneTest) {
 }
 
 fn case(xml: &mut String, suite: &str, check: &OneCheck) {
-    let name = escaped(&format!("{}: {}", check.location(), check.expected));
+    let name = escaped(&format!("{}: {}", check.location, check.expected));
     let attributes = format!("classname=\"{suite}\" name=\"{name}\"");
     let Some(reason) = &check.reason else {
         _ = writeln!(xml, "    <testcase {attributes}/>");
