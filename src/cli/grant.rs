@@ -10,13 +10,14 @@ use super::input::Inputs;
 use super::input::source::Source;
 use super::query::cluster::Cluster;
 use super::query::files::Given;
+use super::query::rendered::ObjectChange;
 use super::query::{SourceArgs, request};
 use super::{Console, Exit, Failure, clock, diff, findings, manifest, moment, validate};
 use go_compat::diag::Diagnostic;
-use queuewarden_api::API_VERSION;
 use queuewarden_api::v1alpha1::Grant;
 use queuewarden_operator::controller::call::{self, call};
 use queuewarden_operator::controller::world::Kind;
+use queuewarden_plan::snapshot::BaseAcl;
 use yunikorn::acl::{Acl, Match};
 use yunikorn::right::Right;
 use yunikorn_access::who_can::who_can;
@@ -115,7 +116,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let text = manifest::to_yaml(std::slice::from_ref(&manifest));
     let Some(change) = checked(&text, source.files.now, console)? else { return Ok(Exit::Findings) };
     let session = source.open(console)?;
-    let after = session.changed(source, &change.change().unwrap_or_default(), console)?;
+    let after = session.changed(source, &change, console)?;
     if let Some(from) = args.from.filter(|from| *from > now) {
         console.note(&format!("nothing changes before {from}"));
     } else {
@@ -136,30 +137,18 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 impl Args {
     fn manifest(&self, now: Timestamp) -> Result<Value, Failure> {
         let RightArgs { verb, queue, subjects, source, .. } = &self.right;
-        let mut spec = json!({
-            "queue": queue,
-            "baseAcl": "Extend",
-            verb.field(): Grant::from(&subjects.acl()?),
-        });
+        let grant = json!(Grant::from(&subjects.acl()?));
         let until = self.until.as_ref().map(|until| end(until, now).map_err(Failure::Usage)).transpose()?;
         let times = [("notBefore", self.from), ("expiresAt", until)];
-        let partition = Some(&source.partition).filter(|name| *name != super::query::DEFAULT_PARTITION);
-        if let Some(fields) = spec.as_object_mut() {
-            fields.extend(times.into_iter().filter_map(|(key, time)| Some((key.to_owned(), json!(time?)))));
-            fields.extend(partition.map(|name| ("partition".to_owned(), json!(name))));
-        }
+        let times = times.into_iter().filter_map(|(field, time)| Some((field, json!(time?))));
         let name = self.name.clone().unwrap_or_else(|| {
             let queue = queue.strip_prefix("root.").unwrap_or(queue);
             let names = subjects.users.iter().chain(&subjects.groups);
             let parts = [queue, verb.field()].into_iter().chain(names.map(String::as_str));
             manifest::object_name(&parts.collect::<Vec<_>>().join("-"))
         });
-        Ok(json!({
-            "apiVersion": API_VERSION,
-            "kind": Kind::QueueAcl.name(),
-            "metadata": {"name": name},
-            "spec": spec,
-        }))
+        let fields = std::iter::once((verb.field(), grant)).chain(times);
+        Ok(manifest::queue_acl(&name, (&source.partition, queue), BaseAcl::Extend, fields))
     }
 }
 
@@ -168,14 +157,14 @@ pub(super) fn checked(
     text: &str,
     now: Option<Timestamp>,
     console: Console,
-) -> Result<Option<Given>, Failure> {
+) -> Result<Option<ObjectChange>, Failure> {
     let name = "the QueueAcl".to_owned();
     let inputs = Inputs::new(vec![Source { name, text: text.to_owned() }]);
     let given = Given::from_inputs(inputs, now, console)?;
     let found = validate::each(&given.inputs, given.version());
     console.err(&findings::text(&given.inputs.sources, &found, console.color_err()));
     let refused = found.iter().any(|finding| finding.diagnostic.is_error());
-    Ok((!refused).then_some(given))
+    Ok((!refused).then(|| given.change().unwrap_or_default()))
 }
 
 /// Returns whether an entry of an ACL gives access to a subject.

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::input::object::Kind;
+use super::query::DEFAULT_PARTITION;
 use go_compat::yaml;
+use queuewarden_api::API_VERSION;
+use queuewarden_plan::snapshot::BaseAcl;
 
 /// Fields that the API server adds and a manifest does not have.
 const SERVER_FIELDS: &[&str] =
@@ -48,6 +52,26 @@ pub fn to_apply(object: &Value) -> Value {
         meta.retain(|field, _| !SERVER_FIELDS.contains(&field.as_str()));
     }
     manifest
+}
+
+/// Builds the manifest of an object of ours.
+pub fn object(kind: Kind, name: &str, spec: Value) -> Value {
+    json!({"apiVersion": API_VERSION, "kind": kind.as_str(), "metadata": {"name": name}, "spec": spec})
+}
+
+/// Builds the manifest of a `QueueAcl` with these fields; the partition and `baseAcl` only if they are not the
+/// default.
+pub fn queue_acl(
+    name: &str,
+    (partition, queue): (&str, &str),
+    base_acl: BaseAcl,
+    fields: impl IntoIterator<Item = (&'static str, Value)>,
+) -> Value {
+    let partition = (partition != DEFAULT_PARTITION).then(|| ("partition", json!(partition)));
+    let base_acl = (base_acl != BaseAcl::default()).then(|| ("baseAcl", json!(base_acl)));
+    let fields = fields.into_iter().chain([("queue", json!(queue))]).chain(partition).chain(base_acl);
+    let spec: Map<String, Value> = fields.map(|(name, value)| (name.to_owned(), value)).collect();
+    object(Kind::QueueAcl, name, spec.into())
 }
 
 /// Maximum length of an object's name.

@@ -6,8 +6,6 @@ use serde_json::Value;
 
 use super::arguments::Accepted;
 use crate::cli::input::source::Source as Text;
-use crate::cli::query::output::AnswerFormat;
-use crate::cli::{Console, Failure};
 use queuewarden_api::answer::{Named, VERSION};
 use queuewarden_import::{Compared, Difference, Direction, FileDiagnostic, Location, Proof};
 
@@ -116,7 +114,7 @@ impl ImportAnswer {
             version: VERSION,
             findings: findings.iter().map(|finding| ImportFinding::new(texts, finding)).collect(),
             compared: proof.map(|proof| proof.compared),
-            differences: differences().map(|found| ImportDifference::new(texts, found)).collect(),
+            differences: differences().map(|difference| ImportDifference::new(texts, difference)).collect(),
             unacknowledged: accepted.leaks(differences()),
             ..Self::default()
         }
@@ -124,14 +122,7 @@ impl ImportAnswer {
 
     /// Returns whether the import is refused.
     pub(super) fn is_refused(&self) -> bool {
-        self.compared.is_none()
-            || !self.unacknowledged.is_empty()
-            || self.findings.iter().any(|finding| finding.is_error)
-    }
-
-    /// Prints the answer, unless the format is text.
-    pub(super) fn print(&self, format: AnswerFormat, console: Console) -> Result<(), Failure> {
-        Ok(console.out(&format.show(String::new, || self)?)?)
+        !self.unacknowledged.is_empty() || self.findings.iter().any(|finding| finding.is_error)
     }
 }
 

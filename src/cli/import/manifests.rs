@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::cli::manifest::object_name;
+use crate::cli::manifest::{object_name, queue_acl};
 use crate::cli::query::DEFAULT_PARTITION;
-use queuewarden_api::API_VERSION;
 use queuewarden_api::v1alpha1::{Grant, MAX_NAMES};
 use queuewarden_import::translate::Imported;
 use queuewarden_plan::snapshot::BaseAcl;
@@ -50,30 +49,16 @@ impl Granted {
 pub(super) fn queue_acls(granted: &[Granted]) -> Vec<Value> {
     let mut names = HashSet::new();
     let mut objects = Vec::new();
-    for queue in granted {
-        let [submit, admin] =
-            [&queue.submit, &queue.admin].map(|acl| acl.as_ref().map(grants).unwrap_or_default());
+    for Granted { partition, path, submit, admin, base_acl } in granted {
+        let [submit, admin] = [submit, admin].map(|acl| acl.as_ref().map(grants).unwrap_or_default());
         for part in 0..submit.len().max(admin.len()) {
-            let mut spec = Map::new();
-            if queue.partition != DEFAULT_PARTITION {
-                spec.insert("partition".to_owned(), json!(queue.partition));
-            }
-            spec.insert("queue".to_owned(), json!(queue.path.as_str()));
-            for (right, grants) in [(Right::Submit, &submit), (Right::Admin, &admin)] {
-                // Grants in several objects add up.
-                if let Some(grant) = grants.get(part) {
-                    spec.insert(right.field().to_owned(), json!(grant));
-                }
-            }
-            if queue.base_acl != BaseAcl::default() {
-                spec.insert("baseAcl".to_owned(), json!(queue.base_acl));
-            }
-            objects.push(json!({
-                "apiVersion": API_VERSION,
-                "kind": "QueueAcl",
-                "metadata": {"name": name(&queue.path, &mut names)},
-                "spec": spec,
-            }));
+            let rights = [(Right::Submit, &submit), (Right::Admin, &admin)];
+            // Grants in several objects add up.
+            let rights = rights
+                .into_iter()
+                .filter_map(|(right, grants)| Some((right.field(), json!(grants.get(part)?))));
+            let name = name(path, &mut names);
+            objects.push(queue_acl(&name, (partition, path.as_str()), *base_acl, rights));
         }
     }
     objects

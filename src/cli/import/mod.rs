@@ -13,6 +13,7 @@ mod yunikorn;
 use clap::Subcommand;
 
 use super::{Console, Exit, Failure};
+use queuewarden_import::Source;
 
 /// Help text with the exit codes of all imports.
 const EXIT_CODES: &str = "\
@@ -68,8 +69,8 @@ enum From {
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     match &args.from {
         From::Yunikorn(args) => yunikorn::run(args, console),
-        From::YarnFair(args) => yarn::run(args, yarn::Scheduler::Fair, console),
-        From::YarnCapacity(args) => yarn::run(args, yarn::Scheduler::Capacity, console),
+        From::YarnFair(args) => yarn::run(args, Source::fair, console),
+        From::YarnCapacity(args) => yarn::run(args, Source::capacity, console),
         From::Spark(args) => spark::run(args, console),
     }
 }

@@ -6,10 +6,11 @@ use std::io::{self, IsTerminal};
 use super::answer::ImportAnswer;
 use super::arguments::Accepted;
 use crate::cli::findings::{self, Count, plural};
+use crate::cli::input::SourceDiagnostic;
 use crate::cli::input::source::Source;
-use crate::cli::query::output::Table;
-use crate::cli::{Console, input};
-use go_compat::diag::listed;
+use crate::cli::query::output::{AnswerFormat, Table};
+use crate::cli::{Console, Failure};
+use go_compat::diag::{Diagnostic, listed};
 use queuewarden_api::answer::{Named, NamedKind};
 use queuewarden_import::{Compared, Direction, FileDiagnostic, Proof};
 
@@ -20,39 +21,55 @@ const MAX_QUEUES: usize = 3;
 /// Number of names from which a comparison shows its progress.
 const MANY: usize = 500;
 
-/// Prints the findings in the order of their locations, then the comparison and the reason for a refusal.
-/// Returns the answer with them. Acknowledged errors are warnings.
-pub(super) fn report(
+/// Prints the findings in the order of their locations, then the comparison and the reason for a refusal; for
+/// programs everything is in the answer. Acknowledged errors are warnings. Returns an import that is not
+/// refused, with its answer.
+pub(super) fn report<T>(
     texts: &[Source],
     mut findings: Vec<FileDiagnostic>,
-    proof: Option<&Proof>,
+    imported: Option<(T, Result<Proof, Diagnostic>)>,
     accepted: &Accepted,
+    format: AnswerFormat,
     console: Console,
-) -> ImportAnswer {
+) -> Result<Option<(T, ImportAnswer)>, Failure> {
+    let imported = imported.and_then(|(imported, proof)| {
+        let proof = proof.map_err(|error| findings.push(FileDiagnostic::at(None, error)));
+        Some((imported, proof.ok()?))
+    });
     accepted.acknowledge(&mut findings);
-    let answer = ImportAnswer::new(texts, &findings, proof, accepted);
+    let answer = ImportAnswer::new(texts, &findings, imported.as_ref().map(|(_, proof)| proof), accepted);
     findings.sort_by_key(|finding| (finding.file, finding.diagnostic.span.map(|span| span.start)));
-    let shown: Vec<input::SourceDiagnostic> = findings
+    let shown: Vec<SourceDiagnostic> = findings
         .into_iter()
-        .map(|FileDiagnostic { file, diagnostic }| input::SourceDiagnostic {
+        .map(|FileDiagnostic { file, diagnostic }| SourceDiagnostic {
             source: file,
             object: None,
             diagnostic,
         })
         .collect();
-    console.err(&findings::text(texts, &shown, console.color_err()));
+    let messages = messages(format, console);
+    messages.err(&findings::text(texts, &shown, console.color_err()));
     let count = Count::from_findings(&shown);
     if count != Count::default() {
-        console.err(&format!("{} in {}\n", count.text(), plural(texts.len(), "file")));
+        messages.err(&format!("{} in {}\n", count.text(), plural(texts.len(), "file")));
     }
-    console.err(&comparison(&answer));
+    messages.err(&comparison(&answer));
     if !answer.unacknowledged.is_empty() {
-        console.err(&format!(
+        messages.err(&format!(
             "error: refused, because access would be wider: change the map or the files, or --accept {}\n",
             answer.unacknowledged.join(" --accept ")
         ));
     }
-    answer
+    if let Some((imported, _)) = imported.filter(|_| !answer.is_refused()) {
+        return Ok(Some((imported, answer)));
+    }
+    console.out(&format.show(String::new, || &answer)?)?;
+    Ok(None)
+}
+
+/// Returns the console for messages.
+pub(super) fn messages(format: AnswerFormat, console: Console) -> Console {
+    if format == AnswerFormat::Text { console } else { Console::silent() }
 }
 
 /// Formats the differences as a table, and the extent of the comparison.
@@ -84,7 +101,7 @@ fn comparison(answer: &ImportAnswer) -> String {
         Some(queues) => format!("{queues} queues, {names} names, both rights"),
         None => format!("{names} names, {} verbs", questions.checked_div(names).unwrap_or_default()),
     };
-    let wider = answer.differences.iter().filter(|found| found.access == Direction::Wider).count();
+    let wider = answer.differences.iter().filter(|difference| difference.access == Direction::Wider).count();
     let differ = summary(wider, answer.differences.len().saturating_sub(wider));
     format!("{shown}compared: {extent}: {questions} questions; {differ}\n")
 }

@@ -7,12 +7,11 @@ use serde_json::Value;
 use super::answer::{ImportAnswer, SparkSetting};
 use super::arguments::{Accepted, NameArgs, texts};
 use super::manifests::{self, Granted};
-use super::report::report;
+use super::report::{messages, report};
 use crate::cli::manifest::to_yaml;
 use crate::cli::query::DEFAULT_PARTITION;
 use crate::cli::query::output::AnswerFormat;
 use crate::cli::{Console, Exit, Failure};
-use queuewarden_import::FileDiagnostic;
 use queuewarden_import::spark::{Carried, Options, Spark, carry, prove};
 use queuewarden_plan::snapshot::BaseAcl;
 use yunikorn::queue::QueuePath;
@@ -40,35 +39,29 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let options = Options { names: args.names.read()?, queue: args.queue.clone() };
     let texts = texts(args.file.iter())?;
-    // For programs everything is in the answer.
-    let messages = if args.format == AnswerFormat::Text { console } else { Console::silent() };
     let mut findings = Vec::new();
     let files: Vec<&str> = texts.iter().map(|text| text.text.as_str()).collect();
-    let carried = Spark::read(&files, &mut findings).and_then(|spark| {
+    let carried = Spark::read(&files, &mut findings).map(|spark| {
         let carried = carry(&spark, &options, &mut findings);
         let proof = prove(&spark, &carried, &options);
-        Some((carried, proof.map_err(|error| findings.push(FileDiagnostic::at(None, error))).ok()?))
+        (carried, proof)
     });
-    let proof = carried.as_ref().map(|(_, proof)| proof);
-    let answer = report(&texts, findings, proof, &args.accepted, messages);
-    let Some((carried, _)) = carried.filter(|_| !answer.is_refused()) else {
-        answer.print(args.format, console)?;
-        return Ok(Exit::Findings);
-    };
+    let carried = report(&texts, findings, carried, &args.accepted, args.format, console)?;
+    let Some((carried, answer)) = carried else { return Ok(Exit::Findings) };
     let manifests = manifests(&carried);
-    if args.format != AnswerFormat::Text {
-        let settings = carried.settings.iter().map(|(key, value)| SparkSetting { key, value: value.clone() });
-        ImportAnswer { imported: true, manifests, settings: settings.collect(), ..answer }
-            .print(args.format, console)?;
-    } else if manifests.is_empty() {
-        console.out(&carried.properties())?;
-    } else {
-        let settings = carried.properties();
-        console.err(&format!(
-            "Everything else goes with each application, in its spark-defaults.conf:\n{settings}"
+    if !manifests.is_empty() {
+        messages(args.format, console).err(&format!(
+            "Everything else goes with each application, in its spark-defaults.conf:\n{}",
+            carried.properties()
         ));
-        console.out(&to_yaml(&manifests))?;
     }
+    let settings = carried.settings.iter().map(|(key, value)| SparkSetting { key, value: value.clone() });
+    let answer = ImportAnswer { imported: true, manifests, settings: settings.collect(), ..answer };
+    let text = || match answer.manifests.as_slice() {
+        [] => carried.properties(),
+        manifests => to_yaml(manifests),
+    };
+    console.out(&args.format.show(text, || &answer)?)?;
     Ok(Exit::Clean)
 }
 

@@ -5,11 +5,12 @@
 use serde_json::{Value, json};
 
 use super::yunikorn::Args;
-use queuewarden_api::API_VERSION;
+use crate::cli::input::object::Kind;
+use crate::cli::manifest::object;
 use queuewarden_api::v1alpha1::SINGLETON;
+use queuewarden_plan::config_map_of;
 use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use yunikorn::config::Flattened;
-use yunikorn::config::flatten::{Origin, Source};
 
 /// Name of the base for a tree that is in the ConfigMap that queuewarden is to write. The shipped Role lets
 /// the operator read it.
@@ -34,10 +35,7 @@ impl Way {
     pub(super) fn new(args: &Args, merged: &Flattened) -> Self {
         let key = merged.queues_key();
         let origin = merged.queues(&key).origin;
-        let from = match origin {
-            Some(Origin { source: Source::Defaults, .. }) => YUNIKORN_DEFAULTS,
-            _ => YUNIKORN_CONFIGS,
-        };
+        let from = origin.map_or(YUNIKORN_CONFIGS, |origin| config_map_of(origin.source));
         let stays = if from == YUNIKORN_DEFAULTS { YUNIKORN_DEFAULTS } else { NEW_BASE };
         Self {
             namespace: args.source.cluster.cluster_namespace.as_deref().unwrap_or("yunikorn").to_owned(),
@@ -51,17 +49,13 @@ impl Way {
 
     /// Returns the `YuniKornConfig`, which only observes at first.
     pub(super) fn config(&self) -> Value {
-        json!({
-            "apiVersion": API_VERSION,
-            "kind": "YuniKornConfig",
-            "metadata": {"name": SINGLETON},
-            "spec": {
-                "namespace": self.namespace,
-                "base": {"configMap": self.base},
-                "output": {"configMap": YUNIKORN_CONFIGS},
-                "mode": "Observe",
-            },
-        })
+        let spec = json!({
+            "namespace": self.namespace,
+            "base": {"configMap": self.base},
+            "output": {"configMap": YUNIKORN_CONFIGS},
+            "mode": "Observe",
+        });
+        object(Kind::YuniKornConfig, SINGLETON, spec)
     }
 
     /// Returns the steps; a line that begins with three spaces is a command.

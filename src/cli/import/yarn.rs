@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use super::answer::ImportAnswer;
 use super::arguments::{Accepted, NameArgs, texts};
-use super::manifests;
-use super::manifests::Granted;
-use super::report::{Progress, report};
+use super::manifests::{self, Granted};
+use super::report::{Progress, messages, report};
 use crate::cli::findings::plural;
 use crate::cli::input::source::Source as Text;
 use crate::cli::manifest::to_yaml;
@@ -71,84 +70,57 @@ enum ClusterAdmins {
     Root,
 }
 
-/// Scheduler that the file belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scheduler {
-    Fair,
-    Capacity,
-}
+/// Reader of the files of one scheduler.
+type Read = fn(Files<'_>, &mut Vec<FileDiagnostic>) -> Option<Source>;
 
 /// Runs the command.
-pub(super) fn run(args: &Args, scheduler: Scheduler, console: Console) -> Result<Exit, Failure> {
+pub(super) fn run(args: &Args, read: Read, console: Console) -> Result<Exit, Failure> {
     let options = Options {
         names: args.names.read()?,
         administrators_to_root: args.cluster_admins == ClusterAdmins::Root,
     };
     let texts = texts(std::iter::once(&args.file).chain(&args.yarn_site).chain(&args.mapred_site))?;
-    // For programs everything is in the answer.
-    let messages = if args.format == AnswerFormat::Text { console } else { Console::silent() };
     let mut findings = Vec::new();
-    let imported = args.source(scheduler, &texts, &mut findings).and_then(|source| {
+    let imported = args.source(read, &texts, &mut findings).map(|source| {
         let imported = translate(&source, &options, &mut findings);
-        let progress = Progress::new(messages);
+        let progress = Progress::new(messages(args.format, console));
         let proof = prove(&source, &imported, &options.names, |done, all| progress.show(done, all));
         progress.end();
-        Some((imported, proof.map_err(|error| findings.push(FileDiagnostic::at(None, error))).ok()?))
+        (imported, proof)
     });
-    let proof = imported.as_ref().map(|(_, proof)| proof);
-    let answer = report(&texts, findings, proof, &args.accepted, messages);
-    let Some((imported, _)) = imported.filter(|_| !answer.is_refused()) else {
-        answer.print(args.format, console)?;
-        return Ok(Exit::Findings);
-    };
+    let imported = report(&texts, findings, imported, &args.accepted, args.format, console)?;
+    let Some((imported, answer)) = imported else { return Ok(Exit::Findings) };
     let granted = Granted::from_imported(&imported);
-    let manifests = manifests::queue_acls(&granted);
-    match args.format {
-        AnswerFormat::Text if args.queues => console.out(&imported.queues_yaml())?,
-        AnswerFormat::Text => {
-            let others = imported.queues.len().saturating_sub(granted.len());
-            if others > 0 {
-                console.note(&format!(
-                    "compared is the tree that --queues writes; what another base says of queues without a \
-                    QueueAcl remains ({})",
-                    plural(others, "queue")
-                ));
-            }
-            console.out(&to_yaml(&manifests))?;
-        }
-        AnswerFormat::Json | AnswerFormat::Yaml => {
-            ImportAnswer { imported: true, manifests, queues: Some(imported.queues_yaml()), ..answer }
-                .print(args.format, console)?;
-        }
+    let others = imported.queues.len().saturating_sub(granted.len());
+    if others > 0 && !args.queues {
+        messages(args.format, console).note(&format!(
+            "compared is the tree that --queues writes; what another base says of queues without a QueueAcl \
+            remains ({})",
+            plural(others, "queue")
+        ));
     }
+    let (manifests, queues) = (manifests::queue_acls(&granted), imported.queues_yaml());
+    let answer = ImportAnswer { imported: true, manifests, queues: Some(queues), ..answer };
+    let text = || if args.queues { imported.queues_yaml() } else { to_yaml(&answer.manifests) };
+    console.out(&args.format.show(text, || &answer)?)?;
     Ok(Exit::Clean)
 }
 
 impl Args {
     /// Reads the texts: the scheduler's file, then yarn-site.xml, then mapred-site.xml.
-    fn source(
-        &self,
-        scheduler: Scheduler,
-        texts: &[Text],
-        findings: &mut Vec<FileDiagnostic>,
-    ) -> Option<Source> {
-        let numbered = |given: &Option<PathBuf>, at: usize| {
-            given.is_some().then(|| Some((at, texts.get(at)?.text.as_str()))).flatten()
-        };
-        let site = numbered(&self.yarn_site, 1);
-        let mapred = numbered(&self.mapred_site, texts.len().saturating_sub(1));
-        let scheduler_text = &texts.first()?.text;
+    fn source(&self, read: Read, texts: &[Text], findings: &mut Vec<FileDiagnostic>) -> Option<Source> {
+        let mut texts = texts.iter().map(|text| text.text.as_str()).enumerate();
+        let scheduler = texts.next()?;
+        let site = self.yarn_site.as_ref().and_then(|_| texts.next());
+        let mapred = self.mapred_site.as_ref().and_then(|_| texts.next());
         let reading = match self.dialect {
             Dialect::YarnHadoop => Reading::Hadoop,
             Dialect::YarnCloudera => Reading::Cloudera,
         };
-        let wanted = Files { reading, scheduler: (0, scheduler_text), site, defined: &self.defined };
-        let source = match scheduler {
-            Scheduler::Fair => Source::fair(wanted, findings),
-            Scheduler::Capacity => Source::capacity(wanted, findings),
-        };
+        let files = Files { reading, scheduler, site, defined: &self.defined };
+        let source = read(files, findings);
         match mapred {
-            Some(mapred) => source?.with_jobs(wanted, mapred, findings),
+            Some(mapred) => source?.with_jobs(files, mapred, findings),
             None => source,
         }
     }

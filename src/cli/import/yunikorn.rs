@@ -1,30 +1,25 @@
 //! Imports the ACLs of a queues.yaml as `QueueAcl`s.
 
-use std::sync::Arc;
-
-use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
 use super::answer::ImportAnswer;
-use super::arguments::Accepted;
 use super::manifests::{self, Granted};
+use super::report::messages;
 use super::way::Way;
 use crate::cli::findings::plural;
 use crate::cli::input::Inputs;
+use crate::cli::input::object::Kind;
 use crate::cli::input::source::Source;
-use crate::cli::manifest::to_yaml;
+use crate::cli::manifest::{object, to_yaml};
 use crate::cli::query::SourceArgs;
 use crate::cli::query::configuration::Configuration;
 use crate::cli::query::files::Given;
 use crate::cli::query::output::AnswerFormat;
-use crate::cli::query::rendered::ObjectChange;
 use crate::cli::{Console, Exit, Failure};
-use queuewarden_api::answer::Texts;
+use queuewarden_api::answer::{Texts, VERSION};
 use queuewarden_api::v1alpha1::SINGLETON;
-use queuewarden_api::{API_VERSION, convert};
 use queuewarden_plan::settings;
 use queuewarden_plan::snapshot::BaseAcl;
-use queuewarden_plan::snapshot::QueueAclEntry;
 use yunikorn::acl::Acl;
 use yunikorn::config::Flattened;
 use yunikorn_access::diff::{Direction, between};
@@ -46,8 +41,8 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let asked = args.source.open(console)?;
-    let before = &asked.configuration;
+    let session = args.source.open(console)?;
+    let before = &session.configuration;
     if before.trees().is_empty() {
         return Err(Failure::Undecided(format!(
             "{} has no partition: there is nothing to import",
@@ -56,46 +51,36 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
     let granted: Vec<Granted> = before.trees().iter().flat_map(inline).collect();
     let queue_acls = manifests::queue_acls(&granted);
-    let merged = asked.merged(&args.source.cluster)?;
+    let merged = session.merged(&args.source.cluster)?;
     let way = Way::new(args, &merged);
-    let after = with(before.written(), &entries(&queue_acls)?)?;
+    let after = with(before.written(), &queue_acls)?;
     if let Some(why) = differs(before, &after) {
         return Err(Failure::Undecided(format!(
             "the QueueAcls would not mean what the queues.yaml says: {why}"
         )));
     }
-    let same = format!(
+    let messages = messages(args.format, console);
+    messages.err(&way.steps());
+    messages.err(&format!(
         "compared: nobody may do more or less with {} than by what is written now\n",
         plural(queue_acls.len(), "QueueAcl")
-    );
-    let objects: Vec<Value> =
-        std::iter::once(way.config()).chain(policy(&merged)).chain(queue_acls).collect();
-    match args.format {
-        AnswerFormat::Text => {
-            console.err(&way.steps());
-            console.err(&same);
-            console.out(&to_yaml(&objects))?;
-        }
-        AnswerFormat::Json | AnswerFormat::Yaml => {
-            let answer = ImportAnswer::new(&[], &[], None, &Accepted::default());
-            ImportAnswer { imported: true, manifests: objects, way: Some(way.steps()), ..answer }
-                .print(args.format, console)?;
-        }
-    }
+    ));
+    let objects = std::iter::once(way.config()).chain(policy(&merged)).chain(queue_acls);
+    let answer = ImportAnswer {
+        version: VERSION,
+        imported: true,
+        manifests: objects.collect(),
+        way: Some(way.steps()),
+        ..ImportAnswer::default()
+    };
+    console.out(&args.format.show(|| to_yaml(&answer.manifests), || &answer)?)?;
     Ok(Exit::Clean)
 }
 
 /// Returns the `AdmissionPolicy` that equals the keys, if any is set. An invalid list is left to its key.
 fn policy(merged: &Flattened) -> Option<Value> {
     let spec = json!(settings(merged));
-    (spec != json!({})).then(|| {
-        json!({
-            "apiVersion": API_VERSION,
-            "kind": "AdmissionPolicy",
-            "metadata": {"name": SINGLETON},
-            "spec": spec,
-        })
-    })
+    (spec != json!({})).then(|| object(Kind::AdmissionPolicy, SINGLETON, spec))
 }
 
 /// Returns the access that the text itself grants, without that of existing objects: each right that it sets.
@@ -115,22 +100,11 @@ fn inline(tree: &Tree) -> Vec<Granted> {
 }
 
 /// Returns the configuration with the text as the base of these `QueueAcl`s.
-fn with(text: &str, queue_acls: &[Arc<QueueAclEntry>]) -> Result<Configuration, Failure> {
-    let name = "queues.yaml";
-    let source = Source { name: name.to_owned(), text: text.to_owned() };
-    let mut inputs = Inputs::default();
-    inputs.set_base(source);
-    let given = Given::from_inputs(inputs, None, Console::silent())?;
-    let change = ObjectChange { queue_acls: queue_acls.to_vec(), ..ObjectChange::default() };
-    given.changed(&change)?.configuration(Console::silent())
-}
-
-/// Converts the objects to those of a plan's snapshot.
-fn entries(queue_acls: &[Value]) -> Result<Vec<Arc<QueueAclEntry>>, Failure> {
-    let objects = queue_acls.iter().map(|object| serde_json::from_value::<DynamicObject>(object.clone()));
-    let objects =
-        objects.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Output(error.to_string()))?;
-    Ok(objects.iter().map(convert::queue_acl).map(Arc::new).collect())
+fn with(text: &str, queue_acls: &[Value]) -> Result<Configuration, Failure> {
+    let source = |name: &str, text| Source { name: name.to_owned(), text };
+    let mut inputs = Inputs::new(vec![source("imported.yaml", to_yaml(queue_acls))]);
+    inputs.set_base(source("queues.yaml", text.to_owned()));
+    Given::from_inputs(inputs, None, Console::silent())?.configuration(Console::silent())
 }
 
 /// Describes the first change of access, if there is one.
