@@ -60,17 +60,17 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         )));
     }
     let messages = messages(args.format, console);
-    messages.err(&way.steps());
+    messages.err(&way.steps);
     messages.err(&format!(
         "compared: nobody may do more or less with {} than by what is written now\n",
         plural(queue_acls.len(), "QueueAcl")
     ));
-    let objects = std::iter::once(way.config()).chain(policy(&merged)).chain(queue_acls);
+    let objects = std::iter::once(way.config).chain(policy(&merged)).chain(queue_acls);
     let answer = ImportAnswer {
         version: VERSION,
         imported: true,
         manifests: objects.collect(),
-        way: Some(way.steps()),
+        way: Some(way.steps),
         ..ImportAnswer::default()
     };
     console.out(&args.format.show(|| to_yaml(&answer.manifests), || &answer)?)?;
