@@ -59,8 +59,8 @@ pub fn object(kind: Kind, name: &str, spec: Value) -> Value {
     json!({"apiVersion": API_VERSION, "kind": kind.as_str(), "metadata": {"name": name}, "spec": spec})
 }
 
-/// Builds the manifest of a `QueueAcl` with these fields; the partition and `baseAcl` only if they are not the
-/// default.
+/// Builds the manifest of a `QueueAcl` with these fields; leaves out the partition and `baseAcl` if they are
+/// the default.
 pub fn queue_acl(
     name: &str,
     (partition, queue): (&str, &str),

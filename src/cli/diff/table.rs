@@ -58,23 +58,22 @@ impl Shown {
     fn changes(&self, changes: &[ChangeAnswer], with_unchanged: bool) -> Vec<Row> {
         let mut rows = Vec::new();
         for together in changes.chunk_by(same_but_the_verb) {
-            let verbs: Vec<&str> = together.iter().map(|change| change.verb.verb()).collect();
-            let verbs = verbs.join(", ");
             let Some(change) = together.first() else { continue };
-            rows.extend(self.change(change, &verbs));
+            let verbs = together.iter().map(|change| change.verb.verb()).collect::<Vec<_>>().join(", ");
+            let (changes, stays) = match change.direction {
+                Direction::Gains => ("gains", "has it"),
+                Direction::Loses => ("loses", "keeps"),
+            };
+            rows.extend(self.change(change, changes, &verbs));
             if with_unchanged {
-                rows.extend(self.unchanged(change, &verbs));
+                rows.extend(self.unchanged(change, stays, &verbs));
             }
         }
         rows
     }
 
     /// Returns the rows for a change of one or both rights.
-    fn change(&self, change: &ChangeAnswer, verbs: &str) -> Vec<Row> {
-        let word = match change.direction {
-            Direction::Gains => "gains",
-            Direction::Loses => "loses",
-        };
+    fn change(&self, change: &ChangeAnswer, word: &str, verbs: &str) -> Vec<Row> {
         let subject = change.subject.words();
         let rows = change.subtrees.iter().map(|SubtreeAnswer { extent, by, until: end }| {
             let origins = WrittenIn::list(&by.origins);
@@ -85,11 +84,7 @@ impl Shown {
     }
 
     /// Returns the rows for subjects without a change.
-    fn unchanged(&self, change: &ChangeAnswer, verbs: &str) -> Vec<Row> {
-        let word = match change.direction {
-            Direction::Gains => "has it",
-            Direction::Loses => "keeps",
-        };
+    fn unchanged(&self, change: &ChangeAnswer, word: &str, verbs: &str) -> Vec<Row> {
         if self.most < change.unchanged.len() {
             let names = change.unchanged.iter().map(|unchanged| unchanged.subject.words());
             return vec![row([word, &self.list(&names.collect::<Vec<_>>()), verbs, ""])];

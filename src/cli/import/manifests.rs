@@ -87,10 +87,8 @@ fn name(path: &QueuePath, taken: &mut HashSet<String>) -> String {
     let letters = object_name(&path.chars().take(MAX_UNNUMBERED).collect::<String>());
     let name = if letters.is_empty() { "queue" } else { &letters };
     let numbered = (2_usize..).map(|number| format!("{name}-{number}"));
-    let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| !taken.contains(name));
-    let free = free.unwrap_or_default();
-    taken.insert(free.clone());
-    free
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    names.find(|name| taken.insert(name.clone())).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -21,9 +21,9 @@ const MAX_QUEUES: usize = 3;
 /// Number of names from which a comparison shows its progress.
 const MANY: usize = 500;
 
-/// Prints the findings in the order of their locations, then the comparison and the reason for a refusal; for
-/// programs everything is in the answer. Acknowledged errors are warnings. Returns an import that is not
-/// refused, with its answer.
+/// Prints the findings in the order of their locations, then the comparison and the reason for a refusal;
+/// for programs everything is in the answer. Acknowledged errors are warnings. Returns an import that is
+/// not refused, with its answer.
 pub(super) fn report<T>(
     texts: &[Source],
     mut findings: Vec<FileDiagnostic>,
@@ -78,19 +78,18 @@ fn comparison(answer: &ImportAnswer) -> String {
     let columns = ["ACCESS", "WHO", "IN KUBERNETES", "VERB", "QUEUES", "CODE", "WRITTEN IN"];
     let mut table = Table::new(columns.into_iter().filter(|column| queues.is_some() || *column != "QUEUES"));
     for difference in answer.differences.iter().take(MAX_ROWS) {
-        let place = difference.written_in.as_ref();
-        let who = [
-            word(difference.access).to_owned(),
-            difference.subject.words(),
-            renamed(&difference.subject, &difference.identity),
-            difference.verb.to_owned(),
+        let written_in = difference.written_in.as_ref();
+        let written_in = written_in.map(|at| format!("{}:{}:{}", at.file, at.line, at.column));
+        let row = [
+            Some(word(difference.access).to_owned()),
+            Some(difference.subject.words()),
+            Some(renamed(&difference.subject, &difference.identity)),
+            Some(difference.verb.to_owned()),
+            queues.map(|_| listed(&difference.queues, MAX_QUEUES, difference.queue_count)),
+            Some(format!("{} {}", difference.code, difference.title)),
+            Some(written_in.unwrap_or_default()),
         ];
-        let queues = queues.map(|_| listed(&difference.queues, MAX_QUEUES, difference.queue_count));
-        let code = [
-            format!("{} {}", difference.code, difference.title),
-            place.map(|place| format!("{}:{}:{}", place.file, place.line, place.column)).unwrap_or_default(),
-        ];
-        table.row(who.into_iter().chain(queues).chain(code));
+        table.row(row.into_iter().flatten());
     }
     let mut shown = if table.is_empty() { String::new() } else { table.text(true) };
     let more = answer.differences.len().saturating_sub(MAX_ROWS);
