@@ -1,8 +1,8 @@
 //! `queuewarden completion`: prints the script by which a shell completes subcommands, options, files, and
 //! existing queues and codes.
 //!
-//! The script starts the program with `QUEUEWARDEN_COMPLETE` set and the words after `--`. So the candidates always match
-//! this program, and queues come from the configuration that the words name.
+//! The script starts the program with `QUEUEWARDEN_COMPLETE` set and the words after `--`. So the
+//! candidates always match this program, and queues come from the configuration that the words name.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -85,17 +85,17 @@ fn offering(command: Command) -> Command {
         let asks_applications = subcommand.get_arguments().any(|arg| arg.get_id() == "target");
         subcommand.mut_args(|arg| match arg.get_id().as_str() {
             "target" | "queue" | "to" => arg.add(ArgValueCompleter::new(queues)),
-            "verb" if asks_applications => arg.add(ArgValueCandidates::new(|| verbs(&Action::ALL))),
-            "verb" => arg.add(ArgValueCandidates::new(|| verbs(&[]))),
+            "verb" => arg.add(ArgValueCandidates::new(move || verbs(asks_applications))),
             "codes" => arg.add(ArgValueCandidates::new(all_codes)),
             _ => arg,
         })
     })
 }
 
-fn verbs(actions: &[Action]) -> Vec<CompletionCandidate> {
-    let rights = Right::ALL.iter().map(|right| right.verb());
-    rights.chain(actions.iter().map(|action| action.as_str())).map(CompletionCandidate::new).collect()
+fn verbs(of_applications: bool) -> Vec<CompletionCandidate> {
+    let rights = Right::ALL.into_iter().map(Right::verb);
+    let actions = Action::ALL.into_iter().map(Action::as_str).filter(|_| of_applications);
+    rights.chain(actions).map(CompletionCandidate::new).collect()
 }
 
 fn all_codes() -> Vec<CompletionCandidate> {
@@ -195,13 +195,8 @@ impl EnvCompleter for Kubectl {
         let candidates = complete(cmd, args, last, current_dir)?;
         for candidate in &candidates {
             let value = candidate.get_value().to_string_lossy();
-            match candidate.get_help() {
-                Some(help) => {
-                    let help = help.to_string();
-                    writeln!(buf, "{value}\t{}", help.lines().next().unwrap_or_default())?;
-                }
-                None => writeln!(buf, "{value}")?,
-            }
+            let help = candidate.get_help().map(|help| format!("\t{help}")).unwrap_or_default();
+            writeln!(buf, "{value}{}", help.lines().next().unwrap_or_default())?;
         }
         let goes_on = |candidate: &CompletionCandidate| {
             candidate.get_value().as_encoded_bytes().last().is_some_and(|last| b"/=".contains(last))
