@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, uri::Authority};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header, uri::Authority};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
@@ -188,15 +188,12 @@ fn router(site: Site, address: SocketAddr, secret: &str) -> Router {
 
 /// Rejects requests for other host names, and sets the headers of every response.
 async fn local_only(State(address): State<SocketAddr>, request: Request, next: Next) -> Response {
-    let mut response = if is_own(&request, address) {
+    let response = if is_own(&request, address) {
         next.run(request).await
     } else {
         Refusal::forbidden(format!("the report is served as http://{address}/ alone")).into_response()
     };
-    for (name, value) in HEADERS {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    response
+    (HEADERS, response).into_response()
 }
 
 /// Returns whether `Host` is a name of this machine with the port of the listener.

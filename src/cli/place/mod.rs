@@ -57,7 +57,12 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let mut submission = workload.submission(identity, Naming::default());
     submission.tags.extend(args.workload.tags.iter().cloned());
     let answers = session.answers()?;
-    let placer = Placer::with_live(answers.tree, live(&args.source, &session)?);
+    // The queues that the scheduler has in addition to its configuration, if it is queried at all.
+    let live = match session.cluster().filter(|_| args.source.cluster.live) {
+        Some(cluster) => cluster.live_queues(&args.source.cluster, answers.tree.partition())?,
+        None => Live::default(),
+    };
+    let placer = Placer::with_live(answers.tree, live);
     let placement = match refused {
         Some(message) => Placement::rejected(message),
         None => placer.place(&submission),
@@ -78,16 +83,6 @@ fn annotate(workload: &mut Workload, session: &Session, console: Console) {
         let mut annotations = cluster.namespace_annotations(&workload.namespace, console);
         annotations.append(&mut workload.namespace_annotations);
         workload.namespace_annotations = annotations;
-    }
-}
-
-/// Returns the queues that the scheduler has in addition to its configuration, if it is queried at all.
-fn live(source: &SourceArgs, session: &Session) -> Result<Live, Failure> {
-    match session.cluster() {
-        Some(cluster) if source.cluster.live => {
-            cluster.live_queues(&source.cluster, session.tree()?.partition())
-        }
-        _ => Ok(Live::default()),
     }
 }
 
