@@ -2,7 +2,6 @@
 //! [`queuewarden_plan`].
 //!
 //! * [`answer`]: the evaluator's results, as JSON.
-//! * [`authorizer`]: the configuration with which an API server queries queuewarden.
 //! * [`touches`]: the last writers of an object and their fields.
 //! * [`v1alpha1`]: the kinds, their CEL rules and the descriptions `kubectl explain` shows.
 //! * [`crd`]: the `CustomResourceDefinition`s made of them, as objects and as the files under `crds/`.
@@ -21,7 +20,6 @@
 
 pub mod access_test;
 pub mod answer;
-pub mod authorizer;
 pub mod config_map;
 pub mod convert;
 pub mod crd;

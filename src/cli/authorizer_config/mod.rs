@@ -1,12 +1,14 @@
 //! `queuewarden authorizer-config`: the API server's configuration for queuewarden as an authorizer.
 
+mod texts;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::SignedDuration;
 
 use super::{Console, Exit, Failure, atomic};
-use queuewarden_api::authorizer::{Authorizer, Credentials};
+use texts::{Authorizer, Credentials};
 
 /// Limit of Kubernetes, and a sensible one: every request waits for an authorizer.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
