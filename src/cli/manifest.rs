@@ -55,7 +55,7 @@ pub fn to_apply(object: &Value) -> Value {
 }
 
 /// Builds the manifest of an object of ours.
-pub fn object(kind: Kind, name: &str, spec: Value) -> Value {
+pub fn object(kind: Kind, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": API_VERSION, "kind": kind.as_str(), "metadata": {"name": name}, "spec": spec})
 }
 
@@ -71,7 +71,7 @@ pub fn queue_acl(
     let base_acl = (base_acl != BaseAcl::default()).then(|| ("baseAcl", json!(base_acl)));
     let fields = fields.into_iter().chain([("queue", json!(queue))]).chain(partition).chain(base_acl);
     let spec: Map<String, Value> = fields.map(|(name, value)| (name.to_owned(), value)).collect();
-    object(Kind::QueueAcl, name, spec.into())
+    object(Kind::QueueAcl, name, &spec.into())
 }
 
 /// Maximum length of an object's name.

@@ -94,6 +94,6 @@ impl Way {
             "output": {"configMap": YUNIKORN_CONFIGS},
             "mode": "Observe",
         });
-        Self { config: object(Kind::YuniKornConfig, SINGLETON, spec), steps }
+        Self { config: object(Kind::YuniKornConfig, SINGLETON, &spec), steps }
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 /// Returns the `AdmissionPolicy` that equals the keys, if any is set. An invalid list is left to its key.
 fn policy(merged: &Flattened) -> Option<Value> {
     let spec = json!(settings(merged));
-    (spec != json!({})).then(|| object(Kind::AdmissionPolicy, SINGLETON, spec))
+    (spec != json!({})).then(|| object(Kind::AdmissionPolicy, SINGLETON, &spec))
 }
 
 /// Returns the access that the text itself grants, without that of existing objects: each right that it sets.

@@ -40,7 +40,8 @@ fn headline(answer: &PlaceAnswer, steps: &[Step]) -> String {
     match (answer.outcome, &answer.queue) {
         (OutcomeKind::Placed, Some(queue)) => {
             let created = if answer.created.is_empty() { "" } else { ", which is created" };
-            let by = steps.iter().enumerate().last().map(|(at, step)| by(at, &step.rule)).unwrap_or_default();
+            let by =
+                steps.iter().enumerate().next_back().map(|(at, step)| by(at, &step.rule)).unwrap_or_default();
             format!("placed in {}{created}{}", visible(queue), visible(&by))
         }
         (OutcomeKind::Crashes, _) => format!("the scheduler crashes: {reason}"),

@@ -31,7 +31,7 @@ pub(super) fn outcome(context: &Context<'_>, rules: &[RuleAnswer]) -> String {
 
 /// Returns the name of the last rule in a sentence: `rule 2 (user)`.
 fn by(placement: &Placement) -> String {
-    let Some((at, Step { rule, .. })) = placement.steps.iter().enumerate().last() else {
+    let Some((at, Step { rule, .. })) = placement.steps.iter().enumerate().next_back() else {
         return String::new();
     };
     match (number(at, rule), &rule.name) {
