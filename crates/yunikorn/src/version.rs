@@ -37,6 +37,9 @@ pub struct Behavior {
     pub integer_placeholder_ids: bool,
     /// The property of a queue that delays the preemption by quota (YUNIKORN-3208).
     pub quota_preemption_delay: &'static str,
+    /// Groups that were resolved once are resolved again after a time. The clock of 1.8's cache stands still
+    /// (core 1.8.0 `usergroup.go:44`; YUNIKORN-3250).
+    pub user_cache_expires: bool,
     /// The name of a user is also checked where no groups are given (YUNIKORN-3432).
     pub checks_all_names: bool,
     /// The label `yunikorn.apache.org/username` names the user of a pod without `user.info` (YUNIKORN-3311).
@@ -50,6 +53,7 @@ const V1_8: Behavior = Behavior {
     limits_by_parent: false,
     integer_placeholder_ids: false,
     quota_preemption_delay: "preemption.quota.delay",
+    user_cache_expires: false,
     checks_all_names: false,
     reads_username_label: true,
     keeps_user_info: false,
@@ -59,6 +63,7 @@ const V1_9: Behavior = Behavior {
     limits_by_parent: true,
     integer_placeholder_ids: true,
     quota_preemption_delay: "quota.preemption.delay",
+    user_cache_expires: true,
     ..V1_8
 };
 const V1_10: Behavior =
