@@ -76,7 +76,9 @@ fn report(entry: &AccessTestEntry, queues: Result<&Queues, &str>) -> (Vec<Findin
         }
         (Ok(spec), Ok(queues)) => {
             let checks = queues.run(&spec.expectations);
-            (vec![accepted(spec), passing(&checks)], status(&checks))
+            let tally = Tally::new(&checks);
+            let failures: Vec<String> = failures(&checks).take(MAX_FAILURES).collect();
+            (vec![accepted(spec), passing(&tally, &failures)], status(&tally, failures))
         }
     };
     let holds = || Finding::yes(Type::Ready, Reason::Ready, "every check holds");
@@ -94,10 +96,9 @@ fn accepted(spec: &AccessTestSpec) -> Finding {
     Finding::yes(Type::Accepted, Reason::Accepted, message)
 }
 
-fn passing(checks: &[Check<'_>]) -> Finding {
-    let tally = Tally::new(checks);
+fn passing(tally: &Tally, failures: &[String]) -> Finding {
     let all = tally.all();
-    match failures(checks).next() {
+    match failures.first() {
         None => Finding::yes(Type::Passing, Reason::Passing, format!("all {all} checks hold")),
         Some(first) if tally.failed > 0 => {
             let message = format!("{} of {all} checks do not hold: {first}", tally.failed);
@@ -110,14 +111,13 @@ fn passing(checks: &[Check<'_>]) -> Finding {
     }
 }
 
-fn status(checks: &[Check<'_>]) -> AccessTestStatus {
-    let tally = Tally::new(checks);
+fn status(tally: &Tally, failures: Vec<String>) -> AccessTestStatus {
     AccessTestStatus {
         checks: Some(tally.all()),
         passed: Some(tally.passed),
         failed: Some(tally.failed),
         undecided: Some(tally.undecided),
-        failures: failures(checks).take(MAX_FAILURES).collect(),
+        failures,
     }
 }
 
@@ -167,6 +167,8 @@ pub(super) fn broken(
 /// Returns the failure of a test by a configuration, in one line; `None` when every check holds.
 pub(super) fn trouble(expectations: &Expectations, config: &Config, version: Version) -> Option<String> {
     let queues = Queues::new(config, version);
-    let finding = passing(&queues.run(expectations));
+    let checks = queues.run(expectations);
+    let first: Vec<String> = failures(&checks).take(1).collect();
+    let finding = passing(&Tally::new(&checks), &first);
     (finding.reason != Reason::Passing).then(|| finding.message.to_string())
 }

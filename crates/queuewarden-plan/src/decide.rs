@@ -79,8 +79,9 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
     let written = read(written.map(|written| &written.text));
     let proven = read(snapshot.observed.loaded_text.as_ref());
     let ours = current.as_deref().filter(|_| snapshot.claim(&env.key) == Claim::Ours);
-    let last_written = written.as_deref().or(ours).and_then(|text| text.tree.as_deref());
-    let record = Record { output: snapshot.output.as_deref(), tree: last_written };
+    // The text that this process wrote last; after another process wrote it, the one that is there now.
+    let recorded = written.as_deref().or(ours).and_then(|text| text.tree.as_deref());
+    let record = Record { output: snapshot.output.as_deref(), tree: recorded };
     let mut objects = objects(snapshot, tree, &record);
     let tree_gone = BTreeMap::from([(env.key.clone(), None)]);
     let used = from.as_ref().map_or(0, |base| base.read.text.len());

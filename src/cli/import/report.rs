@@ -80,16 +80,16 @@ fn comparison(answer: &ImportAnswer) -> String {
     for difference in answer.differences.iter().take(MAX_ROWS) {
         let written_in = difference.written_in.as_ref();
         let written_in = written_in.map(|at| format!("{}:{}:{}", at.file, at.line, at.column));
-        let row = [
-            Some(word(difference.access).to_owned()),
-            Some(difference.subject.words()),
-            Some(renamed(&difference.subject, &difference.identity)),
-            Some(difference.verb.to_owned()),
-            queues.map(|_| listed(&difference.queues, MAX_QUEUES, difference.queue_count)),
-            Some(format!("{} {}", difference.code, difference.title)),
-            Some(written_in.unwrap_or_default()),
+        let mut row = vec![
+            word(difference.access).to_owned(),
+            difference.subject.words(),
+            renamed(&difference.subject, &difference.identity),
+            difference.verb.to_owned(),
         ];
-        table.row(row.into_iter().flatten());
+        row.extend(queues.map(|_| listed(&difference.queues, MAX_QUEUES, difference.queue_count)));
+        row.push(format!("{} {}", difference.code, difference.title));
+        row.push(written_in.unwrap_or_default());
+        table.row(row);
     }
     let mut shown = if table.is_empty() { String::new() } else { table.text(true) };
     let more = answer.differences.len().saturating_sub(MAX_ROWS);

@@ -101,7 +101,10 @@ pub(super) fn run(args: &Args, read: Read, console: Console) -> Result<Exit, Fai
     }
     let (manifests, queues) = (manifests::queue_acls(&granted), imported.queues_yaml());
     let answer = ImportAnswer { imported: true, manifests, queues: Some(queues), ..answer };
-    let text = || if args.queues { imported.queues_yaml() } else { to_yaml(&answer.manifests) };
+    let text = || match &answer.queues {
+        Some(queues) if args.queues => queues.clone(),
+        _ => to_yaml(&answer.manifests),
+    };
     console.out(&args.format.show(text, || &answer)?)?;
     Ok(Exit::Clean)
 }

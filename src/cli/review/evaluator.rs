@@ -55,6 +55,7 @@ impl Evaluator {
         let version = given.map_or(Version::Unknown, Given::version);
         let configuration = match given.map(|given| given.configuration(console)) {
             None => Err("no configuration was given: add a queues.yaml or ConfigMaps with -f".to_owned()),
+            // Several trees, of which none was chosen.
             Some(Err(usage @ Failure::Usage(_))) => return Err(usage),
             Some(Err(other)) => Err(other.to_string()),
             Some(Ok(configuration)) => Ok(configuration),

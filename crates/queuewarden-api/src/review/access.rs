@@ -87,7 +87,7 @@ impl Sent {
         &self.metadata.namespace
     }
 
-    /// What it asks. `asker` is who sends it, which only a [`Kind::Own`] asks about.
+    /// Reads the request. `asker` sends it; only a [`Kind::Own`] is about them.
     ///
     /// # Errors
     /// [`codes::MALFORMED_REVIEW`] and [`codes::REVIEW_BY_NOBODY`].

@@ -93,7 +93,7 @@ impl Request {
     }
 
     /// Returns the request as an unreadable one, for this reason.
-    pub fn unreadable(self, why: Diagnostic) -> Box<Unreadable> {
+    fn unreadable(self, why: Diagnostic) -> Box<Unreadable> {
         Box::new(Unreadable { request: self, why })
     }
 

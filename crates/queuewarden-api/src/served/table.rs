@@ -80,7 +80,7 @@ fn row(queue: &Queue, api_version: &str, include: Include) -> Value {
         }
         Include::Object => json!(queue),
     };
-    extended(row, json!({"object": object}))
+    extended(row, Value::from_iter([("object", object)]))
 }
 
 /// `user sue, group devs (root), group ops (admin of root)`

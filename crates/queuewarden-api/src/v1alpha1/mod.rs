@@ -6,7 +6,7 @@
 //! object below etcd's limit.
 //!
 //! Specs are read and never written, so an `Option` needs no attribute of serde, but for one with a schema of
-//! its own, and one in a struct whose default the schema shows.
+//! its own, one in a struct whose default the schema shows, and those of `Grant`, which commands write.
 
 #![expect(
     clippy::doc_markdown,

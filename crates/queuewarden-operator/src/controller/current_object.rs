@@ -63,7 +63,10 @@ impl CurrentObject {
     /// Returns whether the status certainly equals this, without parsing it: `rest` is the status of one of
     /// our types without conditions, as JSON.
     pub fn has_status(&self, rest: &str, conditions: &Arc<[Condition]>) -> bool {
-        self.status.apart && *self.status.text == *rest && *conditions == self.conditions
+        // Conditions that stayed are mostly the same allocation, which `==` of slices does not notice.
+        self.status.apart
+            && *self.status.text == *rest
+            && (Arc::ptr_eq(conditions, &self.conditions) || *conditions == self.conditions)
     }
 
     /// Returns the whole status; `None` if our own text cannot be parsed, which should not happen.

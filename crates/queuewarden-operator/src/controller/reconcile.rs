@@ -163,6 +163,8 @@ pub async fn run(reconciler: Reconciler, stop: impl Future<Output = ()>) {
         sleep(GRACE).await;
     };
     tokio::select! {
+        // Both end by `stop`. The first one reports that first.
+        biased;
         () = deadline => {}
         () = runs => {}
     }

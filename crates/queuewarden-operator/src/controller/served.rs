@@ -28,8 +28,8 @@ pub(super) async fn check(client: &Client) -> Result<(), WriteFailure> {
     let served = resources.iter().filter(|resource| resource.verbs.iter().any(|verb| verb == "create"));
     let served: Vec<_> = served.map(|resource| resource.name.as_str()).collect();
     // Tests grant nothing, so nothing written depends on them.
-    let needed = [Kind::QueueAcl, Kind::AdmissionPolicy, Kind::YuniKornConfig].map(Kind::plural);
-    let lacking: Vec<_> = needed.into_iter().filter(|plural| !served.contains(plural)).collect();
+    let needed = Kind::ALL.into_iter().filter(|kind| *kind != Kind::QueueAccessTest).map(Kind::plural);
+    let lacking: Vec<_> = needed.filter(|plural| !served.contains(plural)).collect();
     if lacking.is_empty() {
         return Ok(());
     }

@@ -111,18 +111,19 @@ impl Progress {
             | E::WatchError(status) => (Some(status.code), status.message.clone()),
             _ => (None, error.to_string()),
         };
-        let mut problem = lock(&self.problem);
-        let before = problem.take();
+        let mut current = lock(&self.problem);
+        let before = current.take();
         let since = before.as_ref().map_or_else(clock::now, |before| before.since);
-        let found = problem.insert(Problem { code, message, since });
-        let is_new = before.as_ref() != Some(found);
+        let problem = current.insert(Problem { code, message, since }).clone();
+        drop(current);
+        let is_new = before.as_ref() != Some(&problem);
         if is_new && code == Some(404) {
             tracing::warn!(
                 resource = self.resource,
                 "This kind is not installed; waiting for its CustomResourceDefinition"
             );
         } else if is_new {
-            tracing::warn!(resource = self.resource, problem = found.message, "Cannot watch; trying again");
+            tracing::warn!(resource = self.resource, problem = problem.message, "Cannot watch; trying again");
         }
         is_new
     }

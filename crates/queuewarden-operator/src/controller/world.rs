@@ -208,8 +208,8 @@ impl World {
     /// Stores a ConfigMap that our request, made after `moment`, returned.
     pub fn learn_config_map(&self, map: ConfigMap, moment: Option<Moment>) {
         let map = keep_config_map(map);
-        if let Some(watch) = self.map(&map.name) {
-            watch.cache().learn(map, moment);
+        if let Some((watch, moment)) = self.map(&map.name).zip(moment) {
+            watch.cache().learn(map, Some(moment));
         }
     }
 
@@ -236,7 +236,7 @@ impl World {
     }
 
     /// Returns the progress of all watches but that of the tests while it is denied, or the kind not
-    /// installed: alerts on stalled watches would report it for ever.
+    /// installed, and it has never worked: alerts on stalled watches would report it for ever.
     pub fn progress(&self) -> Vec<Arc<Progress>> {
         let mirror = self.current.mirror.iter().flat_map(mirror::Watches::progress);
         let tests = Some(self.current.access_tests.progress());

@@ -228,7 +228,7 @@ impl Connection {
             ended = serving.as_mut() => {
                 let Err(error) = ended else { return "closed" };
                 // The peer left, or does not speak HTTP.
-                tracing::debug!(error, %address, "A connection ended badly");
+                tracing::debug!(%error, %address, "A connection ended badly");
                 return "error";
             }
             // Keeps its receiver: the server waits until no receiver is left, and a request is still in

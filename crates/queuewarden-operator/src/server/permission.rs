@@ -44,7 +44,7 @@ pub(super) async fn demand(lookups: &Lookups, caller: &Arc<Caller>, wish: &Wish)
 /// Returns why a caller has not this access; `None` when they have.
 ///
 /// # Errors
-/// When the permission cannot be determined.
+/// When the permission cannot be determined; never with 403, by which callers tell that it is denied.
 pub(super) async fn reason_against(
     lookups: &Lookups,
     caller: &Arc<Caller>,

@@ -92,17 +92,20 @@ pub(crate) fn runs_open(env: &Environment, runs: &Runs, was: Option<&Finding>, l
         return Finding::unknown(Type::FailOpen, Reason::ConfigNotReady, message);
     }
     let why = &loaded.message;
-    let other = if let Runs::Other { tree, .. } = runs { open(tree) } else { None };
+    let other = match runs {
+        Runs::Other { tree, .. } => open(tree),
+        Runs::InForce | Runs::Unknown => None,
+    };
     if let Some(open) = other {
         let message = format!("{open}: the text is closed, and the scheduler does not run it: {why}");
         return Finding::yes(Type::FailOpen, Reason::RootAllowsEveryone, message);
     }
-    if !matches!(runs, Runs::Unknown) {
-        return Finding::no(
-            Type::FailOpen,
-            Reason::Closed,
-            "the root queue of no partition lets everyone in",
-        );
+    match runs {
+        Runs::InForce | Runs::Other { .. } => {
+            let message = "the root queue of no partition lets everyone in";
+            return Finding::no(Type::FailOpen, Reason::Closed, message);
+        }
+        Runs::Unknown => {}
     }
     let message = format!("the text is closed, and it is not known whether the scheduler runs it: {why}");
     // A root queue that was open counts as open until it is known to be closed.

@@ -1,4 +1,4 @@
-//! What the operator remembers and observes beside the objects.
+//! The memory and the observations of the operator beside the objects.
 
 use std::collections::BTreeMap;
 

@@ -197,7 +197,7 @@ fn what_was_perhaps_meant_is_looked_for_when_somebody_reads_it() {
     assert_eq!(COMPARED.get(), 0, "nobody has read anything");
     let line = checks[47].line();
     assert!(line.ends_with("`root.taem-07` is not configured; did you mean root.team-07?"), "{line}");
-    assert!((1..=40).contains(&COMPARED.get()), "once: {}", COMPARED.get());
+    assert!((1..=40).contains(&COMPARED.get()), "{} comparisons", COMPARED.get());
 }
 
 #[test]

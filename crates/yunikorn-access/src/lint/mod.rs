@@ -152,14 +152,15 @@ fn list(entries: &[Match<'_>]) -> String {
     for entry in entries {
         match entry {
             Match::Everyone => return "everyone".to_owned(),
-            Match::User(name) => users.push(quoted(name)),
-            Match::Group(name) => groups.push(quoted(name)),
+            Match::User(name) => users.push(*name),
+            Match::Group(name) => groups.push(*name),
         }
     }
     let lists = [("user", users), ("group", groups)].into_iter().filter(|(_, names)| !names.is_empty());
     let shown = lists.map(|(kind, names)| {
         let plural = if names.len() == 1 { "" } else { "s" };
-        format!("{kind}{plural} {}", listed(&names, MAX_NAMES, names.len()))
+        let shown: Vec<String> = names.iter().take(MAX_NAMES).map(|name| quoted(name)).collect();
+        format!("{kind}{plural} {}", listed(&shown, MAX_NAMES, names.len()))
     });
     shown.collect::<Vec<_>>().join(" and ")
 }

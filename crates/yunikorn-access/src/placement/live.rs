@@ -26,7 +26,7 @@ impl Live {
     /// configuration has no effect here: the configuration decides.
     pub fn insert(&mut self, path: &str, queue: LiveQueue) {
         let path = path.to_ascii_lowercase();
-        for above in levels(&path) {
+        for above in levels(&path).filter(|above| *above != path) {
             let parent = LiveQueue { leaf: false, draining: false };
             self.queues.entry(above.to_owned()).or_insert(parent);
         }

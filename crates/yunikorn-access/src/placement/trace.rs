@@ -209,7 +209,7 @@ pub enum Target {
 /// The end for a queue that a rule named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LandingEnd {
-    /// The application runs there; the queues are made for it.
+    /// The application runs there, with the queues that are made for it, if any.
     Placed(Option<Created>),
     /// It is not a leaf: the next rule is tried.
     NotALeaf,

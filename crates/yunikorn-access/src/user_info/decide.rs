@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::answer::{Addition, Decision, Outcome};
 use super::json;
 use super::request::{Given, Moment, Request, Site};
-use super::words::{self, Refusal};
+use super::words::{self, APPLICATION, IMMUTABLE, NOT_ALLOWED, Refusal};
 use crate::review::answer::visible;
 use go_compat::diag::quoted;
 use yunikorn::admission::{
@@ -94,7 +94,7 @@ impl Walk<'_> {
         };
         match request.running.objection(&site.application, request.namespace, &user.unwrap_or_default()) {
             None => Ok(end),
-            Some(of_others) => Err(Refusal::new("application", format!("it names {of_others}"))),
+            Some(of_others) => Err(Refusal::new(APPLICATION, format!("it names {of_others}"))),
         }
     }
 
@@ -137,7 +137,7 @@ impl Walk<'_> {
         if site.location.is_empty() && creators.is_some_and(|creators| is_same(creators, text)) {
             return Ok(End::new(Outcome::Kept, "own_pod"));
         }
-        let clause = self.may_set("not_allowed", || match json::read(text) {
+        let clause = self.may_set(NOT_ALLOWED, || match json::read(text) {
             Ok(info) => format!("it names user {}", quoted(&info.user)),
             Err(_) => "it names somebody else".to_owned(),
         })?;
@@ -147,7 +147,7 @@ impl Walk<'_> {
 
     /// Decides about a changed annotation.
     fn changed(&self, text: &str) -> Result<End, Refusal> {
-        let clause = self.may_set("immutable", || "it was set before and would be changed".to_owned())?;
+        let clause = self.may_set(IMMUTABLE, || "it was set before and would be changed".to_owned())?;
         well_formed(text)?;
         Ok(End::new(Outcome::Kept, clause))
     }
@@ -159,7 +159,7 @@ impl Walk<'_> {
         {
             return Ok(End::added("own", old.clone()));
         }
-        let clause = self.may_set("immutable", || "it was set before and would be taken away".to_owned())?;
+        let clause = self.may_set(IMMUTABLE, || "it was set before and would be taken away".to_owned())?;
         Ok(End::new(Outcome::Kept, clause))
     }
 

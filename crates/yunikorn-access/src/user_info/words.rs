@@ -14,6 +14,13 @@ const MAX_WARNINGS: usize = 4;
 /// The most groups that leave room for the reason.
 const MAX_GROUPS: usize = 8;
 
+/// The clause of a name that the requester may not set.
+pub(super) const NOT_ALLOWED: &str = "not_allowed";
+/// The clause of a name that was set before.
+pub(super) const IMMUTABLE: &str = "immutable";
+/// The clause of an application of others.
+pub(super) const APPLICATION: &str = "application";
+
 /// The reason why one site is refused.
 pub(super) struct Refusal {
     /// The clause that decided.
@@ -37,8 +44,8 @@ pub(super) fn reason(
 ) -> String {
     let Refusal { clause, why } = refusal;
     let place = if site.location.is_empty() { String::new() } else { format!(" ({})", site.location) };
-    // A user on a list could do it.
-    let lists = if matches!(*clause, "not_allowed" | "immutable") {
+    // These two depend on the lists, so an entry there would help.
+    let lists = if matches!(*clause, NOT_ALLOWED | IMMUTABLE) {
         let helps = helps(request, access, clause);
         format!(
             ", and none of trustControllers with systemUsers, externalUsers and externalGroups lets them \
@@ -48,7 +55,7 @@ pub(super) fn reason(
         String::new()
     };
     let (user, groups, kind) = (quoted(request.user), groups(request.groups), request.kind);
-    let with = if *clause == "application" { String::new() } else { format!(" with this {USER_INFO}") };
+    let with = if *clause == APPLICATION { String::new() } else { format!(" with this {USER_INFO}") };
     format!(
         "user {user} in groups [{groups}] may not create or change this {kind}{place}{with}: {why}{lists}"
     )
@@ -67,7 +74,7 @@ fn groups(groups: &[String]) -> String {
 fn helps(request: &Request<'_>, access: &AccessControl, clause: &str) -> String {
     let mut remedies = remedies(request.user, request.groups, access).into_iter();
     let own = remedies.next().unwrap_or_default();
-    let first = if clause == "immutable" { "leave it as it was" } else { &own };
+    let first = if clause == IMMUTABLE { "leave it as it was" } else { &own };
     let policy: Vec<String> = remedies.take(MAX_HELPS).collect();
     if policy.is_empty() {
         return format!("what would help: {first}");

@@ -8,7 +8,8 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use tokio::time::sleep;
 
-use super::material::{Certificate, Material};
+use super::material::Material;
+use super::schedule::Validity;
 use super::{Problem, delay, secret};
 use crate::controller::clock;
 use crate::controller::health::Health;
@@ -21,8 +22,8 @@ pub struct Follower {
     name: String,
     identity: Identity,
     health: Arc<Health>,
-    /// The certificate in use.
-    shown: Option<Certificate>,
+    /// The certificate in use, without its key, and the time for which it is valid.
+    shown: Option<(String, Validity)>,
     problem: Problem,
 }
 
@@ -43,7 +44,7 @@ impl Follower {
         loop {
             let round = self.round(clock::now()).await;
             self.problem.note(round);
-            let lifetime = self.shown.as_ref().map(|shown| shown.validity.length());
+            let lifetime = self.shown.as_ref().map(|(_, validity)| validity.length());
             sleep(delay(lifetime)).await;
         }
     }
@@ -64,11 +65,11 @@ impl Follower {
             )));
         };
         let until = certificate.validity.until;
-        if self.shown.as_ref().is_none_or(|shown| shown.chain != certificate.chain) {
+        if self.shown.as_ref().is_none_or(|(chain, _)| *chain != certificate.chain) {
             let shown = self.identity.show(certificate.chain.as_bytes(), certificate.key.as_bytes());
             shown.map_err(|error| Error(format!("cannot show the certificate in Secret {name}: {error}")))?;
             tracing::info!(%until, "Showing a new certificate");
-            self.shown = Some(certificate);
+            self.shown = Some((certificate.chain, certificate.validity));
         }
         let authority_until = authorities.iter().map(|authority| authority.validity.until).max();
         self.health.metrics.endpoints.certified(until, authority_until);

@@ -63,7 +63,7 @@ pub struct Material {
 }
 
 impl Certificate {
-    /// Reads a certificate of the server and its key.
+    /// Reads a certificate and its key.
     ///
     /// # Errors
     /// When it cannot be used.

@@ -37,7 +37,7 @@ use queuewarden_plan::admit::{self, Change, Response, Versions};
 const PLANS: usize = 2;
 /// Changes of ConfigMaps evaluated at once: each may unpack a text and read it several times.
 const CONFIG_MAPS: usize = 1;
-/// The clause of a change that could not be evaluated.
+/// The clause of a change that could not be evaluated. No rule of `queuewarden_plan::admit` has this name.
 const DOUBT: &str = "unknown";
 
 /// The state that an endpoint has between requests; clones share it.
