@@ -144,9 +144,6 @@ authorizers:
         - expression: {condition}
   - {{type: RBAC, name: rbac}}
 ",
-            authorized = go_duration(authorized),
-            unauthorized = go_duration(unauthorized),
-            timeout = go_duration(timeout),
             kubeconfig = quoted(&self.kubeconfig),
             condition = quoted(&condition),
         ))
@@ -210,12 +207,12 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Checks that a duration is positive and not too long: Kubernetes replaces zero by its defaults, of which
-/// one is five minutes.
-fn within(flag: &str, duration: SignedDuration, longest: Duration) -> Result<Duration, Failure> {
+/// Formats a duration as Go reads it, if it is positive and not too long: Kubernetes replaces zero by its
+/// defaults, of which one is five minutes.
+fn within(flag: &str, duration: SignedDuration, longest: Duration) -> Result<String, Failure> {
     let positive =
         Duration::try_from(duration).ok().filter(|duration| !duration.is_zero() && *duration <= longest);
-    positive.ok_or_else(|| {
+    positive.map(go_duration).ok_or_else(|| {
         Failure::Usage(format!("{flag} {duration:#}: more than nothing, and at most {} s", longest.as_secs()))
     })
 }

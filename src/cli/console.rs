@@ -96,6 +96,13 @@ impl Console {
     pub fn note(self, text: &str) {
         self.err(&format!("note: {text}\n"));
     }
+
+    /// Writes several notes.
+    pub fn notes(self, notes: &[String]) {
+        for note in notes {
+            self.note(note);
+        }
+    }
 }
 
 fn terminal_width() -> Option<usize> {

@@ -76,9 +76,7 @@ impl ReachArgs {
         let mut notes = Vec::new();
         let namespace = self.cluster_namespace.as_deref();
         let spec = cluster.run(async |_| cluster.spec(namespace, &mut notes).await)?;
-        for note in &notes {
-            console.note(note);
-        }
+        console.notes(&notes);
         Ok((cluster, spec))
     }
 

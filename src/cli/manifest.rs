@@ -1,4 +1,4 @@
-//! Formats a ConfigMap as a manifest for people: YAML with texts as block scalars, so that a diff shows the
+//! Builds manifests, and formats them for people: YAML with texts as block scalars, so that a diff shows the
 //! lines of a queues.yaml.
 
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub fn to_apply(object: &Value) -> Value {
     manifest
 }
 
-/// Builds the manifest of an object of ours.
+/// Builds the manifest of an object of queuewarden's kinds.
 pub fn object(kind: Kind, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": API_VERSION, "kind": kind.as_str(), "metadata": {"name": name}, "spec": spec})
 }

@@ -196,16 +196,16 @@ mod tests {
     fn who_might_be_taken_for_another_is_asked_too() {
         let users = NameMap::default().with_pairs("alice=bob").expect("pairs");
         let names = Names { users, groups: NameMap::default() };
-        let asked = names.requested(&[Subject::User("alice".into())].into());
+        let requested = names.requested(&[Subject::User("alice".into())].into());
         let expected = [Subject::Everyone, Subject::User("alice".into()), Subject::User("bob".into())];
-        assert_eq!(asked, expected.into());
+        assert_eq!(requested, expected.into());
         let users = NameMap::default().with_pairs("alice=bob\nbob=").expect("pairs");
         let names = Names { users, groups: NameMap::default() };
         assert_eq!(names.requested(&[Subject::User("alice".into())].into()).len(), 2, "bob is nobody there");
         let users = NameMap::default().with_pairs("eve=alice").expect("pairs");
         let names = Names { users, groups: NameMap::default() };
-        let asked = names.requested(&[Subject::User("alice".into())].into());
+        let requested = names.requested(&[Subject::User("alice".into())].into());
         let expected = [Subject::Everyone, Subject::User("alice".into()), Subject::User("eve".into())];
-        assert_eq!(asked, expected.into());
+        assert_eq!(requested, expected.into());
     }
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
 use tokio::net::TcpListener;
@@ -81,10 +82,7 @@ pub async fn run(options: Options) -> Result<(), Error> {
     let endpoints = tokio::spawn(probes::serve(listener, Arc::clone(&health), identity.clone()));
     let (leadership, candidate) = elect(&client, &options);
     let (end, ended) = oneshot::channel::<()>();
-    let ended = async {
-        let _ = ended.await;
-    };
-    let election = candidate.map(|candidate| tokio::spawn(candidate.run(ended)));
+    let election = candidate.map(|candidate| tokio::spawn(candidate.run(ended.map(drop))));
     let (events, publishing) = Events::start(client.clone(), options.identity);
     let changed = Arc::new(Notify::new());
     let publisher = Publisher::new(None);

@@ -62,7 +62,7 @@ pub(super) fn resolve(
 
 /// Returns the queues of the base as it is now, without a fallback. `flat` has the merged ConfigMaps.
 pub fn base_tree(snapshot: &Snapshot, flat: &Flattened, known: &mut ParseCache) -> Option<Arc<Config>> {
-    let spec = snapshot.config.as_ref()?.spec.as_ref().ok()?;
+    let spec = snapshot.spec()?;
     let (key, _) = queues_key(snapshot, flat);
     let text = text_in(snapshot.base.as_deref()?, spec.base_key.as_deref().unwrap_or(&key))?;
     known.of_live(&text).tree.clone()

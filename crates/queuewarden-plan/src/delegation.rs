@@ -121,6 +121,7 @@ pub(super) fn recheck(objects: &mut [Resolved<'_>], delegation: Delegation, tree
         }
         for object in entitled {
             if let Some(message) = claim(object).and_then(|(by, ..)| room.count(&by.user)) {
+                // Even if it was refused for another reason.
                 object.refuse(Refusal { reason: Reason::TooLarge, message });
             } else if let Some(why) = object.contribution().and_then(|it| room.take(it)) {
                 refuse(object, Reason::TooLarge, why);

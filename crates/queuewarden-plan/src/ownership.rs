@@ -15,6 +15,7 @@ use super::snapshot::{
     Snapshot,
 };
 use super::{ConfigStatus, NewConfigMap};
+use go_compat::diag::listed;
 use yunikorn::config::verdict;
 
 /// The owner of a key.
@@ -224,13 +225,7 @@ fn lacking<'q>(inputs: &'q Inputs<'_>) -> Result<Option<String>, &'q str> {
             }
         }
     }
-    let more = lost.len().saturating_sub(SHOWN);
-    lost.truncate(SHOWN);
-    if lost.is_empty() {
-        return Ok(None);
-    }
-    let text = lost.join(", ");
-    Ok(Some(if more > 0 { format!("{text} and {more} more") } else { text }))
+    Ok((!lost.is_empty()).then(|| listed(&lost, SHOWN, lost.len())))
 }
 
 #[cfg(test)]

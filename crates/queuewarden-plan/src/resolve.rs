@@ -133,13 +133,6 @@ pub(super) struct Refusal {
     pub message: String,
 }
 
-impl Refusal {
-    /// Makes the refusal of an object that waits for a configuration.
-    pub(super) fn not_ready(why: &str) -> Self {
-        Self { reason: Reason::ConfigNotReady, message: why.to_owned() }
-    }
-}
-
 /// The result of resolving one object.
 #[derive(Debug)]
 pub(super) struct Resolved<'a> {
@@ -227,7 +220,11 @@ pub(super) fn withdraw(objects: &mut [Resolved<'_>], refused: &BTreeMap<&AclKey,
 /// content.
 pub(super) fn without_queues<'a>(entry: &'a QueueAclEntry, why: &str) -> Resolved<'a> {
     let errors = diagnostics(entry);
-    let refusal = if errors.is_empty() { Refusal::not_ready(why) } else { invalid(&errors) };
+    let refusal = if errors.is_empty() {
+        Refusal { reason: Reason::ConfigNotReady, message: why.to_owned() }
+    } else {
+        invalid(&errors)
+    };
     Resolved { entry, outcome: Err(refusal), last_valid: None, lapsed: None, warnings: Vec::new() }
 }
 

@@ -234,9 +234,10 @@ fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
     }
     // A stable sort: of groups that open as much, the nearest comes first.
     groups.sort_by_cached_key(|(group, _)| widths(tree, decision.right, group));
-    let join = |(group, step): (&str, &Step)| {
-        let Step { queue, right, .. } = step;
-        Remedy::Join { group: group.to_owned(), queue: queue.clone(), right: *right }
+    let join = |(group, step): (&str, &Step)| Remedy::Join {
+        group: group.to_owned(),
+        queue: step.queue.clone(),
+        right: step.right,
     };
     groups.into_iter().take(MOST).map(join).collect()
 }

@@ -65,7 +65,7 @@ pub struct Grants {
 /// The source in which a grant is written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Origin {
-    /// An object of ours: `QueueAcl/name`.
+    /// An object of queuewarden: `QueueAcl/name`.
     Object {
         /// The kind.
         kind: &'static str,

@@ -142,7 +142,7 @@ mod tests {
         }
         let Some(id) = who.located.decides() else { return Ok(()) };
         let way = Way::find(tree, right, id, identity);
-        same(way.is_some() == decision.allowed(), "what-can and can-i")?;
+        same(way.is_some() == decision.allowed(), "the way and can-i")?;
         let step = decision.granted_by();
         let entry = way.map(|way| way.written(tree));
         same(entry == step.and_then(|step| step.entry.clone()), "the entry")?;

@@ -60,11 +60,11 @@ impl Shown {
         for together in changes.chunk_by(same_but_the_verb) {
             let Some(change) = together.first() else { continue };
             let verbs = together.iter().map(|change| change.verb.verb()).collect::<Vec<_>>().join(", ");
-            let (changes, stays) = match change.direction {
+            let (moves, stays) = match change.direction {
                 Direction::Gains => ("gains", "has it"),
                 Direction::Loses => ("loses", "keeps"),
             };
-            rows.extend(self.change(change, changes, &verbs));
+            rows.extend(self.change(change, moves, &verbs));
             if with_unchanged {
                 rows.extend(self.unchanged(change, stays, &verbs));
             }

@@ -417,9 +417,7 @@ fn configuration(
     notes: &[String],
     console: Console,
 ) -> Result<Configuration, Failure> {
-    for note in notes {
-        console.note(note);
-    }
+    console.notes(notes);
     Configuration::from_written(written?).map_err(|refused| files::refuse(&refused, console))
 }
 

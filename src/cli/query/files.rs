@@ -83,9 +83,7 @@ impl Given {
     pub fn configuration(&self, console: Console) -> Result<Configuration, Failure> {
         let mut notes = Vec::new();
         let written = self.written(&mut notes)?;
-        for note in &notes {
-            console.note(note);
-        }
+        console.notes(&notes);
         let (configuration, refused) =
             Configuration::at_start(written).map_err(|refused| refuse(&refused, console))?;
         if let Some(refused) = refused {

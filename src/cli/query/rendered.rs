@@ -1,5 +1,5 @@
-//! The text that `YuniKorn` has, or that the operator would make of a base and objects of ours, and who wrote
-//! which part of it.
+//! The text that `YuniKorn` has, or that the operator would make of a base and queuewarden's objects, and
+//! the origin of each part of it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

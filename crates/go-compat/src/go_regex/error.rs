@@ -44,8 +44,8 @@ crate::codes! {
     pub const READ_DIFFERENTLY: Code = Code::new(4056, "regex-read-differently");
 }
 
-/// Returns whether a refusal of [`super::GoRegex::new`] is ours alone: Go may compile the pattern, and its
-/// meaning is not known here. Else Go does not compile it.
+/// Returns whether a refusal of [`super::GoRegex::new`] leaves open what Go does: it may compile the pattern,
+/// whose meaning is not known here. Else Go does not compile it.
 pub fn is_undecided(refusal: &Diagnostic) -> bool {
     [TOO_LONG, TOO_DEEP, TOO_LARGE, UNPROVEN_CLASS, READ_DIFFERENTLY].contains(&refusal.code)
 }

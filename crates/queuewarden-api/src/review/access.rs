@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Kind, codes, decode, malformed, nullable_object, object};
 use crate::extended;
@@ -140,7 +140,7 @@ fn within(namespace: &str, spec: &Spec) -> Result<(), Diagnostic> {
 /// Returns the same review with its status.
 #[must_use]
 pub fn filled(review: Value, answer: &Answer) -> Value {
-    extended(review, json!({"status": status(answer)}))
+    extended(review, Value::from_iter([("status", status(answer))]))
 }
 
 /// A review with its status and nothing else.

@@ -95,7 +95,7 @@ fn pod(object: Option<&RawValue>, kind: &Kind) -> Result<Pod, Diagnostic> {
 /// Returns the same review with its response. A request that cannot be decided is not allowed.
 #[must_use]
 pub fn filled(review: Value, uid: &str, evaluation: &Evaluation) -> Value {
-    extended(review, json!({"response": response(uid, evaluation)}))
+    extended(review, Value::from_iter([("response", response(uid, evaluation))]))
 }
 
 /// Returns `response` (`admissionResponseBuilder`, `admission_controller.go:107-123`). Its `warnings`, which

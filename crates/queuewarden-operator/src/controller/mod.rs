@@ -96,8 +96,7 @@ pub fn terminated() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Locks a mutex. The data in it must be valid also if a holder of the lock panicked: plain, and always
-/// replaced as a whole.
+/// Locks a mutex, also after a holder of the lock panicked: the data in it must be valid then, too.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

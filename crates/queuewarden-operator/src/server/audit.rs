@@ -14,12 +14,13 @@
 use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::controller::health::Health;
+use crate::controller::lock;
 use go_compat::diag::cut;
 
 /// Lines of one second in each [`LineShare`].
@@ -182,7 +183,7 @@ impl Audit {
     }
 
     fn lines<T>(&self, change: impl FnOnce(&mut Lines) -> T) -> T {
-        change(&mut self.lines.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut lock(&self.lines))
     }
 }
 

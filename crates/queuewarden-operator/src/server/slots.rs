@@ -8,10 +8,12 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Duration, Instant, sleep_until};
+
+use crate::controller::lock;
 
 /// All slots.
 #[derive(Debug)]
@@ -46,7 +48,7 @@ impl Connection {
     }
 
     fn lock(&self) -> MutexGuard<'_, Usage> {
-        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.usage)
     }
 }
 
@@ -97,7 +99,7 @@ impl Slots {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Connection>>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.taken)
     }
 }
 

@@ -344,6 +344,7 @@ fn withdrawn(former: &QueueAclInForce, facts: &Facts<'_>) -> Vec<Part> {
         let granted = granted(&former.partition, &queue, right, facts);
         Part { right, acl: acl.lost(&granted), granted }
     })
+    .filter(|part| !part.acl.is_nobody())
     .collect()
 }
 

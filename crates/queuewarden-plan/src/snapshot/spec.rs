@@ -33,7 +33,7 @@ pub enum BaseAcl {
     Extend,
 }
 
-/// The people to whom a right is granted, as written.
+/// The users and groups who get a right, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
     /// `everyone: true`

@@ -68,7 +68,7 @@ fn same_rules(left: &[PlacementRule], right: &[PlacementRule]) -> bool {
     left.iter().map(content).eq(right.iter().map(content))
 }
 
-/// What is written in a rule: its name in lower case, its value, whether it creates queues, and its filter.
+/// The content of a rule: its name in lower case, its value, whether it creates queues, and its filter.
 type Written<'r> = (String, &'r str, bool, &'r str, Vec<&'r str>, Vec<&'r str>);
 
 /// The rule and those that name the queue above.

@@ -272,8 +272,7 @@ fn not_configured(tree: &Tree, queue: &str, above: QueueId) -> String {
     format!("{} is not configured{hint}", quoted(queue))
 }
 
-/// The result for a subject whom the scheduler refuses: they may do nothing, and their applications run
-/// nowhere.
+/// The result for a subject that the scheduler refuses: it may do nothing, and its applications run nowhere.
 fn refused<'e>(expectation: Expectation<'_>, why: String) -> CheckOutcome<'e> {
     let as_expected = match expectation {
         Expectation::Right { allowed, .. } => !allowed,

@@ -37,7 +37,7 @@ impl Placement {
         Self { outcome, steps: Vec::new(), inactive: None }
     }
 
-    /// The queues that are created; they stay where it fails.
+    /// The queues that are created, also by a placement that fails: they stay.
     pub fn created(&self) -> Option<&Created> {
         match &self.steps.last()?.landing.as_ref()?.end {
             LandingEnd::Placed(created) | LandingEnd::Fails { created, .. } => created.as_ref(),

@@ -62,13 +62,13 @@ impl Workload {
 
     /// The queue that it names; empty for none (`GetQueueNameFromPod`).
     pub fn queue(&self) -> &str {
-        let Self { pod, .. } = self;
+        let pod = &self.pod;
         first(&[pod.label(QUEUE), pod.annotation(QUEUE), pod.label(OLD_QUEUE)])
     }
 
     /// The id that the pod gives its application; empty for none.
     pub fn given_id(&self) -> &str {
-        let Self { pod, .. } = self;
+        let pod = &self.pod;
         first(&[
             pod.label(APP_ID),
             pod.annotation(APP_ID),

@@ -15,11 +15,11 @@ use yunikorn::right::Right;
 /// The prefix of queues among the paths.
 const QUEUES_PATH: &str = "/yunikorn/queues";
 
-/// The verbs of queues, and the rights they stand for.
+/// The verbs of queues, and the right that each means.
 pub const QUEUE_VERBS: [(&str, Right); 3] =
     [("submit", Right::Submit), ("use", Right::Submit), ("administer", Right::Admin)];
 
-/// A question that is ours.
+/// A question that queuewarden answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request<'a> {
     /// May the user do this in a queue?

@@ -6,8 +6,8 @@
 //! them: every annotation that names the user of pods is checked wherever it is written, at creation and at
 //! each change.
 //!
-//! * `asked`, `answer`: the request and the answer.
-//! * `judge`: profile strict.
+//! * `request`, `answer`: the request and the answer.
+//! * `decide`: profile strict.
 //! * `json`: the annotation's text.
 //! * `words`: the messages for people.
 //! * `path`: the positions of pod templates in objects of other people's kinds.

@@ -1,10 +1,10 @@
 //! Decides which replica leads, without I/O: the next step for a Lease, given its observed versions and
 //! times.
 //!
-//! The rules are client-go's (`tools/leaderelection`). A lease expires `lease` after this process *saw* it
-//! change last, measured by a monotonic clock, so that wall clocks that disagree do no harm; the times in the
-//! Lease are for people. A leader stops at `deadline` after it *sent* its last successful renewal, which is
-//! before anyone else may see the lease expire.
+//! The rules are client-go's (`tools/leaderelection`). A lease expires when the duration in it has passed
+//! since this process *saw* it change last, measured by a monotonic clock, so that wall clocks that disagree
+//! do no harm; the times in the Lease are for people. A leader stops [`DEADLINE`] after it *sent* its last
+//! successful renewal, which is before anyone else may see the lease expire.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 pub(super) const RETRY: Duration = Duration::from_secs(2);
 
 /// Monotonic time since an origin of the caller's choice.
-pub(super) type Instant = Duration;
+type Instant = Duration;
 
 /// The state of one candidate.
 #[derive(Debug)]

@@ -185,7 +185,7 @@ impl Candidate {
         self.time_left().map_or(2 * CALL_TIMEOUT, |left| left.min(CALL_TIMEOUT))
     }
 
-    /// Returns the wait until the next attempt: `retry` with up to a fifth of jitter since this attempt
+    /// Returns the wait until the next attempt: [`RETRY`] with up to a fifth of jitter since this attempt
     /// began, or less when we have to stop leading before. The response time of the API server is part of it,
     /// because a leader that waits for slow responses has no time to lose.
     fn delay(&self, begin: Duration) -> Duration {

@@ -53,8 +53,8 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// Returns the first of the offered formats that the client names, with what is offered in it. Preferences
-/// by number (`q`) are ignored, as in API servers.
+/// Returns what is offered in the first format of the client that there is. Preferences by number (`q`) are
+/// ignored, as in API servers.
 ///
 /// # Errors
 /// When none of them is offered.
