@@ -74,8 +74,7 @@ where
 {
     let (budget, audit) = (Budget::new(limits.all), Audit::new("requests"));
     let bound = Bound { budget, limits, health: Arc::clone(health), audit };
-    // The body is in memory when it is extracted.
-    router.layer(DefaultBodyLimit::disable()).layer(from_fn_with_state(bound, bounded))
+    router.layer(from_fn_with_state(bound, bounded))
 }
 
 /// The limits of a group of endpoints.
@@ -113,7 +112,9 @@ impl Bound {
     async fn answer(&self, request: Request, next: Next) -> Response {
         let answer = async {
             let slot = request.extensions().get::<Arc<Slot>>().cloned();
-            let (request, _share) = self.read(request).await?;
+            let (mut request, _share) = self.read(request).await?;
+            // The body is in memory when it is extracted.
+            DefaultBodyLimit::disable().apply(&mut request);
             // Until here the connection makes room for others.
             let _busy = slot.as_ref().map(|slot| slot.begin());
             contained(next.run(request)).await.map_err(|fault| {
