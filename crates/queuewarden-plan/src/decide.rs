@@ -237,18 +237,10 @@ fn objects<'a>(
 
 /// Returns whether the object was not ready only because the scheduler was not known to run it.
 fn is_unconfirmed(meta: &Meta) -> bool {
-    let was = |type_| conditions::find(&meta.conditions, type_);
-    let written = was(Type::Programmed).is_some_and(|was| was.status == Status::True);
-    let ready = was(Type::Ready).filter(|was| was.status != Status::True);
-    let of_loading = [
-        Reason::LoadPending,
-        Reason::SchedulerUnreachable,
-        Reason::SchedulerRejected,
-        Reason::HotRefreshDisabled,
-        Reason::NotRead,
-        Reason::WithdrawalPending,
-    ];
-    written && ready.is_some_and(|was| of_loading.iter().any(|reason| reason.as_str() == was.reason))
+    let held = |type_| conditions::find(&meta.conditions, type_).map(|was| was.status == Status::True);
+    // All but `Loaded`.
+    let own = [Type::Accepted, Type::Programmed, Type::Effective];
+    own.into_iter().all(|type_| held(type_) == Some(true)) && held(Type::Ready) == Some(false)
 }
 
 impl Decided<'_> {

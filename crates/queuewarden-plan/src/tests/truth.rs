@@ -2,6 +2,7 @@
 //! counts as in force that does not run.
 
 use super::*;
+use crate::conditions::Reason;
 use yunikorn::admission::{BYPASS_AUTH, EXTERNAL_USERS};
 
 const HOT_REFRESH: &str = "service.enableConfigHotRefresh";
@@ -594,6 +595,12 @@ fn refusal_that_lasts_is_a_warning() {
 
 #[test]
 fn who_loses_access_is_an_event_once_it_is_lost() {
+    let after = |mut done: Snapshot| {
+        runs_output(&mut done);
+        let first = plan(&done);
+        assert!(event_reasons(&first).contains(&"AccessRemoved"), "{:?}", first.events);
+        done
+    };
     let mut snapshot = cluster(BASE);
     spec(&mut snapshot).scheduler = Some("http://yunikorn-service.yunikorn:9080".into());
     snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
@@ -604,10 +611,20 @@ fn who_loses_access_is_an_event_once_it_is_lost() {
     reports(&mut behind, Ok(config::checksum(BASE)));
     let behind = settled(&behind);
     assert!(!event_reasons(&behind.plan).contains(&"AccessRemoved"), "{:?}", behind.plan.events);
-    let mut done = behind.snapshot;
-    runs_output(&mut done);
-    let first = plan(&done);
-    assert!(event_reasons(&first).contains(&"AccessRemoved"), "{:?}", first.events);
+    let done = after(behind.snapshot.clone());
+    for reason in [
+        Reason::VersionUnproven,
+        Reason::SchedulerCertificateInvalid,
+        Reason::SchedulerCertificateExpired,
+        Reason::SchedulerUnauthorized,
+        Reason::SchedulerForbidden,
+        Reason::SchedulerSecretInvalid,
+    ] {
+        let mut unknown = behind.snapshot.clone();
+        let checksum = Err(NoChecksum { reason, message: "why".to_owned() });
+        unknown.observed.read_back = Some(ReadBack { at: unknown.now, checksum });
+        after(settled(&unknown).snapshot);
+    }
     assert_eq!(settled(&done).plan.queue_acls, plan(&settled(&done).snapshot).queue_acls);
     assert!(!event_reasons(&plan(&settled(&done).snapshot)).contains(&"AccessRemoved"));
 }
