@@ -14,6 +14,7 @@ use super::codes;
 use super::xml::{self, Text};
 use super::{FileDiagnostic, Location};
 use go_compat::diag::{Diagnostic, Span, quoted};
+use yunikorn::application::yarn_acl::trim;
 
 /// Most replacements of variables in one value (`MAX_SUBST`).
 const MAX_SUBSTITUTIONS: usize = 20;
@@ -286,7 +287,7 @@ impl Reader {
     fn end(&mut self, node: Node<'_, '_>) {
         let text = self.text.as_ref().filter(|text| !text.text.is_empty());
         match (node.tag_name().name(), text) {
-            ("name", Some(text)) => self.property.name = Some(java_trim(&text.text).to_owned()),
+            ("name", Some(text)) => self.property.name = Some(trim(&text.text).to_owned()),
             ("value", Some(text)) => self.property.value = Some(text.clone()),
             ("final", text) => self.property.is_final = text.is_some_and(|text| text.text == "true"),
             // Hadoop forgets a property when the next one begins.
@@ -312,11 +313,6 @@ fn of_attributes(node: Node<'_, '_>) -> Property {
         }
     }
     property
-}
-
-/// Java's `String.trim`.
-pub(super) fn java_trim(text: &str) -> &str {
-    text.trim_matches(|c| c <= ' ')
 }
 
 #[cfg(test)]

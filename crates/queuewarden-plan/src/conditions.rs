@@ -286,7 +286,7 @@ pub fn merge(
             last_transition: before.map_or(now, |c| c.last_transition),
         }
     });
-    old.iter().filter(|condition| !ours(condition)).cloned().chain(fresh).collect()
+    old.iter().filter(|condition| !is_ours(condition)).cloned().chain(fresh).collect()
 }
 
 /// The condition of a type.
@@ -301,13 +301,14 @@ pub(super) fn current(conditions: &[Condition], type_: Type) -> Option<Finding> 
     Some(Finding { type_, status: condition.status, reason, message: condition.message.as_str().into() })
 }
 
-fn ours(condition: &Condition) -> bool {
+/// Returns whether a condition has one of our types, of which there are few.
+pub fn is_ours(condition: &Condition) -> bool {
     Type::ALL.iter().any(|known| known.as_str() == condition.type_)
 }
 
 /// Returns whether the conditions match the findings already, with foreign ones first.
 fn are_current(conditions: &[Condition], findings: &[Finding], generation: i64) -> bool {
-    let foreign = conditions.iter().take_while(|condition| !ours(condition)).count();
+    let foreign = conditions.iter().take_while(|condition| !is_ours(condition)).count();
     let own = conditions.get(foreign..).unwrap_or_default();
     own.len() == findings.len()
         && own.iter().zip(findings).all(|(condition, finding)| {

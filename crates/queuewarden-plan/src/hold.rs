@@ -6,7 +6,7 @@ use super::applied::missing_partition;
 use super::budget;
 use super::conditions::{Finding, Reason, Type};
 use super::header;
-use super::output::{Inputs, live_text, narrowed, repairs};
+use super::output::{Inputs, live_text, repairs, to_narrow};
 use super::snapshot::{CONFIRM_REMOVAL, OBJECTS};
 use super::withdraw;
 use yunikorn::config::checksum;
@@ -59,9 +59,9 @@ fn refused(inputs: &Inputs<'_>) -> Option<Hold> {
     let snapshot = inputs.snapshot;
     let refused = snapshot.observed.refused.as_ref()?;
     let until = budget::retry_at(refused.at, refused.times);
-    let (source, body) = (narrowed(inputs)?, inputs.body.as_ref()?);
+    let (source, body) = (to_narrow(inputs)?, inputs.body.as_ref()?);
     let withdraws = source.tree.as_deref().zip(inputs.desired.as_deref());
-    let withdraws = withdraws.is_some_and(|(source, desired)| withdraw::exceeds(source, desired));
+    let withdraws = withdraws.is_some_and(|(source, desired)| withdraw::widens(desired, source));
     let runs = || {
         let proven = inputs.proven.as_ref().map(|proven| &proven.text);
         refused.by_scheduler

@@ -92,7 +92,7 @@ enum Role {
     Relisting,
     /// It only observes until the current action has ended, which may be based on earlier observations.
     Relisted,
-    /// Write.
+    /// It writes.
     Leader,
 }
 
@@ -226,7 +226,7 @@ impl State {
                     self.role = Role::Relisted;
                 }
                 if self.doing == Doing::Nothing {
-                    self.leads_by_now();
+                    self.begin_to_lead();
                 }
             }
             Event::Changed => self.desired = true,
@@ -312,7 +312,7 @@ impl State {
     }
 
     /// Begins to write if everything was read anew.
-    fn leads_by_now(&mut self) {
+    fn begin_to_lead(&mut self) {
         if self.role == Role::Relisted {
             self.role = Role::Leader;
             self.desired = true;
@@ -349,7 +349,7 @@ impl State {
     fn finish(&mut self, now: Timestamp, plan_at: Timestamp) -> Vec<Action> {
         self.doing = Doing::Nothing;
         let run = std::mem::take(&mut self.run);
-        self.leads_by_now();
+        self.begin_to_lead();
         self.plan_at = if self.desired || run.more { plan_at.min(after(now, AGAIN)) } else { plan_at };
         self.desired = false;
         let request = self.next_request().map(|(_, at)| at);

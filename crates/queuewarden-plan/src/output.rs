@@ -151,7 +151,7 @@ pub(super) fn decide(inputs: &Inputs<'_>, cache: &mut ParseCache) -> Decision {
     } else if inputs.spec.mode == Mode::Observe {
         decision.applied = observed_only(inputs, &changes);
     } else {
-        hand_out(inputs, changes, &keys, adopted.replaced, (tree.as_deref(), partial), &mut decision);
+        propose(inputs, changes, &keys, adopted.replaced, (tree.as_deref(), partial), &mut decision);
     }
     // A policy key that someone else owns must not hide the reason why nothing else is written.
     let written = matches!(decision.applied.reason, Reason::Applied | Reason::Pending);
@@ -190,14 +190,11 @@ fn full(inputs: &Inputs<'_>, body: &Reading) -> Option<Candidate> {
 
 /// Returns the current text with nothing but the withdrawals applied; `None` when there is nothing to write.
 fn partial(inputs: &Inputs<'_>, cache: &mut ParseCache) -> Option<Candidate> {
-    if is_planted(PlantedFault::WithdrawalsWait) {
-        return None;
-    }
-    if inputs.snapshot.claim(&inputs.env.key) != Claim::Ours {
+    if is_planted(PlantedFault::WithdrawalsWait) || inputs.snapshot.claim(&inputs.env.key) != Claim::Ours {
         return None;
     }
     let desired = inputs.desired.as_deref()?;
-    let source = narrowed(inputs)?;
+    let source = to_narrow(inputs)?;
     let withdrawn = withdraw::withdraw(source, desired, cache);
     // If nothing is withdrawn, somebody else's change of the text is still put back.
     let restored = || inputs.written.as_ref().filter(|_| repairs(inputs));
@@ -218,7 +215,7 @@ fn partial(inputs: &Inputs<'_>, cache: &mut ParseCache) -> Option<Candidate> {
 
 /// Returns the text that withdrawals are applied to: the text in the output, unless the scheduler refuses it
 /// or somebody else wrote it.
-pub(super) fn narrowed<'q>(inputs: &'q Inputs<'_>) -> Option<&'q Arc<Reading>> {
+pub(super) fn to_narrow<'q>(inputs: &'q Inputs<'_>) -> Option<&'q Arc<Reading>> {
     let current = inputs.current.as_ref();
     if inputs.snapshot.observed.refused.is_some() && inputs.proven.is_some() {
         return inputs.proven.as_ref();
@@ -229,10 +226,8 @@ pub(super) fn narrowed<'q>(inputs: &'q Inputs<'_>) -> Option<&'q Arc<Reading>> {
 /// Puts the body under a header: with the live revision if that would change nothing, else with the next one.
 fn revise(inputs: &Inputs<'_>, body: &str, origin: &str) -> OutputText {
     let live = live_text(inputs).and_then(header::split);
-    let wanted = header::join(origin, 0, body);
-    let same = live.filter(|live| {
-        header::split(&wanted).is_some_and(|w| w.body == live.body && w.origin == live.origin)
-    });
+    let plain = body.strip_prefix(header::BOM).unwrap_or(body);
+    let same = live.filter(|live| live.body == plain && live.origin == origin);
     let known = live
         .map(|live| live.revision)
         .max(inputs.snapshot.config_status().and_then(|status| status.revision))
@@ -326,9 +321,9 @@ pub fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Op
     kept.chain(binary).chain(new).sum()
 }
 
-/// Writes, if the rate limit allows it; then `keys` are ours. The text has the queues `tree`, and may be a
-/// `partial` one.
-fn hand_out(
+/// Adds the write to the decision, if the rate limit allows it; with it, `keys` are ours. The text has the
+/// queues `tree`, and may be a `partial` one.
+fn propose(
     inputs: &Inputs<'_>,
     changes: BTreeMap<String, Option<String>>,
     keys: &BTreeSet<String>,
@@ -344,7 +339,7 @@ fn hand_out(
     let repair = (queue_tree && repairs(inputs)) || identity;
     let (open, widens) = match (inputs.current_tree(), tree) {
         (Some(current), Some(tree)) if queue_tree => {
-            (withdraw::exceeds(current, tree), withdraw::widens(current, tree))
+            (withdraw::widens(tree, current), withdraw::widens(current, tree))
         }
         _ => (queue_tree, false),
     };

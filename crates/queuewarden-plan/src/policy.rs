@@ -113,9 +113,8 @@ pub(super) fn resolve(snapshot: &Snapshot) -> Policies {
     let named = snapshot.spec().and_then(|spec| spec.admission_policy.as_deref());
     let (counting, missing) = match (named, objects.as_slice()) {
         (Some(name), all) if all.iter().any(|policy| policy.name == name) => (Some(name.to_owned()), None),
-        (Some(name), all) => (last_counting(snapshot, all), Some(name.to_owned())),
         (None, [only]) => (Some(only.name.clone()), None),
-        (None, all) => (last_counting(snapshot, all), None),
+        (named, all) => (last_counting(snapshot, all), named.map(str::to_owned)),
     };
     let keys = if objects.is_empty() && missing.is_none() {
         None
@@ -211,19 +210,24 @@ fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>), Vec<Diagn
 
 /// Returns the keys that a spec sets, and all findings about them, each with its field.
 fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<(&'static str, Diagnostic)>) {
-    let mut keys = Keys::new();
+    // A further field has to be rendered here, or be named as one that is no key of YuniKorn.
+    let AdmissionPolicySpec {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+        submission: _,
+        user_info: _,
+    } = spec;
     let mut found = Vec::new();
-    let flags =
-        [(admission::BYPASS_AUTH, spec.bypass_auth), (admission::TRUST_CONTROLLERS, spec.trust_controllers)];
-    for (key, value) in flags {
-        if let Some(value) = value {
-            keys.insert(key, value.to_string());
-        }
-    }
+    let flags = [(admission::BYPASS_AUTH, bypass_auth), (admission::TRUST_CONTROLLERS, trust_controllers)];
+    let flags = flags.into_iter().filter_map(|(key, value)| Some((key, value.as_ref()?.to_string())));
+    let mut keys: Keys = flags.collect();
     let lists = [
-        (admission::SYSTEM_USERS, &spec.system_users),
-        (admission::EXTERNAL_USERS, &spec.external_users),
-        (admission::EXTERNAL_GROUPS, &spec.external_groups),
+        (admission::SYSTEM_USERS, system_users),
+        (admission::EXTERNAL_USERS, external_users),
+        (admission::EXTERNAL_GROUPS, external_groups),
     ];
     for (key, list) in lists {
         let Some(list) = list else { continue };

@@ -51,11 +51,6 @@ pub(super) fn widens(from: &Config, to: &Config) -> bool {
     })
 }
 
-/// Returns whether `current` grants anything that `desired` does not grant.
-pub(super) fn exceeds(current: &Config, desired: &Config) -> bool {
-    widens(desired, current)
-}
-
 fn withdrawals(current: &Config, desired: &Config) -> impl Iterator<Item = Edit> {
     acls(current).filter_map(|(partition, queue, right)| {
         let after = desired.partition(&partition.name);

@@ -276,8 +276,7 @@ impl Cluster {
     async fn config_maps(&self, spec: &ConfigSpec) -> Result<Snapshot, Failure> {
         let defaults = self.config_map(spec, YUNIKORN_DEFAULTS);
         let output = self.config_map(spec, YUNIKORN_CONFIGS);
-        let (defaults, output) = tokio::join!(defaults, output);
-        let (defaults, output) = (defaults?, output?);
+        let (defaults, output) = tokio::try_join!(defaults, output)?;
         if defaults.is_none() && output.is_none() {
             return Err(Failure::NoConfigMaps(format!(
                 "namespace {} has neither ConfigMap {YUNIKORN_DEFAULTS} nor {YUNIKORN_CONFIGS}: is YuniKorn \

@@ -9,10 +9,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Queue, Refused, Setting, placement_left_out, report_open_root, too_many_queues};
-use crate::configuration::{Configuration, java_trim};
+use crate::configuration::Configuration;
 use crate::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes, did_you_mean};
 use go_compat::diag::{Diagnostic, quoted};
 use yunikorn::application::Reading;
+use yunikorn::application::yarn_acl::trim;
 use yunikorn::queue::ROOT;
 use yunikorn::right::Right;
 
@@ -131,7 +132,7 @@ impl Reader<'_> {
                 Diagnostic::error(codes::UNBOUND, message).help(format!("define it: -D {variable}=VALUE"));
             return Err(Box::new(FileDiagnostic::at(value.location, finding)));
         }
-        let names = value.text.split(',').filter(|name| !name.is_empty()).map(java_trim);
+        let names = value.text.split(',').filter(|name| !name.is_empty()).map(trim);
         let names: Vec<(String, Location)> = names.map(|name| (name.to_owned(), value.location)).collect();
         if let Some((name, _)) = names.iter().find(|(name, _)| name.contains('.')) {
             let message = format!("the name of a queue has a dot in it: {}", quoted(name));
@@ -150,7 +151,7 @@ impl Reader<'_> {
     fn automatic(&self, path: &str) -> bool {
         AUTOMATIC.iter().any(|key| {
             let value = self.configuration.get(&format!("{PREFIX}{path}.{key}"));
-            value.is_some_and(|value| java_trim(&value.text).eq_ignore_ascii_case("true"))
+            value.is_some_and(|value| trim(&value.text).eq_ignore_ascii_case("true"))
         })
     }
 }

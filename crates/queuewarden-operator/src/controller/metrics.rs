@@ -24,7 +24,7 @@ use series::Series;
 
 use super::watch::Progress;
 use super::world::Kind;
-use queuewarden_plan::conditions::{self, Condition, Reason, Status, Type};
+use queuewarden_plan::conditions::{self, Condition, Reason, Status, Type, is_ours};
 use queuewarden_plan::snapshot::{QueueAclEntry, Snapshot};
 use queuewarden_plan::{Plan, risks, size_after};
 
@@ -211,7 +211,7 @@ impl Metrics {
 
     /// Records the conditions of the `YuniKornConfig`, and counts a drift when its key becomes shadowed.
     fn record_conditions(&self, config: &[Condition]) {
-        let series = config.iter().filter(|condition| ours(condition)).map(|condition| {
+        let series = config.iter().filter(|condition| is_ours(condition)).map(|condition| {
             let status = condition.status.as_str();
             (labels([("type", &condition.type_), ("status", status), ("reason", &condition.reason)]), 1)
         });
@@ -242,7 +242,7 @@ fn objects(plan: &Plan, config: &[Condition]) -> BTreeMap<Labels, i64> {
     let all = queue_acls.chain(policies).chain(tests).chain([(Kind::YuniKornConfig, config)]);
     let mut counts = BTreeMap::<_, i64>::new();
     for (kind, conditions) in all {
-        for condition in conditions.iter().filter(|condition| ours(condition)) {
+        for condition in conditions.iter().filter(|condition| is_ours(condition)) {
             // Strings are allocated only once for each series, because there are thousands of objects.
             let key = (kind.name(), &*condition.type_, condition.status.as_str());
             let count = counts.entry(key).or_default();
@@ -287,12 +287,6 @@ fn output_bytes(snapshot: &Snapshot, plan: &Plan) -> usize {
 
 fn gauge(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-/// Returns whether a condition is one of ours. Foreign conditions are left out, because the number of their
-/// types is unknown.
-fn ours(condition: &Condition) -> bool {
-    Type::ALL.iter().any(|type_| type_.as_str() == condition.type_)
 }
 
 fn labels<const N: usize>(pairs: [(&'static str, &str); N]) -> Labels {

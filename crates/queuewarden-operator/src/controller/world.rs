@@ -140,18 +140,12 @@ impl World {
     /// Returns true once when everything was read again since [`World::relist`]. From then on nothing older
     /// is observed.
     pub fn relisted(&mut self) -> bool {
-        if !self.relisting {
+        let watches = self.next.as_mut().unwrap_or(&mut self.current);
+        if !self.relisting || watches.snapshot(clock::now()).is_none() {
             return false;
         }
-        if let Some(mut next) = self.next.take() {
-            if next.snapshot(clock::now()).is_none() {
-                self.next = Some(next);
-                return false;
-            }
+        if let Some(next) = self.next.take() {
             self.current = next;
-        }
-        if self.current.snapshot(clock::now()).is_none() {
-            return false;
         }
         self.relisting = false;
         true

@@ -138,7 +138,7 @@ impl<'a> Part<'a> {
 }
 
 /// Trims as Java's `String.trim` does.
-pub(super) fn trim(text: &str) -> &str {
+pub fn trim(text: &str) -> &str {
     text.trim_matches(|c| c <= ' ')
 }
 

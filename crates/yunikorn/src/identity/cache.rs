@@ -67,12 +67,6 @@ impl UserCache {
         }
     }
 
-    /// The same cache with room for this many users, at least one.
-    #[must_use]
-    pub fn with_limit(self, limit: usize) -> Self {
-        Self { limit: limit.max(1), ..self }
-    }
-
     /// Returns the number of users in the cache.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -336,7 +330,7 @@ mod tests {
 
     #[test]
     fn the_one_written_longest_ago_goes_first() {
-        let mut cache = cache(Version::V1_8).with_limit(2);
+        let mut cache = UserCache { limit: 2, ..cache(Version::V1_8) };
         let given = |group: &str| [group.to_owned()];
         for (user, group) in [("a", "1"), ("b", "2"), ("a", "3"), ("c", "4")] {
             cache.identify(Claim::new(user, &given(group)), &NoResolver, at(0)).unwrap();
@@ -352,7 +346,7 @@ mod tests {
         fn it_stays_within_its_bound_and_its_order_is_its_entries(
             steps in prop::collection::vec((0_usize..8, 0_i64..1000, any::<bool>()), 0..60)
         ) {
-            let mut cache = cache(Version::V1_9).with_limit(3);
+            let mut cache = UserCache { limit: 3, ..cache(Version::V1_9) };
             for (user, seconds, given) in steps {
                 let user = format!("user{user}");
                 let groups = if given { vec!["g".to_owned()] } else { Vec::new() };
