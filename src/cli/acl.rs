@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::findings::Count;
 use super::input::source::{self, Source};
 use super::query::output::visible;
-use super::validate::Format;
+use super::query::output::AnswerFormat;
 use super::{Console, Exit, Failure, report};
 use go_compat::diag::{Diagnostic, Span, quoted};
 use queuewarden_api::answer::VERSION;
@@ -35,7 +35,7 @@ pub struct Args {
     dialect: Dialect,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t, value_name = "FORMAT")]
-    format: Format,
+    format: AnswerFormat,
     /// Exit with 1 on warnings too
     #[arg(long)]
     strict: bool,
@@ -65,11 +65,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         Dialect::YarnCloudera => Explained::yarn(source, Reading::Cloudera),
     };
     let explained: Vec<Explained> = read(&acls)?.into_iter().map(explain).collect();
-    let shown = match args.format {
-        Format::Text => text(&explained, console.color_out()),
-        Format::Json => format!("{:#}\n", to_json(&explained)),
-    };
-    console.out(&shown)?;
+    console.out(&args.format.show(|| text(&explained, console.color_out()), || to_json(&explained))?)?;
     let findings = explained.iter().flat_map(|acl| &acl.findings);
     let count = findings.fold(Count::default(), |count, finding| count.with(finding.severity));
     Ok(Exit::from_count(count, args.strict))

@@ -77,8 +77,19 @@ fn section(code: Code) -> (String, &'static str) {
     (meaning.replace("**", ""), example)
 }
 
+/// Returns the meaning of a code.
+pub(super) fn meaning(code: Code) -> String {
+    section(code).0
+}
+
+/// Returns the section about a code, from docs/.
+pub(super) fn page(code: Code) -> String {
+    let anchor = format!("{code}-{}", code.title).to_lowercase();
+    format!("codes/qw{}.md#{anchor}", code.number / 1000)
+}
+
 /// Formats a code's title, meaning and example for people; fenced blocks are indented.
-fn explained(code: Code) -> String {
+pub(super) fn explained(code: Code) -> String {
     let (meaning, example) = section(code);
     let mut shown = format!("{code} {}\n\n{}\n", code.title, wrapped(&meaning));
     let mut within = false;

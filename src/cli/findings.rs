@@ -1,13 +1,57 @@
-//! Output of the findings of `validate` and `render`: each drawn by [`report`], and as one JSON object.
+//! Output of the findings of `validate`, `lint` and `render`: each drawn by [`report`], as one JSON object, or
+//! as [`sarif`].
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::input::source::Source;
 use super::input::{Inputs, SourceDiagnostic};
-use super::report;
+use super::query::output::AnswerFormat;
+use super::{Failure, report, sarif};
 pub use go_compat::diag::plural;
 use go_compat::diag::{Severity, Span};
 use queuewarden_api::answer::VERSION;
+
+/// Output format of findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// For people, with the lines in question.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+    /// The same as YAML.
+    Yaml,
+    /// SARIF 2.1.0, for code hosts and editors.
+    Sarif,
+}
+
+impl Format {
+    /// Formats findings; `answer` is what JSON and YAML have.
+    ///
+    /// # Errors
+    /// When there is no working directory from which SARIF could name files.
+    pub fn show<A: Serialize>(
+        self,
+        sources: &[Source],
+        findings: &[SourceDiagnostic],
+        color: bool,
+        answer: impl FnOnce() -> A,
+    ) -> Result<String, Failure> {
+        let format = match self {
+            Self::Text => AnswerFormat::Text,
+            Self::Json => AnswerFormat::Json,
+            Self::Yaml => AnswerFormat::Yaml,
+            Self::Sarif => {
+                let folder = std::env::current_dir().map_err(|error| {
+                    Failure::Output(format!("files cannot be named from the working directory: {error}"))
+                })?;
+                return AnswerFormat::Json.show(String::new, || sarif::log(sources, findings, &folder));
+            }
+        };
+        format.show(|| text(sources, findings, color), answer)
+    }
+}
 
 /// Number of findings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::findings::plural;
-use super::input::source;
-use super::query::output::AnswerFormat;
-use super::query::{SourceArgs, configuration::Configuration};
-use super::{Console, Exit, Failure, report};
+use super::findings::{Format, plural};
+use super::input::SourceDiagnostic;
+use super::input::source::{self, Source};
+use super::query::{self, Session, SourceArgs};
+use super::{Console, Exit, Failure};
 use go_compat::diag::Diagnostic;
 use go_compat::go_regex::GoRegex;
 use queuewarden_api::answer::{About, AclKey, Answers, WrittenIn};
@@ -39,7 +39,7 @@ pub struct Args {
     groups: Option<PathBuf>,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
-    format: AnswerFormat,
+    format: Format,
     /// Exit with 1 if anything is found
     #[arg(long)]
     strict: bool,
@@ -92,25 +92,50 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     for other in session.configuration.trees().iter().filter(|other| other.partition() != tree.partition()) {
         console.note(&format!("partition {0} is not looked at: --partition {0}", other.partition()));
     }
-    let color = console.color_out();
-    let text = || findings.iter().map(|finding| draw(&session.configuration, finding, color)).collect();
-    console.out(&args.format.show(text, || answer(&answers, &findings))?)?;
-    if args.format == AnswerFormat::Text {
+    let (sources, shown) = placed(&session, &findings);
+    let answer = || answer(&answers, &findings);
+    console.out(&args.format.show(&sources, &shown, console.color_out(), answer)?)?;
+    if args.format == Format::Text {
         let count = plural(findings.len(), "warning");
         console.err(&format!("{count}; {} checked\n", plural(tree.queues().len(), "queue")));
     }
     Ok(Exit::yes(!args.strict || findings.is_empty()))
 }
 
-fn draw(configuration: &Configuration, finding: &Finding, color: bool) -> String {
-    let shown = finding.origin.as_ref().and_then(|origin| configuration.shown(origin));
-    let note = match &finding.origin {
-        Some(Origin::Object { kind, name, .. }) => Some(format!("in {kind}/{name}")),
-        _ => None,
+/// Finds the text that each finding is about: a queues.yaml, or the file with the object that wrote the entry.
+fn placed(session: &Session, findings: &[Finding]) -> (Vec<Source>, Vec<SourceDiagnostic>) {
+    let inputs = match &session.source {
+        query::Source::Files(given) => Some(&given.inputs),
+        query::Source::Cluster(_) => None,
     };
-    let (source, span) = shown.unzip();
-    let diagnostic = Diagnostic { span: span.flatten(), ..finding.diagnostic.clone() };
-    report::draw(&diagnostic, source.as_ref(), note.as_deref(), color)
+    let mut sources = inputs.map(|inputs| inputs.sources.clone()).unwrap_or_default();
+    let mut place = |finding: &Finding| {
+        let mut placed = SourceDiagnostic {
+            source: None,
+            object: None,
+            diagnostic: Diagnostic { span: None, ..finding.diagnostic.clone() },
+        };
+        if let Some(Origin::Object { kind, name, .. }) = &finding.origin {
+            let label = format!("{kind}/{name}");
+            let object = inputs.and_then(|inputs| inputs.objects.iter().find(|object| object.label() == label));
+            let field = finding.right.map(|right| format!("/{}", right.field())).unwrap_or_default();
+            placed.source = object.map(|object| object.document.source);
+            placed.diagnostic.span = object.map(|object| object.document.span(&format!("/spec{field}")));
+            placed.object = Some(label);
+        } else if let Some((source, span)) =
+            finding.origin.as_ref().and_then(|origin| session.configuration.shown(origin))
+        {
+            let known = sources.iter().position(|known| known.name == source.name);
+            placed.source = Some(known.unwrap_or_else(|| {
+                sources.push(source);
+                sources.len().saturating_sub(1)
+            }));
+            placed.diagnostic.span = span;
+        }
+        placed
+    };
+    let placed = findings.iter().map(&mut place).collect();
+    (sources, placed)
 }
 
 fn answer(answers: &Answers<'_>, findings: &[Finding]) -> LintAnswer {

@@ -38,6 +38,7 @@ pub mod report;
 pub mod review;
 pub mod revoke;
 pub mod run;
+pub mod sarif;
 pub mod status;
 pub mod statuses;
 pub mod test;

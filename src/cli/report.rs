@@ -80,18 +80,22 @@ fn near(text: &str, line: Span, place: Span) -> (Span, Span) {
     (Span::new(start, boundary(place.end.saturating_add(NEAR))), place)
 }
 
+/// Returns the severity of a diagnostic for programs.
+pub fn severity(diagnostic: &Diagnostic) -> &'static str {
+    match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    }
+}
+
 /// Returns the fields of every diagnostic for programs: `code`, `title`, `severity`, `message` and `help` (or
 /// null).
 pub fn fields(diagnostic: &Diagnostic) -> Map<String, Value> {
-    let Diagnostic { code, severity, message, span: _, help } = diagnostic;
-    let severity = match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-    };
+    let Diagnostic { code, severity: _, message, span: _, help } = diagnostic;
     let fields = [
         ("code", json!(code.to_string())),
         ("title", json!(code.title)),
-        ("severity", json!(severity)),
+        ("severity", json!(severity(diagnostic))),
         ("message", json!(message)),
         ("help", json!(help)),
     ];

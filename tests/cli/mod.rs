@@ -10,6 +10,7 @@ mod process;
 mod promises;
 mod readme;
 mod reference;
+mod sarif;
 mod schema;
 mod watch;
 

@@ -11,22 +11,12 @@ pub mod cross;
 pub mod objects;
 pub mod schema;
 
-use super::findings::{self, Count, plural};
+use super::findings::{self, Count, Format, plural};
 use super::input::object::Kind;
 use super::input::{Inputs, SourceDiagnostic};
 use super::{Console, Exit, Failure, InputArgs};
 use queuewarden_plan::simulate::settle;
 use yunikorn::version::Version;
-
-/// Output format of findings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Format {
-    /// For people, with the lines in question.
-    #[default]
-    Text,
-    /// For programs.
-    Json,
-}
 
 /// Check manifests and queues.yaml files as YuniKorn and queuewarden would, without a cluster
 #[derive(Debug, Clone, clap::Args)]
@@ -63,17 +53,15 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
     sort(&mut found);
     let count = Count::from_findings(&found);
-    match args.format {
-        Format::Text => {
-            console.out(&findings::text(&inputs.sources, &found, console.color_out()))?;
-            let read = [plural(inputs.objects.len(), "object"), plural(inputs.sources.len(), "file")];
-            let ignored = match inputs.ignored {
-                0 => String::new(),
-                ignored => format!(", {ignored} of other kinds ignored"),
-            };
-            console.err(&format!("{}; {} in {} checked{ignored}\n", count.text(), read[0], read[1]));
-        }
-        Format::Json => console.out(&format!("{:#}\n", findings::to_json(&inputs, &found)))?,
+    let answer = || findings::to_json(&inputs, &found);
+    console.out(&args.format.show(&inputs.sources, &found, console.color_out(), answer)?)?;
+    if args.format == Format::Text {
+        let read = [plural(inputs.objects.len(), "object"), plural(inputs.sources.len(), "file")];
+        let ignored = match inputs.ignored {
+            0 => String::new(),
+            ignored => format!(", {ignored} of other kinds ignored"),
+        };
+        console.err(&format!("{}; {} in {} checked{ignored}\n", count.text(), read[0], read[1]));
     }
     if inputs.objects.is_empty()
         && inputs.bare.is_empty()

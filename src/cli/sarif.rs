@@ -1,0 +1,112 @@
+//! Findings as SARIF 2.1.0, which code hosts and editors show at their lines.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::codes;
+use super::input::SourceDiagnostic;
+use super::input::source::Source;
+use super::report::severity;
+use go_compat::diag::Code;
+
+/// The published schema of the format.
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+/// Returns the log of one run: the findings, and the codes that are among them as rules. Files in `folder`
+/// are named relative to it.
+pub fn log(sources: &[Source], findings: &[SourceDiagnostic], folder: &Path) -> Value {
+    let codes: BTreeSet<Code> = findings.iter().map(|finding| finding.diagnostic.code).collect();
+    let rules: Vec<Value> = codes.into_iter().map(rule).collect();
+    let results: Vec<Value> = findings.iter().map(|finding| result(sources, finding, folder)).collect();
+    let driver = json!({
+        "name": "queuewarden",
+        "version": env!("CARGO_PKG_VERSION"),
+        "informationUri": env!("CARGO_PKG_REPOSITORY"),
+        "rules": rules,
+    });
+    json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
+    })
+}
+
+fn rule(code: Code) -> Value {
+    json!({
+        "id": code.to_string(),
+        "shortDescription": {"text": code.title.replace('-', " ")},
+        "fullDescription": {"text": codes::meaning(code)},
+        "help": {"text": codes::explained(code)},
+        "helpUri": format!("{}/blob/main/docs/{}", env!("CARGO_PKG_REPOSITORY"), codes::page(code)),
+    })
+}
+
+fn result(sources: &[Source], finding: &SourceDiagnostic, folder: &Path) -> Value {
+    let SourceDiagnostic { source, object, diagnostic } = finding;
+    let mut location = json!({});
+    if let Some(source) = source.and_then(|index| sources.get(index)) {
+        location["physicalLocation"] = json!({"artifactLocation": {"uri": uri(&source.name, folder)}});
+        if let Some(span) = diagnostic.span {
+            let (line, column) = source.position(span.start);
+            let (end_line, end_column) = source.position(span.end);
+            location["physicalLocation"]["region"] = json!({
+                "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column,
+            });
+        }
+    }
+    if let Some(object) = object {
+        location["logicalLocations"] = json!([{"fullyQualifiedName": object}]);
+    }
+    json!({
+        "ruleId": diagnostic.code.to_string(),
+        "level": severity(diagnostic),
+        "message": {"text": diagnostic.without_code()},
+        "locations": [location],
+    })
+}
+
+/// Returns the address of a file: relative if it is in `folder`.
+fn uri(name: &str, folder: &Path) -> String {
+    let mut path = PathBuf::new();
+    for part in folder.join(name).components() {
+        match part {
+            Component::ParentDir => _ = path.pop(),
+            part => path.push(part),
+        }
+    }
+    let (scheme, path) = match path.strip_prefix(folder) {
+        Ok(inside) => ("", inside),
+        Err(_) => ("file://", path.as_path()),
+    };
+    let encoded = path.as_os_str().as_encoded_bytes().iter().map(|byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(*byte).to_string()
+        }
+        byte => format!("%{byte:02X}"),
+    });
+    std::iter::once(scheme.to_owned()).chain(encoded).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_from_the_folder() {
+        for (name, expected) in [
+            ("acls/a.yaml", "acls/a.yaml"),
+            ("./a b.yaml", "a%20b.yaml"),
+            ("/work/repo/ü#1.yaml", "%C3%BC%231.yaml"),
+            ("acls/../a.yaml", "a.yaml"),
+            ("../repo/a.yaml", "a.yaml"),
+            ("../other/a.yaml", "file:///work/other/a.yaml"),
+            ("/tmp/a.yaml", "file:///tmp/a.yaml"),
+            ("<stdin>", "%3Cstdin%3E"),
+        ] {
+            assert_eq!(uri(name, Path::new("/work/repo")), expected, "{name}");
+        }
+    }
+}
