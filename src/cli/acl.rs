@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::findings::Count;
 use super::input::source::{self, Source};
-use super::query::output::visible;
 use super::query::output::AnswerFormat;
+use super::query::output::visible;
 use super::{Console, Exit, Failure, report};
 use go_compat::diag::{Diagnostic, Span, quoted};
 use queuewarden_api::answer::VERSION;

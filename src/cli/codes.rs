@@ -1,7 +1,7 @@
 //! `queuewarden codes`: lists all diagnostics, and explains single ones.
 
 use super::query::request::suggestion;
-use super::{Console, Exit, Failure, assemble, input, validate};
+use super::{Console, Exit, Failure, assemble, input, suppressions, validate};
 use go_compat::diag::{Code, quoted};
 use queuewarden_operator::controller;
 
@@ -49,6 +49,7 @@ pub fn all() -> Vec<Code> {
         queuewarden_plan::CODES,
         input::CODES,
         assemble::CODES,
+        suppressions::CODES,
         validate::schema::CODES,
         validate::cross::CODES,
     ];

@@ -1,5 +1,5 @@
-//! Output of the findings of `validate`, `lint` and `render`: each drawn by [`report`], as one JSON object, or
-//! as [`sarif`].
+//! Output of the findings of `validate`, `lint` and `render`: each drawn by [`report`], as one JSON object,
+//! or as [`sarif`].
 
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -7,14 +7,17 @@ use serde::Serialize;
 
 use super::findings::{Format, plural};
 use super::input::SourceDiagnostic;
+use super::input::object::{Kind, Object};
 use super::input::source::{self, Source};
 use super::query::{self, Session, SourceArgs};
+use super::suppressions::{self, Suppressions};
 use super::{Console, Exit, Failure};
-use go_compat::diag::Diagnostic;
 use go_compat::go_regex::GoRegex;
 use queuewarden_api::answer::{About, AclKey, Answers, WrittenIn};
 use queuewarden_report::linted;
-use yunikorn_access::lint::{Finding, Known, Population};
+use yunikorn::admission;
+use yunikorn_access::lint::codes::NAME_UNKNOWN;
+use yunikorn_access::lint::{CODES, Finding, Known, Population};
 use yunikorn_access::tree::Origin;
 
 /// Help text on the scope, files of names, and exit codes.
@@ -70,7 +73,8 @@ pub struct FindingAnswer {
     pub message: String,
     /// The fix.
     pub help: Option<String>,
-    /// The queue it is about; null when it is about the settings of the admission controller.
+    /// The queue it is about; null when it is about the settings of the admission controller, or about a
+    /// comment that ignores a finding which is not there.
     pub queue: Option<String>,
     /// The ACL it is about; null when it is about the queue, or about none.
     pub acl: Option<AclKey>,
@@ -92,63 +96,108 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     for other in session.configuration.trees().iter().filter(|other| other.partition() != tree.partition()) {
         console.note(&format!("partition {0} is not looked at: --partition {0}", other.partition()));
     }
-    let (sources, shown) = placed(&session, &findings);
-    let answer = || answer(&answers, &findings);
+    let (sources, mut found) = placed(&session, findings);
+    let (all, mut suppressed) = (found.len(), 0);
+    if session.cluster().is_none() {
+        let named = known.users.is_some() && known.groups.is_some();
+        let whole = session.configuration.trees().len() == 1;
+        let looked_for = |code| whole && CODES.contains(&code) && (named || code != NAME_UNKNOWN);
+        let (mut comments, _) = Suppressions::read(&sources);
+        found.retain(|(shown, _)| !comments.covers(&sources, shown));
+        suppressed = all.saturating_sub(found.len());
+        found.extend(comments.unused(looked_for).into_iter().map(|unused| (unused, None)));
+    }
+    let (shown, findings): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    let answer = || answer(&answers, &sources, &shown, &findings);
     console.out(&args.format.show(&sources, &shown, console.color_out(), answer)?)?;
     if args.format == Format::Text {
-        let count = plural(findings.len(), "warning");
+        let count = plural(shown.len(), "warning") + &suppressions::counted(suppressed);
         console.err(&format!("{count}; {} checked\n", plural(tree.queues().len(), "queue")));
     }
-    Ok(Exit::yes(!args.strict || findings.is_empty()))
+    Ok(Exit::yes(!args.strict || shown.is_empty()))
 }
 
-/// Finds the text that each finding is about: a queues.yaml, or the file with the object that wrote the entry.
-fn placed(session: &Session, findings: &[Finding]) -> (Vec<Source>, Vec<SourceDiagnostic>) {
+/// Finds the text that each finding is about: a queues.yaml, or the file with the object that wrote it.
+fn placed(
+    session: &Session,
+    findings: Vec<Finding>,
+) -> (Vec<Source>, Vec<(SourceDiagnostic, Option<Finding>)>) {
     let inputs = match &session.source {
         query::Source::Files(given) => Some(&given.inputs),
         query::Source::Cluster(_) => None,
     };
     let mut sources = inputs.map(|inputs| inputs.sources.clone()).unwrap_or_default();
-    let mut place = |finding: &Finding| {
-        let mut placed = SourceDiagnostic {
-            source: None,
-            object: None,
-            diagnostic: Diagnostic { span: None, ..finding.diagnostic.clone() },
-        };
-        if let Some(Origin::Object { kind, name, .. }) = &finding.origin {
-            let label = format!("{kind}/{name}");
-            let object = inputs.and_then(|inputs| inputs.objects.iter().find(|object| object.label() == label));
-            let field = finding.right.map(|right| format!("/{}", right.field())).unwrap_or_default();
-            placed.source = object.map(|object| object.document.source);
-            placed.diagnostic.span = object.map(|object| object.document.span(&format!("/spec{field}")));
-            placed.object = Some(label);
-        } else if let Some((source, span)) =
-            finding.origin.as_ref().and_then(|origin| session.configuration.shown(origin))
-        {
-            let known = sources.iter().position(|known| known.name == source.name);
-            placed.source = Some(known.unwrap_or_else(|| {
-                sources.push(source);
-                sources.len().saturating_sub(1)
-            }));
-            placed.diagnostic.span = span;
+    let mut place = |finding: Finding| {
+        let diagnostic = finding.diagnostic.clone().at(None);
+        let mut shown = SourceDiagnostic { source: None, object: None, diagnostic };
+        match &finding.origin {
+            Some(Origin::Object { kind, name, .. }) => {
+                let label = format!("{kind}/{name}");
+                let mut objects = inputs.into_iter().flat_map(|inputs| &inputs.objects);
+                if let Some(object) = objects.find(|object| object.label() == label) {
+                    let document = &object.document;
+                    shown.source = Some(document.source);
+                    shown.diagnostic.span = Some(document.span_of_key(&field_of(object, &finding)));
+                }
+                shown.object = Some(label);
+            }
+            Some(origin) => {
+                if let Some((source, span)) = session.configuration.shown(origin) {
+                    let known = sources.iter().position(|known| known.name == source.name);
+                    shown.source = Some(known.unwrap_or(sources.len()));
+                    shown.diagnostic.span = span;
+                    if known.is_none() {
+                        sources.push(source);
+                    }
+                }
+            }
+            None => {}
         }
-        placed
+        (shown, Some(finding))
     };
-    let placed = findings.iter().map(&mut place).collect();
+    let placed = findings.into_iter().map(&mut place).collect();
     (sources, placed)
 }
 
-fn answer(answers: &Answers<'_>, findings: &[Finding]) -> LintAnswer {
-    let finding = |finding: &Finding| FindingAnswer {
-        code: finding.diagnostic.code.to_string(),
-        title: finding.diagnostic.code.title.to_owned(),
-        message: finding.diagnostic.message.clone(),
-        help: finding.diagnostic.help.clone(),
-        queue: finding.queue.map(|id| answers.path(id)),
-        acl: finding.right.map(Into::into),
-        written_in: answers.origins(&finding.origin).pop(),
+/// Returns the JSON pointer of the field that a finding is about: its right, or the setting that its message
+/// begins with.
+fn field_of(object: &Object, finding: &Finding) -> String {
+    let setting = finding.diagnostic.message.split_once(": ").map_or("", |(setting, _)| setting);
+    match (finding.right, object.kind) {
+        (Some(right), _) => format!("/spec/{}", right.field()),
+        (None, Kind::ConfigMap) => {
+            let key = admission::KEYS.iter().find(|key| key.rsplit('.').next() == Some(setting));
+            format!("/data/{}", key.unwrap_or(&setting))
+        }
+        (None, _) => format!("/spec/{setting}"),
+    }
+}
+
+fn answer(
+    answers: &Answers<'_>,
+    sources: &[Source],
+    shown: &[SourceDiagnostic],
+    findings: &[Option<Finding>],
+) -> LintAnswer {
+    let finding = |(shown, finding): (&SourceDiagnostic, &Option<Finding>)| {
+        let SourceDiagnostic { source, diagnostic, .. } = shown;
+        let finding = finding.as_ref();
+        let in_text = || {
+            let source = sources.get((*source)?)?;
+            Some(WrittenIn::text(&source.name, diagnostic.span.map(|span| source.position(span.start))))
+        };
+        let origin = finding.and_then(|finding| finding.origin.as_ref());
+        FindingAnswer {
+            code: diagnostic.code.to_string(),
+            title: diagnostic.code.title.to_owned(),
+            message: diagnostic.message.clone(),
+            help: diagnostic.help.clone(),
+            queue: finding.and_then(|finding| finding.queue).map(|id| answers.path(id)),
+            acl: finding.and_then(|finding| finding.right).map(Into::into),
+            written_in: answers.origins(origin).pop().or_else(in_text),
+        }
     };
-    LintAnswer { about: answers.about(), findings: findings.iter().map(finding).collect() }
+    LintAnswer { about: answers.about(), findings: shown.iter().zip(findings).map(finding).collect() }
 }
 
 /// Reads the names in a file.

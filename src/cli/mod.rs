@@ -41,6 +41,7 @@ pub mod run;
 pub mod sarif;
 pub mod status;
 pub mod statuses;
+pub mod suppressions;
 pub mod test;
 pub mod validate;
 pub mod version;

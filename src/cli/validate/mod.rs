@@ -14,12 +14,22 @@ pub mod schema;
 use super::findings::{self, Count, Format, plural};
 use super::input::object::Kind;
 use super::input::{Inputs, SourceDiagnostic};
+use super::suppressions::{self, Suppressions};
 use super::{Console, Exit, Failure, InputArgs};
 use queuewarden_plan::simulate::settle;
 use yunikorn::version::Version;
+use yunikorn_access::lint::CODES as LINTED;
+
+/// Help text on comments and exit codes.
+const HELP: &str = "\
+A comment `# queuewarden:ignore CODE REASON` ignores the warning with this code on its line; on a line of its \
+own, on the line below. Errors cannot be ignored.
+
+Exit codes: 0 no errors, 1 errors were found, or warnings with --strict, 2 the command line is wrong.";
 
 /// Check manifests and queues.yaml files as YuniKorn and queuewarden would, without a cluster
 #[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
     input: InputArgs,
@@ -51,6 +61,16 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         let settled = settle(assembled.snapshot);
         found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));
     }
+    let errors = Count::from_findings(&found).errors;
+    let looked_for = |code| {
+        // Errors hide other findings, and some are found only among the queues.
+        errors == 0 && !LINTED.contains(&code) && (assembled.has_tree || !cross::CODES.contains(&code))
+    };
+    let (mut comments, malformed) = Suppressions::read(&inputs.sources);
+    let all = found.len();
+    found.retain(|finding| !comments.covers(&inputs.sources, finding));
+    let suppressed = all.saturating_sub(found.len());
+    found.extend(malformed.into_iter().chain(comments.unused(looked_for)));
     sort(&mut found);
     let count = Count::from_findings(&found);
     let answer = || findings::to_json(&inputs, &found);
@@ -61,7 +81,8 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             0 => String::new(),
             ignored => format!(", {ignored} of other kinds ignored"),
         };
-        console.err(&format!("{}; {} in {} checked{ignored}\n", count.text(), read[0], read[1]));
+        let suppressed = suppressions::counted(suppressed);
+        console.err(&format!("{}{suppressed}; {} in {} checked{ignored}\n", count.text(), read[0], read[1]));
     }
     if inputs.objects.is_empty()
         && inputs.bare.is_empty()
