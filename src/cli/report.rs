@@ -91,7 +91,7 @@ pub fn severity(diagnostic: &Diagnostic) -> &'static str {
 /// Returns the fields of every diagnostic for programs: `code`, `title`, `severity`, `message` and `help` (or
 /// null).
 pub fn fields(diagnostic: &Diagnostic) -> Map<String, Value> {
-    let Diagnostic { code, severity: _, message, span: _, help } = diagnostic;
+    let Diagnostic { code, message, help, .. } = diagnostic;
     let fields = [
         ("code", json!(code.to_string())),
         ("title", json!(code.title)),

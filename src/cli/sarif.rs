@@ -9,7 +9,8 @@ use super::codes;
 use super::input::SourceDiagnostic;
 use super::input::source::Source;
 use super::report::severity;
-use go_compat::diag::Code;
+use super::validate::fix;
+use go_compat::diag::{Code, Span};
 
 /// The published schema of the format.
 const SCHEMA: &str =
@@ -46,26 +47,37 @@ fn rule(code: Code) -> Value {
 
 fn result(sources: &[Source], finding: &SourceDiagnostic, folder: &Path) -> Value {
     let SourceDiagnostic { source, object, diagnostic } = finding;
-    let mut location = json!({});
-    if let Some(source) = source.and_then(|index| sources.get(index)) {
-        location["physicalLocation"] = json!({"artifactLocation": {"uri": uri(&source.name, folder)}});
-        if let Some(span) = diagnostic.span {
-            let (line, column) = source.position(span.start);
-            let (end_line, end_column) = source.position(span.end);
-            location["physicalLocation"]["region"] = json!({
-                "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column,
-            });
-        }
-    }
-    if let Some(object) = object {
-        location["logicalLocations"] = json!([{"fullyQualifiedName": object}]);
-    }
-    json!({
-        "ruleId": diagnostic.code.to_string(),
-        "level": severity(diagnostic),
-        "message": {"text": diagnostic.without_code()},
-        "locations": [location],
-    })
+    let source = source.and_then(|index| sources.get(index));
+    let file = source.map(|source| json!({"uri": uri(&source.name, folder)}));
+    let region = source.zip(diagnostic.span).map(|(source, span)| region(source, span));
+    let place =
+        file.clone().map(|file| present([("artifactLocation", Some(file)), ("region", region.clone())]));
+    let location = present([
+        ("physicalLocation", place),
+        ("logicalLocations", object.as_ref().map(|object| json!([{"fullyQualifiedName": object}]))),
+    ]);
+    let fixes = source.and_then(|source| fix::edit(source, diagnostic)).map(|(_, instead)| {
+        let replacements = json!([{"deletedRegion": region, "insertedContent": {"text": instead}}]);
+        json!([{"artifactChanges": [{"artifactLocation": file, "replacements": replacements}]}])
+    });
+    present([
+        ("ruleId", Some(json!(diagnostic.code.to_string()))),
+        ("level", Some(json!(severity(diagnostic)))),
+        ("message", Some(json!({"text": diagnostic.without_code()}))),
+        ("locations", Some(json!([location]))),
+        ("fixes", fixes),
+    ])
+}
+
+/// Returns an object of those fields that have a value.
+fn present<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+fn region(source: &Source, span: Span) -> Value {
+    let (line, column) = source.position(span.start);
+    let (end_line, end_column) = source.position(span.end);
+    json!({"startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column})
 }
 
 /// Returns the address of a file: relative if it is in `folder`.

@@ -4,6 +4,7 @@ mod blocks;
 mod completion;
 pub(crate) mod docs;
 mod examples;
+mod fix;
 mod output;
 mod pipe;
 mod process;

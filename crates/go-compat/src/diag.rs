@@ -86,6 +86,28 @@ impl Span {
     }
 }
 
+/// A text to write in place of another, where no other would be right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacement {
+    /// The text that is replaced: all of what is written at the span. If something else is written there,
+    /// such as an escape, there is nothing to replace.
+    pub written: String,
+    /// The text to write there, without line breaks.
+    pub instead: String,
+}
+
+impl Replacement {
+    /// Replaces `written` by `instead`.
+    pub fn new(written: impl Into<String>, instead: impl Into<String>) -> Self {
+        Self { written: written.into(), instead: instead.into() }
+    }
+
+    /// Replaces a name by one that differs in case only; `None` for another.
+    pub fn in_case(written: &str, name: &str) -> Option<Self> {
+        written.eq_ignore_ascii_case(name).then(|| Self::new(written, name))
+    }
+}
+
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -99,12 +121,15 @@ pub struct Diagnostic {
     pub span: Option<Span>,
     /// The text to write instead.
     pub help: Option<String>,
+    /// The same for programs, where it is exact.
+    pub replacement: Option<Box<Replacement>>,
 }
 
 impl Diagnostic {
     /// An error without a location or help yet.
     pub fn error(code: Code, message: impl Into<String>) -> Self {
-        Self { code, severity: Severity::Error, message: message.into(), span: None, help: None }
+        let (severity, message) = (Severity::Error, message.into());
+        Self { code, severity, message, span: None, help: None, replacement: None }
     }
 
     /// A warning without a location or help yet.
@@ -123,6 +148,13 @@ impl Diagnostic {
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// The same finding with what to write in place of the text at its span, if that is exact.
+    #[must_use]
+    pub fn replace(mut self, replacement: impl Into<Option<Replacement>>) -> Self {
+        self.replacement = replacement.into().map(Box::new);
         self
     }
 

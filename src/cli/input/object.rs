@@ -13,7 +13,7 @@ use super::{
     BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, NOT_JSON, SourceDiagnostic,
     UNKNOWN_KIND, value,
 };
-use go_compat::diag::{Diagnostic, Span};
+use go_compat::diag::{Diagnostic, Replacement, Span};
 use go_compat::yaml::{self, Node};
 use queuewarden_api::{GROUP, VERSION};
 use yunikorn::queue::nearest;
@@ -267,6 +267,7 @@ fn sort(inputs: &mut Inputs, document: Document) -> Result<(), Diagnostic> {
 /// Returns the kind of an object if it is one that is read. Fails if our API group has no such kind or
 /// version.
 fn kind_of(document: &Document, api_version: &str, kind: &str) -> Result<Option<Kind>, Diagnostic> {
+    let mut replacement = None;
     let (field, message, help) = match api_version.split_once('/') {
         None if api_version == "v1" && kind == "ConfigMap" => return Ok(Some(Kind::ConfigMap)),
         Some((GROUP, version)) => match Kind::OURS.into_iter().find(|known| known.as_str() == kind) {
@@ -279,13 +280,15 @@ fn kind_of(document: &Document, api_version: &str, kind: &str) -> Result<Option<
                 let known = Kind::OURS.map(Kind::as_str);
                 let message = format!("the API group `{GROUP}` has no kind `{kind}`");
                 let all = || format!("its kinds are {}", known.join(", "));
-                let help = nearest(known, kind).map_or_else(all, |near| format!("did you mean `{near}`?"));
+                let near = nearest(known, kind);
+                let help = near.map_or_else(all, |near| format!("did you mean `{near}`?"));
+                replacement = near.and_then(|near| Replacement::in_case(kind, near));
                 ("/kind", message, help)
             }
         },
         _ => return Ok(None),
     };
-    Err(Diagnostic::error(UNKNOWN_KIND, message).at(document.span(field)).help(help))
+    Err(Diagnostic::error(UNKNOWN_KIND, message).at(document.span(field)).help(help).replace(replacement))
 }
 
 /// Returns the objects of a list; `None` if it is no list.

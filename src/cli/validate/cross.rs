@@ -105,7 +105,7 @@ fn finding(
     SourceDiagnostic {
         source: object.map(|object| object.document.source),
         object: None,
-        diagnostic: Diagnostic { code, severity, message, span: at, help: None },
+        diagnostic: Diagnostic { severity, ..Diagnostic::error(code, message).at(at) },
     }
 }
 

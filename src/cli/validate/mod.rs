@@ -5,9 +5,11 @@
 //! * [`objects`]: queuewarden's objects by what they mean.
 //! * [`config_maps`]: queues.yaml and the admission controller's keys.
 //! * [`cross`]: findings that need all objects together.
+//! * [`fix`]: the changes to files that findings ask for.
 
 pub mod config_maps;
 pub mod cross;
+pub mod fix;
 pub mod objects;
 pub mod schema;
 
@@ -39,6 +41,12 @@ pub struct Args {
     /// Exit with 1 on warnings too
     #[arg(long)]
     strict: bool,
+    /// Write into the files what findings say to write, where that is exact; then check them
+    #[arg(long)]
+    fix: bool,
+    /// Print what --fix would change as a diff instead, and exit with 1 if there is something
+    #[arg(long, requires = "fix")]
+    dry_run: bool,
 }
 
 /// Runs the command.
@@ -46,6 +54,26 @@ pub struct Args {
 /// # Errors
 /// When an input cannot be read, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    if args.fix {
+        if args.input.paths().any(|path| path.as_os_str() == "-") {
+            return Err(Failure::Usage("--fix writes files, and standard input is none".to_owned()));
+        }
+        let inputs = args.input.read(None)?;
+        let assembled = args.input.assemble(&inputs);
+        let (mut comments, _) = Suppressions::read(&inputs.sources);
+        let mut found = assembled.findings;
+        found.extend(each(&inputs, assembled.snapshot.version()));
+        found.retain(|finding| !comments.covers(&inputs.sources, finding));
+        let changes = fix::changes(&inputs, &found);
+        if args.dry_run {
+            console.out(&changes.iter().map(fix::Change::diff).collect::<String>())?;
+            return Ok(Exit::yes(changes.is_empty()));
+        }
+        for change in changes {
+            change.write()?;
+            console.err(&change.list());
+        }
+    }
     let inputs = args.input.read(None)?;
     let assembled = args.input.assemble(&inputs);
     let mut found = assembled.findings.clone();

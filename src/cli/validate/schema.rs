@@ -13,7 +13,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use serde_json::{Map, Value};
 
 use crate::cli::input::object::{Kind, Object, token};
-use go_compat::diag::{Code, Diagnostic};
+use go_compat::diag::{Code, Diagnostic, Replacement};
 use yunikorn::queue::nearest;
 
 /// The kind has no such field.
@@ -82,8 +82,20 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn report(&mut self, code: Code, path: &Path, message: String, help: Option<String>) {
+        self.report_exact(code, path, message, help, None);
+    }
+
+    fn report_exact(
+        &mut self,
+        code: Code,
+        path: &Path,
+        message: String,
+        help: Option<String>,
+        replacement: Option<Replacement>,
+    ) {
         let at = self.object.document.span(&path.pointer);
-        self.found.push(Diagnostic { help, ..Diagnostic::error(code, message).at(at) });
+        let diagnostic = Diagnostic { help, ..Diagnostic::error(code, message) };
+        self.found.push(diagnostic.at(at).replace(replacement));
     }
 
     fn value(&mut self, schema: &JSONSchemaProps, path: &Path, value: &Value) {
@@ -110,7 +122,20 @@ impl Walk<'_> {
             ("boolean", Value::String(_)) => Some("write `true` or `false` without quotes"),
             _ => None,
         };
-        self.report(WRONG_TYPE, path, message, help.map(str::to_owned));
+        let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        let replacement = match (wanted, value) {
+            ("string", Value::Number(_) | Value::Bool(_)) => {
+                Some(Replacement::new(value.to_string(), format!("\"{value}\"")))
+            }
+            ("array", Value::String(text)) if is_name(text) => {
+                Some(Replacement::new(text, format!("[{text}]")))
+            }
+            ("boolean", Value::String(text)) if text == "true" || text == "false" => {
+                Some(Replacement::new(value.to_string(), text))
+            }
+            _ => None,
+        };
+        self.report_exact(WRONG_TYPE, path, message, help.map(str::to_owned), replacement);
     }
 
     fn object(&mut self, schema: &JSONSchemaProps, path: &Path, fields: &Map<String, Value>) {
@@ -146,7 +171,8 @@ impl Walk<'_> {
         let message = format!("`{parent}` has no field `{name}`");
         let at = self.object.document.span_of_key(&path.field(name).pointer);
         let help = nearest_or_all(&known, name, "its fields are");
-        self.found.push(Diagnostic::error(UNKNOWN_FIELD, message).at(at).help(help));
+        let same = known.iter().find_map(|known| Replacement::in_case(name, known));
+        self.found.push(Diagnostic::error(UNKNOWN_FIELD, message).at(at).help(help).replace(same));
     }
 
     fn array(&mut self, schema: &JSONSchemaProps, path: &Path, items: &[Value]) {
@@ -205,8 +231,11 @@ impl Walk<'_> {
             return;
         }
         let texts: Vec<&str> = choices.iter().filter_map(|choice| choice.0.as_str()).collect();
-        let help = nearest_or_all(&texts, value.as_str().unwrap_or_default(), "write one of");
-        self.report(BAD_VALUE, path, format!("`{}` does not take {value}", path.name), Some(help));
+        let written = value.as_str().unwrap_or_default();
+        let help = nearest_or_all(&texts, written, "write one of");
+        let same = texts.iter().find_map(|text| Replacement::in_case(written, text));
+        let message = format!("`{}` does not take {value}", path.name);
+        self.report_exact(BAD_VALUE, path, message, Some(help), same);
     }
 }
 

@@ -674,6 +674,18 @@ mod tests {
 
     proptest! {
         #[test]
+        fn replacements_make_what_is_meant(text in "(a|b|,| |  |\t|\\*){0,7}") {
+            let diagnostics = lint(&text).diagnostics;
+            let replaced = diagnostics.iter().rev().filter_map(|found| Some((found.span?, found.replacement.as_deref()?)));
+            let fixed = replaced.fold(text.clone(), |mut text, (at, replacement)| {
+                assert_eq!(text.get(at.start..at.end), Some(replacement.written.as_str()));
+                text.replace_range(at.start..at.end, &replacement.instead);
+                text
+            });
+            prop_assert!(fixed == text || parse(&fixed).ok() == suggest::meant(&text), "{fixed:?}");
+        }
+
+        #[test]
         fn laws_hold_for_acl_like_texts(text in any_text()) {
             check_laws(&text)?;
         }

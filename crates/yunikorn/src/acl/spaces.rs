@@ -5,7 +5,7 @@
 
 use super::lint::Findings;
 use super::{Acl, codes, parse, suggest};
-use go_compat::diag::{Diagnostic, Span};
+use go_compat::diag::{Diagnostic, Replacement, Span};
 
 /// Adds at least one error for a text that activation or the validator refuses, and none for any other text.
 /// `meant` is what to write instead.
@@ -18,8 +18,15 @@ pub(super) fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings)
         "YuniKorn refuses it"
     };
     let leading = leading_space_belongs(text, meant);
+    let first = if meant.is_some_and(is_of_groups) { " " } else { "" };
+    let runs = surplus_spaces(text);
+    // Each run can be replaced by itself if all of them together make what is meant.
+    let lists: Vec<&str> = text.split(' ').filter(|list| !list.is_empty()).collect();
+    let is_exact = !runs.is_empty()
+        && meant.is_some()
+        && parse(&(first.to_owned() + &lists.join(" "))).ok().as_ref() == meant;
     let mut inner = usize::from(leading);
-    for run in surplus_spaces(text).into_iter().skip(inner) {
+    for run in runs.into_iter().skip(inner) {
         let outer = run.start == 0 || run.end == text.len();
         inner += usize::from(!outer);
         let (code, what) = match run.end - run.start {
@@ -31,7 +38,16 @@ pub(super) fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings)
             1 => continue,
             _ => (codes::MULTIPLE_SPACES, "more than one space in a row"),
         };
-        findings.push(run, || Diagnostic::error(code, format!("{what}: {refusal}")).help(help()));
+        let instead = match (run.start, outer) {
+            (0, _) => first,
+            (_, true) => "",
+            _ => " ",
+        };
+        let written = text.get(run.start..run.end).unwrap_or_default();
+        findings.push(run, || {
+            let replacement = is_exact.then(|| Replacement::new(written, instead));
+            Diagnostic::error(code, format!("{what}: {refusal}")).help(help()).replace(replacement)
+        });
     }
     if let Some(field) = third {
         let message = if parse(text).is_ok() {
@@ -62,8 +78,11 @@ fn surplus_spaces(text: &str) -> Vec<Span> {
 /// Returns whether the text begins with the one space that belongs before groups without users. It is not one
 /// of those too many.
 fn leading_space_belongs(text: &str, meant: Option<&Acl>) -> bool {
-    let groups_only = |acl: &Acl| acl.users().is_empty() && !acl.groups().is_empty();
-    text.starts_with(' ') && !text.starts_with("  ") && meant.is_some_and(groups_only)
+    text.starts_with(' ') && !text.starts_with("  ") && meant.is_some_and(is_of_groups)
+}
+
+fn is_of_groups(acl: &Acl) -> bool {
+    acl.users().is_empty() && !acl.groups().is_empty()
 }
 
 /// The third of the fields that the validator counts.

@@ -2,7 +2,7 @@
 
 use super::codes::{COMMA, EMPTY, OUTER_SPACE, TOO_MANY};
 use super::{MAX_EXPRESSIONS, pitfalls};
-use go_compat::diag::{Diagnostic, Span, quoted};
+use go_compat::diag::{Diagnostic, Replacement, Span, quoted};
 use go_compat::go_regex::GoRegex;
 
 /// Renders the text for a list of expressions, with the findings about each: `None` when one of them is an
@@ -30,7 +30,9 @@ fn check(element: &str) -> Vec<Diagnostic> {
     if trimmed != element {
         let message = format!("the spaces around the expression {} would be cut off", quoted(element));
         let help = "remove them; a space that is meant is `[ ]`";
-        found.push(Diagnostic::error(OUTER_SPACE, message).at(trailing_space(element)).help(help));
+        let at = trailing_space(element);
+        let replacement = element.get(at.start..at.end).map(|space| Replacement::new(space, ""));
+        found.push(Diagnostic::error(OUTER_SPACE, message).at(at).help(help).replace(replacement));
     }
     if element.contains(',') {
         found.push(comma(element));

@@ -13,7 +13,7 @@ use super::quantity::Amounts;
 use super::schema::{ChildTemplate, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig};
 use super::validate::{NAME_REFUSED, ROOT, RULE_NAMES};
 use crate::{acl, queue};
-use go_compat::diag::Diagnostic;
+use go_compat::diag::{Diagnostic, Replacement};
 use go_compat::yaml::decode::{Map, Spanned, items};
 
 /// The words with which the scheduler introduces a failure to make a queue (`queue.go:140`).
@@ -89,7 +89,8 @@ fn create(partition: &PartitionConfig) -> Result<(), Diagnostic> {
         Some(root) if root.name.as_str() == ROOT => create_queue(root),
         root => Err(Diagnostic::error(ROOT_CASE, "partition cannot be created without root queue")
             .at(root.map(QueueConfig::head))
-            .help("write `name: root` in lower case")),
+            .help("write `name: root` in lower case")
+            .replace(root.and_then(|root| Replacement::in_case(root.name.as_str(), ROOT)))),
     }
 }
 

@@ -10,7 +10,7 @@ use super::schema::{Filter, PartitionConfig, QueueConfig, SchedulerConfig};
 use super::validate::{ROOT, check_rule_name};
 use crate::acl;
 use crate::version::Version;
-use go_compat::diag::{Diagnostic, Severity, Span};
+use go_compat::diag::{Diagnostic, Replacement, Severity, Span};
 use go_compat::go_regex::{GoRegex, is_undecided};
 use go_compat::yaml::decode::{Spanned, items};
 
@@ -69,7 +69,9 @@ fn filter_findings(filter: &Filter, findings: &mut Vec<Diagnostic>) {
     if kind.as_str() != "deny" && kind.as_str().eq_ignore_ascii_case("deny") {
         let message = format!("the filter type `{}` acts as `allow`", kind.value);
         let help = "write `deny` in lower case";
-        findings.push(Diagnostic::warning(FILTER_TYPE, message).at(kind.span).help(help));
+        let replacement = Replacement::in_case(kind.as_str(), "deny");
+        findings
+            .push(Diagnostic::warning(FILTER_TYPE, message).at(kind.span).help(help).replace(replacement));
     }
     list_findings(items(&filter.users), "user", is_user, findings);
     list_findings(items(&filter.groups), "group", is_group, findings);

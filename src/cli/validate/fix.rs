@@ -1,0 +1,105 @@
+//! `validate --fix`: writes into the files what findings say to write, where that is exact.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::cli::input::source::Source;
+use crate::cli::input::{DUPLICATE_KEY, Inputs, NOT_JSON, SourceDiagnostic};
+use crate::cli::{Failure, atomic};
+use go_compat::diag::{Code, Diagnostic, Span, quoted};
+use go_compat::yaml;
+
+/// What is changed in one file.
+#[derive(Debug)]
+pub struct Change<'a> {
+    source: &'a Source,
+    /// The replaced spans with what is written instead, in their order.
+    edits: Vec<(&'a Diagnostic, Span, &'a str)>,
+    text: String,
+}
+
+/// Returns the part of a text that a finding replaces, and what is written instead; `None` if the finding has
+/// no replacement for exactly what is written there.
+pub fn edit<'a>(source: &Source, diagnostic: &'a Diagnostic) -> Option<(Span, &'a str)> {
+    let (span, replacement) = (diagnostic.span?, diagnostic.replacement.as_deref()?);
+    let written = source.text.get(span.start..span.end)?;
+    (written == replacement.written).then_some((span, replacement.instead.as_str()))
+}
+
+/// Returns the changes by the findings. A file that cannot be read as YAML or JSON, before or after the
+/// change, is left as it is.
+pub fn changes<'a>(inputs: &'a Inputs, found: &'a [SourceDiagnostic]) -> Vec<Change<'a>> {
+    let of = |index| found.iter().filter(move |finding| finding.source == Some(index));
+    let is_read = |index| !of(index).any(|finding| is_unreadable(finding.diagnostic.code));
+    let sources = inputs.sources.iter().enumerate().filter(|(index, _)| is_read(*index));
+    sources.filter_map(|(index, source)| change(source, of(index))).collect()
+}
+
+fn is_unreadable(code: Code) -> bool {
+    yaml::CODES.contains(&code) || [NOT_JSON, DUPLICATE_KEY].contains(&code)
+}
+
+fn change<'a>(source: &'a Source, found: impl Iterator<Item = &'a SourceDiagnostic>) -> Option<Change<'a>> {
+    let mut edits: Vec<(&Diagnostic, Span, &str)> = found
+        .filter_map(|SourceDiagnostic { diagnostic, .. }| {
+            let (span, instead) = edit(source, diagnostic)?;
+            Some((diagnostic, span, instead))
+        })
+        .collect();
+    if edits.is_empty() {
+        return None;
+    }
+    edits.sort_by_key(|(_, span, _)| *span);
+    // Of two that replace the same text the first is made; the other is found again if it is still needed.
+    edits.dedup_by(|(_, next, _), (_, before, _)| next.start < before.end);
+    let mut text = source.text.clone();
+    for (_, span, instead) in edits.iter().rev() {
+        text.replace_range(span.start..span.end, instead);
+    }
+    let again = Inputs::new(vec![Source { name: source.name.clone(), text: text.clone() }]);
+    let broken = again.findings.iter().any(|finding| is_unreadable(finding.diagnostic.code));
+    (!broken).then_some(Change { source, edits, text })
+}
+
+impl Change<'_> {
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// When that fails, or the file is no longer what was read.
+    pub fn write(&self) -> Result<(), Failure> {
+        let path = Path::new(&self.source.name);
+        let cannot = |why: String| Failure::Output(format!("cannot write `{}`: {why}", self.source.name));
+        if fs::read(path).map_err(|error| cannot(error.to_string()))? != self.source.text.as_bytes() {
+            return Err(cannot("somebody has changed it; run the command again".to_owned()));
+        }
+        atomic::write(path, self.text.as_bytes()).map_err(|error| cannot(error.to_string()))
+    }
+
+    /// Lists what is changed, a line for each finding.
+    pub fn list(&self) -> String {
+        let line = |(diagnostic, span, instead): &(&Diagnostic, Span, &str)| {
+            let written = self.source.text.get(span.start..span.end).unwrap_or_default();
+            let (at, written, instead) = (self.source.at(span.start), quoted(written), quoted(instead));
+            format!("fixed[{}]: {at}: {instead} instead of {written}\n", diagnostic.code)
+        };
+        self.edits.iter().map(line).collect()
+    }
+
+    /// Returns the changed lines as a unified diff without context. No replacement has a line break, so the
+    /// lines stay as many.
+    pub fn diff(&self) -> String {
+        let name = &self.source.name;
+        let mut diff = format!("--- {name}\n+++ {name}\n");
+        let lines = self.source.text.split_inclusive('\n').zip(self.text.split_inclusive('\n'));
+        for (number, (before, behind)) in (1..).zip(lines).filter(|(_, (before, behind))| before != behind) {
+            // Writing to a String does not fail.
+            _ = writeln!(diff, "@@ -{number} +{number} @@");
+            for (sign, line) in [('-', before), ('+', behind)] {
+                let end = if line.ends_with('\n') { "" } else { "\n\\ No newline at end of file\n" };
+                _ = write!(diff, "{sign}{line}{end}");
+            }
+        }
+        diff
+    }
+}
