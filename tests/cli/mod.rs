@@ -7,6 +7,7 @@ mod examples;
 mod fix;
 mod output;
 mod pipe;
+mod pipelines;
 mod process;
 mod promises;
 mod readme;
