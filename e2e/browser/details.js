@@ -67,6 +67,14 @@ describe('the panel', () => {
         assert.equal(await page.getAttribute('#tab-matrix', 'aria-selected'), 'true');
     }));
 
+    it('has the signs of the grid that is shown, and none beside a list', () => withReport('small', {}, async (page) => {
+        assert.ok(await page.locator('.legend .chip').count() > 3 && await page.locator('.legend .mark').count() === 0);
+        await page.click('#tab-matrix');
+        assert.ok(await page.locator('.legend .mark').count() > 3 && await page.locator('.legend .chip').count() === 0);
+        await page.click('#tab-subjects');
+        assert.equal(await page.locator('.legend').count(), 0);
+    }));
+
     it('says at a glance what is open to everyone', () => withReport('small', {}, async (page) => {
         const everyone = report.subjects.findIndex((subject) => subject.kind === 'Everyone');
         const starts = report.rights.find(({ subject, verb }) => subject === everyone && verb === 'submit').starts;
@@ -78,13 +86,33 @@ describe('the panel', () => {
 describe('the lists', () => {
     it('tell every finding with its code, place and queue', () => withReport('small', { at: 'view=findings' }, async (page) => {
         const cards = await page.locator('#view-findings .card').allInnerTexts();
-        assert.equal(cards.length, report.findings.length);
-        assert.ok(cards.length > 0);
+        assert.equal(cards.length, report.findings.length + report.withoutEffect.length);
+        assert.ok(report.findings.length > 0);
         report.findings.forEach((finding, index) => {
             const wanted = [finding.code, finding.severity, finding.message.replaceAll('`', ''), report.queues[finding.queue]?.path, finding.writtenIn?.name];
             wanted.filter(Boolean).forEach((text) => assert.ok(cards[index].includes(text), `${cards[index]} lacks ${text}`));
         });
-        assert.equal(await page.innerText('#tab-findings-number'), String(report.findings.length));
+        assert.equal(await page.innerText('#tab-findings-number'), String(report.findings.length + report.withoutEffect.length));
+    }));
+
+    it('tell every object without effect, with the reason', () => withReport('small', { at: 'view=findings' }, async (page) => {
+        assert.deepEqual(report.withoutEffect.map(({ reason }) => reason).sort(), ['Expired', 'QueueNotFound']);
+        const cards = (await page.locator('#view-findings .card').allInnerTexts()).slice(report.findings.length);
+        report.withoutEffect.forEach(({ kind, name, queue, reason, message }, index) => {
+            [`${kind} ${name}`, report.queues[queue]?.path, reason, message.replaceAll('`', '')].filter(Boolean)
+                .forEach((text) => assert.ok(cards[index].includes(text), `${cards[index]} lacks ${text}`));
+        });
+    }));
+
+    it('tell who may submit as others, at a glance too', () => withReport('small', { at: 'view=admission' }, async (page) => {
+        const rows = await page.locator('#view-admission tbody tr').allInnerTexts();
+        assert.deepEqual(rows.map((text) => text.split(/\s+/u)), [['bypassAuth', 'true', 'AdmissionPolicy', 'acme'], ['externalUsers', '^airflow$', 'AdmissionPolicy', 'acme']]);
+        const found = report.findings.filter(({ writtenIn }) => writtenIn?.kind === 'AdmissionPolicy');
+        assert.ok(found.length > 0);
+        for (const list of ['#view-admission', '#panel-content']) {
+            assert.ok((await page.locator(`${list} .card`).first().innerText()).includes(found[0].code), list);
+        }
+        assert.equal(await page.innerText('#tab-admission-number'), String(found.length));
     }));
 
     it('tell every change: who, of what, when', () => withReport('small', { at: 'view=changes' }, async (page) => {

@@ -6,7 +6,7 @@ import { answer, row, screenshot, search, violations, withReport } from './brows
 
 const report = answer('small', 'report');
 const SCHEMES = ['light', 'dark'];
-const VIEWS = ['queues', 'matrix', 'subjects', 'findings', 'changes'];
+const VIEWS = ['queues', 'matrix', 'subjects', 'admission', 'findings', 'changes'];
 
 const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
 
@@ -60,7 +60,7 @@ describe('the page', () => {
         }
         assert.equal(await page.locator('#view-queues .more').count(), 0, 'all names are printed');
         assert.equal(await page.locator('#view-subjects tbody tr').count(), report.subjects.length);
-        assert.equal(await page.locator('#view-findings .card:visible').count(), report.findings.length);
+        assert.equal(await page.locator('#view-findings .card:visible').count(), report.findings.length + report.withoutEffect.length);
         await screenshot(page, 'small-paper', { fullPage: true });
         await page.emulateMedia({ media: 'screen' });
         assert.ok(await page.isVisible('#grid-matrix') && !await page.isVisible('#grid-queues'));
@@ -74,6 +74,25 @@ describe('the page', () => {
         await page.emulateMedia({ media: 'print' });
         assert.equal(await page.innerText('#not-printed'), '4,000 more queues not printed: search for what you need, or close what you do not.');
     }));
+
+    for (const colorScheme of SCHEMES) {
+        it(`stacks its columns at 600 pixels, ${colorScheme}`, () => withReport('small', { colorScheme, viewport: { width: 600, height: 800 } }, async (page) => {
+            for (const view of VIEWS) {
+                await page.click(`#tab-${view}`);
+                const wider = await page.evaluate(() => [document.documentElement, ...document.querySelectorAll('.view:not(.away), #grid-queues')].filter((part) => part.clientWidth > 0 && part.scrollWidth > part.clientWidth).length);
+                assert.equal(wider, 0, `${view} is wider than the screen`);
+                assert.deepEqual(await violations(page), [], view);
+                await screenshot(page, `small-${view}-600-${colorScheme}`);
+            }
+            await page.click('#tab-queues');
+            const [queue, submit, admin] = await Promise.all(['.tree', '.submit', '.admin'].map((column) => row(page, report.queues[1].path).locator(column).boundingBox()));
+            assert.ok(queue.y < submit.y && submit.y < admin.y);
+            await page.click('#open-panel');
+            assert.equal(await page.innerText('#panel-content h2'), 'At a glance');
+            await page.click('#close-panel');
+            assert.ok(!await page.isVisible('#panel'));
+        }));
+    }
 
     it('can be used on a narrow screen', () => withReport('small', { viewport: { width: 420, height: 800 } }, async (page) => {
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'the page is not wider than the screen');

@@ -56,7 +56,7 @@ describe('hostile names', () => {
             await withPage(pathToFileURL(path).href, {}, async (page) => {
                 const elements = async () => page.$$eval('script, img, iframe, svg[onload], a, link, form', (found) => found.map((element) => element.outerHTML.slice(0, 60)));
                 const before = await elements();
-                for (const view of ['matrix', 'subjects', 'findings', 'changes', 'queues']) {
+                for (const view of ['matrix', 'subjects', 'admission', 'findings', 'changes', 'queues']) {
                     await page.click(`#tab-${view}`);
                     for (const text of HOSTILE) {
                         await search(page, text);
@@ -80,7 +80,7 @@ describe('hostile names', () => {
     it('of the files and objects that the program read do no harm', () => withReport('hostile', {}, async (page) => {
         const text = JSON.stringify(answer('hostile', 'report'));
         assert.ok(text.includes('</script>'), 'the report has a hostile name');
-        for (const view of ['matrix', 'subjects', 'findings', 'changes', 'queues']) {
+        for (const view of ['matrix', 'subjects', 'admission', 'findings', 'changes', 'queues']) {
             await page.click(`#tab-${view}`);
         }
         assert.equal(await page.evaluate(() => globalThis.harmed), undefined);

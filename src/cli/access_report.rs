@@ -177,6 +177,8 @@ fn answer(
         risks: configuration.around.risks.clone(),
         changes: configuration.around.changes.clone(),
         outside: configuration.around.outside.clone(),
+        without_effect: configuration.around.without_effect.clone(),
+        admission: configuration.around.admission.clone(),
     };
     Answers { configuration, tree }.report(&beside, made, live)
 }

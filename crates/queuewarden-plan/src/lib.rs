@@ -62,7 +62,10 @@ pub use environment::{config_map_of, merged, merged_alone, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES, size_after};
 pub use ownership::managed_keys;
 pub use parse_cache::ParseCache;
-pub use policy::{Trust, admission_keys, risks, settings, shared_application, submission, trusts, user_info};
+pub use policy::{
+    Trust, admission_keys, admission_settings, risks, settings, shared_application, submission, trusts,
+    user_info,
+};
 pub use replacement::Replacement;
 pub use resolve::no_names;
 pub use running::Running;

@@ -279,23 +279,33 @@ pub fn settings(flat: &Flattened) -> AdmissionPolicySpec {
     }
 }
 
-/// Returns the findings about the admission settings in force, whoever wrote them, each with the object that
-/// it is written in: the same as an `AdmissionPolicy` with these settings has.
-pub fn risks(snapshot: &Snapshot) -> Vec<(Origin, Diagnostic)> {
-    let flat = merged(snapshot);
-    let spec = AdmissionPolicySpec { user_info: Some(user_info(snapshot)), ..settings(&flat) };
-    let policies = resolve(snapshot);
+/// Returns the admission settings in force, whoever wrote them: keys and values, each with the object that it
+/// is written in.
+pub fn admission_settings(snapshot: &Snapshot) -> Vec<(&'static str, String, Origin)> {
+    let (flat, policies) = (merged(snapshot), resolve(snapshot));
     let counting = policies.objects.iter().find(|policy| policies.counting.as_ref() == Some(&policy.name));
-    let placed = |(field, finding): (&str, Diagnostic)| {
-        let key = admission::KEYS.into_iter().find(|key| field_of(key) == field)?;
+    let keys = counting.and_then(ResolvedPolicy::keys);
+    let placed = |key| {
         let value = flat.get(key)?;
-        let keys = counting.and_then(ResolvedPolicy::keys);
         let policy = counting.filter(|_| keys.is_some_and(|keys| keys.get(key) == Some(&value.text)));
         let (kind, name) = policy.map_or_else(
             || ("ConfigMap", config_map_of(value.origin.source).to_owned()),
             |policy| ("AdmissionPolicy", policy.name.clone()),
         );
-        Some((Origin::Object { kind, name, until: None }, finding))
+        Some((key, value.text.clone(), Origin::Object { kind, name, until: None }))
+    };
+    admission::KEYS.into_iter().filter_map(placed).collect()
+}
+
+/// Returns the findings about the admission settings in force, each with the object that it is written in:
+/// the same as an `AdmissionPolicy` with these settings has.
+pub fn risks(snapshot: &Snapshot) -> Vec<(Origin, Diagnostic)> {
+    let settings = admission_settings(snapshot);
+    let spec =
+        AdmissionPolicySpec { user_info: Some(user_info(snapshot)), ..self::settings(&merged(snapshot)) };
+    let placed = |(field, finding): (&str, Diagnostic)| {
+        let (.., origin) = settings.iter().find(|(key, ..)| field_of(key) == field)?;
+        Some((origin.clone(), finding))
     };
     rendered(&spec).1.into_iter().filter_map(placed).collect()
 }

@@ -1,11 +1,12 @@
-//! Collects what a report shows besides queues and rights: the findings, the last changes, and the objects
-//! outside their time.
+//! Collects what a report shows besides queues and rights: the findings, the last changes, the admission
+//! settings, and the objects without effect.
 //!
 //! The report decides nothing: rights come from [`yunikorn_access`], findings from its linter and from the
 //! validators.
 //!
 //! * [`changes`](mod@changes): the last changes and their authors.
 //! * [`outside`](mod@outside): the objects outside their time.
+//! * [`without_effect`](mod@without_effect): the objects that change nothing.
 //! * [`page`](mod@page): the page.
 //! * [`diagram`]: the tree as a drawing.
 
@@ -15,9 +16,11 @@ pub mod outside;
 pub mod page;
 #[cfg(test)]
 mod tests;
+pub mod without_effect;
 
 pub use changes::{Change, changes};
 pub use outside::{Outside, outside};
+pub use without_effect::{WithoutEffect, without_effect};
 
 use go_compat::diag::{Diagnostic, Span};
 use yunikorn::config::Partition;
@@ -35,10 +38,14 @@ pub struct Beside<'p> {
     pub diagnostics: Vec<Diagnostic>,
     /// The findings about the admission settings, with what they are written in.
     pub risks: Vec<(Origin, Diagnostic)>,
+    /// The admission settings: keys and values, with what they are written in.
+    pub admission: Vec<(&'static str, String, Origin)>,
     /// The last changes and their authors.
     pub changes: Vec<Change>,
     /// The objects outside their time.
     pub outside: Vec<Outside>,
+    /// The objects that change nothing.
+    pub without_effect: Vec<WithoutEffect>,
 }
 
 /// Returns the findings, errors first, then by the queues.

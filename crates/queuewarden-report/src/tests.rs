@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
+use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
 use queuewarden_plan::snapshot::{ConfigMapState, Entry, Meta, Phase, QueueAclSpec, Snapshot, Touch};
 use yunikorn::config::verdict;
 use yunikorn::version::Version;
@@ -112,6 +113,43 @@ fn objects_outside_their_time_are_listed() {
     let found: Vec<_> = outside(&snapshot).into_iter().map(|object| (object.name, object.phase)).collect();
     let expected = [("planned", Phase::Planned), ("earlier", Phase::Expired), ("ended", Phase::Expired)];
     assert_eq!(found, expected.map(|(name, phase)| (name.to_owned(), phase)));
+}
+
+#[test]
+fn objects_without_effect_are_listed_with_their_reason() {
+    let condition = |type_: Type, status, reason: Reason, generation| Condition {
+        type_: type_.as_str().into(),
+        status,
+        reason: reason.as_str().into(),
+        message: format!("{reason} it is"),
+        observed_generation: generation,
+        last_transition: snapshot().now,
+    };
+    let object = |(name, generation, accepted, effective): (&str, i64, Option<Reason>, Option<Reason>)| {
+        let of = |type_, wrong: Option<Reason>| {
+            condition(
+                type_,
+                if wrong.is_some() { Status::False } else { Status::True },
+                wrong.unwrap_or(Reason::Accepted),
+                2,
+            )
+        };
+        let conditions = [of(Type::Accepted, accepted), of(Type::Effective, effective)].into();
+        let meta = Meta { name: name.into(), conditions, generation, ..Meta::default() };
+        Arc::new(Entry { meta, spec: Ok(spec()), in_force: None })
+    };
+    let objects = [
+        ("in-force", 2, None, None),
+        ("lost", 2, Some(Reason::QueueNotFound), Some(Reason::QueueNotFound)),
+        ("redundant", 2, None, Some(Reason::AncestorAllowsEveryone)),
+        // Nobody has judged its current version.
+        ("changed", 3, Some(Reason::Invalid), None),
+    ];
+    let snapshot = Snapshot { queue_acls: objects.map(object).into(), ..snapshot() };
+    let found: Vec<_> =
+        without_effect(&snapshot).into_iter().map(|object| (object.name, object.message)).collect();
+    let expected = [("lost", "QueueNotFound it is"), ("redundant", "AncestorAllowsEveryone it is")];
+    assert_eq!(found, expected.map(|(name, message)| (name.to_owned(), message.to_owned())));
 }
 
 #[test]

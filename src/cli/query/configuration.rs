@@ -12,8 +12,8 @@ use go_compat::diag::{Diagnostic, Span};
 use queuewarden_api::answer::{Texts, WrittenIn};
 use queuewarden_plan::attribution::{self, Attribution};
 use queuewarden_plan::snapshot::Snapshot;
-use queuewarden_plan::{admission_keys, merged, risks};
-use queuewarden_report::{Change, Outside, changes, outside};
+use queuewarden_plan::{admission_keys, admission_settings, merged, risks};
+use queuewarden_report::{Change, Outside, WithoutEffect, changes, outside, without_effect};
 use yunikorn::acl;
 use yunikorn::config::{Config, verdict};
 use yunikorn::right::Right;
@@ -42,6 +42,10 @@ pub struct Around {
     pub changes: Vec<Change>,
     /// The objects outside their time.
     pub outside: Vec<Outside>,
+    /// The objects that change nothing.
+    pub without_effect: Vec<WithoutEffect>,
+    /// The admission settings, with what they are written in.
+    pub admission: Vec<(&'static str, String, Origin)>,
     /// Findings about the admission settings, with what they are written in.
     pub risks: Vec<(Origin, Diagnostic)>,
     /// The admission settings, by their keys.
@@ -56,6 +60,8 @@ impl Around {
         Self {
             changes: changes(read),
             outside: outside(read),
+            without_effect: without_effect(settled),
+            admission: admission_settings(settled),
             risks: risks(settled),
             settings: admission_keys(&merged(settled)),
             refused: BTreeSet::new(),

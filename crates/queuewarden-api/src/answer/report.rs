@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{About, AclKey, Answers, Named, WrittenIn};
 use go_compat::diag::Severity;
 use queuewarden_plan::snapshot::Phase;
-use queuewarden_report::{Beside, Change, Outside, findings};
+use queuewarden_report::{Beside, Change, Outside, WithoutEffect, findings};
 use yunikorn::acl::Match;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
@@ -45,11 +45,16 @@ pub struct ReportAnswer {
     pub rights: Vec<RightAnswer>,
     /// Errors, and entries without effect: errors first, then in the order of the queues.
     pub findings: Vec<ReportFinding>,
+    /// The settings of the admission controller that say who may submit as others, as far as they are set.
+    pub admission: Vec<SettingAnswer>,
     /// The last change that each program made to each object, the latest first; empty for files, which do not
     /// record it.
     pub changes: Vec<ChangeAnswer>,
     /// The QueueAcls that grant nothing now because of their time: planned ones first, each by its time.
     pub outside: Vec<OutsideAnswer>,
+    /// The QueueAcls and AdmissionPolicy objects that change nothing: refused, planned, expired, and
+    /// redundant ones.
+    pub without_effect: Vec<WithoutEffectAnswer>,
 }
 
 /// The source of a newer report for the page.
@@ -198,6 +203,33 @@ pub struct OutsideAnswer {
     pub expires_at: Option<Timestamp>,
 }
 
+/// A setting of the admission controller.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SettingAnswer {
+    /// Its key in `YuniKorn`'s ConfigMaps.
+    pub key: String,
+    /// Its value, as written.
+    pub value: String,
+    /// The object that sets it; null when that is not known.
+    pub written_in: Option<WrittenIn>,
+}
+
+/// An object that changes nothing.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct WithoutEffectAnswer {
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// The number of its queue; null when there is none.
+    pub queue: Option<usize>,
+    /// The reason, as in its conditions: `Expired`, `QueueNotFound`, `AncestorAllowsEveryone`.
+    pub reason: String,
+    /// The same in a sentence.
+    pub message: String,
+}
+
 /// Numbers origins as they come.
 #[derive(Default)]
 struct Origins<'t> {
@@ -237,8 +269,14 @@ impl<'a> Answers<'a> {
             rights: self.rights(&subjects),
             subjects: subjects.iter().map(Named::from).collect(),
             findings: findings(self.tree, beside).into_iter().map(|finding| self.found(finding)).collect(),
+            admission: beside.admission.iter().map(|setting| self.setting(setting)).collect(),
             changes: beside.changes.iter().map(|change| self.changed(change)).collect(),
             outside: beside.outside.iter().filter_map(|object| self.outside(object)).collect(),
+            without_effect: beside
+                .without_effect
+                .iter()
+                .filter_map(|object| self.without_effect(object))
+                .collect(),
         }
     }
 
@@ -281,6 +319,23 @@ impl<'a> Answers<'a> {
             expired: object.phase == Phase::Expired,
             not_before: object.not_before,
             expires_at: object.expires_at,
+        })
+    }
+
+    fn setting(&self, (key, value, origin): &(&str, String, Origin)) -> SettingAnswer {
+        let written_in = self.origins([origin]).pop();
+        SettingAnswer { key: (*key).to_owned(), value: value.clone(), written_in }
+    }
+
+    /// Converts an object, unless it is about another partition.
+    fn without_effect(&self, object: &WithoutEffect) -> Option<WithoutEffectAnswer> {
+        let WithoutEffect { kind, name, queue, reason, message } = object.clone();
+        queue.as_ref().is_none_or(|target| self.is_here(target)).then(|| WithoutEffectAnswer {
+            kind: kind.to_owned(),
+            name,
+            queue: queue.and_then(|target| self.number(&target)),
+            reason,
+            message,
         })
     }
 
@@ -536,5 +591,26 @@ mod tests {
             })
         };
         assert_eq!(report["outside"], json!([told(json!(1)), told(Value::Null)]));
+    }
+
+    #[test]
+    fn objects_without_effect_and_admission_settings_are_told() {
+        let tree = tree(&[("root", "", ""), ("root.a", "", "")]);
+        let object = |target: Option<(&str, &str)>| WithoutEffect {
+            kind: "QueueAcl",
+            name: "a".to_owned(),
+            queue: target.map(|(partition, queue)| (partition.to_owned(), QueuePath::parse(queue).unwrap())),
+            reason: "Invalid".to_owned(),
+            message: "m".to_owned(),
+        };
+        let targets =
+            [Some(("default", "root.A")), Some(("gpu", "root.a")), Some(("default", "root.none")), None];
+        let origin = Origin::Object { kind: "AdmissionPolicy", name: "p".to_owned(), until: None };
+        let admission = vec![("some.key", "true".to_owned(), origin)];
+        let without_effect = targets.map(object).into();
+        let report = read(&tree, &Beside { without_effect, admission, ..Beside::default() });
+        let told = |queue: Value| json!({"kind": "QueueAcl", "name": "a", "queue": queue, "reason": "Invalid", "message": "m"});
+        assert_eq!(report["withoutEffect"], json!([told(json!(1)), told(Value::Null), told(Value::Null)]));
+        assert_eq!(report["admission"][0]["writtenIn"]["name"], "p");
     }
 }

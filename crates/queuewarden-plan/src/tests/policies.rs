@@ -1,7 +1,7 @@
 //! Tests `AdmissionPolicy` objects.
 
 use super::*;
-use crate::{risks, shared_application, snapshot, submission, trusts, user_info};
+use crate::{admission_settings, risks, shared_application, snapshot, submission, trusts, user_info};
 use yunikorn::admission::keys::GENERATE_UNIQUE_APP_ID;
 use yunikorn::admission::{BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, TRUST_CONTROLLERS};
 use yunikorn_access::Origin;
@@ -364,6 +364,15 @@ fn what_the_admission_controller_reads_has_the_findings_of_the_object_that_wrote
     let base = "ConfigMap/yunikorn-defaults";
     let groups = [found(base, 4107, "externalGroups"), found(base, 4106, "externalGroups")];
     let [all, platform] = groups.clone();
+    let settings = admission_settings(&snapshot).into_iter().map(|(key, value, _)| (key, value));
+    assert_eq!(
+        settings.collect::<Vec<_>>(),
+        [
+            (BYPASS_AUTH, "T".to_owned()),
+            (EXTERNAL_GROUPS, keys[2].1.to_owned()),
+            (EXTERNAL_USERS, keys[1].1.to_owned())
+        ]
+    );
     // What cannot be read has its default.
     assert_eq!(risks_of(&snapshot), [all.clone(), platform.clone(), found(base, 4117, "bypassAuth")]);
     let (closed, open) =

@@ -1,6 +1,6 @@
 // The page: what is shown, what is chosen, what is searched for. The address keeps the first two, so that it can be sent to somebody.
 
-const VIEWS = ['queues', 'matrix', 'subjects', 'findings', 'changes'];
+const VIEWS = ['queues', 'matrix', 'subjects', 'admission', 'findings', 'changes'];
 const byId = (id) => document.getElementById(id);
 
 class Page {
@@ -44,7 +44,15 @@ class Page {
         byId('tabs').addEventListener('keydown', (event) => this.tabKey(event));
         byId('open-all').addEventListener('click', () => this.openAll(true));
         byId('close-all').addEventListener('click', () => this.openAll(false));
-        byId('close-panel').addEventListener('click', () => this.choose({}));
+        byId('open-panel').addEventListener('click', () => {
+            this.choose({});
+            byId('panel').classList.add('open');
+            byId('panel').focus();
+        });
+        byId('close-panel').addEventListener('click', () => {
+            byId('panel').classList.remove('open');
+            this.choose({});
+        });
         ['grid-queues', 'grid-matrix'].forEach((grid) => byId(grid).addEventListener('click', (event) => {
             const subject = event.target.closest('.chip[data-subject], .subject[data-subject]');
             if (subject) {
@@ -204,9 +212,9 @@ class Page {
     }
 
     showList(view) {
-        const lists = { subjects: subjectsList, findings: findingsList, changes: changesList };
+        const lists = { subjects: subjectsList, admission: admissionList, findings: findingsList, changes: changesList };
         if (lists[view]) {
-            byId(`view-${view}`).replaceChildren(h('h2', { class: 'paper' }, view[0].toUpperCase() + view.slice(1)), ...lists[view](this));
+            byId(`view-${view}`).replaceChildren(h('h2', { class: 'paper' }, view[0].toUpperCase() + view.slice(1)), ...lists[view](this).filter(Boolean));
         }
     }
 
@@ -230,9 +238,12 @@ class Page {
         const { report } = this.model;
         document.title = `Queue access: ${visible(report.source)}`;
         byId('source').replaceChildren(name(report.source), ' · partition ', name(report.partition), ...(report.made ? [' · ', time(report.made)] : []));
-        const errors = report.findings.filter((finding) => finding.severity === 'error').length;
-        byId('tab-findings-number').textContent = numbers.format(report.findings.length);
-        byId('tab-findings-number').className = `number ${errors > 0 ? 'error' : report.findings.length > 0 ? 'warning' : ''}`;
+        for (const [view, findings, others] of [['admission', this.model.admissionFindings, []], ['findings', report.findings, report.withoutEffect]]) {
+            const number = byId(`tab-${view}-number`);
+            const errors = findings.some((finding) => finding.severity === 'error');
+            number.textContent = numbers.format(findings.length + others.length);
+            number.className = `number ${errors ? 'error' : findings.length > 0 ? 'warning' : ''}`;
+        }
         byId('tab-subjects-number').textContent = numbers.format(report.subjects.length);
         byId('tab-queues-number').textContent = numbers.format(report.queues.length);
         byId('tab-changes-number').textContent = numbers.format(report.changes.length);
@@ -246,7 +257,7 @@ class Page {
         this.paper = paper;
         this.grids.queues.all = paper;
         if (paper) {
-            ['subjects', 'findings', 'changes'].forEach((view) => this.showList(view));
+            VIEWS.filter((view) => !(view in this.grids)).forEach((view) => this.showList(view));
             this.grids.queues.show(queuesSource(this, Infinity));
             const left = this.tree.rows().length - PAPER_ROWS;
             byId('not-printed').textContent = left > 0 ? `${count(left, 'more queue')} not printed: search for what you need, or close what you do not.` : '';

@@ -47,6 +47,11 @@ function name(text, needle) {
     return h('bdi', null, shown.slice(0, at), h('mark', null, shown.slice(at, end)), shown.slice(end));
 }
 
+/** A queue's path, which breaks between its queues. */
+function pathName(text) {
+    return h('bdi', null, visible(text).split('.').map((part, at) => (at > 0 ? ['.', h('wbr'), part] : part)));
+}
+
 /** A message: what stands between backquotes is somebody's text. */
 function prose(text) {
     const parts = text.split('`');

@@ -12,6 +12,7 @@ class TreeGrid {
      * `source` says what is shown:
      * `rows`: the numbers of the queues in order; `level(queue)`, `isOpen(queue)` (null for a leaf), `toggle(queue, open)`, `choose(queue, column)`;
      * `fixed`: columns that are always drawn, `{title, cell(queue)}`, the first being the tree's;
+     * `rowHeight`: the height of a row whose columns stand below each other, or nothing;
      * `columns`: the others, `{count, width, header(i), cell(queue, i)}` or null.
      */
     constructor(element, label) {
@@ -35,6 +36,8 @@ class TreeGrid {
     show(source) {
         const queue = this.source?.rows[this.active.row];
         this.source = source;
+        this.rowHeight = source.rowHeight ?? ROW;
+        this.element.classList.toggle('stacked', this.rowHeight !== ROW);
         this.position = new Map(source.rows.map((row, index) => [row, index]));
         this.active.row = this.position.get(queue) ?? Math.min(this.active.row, Math.max(source.rows.length - 1, 0));
         this.active.column = Math.min(this.active.column, this.cells() - 1);
@@ -59,7 +62,7 @@ class TreeGrid {
         const focused = this.body.contains(document.activeElement);
         this.forget();
         this.span = undefined;
-        this.body.style.height = `${this.source.rows.length * ROW}px`;
+        this.body.style.height = `${this.source.rows.length * this.rowHeight}px`;
         this.draw();
         if (focused) {
             this.focus();
@@ -125,7 +128,7 @@ class TreeGrid {
 
     /** The head says below which queue the first row in view is, for that may be far above. */
     tellWhere() {
-        const first = this.source.rows[Math.ceil(this.element.scrollTop / ROW)];
+        const first = this.source.rows[Math.ceil(this.element.scrollTop / this.rowHeight)];
         const where = this.element.scrollTop > 0 && first !== undefined ? this.source.where(first) : '';
         const told = this.head.querySelector('.told');
         if (told.textContent !== where) {
@@ -138,8 +141,8 @@ class TreeGrid {
         if (this.all) {
             return { from: 0, to: length };
         }
-        const first = Math.floor(this.element.scrollTop / ROW);
-        const shown = Math.ceil(this.element.clientHeight / ROW);
+        const first = Math.floor(this.element.scrollTop / this.rowHeight);
+        const shown = Math.ceil(this.element.clientHeight / this.rowHeight);
         return { from: Math.max(first - SPARE_ROWS, 0), to: Math.min(first + shown + SPARE_ROWS, length) };
     }
 
@@ -188,7 +191,7 @@ class TreeGrid {
             'aria-level': place.level, 'aria-setsize': place.of, 'aria-posinset': place.at,
             'aria-expanded': open === null ? null : String(open),
         });
-        row.style.top = `${index * ROW}px`;
+        row.style.top = `${index * this.rowHeight}px`;
         row.append(...fixed.map((column, at) => {
             const properties = {
                 role: at === 0 ? 'rowheader' : 'gridcell', class: `fixed ${column.class ?? ''}`, 'aria-colindex': at + 1,
@@ -259,12 +262,12 @@ class TreeGrid {
     }
 
     reveal() {
-        const top = this.active.row * ROW;
+        const top = this.active.row * this.rowHeight;
         const height = this.element.clientHeight - this.head.offsetHeight;
         if (top < this.element.scrollTop) {
             this.element.scrollTop = top;
-        } else if (top + ROW > this.element.scrollTop + height) {
-            this.element.scrollTop = top + ROW - height;
+        } else if (top + this.rowHeight > this.element.scrollTop + height) {
+            this.element.scrollTop = top + this.rowHeight - height;
         }
         const column = this.active.column - (this.source.fixed.length - 1);
         if (this.source.columns && column >= 0) {
@@ -308,7 +311,7 @@ class TreeGrid {
     /** What a key does, after the ARIA practices for tree grids; whether it does something. */
     moved(key) {
         const { row, column } = this.active;
-        const page = Math.max(Math.floor(this.element.clientHeight / ROW) - 2, 1);
+        const page = Math.max(Math.floor(this.element.clientHeight / this.rowHeight) - 2, 1);
         const steps = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page };
         if (key in steps) {
             this.go(row + steps[key]);

@@ -1,4 +1,4 @@
-// The views that are lists: subjects, findings, changes.
+// The views that are lists: subjects, admission settings, findings, changes.
 
 /** A point in time as the reader's clock has it; the exact text stays beside it for programs. */
 function time(text) {
@@ -31,6 +31,13 @@ function changeCard(page, change) {
         h('p', { class: 'places' }, change.fields.map((field) => h('bdi', { class: 'place' }, visible(field)))));
 }
 
+/** One object that changes nothing. */
+function objectCard(page, object) {
+    return h('li', { class: 'card' },
+        h('p', { class: 'card-head' }, h('strong', null, name(`${object.kind} ${object.name}`)), visible(object.reason), object.queue !== null && h('span', { class: 'where' }, queueLink(page, object.queue))),
+        h('p', null, prose(object.message)));
+}
+
 function matches(needle, ...texts) {
     return texts.some((text) => text && text.toLowerCase().includes(needle));
 }
@@ -48,10 +55,36 @@ function cards(page, items, draw, none) {
     return items.length === 0 ? [h('p', { class: 'empty' }, none)] : long(page, items, draw, (list) => h('ul', { class: 'cards' }, list));
 }
 
-function findingsList(page) {
-    const all = page.model.report.findings;
+/** Findings that a search leaves, and below them the objects that change nothing. */
+function found(page, all, objects) {
     const shown = left(page, all, (finding) => [finding.code, finding.title, finding.message, finding.help, finding.writtenIn?.name]);
-    return cards(page, shown, (finding) => findingCard(page, finding), all.length === 0 ? 'Nothing was found.' : 'No finding matches.');
+    const idle = left(page, objects, (object) => [object.kind, object.name, object.reason, object.message]);
+    return [
+        ...cards(page, shown, (finding) => findingCard(page, finding), all.length === 0 ? 'Nothing was found.' : 'No finding matches.'),
+        idle.length > 0 && h('h2', null, 'Objects without effect'),
+        ...(idle.length > 0 ? cards(page, idle, (object) => objectCard(page, object)) : []),
+    ];
+}
+
+function findingsList(page) {
+    return found(page, page.model.report.findings, page.model.report.withoutEffect);
+}
+
+/** Who may submit in other people's names: the settings, what is wrong with them, and the policies that do not count. */
+function admissionList(page) {
+    const { admission, withoutEffect } = page.model.report;
+    const row = ({ key, value, writtenIn }) => h('tr', null, h('th', { scope: 'row' }, h('code', null, name(key.split('.').at(-1)))),
+        h('td', null, h('code', null, name(value))), h('td', null, h('bdi', { class: 'place' }, writtenIn ? place(writtenIn) : '')));
+    const settings = left(page, admission, ({ key, value, writtenIn }) => [key, value, writtenIn?.name]);
+    const head = ['Setting', 'Value', 'Written in'];
+    return [
+        h('p', null, 'These settings of YuniKorn’s admission controller say who may submit in the names of others.'),
+        admission.length === 0 && h('p', { class: 'empty' }, 'None is set here: YuniKorn’s defaults hold.'),
+        settings.length > 0 && h('table', { class: 'settings' }, h('caption', { class: 'unseen' }, 'Settings of the admission controller'),
+            h('thead', null, h('tr', null, head.map((title) => h('th', { scope: 'col' }, title)))), h('tbody', null, settings.map(row))),
+        h('h2', null, 'Findings'),
+        ...found(page, page.model.admissionFindings, withoutEffect.filter(({ kind }) => kind === 'AdmissionPolicy')),
+    ];
 }
 
 function changesList(page) {
@@ -73,15 +106,16 @@ function subjectsList(page) {
         const links = starts.slice(0, page.paper ? STARTS_ON_PAPER : STARTS).map((start) => queueLink(page, start.queue));
         const more = starts.length - links.length;
         const none = h('span', { class: 'nobody' }, h('span', { 'aria-hidden': 'true' }, '–'), h('span', { class: 'unseen' }, 'nowhere by name'));
-        return h('td', null, links.length === 0 ? none : links, more > 0 && h('span', { class: 'more' }, `+${numbers.format(more)}`, h('span', { class: 'unseen' }, ' more')));
+        return h('td', { role: 'cell' }, links.length === 0 ? none : links, more > 0 && h('span', { class: 'more' }, `+${numbers.format(more)}`, h('span', { class: 'unseen' }, ' more')));
     };
-    const row = (subject) => h('tr', null,
-        h('th', { scope: 'row' }, subjectLink(page, subject.number)),
-        VERBS.map((verb) => [h('td', { class: 'figure' }, numbers.format(model.numberHeld(subject.number, verb))), cell(subject, verb)]));
+    // The roles are told, because a narrow view shows the table as blocks.
+    const row = (subject) => h('tr', { role: 'row' },
+        h('th', { scope: 'row', role: 'rowheader' }, subjectLink(page, subject.number)),
+        VERBS.map((verb) => [h('td', { role: 'cell', class: 'figure', 'data-title': verb === SUBMIT ? 'Submits to' : 'Administers' }, numbers.format(model.numberHeld(subject.number, verb))), cell(subject, verb)]));
     if (shown.length === 0) {
         return [h('p', { class: 'empty' }, 'No subject matches.')];
     }
     const head = ['Name', 'Submits to', 'beginning at', 'Administers', 'beginning at'];
-    return long(page, shown, row, (rows) => h('table', { class: 'subjects' }, h('caption', { class: 'unseen' }, 'Subjects and where their rights begin'),
-        h('thead', null, h('tr', null, head.map((title) => h('th', { scope: 'col' }, title)))), h('tbody', null, rows)));
+    return long(page, shown, row, (rows) => h('table', { role: 'table', class: 'subjects' }, h('caption', { class: 'unseen' }, 'Subjects and where their rights begin'),
+        h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, head.map((title) => h('th', { scope: 'col', role: 'columnheader' }, title)))), h('tbody', { role: 'rowgroup' }, rows)));
 }

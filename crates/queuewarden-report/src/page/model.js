@@ -27,6 +27,8 @@ class Model {
             starts.forEach((start) => this.startsAt[verb][start.queue].set(subject, { ...start, subject }));
         }
         this.findingsOf = this.byQueue(report.findings);
+        // Findings about a text stand at a place in it, those about the admission settings at an object.
+        this.admissionFindings = report.findings.filter(({ queue, writtenIn }) => queue === null && writtenIn !== null && writtenIn.kind !== 'Text');
         this.changesOf = this.byQueue(report.changes);
         this.numbers = new Map(this.queues.map((queue) => [queue.path, queue.number]));
     }

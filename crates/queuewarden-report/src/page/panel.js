@@ -33,7 +33,7 @@ function long(page, items, draw, wrap, first = LIST) {
 
 /** A button that chooses a queue. */
 function queueLink(page, number, text) {
-    return h('button', { type: 'button', class: 'link', click: () => page.choose({ queue: number }) }, name(text ?? page.model.queues[number].path));
+    return h('button', { type: 'button', class: 'link', click: () => page.choose({ queue: number }) }, pathName(text ?? page.model.queues[number].path));
 }
 
 /** A button that chooses a subject. */
@@ -137,11 +137,9 @@ function startItem(page, start, subject, verb) {
     return h('li', null, h('div', null, queueLink(page, start.queue), h('span', { class: 'how' }, notes.join(', '))), origins(page.model, start));
 }
 
-/** A QueueAcl that grants nothing now because of its time. */
-function outsideItem(page, object) {
-    const { expired, notBefore, expiresAt } = object;
-    const words = expired ? `expired at ${expiresAt}` : `planned from ${notBefore}${expiresAt ? ` until ${expiresAt}` : ''}`;
-    return h('li', null, h('div', null, name(`QueueAcl ${object.name}`), object.queue !== null && [' ', queueLink(page, object.queue)]), h('span', { class: 'how' }, words));
+/** An object that changes nothing. */
+function idleItem(page, object) {
+    return h('li', null, h('div', null, name(`${object.kind} ${object.name}`), object.queue !== null && [' ', queueLink(page, object.queue)]), h('span', { class: 'how' }, visible(object.reason)));
 }
 
 /** What there is, and what the signs mean. */
@@ -151,7 +149,7 @@ function overview(page) {
     const kinds = (kind) => model.subjects.filter((subject) => subject.kind === kind).length;
     const findings = model.report.findings;
     const latest = model.report.changes.slice(0, 3);
-    const { outside } = model.report;
+    const { withoutEffect } = model.report;
     return [
         h('h2', null, 'At a glance'),
         h('dl', { class: 'figures' }, [
@@ -160,21 +158,38 @@ function overview(page) {
         section('Open to everyone', open.length === 0
             ? h('p', null, 'No queue lets everyone submit.')
             : long(page, open.map((start) => ({ ...start, subject: model.everyone })), (start) => startItem(page, start, model.everyone, SUBMIT), (items) => h('ul', { class: 'holders' }, items), AT_A_GLANCE)),
+        model.admissionFindings.length > 0 && section('In the names of others', ...long(page, model.admissionFindings, (finding) => findingCard(page, finding), (items) => h('ul', { class: 'cards' }, items), AT_A_GLANCE)),
         latest.length > 0 && section('Changed last', h('ul', { class: 'cards' }, latest.map((change) => changeCard(page, change)))),
-        outside.length > 0 && section('Planned and expired', ...long(page, outside, (object) => outsideItem(page, object), (items) => h('ul', { class: 'holders' }, items), AT_A_GLANCE)),
-        section('Signs', legend()),
-        section('Keys', h('dl', { class: 'keys' }, [
+        withoutEffect.length > 0 && section('Without effect', ...long(page, withoutEffect, (object) => idleItem(page, object), (items) => h('ul', { class: 'holders' }, items), AT_A_GLANCE)),
+        page.view in SIGNS && legend(page.view),
+        page.view in SIGNS && section('Keys', h('dl', { class: 'keys' }, [
             ['/', 'search'], ['↑ ↓', 'queue by queue'], ['→ ←', 'open and close, then cell by cell'], ['*', 'open all beside it'], ['Enter', 'what is known about it'], ['Esc', 'back to this'],
         ].map(([key, what]) => [h('dt', null, h('kbd', null, key)), h('dd', null, what)]))),
     ];
 }
 
-function legend() {
-    const sign = (classes, letter, words) => h('li', null, h('span', { class: `mark ${classes}`, 'aria-hidden': 'true' }, letter), words);
-    return h('ul', { class: 'legend' },
-        sign('submit submitacl own', 'S', 'may submit, granted at this queue'),
-        sign('submit submitacl inherited', 'S', 'may submit, inherited from a queue above'),
-        sign('administer adminacl own', 'A', 'may administer'),
-        sign('submit adminacl own', 'S', 'may submit, as an administrator'),
-        sign('submit submitacl own everyone', 'S', 'as everyone, not by name'));
+/** The signs of each grid: the classes of a sample, what stands in it, what it means, and an icon. */
+const SIGNS = {
+    queues: [
+        ['submit', 'user own', 'named here: may submit'],
+        ['admin', 'group own', 'named here: may administer, and submit'],
+        ['submit', 'user inherited', 'named in a queue above'],
+        ['submit', 'everyone own', 'everyone'],
+        ['submit', 'user own', 'until a time', 'clock'],
+    ],
+    matrix: [
+        ['submit submitacl own', 'S', 'may submit, granted at this queue'],
+        ['submit submitacl inherited', 'S', 'may submit, inherited from a queue above'],
+        ['administer adminacl own', 'A', 'may administer'],
+        ['administer adminacl inherited', 'A', 'may administer, inherited'],
+        ['submit adminacl own', 'S', 'may submit, as an administrator'],
+        ['submit submitacl own everyone', 'S', 'as everyone, not by name'],
+    ],
+};
+
+function legend(view) {
+    const sample = ([classes, sign, , mark]) => (view === 'matrix'
+        ? h('span', { class: `mark ${classes}`, 'aria-hidden': 'true' }, sign)
+        : h('span', { class: classes, 'aria-hidden': 'true' }, h('span', { class: `chip ${sign}` }, icon(sign.split(' ')[0]), 'name', mark && icon(mark))));
+    return section('Signs', h('ul', { class: 'legend' }, SIGNS[view].map((sign) => h('li', null, sample(sign), sign[2]))));
 }

@@ -6,6 +6,9 @@ const ICONS = { user: 'user', group: 'group', everyone: 'everyone' };
 const BRIEF_FROM = 500;
 /** More are not printed: browsers take minutes to break them into sheets. */
 const PAPER_ROWS = 1000;
+/** In a narrower view the columns stand below each other, in rows of this height. */
+const NARROW = 700;
+const STACKED_ROW = 86;
 /** A chip is never wider, in characters: longer names are cut by the style sheet. */
 const CHIP_CHARACTERS = 22;
 
@@ -83,8 +86,9 @@ function treeSource(page, fixed, columns) {
 /** The queues with who may do what there. */
 function queuesSource(page, width) {
     const { model, tree, query } = page;
-    // Three columns share what the findings' leaves (style.css); a character of a chip is some 7 px wide.
-    const room = ((Math.max(width, 760) - 84) / 3 - 20) / 7.2;
+    const stacked = width < NARROW;
+    // Three columns share what the findings' leaves, or one has all but its label (style.css); a character of a chip is some 7 px wide.
+    const room = (stacked ? width - 120 : (Math.max(width, 760) - 84) / 3 - 20) / 7.2;
     const brief = page.paper && tree.rows().length > BRIEF_FROM;
     const holders = (queue, verb) => {
         const all = model.holders(queue, verb);
@@ -98,12 +102,13 @@ function queuesSource(page, width) {
         return chips(model, all.filter((start) => start.acl === 'submitacl'), queue, { room, query, none });
     };
     const administrators = (queue) => chips(model, holders(queue, ADMINISTER), queue, { room, query, none: nobody });
-    return treeSource(page, [
+    const source = treeSource(page, [
         { title: 'Queue', class: 'tree', cell: (queue) => treeCell(tree, queue, query) },
         { title: 'May submit', class: 'who submit', cell: submitters },
         { title: 'May administer, and submit', class: 'who admin', cell: administrators },
         { title: 'Findings', class: 'findings', cell: (queue) => severity(model.findingsOf.get(queue) ?? []) },
     ], null);
+    return stacked ? { ...source, rowHeight: STACKED_ROW } : source;
 }
 
 /** How many findings, and how bad. */
