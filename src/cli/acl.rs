@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::console::Look;
 use super::findings::Count;
 use super::input::source::{self, Source};
 use super::query::output::AnswerFormat;
@@ -65,7 +66,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         Dialect::YarnCloudera => Explained::yarn(source, Reading::Cloudera),
     };
     let explained: Vec<Explained> = read(&acls)?.into_iter().map(explain).collect();
-    console.out(&args.format.show(|| text(&explained, console.color_out()), || to_json(&explained))?)?;
+    console.out(&args.format.show(|| text(&explained, console.look_out()), || to_json(&explained))?)?;
     let findings = explained.iter().flat_map(|acl| &acl.findings);
     let count = findings.fold(Count::default(), |count, finding| count.with(finding.severity));
     Ok(Exit::from_count(count, args.strict))
@@ -200,8 +201,8 @@ impl Explained {
         }
     }
 
-    fn as_text(&self, titled: bool, color: bool) -> String {
-        let findings = self.findings.iter().map(|finding| draw(finding, &self.source, color));
+    fn as_text(&self, titled: bool, look: Look) -> String {
+        let findings = self.findings.iter().map(|finding| draw(finding, &self.source, look));
         let title = titled.then(|| ("ACL", self.source.name.clone()));
         let lines = title.iter().chain(&self.lines).map(|(label, value)| format!("{label:<11}{value}\n"));
         findings.chain(lines).collect()
@@ -233,18 +234,18 @@ fn refusals(text: &str) -> [Option<String>; 2] {
     [acl::validates(text), acl::parse(text).map(drop)].map(|read| read.err().map(|error| error.to_string()))
 }
 
-fn text(explained: &[Explained], color: bool) -> String {
-    let shown: Vec<String> = explained.iter().map(|acl| acl.as_text(explained.len() > 1, color)).collect();
+fn text(explained: &[Explained], look: Look) -> String {
+    let shown: Vec<String> = explained.iter().map(|acl| acl.as_text(explained.len() > 1, look)).collect();
     shown.join("\n")
 }
 
 /// Draws the finding on the text with all invisible characters escaped. In an ACL a tab or a line break makes
 /// all the difference, and the text may come from anywhere, so it must not control the terminal.
-fn draw(diagnostic: &Diagnostic, source: &Source, color: bool) -> String {
+fn draw(diagnostic: &Diagnostic, source: &Source, look: Look) -> String {
     let shown = |end: usize| visible(source.text.get(..end).unwrap_or(&source.text));
     let span = diagnostic.span.map(|span| Span::new(shown(span.start).len(), shown(span.end).len()));
     let source = Source { text: shown(source.text.len()), ..source.clone() };
-    report::draw(&Diagnostic { span, ..diagnostic.clone() }, Some(&source), None, color)
+    report::draw(&Diagnostic { span, ..diagnostic.clone() }, Some(&source), None, look)
 }
 
 fn answer(refusal: Option<&str>) -> String {
@@ -335,7 +336,7 @@ mod tests {
 
     #[test]
     fn places_are_those_of_the_text_that_is_shown() {
-        let shown = text(&[explained("sue\u{9b}2J,a\tb")], false);
+        let shown = text(&[explained("sue\u{9b}2J,a\tb")], Look::default());
         assert!(shown.contains("1 | sue\\u{9b}2J,a\\tb\n  | ^^^^^^^^^^^\n"), "{shown}");
         assert!(shown.contains("\n  |             ^^^^\n"), "{shown}");
     }
@@ -344,7 +345,7 @@ mod tests {
         #[test]
         fn nothing_that_a_terminal_obeys_is_printed(acl in any::<String>()) {
             let yarn = Explained::yarn(explained(&acl).source, Reading::Hadoop);
-            for shown in [text(&[explained(&acl)], false), text(&[yarn], false)] {
+            for shown in [text(&[explained(&acl)], Look::default()), text(&[yarn], Look::default())] {
                 prop_assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{:?}", shown);
             }
         }

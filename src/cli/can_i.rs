@@ -95,7 +95,7 @@ impl RequestArgs {
                 console.note(&format!("the right ends at {end}"));
             }
             let text = || match show {
-                Show::Everything => explain::text(&answers, &decision, &answer),
+                Show::Everything => explain::text(&answers, &decision, &answer, console.look_out().width),
                 _ => line(allowed, &answer.reason),
             };
             console.out(&self.format.show(text, || &answer)?)?;

@@ -4,8 +4,10 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::ValueEnum;
 
-/// Columns at which lines are wrapped if there is no terminal.
-const WIDTH: usize = 120;
+use super::query::output::wrapped;
+
+/// Fewest columns at which lines are wrapped.
+const NARROWEST: usize = 40;
 
 /// Use of colours in the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -17,6 +19,15 @@ pub enum Color {
     Always,
     /// Never.
     Never,
+}
+
+/// The form of a text for one stream.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Look {
+    /// True if it takes colours.
+    pub color: bool,
+    /// The columns of the terminal; `None` if it is none, and lines stay whole for programs.
+    pub width: Option<usize>,
 }
 
 /// The two output streams of the process.
@@ -44,14 +55,22 @@ impl Console {
         Self { endless: true, ..self }
     }
 
-    /// Returns whether standard output takes colours.
-    pub fn color_out(self) -> bool {
-        self.colored(io::stdout().is_terminal())
+    /// Returns the look of standard output.
+    pub fn look_out(self) -> Look {
+        self.look(io::stdout().is_terminal())
     }
 
-    /// Returns whether standard error takes colours.
-    pub fn color_err(self) -> bool {
-        self.colored(io::stderr().is_terminal())
+    /// Returns the look of standard error.
+    pub fn look_err(self) -> Look {
+        self.look(io::stderr().is_terminal())
+    }
+
+    /// `COLUMNS` goes before the terminal's own width.
+    fn look(self, terminal: bool) -> Look {
+        let set = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let own = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        let width = terminal.then(|| set().or_else(own)).flatten().map(|width: usize| width.max(NARROWEST));
+        Look { color: self.colored(terminal), width }
     }
 
     fn colored(self, terminal: bool) -> bool {
@@ -61,13 +80,6 @@ impl Console {
             // See https://no-color.org: set and not empty.
             Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         }
-    }
-
-    /// Returns the columns of standard error: `COLUMNS`, else the terminal's, else 120.
-    pub fn width(self) -> usize {
-        let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let columns = set.or_else(|| io::stderr().is_terminal().then(terminal_width).flatten());
-        columns.unwrap_or(WIDTH).max(40)
     }
 
     /// Writes to standard output. A closed pipe is no error, because the exit code is still an answer.
@@ -94,7 +106,7 @@ impl Console {
 
     /// Writes a note, which is neither error nor warning, to standard error.
     pub fn note(self, text: &str) {
-        self.err(&format!("note: {text}\n"));
+        self.err(&format!("note: {}\n", wrapped(text, 6, self.look_err().width)));
     }
 
     /// Writes several notes.
@@ -103,10 +115,4 @@ impl Console {
             self.note(note);
         }
     }
-}
-
-fn terminal_width() -> Option<usize> {
-    let mut table = comfy_table::Table::new();
-    table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
-    table.width().map(usize::from)
 }

@@ -35,11 +35,16 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 /// Formats the answer for people: the reason, the question, each ACL, and changes that would allow it.
-pub(super) fn text(answers: &Answers<'_>, decision: &Decision, answer: &DecisionAnswer) -> String {
+pub(super) fn text(
+    answers: &Answers<'_>,
+    decision: &Decision,
+    answer: &DecisionAnswer,
+    width: Option<usize>,
+) -> String {
     let verdict = if answer.allowed { "yes" } else { "no" };
-    let reason = visible_lines(&format!("{verdict}: {}", answer.reason));
+    let reason = visible_lines(&format!("{verdict}: {}", answer.reason), width);
     let remedies = answer.remedies.iter().map(|remedy| &remedy.message);
-    let page = page(&reason, &facts(answers, answer), &steps(answers, decision), remedies);
+    let page = page(&reason, &facts(answers, answer), &steps(answers, decision), remedies, width);
     page + &command(answer).unwrap_or_default()
 }
 
@@ -59,17 +64,19 @@ pub(super) fn page(
     facts: &Table,
     steps: &Table,
     remedies: impl IntoIterator<Item: Display>,
+    width: Option<usize>,
 ) -> String {
-    let steps = if steps.is_empty() { String::new() } else { format!("\n{}", steps.text(true)) };
+    let steps = if steps.is_empty() { String::new() } else { format!("\n{}", steps.text(true, width)) };
     let numbered = remedies.into_iter().zip(1..).map(|(remedy, number)| format!("{number}. {remedy}\n"));
-    let numbered = visible_lines(&numbered.collect::<String>());
+    let numbered = visible_lines(&numbered.collect::<String>(), width);
     let title = if numbered.is_empty() { "" } else { "\nTo allow it, the smallest change first:\n" };
-    format!("{reason}\n{}{steps}{title}{numbered}", facts.text(false))
+    format!("{reason}\n{}{steps}{title}{numbered}", facts.text(false, width))
 }
 
-/// Escapes control characters in every line.
-fn visible_lines(text: &str) -> String {
-    text.lines().flat_map(|line| [output::visible(line), "\n".to_owned()]).collect()
+/// Escapes control characters in every line, and breaks it between words.
+fn visible_lines(text: &str, width: Option<usize>) -> String {
+    let line = |line| output::wrapped(&output::visible(line), 0, width) + "\n";
+    text.lines().map(line).collect()
 }
 
 /// Formats the question: the user, the right and the queue.

@@ -1,9 +1,13 @@
 //! Output of the findings of `validate`, `lint` and `render`: each drawn by [`report`], as one JSON object,
 //! or as [`sarif`].
 
+use std::collections::HashMap;
+use std::hash::Hash;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::console::Look;
 use super::input::source::Source;
 use super::input::{Inputs, SourceDiagnostic};
 use super::query::output::AnswerFormat;
@@ -27,7 +31,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Formats findings; `answer` is what JSON and YAML have.
+    /// Formats findings; `text` is what people read, `answer` what JSON and YAML have.
     ///
     /// # Errors
     /// When there is no working directory from which SARIF could name files.
@@ -35,7 +39,7 @@ impl Format {
         self,
         sources: &[Source],
         findings: &[SourceDiagnostic],
-        color: bool,
+        text: impl FnOnce() -> String,
         answer: impl FnOnce() -> A,
     ) -> Result<String, Failure> {
         let format = match self {
@@ -49,7 +53,7 @@ impl Format {
                 return AnswerFormat::Json.show(String::new, || sarif::log(sources, findings, &folder));
             }
         };
-        format.show(|| text(sources, findings, color), answer)
+        format.show(text, answer)
     }
 }
 
@@ -84,14 +88,32 @@ impl Count {
     }
 }
 
+/// Groups items that have a cause in common, in the order of the first of each.
+pub fn by_cause<'i, T, C: Eq + Hash>(items: &'i [T], cause: impl Fn(&'i T) -> C) -> Vec<Vec<&'i T>> {
+    let mut groups: Vec<Vec<&T>> = Vec::new();
+    let mut numbers = HashMap::new();
+    for item in items {
+        let number = *numbers.entry(cause(item)).or_insert(groups.len());
+        match groups.get_mut(number) {
+            Some(group) => group.push(item),
+            None => groups.push(vec![item]),
+        }
+    }
+    groups
+}
+
 /// Formats all findings for people, each with its line and its fix.
-pub fn text(sources: &[Source], findings: &[SourceDiagnostic], color: bool) -> String {
+pub fn text<'a>(
+    sources: &[Source],
+    findings: impl IntoIterator<Item = &'a SourceDiagnostic>,
+    look: Look,
+) -> String {
     findings
-        .iter()
+        .into_iter()
         .map(|finding| {
             let source = finding.source.and_then(|index| sources.get(index));
             let object = finding.object.as_ref().map(|object| format!("in {object}"));
-            report::draw(&finding.diagnostic, source, object.as_deref(), color)
+            report::draw(&finding.diagnostic, source, object.as_deref(), look)
         })
         .collect()
 }
@@ -161,7 +183,8 @@ mod tests {
 
     #[test]
     fn people_see_the_line_and_the_object() {
-        let shown = text(&inputs("a: 1\nb: ü x\n").sources, &[finding(Some(Span::new(8, 12)))], false);
+        let shown =
+            text(&inputs("a: 1\nb: ü x\n").sources, &[finding(Some(Span::new(8, 12)))], Look::default());
         assert!(shown.starts_with("error[QW9999]: it is wrong\n --> a.yaml:2:4\n"), "{shown}");
         assert!(shown.contains("note: in QueueAcl/a\n"), "{shown}");
     }

@@ -162,7 +162,7 @@ pub(super) fn checked(
     let inputs = Inputs::new(vec![Source { name, text: text.to_owned() }]);
     let given = Given::from_inputs(inputs, now, console)?;
     let found = validate::each(&given.inputs, given.version());
-    console.err(&findings::text(&given.inputs.sources, &found, console.color_err()));
+    console.err(&findings::text(&given.inputs.sources, &found, console.look_err()));
     let refused = found.iter().any(|finding| finding.diagnostic.is_error());
     Ok((!refused).then(|| given.change().unwrap_or_default()))
 }

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::findings::{Format, plural};
+use super::console::Look;
+use super::findings::{self, Format, by_cause, plural};
 use super::input::SourceDiagnostic;
 use super::input::object::{Kind, Object};
 use super::input::source::{self, Source};
+use super::query::output::{visible, wrapped};
 use super::query::{self, Session, SourceArgs};
 use super::suppressions::{self, Suppressions};
 use super::{Console, Exit, Failure};
@@ -108,8 +110,12 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         found.extend(comments.unused(looked_for).into_iter().map(|unused| (unused, None)));
     }
     let (shown, findings): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    // Findings of a kind that one remedy mends have one cause.
+    let cause = |shown: &SourceDiagnostic| (shown.diagnostic.code, shown.diagnostic.help.clone());
+    let draw = |alike: &Vec<&SourceDiagnostic>| draw_all(&sources, alike, console.look_out());
+    let text = || by_cause(&shown, cause).iter().map(draw).collect();
     let answer = || answer(&answers, &sources, &shown, &findings);
-    console.out(&args.format.show(&sources, &shown, console.color_out(), answer)?)?;
+    console.out(&args.format.show(&sources, &shown, text, answer)?)?;
     if args.format == Format::Text {
         let count = plural(shown.len(), "warning") + &suppressions::counted(suppressed);
         console.err(&format!("{count}; {} checked\n", plural(tree.queues().len(), "queue")));
@@ -157,6 +163,27 @@ fn placed(
     };
     let placed = findings.into_iter().map(&mut place).collect();
     (sources, placed)
+}
+
+/// Draws the first of findings that are alike, and lists the others below it.
+fn draw_all(sources: &[Source], alike: &[&SourceDiagnostic], look: Look) -> String {
+    let Some((first, others)) = alike.split_first() else { return String::new() };
+    let first = findings::text(sources, [*first], look);
+    if others.is_empty() {
+        return first;
+    }
+    let line = |finding: &&SourceDiagnostic| {
+        let source = finding.source.and_then(|index| sources.get(index));
+        let place = source.map(|source| {
+            let position = finding.diagnostic.span.map(|span| source.position(span.start));
+            WrittenIn::text(&source.name, position).words()
+        });
+        let place = finding.object.clone().or(place);
+        let words: Vec<String> = place.into_iter().chain([finding.diagnostic.message.clone()]).collect();
+        format!("  {}\n", wrapped(&visible(&words.join(": ")), 2, look.width))
+    };
+    let lines: String = others.iter().map(line).collect();
+    format!("{}\n\nand {} more like it:\n{lines}\n", first.trim_end(), others.len())
 }
 
 /// Returns the JSON pointer of the field that a finding is about: its right, or the setting that its message

@@ -58,14 +58,27 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
     let is_for_people = matches!(args.output.format, Format::Table | Format::Wide);
     let show = if is_for_people { letters } else { words };
-    console.out(&args.output.show(&answer, |_| table(&answer, show), String::new)?)?;
+    let shown = args.output.show(None, &answer, |_| table(&answer, show), String::new)?;
+    console.out(&shown)?;
     if is_for_people {
+        if let Some(note) = console.look_out().width.and_then(|width| too_wide(&shown, width)) {
+            console.note(&note);
+        }
         console.note(LEGEND);
         if answer.cells.iter().any(|cell| cell.until.is_some()) {
             console.note(ENDS);
         }
     }
     Ok(Exit::Clean)
+}
+
+/// Says how to see a matrix that is wider than the terminal.
+fn too_wide(shown: &str, width: usize) -> Option<String> {
+    let columns = shown.lines().map(|line| line.chars().count()).max().filter(|columns| *columns > width)?;
+    Some(format!(
+        "the matrix is {columns} columns wide: choose with --user, --group and --queue, write it with -o csv, or \
+        show it in a browser: queuewarden report --serve"
+    ))
 }
 
 /// Returns the requested queues, with those below them; all when none is requested.

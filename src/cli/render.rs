@@ -78,7 +78,7 @@ pub(super) struct Printed {
 pub(super) fn print(args: &Args, console: Console, inputs: &Inputs, again: bool) -> Result<Printed, Failure> {
     let assembled = args.input.assemble(inputs);
     let found = unreadable(inputs, &assembled);
-    console.err(&findings::text(&inputs.sources, &found, console.color_err()));
+    console.err(&findings::text(&inputs.sources, &found, console.look_err()));
     notes(inputs, &assembled, console);
     if inputs.objects.is_empty() && inputs.base.is_none() {
         // YuniKorn's built-in default, which lets everyone in, must not result from a wrong path.
@@ -86,7 +86,7 @@ pub(super) fn print(args: &Args, console: Console, inputs: &Inputs, again: bool)
         return Ok(Printed { exit: Exit::Findings, wake_at: None });
     }
     let settled = loaded(settle(assembled.snapshot.clone()));
-    console.err(&statuses::show(&settled.plan, args.status, console.width()));
+    console.err(&statuses::show(&settled.plan, args.status, console.look_err().width));
     let wake_at = settled.plan.wake_at;
     match rendered(&settled, &assembled.findings) {
         Ok(rendered) => {

@@ -6,29 +6,38 @@
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
 use serde_json::{Map, Value, json};
 
+use super::console::Look;
 use super::input::source::Source;
+use super::query::output::wrapped;
 use go_compat::diag::{Diagnostic, Severity, Span};
 
 /// Maximum length of a line, in bytes; longer ones are cut.
 const MAX_LINE: usize = 1000;
+/// Columns before a message: `warning[QW1001]: `, the widest label.
+const LABEL: usize = 17;
 /// Length of the part of a cut line on either side of the span, in bytes.
 const NEAR: usize = 200;
 
 /// Draws one diagnostic: the line with the span underlined, its object (`note`), and the fix. Without a
 /// source, draws only the texts. Ends with an empty line.
-pub fn draw(diagnostic: &Diagnostic, source: Option<&Source>, note: Option<&str>, color: bool) -> String {
-    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+pub fn draw(diagnostic: &Diagnostic, source: Option<&Source>, note: Option<&str>, look: Look) -> String {
+    let renderer = if look.color { Renderer::styled() } else { Renderer::plain() };
+    let renderer = look.width.map_or(renderer.clone(), |width| renderer.term_width(width));
+    let room = look.width.map(|width| width.saturating_sub(LABEL));
+    let broken = |text: &str| {
+        text.trim_end().split('\n').map(|line| wrapped(line, 0, room)).collect::<Vec<_>>().join("\n")
+    };
     let mut elements: Vec<Element<'_>> = Vec::new();
     if let Some(source) = source {
         elements.extend(excerpt(source, diagnostic.span.unwrap_or_default()));
     }
-    elements.extend(note.map(|note| Level::NOTE.message(note).into()));
-    elements.extend(diagnostic.help.as_deref().map(|help| Level::HELP.message(help).into()));
+    elements.extend(note.map(|note| Level::NOTE.message(broken(note)).into()));
+    elements.extend(diagnostic.help.as_deref().map(|help| Level::HELP.message(broken(help)).into()));
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let title = level.primary_title(diagnostic.message.trim_end()).id(diagnostic.code.to_string());
+    let title = level.primary_title(broken(&diagnostic.message)).id(diagnostic.code.to_string());
     format!("{}\n\n", renderer.render(&[Group::with_title(title).elements(elements)]))
 }
 
@@ -130,7 +139,7 @@ mod tests {
     }
 
     fn drawn(text: &str, start: usize, end: usize) -> String {
-        draw(&diagnostic(Some(Span::new(start, end))), Some(&source(text)), None, false)
+        draw(&diagnostic(Some(Span::new(start, end))), Some(&source(text)), None, Look::default())
     }
 
     #[test]
@@ -139,7 +148,7 @@ mod tests {
             &diagnostic(Some(Span::new(8, 12))),
             Some(&source("a: 1\nb: ü x\n")),
             Some("in QueueAcl/a"),
-            false,
+            Look::default(),
         );
         let expected = "error[QW9999]: it is wrong\n --> a.yaml:2:4\n  |\n2 | b: ü x\n  |    ^^^\n  |\n  = note: in QueueAcl/a\n  = help: write it right\n\n";
         assert_eq!(shown, expected);
@@ -155,15 +164,24 @@ mod tests {
 
     #[test]
     fn without_a_text_it_is_the_message_and_the_help() {
-        let shown = draw(&diagnostic(None), None, None, false);
+        let shown = draw(&diagnostic(None), None, None, Look::default());
         assert_eq!(shown, "error[QW9999]: it is wrong\n |\n = help: write it right\n\n");
+    }
+
+    #[test]
+    fn messages_are_broken_between_words() {
+        let found =
+            Diagnostic::warning(Code::new(9998, "test"), "`submitacl` of `root.prod` changes nothing");
+        let shown = draw(&found, None, Some("in QueueAcl/prod"), Look { color: false, width: Some(45) });
+        let expected = "warning[QW9998]: `submitacl` of `root.prod`\n                 changes nothing\n |\n = note: in QueueAcl/prod\n\n";
+        assert_eq!(shown, expected);
     }
 
     #[test]
     fn colours_come_only_when_asked_for() {
         let warning = Diagnostic::warning(Code::new(9998, "test"), "look");
-        assert!(!draw(&warning, None, None, false).contains('\u{1b}'));
-        assert!(draw(&warning, None, None, true).contains('\u{1b}'));
+        assert!(!draw(&warning, None, None, Look::default()).contains('\u{1b}'));
+        assert!(draw(&warning, None, None, Look { color: true, width: None }).contains('\u{1b}'));
     }
 
     /// A text must not control the terminal it is shown on.

@@ -1,5 +1,6 @@
 //! `queuewarden status`: shows the state of an installation and of its objects.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -8,18 +9,22 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::check::{Level, Line, written};
+use super::findings::by_cause;
 use super::installed::{
     Attention, ObservedObject, OperatorState, QueueCount, ReachArgs, SchedulerState, State, queues,
 };
-use super::query::output::{AnswerFormat, Table, visible};
+use super::query::output::{AnswerFormat, Table, visible, wrapped};
 use super::{Console, Exit, Failure};
+use go_compat::diag::listed;
 use queuewarden_api::answer::VERSION;
 use queuewarden_operator::controller::world::Kind;
 use queuewarden_plan::conditions::Type;
 use queuewarden_plan::snapshot::ConfigSpec;
 
-/// Maximum number of objects shown that need attention; `--all` shows all of them.
+/// Maximum number of causes shown for which objects need attention; `--all` shows all of them.
 const SHOWN: usize = 20;
+/// Maximum number of objects named for each of them.
+const NAMED: usize = 6;
 /// Exit codes of commands about an installation.
 pub const EXIT_CODES: &str = "\
 Exit codes: 0 all is well, 1 it is not, 2 the command line is wrong, 3 the cluster does not answer.";
@@ -31,7 +36,7 @@ Exit codes: 0 all is well, 1 it is not, 2 the command line is wrong, 3 the clust
 pub struct Args {
     #[command(flatten)]
     reach: ReachArgs,
-    /// Show all objects that are not ready, not only the first 20
+    /// Show all objects that are not ready, not only the first 6 for each of 20 causes
     #[arg(long)]
     all: bool,
     /// Output format
@@ -114,7 +119,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let (cluster, spec) = args.reach.open(console)?;
     let state = cluster.run(async |client| Box::pin(args.reach.read(&cluster, client, &spec)).await);
     let answer = answer(&spec, state);
-    console.out(&args.output.show(|| text(&answer, args.all), || &answer)?)?;
+    console.out(&args.output.show(|| text(&answer, args.all, console.look_out().width), || &answer)?)?;
     Ok(Exit::yes(answer.ready))
 }
 
@@ -199,21 +204,22 @@ fn kind_state(kind: Kind, objects: &[ObservedObject]) -> KindState {
 }
 
 /// Formats the answer for people.
-fn text(answer: &StatusAnswer, all: bool) -> String {
-    let mut head = Table::new(["", ""]);
-    head.row(["YuniKornConfig", &config_line(answer.config.as_ref())]);
-    head.row(["Scheduler", &answer.scheduler.line()]);
-    head.row(["Operator", &answer.operator.line()]);
+fn text(answer: &StatusAnswer, all: bool, width: Option<usize>) -> String {
+    // The first name is the longest.
+    let fact = |name: &str, fact: &str| format!("{name:14}   {}\n", wrapped(&visible(fact), 17, width));
+    let mut head = fact("YuniKornConfig", &config_line(answer.config.as_ref()));
+    head += &fact("Scheduler", &answer.scheduler.line());
+    head += &fact("Operator", &answer.operator.line());
     let queues = answer.queues.map_or_else(
         || "not known".to_owned(),
         |queues| format!("{}, {} of them with an ACL", queues.total, queues.with_acl),
     );
-    head.row(["Queues", &queues]);
+    head += &fact("Queues", &queues);
     if let Some(end) = answer.next_end {
-        head.row(["Next end", &end.to_string()]);
+        head += &fact("Next end", &end.to_string());
     }
     for problem in &answer.problems {
-        head.row(["Problem", problem]);
+        head += &fact("Problem", problem);
     }
     let mut kinds = Table::new(["KIND", "TOTAL", "READY", "IN FORCE", "NOT READY"]);
     for kind in &answer.kinds {
@@ -226,8 +232,9 @@ fn text(answer: &StatusAnswer, all: bool) -> String {
     }
     // The reason why the YuniKornConfig is not Ready is among the objects.
     let shown = |line: &&Line| answer.attention.iter().any(|object| object.message.starts_with(&line.found));
-    let open: String = answer.open.iter().filter(|line| !shown(line)).map(block).collect();
-    format!("{}\n{}{open}{}", head.text(false), kinds.text(true), attention(&answer.attention, all))
+    let open: String =
+        answer.open.iter().filter(|line| !shown(line)).map(|line| block(line, width)).collect();
+    format!("{head}\n{}{open}{}", kinds.text(true, width), attention(&answer.attention, all, width))
 }
 
 fn config_line(config: Option<&ConfigState>) -> String {
@@ -239,19 +246,77 @@ fn config_line(config: Option<&ConfigState>) -> String {
     format!("{ready}, {}, {} from {}{revision}", config.mode, config.output, config.base)
 }
 
-fn block(line: &Line) -> String {
-    let remedy = line.remedy.iter().map(|remedy| format!("  -> {}\n", visible(remedy)));
-    format!("\n{}: {}\n{}", line.check, visible(&line.found), remedy.collect::<String>())
+fn block(line: &Line, width: Option<usize>) -> String {
+    let remedy = line.remedy.iter().map(|remedy| format!("  -> {}\n", wrapped(&visible(remedy), 5, width)));
+    let found = wrapped(&format!("{}: {}", line.check, visible(&line.found)), 0, width);
+    format!("\n{found}\n{}", remedy.collect::<String>())
 }
 
-/// Formats a block for each object, because messages are long and contain the remedy.
-fn attention(objects: &[Attention], all: bool) -> String {
-    let shown = if all { objects.len() } else { SHOWN };
-    let blocks = objects.iter().take(shown).map(|Attention { kind, name, reason, message }| {
-        let [kind, name, reason, message] = [kind, name, reason, message].map(|word| visible(word));
-        format!("\n{kind}/{name}: {reason}\n  {message}\n")
+/// Formats a block for each cause, because messages are long and contain the remedy: objects that lack the
+/// same stand together, and those that wait for the `YuniKornConfig` stand below it.
+fn attention(objects: &[Attention], all: bool, width: Option<usize>) -> String {
+    let mut causes = by_cause(objects, |object| (&object.reason, &object.message));
+    let config = Kind::YuniKornConfig.name();
+    causes.sort_by_key(|of| (of.iter().all(|object| object.kind != config), Reverse(of.len())));
+    let [most, of_each] = if all { [usize::MAX; 2] } else { [SHOWN, NAMED] };
+    let blocks = causes.iter().take(most).filter_map(|of| {
+        let Attention { reason, message, .. } = of.first()?;
+        let names: Vec<String> = of.iter().map(|object| format!("{}/{}", object.kind, object.name)).collect();
+        let title = visible(&format!("{}: {reason}", listed(&names, of_each, names.len())));
+        let message = wrapped(&visible(message), 2, width);
+        Some(format!("\n{}\n  {message}\n", wrapped(&title, 0, width)))
     });
-    let more = objects.len().saturating_sub(shown);
+    let more: usize = causes.iter().skip(most).map(Vec::len).sum();
     let rest = (more > 0).then(|| format!("\nand {more} more: --all shows them\n"));
     blocks.chain(rest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(kind: &str, name: &str, reason: &str, message: &str) -> Attention {
+        Attention { kind: kind.into(), name: name.into(), reason: reason.into(), message: message.into() }
+    }
+
+    #[test]
+    fn objects_with_one_cause_stand_together_below_the_cause() {
+        let waits =
+            |name: &str| object("QueueAcl", name, "ConfigNotReady", "the YuniKornConfig is not ready");
+        let lost = object(
+            "QueueAcl",
+            "lost",
+            "QueueNotFound",
+            "there is no queue `root.prd`; did you mean `root.prod`?",
+        );
+        let config = object("YuniKornConfig", "default", "BaseInvalid", "line 7: not YAML");
+        let mut objects = vec![lost];
+        objects.extend(["a", "b", "c"].map(waits));
+        objects.push(config);
+        let expected = "
+YuniKornConfig/default: BaseInvalid
+  line 7: not YAML
+
+QueueAcl/a, QueueAcl/b, QueueAcl/c:
+ConfigNotReady
+  the YuniKornConfig is not ready
+
+QueueAcl/lost: QueueNotFound
+  there is no queue `root.prd`; did you
+  mean `root.prod`?
+";
+        assert_eq!(attention(&objects, false, Some(40)), expected);
+    }
+
+    #[test]
+    fn what_is_cut_is_counted() {
+        let same: Vec<_> =
+            (0..9).map(|number| object("QueueAcl", &number.to_string(), "Pending", "m")).collect();
+        assert!(attention(&same, false, None).contains("QueueAcl/5 and 3 more: Pending\n"));
+        assert!(attention(&same, true, None).contains("QueueAcl/8: Pending\n"));
+        let each = |number: usize| object("QueueAcl", &number.to_string(), "Invalid", &number.to_string());
+        let others: Vec<_> = (0..SHOWN + 2).map(each).collect();
+        assert!(attention(&others, false, None).ends_with("\nand 2 more: --all shows them\n"));
+        assert_eq!(attention(&others, true, None).matches(": Invalid\n").count(), SHOWN + 2);
+    }
 }

@@ -1,9 +1,9 @@
 //! The conditions that every object would get, as a table for people and as JSON for programs.
 
-use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
 use super::input::object::Kind;
+use super::query::output::Table;
 use go_compat::diag::Severity;
 use queuewarden_api::answer::VERSION;
 use queuewarden_api::v1alpha1::SINGLETON;
@@ -101,8 +101,8 @@ pub fn objects(plan: &Plan) -> Vec<ObjectConditions<'_>> {
     objects
 }
 
-/// Formats the statuses of a plan; `width` is in columns.
-pub fn show(plan: &Plan, format: Format, width: usize) -> String {
+/// Formats the statuses of a plan; `width` is the terminal's.
+pub fn show(plan: &Plan, format: Format, width: Option<usize>) -> String {
     match format {
         Format::None => String::new(),
         Format::Table => table(&objects(plan), width),
@@ -110,36 +110,27 @@ pub fn show(plan: &Plan, format: Format, width: usize) -> String {
     }
 }
 
-fn table(objects: &[ObjectConditions<'_>], width: usize) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
-        .set_header(["KIND", "NAME", "READY", "REASON", "MESSAGE"]);
+/// Builds a row for each object. Messages are long: they stand below it.
+fn table(objects: &[ObjectConditions<'_>], width: Option<usize>) -> String {
+    let mut table = Table::new(["KIND", "NAME", "READY", "REASON"]);
     for object in objects {
         let ready = object.get(Type::Ready);
-        let first = ready.map_or(["", "", ""], |c| [c.status.as_str(), &c.reason, object.summary(c)]);
-        let row = [object.kind.as_str(), object.name].into_iter().chain(first);
-        table.add_row(row.map(Cell::new));
+        let [is_ready, reason] = ready.map_or(["", ""], |ready| [ready.status.as_str(), &ready.reason]);
+        table.row([object.kind.as_str(), object.name, is_ready, reason]);
+        if let Some(ready) = ready {
+            table.below(object.summary(ready));
+        }
         for (condition, _) in object.problems() {
             let repeated = ready.is_some_and(|ready| {
                 ready.reason == condition.reason
                     && [ready.message.as_str(), object.summary(ready)].contains(&condition.message.as_str())
             });
             if !repeated {
-                table.add_row(["", "", "", &condition.reason, &condition.message]);
+                table.below(format!("{}: {}", condition.reason, condition.message));
             }
         }
     }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if index < 4 {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
-    }
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_string()).collect();
-    lines.join("\n") + "\n"
+    table.text(true, width)
 }
 
 /// Returns `{version, objects: [{kind, name, conditions: [{type, status, reason, message}]}]}`.

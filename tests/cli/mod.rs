@@ -14,6 +14,7 @@ mod readme;
 mod reference;
 mod sarif;
 mod schema;
+mod terminal;
 mod watch;
 
 /// `cases/*.trycmd` hold the expected output; regenerate with `TRYCMD=overwrite cargo test --test all

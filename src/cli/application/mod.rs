@@ -115,7 +115,7 @@ impl ApplicationArgs {
         let dialect = self.dialect.unwrap_or_default();
         let (rules, findings) = Rules::read(dialect, settings);
         for finding in &findings {
-            console.err(&report::draw(finding, None, None, console.color_err()));
+            console.err(&report::draw(finding, None, None, console.look_err()));
         }
         if findings.iter().any(Diagnostic::is_error) {
             return Err(Failure::Undecided(format!("the settings are none that {dialect} reads")));
@@ -183,7 +183,7 @@ pub fn run(args: &RequestArgs, action: Action, show: Show, console: Console) -> 
             remedies: decision.remedies(tree),
         };
         let text = || match show {
-            Show::Everything => text::everything(&answers, &decision, &answer),
+            Show::Everything => text::everything(&answers, &decision, &answer, console.look_out().width),
             _ => can_i::line(allowed, &answer.reason),
         };
         console.out(&format.show(text, || &answer)?)?;

@@ -11,11 +11,16 @@ use yunikorn_access::application::{Clause, Decision, List, Need, Step};
 use yunikorn_access::check;
 
 /// Returns the answer, the question, every clause, and for a denial the changes that would help.
-pub(super) fn everything(answers: &Answers<'_>, decision: &Decision, answer: &ApplicationAnswer) -> String {
+pub(super) fn everything(
+    answers: &Answers<'_>,
+    decision: &Decision,
+    answer: &ApplicationAnswer,
+    width: Option<usize>,
+) -> String {
     let verdict = if answer.allowed { "yes" } else { "no" };
     let reason = format!("{verdict}: {}\n", visible(&answer.reason));
     let remedies = answer.remedies.iter().map(|remedy| &remedy.words);
-    explain::page(&reason, &facts(answers, answer), &clauses(answers, decision), remedies)
+    explain::page(&reason, &facts(answers, answer), &clauses(answers, decision), remedies, width)
 }
 
 fn facts(answers: &Answers<'_>, answer: &ApplicationAnswer) -> Table {

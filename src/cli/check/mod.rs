@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use super::installed::ReachArgs;
 use super::query::cluster::Cluster;
-use super::query::output::{AnswerFormat, visible};
+use super::query::output::{AnswerFormat, visible, wrapped};
 use super::status::EXIT_CODES;
 use super::{Console, Exit, Failure, clock};
 use queuewarden_api::answer::VERSION;
@@ -111,7 +111,7 @@ pub struct CheckAnswer {
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let (cluster, spec) = args.reach.open(console)?;
     let answer = diagnose(&cluster, &spec, &args.reach);
-    console.out(&args.output.show(|| text(&answer, args.quiet), || &answer)?)?;
+    console.out(&args.output.show(|| text(&answer, args.quiet, console.look_out().width), || &answer)?)?;
     let bad = if args.strict { Level::Warn } else { Level::Fail };
     Ok(Exit::yes(answer.level < bad))
 }
@@ -150,7 +150,7 @@ fn list(texts: &[String], separator: &str, most: usize) -> String {
 }
 
 /// Formats the answer for people: a line for each check, with its remedy below.
-fn text(answer: &CheckAnswer, quiet: bool) -> String {
+fn text(answer: &CheckAnswer, quiet: bool, terminal: Option<usize>) -> String {
     let shown: Vec<&Line> = answer.checks.iter().filter(|line| !quiet || line.level > Level::Ok).collect();
     let width = shown.iter().map(|line| line.check.len()).max().unwrap_or_default();
     let lines = shown.into_iter().map(|line| {
@@ -159,10 +159,14 @@ fn text(answer: &CheckAnswer, quiet: bool) -> String {
             Level::Warn => "warn",
             Level::Fail => "FAIL",
         };
-        let remedy =
-            line.remedy.as_ref().map(|remedy| format!("      {:width$}  -> {}\n", "", visible(remedy)));
-        let remedy = remedy.unwrap_or_default();
-        format!("{level}  {:width$}  {}\n{remedy}", line.check, visible(&line.found))
+        // The level has four columns, and each gap two.
+        let indent = width.saturating_add(8);
+        let found = wrapped(&visible(&line.found), indent, terminal);
+        let remedy = line.remedy.as_ref().map(|remedy| {
+            let remedy = wrapped(&visible(remedy), indent.saturating_add(3), terminal);
+            format!("{:indent$}-> {remedy}\n", "")
+        });
+        format!("{level}  {:width$}  {found}\n{}", line.check, remedy.unwrap_or_default())
     });
     let count = |level| answer.checks.iter().filter(|line| line.level == level).count();
     let sum = format!(
@@ -189,8 +193,12 @@ mod tests {
             Line::fail("lease", "nobody\nholds it", "start it"),
         ]);
         let expected = "ok    api-server  v1.34.2\nFAIL  lease       nobody\\nholds it\n                  -> start it\n1 in order, 0 worth a look, 1 broken\n";
-        assert_eq!(text(&all, false), expected);
-        assert!(text(&all, true).starts_with("FAIL  lease  nobody"));
+        assert_eq!(text(&all, false, None), expected);
+        assert!(text(&all, true, None).starts_with("FAIL  lease  nobody"));
+        let long =
+            answer(vec![Line::fail("lease", "no replica holds the Lease", "look at the logs of the Pods")]);
+        let expected = "FAIL  lease  no replica holds the\n             Lease\n             -> look at the logs\n                of the Pods\n";
+        assert!(text(&long, false, Some(34)).starts_with(expected));
         assert_eq!(all.level, Level::Fail);
     }
 

@@ -91,7 +91,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     notes(&answer, console);
     let partitions = several(compared);
     let table = |wide| table::table(&answer, wide, partitions);
-    console.out(&args.output.show(&answer, table, || names(&answer))?)?;
+    console.out(&args.output.show(console.look_out().width, &answer, table, || names(&answer))?)?;
     let counts = if args.fail_on_widening { answer.widens } else { !answer.is_empty() };
     Ok(Exit::yes(!counts && !refused))
 }
@@ -102,7 +102,7 @@ pub fn show(old: &Configuration, new: &Configuration, console: Console) {
     let answer = compared.answer(&between(old.trees(), new.trees()));
     notes(&answer, console);
     let table = table::table(&answer, false, several(compared));
-    console.err(&table.text(!table.is_empty()));
+    console.err(&table.text(!table.is_empty(), console.look_err().width));
 }
 
 impl Args {

@@ -48,12 +48,12 @@ pub(super) fn report<T>(
         })
         .collect();
     let messages = messages(format, console);
-    messages.err(&findings::text(texts, &shown, console.color_err()));
+    messages.err(&findings::text(texts, &shown, console.look_err()));
     let count = Count::from_findings(&shown);
     if count != Count::default() {
         messages.err(&format!("{} in {}\n", count.text(), plural(texts.len(), "file")));
     }
-    messages.err(&comparison(&answer));
+    messages.err(&comparison(&answer, messages.look_err().width));
     if !answer.unacknowledged.is_empty() {
         messages.err(&format!(
             "error: refused, because access would be wider: change the map or the files, or --accept {}\n",
@@ -73,7 +73,7 @@ pub(super) fn messages(format: AnswerFormat, console: Console) -> Console {
 }
 
 /// Formats the differences as a table, and the extent of the comparison.
-fn comparison(answer: &ImportAnswer) -> String {
+fn comparison(answer: &ImportAnswer, width: Option<usize>) -> String {
     let Some(Compared { queues, names, questions }) = answer.compared else { return String::new() };
     let columns = ["ACCESS", "WHO", "IN KUBERNETES", "VERB", "QUEUES", "CODE", "WRITTEN IN"];
     let mut table = Table::new(columns.into_iter().filter(|column| queues.is_some() || *column != "QUEUES"));
@@ -91,7 +91,7 @@ fn comparison(answer: &ImportAnswer) -> String {
         row.push(written_in.unwrap_or_default());
         table.row(row);
     }
-    let mut shown = if table.is_empty() { String::new() } else { table.text(true) };
+    let mut shown = if table.is_empty() { String::new() } else { table.text(true, width) };
     let more = answer.differences.len().saturating_sub(MAX_ROWS);
     if more > 0 {
         shown.extend(["and ", &more.to_string(), " more\n"]);

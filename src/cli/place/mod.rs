@@ -69,7 +69,8 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     };
     let answer =
         Context { answers, placer: &placer, submission: &submission, placement: &placement }.answer();
-    console.out(&args.format.show(|| text::text(&answer, &placement.steps), || &answer)?)?;
+    let text = || text::text(&answer, &placement.steps, console.look_out().width);
+    console.out(&args.format.show(text, || &answer)?)?;
     match placement.outcome {
         Outcome::Placed(_) => Ok(Exit::Clean),
         Outcome::Rejected(_) | Outcome::Crashes(_) => Ok(Exit::Findings),

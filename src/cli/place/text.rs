@@ -5,17 +5,17 @@ use std::fmt::Write as _;
 use super::answer::{OutcomeKind, PlaceAnswer, RuleResult, number};
 use super::words::label;
 use crate::cli::explain;
-use crate::cli::query::output::{Table, visible};
+use crate::cli::query::output::{Table, visible, wrapped};
 use queuewarden_api::answer::WrittenIn;
 use yunikorn_access::placement::{RuleName, RuleStep, Step};
 
 /// Formats the whole answer; the steps are those of its rules.
-pub fn text(answer: &PlaceAnswer, steps: &[Step]) -> String {
+pub fn text(answer: &PlaceAnswer, steps: &[Step], width: Option<usize>) -> String {
     let mut shown = headline(answer, steps);
     // Writing to a String cannot fail.
-    let _ = write!(shown, "\n\n{}", facts(answer).text(false));
+    let _ = write!(shown, "\n\n{}", facts(answer).text(false, width));
     if !answer.rules.is_empty() {
-        let _ = write!(shown, "\n{}", rules(answer, steps).text(true));
+        let _ = write!(shown, "\n{}", rules(answer, steps).text(true, width));
     }
     if let Some(message) = &answer.message {
         shown.push_str("\nYuniKorn says:\n");
@@ -29,7 +29,7 @@ pub fn text(answer: &PlaceAnswer, steps: &[Step]) -> String {
             _ => "\nWhat would change it:\n",
         });
         for remedy in &answer.remedies {
-            let _ = writeln!(shown, "- {}", visible(remedy));
+            let _ = writeln!(shown, "- {}", wrapped(&visible(remedy), 2, width));
         }
     }
     shown

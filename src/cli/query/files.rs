@@ -35,7 +35,7 @@ fn show(refused: &Refused, console: Console) -> String {
     let errors = refused.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
     let draw = |diagnostic: &Diagnostic| {
         let (source, span) = refused.text.shown(diagnostic.span);
-        report::draw(&Diagnostic { span, ..diagnostic.clone() }, Some(&source), None, console.color_err())
+        report::draw(&Diagnostic { span, ..diagnostic.clone() }, Some(&source), None, console.look_err())
     };
     let shown: String = errors.map(draw).collect();
     console.err(&shown);
@@ -69,7 +69,7 @@ impl Given {
     pub fn from_inputs(inputs: Inputs, now: Option<Timestamp>, console: Console) -> Result<Self, Failure> {
         let assembled = assemble(&inputs, now.unwrap_or_else(clock));
         let found = render::unreadable(&inputs, &assembled);
-        console.err(&findings::text(&inputs.sources, &found, console.color_err()));
+        console.err(&findings::text(&inputs.sources, &found, console.look_err()));
         if assembled.findings.iter().any(|finding| finding.diagnostic.is_error()) {
             return Err(Failure::Undecided("some of the input cannot be read".to_owned()));
         }

@@ -38,7 +38,7 @@ impl GroupsArgs {
             return Ok(Box::new(os_groups::resolver()));
         }
         let file = source::read_one(path)?;
-        let print = |found: &_| console.err(&report::draw(found, Some(&file), None, console.color_err()));
+        let print = |found: &_| console.err(&report::draw(found, Some(&file), None, console.look_err()));
         let (groups, odd) = GroupsFile::read(&file.text).map_err(|wrong| {
             wrong.iter().for_each(print);
             Failure::Usage(format!("--groups-from: {} cannot be read", file.name))

@@ -1,5 +1,7 @@
 //! Output formats of answers: tables as kubectl prints them, CSV, JSON and YAML.
 
+use std::iter;
+
 use serde::Serialize;
 
 use crate::cli::Failure;
@@ -65,12 +67,14 @@ pub struct FormatArgs {
 }
 
 impl FormatArgs {
-    /// Formats a list: as a table, which may be wide, as names, or for programs.
+    /// Formats a list: as a table, which may be wide, for a terminal of this width, as names, or for
+    /// programs.
     ///
     /// # Errors
     /// As [`json`].
     pub fn show(
         self,
+        width: Option<usize>,
         answer: &impl Serialize,
         table: impl FnOnce(bool) -> Table,
         names: impl FnOnce() -> String,
@@ -78,7 +82,7 @@ impl FormatArgs {
         match self.format {
             Format::Table | Format::Wide => {
                 let table = table(self.format == Format::Wide);
-                Ok(table.text(!self.no_headers && !table.is_empty()))
+                Ok(table.text(!self.no_headers && !table.is_empty(), width))
             }
             Format::Csv => Ok(table(true).csv(!self.no_headers)),
             Format::Name => Ok(names()),
@@ -88,6 +92,8 @@ impl FormatArgs {
     }
 }
 
+/// The space between two columns.
+const GAP: &str = "   ";
 /// The header of a last column that a table has only if something in it ends.
 pub const UNTIL: &str = "UNTIL";
 
@@ -95,24 +101,38 @@ pub const UNTIL: &str = "UNTIL";
 #[derive(Debug, Clone, Default)]
 pub struct Table {
     header: Vec<String>,
-    rows: Vec<Vec<String>>,
+    rows: Vec<Row>,
+}
+
+/// The cells of a row, and the texts below it.
+#[derive(Debug, Clone, Default)]
+struct Row {
+    cells: Vec<String>,
+    below: Vec<String>,
 }
 
 impl Table {
     /// Creates a table with these columns.
     pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
-        Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
+        Self { header: header.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 
     /// Adds a row.
     pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
+        self.rows.push(Row { cells: cells.into_iter().map(Into::into).collect(), below: Vec::new() });
+    }
+
+    /// Adds a text below the last row.
+    pub fn below(&mut self, text: impl Into<String>) {
+        if let Some(row) = self.rows.last_mut() {
+            row.below.push(text.into());
+        }
     }
 
     /// Returns the number of columns to show.
     fn columns(&self) -> usize {
         let last = self.header.len().saturating_sub(1);
-        let ends = |row: &Vec<String>| row.get(last).is_some_and(|cell| !cell.is_empty());
+        let ends = |row: &Row| row.cells.get(last).is_some_and(|cell| !cell.is_empty());
         let nothing_ends =
             self.header.last().is_some_and(|name| name == UNTIL) && !self.rows.iter().any(ends);
         if nothing_ends { last } else { self.header.len() }
@@ -133,26 +153,39 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Aligns the columns, three spaces apart, as kubectl does. Control characters are escaped.
-    pub fn text(&self, headers: bool) -> String {
-        let header = headers.then_some(&self.header);
-        let lines: Vec<Vec<String>> = header
-            .into_iter()
-            .chain(&self.rows)
-            .map(|row| row.iter().map(|cell| visible(cell)).collect())
-            .collect();
-        let width = |column: usize| {
-            lines.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-        };
+    /// Aligns the columns, three spaces apart, as kubectl does. Columns that do not fit into the width stand
+    /// below each row, by their names. Control characters are escaped.
+    pub fn text(&self, headers: bool, width: Option<usize>) -> String {
+        let shown = |cells: &[String]| cells.iter().map(|cell| visible(cell)).collect::<Vec<_>>();
+        let header = shown(&self.header);
+        let rows: Vec<_> = self.rows.iter().map(|row| shown(&row.cells)).collect();
+        let lines = || headers.then_some(&header).into_iter().chain(&rows);
+        let longest =
+            |column: usize| lines().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
         let widths: Vec<usize> =
-            (0..self.columns()).map(|column| width(column).unwrap_or_default()).collect();
-        let mut text = String::new();
-        for row in &lines {
-            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-            text.push_str(cells.collect::<Vec<_>>().join("   ").trim_end());
-            text.push('\n');
-        }
-        text
+            (0..self.columns()).map(|column| longest(column).unwrap_or_default()).collect();
+        let ends = widths.iter().scan(0_usize, |next, width| {
+            let end = next.saturating_add(*width);
+            *next = end.saturating_add(GAP.len());
+            Some(end)
+        });
+        let fitting = ends.take_while(|end| width.is_none_or(|width| *end <= width)).count().max(1);
+        let aligned = |cells: &Vec<String>| {
+            let cells = cells.iter().zip(&widths).take(fitting).map(|(cell, width)| format!("{cell:width$}"));
+            format!("{}\n", cells.collect::<Vec<_>>().join(GAP).trim_end())
+        };
+        let row = |(cells, row): (&Vec<String>, &Row)| {
+            let others = header.iter().zip(cells).take(widths.len()).skip(fitting);
+            let named = others.filter(|(_, cell)| !cell.is_empty()).map(|(name, cell)| match name.as_str() {
+                "" => cell.clone(),
+                name => format!("{name}: {cell}"),
+            });
+            let others = Some(named.collect::<Vec<_>>().join("; ")).filter(|others| !others.is_empty());
+            let below = others.into_iter().chain(row.below.iter().map(|text| visible(text)));
+            let below = below.map(|text| format!("  {}\n", wrapped(&text, 2, width)));
+            iter::once(aligned(cells)).chain(below).collect::<String>()
+        };
+        headers.then(|| aligned(&header)).into_iter().chain(rows.iter().zip(&self.rows).map(row)).collect()
     }
 
     /// Formats the table as comma-separated values by RFC 4180, but with plain newlines.
@@ -161,8 +194,28 @@ impl Table {
         let line = |row: &Vec<String>| {
             row.iter().take(columns).map(|cell| csv_cell(cell)).collect::<Vec<_>>().join(",") + "\n"
         };
-        header.into_iter().chain(&self.rows).map(line).collect()
+        header.into_iter().chain(self.rows.iter().map(|row| &row.cells)).map(line).collect()
     }
+}
+
+/// Breaks a text between its words into lines that end at this width. The first follows what is `indent`
+/// columns wide, the others begin below it. A longer word has a line of its own, whole.
+pub fn wrapped(text: &str, indent: usize, width: Option<usize>) -> String {
+    let Some(room) = width.map(|width| width.saturating_sub(indent)) else { return text.to_owned() };
+    let (mut shown, mut line) = (String::with_capacity(text.len()), 0_usize);
+    for (number, word) in text.split(' ').enumerate() {
+        let length = word.chars().count();
+        let end = line.saturating_add(length).saturating_add(1);
+        if number > 0 && end > room {
+            shown.extend(["\n", &" ".repeat(indent)]);
+            line = length;
+        } else {
+            shown.push_str(if number > 0 { " " } else { "" });
+            line = if number > 0 { end } else { length };
+        }
+        shown.push_str(word);
+    }
+    shown
 }
 
 /// Escapes all invisible characters of a text.
@@ -201,6 +254,53 @@ pub fn yaml(answer: &impl Serialize) -> Result<String, Failure> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn lines_are_broken_between_words() {
+        let text = "name `root.production.etl`, or add it";
+        assert_eq!(wrapped(text, 2, Some(20)), "name\n  `root.production.etl`,\n  or add it");
+        assert_eq!(wrapped("a b", 2, Some(5)), "a b");
+        assert_eq!(wrapped("a b", 2, Some(4)), "a\n  b");
+        assert_eq!(wrapped(text, 2, None), text);
+        assert_eq!(wrapped("", 2, Some(40)), "");
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_stand_below_the_row() {
+        let mut table = Table::new(["KIND", "NAME", "WRITTEN IN", UNTIL]);
+        table.row(["User", "sue", "deploy/base.yaml:7:28 and QueueAcl/prod", "2026-11-27T18:00:00Z"]);
+        table.row(["Group", "devs", "QueueAcl/prod", ""]);
+        table.below("granted twice, by both");
+        let expected = "\
+KIND    NAME
+User    sue
+  WRITTEN IN: deploy/base.yaml:7:28 and
+  QueueAcl/prod; UNTIL:
+  2026-11-27T18:00:00Z
+Group   devs
+  WRITTEN IN: QueueAcl/prod
+  granted twice, by both
+";
+        assert_eq!(table.text(true, Some(40)), expected);
+        let whole = table.text(true, None);
+        assert_eq!(table.text(true, Some(78)), whole, "the longest line has 78 columns");
+        assert!(whole.starts_with("KIND    NAME   WRITTEN IN    ") && whole.contains("\n  granted twice"));
+        let csv = "KIND,NAME,WRITTEN IN,UNTIL\nUser,sue,deploy/base.yaml:7:28 and QueueAcl/prod,";
+        assert!(table.csv(true).starts_with(csv));
+    }
+
+    /// A long name is whole, on a line that nothing shares with it.
+    #[test]
+    fn a_name_of_200_characters_stays_whole() {
+        let mut table = Table::new(["KIND", "NAME", "QUEUE"]);
+        let name = "a".repeat(200);
+        table.row(["User", &name, "root.prod"]);
+        table.below(format!("grants submit to user {name} on queue `root.prod`"));
+        let expected = format!(
+            "KIND\nUser\n  NAME:\n  {name};\n  QUEUE: root.prod\n  grants submit to user\n  {name}\n  on queue `root.prod`\n"
+        );
+        assert_eq!(table.text(true, Some(80)), expected);
+    }
+
     fn table() -> Table {
         let mut table = Table::new(["QUEUE", "BY"]);
         table.row(["root.prod", "user sue"]);
@@ -211,9 +311,9 @@ mod tests {
     #[test]
     fn columns_stand_below_each_other() {
         let expected = "QUEUE       BY\nroot.prod   user sue\nroot        a\\u{1b}[2J, \"b\"\n";
-        assert_eq!(table().text(true), expected);
-        assert!(table().text(false).starts_with("root.prod   user sue\n"));
-        assert_eq!(Table::new(["A"]).text(false), "");
+        assert_eq!(table().text(true, None), expected);
+        assert!(table().text(false, None).starts_with("root.prod   user sue\n"));
+        assert_eq!(Table::new(["A"]).text(false, None), "");
     }
 
     #[test]
@@ -223,7 +323,7 @@ mod tests {
             for end in ends {
                 table.row(["sue", end]);
             }
-            (table.text(true), table.csv(true))
+            (table.text(true, None), table.csv(true))
         };
         assert_eq!(table(["", ""]), ("WHO\nsue\nsue\n".to_owned(), "WHO\nsue\nsue\n".to_owned()));
         let (text, csv) = table(["2026-11-27T18:00:00Z", ""]);

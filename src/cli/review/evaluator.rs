@@ -64,7 +64,7 @@ impl Evaluator {
         for finding in findings.iter().filter(|finding| finding.is_error()) {
             // The span is in the value of a key, which has no known line in a file.
             let finding = Diagnostic { span: None, ..finding.clone() };
-            console.err(&report::draw(&finding, None, None, console.color_err()));
+            console.err(&report::draw(&finding, None, None, console.look_err()));
         }
         let known = configuration.as_ref().ok();
         let own = known.map(|known| ResolverKind::in_force(&known.config)).unwrap_or_default();

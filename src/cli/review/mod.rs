@@ -135,7 +135,7 @@ fn answer_all(
             Ok(answered) => printer.print(answered, form)?,
             Err(diagnostic) => {
                 let (at, console) = (format!("at {place}"), printer.console);
-                console.err(&report::draw(&diagnostic, None, Some(&at), console.color_err()));
+                console.err(&report::draw(&diagnostic, None, Some(&at), console.look_err()));
             }
         }
     }
@@ -182,7 +182,7 @@ impl Printer {
     /// Prints the buffered rows.
     fn finish(&mut self) -> Result<(), Failure> {
         if !self.table.is_empty() {
-            self.console.out(&self.table.text(true))?;
+            self.console.out(&self.table.text(true, self.console.look_out().width))?;
             self.table.clear();
         }
         Ok(())

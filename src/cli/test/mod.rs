@@ -106,7 +106,7 @@ fn suites(inputs: &Inputs, console: Console) -> Result<Vec<Suite>, Failure> {
             Ok(suite) => suites.push(suite),
             Err(found) => {
                 unreadable = unreadable.saturating_add(1);
-                console.err(&findings::text(&inputs.sources, &found, console.color_err()));
+                console.err(&findings::text(&inputs.sources, &found, console.look_err()));
             }
         }
     }

@@ -101,8 +101,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     found.extend(malformed.into_iter().chain(comments.unused(looked_for)));
     sort(&mut found);
     let count = Count::from_findings(&found);
+    let text = || findings::text(&inputs.sources, &found, console.look_out());
     let answer = || findings::to_json(&inputs, &found);
-    console.out(&args.format.show(&inputs.sources, &found, console.color_out(), answer)?)?;
+    console.out(&args.format.show(&inputs.sources, &found, text, answer)?)?;
     if args.format == Format::Text {
         let read = [plural(inputs.objects.len(), "object"), plural(inputs.sources.len(), "file")];
         let ignored = match inputs.ignored {
@@ -205,8 +206,8 @@ mod tests {
                 prop_assert!(text.get(place.start..place.end).is_some(), "{finding:?}");
                 prop_assert!(!finding.diagnostic.message.is_empty());
             }
-            findings::text(&inputs.sources, &found, true);
-            statuses::show(&settled.plan, statuses::Format::Table, 80);
+            findings::text(&inputs.sources, &found, crate::cli::console::Look { color: true, width: Some(80) });
+            statuses::show(&settled.plan, statuses::Format::Table, Some(80));
         }
     }
 }
