@@ -9,6 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::grants::{AclKey, ByObject, Grants, acl_of};
+use super::report::people;
 use super::resolve::Resolved;
 use super::snapshot::{BaseAcl, Meta, QueueAclEntry};
 use yunikorn::acl::Acl;
@@ -46,7 +47,12 @@ impl Attribution {
 
     /// Returns the base's own ACL where it stays; nobody where it does not, and where the base is not known.
     pub fn of_base(&self, base: Option<&Config>) -> Acl {
-        let partition = base.filter(|_| self.base_stays).and_then(|base| base.partition(&self.partition));
+        base.filter(|_| self.base_stays).map(|base| self.acl_in(base)).unwrap_or_default()
+    }
+
+    /// Returns the ACL in these queues.
+    fn acl_in(&self, queues: &Config) -> Acl {
+        let partition = queues.partition(&self.partition);
         let queue = partition.and_then(|partition| partition.queue(&self.queue));
         queue.map(|queue| acl_of(queue, self.right)).unwrap_or_default()
     }
@@ -103,6 +109,23 @@ pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
         }
     }
     by_name(found.into_values().collect())
+}
+
+/// Describes each ACL of the base that objects replaced before and that none replaces after.
+pub fn returning(before: &[Attribution], after: &[Attribution], base: &Config) -> Vec<String> {
+    let key = |part: &Attribution| (Arc::clone(&part.partition), part.queue.clone(), part.right);
+    let replaced: BTreeSet<_> = after.iter().filter(|part| !part.base_stays).map(key).collect();
+    let free = before.iter().filter(|part| !part.base_stays && !replaced.contains(&key(part)));
+    let returning = free.map(|part| (part, part.acl_in(base))).filter(|(_, acl)| !acl.is_nobody());
+    let described = returning.map(|(Attribution { queue, right, .. }, acl)| {
+        format!(
+            "the base's own {} of queue `{queue}` is in force again, which gives it to {}: to keep the queue \
+             closed, change the base first",
+            right.key(),
+            people(&acl)
+        )
+    });
+    described.collect()
 }
 
 /// Returns the names of the objects that let everyone in at a root queue, each once.

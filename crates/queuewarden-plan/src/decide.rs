@@ -23,18 +23,16 @@ use super::record::{self, Record};
 use super::render;
 use super::report::queue_acl::Runs;
 use super::report::{self, events};
-use super::resolve::{self, Contribution, Resolved};
+use super::resolve::{self, Resolved};
 use super::running;
 use super::snapshot::{ConfigEntry, Delegation, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS};
 use super::{
     AdmissionPolicyStatus, ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests,
     attribution,
 };
-use yunikorn::acl::Acl;
 use yunikorn::admission;
 use yunikorn::config::Config;
 use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
 
 /// The most rounds in which objects are refused because their ACLs cannot be written, before the base is
 /// refused. Without the refused objects, others may become writable.
@@ -249,22 +247,9 @@ impl Decided<'_> {
         self.inputs.base.as_ref().map_or_else(|finding| finding, |base| &base.finding)
     }
 
-    /// Returns, as queue, right and ACL, the access that the base's own ACLs grant, that the named object
-    /// takes away now, and that it no longer takes away in `after`.
-    pub(super) fn returning(&self, object: &str, after: &Self) -> Vec<(&QueuePath, Right, Acl)> {
-        let index = self.inputs.objects.iter().position(|resolved| *resolved.entry.meta.name == *object);
-        let found = index.and_then(|index| Some((index, self.inputs.objects.get(index)?.contribution()?)));
-        let Some((index, Contribution { partition, queue, .. })) = found else { return Vec::new() };
-        let decided = self.by_object.decided(&self.grants, index).into_iter();
-        let returning = decided.map(|(right, before)| {
-            let after = after.grants.get(partition, queue, right);
-            (
-                queue,
-                right,
-                after.map_or_else(|| before.taken.clone(), |after| before.taken.lost(&after.taken)),
-            )
-        });
-        returning.filter(|(.., acl)| !acl.is_nobody()).collect()
+    /// Attributes the ACLs of the desired text to the objects.
+    pub(super) fn contributions(&self) -> Arc<[Attribution]> {
+        attribution::desired(&self.inputs.objects, &self.grants, &self.by_object)
     }
 
     /// Makes the plan, with all statuses.
@@ -272,7 +257,7 @@ impl Decided<'_> {
         let mut events = Vec::new();
         let queue_acls = self.queue_acl_statuses(&mut events);
         let policies = self.policy_statuses(&mut events);
-        let contributions = attribution::desired(&self.inputs.objects, &self.grants, &self.by_object);
+        let contributions = self.contributions();
         let config = self.config_status(&contributions, &mut events);
         let runs = self.inputs.env.runs.as_deref().map_err(String::as_str);
         let access_tests = access_tests::statuses(self.inputs.snapshot, runs, &mut events);

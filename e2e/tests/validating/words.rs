@@ -64,7 +64,8 @@ async fn each_change_is_told_what_it_does_and_what_is_wrong() -> Result<()> {
         .await?;
         let answer = delete(&admin, "good").await?;
         ensure!(answer.code == 200 && answer.warns("from group devs"), "{answer:?}");
-        let back = "the base's own submitacl of queue `root.prod` comes back, which gives it to user pat";
+        let back =
+            "the base's own submitacl of queue `root.prod` is in force again, which gives it to user pat";
         ensure!(answer.warns(back), "{answer:?}");
         let unnamed = acl("unnamed", &json!({"queue": "root.test", "submit": {}}));
         let answer = create(&admin, ACLS, &unnamed).await?;

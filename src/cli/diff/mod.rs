@@ -88,7 +88,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let (old, new, refused) = args.configurations(console)?;
     let compared = Compared { old: &old, new: &new };
     let answer = compared.answer(&between(&args.trees(&old, &new)?, &args.trees(&new, &old)?));
-    notes(&answer, console);
+    notes(compared, &answer, console);
     let partitions = several(compared);
     let table = |wide| table::table(&answer, wide, partitions);
     console.out(&args.output.show(console.look_out().width, &answer, table, || names(&answer))?)?;
@@ -100,7 +100,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 pub fn show(old: &Configuration, new: &Configuration, console: Console) {
     let compared = Compared { old, new };
     let answer = compared.answer(&between(old.trees(), new.trees()));
-    notes(&answer, console);
+    notes(compared, &answer, console);
     let table = table::table(&answer, false, several(compared));
     console.err(&table.text(!table.is_empty(), console.look_err().width));
 }
@@ -167,7 +167,8 @@ fn deleted(text: &str) -> Result<(Kind, String), String> {
 }
 
 /// Prints notes about differences other than access to queues.
-fn notes(answer: &DiffAnswer, console: Console) {
+fn notes(compared: Compared<'_>, answer: &DiffAnswer, console: Console) {
+    console.notes(&compared.new.returning(compared.old));
     for partition in answer.partitions.iter().filter(|partition| partition.placement_differs) {
         console.note(&format!(
             "the placement rules of partition {} differ, so applications may go to other queues: \

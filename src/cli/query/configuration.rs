@@ -90,6 +90,7 @@ pub struct Configuration {
     trees: Vec<Tree>,
     text: Text,
     base: Option<Text>,
+    attributions: Arc<[Attribution]>,
 }
 
 /// A text that `YuniKorn` does not accept.
@@ -134,11 +135,12 @@ impl Configuration {
         let trees = trees.map_err(|error| refused(error.to_string(), false))?;
         let refused = refusal.map(|reason| refused(reason, true));
         let diagnostics = verdict.diagnostics;
-        let mut configuration = Self { config, diagnostics, around, version, trees, text, base };
+        let mut configuration =
+            Self { config, diagnostics, around, version, trees, text, base, attributions };
         for tree in &mut configuration.trees {
-            attribution::mark(tree, &attributions, None);
+            attribution::mark(tree, &configuration.attributions, None);
         }
-        configuration.attribute_base(&attributions);
+        configuration.attribute_base();
         Ok((configuration, refused))
     }
 
@@ -177,6 +179,18 @@ impl Configuration {
         Some(text.shown(Some(span)))
     }
 
+    /// Returns the source on which to draw findings about the text, and the findings with their spans in it.
+    pub fn drawn(
+        &self,
+        findings: impl Iterator<Item = Diagnostic>,
+    ) -> (Source, impl Iterator<Item = Diagnostic>) {
+        let moved = move |found: Diagnostic| Diagnostic {
+            span: found.span.map(|span| self.text.at_home(span)),
+            ..found
+        };
+        (self.text.shown(None).0, findings.map(moved))
+    }
+
     /// Returns the text that contains a span, and the span in that text.
     fn home(&self, span: Span) -> (&Text, Span) {
         match span.start.checked_sub(self.behind()) {
@@ -193,14 +207,29 @@ impl Configuration {
         self.text.text.len().saturating_add(1)
     }
 
+    /// Describes each ACL of the base that objects replaced before and that none replaces now.
+    pub fn returning(&self, before: &Self) -> Vec<String> {
+        let base = self.base_queues();
+        // A text that no object writes into is a base by itself.
+        attribution::returning(
+            &before.attributions,
+            &self.attributions,
+            base.as_ref().unwrap_or(&self.config),
+        )
+    }
+
+    fn base_queues(&self) -> Option<Config> {
+        verdict(&self.base.as_ref()?.text, &[], self.version).config
+    }
+
     /// Attributes to the base all entries that no object writes.
-    fn attribute_base(&mut self, attributions: &[Attribution]) {
+    fn attribute_base(&mut self) {
         let behind = self.behind();
-        let base = self.base.as_ref().and_then(|base| verdict(&base.text, &[], self.version).config);
-        let Some(base) = base else { return };
+        let Some(base) = self.base_queues() else { return };
         for tree in &mut self.trees {
             let Some(partition) = base.partition(tree.partition()) else { continue };
-            let replaced: BTreeSet<_> = attributions
+            let replaced: BTreeSet<_> = self
+                .attributions
                 .iter()
                 .filter(|part| !part.base_stays && part.partition.eq_ignore_ascii_case(&partition.name))
                 .map(|part| (&part.queue, part.right))

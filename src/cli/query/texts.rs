@@ -74,10 +74,14 @@ impl Text {
 
     /// Returns the source and the span on which to draw a finding about it.
     pub fn shown(&self, span: Option<Span>) -> (Source, Option<Span>) {
-        let home = self.home.as_ref();
-        let text = home.map_or(&self.text, |home| &home.text).clone();
+        let text = self.home.as_ref().map_or(&self.text, |home| &home.text).clone();
         let source = Source { name: self.name.clone(), text };
-        (source, span.map(|span| home.map_or(span, |home| home.span(span))))
+        (source, span.map(|span| self.at_home(span)))
+    }
+
+    /// Returns the span in that source.
+    pub fn at_home(&self, span: Span) -> Span {
+        self.home.as_ref().map_or(span, |home| home.span(span))
     }
 
     /// Returns the location of a part of it.

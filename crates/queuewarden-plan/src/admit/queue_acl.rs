@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::{ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_changed, obstacles, put, queues};
 use crate::access_tests::broken;
+use crate::attribution::returning;
 use crate::conditions::Reason;
 use crate::decide::{Decided, decided};
 use crate::parse_cache::ParseCache;
-use crate::report::people;
 use crate::report::queue_acl::without_effect;
 use crate::resolve::{self, Resolved};
 use crate::snapshot::Snapshot;
@@ -54,10 +54,9 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
         Err(why) => return Response::refused(ACCESS_TEST, why),
     };
     let mut warnings = vec![access_changed(was, wanted)];
-    let name = old.as_ref().map(|old| &*old.meta.name);
-    warnings.extend(
-        name.zip(before.as_ref()).map(|(name, before)| opened(before, &is, name)).unwrap_or_default(),
-    );
+    if let (Some(before), Some(base)) = (&before, &is.inputs.from) {
+        warnings.extend(returning(&before.contributions(), &is.contributions(), &base.tree));
+    }
     warnings.extend(broken);
     warnings.extend(found.map(|object| about(object, &is)).unwrap_or_default());
     warnings.extend(obstacles(&is));
@@ -66,18 +65,6 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
 
 fn writer(entry: &QueueAcl) -> Option<&str> {
     Some(&entry.spec.as_ref().ok()?.delegated_by.as_ref()?.user)
-}
-
-/// Describes the access that the base's own ACLs grant again, because the object no longer replaces them.
-fn opened(before: &Decided<'_>, is: &Decided<'_>, name: &str) -> Vec<String> {
-    let opened = before.returning(name, is).into_iter().map(|(queue, right, acl)| {
-        format!(
-            "the base's own {} of queue `{queue}` comes back, which gives it to {}: to keep the queue closed, change the base first",
-            right.key(),
-            people(&acl)
-        )
-    });
-    opened.collect()
 }
 
 /// Returns the warnings about the object itself.

@@ -69,21 +69,33 @@ fn a_deletion_that_lets_the_base_open_names_who_gains() {
     let deleted = |snapshot: &Snapshot, object: &Object| {
         admit(snapshot, &asked(&who("root", &[]), true, Some(object.clone()), None)).warnings
     };
-    let comes_back = "the base's own submitacl of queue `root.prod` comes back, which gives it to everyone: to keep the \
-                      queue closed, change the base first";
+    let again = "the base's own submitacl of queue `root.prod` is in force again, which gives it to everyone: to keep \
+                 the queue closed, change the base first";
     snapshot.queue_acls = acls.to_vec();
     quiet(&mut snapshot);
     let warnings = deleted(&snapshot, &acls[0]);
     assert!(
-        !warnings.iter().any(|warning| warning.contains("comes back")),
+        !warnings.iter().any(|warning| warning.contains("in force again")),
         "another object keeps it: {warnings:?}"
     );
     snapshot.queue_acls = vec![acls[0].clone()];
     quiet(&mut snapshot);
-    assert_eq!(deleted(&snapshot, &acls[0])[1], comes_back);
+    assert_eq!(deleted(&snapshot, &acls[0])[1], again);
     let extends = with(acls[0].clone(), |spec| spec.base_acl = BaseAcl::Extend);
     let edit = asked(&who("root", &[]), true, Some(acls[0].clone()), Some(extends));
-    assert_eq!(admit(&snapshot, &edit).warnings[1], comes_back);
+    assert_eq!(admit(&snapshot, &edit).warnings[1], again);
+}
+
+#[test]
+fn a_deletion_names_the_acl_of_the_base_also_where_nobody_gains() {
+    let mut snapshot = cluster(BASE);
+    let same = submit("a", "root.prod", "sue dev");
+    snapshot.queue_acls = vec![same.clone(), submit("b", "root.test", "bob")];
+    quiet(&mut snapshot);
+    let warnings = admit(&snapshot, &asked(&who("root", &[]), true, Some(same), None)).warnings;
+    let again = "the base's own submitacl of queue `root.prod` is in force again, which gives it to user sue and \
+                 group dev: to keep the queue closed, change the base first";
+    assert_eq!(warnings, ["nobody gains or loses access", again]);
 }
 
 #[test]
