@@ -8,9 +8,7 @@ use super::grants::{AclKey, Decided, Grants};
 use super::parse_cache::{ParseCache, Reading};
 use go_compat::diag::{Code, Diagnostic};
 use go_compat::yaml::edit::{self, Edit};
-use yunikorn::acl::Acl;
-use yunikorn::config::{Config, Queue};
-use yunikorn::right::Right;
+use yunikorn::config::Config;
 
 /// The text that would be written does not grant what was decided. It is not written.
 pub(super) const NOT_AS_MEANT: Code = Code::new(5401, "render-not-as-meant");
@@ -63,15 +61,9 @@ pub(super) fn refused<'g>(base: &Base, grants: &'g Grants) -> BTreeMap<&'g AclKe
 fn edits<'g>(base: &Base, grants: &'g Grants) -> Vec<(&'g AclKey, Edit)> {
     let edit = |(key, decided): &'g (AclKey, Decided)| {
         let queue = decided.queue_in(&base.tree, key).filter(|queue| !decided.is_acl_of(queue, key.2))?;
-        Some((key, edit_of(queue, key.2, &decided.acl)?))
+        Some((key, queue.edit(key.2, &decided.acl)?))
     };
     grants.iter().filter_map(edit).collect()
-}
-
-/// Returns the edit that sets an ACL of a queue; `None` where the text does not contain the queue.
-pub(super) fn edit_of(queue: &Queue, right: Right, acl: &Acl) -> Option<Edit> {
-    let location = queue.location.as_ref()?;
-    Some(Edit { path: location.path.steps(), key: right.key().into(), value: acl.explicit() })
 }
 
 /// Compares what the scheduler will read with what was decided.
@@ -97,6 +89,7 @@ mod tests {
     use super::*;
     use yunikorn::acl;
     use yunikorn::queue::QueuePath;
+    use yunikorn::right::Right;
     use yunikorn::version::Version;
 
     /// Checks the last step before a text is written: whatever made it, it must load and grant what was

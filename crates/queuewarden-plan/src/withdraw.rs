@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use super::grants::{acl_of, text_of};
 use super::parse_cache::{ParseCache, Reading};
-use super::render::edit_of;
 use go_compat::yaml::edit::{self, Edit};
 use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Partition, Queue};
@@ -60,7 +59,7 @@ fn withdrawals(current: &Config, desired: &Config) -> impl Iterator<Item = Edit>
         let acl = acl_of(queue, right);
         let left =
             after.map_or_else(Acl::nobody, |after| granted(after, &queue.path, &[right]).intersection(&acl));
-        if left == acl { None } else { edit_of(queue, right, &left) }
+        if left == acl { None } else { queue.edit(right, &left) }
     })
 }
 

@@ -9,10 +9,10 @@ use anyhow::{Context as _, Result, ensure};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use kube::api::{WatchEvent, WatchParams};
+use kube::api::{DeleteParams, WatchEvent, WatchParams};
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Kind, Operator, TestCluster, yunikorn};
+use queuewarden_e2e::{Kind, Operator, TestCluster, eventually, operator, yunikorn};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use yunikorn_access::Tree;
@@ -76,7 +76,7 @@ async fn the_way_that_is_printed_never_opens_the_cluster() -> Result<()> {
         let directory = tempfile::tempdir()?;
         std::fs::write(directory.path().join("imported.yaml"), &imported.out)?;
         let commands = commands(&imported.err);
-        ensure!(commands.len() == 8, "{commands:#?}");
+        ensure!(commands.len() == 12, "{commands:#?}");
         let _operator = Operator::start(cluster).await?;
         let watched = Watched::start(cluster).await?;
         for command in commands {
@@ -88,7 +88,7 @@ async fn the_way_that_is_printed_never_opens_the_cluster() -> Result<()> {
                     .kubectl(&["patch", "yunikornconfig", "default", "--type", "merge", "-p", &url])
                     .await?;
             }
-            if command.contains("--field-manager=queuewarden-import") {
+            if command.contains("create configmap yunikorn-defaults") {
                 // Git takes the key out, and prunes it in the cluster.
                 let gone = r#"[{"op": "remove", "path": "/data/queues.yaml"}]"#;
                 let args = [
@@ -113,11 +113,26 @@ async fn the_way_that_is_printed_never_opens_the_cluster() -> Result<()> {
         cluster.yunikorn()?.wait_for_text(&live, PATIENCE).await?;
         pods(cluster, "after").await?;
         ensure!(live != TREE && changes(&live)?.is_empty(), "{live}");
+        let base = cluster.config_value("yunikorn-queues", KEY).await?.context("there is no base")?;
+        ensure!(base.contains("submitacl: ' '") && !base.contains("alice"), "{base}");
+        eventually("the base without ACLs is rendered", PATIENCE, || async {
+            let maps: Api<ConfigMap> = Api::namespaced(cluster.client()?, operator::NAMESPACE);
+            let last = maps.get_opt("queuewarden-last-base").await?.and_then(|map| map.data);
+            Ok(last.is_some_and(|data| data.get(KEY) == Some(&base)).then_some(()))
+        })
+        .await?;
         let versions = watched.end().await?;
         ensure!(versions.contains(&live), "{versions:?}");
         for version in versions {
             ensure!(changes(&version)?.is_empty(), "somebody gained or lost:\n{version}");
         }
+        // The ACL that let everyone in does not come back.
+        cluster.objects(Kind::QueueAcl)?.delete("dev", &DeleteParams::default()).await?;
+        eventually("dev is closed", PATIENCE, || async {
+            let outcome = cluster.submit("mallory", &["x"], "root.dev").await?;
+            Ok((!outcome.is_allowed()).then_some(()))
+        })
+        .await?;
         Ok(())
     })
     .await

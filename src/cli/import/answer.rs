@@ -28,8 +28,8 @@ pub struct ImportAnswer {
     pub unacknowledged: Vec<String>,
     /// The objects to apply; none if the import is refused.
     pub manifests: Vec<Value>,
-    /// The text of a queues.yaml with the queues and their ACLs; null for Spark, and if the import is
-    /// refused.
+    /// The text of a queues.yaml with the queues and their ACLs, from `YuniKorn` without the ACLs that
+    /// became objects; null for Spark, and if the import is refused.
     pub queues: Option<String>,
     /// The settings for spark-defaults.conf, in their order; only for Spark, and none if the import is
     /// refused.

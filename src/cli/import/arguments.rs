@@ -24,7 +24,7 @@ pub(super) struct NameArgs {
 }
 
 /// Option for acknowledged codes.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct Accepted {
     /// Continue despite this code of an error or of wider access; may be repeated
     #[arg(long, value_name = "CODE", value_parser = codes::code)]

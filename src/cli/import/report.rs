@@ -38,21 +38,8 @@ pub(super) fn report<T>(
     });
     accepted.acknowledge(&mut findings);
     let answer = ImportAnswer::new(texts, &findings, imported.as_ref().map(|(_, proof)| proof), accepted);
-    findings.sort_by_key(|finding| (finding.file, finding.diagnostic.span.map(|span| span.start)));
-    let shown: Vec<SourceDiagnostic> = findings
-        .into_iter()
-        .map(|FileDiagnostic { file, diagnostic }| SourceDiagnostic {
-            source: file,
-            object: None,
-            diagnostic,
-        })
-        .collect();
     let messages = messages(format, console);
-    messages.err(&findings::text(texts, &shown, console.look_err()));
-    let count = Count::from_findings(&shown);
-    if count != Count::default() {
-        messages.err(&format!("{} in {}\n", count.text(), plural(texts.len(), "file")));
-    }
+    show(texts, findings, messages);
     messages.err(&comparison(&answer, messages.look_err().width));
     if !answer.unacknowledged.is_empty() {
         messages.err(&format!(
@@ -65,6 +52,24 @@ pub(super) fn report<T>(
     }
     console.out(&format.show(String::new, || &answer)?)?;
     Ok(None)
+}
+
+/// Prints the findings in the order of their locations, and counts them.
+pub(super) fn show(texts: &[Source], mut findings: Vec<FileDiagnostic>, messages: Console) {
+    findings.sort_by_key(|finding| (finding.file, finding.diagnostic.span.map(|span| span.start)));
+    let shown: Vec<SourceDiagnostic> = findings
+        .into_iter()
+        .map(|FileDiagnostic { file, diagnostic }| SourceDiagnostic {
+            source: file,
+            object: None,
+            diagnostic,
+        })
+        .collect();
+    messages.err(&findings::text(texts, &shown, messages.look_err()));
+    let count = Count::from_findings(&shown);
+    if count != Count::default() {
+        messages.err(&format!("{} in {}\n", count.text(), plural(texts.len(), "file")));
+    }
 }
 
 /// Returns the console for messages.

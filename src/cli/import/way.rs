@@ -1,6 +1,6 @@
 //! The way from a tree that `YuniKorn` reads to one that queuewarden writes, as commands with the user's own
 //! names. No step gives anybody more access than before: the base comes first, then an operator that only
-//! observes, and at last one that writes.
+//! observes, then one that writes, and at last the ACLs that objects hold leave the base.
 
 use serde_json::{Value, json};
 
@@ -24,8 +24,9 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// Starts from the ConfigMap that holds the tree; a file by itself counts as `yunikorn-configs`.
-    pub(super) fn new(args: &Args, merged: &Flattened) -> Self {
+    /// Starts from the ConfigMap that holds the tree; a file by itself counts as `yunikorn-configs`. `leaves`
+    /// is set when ACLs become objects, and so leave the base.
+    pub(super) fn new(args: &Args, merged: &Flattened, leaves: bool) -> Self {
         let namespace = args.source.cluster.cluster_namespace.as_deref().unwrap_or("yunikorn");
         // The key that YuniKorn reads, and the location of its value.
         let key = merged.queues_key();
@@ -38,13 +39,23 @@ impl Way {
         };
         let stays = if from == YUNIKORN_DEFAULTS { YUNIKORN_DEFAULTS } else { NEW_BASE };
         let base = args.base_config_map.as_deref().unwrap_or(stays);
+        let create = |name: &str, key: &str, file: &str| {
+            format!("kubectl -n {namespace} create configmap {name} --from-file={key}={file}")
+        };
+        let apply = "--dry-run=client -o yaml | kubectl apply --server-side --force-conflicts \
+                     --field-manager=queuewarden-import -f -\n";
         let (name, copied) = if base == from {
             ("the base stays where it is; take a copy to compare with", String::new())
         } else {
-            let copied = format!(
-                "\x20  kubectl -n {namespace} create configmap {base} --from-file={key}=queues.yaml\n"
-            );
+            let copied = format!("\x20  {}\n", create(base, &key, "queues.yaml"));
             ("keep what YuniKorn reads now as the base", copied)
+        };
+        // A base that stays packed where it is stays packed.
+        let (packs, base_key, file) = match origin {
+            Some(origin) if origin.binary && base == from => {
+                ("\x20  gzip base.yaml\n", &origin.key, "base.yaml.gz")
+            }
+            _ => ("", &key, "base.yaml"),
         };
         let unread = if [from, YUNIKORN_DEFAULTS, NEW_BASE].contains(&base) {
             String::new()
@@ -61,14 +72,24 @@ impl Way {
                 "4. where Git or Helm owns the key {at} of {YUNIKORN_CONFIGS}, take it out there; that may \
                 delete it in the cluster, so let \
                  YuniKorn fall back to the same tree first:\n\
-                 \x20  kubectl -n {namespace} create configmap {YUNIKORN_DEFAULTS} \
-                 --from-file={key}=queues.yaml --dry-run=client -o yaml | kubectl apply \
-                 --server-side --force-conflicts --field-manager=queuewarden-import -f -\n"
+                 \x20  {} {apply}",
+                create(YUNIKORN_DEFAULTS, &key, "queues.yaml")
             );
             (falls_back, 5)
         } else {
             (String::new(), 4)
         };
+        let cleaned = format!(
+            "{}. when the QueueAcls are written, take their ACLs out of the base, so that none is in force again \
+             when its QueueAcl is deleted; where Git or Helm owns the base, change it there:\n\
+             \x20  kubectl wait queueacl --all --for=condition=Programmed\n\
+             \x20  queuewarden import yunikorn -f queues.yaml --queues > base.yaml\n\
+             \x20  queuewarden diff -f base.yaml -f imported.yaml\n\
+             {packs}\x20  {} {apply}",
+            last + 1,
+            create(base, base_key, file)
+        );
+        let cleaned = if leaves { cleaned } else { String::new() };
         let path = at.replace('.', "\\.");
         let steps = format!(
             "The way there, in which access is never wider than now:\n\
@@ -86,7 +107,8 @@ impl Way {
              {falls_back}\
              {last}. let queuewarden write, once over the one who wrote before:\n\
              \x20  kubectl patch yunikornconfig default --type merge -p \
-             '{{\"spec\":{{\"mode\":\"Enforce\",\"adoption\":\"Force\"}}}}'\n"
+             '{{\"spec\":{{\"mode\":\"Enforce\",\"adoption\":\"Force\"}}}}'\n\
+             {cleaned}"
         );
         let spec = json!({
             "namespace": namespace,

@@ -1,10 +1,13 @@
 //! Imports the ACLs of a queues.yaml as `QueueAcl`s.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::answer::ImportAnswer;
+use super::arguments::Accepted;
 use super::manifests::{self, Granted};
-use super::report::messages;
+use super::report::{messages, show};
 use super::way::Way;
 use crate::cli::findings::plural;
 use crate::cli::input::Inputs;
@@ -16,12 +19,17 @@ use crate::cli::query::configuration::Configuration;
 use crate::cli::query::files::Given;
 use crate::cli::query::output::AnswerFormat;
 use crate::cli::{Console, Exit, Failure};
-use queuewarden_api::answer::{Texts, VERSION};
+use go_compat::diag::Diagnostic;
+use go_compat::yaml::EDIT;
+use go_compat::yaml::edit::{self, Edit};
+use queuewarden_api::answer::Texts;
 use queuewarden_api::v1alpha1::SINGLETON;
+use queuewarden_import::FileDiagnostic;
 use queuewarden_plan::settings;
 use queuewarden_plan::snapshot::BaseAcl;
-use yunikorn::acl::Acl;
-use yunikorn::config::Flattened;
+use yunikorn::acl::{Acl, codes};
+use yunikorn::config::{Config, Flattened};
+use yunikorn::right::Right;
 use yunikorn_access::diff::{Direction, between};
 use yunikorn_access::tree::{Grants, Origin, Tree};
 
@@ -34,6 +42,9 @@ pub(super) struct Args {
     /// yunikorn-defaults if it holds them now, else yunikorn-queues]
     #[arg(long, value_name = "NAME")]
     pub(super) base_config_map: Option<String>,
+    /// Print the queues.yaml without the ACLs that become QueueAcls, instead of the objects
+    #[arg(long)]
+    queues: bool,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     format: AnswerFormat,
@@ -49,32 +60,86 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             before.name()
         )));
     }
-    let granted: Vec<Granted> = before.trees().iter().flat_map(inline).collect();
+    let mut granted: Vec<Granted> = before.trees().iter().flat_map(inline).collect();
+    let (base, staying) = take_out(before.written(), &before.config, &mut granted)
+        .map_err(|error| Failure::Undecided(format!("the ACLs cannot leave the base: {error}")))?;
     let queue_acls = manifests::queue_acls(&granted);
-    let merged = session.merged(&args.source.cluster)?;
-    let way = Way::new(args, &merged);
-    let after = with(before.written(), &queue_acls)?;
-    if let Some(why) = differs(before, &after) {
-        return Err(Failure::Undecided(format!(
-            "the QueueAcls would not mean what the queues.yaml says: {why}"
-        )));
+    // With the ACLs in the base, and after the last step.
+    for text in [before.written(), &base] {
+        if let Some(why) = differs(before, &with(text, &queue_acls)?) {
+            return Err(Failure::Undecided(format!(
+                "the QueueAcls would not mean what the queues.yaml says: {why}"
+            )));
+        }
     }
+    let merged = session.merged(&args.source.cluster)?;
+    let way = Way::new(args, &merged, !queue_acls.is_empty());
+    let dropped = before.diagnostics.iter().filter(|found| codes::DROPS.contains(&found.code)).cloned();
+    let (source, findings) = before.drawn(dropped.chain(staying));
+    let findings: Vec<_> = findings.map(|diagnostic| FileDiagnostic { file: Some(0), diagnostic }).collect();
+    let sources = [source];
+    let found = ImportAnswer::new(&sources, &findings, None, &Accepted::default());
     let messages = messages(args.format, console);
-    messages.err(&way.steps);
+    show(&sources, findings, messages);
+    if !args.queues {
+        messages.err(&way.steps);
+    }
     messages.err(&format!(
         "compared: nobody may do more or less with {} than by what is written now\n",
         plural(queue_acls.len(), "QueueAcl")
     ));
     let objects = std::iter::once(way.config).chain(policy(&merged)).chain(queue_acls);
     let answer = ImportAnswer {
-        version: VERSION,
         imported: true,
         manifests: objects.collect(),
+        queues: Some(base),
         way: Some(way.steps),
-        ..ImportAnswer::default()
+        ..found
     };
-    console.out(&args.format.show(|| to_yaml(&answer.manifests), || &answer)?)?;
+    let text = || match &answer.queues {
+        Some(queues) if args.queues => queues.clone(),
+        _ => to_yaml(&answer.manifests),
+    };
+    console.out(&args.format.show(text, || &answer)?)?;
     Ok(Exit::Clean)
+}
+
+/// Returns the text without the ACLs that become objects: they let nobody in. One that cannot be changed
+/// alone stays in the text and becomes no object, with a finding.
+fn take_out(
+    text: &str,
+    config: &Config,
+    granted: &mut [Granted],
+) -> Result<(String, Vec<Diagnostic>), Diagnostic> {
+    let mut acls = Vec::new();
+    for Granted { partition, path, submit, admin, .. } in granted {
+        let queue = config.partition(partition).and_then(|partition| partition.queue(path));
+        for (right, acl) in Right::ALL.into_iter().zip([submit, admin]) {
+            let edit = queue.filter(|_| acl.is_some()).and_then(|queue| queue.edit(right, &Acl::nobody()));
+            acls.extend(queue.zip(edit).map(|(queue, edit)| (queue, right, acl, edit)));
+        }
+    }
+    let edits: Vec<Edit> = acls.iter().map(|(.., edit)| edit.clone()).collect();
+    let mut refused: BTreeMap<_, _> = edit::refused(text, &edits)?.into_iter().collect();
+    let (mut edits, mut staying) = (Vec::new(), Vec::new());
+    for (at, (queue, right, acl, edit)) in acls.into_iter().enumerate() {
+        let shared = || {
+            let shared = queue.location.as_ref().is_some_and(|place| place.shared);
+            shared.then(|| Diagnostic::error(EDIT, "it is written through a YAML anchor, alias or merge key"))
+        };
+        let Some(why) = refused.remove(&at).or_else(shared) else {
+            edits.push(edit);
+            continue;
+        };
+        *acl = None;
+        let (key, message) = (right.key(), &why.message);
+        let stays =
+            format!("`{key}` of queue `{}` becomes no QueueAcl and stays in the base: {message}", queue.path);
+        staying.push(
+            Diagnostic { help: why.help, ..Diagnostic::warning(EDIT, stays) }.at(queue.acl(right).span),
+        );
+    }
+    Ok((edit::apply(text, &edits)?, staying))
 }
 
 /// Returns the `AdmissionPolicy` that equals the keys, if any is set. An invalid list is left to its key.
@@ -123,4 +188,58 @@ fn differs(before: &Configuration, after: &Configuration) -> Option<String> {
             format!("{} {direction} the right to {}", change.subject, change.right.verb())
         },
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// ACLs as people write them, some with names that `YuniKorn` drops.
+    const ACLS: [&str; 7] =
+        ["", "'*'", "\" \"", "ann,bob", "\"bob dev\"", "' data.eng,ops'", "system:node:x"];
+
+    /// Returns four queues with these ACLs, the last of which is written once and used twice.
+    fn queues(acls: &[(&str, &str)]) -> String {
+        let acl = |at: usize| {
+            let (submit, admin) = acls[at];
+            format!("submitacl: {submit}, adminacl: {admin}")
+        };
+        format!(
+            "partitions:\n- name: default\n  queues:\n  - {{name: root, {}, queues: [{{name: a, {}, # one\n    queues: \
+             [{{name: b, {}}}, &s {{name: s, {}}}]}}, *s]}}\n",
+            acl(0),
+            acl(1),
+            acl(2),
+            acl(3)
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
+        #[test]
+        fn nobody_gains_or_loses_when_the_acls_leave_the_base(
+            acls in prop::collection::vec((prop::sample::select(&ACLS), prop::sample::select(&ACLS)), 4),
+        ) {
+            let text = queues(&acls);
+            let before = with(&text, &[]).unwrap();
+            let mut granted: Vec<_> = before.trees().iter().flat_map(inline).collect();
+            let (base, staying) = take_out(&text, &before.config, &mut granted).unwrap();
+            let objects = manifests::queue_acls(&granted);
+            for text in [&text, &base] {
+                prop_assert_eq!(differs(&before, &with(text, &objects).unwrap()), None, "{}", text);
+            }
+            let (submit, admin) = acls[3];
+            let shared = [submit, admin].iter().filter(|acl| !acl.is_empty()).count();
+            prop_assert_eq!(staying.len(), 2 * shared, "{:?}", staying);
+            // Without its objects the base lets in only whom the shared queue names.
+            let partition = &with(&base, &[]).unwrap().config.partitions[0];
+            for queue in partition.queues().filter(|queue| !queue.path.as_str().ends_with(".s")) {
+                for right in Right::ALL {
+                    prop_assert!(["", " "].contains(&queue.acl(right).value.as_str()), "{base}");
+                }
+            }
+        }
+    }
 }

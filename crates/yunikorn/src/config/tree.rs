@@ -7,10 +7,12 @@ use std::iter;
 use std::sync::Arc;
 
 use super::schema::{PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig, UserGroupResolver};
+use crate::acl::Acl;
 use crate::queue::QueuePath;
 use crate::right::Right;
 use crate::text_map::TextMap;
 use go_compat::yaml::decode::{Location, Spanned};
+use go_compat::yaml::edit::Edit;
 
 /// The positions of queues by their paths.
 pub type ByPath = TextMap<QueuePath, u32>;
@@ -155,6 +157,12 @@ impl Queue {
             Right::Submit => &self.submit_acl,
             Right::Admin => &self.admin_acl,
         }
+    }
+
+    /// The edit of the text that sets the ACL of a right; `None` where the text does not contain the queue.
+    pub fn edit(&self, right: Right, acl: &Acl) -> Option<Edit> {
+        let location = self.location.as_ref()?;
+        Some(Edit { path: location.path.steps(), key: right.key().into(), value: acl.explicit() })
     }
 
     /// The queue as if it had no children, and its children.
