@@ -30,10 +30,6 @@ const HELP: &str = "\
 The QueueAcl goes to standard output, and who gains what by it to standard error. It only adds: it says \
 `baseAcl: Extend`.
 
-Examples:
-  queuewarden grant submit root.prod --user ann --until friday | kubectl apply -f -
-  queuewarden grant administer root.ml --group ml-leads --apply
-
 Exit codes: 0 the right is given, 1 the QueueAcl would be refused or have no effect, 2 the command line is \
 wrong, 3 it could not be decided.";
 

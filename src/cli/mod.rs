@@ -18,6 +18,7 @@ pub mod completion;
 pub mod console;
 pub mod crds;
 pub mod diff;
+pub mod examples;
 pub mod explain;
 pub mod findings;
 pub mod grant;
@@ -53,6 +54,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -63,6 +65,7 @@ use console::{Color, Console};
 use findings::Count;
 use input::Inputs;
 use input::source;
+use query::request;
 use yunikorn::version::Version;
 
 /// Manage who may submit to, and who administers, the queues of Apache YuniKorn
@@ -282,7 +285,7 @@ const PLUGIN: &str = "kubectl-queuewarden";
 
 /// Returns the command line, under the name by which the program was started.
 fn command() -> clap::Command {
-    let command = Cli::command();
+    let command = examples::add("queuewarden", Cli::command());
     let commands = grouped(&command);
     let command = command.before_help(commands).help_template(
         "{about-with-newline}\n{usage-heading} {usage}\n{before-help}\nOptions:\n{options}{after-help}",
@@ -291,6 +294,25 @@ fn command() -> clap::Command {
         Path::new(&program).file_stem().is_some_and(|name| name.eq_ignore_ascii_case(PLUGIN))
     });
     if plugin { command.bin_name("kubectl queuewarden") } else { command }
+}
+
+/// Adds to the error about a word without an option the option that it is likely meant for.
+fn with_guess(mut error: clap::Error, mut command: &clap::Command) -> clap::Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return error };
+    for arg in std::env::args().skip(1) {
+        command = command.find_subcommand(arg).unwrap_or(command);
+    }
+    let has = |long| command.get_arguments().any(|arg| arg.get_long() == Some(long));
+    let option = if command.get_positionals().count() == 0 && has("queue") && request::queue(word).is_ok() {
+        "--queue"
+    } else if has("filename") && Path::new(word).exists() {
+        "-f"
+    } else {
+        return error;
+    };
+    let guess = format!("did you mean `{option} {word}`?");
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![guess.into()]));
+    error
 }
 
 /// Lists the commands in groups.
@@ -307,7 +329,10 @@ fn grouped(command: &clap::Command) -> String {
 
 /// Runs the process: reads the arguments, runs the command, returns the exit code.
 pub fn main() -> ExitCode {
-    let parsed = || Cli::from_arg_matches(&command().try_get_matches()?);
+    let parsed = || {
+        let matches = command().try_get_matches();
+        Cli::from_arg_matches(&matches.map_err(|error| with_guess(error, &command()))?)
+    };
     let cli = match completion::answer().and_then(|done| if done { Ok(None) } else { parsed().map(Some) }) {
         Ok(Some(cli)) => cli,
         Ok(None) => return ExitCode::SUCCESS,

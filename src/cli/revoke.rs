@@ -26,9 +26,6 @@ const HELP: &str = "\
 The QueueAcls of the queue go to standard output without the names, and who loses what by it to standard \
 error. The base, and what queues above grant, stay as they are: if they let a name in, the command says so.
 
-Example:
-  queuewarden revoke submit root.prod --user bob | kubectl apply -f -
-
 Exit codes: 0 the right is taken, 1 some of them keep it, 2 the command line is wrong, 3 it could not be \
 decided.";
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use queuewarden::cli::examples::EXAMPLES;
 use queuewarden_plan::conditions::{Reason, Type};
 
 use super::process::{err, out, run};
@@ -100,6 +101,18 @@ fn every_command_is_named() {
             "docs/command-line.md does not mention `queuewarden {name}`"
         );
     }
+}
+
+#[test]
+fn the_examples_of_help_are_on_the_page() {
+    let rows = EXAMPLES.iter().map(|(does, line)| format!("| `{}` | {does} |\n", line.replace('|', "\\|")));
+    let (path, text) = ("docs/command-line.md", page("docs/command-line.md"));
+    let (before, _) = text.split_once("| example | does |\n").unwrap();
+    let expected = format!("{before}| example | does |\n|---|---|\n{}", rows.collect::<String>());
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(root().join(path), &expected).unwrap();
+    }
+    assert!(page(path) == expected, "{path} is out of date: UPDATE=1 cargo test --test all cli::readme");
 }
 
 /// Returns the anchors that GitHub makes of titles.

@@ -17,13 +17,17 @@ const VERBS: &[(&str, Right)] =
 /// When there is no such verb; the message suggests a similar one.
 pub fn verb(text: &str) -> Result<Right, String> {
     right(text).ok_or_else(|| {
-        let hint = if QueuePath::parse(text).is_ok() {
-            format!("; write the verb first, as in `submit {text}`")
-        } else {
-            suggestion(VERBS.iter().map(|(verb, _)| *verb), text)
-        };
+        let hint = verb_hint([], text);
         format!("YuniKorn knows the verbs `submit` and `administer`{hint}")
     })
+}
+
+/// Asks whether a similar verb was meant, or says that the verb comes before the queue.
+fn verb_hint(others: impl IntoIterator<Item = &'static str>, text: &str) -> String {
+    if QueuePath::parse(text).is_ok() {
+        return format!("; write the verb first, as in `submit {text}`");
+    }
+    suggestion(VERBS.iter().map(|(verb, _)| *verb).chain(others), text)
 }
 
 fn right(verb: &str) -> Option<Right> {
@@ -53,7 +57,7 @@ pub fn any_verb(text: &str) -> Result<AnyVerb, String> {
     let verb = right(text).map(AnyVerb::Right).or_else(|| action().map(AnyVerb::Action));
     verb.ok_or_else(|| {
         let actions = Action::ALL.map(Action::as_str);
-        let hint = suggestion(VERBS.iter().map(|(verb, _)| *verb).chain(actions), text);
+        let hint = verb_hint(actions, text);
         let actions = actions.join("`, `");
         format!(
             "the verbs are `submit` and `administer` for a queue, and for an application `{actions}`{hint}"
@@ -138,6 +142,9 @@ mod tests {
         {
             let error = verb(wrong).unwrap_err();
             assert!(error.ends_with(meant), "{error}");
+        }
+        for error in [verb("root.prod").unwrap_err(), any_verb("root.prod").unwrap_err()] {
+            assert!(error.ends_with("; write the verb first, as in `submit root.prod`"), "{error}");
         }
     }
 
