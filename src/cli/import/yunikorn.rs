@@ -197,7 +197,7 @@ mod tests {
 
     /// ACLs as people write them, some with names that `YuniKorn` drops.
     const ACLS: [&str; 7] =
-        ["", "'*'", "\" \"", "ann,bob", "\"bob dev\"", "' data.eng,ops'", "system:node:x"];
+        ["", "'*'", "\" \"", "'ann,bob'", "\"bob dev\"", "' data.eng,ops'", "'system:node:x'"];
 
     /// Returns four queues with these ACLs, the last of which is written once and used twice.
     fn queues(acls: &[(&str, &str)]) -> String {
