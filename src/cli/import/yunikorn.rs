@@ -235,7 +235,7 @@ mod tests {
             prop_assert_eq!(staying.len(), 2 * shared, "{:?}", staying);
             // Without its objects the base lets in only whom the shared queue names.
             let partition = &with(&base, &[]).unwrap().config.partitions[0];
-            for queue in partition.queues().filter(|queue| !queue.path.as_str().ends_with(".s")) {
+            for queue in partition.queues().filter(|queue| queue.path.leaf() != "s") {
                 for right in Right::ALL {
                     prop_assert!(["", " "].contains(&queue.acl(right).value.as_str()), "{base}");
                 }
