@@ -18,7 +18,6 @@ use yunikorn::acl::{self, Acl};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::check::Subject;
-use yunikorn_access::tree::Origin;
 use yunikorn_access::who_can::who_can;
 
 /// Help text on the output and the exit codes.
@@ -72,12 +71,7 @@ impl RightArgs {
         let node = QueuePath::parse(&self.queue).ok().and_then(|path| tree.node(tree.find(&path)?));
         let parts = node.into_iter().flat_map(|node| &node.grants(self.verb).parts);
         let named = parts.filter(|(_, acl)| self.subjects.entries().any(|entry| acl.has(entry)));
-        Ok(named
-            .filter_map(|(origin, _)| match origin {
-                Origin::Object { name, .. } => Some(name.clone()),
-                Origin::Text(_) => None,
-            })
-            .collect())
+        Ok(named.filter_map(|(origin, _)| origin.object().map(str::to_owned)).collect())
     }
 
     /// Says which entries still give the subjects the right.

@@ -114,6 +114,14 @@ impl fmt::Display for Origin {
 }
 
 impl Origin {
+    /// Returns the name of the object; `None` for a text.
+    pub fn object(&self) -> Option<&str> {
+        match self {
+            Self::Object { name, .. } => Some(name),
+            Self::Text(_) => None,
+        }
+    }
+
     /// Returns the end of what is written there; that of a text has none.
     pub fn until(&self) -> Option<Timestamp> {
         match self {

@@ -8,6 +8,10 @@
 //! reports what their own ACLs grant beyond those above. A renamed queue counts as one removed and one added.
 //!
 //! `diff(a, b)` is the mirror of `diff(b, a)`, and `diff(a, a)` is empty.
+//!
+//! For one user, of whom the groups are known, everything that lets the user in counts as one, so that a
+//! move from one entry to another is no change; and only queues on which the user may do something are
+//! added, removed or turned.
 
 mod impact;
 mod partitions;
@@ -22,13 +26,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 pub use impact::impact;
-pub use partitions::{PartitionDiff, Presence, between};
+pub use partitions::{PartitionDiff, Presence, between, between_for};
 pub use shape::{Extent, Shape};
 
-use super::check::{Subject, implied_by};
-use super::reach::{QueueSet, reach};
+use super::check::{Subject, decide, implied_by};
+use super::reach::{QueueSet, Way, reach};
 use super::tree::{Node, Origin, Tree};
 use yunikorn::acl::{Acl, Match};
+use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
@@ -99,29 +104,66 @@ pub struct Reached {
 
 /// The changes from one tree to another of the same partition.
 pub fn diff(old: &Tree, new: &Tree) -> Diff {
+    diff_for(old, new, None)
+}
+
+/// The changes for everybody, or for one user.
+fn diff_for(old: &Tree, new: &Tree, who: Option<&Identity>) -> Diff {
     let paths =
         |tree: &Tree| tree.queues().map(|(_, node)| node.path.clone()).collect::<BTreeSet<QueuePath>>();
     let (before, after) = (paths(old), paths(new));
+    let concerns = |tree: &Tree, path: &QueuePath| {
+        let holds = |who, id| Right::ALL.into_iter().any(|right| Way::find(tree, right, id, who).is_some());
+        who.is_none_or(|who| tree.find(path).is_some_and(|id| holds(who, id)))
+    };
+    let turned = |leaves, parents| {
+        let mut turned = turned(leaves, parents);
+        turned.retain(|path| concerns(leaves, path));
+        turned
+    };
     // An entry of an added or removed queue does not affect one that both trees have, because all queues
     // above that one are in both as well.
-    let all = |tree| Side { tree, counts: &|_| true };
+    let all = |tree| Side { tree, who, counts: &|_| true };
+    let added = after.difference(&before).filter(|path| concerns(new, path));
+    let removed = before.difference(&after).filter(|path| concerns(old, path));
     // On an added or removed queue the other side is the access that it inherits from those that stay.
     let in_old = |node: &Node| before.contains(&node.path);
     let in_new = |node: &Node| after.contains(&node.path);
     Diff {
         kept: Section::new(before.intersection(&after), all(old), all(new)),
-        added: Section::new(after.difference(&before), Side { tree: new, counts: &in_old }, all(new)),
-        removed: Section::new(before.difference(&after), all(old), Side { tree: old, counts: &in_new }),
+        added: Section::new(added, Side { counts: &in_old, ..all(new) }, all(new)),
+        removed: Section::new(removed, all(old), Side { counts: &in_new, ..all(old) }),
         now_parents: turned(old, new),
         now_leaves: turned(new, old),
     }
 }
 
-/// A tree, of which some queues count.
+/// A tree, of which some queues count, and all entries or those that let one user in.
 #[derive(Clone, Copy)]
 struct Side<'t> {
     tree: &'t Tree,
+    who: Option<&'t Identity>,
     counts: &'t dyn Fn(&Node) -> bool,
+}
+
+impl<'t> Side<'t> {
+    /// The entries of an ACL; for one user a single one, if any lets the user in.
+    fn entries(self, acl: &'t Acl) -> impl Iterator<Item = Match<'t>> {
+        let one = self.who.filter(|who| acl.allows(&who.user, &who.groups)).map(|who| Match::User(&who.user));
+        one.into_iter().chain(acl.entries().filter(move |_| self.who.is_none()))
+    }
+
+    /// The entry at the top of an extent: if it were further up, the queue above would have changed as well.
+    fn reached(self, right: Right, subject: Match<'_>, extent: Extent) -> Reached {
+        let id = self.tree.find(&extent.queue);
+        let node = id.and_then(|id| self.tree.node(id));
+        let way = self.who.and_then(|who| Way::find(self.tree, right, id?, who));
+        let subject = way.map_or(subject, |way| way.entry);
+        let has = |acl: &&Right| node.is_some_and(|node| node.grants(**acl).acl.has(subject));
+        let acl = implied_by(right).iter().find(has).copied().unwrap_or(right);
+        let origins = node.map(|node| node.grants(acl).origins(subject)).unwrap_or_default();
+        Reached { extent, acl, origins }
+    }
 }
 
 impl Diff {
@@ -161,11 +203,12 @@ struct Holders<'t> {
 
 impl<'t> Holders<'t> {
     /// Collects the entries of the queues that count.
-    fn new(Side { tree, counts }: Side<'t>, shape: &Shape, right: Right) -> Self {
+    fn new(side: Side<'t>, shape: &Shape, right: Right) -> Self {
+        let Side { tree, counts, .. } = side;
         let mut reached: HashMap<Match<'t>, Vec<Range<u32>>> = HashMap::new();
         for (_, node) in tree.queues().filter(|(_, node)| counts(node)) {
             let acls = implied_by(right).iter().map(|acl| &node.grants(*acl).acl);
-            let mut entries = acls.flat_map(Acl::entries).peekable();
+            let mut entries = acls.flat_map(|acl| side.entries(acl)).peekable();
             if entries.peek().is_none() {
                 continue;
             }
@@ -189,8 +232,8 @@ impl Section {
         }
         for right in Right::ALL {
             let [before, after] = [old, new].map(|side| Holders::new(side, &queues, right));
-            changes.extend(differences(&queues, new.tree, (Direction::Gains, right), &before, &after));
-            changes.extend(differences(&queues, old.tree, (Direction::Loses, right), &after, &before));
+            changes.extend(differences(&queues, new, (Direction::Gains, right), &before, &after));
+            changes.extend(differences(&queues, old, (Direction::Loses, right), &after, &before));
         }
         changes.sort_by(|one, other| one.order().cmp(&other.order()));
         Self { queues, changes }
@@ -203,11 +246,11 @@ impl Change {
     }
 }
 
-/// The subjects that hold a right in `to`, which is of `tree`, and not in `from`, with the queues; and for
+/// The subjects that hold a right in `to`, which is of `side`, and not in `from`, with the queues; and for
 /// everyone the names that hold it in `from`.
 fn differences(
     shape: &Shape,
-    tree: &Tree,
+    side: Side<'_>,
     (direction, right): (Direction, Right),
     from: &Holders<'_>,
     to: &Holders<'_>,
@@ -217,7 +260,7 @@ fn differences(
         subject: subject.into(),
         right,
         queues: QueueSet::new(pieces.iter().flat_map(|(_, part)| part.ranges().to_vec()).collect()),
-        extents: pieces.into_iter().map(|(extent, _)| reached(tree, right, subject, extent)).collect(),
+        extents: pieces.into_iter().map(|(extent, _)| side.reached(right, subject, extent)).collect(),
         unchanged,
     };
     let everyone = to.everyone.minus(&from.everyone);
@@ -237,11 +280,29 @@ fn differences(
     changes
 }
 
-/// The entry at the top of an extent: if it were further up, the queue above would have changed as well.
-fn reached(tree: &Tree, right: Right, subject: Match<'_>, extent: Extent) -> Reached {
-    let node = tree.find(&extent.queue).and_then(|id| tree.node(id));
-    let has = |acl: &&Right| node.is_some_and(|node| node.grants(**acl).acl.has(subject));
-    let acl = implied_by(right).iter().find(has).copied().unwrap_or(right);
-    let origins = node.map(|node| node.grants(acl).origins(subject)).unwrap_or_default();
-    Reached { extent, acl, origins }
+/// The rights that a change is about, by entries on the queue itself that let a user in, and that the user
+/// has as before, or still does not have.
+pub fn unmoved<'t>(
+    old: &'t Tree,
+    new: &'t Tree,
+    who: &'t Identity,
+) -> impl Iterator<Item = (&'t QueuePath, Right)> {
+    let naming = |tree: &'t Tree, path, right| {
+        let parts = tree.find(path).and_then(|id| tree.node(id)).map(|node| &node.grants(right).parts);
+        let naming = parts.into_iter().flatten().filter_map(|(origin, part)| {
+            // Of a text the positions may differ.
+            Some((origin.object(), part.matched(&who.user, &who.groups)?))
+        });
+        naming.collect::<BTreeSet<_>>()
+    };
+    let about = new.queues().flat_map(|(_, node)| Right::ALL.map(|right| (&node.path, right)));
+    about.filter(move |(path, right)| {
+        naming(old, path, *right) != naming(new, path, *right) && same(old, new, who, path.as_str(), *right)
+    })
+}
+
+/// Returns whether a user has a right in both trees, or in neither.
+pub fn same(old: &Tree, new: &Tree, who: &Identity, queue: &str, right: Right) -> bool {
+    let [before, after] = [old, new].map(|tree| decide(tree, right, queue, who).allowed());
+    before == after
 }

@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Diff, diff};
+use super::{Diff, diff_for};
 use crate::tree::Tree;
 use go_compat::yaml::decode::{Spanned, items};
 use yunikorn::config::schema::PlacementRule;
+use yunikorn::identity::Identity;
 
 /// The differences in one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,19 +45,26 @@ impl PartitionDiff {
 /// The changes from one configuration to another: first the partitions that the new one has, in its order.
 /// Names are matched without case. Partitions in which nothing is different are left out.
 pub fn between(old: &[Tree], new: &[Tree]) -> Vec<PartitionDiff> {
+    between_for(old, new, None)
+}
+
+/// As [`between`], for everybody or for one user.
+pub fn between_for(old: &[Tree], new: &[Tree], who: Option<&Identity>) -> Vec<PartitionDiff> {
     let same = |left: &Tree, right: &Tree| left.partition().eq_ignore_ascii_case(right.partition());
     let of_new = new.iter().map(|new| match old.iter().find(|old| same(old, new)) {
         Some(old) => PartitionDiff {
             partition: new.partition().to_owned(),
             presence: Presence::Kept,
-            diff: diff(old, new),
+            diff: diff_for(old, new, who),
             placement_differs: !same_rules(old.placement_rules(), new.placement_rules()),
         },
-        None => alone(new, Presence::Added, diff(&new.without_queues(), new)),
+        None => alone(new, Presence::Added, diff_for(&new.without_queues(), new, who)),
     });
     let of_old = old.iter().filter(|old| !new.iter().any(|new| same(old, new)));
-    let gone = of_old.map(|old| alone(old, Presence::Removed, diff(old, &old.without_queues())));
-    of_new.chain(gone).filter(|partition| !partition.is_empty()).collect()
+    let gone = of_old.map(|old| alone(old, Presence::Removed, diff_for(old, &old.without_queues(), who)));
+    // A partition in which a user may do nothing does not concern the user.
+    let concerns = |of: &PartitionDiff| who.is_none() || of.placement_differs || !of.diff.is_empty();
+    of_new.chain(gone).filter(|of| !of.is_empty() && concerns(of)).collect()
 }
 
 fn alone(tree: &Tree, presence: Presence, diff: Diff) -> PartitionDiff {

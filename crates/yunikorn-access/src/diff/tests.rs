@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 use super::*;
 use crate::check::decide;
-use crate::testing::{Queue, any_tree, each_tree, tree};
+use crate::testing::{Queue, any_identity, any_tree, each_tree, tree};
 use proptest::prelude::*;
 use yunikorn::version::Version;
 
@@ -427,4 +427,66 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn for_one_user_the_difference_is_that_of_the_decisions(
+        old in any_tree(), new in any_tree(), who in any_identity(),
+    ) {
+        let Diff { kept, added, removed, .. } = diff_for(&old, &new, Some(&who));
+        let may = |tree: &Tree, path: &QueuePath, right| decide(tree, right, path.as_str(), &who).allowed();
+        for (queue, right) in kept.queues.all().iter().flat_map(|queue| Right::ALL.map(|right| (queue, right))) {
+            let path = kept.queues.path(queue).unwrap();
+            let expected = match (may(&old, path, right), may(&new, path, right)) {
+                (false, true) => vec![Direction::Gains],
+                (true, false) => vec![Direction::Loses],
+                _ => vec![],
+            };
+            let here = |change: &&Change| change.right == right && change.queues.contains(queue);
+            let found: Vec<_> = kept.changes.iter().filter(here).map(|change| change.direction).collect();
+            prop_assert_eq!(found, expected, "{} {:?}", path, right);
+        }
+        for change in [&kept, &added, &removed].into_iter().flat_map(|section| &section.changes) {
+            prop_assert!(change.extents.iter().all(|reached| !reached.origins.is_empty()), "{:?}", change);
+        }
+        for (section, tree) in [(&added, &new), (&removed, &old)] {
+            for path in section.queues.paths(&section.queues.all()) {
+                prop_assert!(Right::ALL.into_iter().any(|right| may(tree, path, right)), "{}", path);
+            }
+        }
+        for (path, right) in unmoved(&old, &new, &who) {
+            prop_assert_eq!(may(&old, path, right), may(&new, path, right));
+        }
+    }
+}
+
+#[test]
+fn for_one_user_all_entries_count_as_one() {
+    let old =
+        tree(&[("root", "", " ops"), ("root.a", " devs", ""), ("root.b", "", ""), ("root.c", "sue", "")]);
+    let new = tree(&[
+        ("root", "", " ops"),
+        ("root.a", "bob", ""),
+        ("root.b", " devs", ""),
+        ("root.c", "", ""),
+        ("root.c.d", "bob", ""),
+        ("root.c.e", "sue", ""),
+    ]);
+    let who = |user: &str, group: &str| Identity { user: user.to_owned(), groups: vec![group.to_owned()] };
+    let of = |who: &Identity| {
+        let diff = diff_for(&old, &new, Some(who));
+        let unmoved: Vec<String> =
+            unmoved(&old, &new, who).map(|(path, right)| format!("{path} {}", right.verb())).collect();
+        (told(&diff.kept), told(&diff.added), diff.now_parents.len(), unmoved)
+    };
+    // The group's entry becomes one of the user: no change, but a change that is about the user.
+    let gains = ["+ user bob submit: root.b".to_owned()];
+    let added = ["+ user bob submit: root.c.d".to_owned()];
+    assert_eq!(of(&who("bob", "devs")), (gains.into(), added.into(), 0, vec!["root.a submit".to_owned()]));
+    let lost = ["- user sue submit: root.c".to_owned()];
+    let own = ["+ user sue submit: root.c.e".to_owned()];
+    assert_eq!(of(&who("sue", "qa")), (lost.into(), own.into(), 1, vec![]));
+    let still = vec!["root.b submit".to_owned()];
+    assert_eq!(of(&who("zoe", "ops")), (vec![], vec![], 1, vec![]));
+    let ops = Identity { user: "zoe".to_owned(), groups: vec!["ops".to_owned(), "devs".to_owned()] };
+    assert_eq!(of(&ops).3, [&["root.a submit".to_owned()][..], &still].concat());
 }
