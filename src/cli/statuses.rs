@@ -36,7 +36,7 @@ pub struct ObjectConditions<'a> {
 impl ObjectConditions<'_> {
     /// Returns `Kind/name`, as used in messages.
     pub fn label(&self) -> String {
-        format!("{}/{}", self.kind.as_str(), self.name)
+        self.kind.label(self.name)
     }
 
     /// Returns the condition of a type.

@@ -72,7 +72,7 @@ fn what_is_printed_is_valid() {
     const KILL: &str =
         "explain kill x --queue root.prod --owner ann --dialect yarn-cloudera -D yarn.admin.acl=bob --as cy";
     let [moves, kills] = [MOVE, KILL].map(|line| line.split(' ').collect::<Vec<_>>());
-    let cases: [(&str, &[&str]); 15] = [
+    let cases: [(&str, &[&str]); 16] = [
         ("application.json", &moves),
         ("application.json", &kills),
         ("decision.json", &["can-i", "submit", "root.prod.etl", "--as", "ann", "--as-group", "platform"]),
@@ -86,6 +86,7 @@ fn what_is_printed_is_valid() {
         ("place.json", &["place", "--queue", "root.prod.etl.new", "--as", "ann"]),
         ("place.json", &["place", "--as", "auth0|7", "--as-group", "platform"]),
         ("diff.json", &["diff", "--from", "tests/cli/cases/changes.in/old.yaml"]),
+        ("diff.json", &["diff", "--from", "tests/cli/cases/changes.in/old.yaml", "--as", "ann"]),
         ("report.json", &["report", "--now", "2026-06-01"]),
         ("lint.json", &["lint", "--users", "tests/cli/cases/changes.in/users.txt"]),
     ];

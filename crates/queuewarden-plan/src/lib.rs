@@ -67,7 +67,7 @@ pub use policy::{
     user_info,
 };
 pub use replacement::Replacement;
-pub use resolve::no_names;
+pub use resolve::{grants, no_names};
 pub use running::Running;
 
 /// All codes of this module.

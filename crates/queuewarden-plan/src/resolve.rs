@@ -331,6 +331,11 @@ fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
     }
 }
 
+/// Returns whether a grant lets a user in, by name, by a group or as everyone.
+pub fn grants(grant: &Grant, who: &Identity) -> bool {
+    grant_acl(grant).0.is_some_and(|acl| acl.allows(&who.user, &who.groups))
+}
+
 /// Warns about a grant that means nobody and does not state so.
 pub fn no_names(grant: &Grant) -> Option<Diagnostic> {
     let Grant::Lists { users, groups } = grant else { return None };

@@ -7,12 +7,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::query::configuration::Configuration;
+use crate::cli::query::rendered::ObjectChange;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::{Answers, GrantedBy, Named, Texts, VERSION};
-use yunikorn::identity::ResolverKind;
+use yunikorn::identity::{Identity, ResolverKind};
 use yunikorn::right::Right;
-use yunikorn_access::diff::{Change, Direction, Extent, PartitionDiff, Presence, Reached, Section};
-use yunikorn_access::until;
+use yunikorn_access::check::explain;
+use yunikorn_access::diff::{
+    Change, Direction, Extent, PartitionDiff, Presence, Reached, Section, between_for, same, unmoved,
+};
+use yunikorn_access::{Tree, until};
 
 /// The answer to `diff`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -35,6 +39,38 @@ pub struct DiffAnswer {
     pub settings: Vec<SettingAnswer>,
     /// The risks of these settings that the old ones do not have.
     pub risks: Vec<RiskAnswer>,
+    /// The objects of the change that are refused.
+    pub refused: Vec<RefusedAnswer>,
+    /// The user that it is about; null when it is about everybody.
+    pub user: Option<String>,
+    /// The groups of the user, as assumed for the answer.
+    pub groups: Vec<String>,
+    /// The rights of the user that the change is about and that it leaves as they are.
+    pub still: Vec<StillAnswer>,
+}
+
+/// An object of the change that is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RefusedAnswer {
+    /// The object: `QueueAcl/prod`.
+    pub object: String,
+    /// The reason.
+    pub message: String,
+}
+
+/// A right of a user that a change is about and that it leaves as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct StillAnswer {
+    /// The partition.
+    pub partition: String,
+    /// The queue.
+    pub queue: String,
+    /// The right.
+    pub verb: Right,
+    /// True if the user has it, before and after.
+    pub allowed: bool,
+    /// The reason after the change, in one sentence.
+    pub reason: String,
 }
 
 /// A setting of the admission controller that differs.
@@ -127,15 +163,18 @@ pub struct UnchangedAnswer {
     pub subtrees: Vec<Extent>,
 }
 
-/// The two configurations.
+/// The two configurations, the objects that make the difference, and the user that it is about.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Compared<'a> {
     pub(super) old: &'a Configuration,
     pub(super) new: &'a Configuration,
+    pub(super) change: &'a ObjectChange,
+    pub(super) who: Option<&'a Identity>,
 }
 
 impl Compared<'_> {
-    pub(super) fn answer(self, partitions: &[PartitionDiff]) -> DiffAnswer {
+    pub(super) fn answer(self, old: &[Tree], new: &[Tree]) -> DiffAnswer {
+        let partitions = between_for(old, new, self.who);
         let risks = self.risks();
         DiffAnswer {
             version: VERSION,
@@ -147,7 +186,46 @@ impl Compared<'_> {
             partitions: partitions.iter().map(|partition| self.partition(partition)).collect(),
             settings: self.settings(),
             risks,
+            refused: self.refused(),
+            user: self.who.map(|who| who.user.clone()),
+            groups: self.who.map(|who| who.groups.clone()).unwrap_or_default(),
+            still: self.who.map(|who| self.still(old, new, who)).unwrap_or_default(),
         }
+    }
+
+    /// Returns the objects that are applied and refused, and in a whole configuration those that the old
+    /// one does not refuse.
+    fn refused(self) -> Vec<RefusedAnswer> {
+        let applied: BTreeSet<String> = self.change.applied().collect();
+        let [old, new] = [self.old, self.new].map(|of| &of.around.refused);
+        let of_change =
+            new.iter().filter(|(object, _)| applied.contains(*object) || !old.contains_key(*object));
+        let refused = |(object, why): (&String, &String)| RefusedAnswer {
+            object: object.clone(),
+            message: why.clone(),
+        };
+        of_change.map(refused).collect()
+    }
+
+    fn still(self, old: &[Tree], new: &[Tree], who: &Identity) -> Vec<StillAnswer> {
+        let mut still = Vec::new();
+        for after in new {
+            let partition = after.partition();
+            let Some(before) = old.iter().find(|old| old.partition().eq_ignore_ascii_case(partition)) else {
+                continue;
+            };
+            let named = self.change.naming(partition, who);
+            let named = named.filter(|(queue, right)| same(before, after, who, queue, *right));
+            let unmoved = unmoved(before, after, who).map(|(path, right)| (path.to_string(), right));
+            let about: BTreeSet<(String, Right)> = unmoved.chain(named).collect();
+            let answers = Answers { configuration: self.new, tree: after };
+            still.extend(about.into_iter().map(|(queue, verb)| {
+                let decision = explain(after, verb, &queue, who);
+                let (allowed, reason) = (decision.allowed(), answers.reason(&decision));
+                StillAnswer { partition: partition.to_owned(), queue, verb, allowed, reason }
+            }));
+        }
+        still
     }
 
     fn settings(self) -> Vec<SettingAnswer> {
@@ -209,7 +287,8 @@ impl Compared<'_> {
                     origins: answers.iter().flat_map(|answers| answers.origins(&reached.origins)).collect(),
                 },
                 until: tree.as_ref().ok().filter(|_| gains).and_then(|tree| {
-                    until(tree, change.right, tree.find(&reached.extent.queue)?, &change.subject.identity())
+                    let subject = change.subject.identity();
+                    until(tree, change.right, tree.find(&reached.extent.queue)?, self.who.unwrap_or(&subject))
                 }),
             };
             let unchanged = change.unchanged.iter().map(|(subject, queues)| UnchangedAnswer {
@@ -232,5 +311,12 @@ impl DiffAnswer {
     /// Returns whether nothing differs.
     pub fn is_empty(&self) -> bool {
         self.partitions.is_empty() && !self.resolver_differs && self.settings.is_empty()
+    }
+
+    /// Returns all gains and losses.
+    pub(super) fn changes(&self) -> impl Iterator<Item = &ChangeAnswer> {
+        self.partitions.iter().flat_map(|partition| {
+            partition.changes.iter().chain(&partition.added.changes).chain(&partition.removed.changes)
+        })
     }
 }

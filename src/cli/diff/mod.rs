@@ -1,8 +1,10 @@
 //! `queuewarden diff`: shows who gains and who loses which access between two configurations.
 
 pub mod answer;
+mod markdown;
 mod table;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -11,14 +13,14 @@ use super::input::object::Kind;
 use super::query::cluster::Cluster;
 use super::query::configuration::Configuration;
 use super::query::files::Given;
-use super::query::output::FormatArgs;
+use super::query::identity::IdentityArgs;
+use super::query::output::{Format, FormatArgs, visible};
 use super::query::rendered::ObjectChange;
 use super::query::{ClusterArgs, DEFAULT_PARTITION};
 use super::{Console, Exit, Failure, FileArgs, moment, yunikorn_version};
-use answer::{Compared, DiffAnswer, SettingAnswer};
-use go_compat::diag::quoted;
+use answer::{Compared, DiffAnswer, SettingAnswer, StillAnswer};
+use go_compat::diag::{plural, quoted};
 use yunikorn::version::Version;
-use yunikorn_access::diff::between;
 use yunikorn_access::tree::Tree;
 
 /// Help text on the rows and exit codes.
@@ -30,13 +32,16 @@ looked at without its groups, a group without its members; who keeps a right by 
 `added` and `removed` are queues that only one configuration has, with what their own ACLs grant beyond the \
 queues above; `now parent` is a queue that was a leaf, in which no application can run any more.
 
+With --as a row is about that user with all groups. Where the change is about the user and changes nothing, \
+a note says by which entry the user still has the right, or why still not.
+
 Exit codes: 0 nobody gains or loses anything, and the queues and the admission settings are the same; 1 \
-something differs, or a QueueAcl of the change would be refused; 2 the command line is wrong; 3 it could not be \
-decided. With --fail-on-widening 1 only if someone gains, or a QueueAcl would be refused.";
+something differs, or an object of the change would be refused; 2 the command line is wrong; 3 it could not \
+be decided. With --fail-on-widening 1 only if someone gains, or an object would be refused.";
 
 /// Show who gains and who loses which access between two configurations, inherited access included
 #[derive(Debug, Clone, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, mut_arg("user", |arg| arg.help("Show only what changes for this user")))]
 pub struct Args {
     /// The new configuration: a file or folder with a queues.yaml, ConfigMaps and objects of queuewarden, or
     /// -; QueueAcls and AdmissionPolicy objects alone are applied to the old one; may be repeated
@@ -70,6 +75,8 @@ pub struct Args {
     /// Compare only this partition
     #[arg(long, value_name = "NAME")]
     partition: Option<String>,
+    #[command(flatten)]
+    identity: IdentityArgs,
     /// Exit with 1 only if someone may do more than before
     #[arg(long)]
     fail_on_widening: bool,
@@ -85,29 +92,39 @@ pub struct Args {
 /// # Errors
 /// When one of the two cannot be read or evaluated, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let (old, new, refused) = args.configurations(console)?;
-    let compared = Compared { old: &old, new: &new };
-    let answer = compared.answer(&between(&args.trees(&old, &new)?, &args.trees(&new, &old)?));
-    notes(compared, &answer, console);
+    let (old, new, change) = args.configurations(console)?;
+    let who = args.identity.given()?;
+    let who = who.map(|claimed| args.identity.identified(&claimed, &new, console)).transpose()?;
+    let compared = Compared { old: &old, new: &new, change: &change, who: who.as_ref() };
+    let answer = compared.answer(&args.trees(&old, &new)?, &args.trees(&new, &old)?);
     let partitions = several(compared);
     let table = |wide| table::table(&answer, wide, partitions);
-    console.out(&args.output.show(console.look_out().width, &answer, table, || names(&answer))?)?;
+    if args.output.format == Format::Markdown {
+        console.out(&markdown::text(&answer, &table(false), &notes(compared, &answer)))?;
+    } else {
+        console.notes(&notes(compared, &answer));
+        console.out(&args.output.show(console.look_out().width, &answer, table, || names(&answer))?)?;
+    }
     let counts = if args.fail_on_widening { answer.widens } else { !answer.is_empty() };
-    Ok(Exit::yes(!counts && !refused))
+    Ok(Exit::yes(!counts && answer.refused.is_empty()))
 }
 
 /// Shows the differences between two configurations on standard error.
 pub fn show(old: &Configuration, new: &Configuration, console: Console) {
-    let compared = Compared { old, new };
-    let answer = compared.answer(&between(old.trees(), new.trees()));
-    notes(compared, &answer, console);
+    let compared = Compared { old, new, change: &ObjectChange::default(), who: None };
+    let answer = compared.answer(old.trees(), new.trees());
+    console.notes(&notes(compared, &answer));
     let table = table::table(&answer, false, several(compared));
     console.err(&table.text(!table.is_empty(), console.look_err().width));
 }
 
 impl Args {
-    /// Returns the old configuration and the new one, and whether the new one refuses a part of the change.
-    fn configurations(&self, console: Console) -> Result<(Configuration, Configuration, bool), Failure> {
+    /// Returns the old configuration, the new one, and the objects that are changed, unless the new one is
+    /// whole.
+    fn configurations(
+        &self,
+        console: Console,
+    ) -> Result<(Configuration, Configuration, ObjectChange), Failure> {
         let new = if self.new.is_empty() { None } else { Some(self.given(&self.new, console)?) };
         // `None` for a whole configuration.
         let change = new.as_ref().map_or_else(|| Some(ObjectChange::default()), Given::change);
@@ -127,9 +144,7 @@ impl Args {
             let before = old.configuration(console)?;
             (before, whole.map_or_else(|| old.changed(&change)?.configuration(console), Ok)?)
         };
-        let mut names = change.queue_acls.iter().map(|entry| &*entry.meta.name);
-        let refused = names.any(|name| after.around.refused.contains(name));
-        Ok((before, after, refused))
+        Ok((before, after, change))
     }
 
     fn given(&self, paths: &[PathBuf], console: Console) -> Result<Given, Failure> {
@@ -166,11 +181,14 @@ fn deleted(text: &str) -> Result<(Kind, String), String> {
     found.ok_or_else(|| "write it like queueacl/prod or admissionpolicy/default".to_owned())
 }
 
-/// Prints notes about differences other than access to queues.
-fn notes(compared: Compared<'_>, answer: &DiffAnswer, console: Console) {
-    console.notes(&compared.new.returning(compared.old));
+/// Maximum number of notes.
+const MAX_NOTES: usize = 20;
+
+/// Returns notes about what the table does not show.
+fn notes(compared: Compared<'_>, answer: &DiffAnswer) -> Vec<String> {
+    let mut notes = compared.new.returning(compared.old);
     for partition in answer.partitions.iter().filter(|partition| partition.placement_differs) {
-        console.note(&format!(
+        notes.push(format!(
             "the placement rules of partition {} differ, so applications may go to other queues: \
             `queuewarden place` tells",
             partition.partition
@@ -179,27 +197,38 @@ fn notes(compared: Compared<'_>, answer: &DiffAnswer, console: Console) {
     for SettingAnswer { key, from, to } in &answer.settings {
         let value =
             |value: &Option<String>| value.as_ref().map_or_else(|| "not set".to_owned(), |it| quoted(it));
-        console.note(&format!("{key}: {} before, {} now", value(from), value(to)));
+        notes.push(format!("{key}: {} before, {} now", value(from), value(to)));
     }
-    for risk in &answer.risks {
-        console.note(&format!("new risk {}: {}", risk.code, risk.message));
-    }
+    notes.extend(answer.risks.iter().map(|risk| format!("new risk {}: {}", risk.code, risk.message)));
     if answer.resolver_differs {
-        console.note(
+        notes.push(
             "the user group resolvers differ, so users whose applications come without groups may \
-            be in others",
+            be in others"
+                .to_owned(),
         );
     }
+    let user = answer.user.as_deref().map(visible);
     if answer.is_empty() {
-        console.note("nobody gains or loses anything");
+        notes.push(match &user {
+            None => "nobody gains or loses anything".to_owned(),
+            Some(user) => format!("nothing changes for user {user}"),
+        });
     }
+    for StillAnswer { queue, verb, allowed, reason, .. } in &answer.still {
+        let (user, still) =
+            (user.as_deref().unwrap_or_default(), if *allowed { "still" } else { "still not" });
+        notes.push(format!("{user} may {still} {} {queue}: {reason}", verb.act()));
+    }
+    let more = notes.len().saturating_sub(MAX_NOTES);
+    notes.truncate(MAX_NOTES);
+    if more > 0 {
+        notes.push(format!("and {}", plural(more, "more note")));
+    }
+    notes
 }
 
 /// Returns every subject that gains or loses anything, once.
 fn names(answer: &DiffAnswer) -> String {
-    let changes = answer.partitions.iter().flat_map(|partition| {
-        partition.changes.iter().chain(&partition.added.changes).chain(&partition.removed.changes)
-    });
-    let names: std::collections::BTreeSet<String> = changes.map(|change| change.subject.path()).collect();
+    let names: BTreeSet<String> = answer.changes().map(|change| change.subject.path()).collect();
     names.into_iter().map(|name| name + "\n").collect()
 }

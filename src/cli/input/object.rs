@@ -144,6 +144,11 @@ impl Kind {
             Self::QueueAccessTest => "QueueAccessTest",
         }
     }
+
+    /// Returns `Kind/name`, as used in messages.
+    pub fn label(self, name: &str) -> String {
+        format!("{}/{name}", self.as_str())
+    }
 }
 
 /// One object.
@@ -162,7 +167,7 @@ pub struct Object {
 impl Object {
     /// Returns `Kind/name`, as used in messages.
     pub fn label(&self) -> String {
-        format!("{}/{}", self.kind.as_str(), self.name)
+        self.kind.label(&self.name)
     }
 
     /// Returns a finding on the object.

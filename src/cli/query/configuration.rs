@@ -7,10 +7,12 @@ use std::sync::Arc;
 use super::request::suggestion;
 use super::texts::Text;
 use crate::cli::Failure;
+use crate::cli::input::object::Kind;
 use crate::cli::input::source::Source;
 use go_compat::diag::{Diagnostic, Span};
 use queuewarden_api::answer::{Texts, WrittenIn};
 use queuewarden_plan::attribution::{self, Attribution};
+use queuewarden_plan::conditions::{Status, Type, find};
 use queuewarden_plan::snapshot::Snapshot;
 use queuewarden_plan::{admission_keys, admission_settings, merged, risks};
 use queuewarden_report::{Change, Outside, WithoutEffect, changes, outside, without_effect};
@@ -50,8 +52,8 @@ pub struct Around {
     pub risks: Vec<(Origin, Diagnostic)>,
     /// The admission settings, by their keys.
     pub settings: BTreeMap<String, String>,
-    /// The `QueueAcl`s that are refused, by name.
-    pub refused: BTreeSet<String>,
+    /// The objects that are refused, as messages name them, with the reasons.
+    pub refused: BTreeMap<String, String>,
 }
 
 impl Around {
@@ -64,9 +66,26 @@ impl Around {
             admission: admission_settings(settled),
             risks: risks(settled),
             settings: admission_keys(&merged(settled)),
-            refused: BTreeSet::new(),
+            refused: refused(settled),
         }
     }
+
+    /// Adds a note for each refused object.
+    pub fn note_refused(&self, notes: &mut Vec<String>) {
+        notes.extend(self.refused.iter().map(|(object, why)| format!("{object} grants nothing: {why}")));
+    }
+}
+
+/// Returns the objects of a settled snapshot that are refused.
+fn refused(settled: &Snapshot) -> BTreeMap<String, String> {
+    let acls = settled.queue_acls.iter().map(|entry| (Kind::QueueAcl, &entry.meta));
+    let policies = settled.policies.iter().map(|entry| (Kind::AdmissionPolicy, &entry.meta));
+    let refused = acls.chain(policies).filter_map(|(kind, meta)| {
+        let accepted = find(&meta.conditions, Type::Accepted)?;
+        let why = (accepted.status != Status::True).then(|| accepted.message.clone())?;
+        Some((kind.label(&meta.name), why))
+    });
+    refused.collect()
 }
 
 impl Written {

@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 
 use super::Session;
+use super::configuration::Configuration;
 use crate::cli::input::source;
 use crate::cli::{Console, Failure, os_groups, report};
 use yunikorn::identity::groups_file::GroupsFile;
@@ -74,12 +75,25 @@ impl IdentityArgs {
         if self.user.is_none() && claimed.groups.is_empty() {
             return Ok(claimed);
         }
-        let own = ResolverKind::in_force(&session.configuration.config);
+        self.identified(&claimed, &session.configuration, console)
+    }
+
+    /// Returns a user as `YuniKorn` would see it with this configuration.
+    ///
+    /// # Errors
+    /// When the name is invalid, or the groups cannot be resolved.
+    pub fn identified(
+        &self,
+        claimed: &Identity,
+        configuration: &Configuration,
+        console: Console,
+    ) -> Result<Identity, Failure> {
+        let own = ResolverKind::in_force(&configuration.config);
         // If groups are given, no resolver is used and no file is read.
         let named = !claimed.groups.is_empty();
         let source = if named { &GroupsArgs::default() } else { &self.source };
         let resolver = source.resolver(own, console)?;
-        match identify(Claim::from(&claimed), &*resolver, session.configuration.version) {
+        match identify(Claim::from(claimed), &*resolver, configuration.version) {
             Ok(identity) => Ok(identity),
             Err(Refusal::Unresolved(why) | Refusal::Undecided(why)) => Err(unresolved(&why)),
             Err(refusal) => Err(Failure::Refused(refusal.describe(&claimed.user))),
@@ -91,18 +105,29 @@ impl IdentityArgs {
     /// # Errors
     /// When no user is given and there is no cluster to ask, or the name is invalid.
     pub fn claimed(&self, session: &Session) -> Result<Identity, Failure> {
-        match (&self.user, session.cluster()) {
-            (Some(user), _) if user.is_empty() => {
-                Err(Failure::Usage("--as is empty: YuniKorn knows no user without a name".to_owned()))
-            }
-            (Some(user), _) => Ok(Identity { user: user.clone(), groups: self.groups.clone() }),
-            (None, _) if self.source.groups_from.is_some() => Err(Failure::Usage(
-                "--groups-from says which groups a user is in: name the user, --as USER".to_owned(),
-            )),
+        match (self.given()?, session.cluster()) {
+            (Some(given), _) => Ok(given),
             (None, Some(cluster)) => cluster.whoami(),
             (None, None) => Err(Failure::Usage(
                 "who is it about? With -f name the user: --as USER [--as-group GROUP]...".to_owned(),
             )),
+        }
+    }
+
+    /// Returns the given user and groups, if any are given.
+    ///
+    /// # Errors
+    /// When the name is empty, or only a source of groups is given.
+    pub fn given(&self) -> Result<Option<Identity>, Failure> {
+        match &self.user {
+            Some(user) if user.is_empty() => {
+                Err(Failure::Usage("--as is empty: YuniKorn knows no user without a name".to_owned()))
+            }
+            Some(user) => Ok(Some(Identity { user: user.clone(), groups: self.groups.clone() })),
+            None if self.source.groups_from.is_some() => Err(Failure::Usage(
+                "--groups-from says which groups a user is in: name the user, --as USER".to_owned(),
+            )),
+            None => Ok(None),
         }
     }
 }

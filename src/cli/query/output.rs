@@ -5,7 +5,7 @@ use std::iter;
 use serde::Serialize;
 
 use crate::cli::Failure;
-use go_compat::diag::show;
+use go_compat::diag::{cut, plural, show};
 
 /// Output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -23,6 +23,8 @@ pub enum Format {
     Yaml,
     /// The wide table with commas, for spreadsheets.
     Csv,
+    /// A table for comments on merge requests, which is cut if it is long.
+    Markdown,
 }
 
 /// Output format of an answer.
@@ -85,6 +87,7 @@ impl FormatArgs {
                 Ok(table.text(!self.no_headers && !table.is_empty(), width))
             }
             Format::Csv => Ok(table(true).csv(!self.no_headers)),
+            Format::Markdown => Ok(table(false).markdown()),
             Format::Name => Ok(names()),
             Format::Json => json(answer),
             Format::Yaml => yaml(answer),
@@ -188,6 +191,23 @@ impl Table {
         headers.then(|| aligned(&header)).into_iter().chain(rows.iter().zip(&self.rows).map(row)).collect()
     }
 
+    /// Formats the first rows as Markdown, each cell as [`code`].
+    pub fn markdown(&self) -> String {
+        let columns = self.columns();
+        if self.is_empty() {
+            return String::new();
+        }
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let cells = |row: &Row| line(row.cells.iter().take(columns).map(|cell| code(cell)).collect());
+        let header = line(self.header.iter().take(columns).cloned().collect());
+        let more = match self.rows.len().saturating_sub(MAX_ROWS) {
+            0 => String::new(),
+            more => format!("\nand {}\n", plural(more, "more row")),
+        };
+        let rows: String = self.rows.iter().take(MAX_ROWS).map(cells).collect();
+        format!("{header}{}{rows}{more}", line(vec!["---".to_owned(); columns]))
+    }
+
     /// Formats the table as comma-separated values by RFC 4180, but with plain newlines.
     pub fn csv(&self, headers: bool) -> String {
         let (header, columns) = (headers.then_some(&self.header), self.columns());
@@ -218,12 +238,33 @@ pub fn wrapped(text: &str, indent: usize, width: Option<usize>) -> String {
     shown
 }
 
+/// Formats a text as Markdown that shows it and nothing else: as code, in which there are no links, mentions
+/// or tags. What would end the code or a cell of a table is replaced, and what is long is cut.
+pub fn code(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '`' => shown.push('\''),
+            '|' => shown.push_str("\\u{7c}"),
+            _ => show(&mut shown, c),
+        }
+    }
+    if shown.is_empty() { shown } else { format!("`{}`", cut(&shown, MAX_CODE)) }
+}
+
 /// Escapes all invisible characters of a text.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     text.chars().for_each(|c| show(&mut shown, c));
     shown
 }
+
+/// Maximum number of rows in Markdown. With cells of [`MAX_CODE`] a comment of GitHub, which has at most
+/// 65,536 characters, has room for them.
+const MAX_ROWS: usize = 40;
+
+/// Maximum number of characters of a code in Markdown.
+const MAX_CODE: usize = 300;
 
 fn csv_cell(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
@@ -335,5 +376,35 @@ Group   devs
     fn csv_quotes_what_would_be_read_otherwise() {
         let expected = "QUEUE,BY\nroot.prod,user sue\nroot,\"a\u{1b}[2J, \"\"b\"\"\"\n";
         assert_eq!(table().csv(true), expected);
+    }
+
+    #[test]
+    fn no_cell_of_markdown_is_markup() {
+        let mut table = Table::new(["WHO", "IN"]);
+        for cell in ["a|b", "`x`", "<img src=x>", "a\nb\r\n| c", "@team", "\\", "\u{202e}x", ""] {
+            table.row(["sue", cell]);
+        }
+        let expected = "| WHO | IN |\n| --- | --- |\n\
+            | `sue` | `a\\u{7c}b` |\n\
+            | `sue` | `'x'` |\n\
+            | `sue` | `<img src=x>` |\n\
+            | `sue` | `a\\nb\\r\\n\\u{7c} c` |\n\
+            | `sue` | `@team` |\n\
+            | `sue` | `\\` |\n\
+            | `sue` | `\\u{202e}x` |\n\
+            | `sue` |  |\n";
+        assert_eq!(table.markdown(), expected);
+        assert_eq!(Table::new(["A"]).markdown(), "");
+    }
+
+    #[test]
+    fn markdown_has_room_in_a_comment() {
+        // Names are in the subject, the queues, the objects and the partition.
+        let mut table = Table::new([""; 4]);
+        for _ in 0..MAX_ROWS + 3 {
+            table.row(vec!["|".repeat(5000); 4]);
+        }
+        let text = table.markdown();
+        assert!(text.ends_with("|\n\nand 3 more rows\n") && text.chars().count() < 60_000, "{}", text.len());
     }
 }

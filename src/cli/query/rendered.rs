@@ -1,7 +1,6 @@
 //! The text that `YuniKorn` has, or that the operator would make of a base and queuewarden's objects, and
 //! the origin of each part of it.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::configuration::{Around, Written};
@@ -9,11 +8,12 @@ use super::texts::Text;
 use crate::cli::findings::plural;
 use crate::cli::input::object::Kind;
 use crate::cli::{Failure, statuses};
-use queuewarden_plan::conditions::{Status, Type};
 use queuewarden_plan::simulate::{Settled, enforced, settle};
 use queuewarden_plan::snapshot::{ConfigSpec, PolicyEntry, QueueAclEntry, Snapshot};
-use queuewarden_plan::{config_map_of, merged_alone};
+use queuewarden_plan::{config_map_of, grants, merged_alone};
 use yunikorn::config::{BUILT_IN, Flattened};
+use yunikorn::identity::Identity;
+use yunikorn::right::Right;
 
 /// Returns the text in the ConfigMaps that merge to `flat`, or else `YuniKorn`'s own configuration, which is
 /// in force then. `located` returns a text with its location, by the names of its ConfigMap and key.
@@ -62,8 +62,8 @@ pub fn written(
         count => format!("{name} with {}", plural(count, "QueueAcl")),
     };
     let attributions = Arc::clone(&settled.plan.contributions);
-    let refused = refused(&settled, notes);
-    let around = Around { refused, ..Around::new(snapshot, &settled.snapshot) };
+    let around = Around::new(snapshot, &settled.snapshot);
+    around.note_refused(notes);
     let (text, version) = (Text::made(name, rendered.text.clone()), snapshot.version());
     Ok(Written { text, base, attributions, around, version })
 }
@@ -93,6 +93,24 @@ pub struct ObjectChange {
 }
 
 impl ObjectChange {
+    /// Returns the objects to apply, as messages name them.
+    pub fn applied(&self) -> impl Iterator<Item = String> {
+        let acls = self.queue_acls.iter().map(|entry| Kind::QueueAcl.label(&entry.meta.name));
+        acls.chain(self.policies.iter().map(|entry| Kind::AdmissionPolicy.label(&entry.meta.name)))
+    }
+
+    /// Returns the rights on queues of a partition that the objects to apply are to give a user.
+    pub fn naming(&self, partition: &str, who: &Identity) -> impl Iterator<Item = (String, Right)> {
+        let specs = self.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
+        let here = specs.filter(move |spec| spec.partition.eq_ignore_ascii_case(partition));
+        let rights = here.flat_map(|spec| {
+            [(Right::Submit, &spec.submit), (Right::Admin, &spec.admin)]
+                .map(|(right, grant)| (spec, right, grant))
+        });
+        let named = rights.filter(|(_, _, grant)| grant.as_ref().is_some_and(|grant| grants(grant, who)));
+        named.filter_map(|(spec, right, _)| Some((spec.target()?.1.to_string(), right)))
+    }
+
     /// Makes the change. An object of the same name is replaced, but keeps its memory of what was in force.
     ///
     /// # Errors
@@ -106,7 +124,7 @@ impl ObjectChange {
                 _ => policies.retain(|entry| *entry.meta.name != **name),
             }
             if queue_acls.len() + policies.len() == count {
-                return Err(Failure::Usage(format!("there is no {}/{name} to delete", kind.as_str())));
+                return Err(Failure::Usage(format!("there is no {} to delete", kind.label(name))));
             }
         }
         for entry in &self.queue_acls {
@@ -126,19 +144,6 @@ impl ObjectChange {
         }
         Ok(())
     }
-}
-
-/// Returns the names of the `QueueAcl`s that contribute nothing to the text, and adds a note for each.
-fn refused(settled: &Settled, notes: &mut Vec<String>) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for object in statuses::objects(&settled.plan) {
-        let accepted = object.get(Type::Accepted).filter(|_| object.kind == Kind::QueueAcl);
-        if let Some(condition) = accepted.filter(|condition| condition.status != Status::True) {
-            notes.push(format!("{} grants nothing: {}", object.label(), condition.message));
-            names.insert(object.name.to_string());
-        }
-    }
-    names
 }
 
 fn not_applied(settled: &Settled) -> Failure {
