@@ -15,6 +15,7 @@ use super::{Failure, report, sarif};
 pub use go_compat::diag::plural;
 use go_compat::diag::{Severity, Span};
 use queuewarden_api::answer::VERSION;
+use queuewarden_plan::ahead::Ahead;
 
 /// Output format of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -118,25 +119,24 @@ pub fn text<'a>(
         .collect()
 }
 
-/// Returns `{version, diagnostics: [...], summary}`; README.md describes every field.
-pub fn to_json(inputs: &Inputs, findings: &[SourceDiagnostic]) -> Value {
-    let diagnostics: Vec<Value> = findings
-        .iter()
-        .map(|finding| {
-            let source = finding.source.and_then(|index| inputs.sources.get(index));
-            let mut fields = report::fields(&finding.diagnostic);
-            fields.insert("object".to_owned(), json!(finding.object));
-            fields.insert(
-                "source".to_owned(),
-                json!(source.map(|source| location(source, finding.diagnostic.span))),
-            );
-            Value::Object(fields)
-        })
-        .collect();
+/// Returns `{version, diagnostics: [...], ahead: {moments: [...], more}, summary}`; README.md describes
+/// every field.
+pub fn to_json(inputs: &Inputs, findings: &[SourceDiagnostic], ahead: &Ahead<SourceDiagnostic>) -> Value {
+    let diagnostic = |finding: &SourceDiagnostic| {
+        let source = finding.source.and_then(|index| inputs.sources.get(index));
+        let mut fields = report::fields(&finding.diagnostic);
+        fields.insert("object".to_owned(), json!(finding.object));
+        fields.insert(
+            "source".to_owned(),
+            json!(source.map(|source| location(source, finding.diagnostic.span))),
+        );
+        Value::Object(fields)
+    };
     let Count { errors, warnings } = Count::from_findings(findings);
     json!({
         "version": VERSION,
-        "diagnostics": diagnostics,
+        "diagnostics": findings.iter().map(diagnostic).collect::<Vec<_>>(),
+        "ahead": ahead.map(diagnostic),
         "summary": {
             "errors": errors,
             "warnings": warnings,
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn programs_get_places_in_lines_and_bytes() {
-        let value = to_json(&inputs("a: 1\nb: ü x\n"), &[finding(Some(Span::new(8, 12)))]);
+        let value = to_json(&inputs("a: 1\nb: ü x\n"), &[finding(Some(Span::new(8, 12)))], &Ahead::default());
         let expected = json!({"file": "a.yaml", "line": 2, "column": 4, "endLine": 2, "endColumn": 7, "offset": 8, "length": 4});
         assert_eq!(value.pointer("/diagnostics/0/source"), Some(&expected));
         assert_eq!(value.pointer("/summary/errors"), Some(&json!(1)));

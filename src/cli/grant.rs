@@ -194,7 +194,7 @@ pub(super) fn applied(
 ///
 /// # Errors
 /// When the text is no time, or not later than `now`.
-fn end(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+pub(super) fn end(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let utc = now.to_zoned(TimeZone::UTC);
     let day = || -> Option<Timestamp> {
         let day = text.parse::<Date>().ok().or_else(|| weekday(text, utc.date()))?;

@@ -5,17 +5,20 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::ahead::{self, AheadArgs};
 use super::console::Look;
 use super::findings::{self, Format, by_cause, plural};
-use super::input::SourceDiagnostic;
 use super::input::object::{Kind, Object};
 use super::input::source::{self, Source};
+use super::input::{Inputs, SourceDiagnostic};
+use super::query::configuration::Configuration;
 use super::query::output::{visible, wrapped};
-use super::query::{self, Session, SourceArgs};
-use super::suppressions::{self, Suppressions};
-use super::{Console, Exit, Failure};
+use super::query::{self, SourceArgs};
+use super::suppressions::Suppressions;
+use super::{Console, Exit, Failure, clock};
 use go_compat::go_regex::GoRegex;
 use queuewarden_api::answer::{About, AclKey, Answers, WrittenIn};
+use queuewarden_plan::ahead::Ahead;
 use queuewarden_report::linted;
 use yunikorn::admission;
 use yunikorn_access::lint::codes::NAME_UNKNOWN;
@@ -28,13 +31,15 @@ Everything found here YuniKorn accepts; what is wrong with a text by itself `que
 file of names has one name on each line, or a regular expression between slashes, such as /^svc-/; # begins \
 a comment.
 
-Exit codes: 0 unless --strict is given, 1 something was found, 2 the command line is wrong, 3 it could not \
-be decided.";
+With --until, what is found later and not before follows, with the times at which a QueueAcl begins or ends.
+
+Exit codes: 0 unless --strict is given, 1 something was found, also later, 2 the command line is wrong, 3 it \
+could not be decided.";
 
 /// Find grants that change nothing or that nobody can use, names that are likely wrong, and settings by which
 /// people submit as others
 #[derive(Debug, Clone, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, mut_arg("until", |arg| arg.conflicts_with("live")))]
 pub struct Args {
     /// File with all existing users; other names in ACLs are reported
     #[arg(long, value_name = "FILE")]
@@ -49,6 +54,8 @@ pub struct Args {
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
+    ahead: AheadArgs,
+    #[command(flatten)]
     source: SourceArgs,
 }
 
@@ -61,10 +68,12 @@ pub struct LintAnswer {
     /// The findings, in the order of the queues; behind them those about the settings of the admission
     /// controller.
     pub findings: Vec<FindingAnswer>,
+    /// What is found later and not before, with `--until`.
+    pub ahead: Ahead<FindingAnswer>,
 }
 
 /// A finding.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FindingAnswer {
     /// The code, which docs/codes.md explains: `QW7202`.
@@ -84,6 +93,13 @@ pub struct FindingAnswer {
     pub written_in: Option<WrittenIn>,
 }
 
+/// A finding, as it is shown and as it is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Found {
+    shown: SourceDiagnostic,
+    answer: FindingAnswer,
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -92,94 +108,111 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let known =
         Known { users: population(args.users.as_deref())?, groups: population(args.groups.as_deref())? };
     let session = args.source.open(console)?;
-    let answers = session.answers()?;
-    let tree = answers.tree;
-    let findings = linted(tree, &known, &session.configuration.around.risks);
-    for other in session.configuration.trees().iter().filter(|other| other.partition() != tree.partition()) {
-        console.note(&format!("partition {0} is not looked at: --partition {0}", other.partition()));
-    }
-    let (sources, mut found) = placed(&session, findings);
-    let (all, mut suppressed) = (found.len(), 0);
-    if session.cluster().is_none() {
-        let named = known.users.is_some() && known.groups.is_some();
-        let whole = session.configuration.trees().len() == 1;
-        let looked_for = |code| whole && CODES.contains(&code) && (named || code != NAME_UNKNOWN);
-        let (mut comments, _) = Suppressions::read(&sources);
-        found.retain(|(shown, _)| !comments.covers(&sources, shown));
-        suppressed = all.saturating_sub(found.len());
-        found.extend(comments.unused(looked_for).into_iter().map(|unused| (unused, None)));
-    }
-    let (shown, findings): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-    // Findings of a kind that one remedy mends have one cause.
-    let cause = |shown: &SourceDiagnostic| (shown.diagnostic.code, shown.diagnostic.help.clone());
-    let draw = |alike: &Vec<&SourceDiagnostic>| draw_all(&sources, alike, console.look_out());
-    let text = || by_cause(&shown, cause).iter().map(draw).collect();
-    let answer = || answer(&answers, &sources, &shown, &findings);
-    console.out(&args.format.show(&sources, &shown, text, answer)?)?;
-    if args.format == Format::Text {
-        let count = plural(shown.len(), "warning") + &suppressions::counted(suppressed);
-        console.err(&format!("{count}; {} checked\n", plural(tree.queues().len(), "queue")));
-    }
-    Ok(Exit::yes(!args.strict || shown.is_empty()))
-}
-
-/// Finds the text that each finding is about: a queues.yaml, or the file with the object that wrote it.
-fn placed(
-    session: &Session,
-    findings: Vec<Finding>,
-) -> (Vec<Source>, Vec<(SourceDiagnostic, Option<Finding>)>) {
     let inputs = match &session.source {
         query::Source::Files(given) => Some(&given.inputs),
         query::Source::Cluster(_) => None,
     };
     let mut sources = inputs.map(|inputs| inputs.sources.clone()).unwrap_or_default();
-    let mut place = |finding: Finding| {
-        let diagnostic = finding.diagnostic.clone().at(None);
-        let mut shown = SourceDiagnostic { source: None, object: None, diagnostic };
-        match &finding.origin {
-            Some(Origin::Object { kind, name, .. }) => {
-                let label = format!("{kind}/{name}");
-                let mut objects = inputs.into_iter().flat_map(|inputs| &inputs.objects);
-                if let Some(object) = objects.find(|object| object.label() == label) {
-                    let document = &object.document;
-                    shown.source = Some(document.source);
-                    shown.diagnostic.span = Some(document.span_of_key(&field_of(object, &finding)));
-                }
-                shown.object = Some(label);
-            }
-            Some(origin) => {
-                if let Some((source, span)) = session.configuration.shown(origin) {
-                    let known = sources.iter().position(|known| known.name == source.name);
-                    shown.source = Some(known.unwrap_or(sources.len()));
-                    shown.diagnostic.span = span;
-                    if known.is_none() {
-                        sources.push(source);
-                    }
-                }
-            }
-            None => {}
-        }
-        (shown, Some(finding))
+    let mut find = |configuration: &Configuration| -> Result<Vec<Found>, Failure> {
+        let answers = Answers { configuration, tree: configuration.tree(&args.source.partition)? };
+        let found = linted(answers.tree, &known, &configuration.around.risks);
+        let found = found.iter().map(|finding| {
+            let shown = placed(inputs, &mut sources, configuration, finding);
+            Found { answer: answer(&sources, &shown, Some((&answers, finding))), shown }
+        });
+        Ok(found.collect())
     };
-    let placed = findings.into_iter().map(&mut place).collect();
-    (sources, placed)
+    let mut findings = find(&session.configuration)?;
+    let now = args.source.files.now.unwrap_or_else(clock);
+    let mut ahead = args.ahead.look(now, |until| session.ahead(&args.source, until, find))?;
+    let mut comments = Suppressions::default();
+    if inputs.is_some() {
+        comments = Suppressions::read(&sources).0;
+        comments.remove(&sources, &mut findings, |found| &found.shown);
+        for moment in &mut ahead.moments {
+            comments.remove(&sources, &mut moment.findings, |found| &found.shown);
+        }
+        let named = known.users.is_some() && known.groups.is_some();
+        let whole = session.configuration.trees().len() == 1;
+        let looked_for = |code| whole && CODES.contains(&code) && (named || code != NAME_UNKNOWN);
+        let unused = comments.unused(looked_for).into_iter();
+        findings.extend(unused.map(|shown| Found { answer: answer(&sources, &shown, None), shown }));
+    }
+    let answers = session.answers()?;
+    let tree = answers.tree;
+    for other in session.configuration.trees().iter().filter(|other| other.partition() != tree.partition()) {
+        console.note(&format!("partition {0} is not looked at: --partition {0}", other.partition()));
+    }
+    let draw = |findings: &[Found]| draw(&sources, findings, console.look_out());
+    let text = || draw(&findings) + &ahead::text(&ahead, draw);
+    let of = |found: &Found| found.answer.clone();
+    let answer = || LintAnswer {
+        about: answers.about(),
+        findings: findings.iter().map(of).collect(),
+        ahead: ahead.map(of),
+    };
+    let shown: Vec<_> = findings.iter().map(|found| found.shown.clone()).collect();
+    console.out(&args.format.show(&sources, &shown, text, answer)?)?;
+    if args.format == Format::Text {
+        let (count, later) = (plural(findings.len(), "warning"), ahead::later(&ahead));
+        let checked = plural(tree.queues().len(), "queue");
+        console.err(&format!("{count}{later}{}; {checked} checked\n", comments.summary()));
+    }
+    Ok(Exit::yes(!args.strict || (findings.is_empty() && ahead.findings().next().is_none())))
 }
 
-/// Draws the first of findings that are alike, and lists the others below it.
-fn draw_all(sources: &[Source], alike: &[&SourceDiagnostic], look: Look) -> String {
-    let Some((first, others)) = alike.split_first() else { return String::new() };
-    let first = findings::text(sources, [*first], look);
+/// Finds the text that a finding is about: a queues.yaml, or the file with the object that wrote it. A text
+/// that is not among the sources is added to them.
+fn placed(
+    inputs: Option<&Inputs>,
+    sources: &mut Vec<Source>,
+    configuration: &Configuration,
+    finding: &Finding,
+) -> SourceDiagnostic {
+    let diagnostic = finding.diagnostic.clone().at(None);
+    let mut shown = SourceDiagnostic { source: None, object: None, diagnostic };
+    match &finding.origin {
+        Some(Origin::Object { kind, name, .. }) => {
+            let label = format!("{kind}/{name}");
+            let mut objects = inputs.into_iter().flat_map(|inputs| &inputs.objects);
+            if let Some(object) = objects.find(|object| object.label() == label) {
+                let document = &object.document;
+                shown.source = Some(document.source);
+                shown.diagnostic.span = Some(document.span_of_key(&field_of(object, finding)));
+            }
+            shown.object = Some(label);
+        }
+        Some(origin) => {
+            if let Some((source, span)) = configuration.shown(origin) {
+                let known = sources.iter().position(|known| known.name == source.name);
+                shown.source = Some(known.unwrap_or(sources.len()));
+                shown.diagnostic.span = span;
+                if known.is_none() {
+                    sources.push(source);
+                }
+            }
+        }
+        None => {}
+    }
+    shown
+}
+
+/// Draws findings. Of those of a kind that one remedy mends, which have one cause, the first is drawn and the
+/// others are listed below it.
+fn draw(sources: &[Source], findings: &[Found], look: Look) -> String {
+    let cause = |found: &Found| (found.shown.diagnostic.code, found.shown.diagnostic.help.clone());
+    let groups = by_cause(findings, cause);
+    groups.iter().filter_map(|alike| Some(draw_all(sources, alike.split_first()?, look))).collect()
+}
+
+fn draw_all(sources: &[Source], (first, others): (&&Found, &[&Found]), look: Look) -> String {
+    let first = findings::text(sources, [&first.shown], look);
     if others.is_empty() {
         return first;
     }
-    let line = |finding: &&SourceDiagnostic| {
-        let source = finding.source.and_then(|index| sources.get(index));
-        let place = source.map(|source| {
-            let position = finding.diagnostic.span.map(|span| source.position(span.start));
-            WrittenIn::text(&source.name, position).words()
-        });
-        let place = finding.object.clone().or(place);
-        let words: Vec<String> = place.into_iter().chain([finding.diagnostic.message.clone()]).collect();
+    let line = |Found { shown, answer }: &&Found| {
+        let place = shown.object.clone().or_else(|| answer.written_in.as_ref().map(WrittenIn::words));
+        let words: Vec<String> = place.into_iter().chain([answer.message.clone()]).collect();
         format!("  {}\n", wrapped(&visible(&words.join(": ")), 2, look.width))
     };
     let lines: String = others.iter().map(line).collect();
@@ -200,31 +233,26 @@ fn field_of(object: &Object, finding: &Finding) -> String {
     }
 }
 
+/// Returns the answer of a finding; without one, of a comment.
 fn answer(
-    answers: &Answers<'_>,
     sources: &[Source],
-    shown: &[SourceDiagnostic],
-    findings: &[Option<Finding>],
-) -> LintAnswer {
-    let finding = |(shown, finding): (&SourceDiagnostic, &Option<Finding>)| {
-        let SourceDiagnostic { source, diagnostic, .. } = shown;
-        let finding = finding.as_ref();
-        let in_text = || {
-            let source = sources.get((*source)?)?;
-            Some(WrittenIn::text(&source.name, diagnostic.span.map(|span| source.position(span.start))))
-        };
-        let origin = finding.and_then(|finding| finding.origin.as_ref());
-        FindingAnswer {
-            code: diagnostic.code.to_string(),
-            title: diagnostic.code.title.to_owned(),
-            message: diagnostic.message.clone(),
-            help: diagnostic.help.clone(),
-            queue: finding.and_then(|finding| finding.queue).map(|id| answers.path(id)),
-            acl: finding.and_then(|finding| finding.right).map(Into::into),
-            written_in: answers.origins(origin).pop().or_else(in_text),
-        }
+    shown: &SourceDiagnostic,
+    of: Option<(&Answers<'_>, &Finding)>,
+) -> FindingAnswer {
+    let SourceDiagnostic { source, diagnostic, .. } = shown;
+    let in_text = || {
+        let source = sources.get((*source)?)?;
+        Some(WrittenIn::text(&source.name, diagnostic.span.map(|span| source.position(span.start))))
     };
-    LintAnswer { about: answers.about(), findings: shown.iter().zip(findings).map(finding).collect() }
+    FindingAnswer {
+        code: diagnostic.code.to_string(),
+        title: diagnostic.code.title.to_owned(),
+        message: diagnostic.message.clone(),
+        help: diagnostic.help.clone(),
+        queue: of.and_then(|(answers, finding)| Some(answers.path(finding.queue?))),
+        acl: of.and_then(|(_, finding)| finding.right).map(Into::into),
+        written_in: of.and_then(|(answers, finding)| answers.origins(&finding.origin).pop()).or_else(in_text),
+    }
 }
 
 /// Reads the names in a file.

@@ -6,6 +6,7 @@
 
 pub mod access_report;
 pub mod acl;
+pub mod ahead;
 pub mod application;
 pub mod assemble;
 mod atomic;

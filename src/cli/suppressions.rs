@@ -20,9 +20,14 @@ go_compat::codes! {
 /// The word behind `#` that begins such a comment.
 const MARK: &str = "queuewarden:ignore";
 
-/// The comments of all texts, by the text, the line and the code that they ignore.
+/// The comments of all texts.
 #[derive(Debug, Default)]
-pub struct Suppressions(BTreeMap<(usize, usize, Code), Suppression>);
+pub struct Suppressions {
+    /// The comments by the text, the line and the code that they ignore.
+    comments: BTreeMap<(usize, usize, Code), Suppression>,
+    /// The number of findings that were ignored.
+    ignored: usize,
+}
 
 #[derive(Debug)]
 struct Suppression {
@@ -49,30 +54,42 @@ impl Suppressions {
                 }
                 if !line.trim_start().starts_with('#') {
                     let of_line = waiting.drain(..).map(|(code, comment)| ((index, number, code), comment));
-                    all.0.extend(of_line);
+                    all.comments.extend(of_line);
                 }
                 offset = offset.saturating_add(line.len());
             }
-            all.0.extend(waiting.into_iter().map(|(code, comment)| ((index, 0, code), comment)));
+            all.comments.extend(waiting.into_iter().map(|(code, comment)| ((index, 0, code), comment)));
         }
         (all, wrong)
     }
 
+    /// Removes the findings that a comment ignores, and counts them. `shown` is the finding of an element.
+    pub fn remove<T>(
+        &mut self,
+        sources: &[Source],
+        found: &mut Vec<T>,
+        shown: impl Fn(&T) -> &SourceDiagnostic,
+    ) {
+        let all = found.len();
+        found.retain(|element| !self.covers(sources, shown(element)));
+        self.ignored = self.ignored.saturating_add(all.saturating_sub(found.len()));
+    }
+
     /// Returns whether a comment ignores the finding.
-    pub fn covers(&mut self, sources: &[Source], finding: &SourceDiagnostic) -> bool {
+    fn covers(&mut self, sources: &[Source], finding: &SourceDiagnostic) -> bool {
         let Diagnostic { code, severity, span, .. } = finding.diagnostic;
         let key = || {
-            let index = finding.source.filter(|_| !self.0.is_empty())?;
+            let index = finding.source.filter(|_| !self.comments.is_empty())?;
             Some((index, span?.line_in(&sources.get(index)?.text)?, code))
         };
-        let Some(comment) = key().and_then(|key| self.0.get_mut(&key)) else { return false };
+        let Some(comment) = key().and_then(|key| self.comments.get_mut(&key)) else { return false };
         comment.found = comment.found.max(Some(severity));
         severity == Severity::Warning
     }
 
     /// Returns a warning for each comment that ignores nothing, of the codes that were looked for.
     pub fn unused(&self, looked_for: impl Fn(Code) -> bool) -> Vec<SourceDiagnostic> {
-        let unused = self.0.iter().filter_map(|(&(source, _, code), comment)| {
+        let unused = self.comments.iter().filter_map(|(&(source, _, code), comment)| {
             let (message, help) = match comment.found {
                 None if looked_for(code) => (
                     format!("this comment ignores nothing: there is no {code} on its line"),
@@ -88,11 +105,11 @@ impl Suppressions {
         });
         unused.collect()
     }
-}
 
-/// Returns the part of a summary that counts what was ignored: `, 2 ignored by comments`.
-pub fn counted(ignored: usize) -> String {
-    if ignored == 0 { String::new() } else { format!(", {ignored} ignored by comments") }
+    /// Returns the part of a summary that counts what was ignored: `, 2 ignored by comments`.
+    pub fn summary(&self) -> String {
+        if self.ignored == 0 { String::new() } else { format!(", {} ignored by comments", self.ignored) }
+    }
 }
 
 fn placed(source: usize, diagnostic: Diagnostic) -> SourceDiagnostic {
@@ -168,7 +185,7 @@ mod tests {
         ] {
             let text = format!("a: 1 # queuewarden:ignore {words}\n");
             let (comments, wrong) = Suppressions::read(&sources(&text));
-            assert!(comments.0.is_empty());
+            assert!(comments.comments.is_empty());
             assert_eq!(
                 wrong.iter().map(|wrong| wrong.diagnostic.message.as_str()).collect::<Vec<_>>(),
                 [expected]

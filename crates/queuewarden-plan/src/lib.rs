@@ -6,6 +6,7 @@
 
 pub mod access_tests;
 pub mod admit;
+pub mod ahead;
 mod applied;
 pub mod attribution;
 mod base;

@@ -116,14 +116,22 @@ impl Cluster {
         now: Option<Timestamp>,
         console: Console,
     ) -> Result<Configuration, Failure> {
-        let mut notes = Vec::new();
-        let written = self.runtime.block_on(async {
+        let (spec, snapshot) = self.objects(args)?;
+        after(&spec, snapshot, change, now, console)
+    }
+
+    /// Reads the settings and everything that plans depend on.
+    ///
+    /// # Errors
+    /// When any of it cannot be read.
+    pub fn objects(&self, args: &ClusterArgs) -> Result<(ConfigSpec, Snapshot), Failure> {
+        self.runtime.block_on(async {
             let settings = self.settings().await.map_err(|error| self.failure(SETTINGS, &error))?;
             let settings = settings.map_err(|problems| unusable(&problems))?;
             let spec = of_namespace(settings, args.cluster_namespace.as_deref());
-            changed(&spec, self.all(&spec).await?, change, now, &mut notes)
-        });
-        configuration(written, &notes, console)
+            let snapshot = self.all(&spec).await?;
+            Ok((spec, snapshot))
+        })
     }
 
     /// Returns both ConfigMaps as `YuniKorn` merges them.
@@ -373,6 +381,23 @@ fn current(
     }
     let attributions = attribution::in_force(&snapshot.queue_acls);
     Ok(Written { base: rendered::base(snapshot, spec, &key, located), attributions, ..written })
+}
+
+/// Returns the configuration that `YuniKorn` would have after a change of the objects: now, or at another
+/// time.
+///
+/// # Errors
+/// When the operator would write nothing.
+pub fn after(
+    spec: &ConfigSpec,
+    snapshot: Snapshot,
+    change: &ObjectChange,
+    now: Option<Timestamp>,
+    console: Console,
+) -> Result<Configuration, Failure> {
+    let mut notes = Vec::new();
+    let written = changed(spec, snapshot, change, now, &mut notes);
+    configuration(written, &notes, console)
 }
 
 /// Returns what the operator would write after a change of the objects: now, or at another time.

@@ -137,6 +137,19 @@ impl Given {
         manifest.ok_or_else(|| Failure::Undecided(format!("there is no QueueAcl/{name} in the files")))
     }
 
+    /// Returns what was read.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.assembled.snapshot
+    }
+
+    /// Returns the same at another time.
+    #[must_use]
+    pub fn at(&self, now: Timestamp) -> Self {
+        let mut given = self.clone();
+        given.assembled.snapshot.now = now;
+        given
+    }
+
     /// Applies a change.
     ///
     /// # Errors

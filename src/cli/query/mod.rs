@@ -18,6 +18,7 @@ pub mod texts;
 
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::input::source;
@@ -26,6 +27,7 @@ use cluster::Cluster;
 use configuration::Configuration;
 use files::Given;
 use queuewarden_api::answer::Answers;
+use queuewarden_plan::ahead::{Ahead, ahead};
 use queuewarden_plan::snapshot::{ConfigSpec, SchedulerAddress};
 use rendered::ObjectChange;
 use yunikorn::config::Flattened;
@@ -175,6 +177,32 @@ impl SourceArgs {
 }
 
 impl Session {
+    /// Looks ahead: evaluates the same objects at each moment at which a grant begins or ends, up to `until`.
+    ///
+    /// # Errors
+    /// When the objects cannot be read, or `find` fails.
+    pub fn ahead<T: PartialEq + Clone>(
+        &self,
+        args: &SourceArgs,
+        until: Timestamp,
+        mut find: impl FnMut(&Configuration) -> Result<Vec<T>, Failure>,
+    ) -> Result<Ahead<T>, Failure> {
+        let quiet = Console::silent();
+        match &self.source {
+            Source::Files(given) => {
+                ahead(given.snapshot(), until, |at| find(&given.at(at).configuration(quiet)?))
+            }
+            Source::Cluster(cluster) => {
+                let (spec, mut snapshot) = cluster.objects(&args.cluster)?;
+                snapshot.now = args.files.now.unwrap_or(snapshot.now);
+                let change = ObjectChange::default();
+                ahead(&snapshot, until, |at| {
+                    find(&cluster::after(&spec, snapshot.clone(), &change, Some(at), quiet)?)
+                })
+            }
+        }
+    }
+
     /// Returns the cluster, if the configuration was read from one.
     pub fn cluster(&self) -> Option<&Cluster> {
         match &self.source {

@@ -13,12 +13,15 @@ pub mod fix;
 pub mod objects;
 pub mod schema;
 
+use super::ahead::{self, AheadArgs};
 use super::findings::{self, Count, Format, plural};
 use super::input::object::Kind;
 use super::input::{Inputs, SourceDiagnostic};
-use super::suppressions::{self, Suppressions};
+use super::suppressions::Suppressions;
 use super::{Console, Exit, Failure, InputArgs};
+use queuewarden_plan::ahead::ahead;
 use queuewarden_plan::simulate::settle;
+use queuewarden_plan::snapshot::Snapshot;
 use yunikorn::version::Version;
 use yunikorn_access::lint::CODES as LINTED;
 
@@ -47,6 +50,8 @@ pub struct Args {
     /// Print what --fix would change as a diff instead, and exit with 1 if there is something
     #[arg(long, requires = "fix")]
     dry_run: bool,
+    #[command(flatten)]
+    ahead: AheadArgs,
 }
 
 /// Runs the command.
@@ -63,7 +68,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         let (mut comments, _) = Suppressions::read(&inputs.sources);
         let mut found = assembled.findings;
         found.extend(each(&inputs, assembled.snapshot.version()));
-        found.retain(|finding| !comments.covers(&inputs.sources, finding));
+        comments.remove(&inputs.sources, &mut found, |finding| finding);
         let changes = fix::changes(&inputs, &found);
         if args.dry_run {
             console.out(&changes.iter().map(fix::Change::diff).collect::<String>())?;
@@ -85,9 +90,15 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             queues.yaml, or --base FILE",
         );
     }
+    let later = |now| {
+        let settled = settle(Snapshot { now, ..assembled.snapshot.clone() });
+        cross::check(&inputs, &settled, assembled.has_tree, &found)
+    };
+    let snapshot = &assembled.snapshot;
+    let mut ahead = args.ahead.look(snapshot.now, |until| ahead(snapshot, until, |at| Ok(later(at))))?;
     if ours {
-        let settled = settle(assembled.snapshot);
-        found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));
+        let of_all = later(snapshot.now);
+        found.extend(of_all);
     }
     let errors = Count::from_findings(&found).errors;
     let looked_for = |code| {
@@ -95,14 +106,16 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         errors == 0 && !LINTED.contains(&code) && (assembled.has_tree || !cross::CODES.contains(&code))
     };
     let (mut comments, malformed) = Suppressions::read(&inputs.sources);
-    let all = found.len();
-    found.retain(|finding| !comments.covers(&inputs.sources, finding));
-    let suppressed = all.saturating_sub(found.len());
+    comments.remove(&inputs.sources, &mut found, |finding| finding);
+    for moment in &mut ahead.moments {
+        comments.remove(&inputs.sources, &mut moment.findings, |finding| finding);
+    }
     found.extend(malformed.into_iter().chain(comments.unused(looked_for)));
     sort(&mut found);
     let count = Count::from_findings(&found);
-    let text = || findings::text(&inputs.sources, &found, console.look_out());
-    let answer = || findings::to_json(&inputs, &found);
+    let draw = |found: &[SourceDiagnostic]| findings::text(&inputs.sources, found, console.look_out());
+    let text = || draw(&found) + &ahead::text(&ahead, draw);
+    let answer = || findings::to_json(&inputs, &found, &ahead);
     console.out(&args.format.show(&inputs.sources, &found, text, answer)?)?;
     if args.format == Format::Text {
         let read = [plural(inputs.objects.len(), "object"), plural(inputs.sources.len(), "file")];
@@ -110,8 +123,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             0 => String::new(),
             ignored => format!(", {ignored} of other kinds ignored"),
         };
-        let suppressed = suppressions::counted(suppressed);
-        console.err(&format!("{}{suppressed}; {} in {} checked{ignored}\n", count.text(), read[0], read[1]));
+        let (later, suppressed) = (ahead::later(&ahead), comments.summary());
+        let checked = format!("{} in {} checked{ignored}", read[0], read[1]);
+        console.err(&format!("{}{later}{suppressed}; {checked}\n", count.text()));
     }
     if inputs.objects.is_empty()
         && inputs.bare.is_empty()
@@ -123,7 +137,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         console.note("nothing was checked: there is no object and no queue tree in the input");
         return Ok(Exit::Findings);
     }
-    Ok(Exit::from_count(count, args.strict))
+    Ok(Exit::from_count(Count::from_findings(found.iter().chain(ahead.findings())), args.strict))
 }
 
 /// Returns all findings on each object by itself, in the order of the texts.

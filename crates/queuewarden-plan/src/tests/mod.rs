@@ -4,6 +4,7 @@ mod access_tests;
 mod admit;
 mod admit_others;
 mod adoption;
+mod ahead;
 mod base;
 mod delegation;
 mod guard;

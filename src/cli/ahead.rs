@@ -1,0 +1,60 @@
+//! The option `--until`, and the output of what it finds.
+
+use jiff::Timestamp;
+
+use super::input::object::Kind;
+use super::query::output::visible;
+use super::{Failure, grant};
+use go_compat::diag::{listed, plural};
+use queuewarden_plan::ahead::{Ahead, Moment};
+
+/// Maximum number of objects that are listed at one moment; more are counted.
+const MAX_LISTED: usize = 6;
+
+/// Option to look ahead.
+#[derive(Debug, Clone, clap::Args)]
+pub struct AheadArgs {
+    /// Look ahead to this time, too, such as 2026-12-01T18:00:00Z, 2026-12-01, friday or 7d: show what is
+    /// found when a QueueAcl begins or ends
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+}
+
+impl AheadArgs {
+    /// Looks ahead from a time, if that is wanted.
+    ///
+    /// # Errors
+    /// When the end is no time after it, or `look` fails.
+    pub fn look<T>(
+        &self,
+        now: Timestamp,
+        look: impl FnOnce(Timestamp) -> Result<Ahead<T>, Failure>,
+    ) -> Result<Ahead<T>, Failure> {
+        let Some(until) = &self.until else { return Ok(Ahead::default()) };
+        look(grant::end(until, now).map_err(Failure::Usage)?)
+    }
+}
+
+/// Returns the number of later findings, behind that of the present ones; empty if there are none.
+pub fn later<T>(ahead: &Ahead<T>) -> String {
+    match ahead.findings().count() {
+        0 => String::new(),
+        count => format!(", {count} later"),
+    }
+}
+
+/// Formats each moment with the objects that begin or end and what is found from then on.
+pub fn text<T>(ahead: &Ahead<T>, draw: impl Fn(&[T]) -> String) -> String {
+    let moment = |Moment { at, begin, end, findings }: &Moment<T>| {
+        let told = |names: &[String], what: &str| -> Vec<String> {
+            names.iter().map(|name| format!("{} {what}", visible(&Kind::QueueAcl.label(name)))).collect()
+        };
+        let told = [told(begin, "begins"), told(end, "ends")].concat();
+        format!("from {at}: {}\n\n{}", listed(&told, MAX_LISTED, told.len()), draw(findings))
+    };
+    let more = match ahead.more {
+        0 => String::new(),
+        more => format!("and {}, at which nothing is looked at\n", plural(more, "more moment")),
+    };
+    ahead.moments.iter().map(moment).collect::<String>() + &more
+}
