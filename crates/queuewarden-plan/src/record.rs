@@ -39,13 +39,13 @@ impl Record<'_> {
     }
 }
 
-/// Returns what the output notes about an object.
+/// Returns what the output notes about an object. Objects from files have no uid, and so share one note.
 pub(super) fn noted<'o>(
     output: Option<&'o ConfigMapState>,
     entry: &QueueAclEntry,
 ) -> Option<&'o Option<QueueAclInForce>> {
     let output = output.filter(|_| !is_planted(PlantedFault::KeptByStatusAlone))?;
-    output.in_force.get(&*entry.meta.uid)
+    output.in_force.get(&*entry.meta.uid).filter(|_| !entry.meta.uid.is_empty())
 }
 
 /// Returns what a text grants of the objects whose status does not record it; `None` where the output notes
