@@ -50,6 +50,7 @@ pub mod version;
 mod watch;
 pub mod what_can;
 pub mod who_can;
+pub mod whoami;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -90,6 +91,8 @@ enum Command {
     WhoCan(who_can::Args),
     /// List the queues that a user may submit to, or administer
     WhatCan(what_can::Args),
+    /// Show the names that YuniKorn knows you by, and which of them ACLs can have
+    Whoami(whoami::Args),
     /// Show who may do what on each queue
     Matrix(matrix::Args),
     /// Show in which queue an application would run, and why
@@ -353,6 +356,7 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::run(args, console),
         Command::WhoCan(args) => who_can::run(args, console),
         Command::WhatCan(args) => what_can::run(args, console),
+        Command::Whoami(args) => whoami::run(args, console),
         Command::Matrix(args) => matrix::run(args, console),
         Command::Diff(args) => diff::run(args, console),
         Command::Grant(args) => grant::run(args, console),

@@ -50,7 +50,7 @@ fn offered(dir: &Path, words: &[&str]) -> Vec<String> {
 fn bash_completes_commands_verbs_files_and_queues() {
     let dir = folder();
     let cases: [(&[&str], &[&str]); 8] = [
-        (&["queuewarden", "who"], &["who-can"]),
+        (&["queuewarden", "who"], &["who-can", "whoami"]),
         (&["queuewarden", "can-i", "adm"], &["administer"]),
         (&["queuewarden", "can-i", "submit", "-f", "que"], &["queues.yaml", "queuewarden"]),
         (&["queuewarden", "can-i", "submit", "-f", "queues.yaml", "root."], &["root.a", "root.b"]),

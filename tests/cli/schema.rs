@@ -14,6 +14,7 @@ use queuewarden::cli::lint::LintAnswer;
 use queuewarden::cli::place::answer::PlaceAnswer;
 use queuewarden::cli::status::StatusAnswer;
 use queuewarden::cli::test::answer::TestAnswer;
+use queuewarden::cli::whoami::WhoamiAnswer;
 use queuewarden_api::answer::report::ReportAnswer;
 use queuewarden_api::answer::{DecisionAnswer, MatrixAnswer, WhatCanAnswer, WhoCanAnswer};
 use schemars::schema_for;
@@ -42,6 +43,7 @@ fn generated() -> BTreeMap<String, Value> {
         ("test.json", schema_for!(TestAnswer)),
         ("what-can.json", schema_for!(WhatCanAnswer)),
         ("who-can.json", schema_for!(WhoCanAnswer)),
+        ("whoami.json", schema_for!(WhoamiAnswer)),
     ];
     let schemas = schemas.into_iter();
     schemas.map(|(name, schema)| (name.to_owned(), serde_json::to_value(schema).unwrap())).collect()
@@ -81,6 +83,7 @@ fn what_is_printed_is_valid() {
         ("decision.json", &["explain", "submit", "root.@recovery@", "--as", "etl-service"]),
         ("who-can.json", &["who-can", "submit", "root.prod.etl"]),
         ("what-can.json", &["what-can", "--as", "sue"]),
+        ("whoami.json", &["whoami", "--as", "oidc:sue", "--as-group", "devs"]),
         ("matrix.json", &["matrix"]),
         ("place.json", &["place", "--queue", "root.prod.etl", "--as", "etl-service"]),
         ("place.json", &["place", "--queue", "root.prod.etl.new", "--as", "ann"]),

@@ -121,7 +121,7 @@ fn claimed(
     let version = session.configuration.version;
     let Submitter { user, groups, source } = Submitter::from_pod(&workload.pod, version);
     if args.user.is_some() || source == Source::Nothing {
-        return args.claimed(session);
+        return args.claimed(&session.source);
     }
     console.note(&match &source {
         Source::Label => format!("the user is {user}, by the pod's label {USERNAME}"),

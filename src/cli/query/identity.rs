@@ -6,8 +6,8 @@
 
 use std::path::PathBuf;
 
-use super::Session;
 use super::configuration::Configuration;
+use super::{Session, Source};
 use crate::cli::input::source;
 use crate::cli::{Console, Failure, os_groups, report};
 use yunikorn::identity::groups_file::GroupsFile;
@@ -71,7 +71,7 @@ impl IdentityArgs {
     /// When no user is given and there is no cluster to ask, the name is invalid, or the groups cannot be
     /// resolved.
     pub fn resolve(&self, session: &Session, console: Console) -> Result<Identity, Failure> {
-        let claimed = self.claimed(session)?;
+        let claimed = self.claimed(&session.source)?;
         if self.user.is_none() && claimed.groups.is_empty() {
             return Ok(claimed);
         }
@@ -104,8 +104,8 @@ impl IdentityArgs {
     ///
     /// # Errors
     /// When no user is given and there is no cluster to ask, or the name is invalid.
-    pub fn claimed(&self, session: &Session) -> Result<Identity, Failure> {
-        match (self.given()?, session.cluster()) {
+    pub fn claimed(&self, source: &Source) -> Result<Identity, Failure> {
+        match (self.given()?, source.cluster()) {
             (Some(given), _) => Ok(given),
             (None, Some(cluster)) => cluster.whoami(),
             (None, None) => Err(Failure::Usage(

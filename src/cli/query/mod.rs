@@ -150,29 +150,86 @@ pub enum Source {
 }
 
 impl SourceArgs {
+    /// Reads the files, or connects to the cluster if there are none.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or there is no way to a cluster.
+    pub fn source(&self, console: Console) -> Result<Source, Failure> {
+        if !self.filename.is_empty() {
+            let inputs = self.files.read(&self.filename, None)?;
+            return Ok(Source::Files(Box::new(Given::from_inputs(inputs, self.files.now, console)?)));
+        }
+        if self.files.now.is_some() && self.cluster.live {
+            let why = "--live reads what the scheduler runs now: leave it out to evaluate at another time";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        Ok(Source::Cluster(Box::new(Cluster::connect(&self.cluster.server)?)))
+    }
+
     /// Reads the configuration, and prints notes about it on standard error.
     ///
     /// # Errors
     /// When there is no configuration to answer questions about.
     pub fn open(&self, console: Console) -> Result<Session, Failure> {
-        let (configuration, source) = if self.filename.is_empty() {
-            if self.files.now.is_some() && self.cluster.live {
-                let why =
-                    "--live reads what the scheduler runs now: leave it out to evaluate at another time";
-                return Err(Failure::Usage(why.to_owned()));
-            }
-            let cluster = Cluster::connect(&self.cluster.server)?;
-            let configuration = match self.files.now {
-                None => cluster.read(&self.cluster, console)?,
-                now => cluster.changed(&self.cluster, &ObjectChange::default(), now, console)?,
-            };
-            (configuration, Source::Cluster(Box::new(cluster)))
-        } else {
-            let inputs = self.files.read(&self.filename, None)?;
-            let given = Given::from_inputs(inputs, self.files.now, console)?;
-            (given.configuration(console)?, Source::Files(Box::new(given)))
-        };
-        Ok(Session { configuration, source, partition: self.partition.clone() })
+        self.source(console)?.session(self, console)
+    }
+}
+
+impl Source {
+    /// Returns the cluster, if it is one.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        match self {
+            Self::Files(_) => None,
+            Self::Cluster(cluster) => Some(cluster),
+        }
+    }
+
+    /// Reads the configuration, for questions about it.
+    ///
+    /// # Errors
+    /// As [`Self::configuration`].
+    pub fn session(self, args: &SourceArgs, console: Console) -> Result<Session, Failure> {
+        let configuration = self.configuration(args, console)?;
+        Ok(Session { configuration, source: self, partition: args.partition.clone() })
+    }
+
+    /// Reads the configuration, and prints notes about it on standard error.
+    ///
+    /// # Errors
+    /// When there is none, or `YuniKorn` does not take it.
+    pub fn configuration(&self, args: &SourceArgs, console: Console) -> Result<Configuration, Failure> {
+        match self {
+            Self::Files(given) => given.configuration(console),
+            Self::Cluster(cluster) if args.files.now.is_none() => cluster.read(&args.cluster, console),
+            Self::Cluster(_) => self.changed(args, &ObjectChange::default(), console),
+        }
+    }
+
+    /// Returns the configuration after a change of the objects.
+    ///
+    /// # Errors
+    /// When the operator would write nothing.
+    pub fn changed(
+        &self,
+        args: &SourceArgs,
+        change: &ObjectChange,
+        console: Console,
+    ) -> Result<Configuration, Failure> {
+        match self {
+            Self::Files(given) => given.clone().changed(change)?.configuration(console),
+            Self::Cluster(cluster) => cluster.changed(&args.cluster, change, args.files.now, console),
+        }
+    }
+
+    /// Returns the manifest of a `QueueAcl`.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn queue_acl(&self, name: &str) -> Result<Value, Failure> {
+        match self {
+            Self::Files(given) => given.queue_acl(name),
+            Self::Cluster(cluster) => cluster.queue_acl(name),
+        }
     }
 }
 
@@ -205,37 +262,7 @@ impl Session {
 
     /// Returns the cluster, if the configuration was read from one.
     pub fn cluster(&self) -> Option<&Cluster> {
-        match &self.source {
-            Source::Files(_) => None,
-            Source::Cluster(cluster) => Some(cluster),
-        }
-    }
-
-    /// Returns the configuration after a change of the objects.
-    ///
-    /// # Errors
-    /// When the operator would write nothing.
-    pub fn changed(
-        &self,
-        args: &SourceArgs,
-        change: &ObjectChange,
-        console: Console,
-    ) -> Result<Configuration, Failure> {
-        match &self.source {
-            Source::Files(given) => given.clone().changed(change)?.configuration(console),
-            Source::Cluster(cluster) => cluster.changed(&args.cluster, change, args.files.now, console),
-        }
-    }
-
-    /// Returns the manifest of a `QueueAcl`.
-    ///
-    /// # Errors
-    /// When there is none, or it cannot be read.
-    pub fn queue_acl(&self, name: &str) -> Result<Value, Failure> {
-        match &self.source {
-            Source::Files(given) => given.queue_acl(name),
-            Source::Cluster(cluster) => cluster.queue_acl(name),
-        }
+        self.source.cluster()
     }
 
     /// Returns the answers about the partition.
