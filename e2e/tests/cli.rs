@@ -168,6 +168,56 @@ async fn what_is_granted_and_revoked_the_scheduler_does() -> Result<()> {
     .await
 }
 
+/// `whoami` needs no right of ours. `describe` shows an object, and says what it may not read.
+#[tokio::test]
+async fn a_caller_and_an_object_are_shown() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        let nobody = asker(cluster, false, false).await?;
+        let account = format!("system:serviceaccount:{NAMESPACE}:{ASKER}");
+        let named = format!(
+            "user/{account}\ngroup/system:serviceaccounts\ngroup/system:serviceaccounts:{NAMESPACE}\ngroup/system:authenticated\n"
+        );
+        ask(&nobody, "whoami -o name").await?.expect(0, &named)?;
+        let shown = ask(&nobody, "whoami").await?;
+        let row = format!("User    {account}");
+        let row = shown.out.lines().find(|line| line.starts_with(&row)).unwrap_or_default();
+        ensure!(shown.code == Some(0) && row.ends_with("never: QW1016"), "{shown}");
+        let url = cluster.scheduler_url();
+        let objects = format!(
+            "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec: {{schedulerUrl: '{url}'}}\n---\n\
+             apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: prod}}\nspec: {{queue: root.prod, submit: {{users: [alice]}}, baseAcl: Extend, expiresAt: '2099-01-01T00:00:00Z'}}\n"
+        );
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &objects).await?;
+        let _operator = Operator::start(cluster).await?;
+        cluster.wait_for(Kind::QueueAcl, "prod", is_true("Ready"), PATIENCE).await?;
+        let described = eventually("the event that prod is ready", PATIENCE, || async {
+            let described = ask(cluster.kubeconfig(), "describe queueacl prod").await?;
+            let events = described.out.split("Events:\n").nth(1).unwrap_or_default();
+            Ok(events.contains("in force: grants submit to user alice").then_some(described))
+        })
+        .await?;
+        let line = |start: &str, words: &[&str]| {
+            let mut lines = described.out.lines().filter(|line| line.trim_start().starts_with(start));
+            let found = lines.any(|line| words.iter().all(|word| line.contains(word)));
+            found.then_some(()).with_context(|| format!("{start} {words:?}: {described}"))
+        };
+        line("Submit:", &["user alice, as \"alice\""])?;
+        line("Ends:", &["2099-01-01T00:00:00Z"])?;
+        line("Last Writer:", &["kubectl", "Update", "Z"])?;
+        line("Ready", &["True", "in force"])?;
+        line("root.prod", &["submitacl", "\"alice\"", "QueueAcl/prod"])?;
+        line("gains", &["user alice", "submit", "root.prod", "2099-01-01T00:00:00Z"])?;
+        let reader = asker(cluster, true, true).await?;
+        let described = ask(&reader, "describe queueacl/prod").await?;
+        let out = &described.out;
+        ensure!(out.contains("gains    user alice") && out.contains("Events: <unknown>: cannot read the events: "), "{described}");
+        ask(&nobody, "describe queueacl/none").await?.expect(3, "")?;
+        Ok(())
+    })
+    .await
+}
+
 /// Entries come from the objects that wrote them, and the caller's identity is known.
 async fn origins(kubeconfig: &Path) -> Result<()> {
     for source in ["", " --live"] {

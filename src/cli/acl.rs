@@ -253,7 +253,7 @@ fn answer(refusal: Option<&str>) -> String {
 }
 
 /// Lists users and groups: `users bob, sue; groups dev`.
-fn grants(acl: &Acl) -> String {
+pub(super) fn grants(acl: &Acl) -> String {
     names(acl.is_everyone(), acl.users().iter(), acl.groups().iter())
 }
 

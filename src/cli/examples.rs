@@ -38,9 +38,11 @@ pub const EXAMPLES: &[(&str, &str)] = &[
         "queuewarden validate --strict -f acls/ --base queues.yaml",
     ),
     ("Look at the cluster", "queuewarden lint"),
+    ("Look ahead, too: what will be found when a grant ends?", "queuewarden lint --until 7d"),
     ("Find names that nobody has", "queuewarden lint -f queues.yaml --users users.txt --groups groups.txt"),
     ("What would change in the cluster by these objects?", "queuewarden diff -f acls/"),
     ("What would change if an object were deleted?", "queuewarden diff --delete queueacl/prod"),
+    ("What would change for bob?", "queuewarden diff -f acls/ --as bob"),
     ("Refuse a change that gives anybody more", "queuewarden diff --fail-on-widening --from main/ -f acls/"),
     ("Print the ConfigMap", "queuewarden render -f acls/ --base queues.yaml"),
     (
@@ -73,6 +75,9 @@ pub const EXAMPLES: &[(&str, &str)] = &[
     #[cfg(feature = "import")]
     ("Move in the lists of Spark's applications", "queuewarden import spark spark-defaults.conf"),
     ("What is in force, and what needs attention?", "queuewarden status"),
+    ("Show an object with its effect, its last writer and its events", "queuewarden describe queueacl/prod"),
+    ("Who am I to YuniKorn?", "queuewarden whoami"),
+    ("Who is a service account to YuniKorn?", "queuewarden whoami --as system:serviceaccount:spark:driver"),
     ("Check the installation, and show only problems", "queuewarden check --quiet"),
     ("Install the definitions", "queuewarden crds | kubectl apply --server-side -f -"),
     ("See what would be rewritten", "queuewarden migrate-storage --dry-run"),

@@ -18,6 +18,7 @@ pub mod codes;
 pub mod completion;
 pub mod console;
 pub mod crds;
+pub mod describe;
 pub mod diff;
 pub mod examples;
 pub mod explain;
@@ -122,6 +123,8 @@ enum Command {
     Import(import::Args),
     /// Show what is in force, who writes, and which objects need attention
     Status(status::Args),
+    /// Show a QueueAcl, who gains and who loses by it, and its events
+    Describe(describe::Args),
     /// Check an installation, and print a remedy for each problem
     Check(check::Args),
     /// Print the custom resource definitions
@@ -369,6 +372,7 @@ pub fn main() -> ExitCode {
         #[cfg(feature = "import")]
         Command::Import(args) => import::run(args, console),
         Command::Status(args) => status::run(args, console),
+        Command::Describe(args) => describe::run(args, console),
         Command::Check(args) => check::run(args, console),
         Command::AuthorizerConfig(args) => authorizer_config::run(args, console),
         Command::Crds(args) => crds::run(args, console),

@@ -68,7 +68,7 @@ pub use policy::{
     user_info,
 };
 pub use replacement::Replacement;
-pub use resolve::{grants, no_names};
+pub use resolve::{grant_acl, grants, no_names};
 pub use running::Running;
 
 /// All codes of this module.

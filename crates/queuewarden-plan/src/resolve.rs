@@ -315,8 +315,8 @@ fn refuses(diagnostic: &Diagnostic) -> bool {
     diagnostic.is_error() || acl::codes::DROPS.contains(&diagnostic.code)
 }
 
-/// Returns the ACL of a grant, and the diagnostics about it.
-fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
+/// Returns the ACL of a grant, if it makes one, and the diagnostics about it.
+pub fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
     match grant {
         Grant::Everyone => (Some(Acl::everyone()), Vec::new()),
         Grant::Nobody => (Some(Acl::nobody()), Vec::new()),

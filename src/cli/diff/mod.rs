@@ -14,7 +14,7 @@ use super::query::cluster::Cluster;
 use super::query::configuration::Configuration;
 use super::query::files::Given;
 use super::query::identity::IdentityArgs;
-use super::query::output::{Format, FormatArgs, visible};
+use super::query::output::{Format, FormatArgs, Table, visible};
 use super::query::rendered::ObjectChange;
 use super::query::{ClusterArgs, DEFAULT_PARTITION};
 use super::{Console, Exit, Failure, FileArgs, moment, yunikorn_version};
@@ -111,11 +111,16 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 /// Shows the differences between two configurations on standard error.
 pub fn show(old: &Configuration, new: &Configuration, console: Console) {
+    let (notes, table) = compare(old, new);
+    console.notes(&notes);
+    console.err(&table.text(!table.is_empty(), console.look_err().width));
+}
+
+/// Compares two configurations: the notes about what differs, and who gains and who loses.
+pub fn compare(old: &Configuration, new: &Configuration) -> (Vec<String>, Table) {
     let compared = Compared { old, new, change: &ObjectChange::default(), who: None };
     let answer = compared.answer(old.trees(), new.trees());
-    console.notes(&notes(compared, &answer));
-    let table = table::table(&answer, false, several(compared));
-    console.err(&table.text(!table.is_empty(), console.look_err().width));
+    (notes(compared, &answer), table::table(&answer, false, several(compared)))
 }
 
 impl Args {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace};
 use kube::api::{DynamicObject, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
@@ -320,6 +320,25 @@ impl Cluster {
         serde_json::to_value(object).map_err(|error| Failure::Undecided(error.to_string()))
     }
 
+    /// Returns the events about an object of a kind, the oldest first.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn events(&self, kind: Kind, about: &Meta) -> Result<Vec<Event>, Failure> {
+        // Those of objects without a namespace are in this one.
+        let events: Api<Event> = Api::namespaced(self.client.clone(), "default");
+        let fields = format!(
+            "involvedObject.kind={},involvedObject.name={},involvedObject.uid={}",
+            kind.name(),
+            about.name,
+            about.uid
+        );
+        let list = self.runtime.block_on(call(events.list(&ListParams::default().fields(&fields))));
+        let mut events = list.map_err(|error| self.failure("the events", &error))?.items;
+        events.sort_by_key(seen);
+        Ok(events)
+    }
+
     async fn config_map(
         &self,
         spec: &ConfigSpec,
@@ -341,6 +360,13 @@ impl Cluster {
             }
         })
     }
+}
+
+/// Returns the time at which an event was seen last.
+pub fn seen(event: &Event) -> Option<Timestamp> {
+    let again = event.series.as_ref().and_then(|series| series.last_observed_time.as_ref());
+    let last = event.last_timestamp.as_ref().map(|time| time.0);
+    again.or(event.event_time.as_ref()).map(|time| time.0).or(last)
 }
 
 /// Returns the objects of a kind; none if the kind is not installed.
