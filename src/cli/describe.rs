@@ -18,8 +18,8 @@ use yunikorn::right::Right;
 
 /// Help text on the sections and the exit codes.
 const HELP: &str = "\
-Under ACLs are those of the queue and of the queues above it that give a right which the object is about. Under \
-Effect is who gains and who loses by the object, compared with the configuration without it.
+Under ACLs are those of the queue and of the queues above it that give a right which the object is about. \
+Under Effect is who gains and who loses by the object, compared with the configuration without it.
 
 Exit codes: 0 it is there, 2 the command line is wrong, 3 it could not be read.";
 
