@@ -74,7 +74,7 @@ fn what_is_printed_is_valid() {
     const KILL: &str =
         "explain kill x --queue root.prod --owner ann --dialect yarn-cloudera -D yarn.admin.acl=bob --as cy";
     let [moves, kills] = [MOVE, KILL].map(|line| line.split(' ').collect::<Vec<_>>());
-    let cases: [(&str, &[&str]); 16] = [
+    let cases: [(&str, &[&str]); 17] = [
         ("application.json", &moves),
         ("application.json", &kills),
         ("decision.json", &["can-i", "submit", "root.prod.etl", "--as", "ann", "--as-group", "platform"]),

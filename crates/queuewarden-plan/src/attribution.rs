@@ -128,6 +128,27 @@ pub fn returning(before: &[Attribution], after: &[Attribution], base: &Config) -
     described.collect()
 }
 
+/// Returns the people who have a right on a queue, by its ACLs and those above, from `end` on: without the
+/// grants that end by then.
+pub(super) fn left(
+    attributions: &[Attribution],
+    base: Option<&Config>,
+    (partition, queue, right): (&str, &QueuePath, Right),
+    end: Timestamp,
+) -> Acl {
+    let own = |path: QueuePath| {
+        let key = (partition, &path, right);
+        let found = attributions.binary_search_by(|it| (&*it.partition, &it.queue, it.right).cmp(&key));
+        let Some(one) = found.ok().and_then(|index| attributions.get(index)) else {
+            let queue = base.and_then(|base| base.partition(partition)?.queue(&path));
+            return queue.map(|queue| acl_of(queue, right)).unwrap_or_default();
+        };
+        let lasting = one.objects.iter().filter(|part| part.until.is_none_or(|until| until > end));
+        lasting.fold(one.of_base(base), |all, part| all.union(&part.acl))
+    };
+    queue.lineage().map(own).fold(Acl::nobody(), |all, acl| all.union(&acl))
+}
+
 /// Returns the names of the objects that let everyone in at a root queue, each once.
 pub(super) fn opens_root(attributions: &[Attribution]) -> BTreeSet<&str> {
     let objects = attributions.iter().filter(|part| part.queue.is_root()).flat_map(|part| &part.objects);

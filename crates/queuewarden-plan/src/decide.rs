@@ -255,9 +255,9 @@ impl Decided<'_> {
     /// Makes the plan, with all statuses.
     pub(super) fn into_plan(self) -> Plan {
         let mut events = Vec::new();
-        let queue_acls = self.queue_acl_statuses(&mut events);
-        let policies = self.policy_statuses(&mut events);
         let contributions = self.contributions();
+        let queue_acls = self.queue_acl_statuses(&contributions, &mut events);
+        let policies = self.policy_statuses(&mut events);
         let config = self.config_status(&contributions, &mut events);
         let runs = self.inputs.env.runs.as_deref().map_err(String::as_str);
         let access_tests = access_tests::statuses(self.inputs.snapshot, runs, &mut events);
@@ -290,6 +290,7 @@ impl Decided<'_> {
 
     fn queue_acl_statuses(
         &self,
+        contributions: &[Attribution],
         events: &mut Vec<Event>,
     ) -> BTreeMap<Arc<str>, ObjectStatus<QueueAclStatus>> {
         let Inputs { snapshot, spec, env, desired, objects, .. } = &self.inputs;
@@ -307,6 +308,7 @@ impl Decided<'_> {
         });
         let (target, source) = (self.target(&name), self.source(&name));
         let facts = report::queue_acl::Facts {
+            now: snapshot.now,
             target,
             env: planted.as_ref().unwrap_or(env),
             source: &source,
@@ -342,6 +344,10 @@ impl Decided<'_> {
                     let taken = report::queue_acl::taken_in_words(&decided);
                     events.push(events::event(&subject(), true, events::ACCESS_REMOVED, &taken));
                 }
+                if let (Some(end), Some(contribution)) = (found.expiring, object.contribution()) {
+                    let note = format!("ends at {end}: {}", self.ending(contribution, end, contributions));
+                    events.push(events::event(&subject(), false, events::EXPIRING, &note));
+                }
                 let status = ObjectStatus::new(meta, findings, found.status, snapshot.now);
                 // Conditions that stay are shared. So it is for nearly all objects.
                 if !Arc::ptr_eq(&status.conditions, &meta.conditions) {
@@ -350,6 +356,18 @@ impl Decided<'_> {
                 (meta.name.clone(), status)
             })
             .collect()
+    }
+
+    /// Returns the people who lose access when a contribution ends, in words.
+    fn ending(&self, contribution: &Contribution, end: Timestamp, all: &[Attribution]) -> String {
+        let Contribution { partition, queue, .. } = contribution;
+        let base = self.inputs.from.as_ref().map(|base| &*base.tree);
+        let by_right = Right::ALL.map(|right| {
+            let acl = contribution.grant(right)?;
+            Some(acl.lost(&attribution::left(all, base, (partition, queue, right), end)))
+        });
+        let lost = Contribution { by_right, ..contribution.clone() };
+        report::queue_acl::changed_in_words(&lost.in_force(), &lost.closing().in_force())
     }
 
     /// The text in force, as messages name it.
@@ -471,7 +489,10 @@ impl Decided<'_> {
         let snapshot = self.inputs.snapshot;
         let observed = &snapshot.observed;
         let specs = snapshot.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
-        let windows = specs.flat_map(|spec| [spec.not_before, spec.expires_at]).flatten();
+        let windows = specs.flat_map(|spec| {
+            let near = spec.expires_at.and_then(|end| end.checked_sub(report::queue_acl::NEAR).ok());
+            [spec.not_before, near, spec.expires_at].into_iter().flatten()
+        });
         let kept = self.inputs.objects.iter().filter_map(|object| object.last_valid.as_ref()?.expires_at);
         let patience = observed
             .pending_since

@@ -319,8 +319,7 @@ pub struct Event {
     pub subject: Subject,
     /// `Warning` instead of `Normal`.
     pub warning: bool,
-    /// `reason`, a word of [`conditions::Reason`], `AccessRemoved`, `AdmissionPolicyChanged` or
-    /// `FailOpenEnded`.
+    /// `reason`, a word of [`conditions::Reason`] or another one of the page about events.
     pub reason: String,
     /// `note`, at most 1000 bytes.
     pub note: String,

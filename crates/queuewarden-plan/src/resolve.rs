@@ -75,7 +75,7 @@ impl Contribution {
 
     /// Returns the same with empty ACLs: an object that is being deleted grants nothing, and still replaces
     /// the base's ACLs until it is gone.
-    fn closing(self) -> Self {
+    pub(super) fn closing(self) -> Self {
         Self { by_right: self.by_right.map(|acl| acl.map(|_| Acl::nobody())), ..self }
     }
 

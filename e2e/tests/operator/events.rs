@@ -8,6 +8,7 @@ use queuewarden_e2e::conditions::is_false;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, eventually};
 
+use super::story::in_seconds;
 use super::{acl, apply, grant, running};
 
 /// Returns type, reason and note of the events of an object as it is now, and how often each was repeated,
@@ -72,6 +73,32 @@ async fn each_change_is_told_once() -> Result<()> {
         let after = events(cluster, Kind::QueueAcl, "prod").await?;
         ensure!(after == bad, "{after:?}, before {bad:?}");
         ensure!(after.iter().all(|event| event.3 == 0), "{after:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// A restart repeats nothing, because the status says that it was told.
+#[tokio::test]
+async fn an_end_is_told_an_hour_before() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let operator = running(cluster).await?;
+        let end = in_seconds(50 * 60)?;
+        let spec = format!("submit: {{users: [alice]}}, baseAcl: Extend, expiresAt: '{end}'");
+        grant(cluster, "guest", "root.prod", &spec).await?;
+        let before = told(cluster, Kind::QueueAcl, "guest", "Normal", "Expiring").await?;
+        let note = format!("ends at {end}: takes submit from user alice on queue `root.prod`");
+        ensure!(before.iter().filter(|event| event.2 == note).count() == 1, "{before:?}");
+        operator.kill().await?;
+        let _next = Operator::start(cluster).await?;
+        grant(cluster, "later", "root.prod", "submit: {users: [bob]}").await?;
+        told(cluster, Kind::QueueAcl, "later", "Normal", "Ready").await?;
+        let after = events(cluster, Kind::QueueAcl, "guest").await?;
+        let told = after.iter().filter(|event| event.1 == "Expiring").map(|event| event.3);
+        ensure!(told.eq([0]), "{after:?}");
         Ok(())
     })
     .await

@@ -11,6 +11,8 @@ const MAX_NOTE: usize = 1000;
 pub(crate) const ACCESS_REMOVED: &str = "AccessRemoved";
 /// Reason of the event that lists who gains and who loses by another version of an object.
 pub(crate) const ACCESS_CHANGED: &str = "AccessChanged";
+/// Reason of the event that lists who loses access within an hour, because a grant ends.
+pub(crate) const EXPIRING: &str = "Expiring";
 /// Reason of the event for a change of the output by somebody else, which is put back.
 pub(crate) const OUTPUT_EDITED: &str = "OutputEdited";
 /// Reason of the event for the end of `FailOpen`: not everyone may submit any more.
@@ -155,9 +157,15 @@ mod tests {
         };
         let told: Vec<(&str, &str)> = rows.iter().map(|row| (row[0], row[1])).collect();
         let (config, objects) = (conditions(OF_CONFIG), conditions(OF_OBJECTS));
-        let [ended, policy, edited, changed, removed] =
-            [FAIL_OPEN_ENDED, ADMISSION_POLICY_CHANGED, OUTPUT_EDITED, ACCESS_CHANGED, ACCESS_REMOVED]
-                .map(|reason| format!("`{reason}`"));
+        let [ended, policy, edited, changed, removed, expiring] = [
+            FAIL_OPEN_ENDED,
+            ADMISSION_POLICY_CHANGED,
+            OUTPUT_EDITED,
+            ACCESS_CHANGED,
+            ACCESS_REMOVED,
+            EXPIRING,
+        ]
+        .map(|reason| format!("`{reason}`"));
         let expected = [
             ("QueueAcl, AdmissionPolicy, QueueAccessTest", &objects),
             ("YuniKornConfig", &config),
@@ -166,6 +174,7 @@ mod tests {
             ("YuniKornConfig", &edited),
             ("QueueAcl", &changed),
             ("QueueAcl", &removed),
+            ("QueueAcl", &expiring),
         ];
         assert_eq!(told, expected.map(|(kind, of)| (kind, of.as_str())));
         for reason in CALM {

@@ -3,17 +3,17 @@
 use std::iter;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{Target, people, push, push_people, with_warnings};
 use crate::QueueAclStatus;
-use crate::conditions::{Finding, Reason, Status, Type, current};
+use crate::conditions::{Finding, Reason, Status, Type, current, find};
 use crate::effect::redundant;
 use crate::environment::{Environment, Source};
 use crate::grants::{Decided, Grants, acl_of};
 use crate::planted::{PlantedFault, is_planted};
 use crate::resolve::{Acls, Contribution, Refusal, Resolved, granted as granted_by_content};
-use crate::snapshot::{Meta, QueueAclEntry, QueueAclInForce};
+use crate::snapshot::{Meta, Mode, QueueAclEntry, QueueAclInForce};
 use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
@@ -21,9 +21,15 @@ use yunikorn::right::Right;
 
 /// The number of bytes that most messages fit into.
 const MESSAGE: usize = 192;
+/// The time before an end at which it is near.
+pub(crate) const NEAR: SignedDuration = SignedDuration::from_hours(1);
+/// The words about an end that is near.
+const IS_NEAR: &str = ", within an hour";
 
 /// The input of the conditions besides the object.
 pub(crate) struct Facts<'a> {
+    /// The moment of the plan.
+    pub now: Timestamp,
     /// The output to write to, and its conditions.
     pub target: Target<'a>,
     /// The configuration as `YuniKorn` reads it.
@@ -72,6 +78,8 @@ pub(crate) struct Report {
     pub status: QueueAclStatus,
     /// True if somebody lost access through it, and the scheduler runs it.
     pub takes: bool,
+    /// The end of its grants, if its status did not say before that it is near.
+    pub expiring: Option<Timestamp>,
 }
 
 /// Reports one object that there are no queues for; `why` explains that.
@@ -82,6 +90,7 @@ pub(crate) fn waiting(object: &Resolved<'_>, why: &str, now: Timestamp) -> Repor
         findings: super::waiting(object.outcome.as_ref().err(), why),
         status: QueueAclStatus { submit, admin, in_force: entry.in_force.clone() },
         takes: false,
+        expiring: None,
     }
 }
 
@@ -106,7 +115,7 @@ pub(crate) fn report(
         .into_iter()
         .filter_map(|(former, written)| Some((former?, written)))
         .find_map(|(former, written)| Withdrawal::find(object, former, written, facts));
-    let accepted = accepted(object, if takes { decided } else { &[] });
+    let accepted = accepted(object, if takes { decided } else { &[] }, facts);
     let programmed = match (&withdrawal, contribution) {
         (Some(withdrawal @ Withdrawal { by: GrantedBy::Written(_), .. }), _) => {
             withdrawal.finding(Type::Programmed, &accepted, facts)
@@ -147,9 +156,11 @@ pub(crate) fn report(
     };
     let takes = takes && object.outcome.is_ok() && ready.status == Status::True;
     let (submit, admin) = columns(contribution.map(|it| &it.by_right));
+    let end = object.outcome.as_ref().ok().and_then(|contribution| contribution.expires_at);
     Report {
         status: QueueAclStatus { submit, admin, in_force },
         takes,
+        expiring: end.filter(|end| is_news(entry, *end, facts)),
         findings: [accepted, programmed, effective, ready],
     }
 }
@@ -363,7 +374,7 @@ fn queue_of<'t>(tree: Option<&'t Config>, partition: &str, queue: &QueuePath) ->
 }
 
 /// Condition `Accepted`; `takes` is what is decided about its queue, where that takes access from somebody.
-fn accepted(object: &Resolved<'_>, takes: &[(Right, &Decided)]) -> Finding {
+fn accepted(object: &Resolved<'_>, takes: &[(Right, &Decided)], facts: &Facts<'_>) -> Finding {
     let contribution = match &object.outcome {
         Err(refusal) if is_late(refusal) => {
             return Finding::yes(Type::Accepted, refusal.reason, refusal.message.clone());
@@ -379,13 +390,26 @@ fn accepted(object: &Resolved<'_>, takes: &[(Right, &Decided)]) -> Finding {
     }
     push(&mut message, &[" on queue `", contribution.queue.as_str(), "`"]);
     if let Some(end) = contribution.expires_at {
-        push(&mut message, &[" until ", &end.to_string()]);
+        message.push_str(&until(end, facts));
     }
     for (right, acl) in taken(takes) {
         message.push_str("; ");
         push_taken(&mut message, right, acl);
     }
     Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
+}
+
+/// Returns the words about an end. They change once: when it is near, while grants end at all.
+fn until(end: Timestamp, facts: &Facts<'_>) -> String {
+    let near = facts.target.mode == Mode::Enforce && end.duration_since(facts.now) <= NEAR;
+    format!(" until {end}{}", if near { IS_NEAR } else { "" })
+}
+
+/// Returns whether an end is near, and the status of the object does not say so yet.
+fn is_news(entry: &QueueAclEntry, end: Timestamp, facts: &Facts<'_>) -> bool {
+    let words = until(end, facts);
+    let was = find(&entry.meta.conditions, Type::Accepted);
+    words.ends_with(IS_NEAR) && !was.is_some_and(|was| was.message.contains(&words))
 }
 
 /// Returns the people who have access by the base's own ACLs of the queue and lose it.

@@ -131,6 +131,39 @@ fn windows_open_and_close_with_the_clock() {
     );
 }
 
+/// The notes of the events about ends that are near.
+fn near_ends(plan: &Plan) -> Vec<&str> {
+    let events = plan.events.iter().filter(|event| event.reason == "Expiring" && !event.warning);
+    events.map(|event| event.note.as_str()).collect()
+}
+
+#[test]
+fn an_end_is_told_once_an_hour_before() {
+    let at = |time: &str| -> Timestamp { format!("2026-06-01T{time}Z").parse().unwrap() };
+    let ends = |end: Timestamp| move |spec: &mut QueueAclSpec| spec.expires_at = Some(end);
+    let mut snapshot = cluster(BASE);
+    snapshot.queue_acls = vec![extending("a", "ann,bob,sue", ends(at("14:00:00")))];
+    snapshot.queue_acls.push(extending("b", "bob", ends(at("15:00:00"))));
+    let before = settled(&snapshot);
+    assert_eq!((near_ends(&before.plan), before.plan.wake_at), (vec![], Some(at("13:00:00"))));
+    snapshot = before.snapshot;
+    snapshot.now = at("13:00:00");
+    let told = plan(&snapshot);
+    let note = "ends at 2026-06-01T14:00:00Z: takes submit from user ann on queue `root.prod`";
+    assert_eq!(near_ends(&told), [note], "the base lets sue in, and b lets bob in for longer");
+    assert!(acl_message(&told, "a", "Accepted").ends_with(" until 2026-06-01T14:00:00Z, within an hour"));
+    snapshot = settled(&snapshot).snapshot;
+    spec_of(&mut snapshot.queue_acls[0]).submit = Some(Grant::Raw("ann".into()));
+    assert_eq!(near_ends(&plan(&snapshot)), [""; 0], "it was told, also by another process");
+    ends(at("13:30:00"))(spec_of(&mut snapshot.queue_acls[0]));
+    assert_eq!(near_ends(&plan(&snapshot)).len(), 1, "another end");
+    spec(&mut snapshot).mode = Mode::Observe;
+    assert_eq!(near_ends(&plan(&snapshot)), [""; 0], "nothing ends");
+    let mut nobody = settled(&cluster(BASE)).snapshot;
+    nobody.queue_acls = vec![extending("a", "sue", ends(at("12:50:00")))];
+    assert_eq!(near_ends(&plan(&nobody)), ["ends at 2026-06-01T12:50:00Z: changes no names"]);
+}
+
 #[test]
 fn what_yunikorn_would_drop_or_refuse_makes_the_object_invalid() {
     let lists = |users: &[&str], groups: &[&str]| Grant::Lists {
