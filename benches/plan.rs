@@ -95,6 +95,7 @@ fn grant(queue: String, number: usize) -> QueueAclSpec {
         base_acl: BaseAcl::Replace,
         not_before: None,
         expires_at: None,
+        suspend: false,
         delegated_by: None,
     }
 }

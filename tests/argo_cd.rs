@@ -24,6 +24,7 @@ fn health_follows_ready_and_its_reason() {
         (object("True", "Ready", 1), "Progressing"),
         (object("True", "NotYetValid", 2), "Suspended"),
         (object("True", "Expired", 2), "Suspended"),
+        (object("True", "Suspended", 2), "Suspended"),
         (object("False", "ObserveMode", 2), "Suspended"),
         (object("False", "WithdrawalPending", 2), "Degraded"),
         (object("False", "Rejected", 2), "Degraded"),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::conditions::{Expected, is_false, is_true};
 use queuewarden_e2e::test_cluster::{BASE, NAMESPACE};
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Kind, Operator, TestCluster, assets, eventually, yunikorn};
@@ -214,6 +214,48 @@ async fn a_caller_and_an_object_are_shown() -> Result<()> {
         ensure!(out.contains("gains    user alice") && out.contains("Events: <unknown>: cannot read the events: "), "{described}");
         ask(&nobody, "describe queueacl/none").await?.expect(3, "")?;
         Ok(())
+    })
+    .await
+}
+
+/// `suspend` and `resume` change the objects with the rights of the caller.
+#[tokio::test]
+async fn what_is_suspended_the_scheduler_does_not_grant() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        let url = cluster.scheduler_url();
+        let objects = format!(
+            "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec: {{schedulerUrl: '{url}'}}\n---\n\
+             apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: prod}}\nspec: {{queue: root.prod, submit: {{users: [alice]}}}}\n"
+        );
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &objects).await?;
+        let _operator = Operator::start(cluster).await?;
+        let alice = |may: bool| {
+            eventually("the scheduler's answer about alice", PATIENCE, move || async move {
+                Ok((cluster.submit("alice", &[], "root.prod").await?.is_allowed() == may).then_some(()))
+            })
+        };
+        alice(true).await?;
+        let reader = asker(cluster, true, true).await?;
+        let refused = ask(&reader, "suspend queueacl/prod").await?;
+        ensure!(refused.expect(1, "")?.err.contains("cannot suspend QueueAcl/prod: "), "{refused}");
+        let admin = cluster.kubeconfig();
+        let dry = ask(admin, "suspend queueacl/prod --dry-run").await?;
+        ensure!(dry.expect(0, "")?.err.contains("loses    user alice"), "{dry}");
+        ask(admin, "suspend queueacl/prod").await?.expect(0, "")?;
+        alice(false).await?;
+        let suspended = Expected { r#type: "Ready", status: "True", reason: Some("Suspended") };
+        cluster.wait_for(Kind::QueueAcl, "prod", suspended, PATIENCE).await?;
+        // What is suspended as a whole is not written.
+        ask(admin, "suspend yunikornconfig/default").await?.expect(0, "")?;
+        let observed = is_false("Applied", "ObserveMode");
+        cluster.wait_for(Kind::YuniKornConfig, "default", observed, PATIENCE).await?;
+        let resumed = ask(admin, "resume queueacl/prod").await?;
+        ensure!(resumed.expect(0, "")?.err.contains("gains    user alice"), "{resumed}");
+        cluster.wait_for(Kind::QueueAcl, "prod", is_false("Programmed", "ObserveMode"), PATIENCE).await?;
+        let resumed = ask(admin, "resume yunikornconfig/default").await?;
+        ensure!(resumed.expect(0, "")?.err.contains("gains    user alice"), "{resumed}");
+        alice(true).await
     })
     .await
 }

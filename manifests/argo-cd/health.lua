@@ -1,9 +1,9 @@
--- Healthy when what this object says is in force, in its present version. Suspended while it is outside its time, or only observed.
+-- Healthy when what this object says is in force, in its present version. Suspended while it is suspended or outside its time, or only observed.
 local health = { status = "Progressing", message = "not looked at yet" }
 if obj.status == nil or obj.status.conditions == nil then
   return health
 end
-local suspended = { NotYetValid = true, Expired = true, ObserveMode = true }
+local suspended = { NotYetValid = true, Expired = true, Suspended = true, ObserveMode = true }
 local passing = { Pending = true, LoadPending = true }
 for _, condition in ipairs(obj.status.conditions) do
   if condition.type == "Ready" then

@@ -57,6 +57,8 @@ pub const EXAMPLES: &[(&str, &str)] = &[
         "queuewarden grant submit root.prod --user ann --until friday | kubectl apply -f -",
     ),
     ("Make a group administrators at once", "queuewarden grant administer root.ml --group ml-leads --apply"),
+    ("Suspend an object, and see first who loses what", "queuewarden suspend queueacl/prod --dry-run"),
+    ("Grant again what it grants", "queuewarden resume queueacl/prod"),
     ("Take a right from bob", "queuewarden revoke submit root.prod --user bob | kubectl apply -f -"),
     #[cfg(feature = "import")]
     ("Move the cluster's own ACLs into objects", "queuewarden import yunikorn > imported.yaml"),

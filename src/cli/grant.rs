@@ -23,7 +23,7 @@ use yunikorn::right::Right;
 use yunikorn_access::who_can::who_can;
 
 /// Field manager of what the command line applies.
-const MANAGER: &str = "queuewarden-cli";
+pub(super) const MANAGER: &str = "queuewarden-cli";
 
 /// Help text on the output and the exit codes.
 const HELP: &str = "\

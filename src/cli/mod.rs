@@ -45,6 +45,7 @@ pub mod sarif;
 pub mod status;
 pub mod statuses;
 pub mod suppressions;
+pub mod suspend;
 pub mod test;
 pub mod validate;
 pub mod version;
@@ -118,6 +119,10 @@ enum Command {
     Grant(grant::Args),
     /// Take users and groups out of QueueAcls
     Revoke(revoke::Args),
+    /// Suspend a QueueAcl, which grants nothing then, or the writing of the ConfigMap
+    Suspend(suspend::Args),
+    /// Resume what was suspended
+    Resume(suspend::Args),
     /// Convert the access rules of YARN, Spark or a queues.yaml to QueueAcls
     #[cfg(feature = "import")]
     Import(import::Args),
@@ -364,6 +369,8 @@ pub fn main() -> ExitCode {
         Command::Diff(args) => diff::run(args, console),
         Command::Grant(args) => grant::run(args, console),
         Command::Revoke(args) => revoke::run(args, console),
+        Command::Suspend(args) => suspend::run(args, true, console),
+        Command::Resume(args) => suspend::run(args, false, console),
         Command::Lint(args) => lint::run(args, console),
         Command::Report(args) => access_report::run(args, console),
         Command::Place(args) => place::run(args, console),

@@ -75,8 +75,12 @@ fn severity(condition: &Condition) -> Option<Severity> {
     let type_ = Type::ALL.iter().find(|type_| type_.as_str() == condition.type_)?;
     let is = |reason: Reason| condition.reason == reason.as_str();
     match (type_, condition.status) {
-        // An object outside its time is reported by another condition.
-        (Type::Effective, _) if is(Reason::NotYetValid) || is(Reason::Expired) => None,
+        // An object outside its time, or suspended, is reported by another condition.
+        (Type::Effective, _)
+            if [Reason::NotYetValid, Reason::Expired, Reason::Suspended].into_iter().any(is) =>
+        {
+            None
+        }
         (Type::FailOpen, Status::True) | (Type::Effective, Status::False) => Some(Severity::Warning),
         (Type::Accepted, Status::True) if is(Reason::Expired) => Some(Severity::Warning),
         (Type::FailOpen | Type::Loaded | Type::Passing | Type::Ready, _) | (_, Status::True) => None,

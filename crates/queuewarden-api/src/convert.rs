@@ -176,6 +176,7 @@ fn queue_acl_spec(spec: api::QueueAclSpec) -> Result<QueueAclSpec, Vec<Diagnosti
         base_acl: spec.base_acl,
         not_before: spec.not_before.map(|time| whole_second(time.0, RoundMode::Ceil)),
         expires_at: spec.expires_at.map(|time| whole_second(time.0, RoundMode::Floor)),
+        suspend: spec.suspend.unwrap_or_default(),
         delegated_by: spec.delegated_by,
     };
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
@@ -355,7 +356,7 @@ mod tests {
             "spec": {
                 "partition": "gpu", "queue": "root.prod", "baseAcl": "Extend",
                 "submit": {"users": ["sue"], "groups": ["devs"]}, "admin": {"acl": " ops"},
-                "notBefore": "2026-12-01T00:00:00Z", "expiresAt": "2027-01-01T01:00:00+01:00",
+                "notBefore": "2026-12-01T00:00:00Z", "expiresAt": "2027-01-01T01:00:00+01:00", "suspend": true,
             },
             "status": {
                 "observedGeneration": 3, "submit": "sue devs",
@@ -398,6 +399,7 @@ mod tests {
                 base_acl: BaseAcl::Extend,
                 not_before: Some(at("2026-12-01T00:00:00Z")),
                 expires_at: Some(at("2027-01-01T00:00:00Z")),
+                suspend: true,
                 delegated_by: None,
             }
         );

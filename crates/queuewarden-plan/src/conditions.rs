@@ -125,6 +125,8 @@ vocabulary! {
         NotYetValid,
         /// `expiresAt` has passed.
         Expired,
+        /// `spec.suspend`: it is switched off.
+        Suspended,
         /// A grant that the object no longer makes is still written, or the scheduler may still run it.
         WithdrawalPending,
         /// It is in the name of someone who may not write it: delegation is off, or they do not administer

@@ -73,8 +73,8 @@ impl Contribution {
         tree.partition(&self.partition)?.queue_near(self.position, &self.queue)
     }
 
-    /// Returns the same with empty ACLs: an object that is being deleted grants nothing, and still replaces
-    /// the base's ACLs until it is gone.
+    /// Returns the same with empty ACLs: an object that is suspended or being deleted grants nothing, and
+    /// still replaces the base's ACLs.
     pub(super) fn closing(self) -> Self {
         Self { by_right: self.by_right.map(|acl| acl.map(|_| Acl::nobody())), ..self }
     }
@@ -140,7 +140,8 @@ pub(super) struct Resolved<'a> {
     pub entry: &'a QueueAclEntry,
     /// The object's contribution, or the reason why it is refused.
     pub outcome: Result<Contribution, Refusal>,
-    /// The last valid version, which stays in force because the object is invalid now.
+    /// The version that stays in force although the object is refused: the last valid one of an invalid
+    /// object, and the replacement of the base's ACLs by a suspended one.
     pub last_valid: Option<Box<Contribution>>,
     /// The grants that an object outside its time window would make within it.
     pub lapsed: Option<Box<Contribution>>,
@@ -192,10 +193,13 @@ pub(super) fn resolve<'a>(
             let end = entry.spec.as_ref().ok().and_then(|spec| spec.expires_at);
             record.in_force(entry).and_then(|old| keep(old, end, tree, record, now)).map(Box::new)
         }
+        Err(refusal) if refusal.reason == Reason::Suspended => {
+            lapsed.clone().filter(|it: &Box<Contribution>| it.base_acl == BaseAcl::Replace)
+        }
         _ => None,
     };
     let mut resolved = Resolved { entry, outcome, last_valid, lapsed, warnings };
-    if entry.meta.deleting {
+    if entry.meta.deleting || entry.spec.as_ref().is_ok_and(|spec| spec.suspend) {
         resolved.outcome = resolved.outcome.map(Contribution::closing);
         resolved.last_valid = resolved.last_valid.map(|kept| Box::new(kept.closing()));
         resolved.warnings.clear();
@@ -249,7 +253,7 @@ pub(super) fn diagnostics(entry: &QueueAclEntry) -> Vec<Diagnostic> {
 
 /// Returns whether an object that is refused for this reason keeps its last valid version in force. A mistake
 /// must not lock people out, and a requested end must come.
-fn freezes(reason: Reason) -> bool {
+pub(super) fn freezes(reason: Reason) -> bool {
     matches!(reason, Reason::Invalid | Reason::QueueNotFound | Reason::PartitionNotFound)
 }
 
@@ -350,6 +354,13 @@ fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), Refusal> {
         }
         (Phase::Planned, Some(start), _) => {
             Err(Refusal { reason: Reason::NotYetValid, message: format!("not valid before {start}") })
+        }
+        (Phase::Suspended, ..) => {
+            let message = match spec.base_acl {
+                BaseAcl::Extend => "suspended",
+                BaseAcl::Replace => "suspended, and still replaces the base's own ACL of the queue",
+            };
+            Err(Refusal { reason: Reason::Suspended, message: message.to_owned() })
         }
         _ => Ok(()),
     }

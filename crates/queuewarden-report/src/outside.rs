@@ -1,14 +1,14 @@
-//! Lists the objects that grant nothing now because of their time.
+//! Lists the objects that grant nothing now because of their time, or because they are suspended.
 
 use jiff::Timestamp;
 
 use queuewarden_plan::snapshot::{Phase, Snapshot};
 use yunikorn::queue::QueuePath;
 
-/// A `QueueAcl` whose time has not begun, or has passed.
+/// A `QueueAcl` that is suspended, or whose time has not begun or has passed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Outside {
-    /// The phase: planned or expired.
+    /// The phase: planned, suspended or expired.
     pub phase: Phase,
     /// The time at which it begins, if it has one.
     pub not_before: Option<Timestamp>,

@@ -88,15 +88,17 @@ fn spec() -> QueueAclSpec {
         base_acl: queuewarden_plan::snapshot::BaseAcl::Replace,
         not_before: None,
         expires_at: None,
+        suspend: false,
         delegated_by: None,
     }
 }
 
 #[test]
-fn objects_outside_their_time_are_listed() {
+fn objects_that_are_suspended_or_outside_their_time_are_listed() {
     let object = |(name, begin, end): (&str, Option<&str>, Option<&str>)| {
         let at = |time: Option<&str>| time.map(|time| time.parse().unwrap());
-        let spec = QueueAclSpec { not_before: at(begin), expires_at: at(end), ..spec() };
+        let suspend = name == "suspended";
+        let spec = QueueAclSpec { not_before: at(begin), expires_at: at(end), suspend, ..spec() };
         let meta = Meta { name: name.into(), ..Meta::default() };
         Arc::new(Entry { meta, spec: Ok(spec), in_force: None })
     };
@@ -108,10 +110,16 @@ fn objects_outside_their_time_are_listed() {
         ("ended", None, june),
         ("earlier", None, may),
         ("planned", july, None),
+        ("suspended", None, july),
     ];
     let snapshot = Snapshot { queue_acls: objects.map(object).into(), ..snapshot() };
     let found: Vec<_> = outside(&snapshot).into_iter().map(|object| (object.name, object.phase)).collect();
-    let expected = [("planned", Phase::Planned), ("earlier", Phase::Expired), ("ended", Phase::Expired)];
+    let expected = [
+        ("planned", Phase::Planned),
+        ("suspended", Phase::Suspended),
+        ("earlier", Phase::Expired),
+        ("ended", Phase::Expired),
+    ];
     assert_eq!(found, expected.map(|(name, phase)| (name.to_owned(), phase)));
 }
 

@@ -130,6 +130,7 @@ fn snapshot(base: &str, queue: &str) -> Snapshot {
         base_acl: BaseAcl::Replace,
         not_before: None,
         expires_at: None,
+        suspend: false,
         delegated_by: None,
     };
     let defaults = Arc::new(ConfigMapState {

@@ -144,6 +144,7 @@ async fn objects(seen: &mut Seen<'_>) -> Result<()> {
             ),
             "Expired",
         ),
+        ("off", acl("off", "root.prod", "submit: {users: [bob]}, suspend: true"), "Suspended"),
         (
             "invalid",
             acl("invalid", "root.prod", "submit: {acl: 'system:serviceaccount:spark:driver'}"),
@@ -162,7 +163,7 @@ async fn objects(seen: &mut Seen<'_>) -> Result<()> {
     for (name, text, reason) in cases {
         apply(cluster, &text).await?;
         // What is outside its time is accepted, and there is nothing to wait for.
-        let late = matches!(reason, "NotYetValid" | "Expired");
+        let late = matches!(reason, "NotYetValid" | "Expired" | "Suspended");
         let status = if late { "True" } else { "False" };
         let message = seen.queue_acl(name, "Accepted", status, reason).await?;
         seen.queue_acl(name, "Ready", status, reason).await?;

@@ -179,11 +179,15 @@ fn several(compared: Compared<'_>) -> bool {
 
 /// Parses the kind and the name of an object to delete.
 fn deleted(text: &str) -> Result<(Kind, String), String> {
-    let found = text.split_once('/').and_then(|(kind, name)| {
-        let is = |of: &Kind| of.as_str().eq_ignore_ascii_case(kind);
-        Some(([Kind::QueueAcl, Kind::AdmissionPolicy].into_iter().find(is)?, name.to_owned()))
-    });
+    let found = named(text, &[Kind::QueueAcl, Kind::AdmissionPolicy]);
     found.ok_or_else(|| "write it like queueacl/prod or admissionpolicy/default".to_owned())
+}
+
+/// Parses `kind/name` of one of these kinds, in any case.
+pub fn named(text: &str, kinds: &[Kind]) -> Option<(Kind, String)> {
+    let (kind, name) = text.split_once('/')?;
+    let kind = kinds.iter().find(|of| of.as_str().eq_ignore_ascii_case(kind))?;
+    Some((*kind, name.to_owned()))
 }
 
 /// Maximum number of notes.

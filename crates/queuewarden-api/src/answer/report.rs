@@ -187,7 +187,7 @@ pub struct ChangeAnswer {
     pub queue: Option<usize>,
 }
 
-/// A QueueAcl that grants nothing now because of its time.
+/// A QueueAcl that grants nothing now because of its time, or because it is suspended.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutsideAnswer {
@@ -195,8 +195,10 @@ pub struct OutsideAnswer {
     pub name: String,
     /// The number of its queue; null when there is none.
     pub queue: Option<usize>,
-    /// True if its end has passed; otherwise its beginning lies ahead.
+    /// True if its end has passed.
     pub expired: bool,
+    /// True if it is suspended. If it is neither, its beginning lies ahead.
+    pub suspended: bool,
     /// The time at which it begins; null when it has none.
     pub not_before: Option<Timestamp>,
     /// The time at which it ends; null when it has none.
@@ -317,6 +319,7 @@ impl<'a> Answers<'a> {
             name: object.name.clone(),
             queue: self.number(&object.queue),
             expired: object.phase == Phase::Expired,
+            suspended: object.phase == Phase::Suspended,
             not_before: object.not_before,
             expires_at: object.expires_at,
         })
@@ -587,7 +590,7 @@ mod tests {
         let report = read(&tree, &Beside { outside, ..Beside::default() });
         let told = |queue: Value| {
             json!({
-                "name": "a", "queue": queue, "expired": false, "notBefore": "2026-01-02T03:04:05Z", "expiresAt": null,
+                "name": "a", "queue": queue, "expired": false, "suspended": false, "notBefore": "2026-01-02T03:04:05Z", "expiresAt": null,
             })
         };
         assert_eq!(report["outside"], json!([told(json!(1)), told(Value::Null)]));

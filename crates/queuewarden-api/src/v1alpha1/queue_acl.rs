@@ -89,6 +89,11 @@ pub struct QueueAclSpec {
     /// never.
     pub expires_at: Option<Time>,
 
+    /// true suspends the object: it grants nothing until this is false again, and is Suspended. Nobody gains
+    /// access by it: with baseAcl: Replace the queue's ACL in the base still does not count. Left out: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspend: Option<bool>,
+
     /// The administrator of the queue who writes this object, where YuniKornConfig spec.delegation is
     /// Enabled. Anyone else than a cluster administrator writes their own name here, and the grant counts as
     /// long as YuniKorn's ACLs make them administrator of the queue or of one above it. Left out: a cluster

@@ -148,8 +148,8 @@ fn names(what: &str, pattern: &str, system: &str, other: &str) -> Schema {
 }
 
 /// All fields of the spec of a QueueAcl.
-const FIELDS: [&str; 8] =
-    ["partition", "queue", "submit", "admin", "baseAcl", "notBefore", "expiresAt", "delegatedBy"];
+const FIELDS: [&str; 9] =
+    ["partition", "queue", "submit", "admin", "baseAcl", "notBefore", "expiresAt", "suspend", "delegatedBy"];
 
 /// Refuses `submit` and `admin` that are null. They are the only fields whose null the API server keeps
 /// ([`crate::crd`]).

@@ -259,7 +259,8 @@ fn objects(plan: &Plan, config: &[Condition]) -> BTreeMap<Labels, i64> {
 fn grants_expiring(snapshot: &Snapshot, plan: &Plan) -> usize {
     let tomorrow = snapshot.now.checked_add(SOON).unwrap_or(Timestamp::MAX);
     let ends_soon = |entry: &&Arc<QueueAclEntry>| {
-        let end = entry.spec.as_ref().ok().and_then(|spec| spec.expires_at);
+        let spec = entry.spec.as_ref().ok().filter(|spec| !spec.suspend);
+        let end = spec.and_then(|spec| spec.expires_at);
         end.is_some_and(|end| snapshot.now < end && end <= tomorrow)
     };
     let is_ready = |entry: &&Arc<QueueAclEntry>| {

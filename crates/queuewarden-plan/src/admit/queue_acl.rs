@@ -73,7 +73,7 @@ fn about(object: &Resolved<'_>, decided: &Decided<'_>) -> Vec<String> {
     match &object.outcome {
         Err(refusal) => {
             warnings.insert(0, format!("{}: {}", refusal.reason, refusal.message));
-            if object.last_valid.is_some() {
+            if object.last_valid.is_some() && resolve::freezes(refusal.reason) {
                 warnings.push("its last valid version stays in force".to_owned());
             }
         }

@@ -847,6 +847,7 @@ fn snapshot(held: &Held, now: Timestamp) -> Snapshot {
             base_acl: if object.spec == Spec::Replace { BaseAcl::Replace } else { BaseAcl::Extend },
             not_before: None,
             expires_at,
+            suspend: false,
             delegated_by: (object.spec == Spec::ByAnn)
                 .then(|| Identity { user: "ann".into(), groups: Vec::new() }),
         };

@@ -146,9 +146,9 @@ pub(crate) fn report(
             Finding::summary(chain, || facts.ready.clone())
         }
     };
-    let in_force = match (&object.outcome, programmed.status) {
+    let in_force = match (contribution, programmed.status) {
         _ if withdrawal.is_some() => entry.in_force.clone(),
-        (Ok(_), Status::True) if before.is_none() || outdated.is_some() => {
+        (_, Status::True) if is_valid(object) && (before.is_none() || outdated.is_some()) => {
             contribution.map(|contribution| contribution.in_force().into())
         }
         _ if contribution.is_none() => None,
@@ -171,9 +171,13 @@ fn columns(granted: Option<&Acls>) -> (String, String) {
     granted.map_or_else(Default::default, |[submit, admin]| (column(submit), column(admin)))
 }
 
-/// Returns whether an object is valid and outside its time.
+/// Returns whether an object is valid and outside its time, or suspended.
 fn is_late(refusal: &Refusal) -> bool {
-    matches!(refusal.reason, Reason::Expired | Reason::NotYetValid)
+    matches!(refusal.reason, Reason::Expired | Reason::NotYetValid | Reason::Suspended)
+}
+
+fn is_valid(object: &Resolved<'_>) -> bool {
+    object.outcome.as_ref().err().is_none_or(is_late)
 }
 
 /// Condition `Ready` of an object outside its time of which nothing is known to be left. The end is reported
@@ -194,7 +198,8 @@ fn ended(object: &Resolved<'_>, refusal: &Refusal, facts: &Facts<'_>) -> Finding
     if !reported && more.is_some_and(|(tree, lapsed)| exceeds(tree, lapsed, facts)) {
         return Finding { type_: Type::Ready, ..target.not_programmed() };
     }
-    let mut message = format!("{}; nothing of it is in {}", refusal.message, facts.source);
+    let none = if object.contribution().is_some() { "it grants nothing" } else { "nothing of it is" };
+    let mut message = format!("{}; {none} in {}", refusal.message, facts.source);
     if target.loaded.reason == Reason::NotVerified {
         message = format!("{message}; {}", target.loaded.message);
     }
@@ -234,7 +239,7 @@ fn programmed(
     // it is.
     let known = facts.desired.is_some() || before.is_some_and(|before| contribution.grants(before));
     if holds && known {
-        let valid = object.outcome.is_ok();
+        let valid = is_valid(object);
         return if valid { facts.programmed.clone() } else { super::programmed(facts.source, valid) };
     }
     let no = facts.target.not_programmed();

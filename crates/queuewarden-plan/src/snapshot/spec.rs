@@ -68,6 +68,8 @@ pub struct QueueAclSpec {
     pub not_before: Option<Timestamp>,
     /// Not in force from this moment on.
     pub expires_at: Option<Timestamp>,
+    /// True while it is switched off.
+    pub suspend: bool,
     /// The queue's administrator in whose name it is written; `None`: a cluster administrator's.
     pub delegated_by: Option<Identity>,
 }
@@ -79,6 +81,8 @@ pub enum Phase {
     Planned,
     /// In it.
     Current,
+    /// Switched off, and not after it.
+    Suspended,
     /// After it.
     Expired,
 }
@@ -93,6 +97,7 @@ impl QueueAclSpec {
     pub fn phase(&self, now: Timestamp) -> Phase {
         match (self.not_before, self.expires_at) {
             (_, Some(end)) if end <= now => Phase::Expired,
+            _ if self.suspend => Phase::Suspended,
             (Some(start), _) if start > now => Phase::Planned,
             _ => Phase::Current,
         }

@@ -102,6 +102,7 @@ fn submit(name: &str, queue: &str, acl: &str) -> Arc<QueueAclEntry> {
             base_acl: BaseAcl::Replace,
             not_before: None,
             expires_at: None,
+            suspend: false,
             delegated_by: None,
         },
     ))

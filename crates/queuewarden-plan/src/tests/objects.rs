@@ -165,6 +165,43 @@ fn an_end_is_told_once_an_hour_before() {
 }
 
 #[test]
+fn a_suspended_object_grants_nothing_and_opens_nothing() {
+    for (base_acl, granted, without, effective, remembered) in [
+        (BaseAcl::Extend, "ann,sue dev", "sue dev", "False/Suspended", None),
+        (BaseAcl::Replace, "ann", " ", "True/Effective", Some(" ")),
+    ] {
+        let mut snapshot = cluster(BASE);
+        snapshot.queue_acls = vec![with(submit("a", "root.prod", "ann"), |spec| spec.base_acl = base_acl)];
+        let mut before = settled(&snapshot).snapshot;
+        spec_of(&mut before.queue_acls[0]).suspend = true;
+        let mut observed = before.clone();
+        spec(&mut observed).mode = Mode::Observe;
+        assert_eq!(acl_condition(&plan(&observed), "a", "Ready"), "False/WithdrawalPending");
+        let suspended = settled(&before);
+        let conditions = ["Accepted", "Programmed", "Effective", "Ready"]
+            .map(|it| acl_condition(&suspended.plan, "a", it));
+        assert_eq!(conditions, ["True/Suspended", "True/Programmed", effective, "True/Suspended"]);
+        assert_eq!(submit_of(&suspended.snapshot, "root.prod"), without);
+        let memory = suspended.plan.queue_acls["a"].rest.in_force.clone();
+        assert_eq!(memory.and_then(|memory| memory.submit.clone()).as_deref(), remembered);
+        assert_at_rest(&suspended);
+        // A mistake, made before or after, lets nobody in.
+        for mut broken in [before, suspended.snapshot.clone()] {
+            spec_of(&mut broken.queue_acls[0]).submit = Some(Grant::Raw("ann  dev".into()));
+            assert_eq!(submit_of(&settled(&broken).snapshot, "root.prod"), without);
+        }
+        let mut unread = suspended.snapshot.clone();
+        Arc::make_mut(&mut unread.queue_acls[0]).spec = Err(vec![]);
+        assert_eq!(submit_of(&settled(&unread).snapshot, "root.prod"), without);
+        let mut resumed = suspended.snapshot;
+        spec_of(&mut resumed.queue_acls[0]).suspend = false;
+        let resumed = settled(&resumed);
+        assert_eq!(submit_of(&resumed.snapshot, "root.prod"), granted);
+        assert_eq!(acl_condition(&resumed.plan, "a", "Ready"), "True/NotVerified");
+    }
+}
+
+#[test]
 fn what_yunikorn_would_drop_or_refuse_makes_the_object_invalid() {
     let lists = |users: &[&str], groups: &[&str]| Grant::Lists {
         users: users.iter().map(ToString::to_string).collect(),

@@ -36,9 +36,10 @@ fn object() -> impl Strategy<Value = QueueAclSpec> {
         prop::option::of(grant()),
         prop::option::of(grant()),
         any::<bool>(),
+        prop::bool::weighted(0.2),
     );
-    (parts, moment(), moment()).prop_map(|((queue, submit, admin, extend), not_before, expires_at)| {
-        QueueAclSpec {
+    (parts, moment(), moment()).prop_map(
+        |((queue, submit, admin, extend, suspend), not_before, expires_at)| QueueAclSpec {
             partition: "default".into(),
             queue: queue.into(),
             submit,
@@ -46,9 +47,10 @@ fn object() -> impl Strategy<Value = QueueAclSpec> {
             base_acl: if extend { BaseAcl::Extend } else { BaseAcl::Replace },
             not_before,
             expires_at,
+            suspend,
             delegated_by: None,
-        }
-    })
+        },
+    )
 }
 
 fn random_cluster() -> impl Strategy<Value = Snapshot> {
@@ -126,6 +128,22 @@ proptest! {
                 prop_assert!(limit.contains(&got), "{queue} {right:?}: {got:?} exceeds {limit:?}");
             }
         }
+    }
+
+    #[test]
+    fn who_suspends_an_object_lets_nobody_in(snapshot in random_cluster(), which in 0_usize..6, broken in any::<bool>()) {
+        let before = settled(&snapshot).snapshot;
+        let mut later = before.clone();
+        if let Some(object) = later.queue_acls.get_mut(which) {
+            let spec = spec_of(object);
+            spec.suspend = true;
+            if broken {
+                spec.submit = Some(Grant::Raw("ann  dev".into()));
+            }
+        }
+        let settled = settled(&later);
+        assert_at_rest(&settled);
+        prop_assert!(!crate::withdraw::widens(&tree(&before), &tree(&settled.snapshot)));
     }
 
     #[test]

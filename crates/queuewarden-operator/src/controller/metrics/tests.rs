@@ -28,6 +28,7 @@ fn cluster(acls: usize) -> Snapshot {
         base_acl: BaseAcl::Replace,
         not_before: None,
         expires_at: None,
+        suspend: false,
         delegated_by: None,
     };
     let acl = |number| Entry { meta: meta(format!("acl-{number}")), spec: Ok(spec.clone()), in_force: None };
