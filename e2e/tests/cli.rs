@@ -248,8 +248,7 @@ async fn what_is_suspended_the_scheduler_does_not_grant() -> Result<()> {
         cluster.wait_for(Kind::QueueAcl, "prod", suspended, PATIENCE).await?;
         // What is suspended as a whole is not written.
         ask(admin, "suspend yunikornconfig/default").await?.expect(0, "")?;
-        let observed = is_false("Applied", "ObserveMode");
-        cluster.wait_for(Kind::YuniKornConfig, "default", observed, PATIENCE).await?;
+        cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
         let resumed = ask(admin, "resume queueacl/prod").await?;
         ensure!(resumed.expect(0, "")?.err.contains("gains    user alice"), "{resumed}");
         cluster.wait_for(Kind::QueueAcl, "prod", is_false("Programmed", "ObserveMode"), PATIENCE).await?;

@@ -87,7 +87,7 @@ impl Args {
         let mut change = ObjectChange::default();
         let mut text = String::new();
         if *kind == Kind::QueueAcl {
-            let mut object = session.queue_acl(name)?;
+            let mut object = session.source.queue_acl(name)?;
             if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
                 spec.insert("suspend".to_owned(), suspend.into());
             }
@@ -95,7 +95,7 @@ impl Args {
             let invalid = || Failure::Refused(format!("QueueAcl/{name} is not valid"));
             change = checked(&text, source.files.now, console)?.ok_or_else(invalid)?;
         }
-        let after = session.changed(source, &change, console)?;
+        let after = session.source.changed(source, &change, console)?;
         diff::show(&session.configuration, &after, console);
         if session.cluster().is_none() {
             console.out(&text)?;

@@ -23,7 +23,7 @@ use super::record::{self, Record};
 use super::render;
 use super::report::queue_acl::Runs;
 use super::report::{self, events};
-use super::resolve::{self, Resolved};
+use super::resolve::{self, Contribution, Resolved};
 use super::running;
 use super::snapshot::{ConfigEntry, Delegation, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS};
 use super::{
@@ -33,6 +33,7 @@ use super::{
 use yunikorn::admission;
 use yunikorn::config::Config;
 use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
 
 /// The most rounds in which objects are refused because their ACLs cannot be written, before the base is
 /// refused. Without the refused objects, others may become writable.

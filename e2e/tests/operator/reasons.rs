@@ -144,7 +144,7 @@ async fn objects(seen: &mut Seen<'_>) -> Result<()> {
             ),
             "Expired",
         ),
-        ("off", acl("off", "root.prod", "submit: {users: [bob]}, suspend: true"), "Suspended"),
+        ("idle", acl("idle", "root.prod", "submit: {users: [bob]}, suspend: true"), "Suspended"),
         (
             "invalid",
             acl("invalid", "root.prod", "submit: {acl: 'system:serviceaccount:spark:driver'}"),
