@@ -85,13 +85,11 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     if args.output.format == Format::Table && answer.names.iter().any(|name| name.code.is_some()) {
         console.note("-o wide says why no ACL can have a name, and what to write instead");
     }
-    match answer.refusal {
-        Some(why) => Err(Failure::Refused(why)),
-        None => {
-            console.note("`queuewarden what-can` with the same options lists the rights that they have");
-            Ok(Exit::Clean)
-        }
+    if let Some(why) = answer.refusal {
+        return Err(Failure::Refused(why));
     }
+    console.note("`queuewarden what-can` with the same options lists the rights that they have");
+    Ok(Exit::Clean)
 }
 
 fn names(Identity { user, groups }: &Identity) -> Vec<NameAnswer> {

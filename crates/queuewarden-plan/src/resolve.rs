@@ -179,7 +179,7 @@ pub(super) fn resolve<'a>(
     dynamic: &dyn Fn(&str, &QueuePath) -> bool,
 ) -> Resolved<'a> {
     let mut warnings = Vec::new();
-    let mut lapsed = None;
+    let mut lapsed: Option<Box<Contribution>> = None;
     let outcome = entry.spec.as_ref().map_err(|diagnostics| invalid(diagnostics)).and_then(|spec| {
         let intent = read(spec).map_err(|diagnostics| invalid(&diagnostics))?;
         warnings.clone_from(&intent.warnings);
@@ -194,7 +194,7 @@ pub(super) fn resolve<'a>(
             record.in_force(entry).and_then(|old| keep(old, end, tree, record, now)).map(Box::new)
         }
         Err(refusal) if refusal.reason == Reason::Suspended => {
-            lapsed.clone().filter(|it: &Box<Contribution>| it.base_acl == BaseAcl::Replace)
+            lapsed.clone().filter(|it| it.base_acl == BaseAcl::Replace)
         }
         _ => None,
     };
