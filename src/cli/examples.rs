@@ -81,6 +81,7 @@ pub const EXAMPLES: &[(&str, &str)] = &[
     ("Who am I to YuniKorn?", "queuewarden whoami"),
     ("Who is a service account to YuniKorn?", "queuewarden whoami --as system:serviceaccount:spark:driver"),
     ("Check the installation, and show only problems", "queuewarden check --quiet"),
+    ("Wait until nothing fails, as after an installation", "queuewarden check --wait 2m"),
     ("Install the definitions", "queuewarden crds | kubectl apply --server-side -f -"),
     ("See what would be rewritten", "queuewarden migrate-storage --dry-run"),
     (

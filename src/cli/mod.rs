@@ -119,7 +119,7 @@ enum Command {
     Grant(grant::Args),
     /// Take users and groups out of QueueAcls
     Revoke(revoke::Args),
-    /// Suspend a QueueAcl, which grants nothing then, or the writing of the ConfigMap
+    /// Suspend a QueueAcl, or the writing of the ConfigMap
     Suspend(suspend::Args),
     /// Resume what was suspended
     Resume(suspend::Args),

@@ -15,6 +15,10 @@ pub mod rights;
 pub mod running;
 pub mod written;
 
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,6 +29,9 @@ use super::status::EXIT_CODES;
 use super::{Console, Exit, Failure, clock};
 use queuewarden_api::answer::VERSION;
 use queuewarden_plan::snapshot::ConfigSpec;
+
+/// The time between two checks of `--wait`.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// Check an installation: the API server, the definitions, rights, replicas, webhooks and their certificates,
 /// the ConfigMaps and their owners, and whether the scheduler runs them. Prints a remedy for each problem.
@@ -40,6 +47,9 @@ pub struct Args {
     /// Show only problems
     #[arg(short, long)]
     quiet: bool,
+    /// Check again until nothing fails, for this long at most, such as 2m
+    #[arg(long, value_name = "DURATION")]
+    wait: Option<SignedDuration>,
     /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: AnswerFormat,
@@ -109,10 +119,19 @@ pub struct CheckAnswer {
 /// # Errors
 /// When the cluster cannot be reached, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let (cluster, spec) = args.reach.open(console)?;
-    let answer = diagnose(&cluster, &spec, &args.reach);
-    console.out(&args.output.show(|| text(&answer, args.quiet, console.look_out().width), || &answer)?)?;
     let bad = if args.strict { Level::Warn } else { Level::Fail };
+    let begin = Instant::now();
+    let wait = args.wait.map_or(Ok(Duration::ZERO), Duration::try_from);
+    let wait = wait.map_err(|_| Failure::Usage("--wait is a time from now on, such as 2m".to_owned()))?;
+    let check =
+        |console| args.reach.open(console).map(|(cluster, spec)| diagnose(&cluster, &spec, &args.reach));
+    let mut checked = check(console);
+    while checked.as_ref().map_or(true, |answer| answer.level >= bad) && begin.elapsed() < wait {
+        sleep(PAUSE);
+        checked = check(Console::silent());
+    }
+    let answer = checked?;
+    console.out(&args.output.show(|| text(&answer, args.quiet, console.look_out().width), || &answer)?)?;
     Ok(Exit::yes(answer.level < bad))
 }
 
