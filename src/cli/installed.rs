@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::query::cluster::{Cluster, list};
+use super::query::cluster::{Cluster, objects_of};
 use super::query::{SchedulerLogin, ServerArgs, live};
 use super::{Console, Failure, clock};
 use queuewarden_api::convert;
@@ -359,7 +359,7 @@ async fn objects(client: &Client) -> Vec<(Kind, Result<Vec<ObservedObject>, call
     let mut all = Vec::new();
     for kind in Kind::ALL {
         let observed = |object| ObservedObject::new(kind, object);
-        let objects = list(client, kind).await;
+        let objects = objects_of(client, kind).await;
         all.push((kind, objects.map(|objects| objects.into_iter().map(observed).collect())));
     }
     all

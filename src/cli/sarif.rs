@@ -111,14 +111,14 @@ mod tests {
         for (name, expected) in [
             ("acls/a.yaml", "acls/a.yaml"),
             ("./a b.yaml", "a%20b.yaml"),
-            ("/work/repo/ü#1.yaml", "%C3%BC%231.yaml"),
+            ("/src/repo/ü#1.yaml", "%C3%BC%231.yaml"),
             ("acls/../a.yaml", "a.yaml"),
             ("../repo/a.yaml", "a.yaml"),
-            ("../other/a.yaml", "file:///work/other/a.yaml"),
+            ("../other/a.yaml", "file:///src/other/a.yaml"),
             ("/tmp/a.yaml", "file:///tmp/a.yaml"),
             ("<stdin>", "%3Cstdin%3E"),
         ] {
-            assert_eq!(uri(name, Path::new("/work/repo")), expected, "{name}");
+            assert_eq!(uri(name, Path::new("/src/repo")), expected, "{name}");
         }
     }
 }

@@ -144,6 +144,13 @@ impl Diagnostic {
         self
     }
 
+    /// The same finding with the field that it is about before its message.
+    #[must_use]
+    pub fn of_field(mut self, field: &str) -> Self {
+        self.message = format!("{field}: {}", self.message);
+        self
+    }
+
     /// The same finding with what to write instead.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {

@@ -238,10 +238,7 @@ fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<(&'static str, Diagnostic)
         }
     }
     found.extend(trusts(spec).into_iter().map(|Trust { field, found, .. }| (field, found)));
-    for (field, finding) in &mut found {
-        finding.message = format!("{field}: {}", finding.message);
-    }
-    (keys, found)
+    (keys, found.into_iter().map(|(field, finding)| (field, finding.of_field(field))).collect())
 }
 
 /// Returns the field of an `AdmissionPolicy` that sets a key: the key's last part.

@@ -90,7 +90,7 @@ fn granted<'o>(partial: Option<&Config>, object: &'o Resolved<'_>) -> Option<Cow
     let contribution = object.contribution()?;
     Some(match partial {
         None => Cow::Borrowed(contribution),
-        Some(_) => Cow::Owned(contribution.clone().within(partial)),
+        Some(_) => Cow::Owned(contribution.clone().limited_to(partial)),
     })
 }
 

@@ -80,7 +80,7 @@ impl Contribution {
     }
 
     /// Returns the same, limited to what `tree` grants at the queue.
-    pub(super) fn within(self, tree: Option<&Config>) -> Self {
+    pub(super) fn limited_to(self, tree: Option<&Config>) -> Self {
         let queue = tree.and_then(|tree| self.queue_in(tree));
         let by_right = Right::ALL.map(|right| {
             let acl = self.grant(right)?;
@@ -273,14 +273,14 @@ pub(super) fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut warnings = Vec::new();
     let queue =
-        QueuePath::parse(&spec.queue).map_err(|diagnostic| errors.push(within("queue", diagnostic))).ok();
+        QueuePath::parse(&spec.queue).map_err(|diagnostic| errors.push(diagnostic.of_field("queue"))).ok();
     let mut right = |right: Right, grant: Option<&Grant>| {
         grant.and_then(|grant| {
             let (acl, findings) = grant_acl(grant);
             let (bad, fine): (Vec<_>, Vec<_>) = findings.into_iter().partition(refuses);
-            warnings.extend(fine.into_iter().map(|d| within(right.field(), d)));
+            warnings.extend(fine.into_iter().map(|it| it.of_field(right.field())));
             let acl = acl.filter(|_| bad.is_empty());
-            errors.extend(bad.into_iter().map(|d| within(right.field(), d)));
+            errors.extend(bad.into_iter().map(|it| it.of_field(right.field())));
             acl
         })
     };
@@ -305,12 +305,6 @@ pub(super) fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
         Some(queue) if errors.is_empty() => Ok(Intent { queue, by_right: [submit, admin], warnings }),
         _ => Err(errors),
     }
-}
-
-/// Puts the field that the diagnostic is about in front of its message.
-fn within(field: &str, mut diagnostic: Diagnostic) -> Diagnostic {
-    diagnostic.message = format!("{field}: {}", diagnostic.message);
-    diagnostic
 }
 
 /// Returns whether a diagnostic of a raw ACL refuses it. An oddity is only reported. Names that would be
@@ -469,5 +463,5 @@ fn keep(
     if is_planted(PlantedFault::KeptByStatusAlone) {
         return Some(last);
     }
-    Some(last.within(record.tree))
+    Some(last.limited_to(record.tree))
 }

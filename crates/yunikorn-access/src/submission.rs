@@ -218,9 +218,9 @@ fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) 
 /// runs never blocks a rollout.
 fn asks_the_same(applied: &Applied<'_>) -> bool {
     let Request { pod, old_pod, .. } = applied.request;
-    let queue = |pod: &Pod| workload(applied, pod).queue().to_owned();
-    queue(pod) == queue(old_pod)
-        && workload(applied, pod).named_application() == workload(applied, old_pod).named_application()
+    let [now, before] = [pod, old_pod].map(|pod| workload(applied, pod));
+    now.queue() == before.queue()
+        && now.named_application() == before.named_application()
         && pod.annotation(USER_INFO) == old_pod.annotation(USER_INFO)
         && pod.scheduler_name == old_pod.scheduler_name
 }
@@ -306,8 +306,8 @@ fn workload(applied: &Applied<'_>, pod: &Pod) -> Workload {
 fn place_it(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &Submitter) -> Judgement {
     let workload = workload(applied, pod);
     let queue = workload.queue().to_owned();
-    let mut claim = Claim::new(&submitter.user, &submitter.groups);
-    claim.forced = !applied.node_name.is_empty();
+    let forced = !applied.node_name.is_empty();
+    let claim = Claim { forced, ..Claim::new(&submitter.user, &submitter.groups) };
     let judgement = match identify(claim, world.resolver, world.conf.version) {
         Ok(identity) => placed(applied, world, &workload, identity),
         Err(Refusal::Undecided(why)) => Judgement::undecided("groups", &why),

@@ -190,7 +190,7 @@ impl Cluster {
         let spec = self.spec(args.cluster_namespace.as_deref(), notes).await?;
         if !args.live {
             let snapshot = self.readable(&spec, notes).await?;
-            return current(&spec, &snapshot, &merged(&snapshot), notes);
+            return written_now(&spec, &snapshot, &merged(&snapshot), notes);
         }
         let named = args.login.address(args.scheduler_url.as_deref(), &spec)?;
         let answer = live::read(&self.client, named, &spec).await?;
@@ -201,7 +201,7 @@ impl Cluster {
                 let flat = merged(&snapshot);
                 let key = flat.queues_key();
                 answer.compare(flat.queues(&key).text, &key, notes);
-                let written = current(&spec, &snapshot, &flat, &mut Vec::new())?;
+                let written = written_now(&spec, &snapshot, &flat, &mut Vec::new())?;
                 let base = Some(written.base.unwrap_or(written.text));
                 Ok(Written { text: answer.text(), base, version, ..written })
             }
@@ -304,7 +304,7 @@ impl Cluster {
 
     /// Returns the objects of a kind, converted.
     async fn list<T>(&self, kind: Kind, convert: impl Fn(&DynamicObject) -> T) -> Result<Vec<T>, Failure> {
-        match list(&self.client, kind).await {
+        match objects_of(&self.client, kind).await {
             Ok(objects) => Ok(objects.iter().map(convert).collect()),
             Err(error) => Err(self.failure(&format!("the objects of kind {}", kind.name()), &error)),
         }
@@ -370,7 +370,10 @@ pub fn seen(event: &Event) -> Option<Timestamp> {
 }
 
 /// Returns the objects of a kind; none if the kind is not installed.
-pub(in crate::cli) async fn list(client: &Client, kind: Kind) -> Result<Vec<DynamicObject>, call::Error> {
+pub(in crate::cli) async fn objects_of(
+    client: &Client,
+    kind: Kind,
+) -> Result<Vec<DynamicObject>, call::Error> {
     match call(kind.api(client.clone()).list(&ListParams::default())).await {
         Ok(list) => Ok(list.items),
         Err(error) if error.is_not_found() => Ok(Vec::new()),
@@ -386,7 +389,7 @@ fn queue_acl(object: &DynamicObject) -> Arc<QueueAclEntry> {
 ///
 /// # Errors
 /// When the text is ambiguous.
-fn current(
+fn written_now(
     spec: &ConfigSpec,
     snapshot: &Snapshot,
     flat: &Flattened,
@@ -422,7 +425,7 @@ pub fn after(
     console: Console,
 ) -> Result<Configuration, Failure> {
     let mut notes = Vec::new();
-    let written = changed(spec, snapshot, change, now, &mut notes);
+    let written = written_after(spec, snapshot, change, now, &mut notes);
     configuration(written, &notes, console)
 }
 
@@ -430,7 +433,7 @@ pub fn after(
 ///
 /// # Errors
 /// When it would write nothing.
-fn changed(
+fn written_after(
     spec: &ConfigSpec,
     mut snapshot: Snapshot,
     change: &ObjectChange,

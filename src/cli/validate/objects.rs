@@ -110,8 +110,7 @@ fn grant(inputs: &Inputs, object: &Object, right: &str) -> Vec<Diagnostic> {
 fn unnamed(object: &Object, spec: &QueueAclSpec) -> Vec<Diagnostic> {
     let rights = [(Right::Submit, &spec.submit), (Right::Admin, &spec.admin)];
     let unnamed = rights.into_iter().filter_map(|(right, grant)| {
-        let mut diagnostic = queuewarden_plan::no_names(grant.as_ref()?)?;
-        diagnostic.message = format!("{}: {}", right.field(), diagnostic.message);
+        let diagnostic = queuewarden_plan::no_names(grant.as_ref()?)?.of_field(right.field());
         Some(diagnostic.at(object.document.span(&format!("/spec/{}", right.field()))))
     });
     unnamed.collect()

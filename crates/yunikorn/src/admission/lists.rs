@@ -129,11 +129,8 @@ fn too_many(key: &str, span: Span) -> Diagnostic {
 
 /// A finding about the element at `at` as one about the list.
 fn placed(key: &str, finding: Diagnostic, at: usize) -> Diagnostic {
-    Diagnostic {
-        message: format!("{key}: {}", finding.message),
-        span: finding.span.map(|span| span.shifted(at)),
-        ..finding
-    }
+    let span = finding.span.map(|span| span.shifted(at));
+    finding.of_field(key).at(span)
 }
 
 /// Counts like `{1,3}` that the comma in them has cut in two. What is left is literal text to Go.
