@@ -1,5 +1,7 @@
 //! A decision in one sentence: a line of output, a webhook's `reason`, an event.
 
+use std::fmt::Write as _;
+
 use super::check::{Decision, Denial, Subject};
 use super::reach::Way;
 use super::tree::{Located, Tree};
@@ -15,7 +17,9 @@ pub fn sentence(tree: &Tree, decision: &Decision) -> String {
     let why = match decision.denial {
         None => decision.granted_by().map_or_else(String::new, |step| {
             let who = step.entry.as_ref().map_or(&Subject::Everyone, |entry| &entry.subject);
-            granted(decision.right, step.right, &step.queue, who)
+            let mut why = String::new();
+            add_granted(&mut why, decision.right, step.right, &step.queue, who);
+            why
         }),
         Some(Denial::NotGranted) => not_granted(decision, queue, ROOT),
         Some(Denial::Recovery) if queue != RECOVERY => {
@@ -38,8 +42,13 @@ pub(super) fn below_leaf(path: &str, leaf: &str) -> String {
 
 /// The reason for a yes without its trace; the same sentence.
 pub fn yes(tree: &Tree, right: Right, asked: &str, located: Located, way: &Way<'_>) -> String {
-    let why = tree.node(way.queue).map(|node| granted(right, way.acl, &node.path, &way.entry.into()));
-    format!("{}{}", instead(tree, asked, located), why.unwrap_or_default())
+    let mut why = instead(tree, asked, located);
+    // Room for the whole sentence: an authorizer makes one for each request.
+    why.reserve(128);
+    if let Some(node) = tree.node(way.queue) {
+        add_granted(&mut why, right, way.acl, &node.path, &way.entry.into());
+    }
+    why
 }
 
 fn instead(tree: &Tree, asked: &str, located: Located) -> String {
@@ -51,12 +60,14 @@ fn instead(tree: &Tree, asked: &str, located: Located) -> String {
     }
 }
 
-fn granted(right: Right, acl: Right, queue: &QueuePath, who: &Subject) -> String {
-    match (right, acl) {
-        (Right::Submit, Right::Submit) => format!("{who} may submit to {queue}"),
-        (Right::Submit, Right::Admin) => format!("{who} may administer {queue}, and so may submit"),
-        (Right::Admin, _) => format!("{who} may administer {queue}"),
-    }
+/// Appends who has the right, and by which ACL.
+fn add_granted(why: &mut String, right: Right, acl: Right, queue: &QueuePath, who: &Subject) {
+    // Writing into a text does not fail.
+    _ = match (right, acl) {
+        (Right::Submit, Right::Submit) => write!(why, "{who} may submit to {queue}"),
+        (Right::Submit, Right::Admin) => write!(why, "{who} may administer {queue}, and so may submit"),
+        (Right::Admin, _) => write!(why, "{who} may administer {queue}"),
+    };
 }
 
 /// Describes that no ACL from a queue up to the last one that is checked grants it.

@@ -1,6 +1,7 @@
 //! The answer of the evaluator to a review, and its form in a `SubjectAccessReview`'s status.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use super::request::Request;
 use super::{GROUP, Review};
@@ -174,8 +175,9 @@ fn in_queue(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Answ
 fn granted<'t>(tree: &'t Tree, right: Right, path: &str, identity: &Identity) -> Option<(Way<'t>, String)> {
     let verdict = decide(tree, right, path, identity);
     let way = verdict.way?;
-    let why = yes(tree, right, path, verdict.located, &way);
-    Some((way, format!("{why}{}", written_in(tree, &way))))
+    let mut why = yes(tree, right, path, verdict.located, &way);
+    add_objects(&mut why, tree, &way);
+    Some((way, why))
 }
 
 /// Decides for all queues. A grant at the root reaches every queue. A user who has the right in each
@@ -203,15 +205,18 @@ fn denied(tree: &Tree, decision: &Decision) -> Answer {
     Answer::deny(decision.clause(), &why)
 }
 
-/// The objects that wrote the entry that grants: ` (QueueAcl/prod)`.
-fn written_in(tree: &Tree, way: &Way<'_>) -> String {
+/// Appends the objects that wrote the entry that grants: ` (QueueAcl/prod)`.
+fn add_objects(why: &mut String, tree: &Tree, way: &Way<'_>) {
     let origins = way.written(tree).origins;
-    let objects: Vec<String> = origins
-        .iter()
-        .filter(|origin| matches!(origin, Origin::Object { .. }))
-        .map(ToString::to_string)
-        .collect();
-    if objects.is_empty() { String::new() } else { format!(" ({})", objects.join(", ")) }
+    let mut before = " (";
+    for object in origins.iter().filter(|origin| matches!(origin, Origin::Object { .. })) {
+        // Writing into a text does not fail.
+        _ = write!(why, "{before}{object}");
+        before = ", ";
+    }
+    if before == ", " {
+        why.push(')');
+    }
 }
 
 impl Application {
@@ -241,6 +246,10 @@ fn unknown(namespace: &str, id: &str) -> String {
 
 /// Escapes invisible characters and cuts a long text, because the requester chooses the names in it.
 pub(crate) fn visible(text: &str) -> String {
+    // Nearly every text, and each answer has one.
+    if text.len() < MAX_REASON && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
     let mut shown = String::with_capacity(text.len());
     let mut rest = text.chars();
     rest.by_ref().take(MAX_REASON.saturating_sub(1)).for_each(|c| show(&mut shown, c));
