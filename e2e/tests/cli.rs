@@ -168,7 +168,7 @@ async fn what_is_granted_and_revoked_the_scheduler_does() -> Result<()> {
     .await
 }
 
-/// `whoami` needs no right of ours. `describe` shows an object, and says what it may not read.
+/// `whoami` needs no right from our roles. `describe` shows an object, and says what it may not read.
 #[tokio::test]
 async fn a_caller_and_an_object_are_shown() -> Result<()> {
     TestCluster::with(async |cluster| {

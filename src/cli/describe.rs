@@ -149,9 +149,8 @@ fn acls(configuration: &Configuration, spec: &QueueAclSpec) -> Result<Table, Fai
 fn effect(source: &Source, args: &SourceArgs, name: &str) -> Result<Table, Failure> {
     let deleted = vec![(Kind::QueueAcl, name.to_owned())];
     let without = ObjectChange { deleted, ..ObjectChange::default() };
-    let [without, with] =
-        [without, ObjectChange::default()].map(|change| source.changed(args, &change, Console::silent()));
-    Ok(diff::compare(&without?, &with?).1)
+    let [with, without] = source.both(args, &without, Console::silent())?;
+    Ok(diff::compare(&without, &with).1)
 }
 
 fn events(cluster: &Cluster, about: &Meta) -> Result<Table, Failure> {

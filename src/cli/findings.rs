@@ -119,8 +119,7 @@ pub fn text<'a>(
         .collect()
 }
 
-/// Returns `{version, diagnostics: [...], ahead: {moments: [...], more}, summary}`; README.md describes
-/// every field.
+/// Returns `{version, diagnostics: [...], ahead: {moments: [...], more}, summary}`.
 pub fn to_json(inputs: &Inputs, findings: &[SourceDiagnostic], ahead: &Ahead<SourceDiagnostic>) -> Value {
     let diagnostic = |finding: &SourceDiagnostic| {
         let source = finding.source.and_then(|index| inputs.sources.get(index));

@@ -19,6 +19,7 @@ use super::{Console, Exit, Failure, clock};
 use go_compat::go_regex::GoRegex;
 use queuewarden_api::answer::{About, AclKey, Answers, WrittenIn};
 use queuewarden_plan::ahead::Ahead;
+use queuewarden_plan::field_of as setting_of;
 use queuewarden_report::linted;
 use yunikorn::admission;
 use yunikorn_access::lint::codes::NAME_UNKNOWN;
@@ -68,7 +69,7 @@ pub struct LintAnswer {
     /// The findings, in the order of the queues; behind them those about the settings of the admission
     /// controller.
     pub findings: Vec<FindingAnswer>,
-    /// What is found later and not before, with `--until`.
+    /// The findings of later moments that are not found before, with `--until`.
     pub ahead: Ahead<FindingAnswer>,
 }
 
@@ -226,7 +227,7 @@ fn field_of(object: &Object, finding: &Finding) -> String {
     match (finding.right, object.kind) {
         (Some(right), _) => format!("/spec/{}", right.field()),
         (None, Kind::ConfigMap) => {
-            let key = admission::KEYS.iter().find(|key| key.rsplit('.').next() == Some(setting));
+            let key = admission::KEYS.iter().find(|key| setting_of(key) == setting);
             format!("/data/{}", key.unwrap_or(&setting))
         }
         (None, _) => format!("/spec/{setting}"),

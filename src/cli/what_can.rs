@@ -41,12 +41,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         let verb = args.verb.map_or("submit to or administer", Right::act);
         console.note(&format!("there is no queue that {} may {verb}", output::visible(&identity.user)));
     }
-    console.out(&args.output.show(
-        console.look_out().width,
-        &answer,
-        |wide| table(&answer, wide),
-        || names(&answer),
-    )?)?;
+    args.output.print(console, &answer, |wide| table(&answer, wide), || names(&answer))?;
     Ok(Exit::yes(!nothing))
 }
 

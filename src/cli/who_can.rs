@@ -43,12 +43,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         console.note(&format!("nobody may {} {}", args.verb.act(), args.queue));
     }
     let answer = answer(&answers, args, &found);
-    console.out(&args.output.show(
-        console.look_out().width,
-        &answer,
-        |wide| table(&answer, wide),
-        || names(&answer),
-    )?)?;
+    args.output.print(console, &answer, |wide| table(&answer, wide), || names(&answer))?;
     Ok(Exit::yes(!answer.subjects.is_empty()))
 }
 

@@ -76,12 +76,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         Err(failure) => return Err(failure),
     };
     let answer = WhoamiAnswer { version: VERSION, refusal, names: names(&identity) };
-    console.out(&args.output.show(
-        console.look_out().width,
-        &answer,
-        |wide| table(&answer, wide),
-        || paths(&answer),
-    )?)?;
+    args.output.print(console, &answer, |wide| table(&answer, wide), || paths(&answer))?;
     if args.output.format == Format::Table && answer.names.iter().any(|name| name.code.is_some()) {
         console.note("-o wide says why no ACL can have a name, and what to write instead");
     }

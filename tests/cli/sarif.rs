@@ -101,7 +101,7 @@ fn a_region_is_what_the_finding_is_about() {
     }
 }
 
-/// What an object wrote is in the file of the object, at the right that it is about.
+/// The text of an object is in its file, at the right that it is about.
 #[test]
 fn lint_places_findings_in_the_files_of_objects() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));

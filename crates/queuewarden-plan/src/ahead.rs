@@ -11,7 +11,7 @@ use super::snapshot::Snapshot;
 /// The most moments that are looked at.
 pub const MAX_MOMENTS: usize = 100;
 
-/// What is found later and not now.
+/// The findings of later moments that are not found now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Ahead")]
 pub struct Ahead<T> {

@@ -64,8 +64,8 @@ pub use output::{MAX_BYTES, WARN_BYTES, size_after};
 pub use ownership::managed_keys;
 pub use parse_cache::ParseCache;
 pub use policy::{
-    Trust, admission_keys, admission_settings, risks, settings, shared_application, submission, trusts,
-    user_info,
+    Trust, admission_keys, admission_settings, field_of, risks, settings, shared_application, submission,
+    trusts, user_info,
 };
 pub use replacement::Replacement;
 pub use resolve::{grant_acl, grants, no_names};

@@ -242,7 +242,7 @@ fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<(&'static str, Diagnostic)
 }
 
 /// Returns the field of an `AdmissionPolicy` that sets a key: the key's last part.
-pub(super) fn field_of(key: &str) -> &str {
+pub fn field_of(key: &str) -> &str {
     key.rsplit('.').next().unwrap_or(key)
 }
 
@@ -279,7 +279,11 @@ pub fn settings(flat: &Flattened) -> AdmissionPolicySpec {
 /// Returns the admission settings in force, whoever wrote them: keys and values, each with the object that it
 /// is written in.
 pub fn admission_settings(snapshot: &Snapshot) -> Vec<(&'static str, String, Origin)> {
-    let (flat, policies) = (merged(snapshot), resolve(snapshot));
+    settings_with_origins(snapshot, &merged(snapshot))
+}
+
+fn settings_with_origins(snapshot: &Snapshot, flat: &Flattened) -> Vec<(&'static str, String, Origin)> {
+    let policies = resolve(snapshot);
     let counting = policies.objects.iter().find(|policy| policies.counting.as_ref() == Some(&policy.name));
     let keys = counting.and_then(ResolvedPolicy::keys);
     let placed = |key| {
@@ -297,11 +301,11 @@ pub fn admission_settings(snapshot: &Snapshot) -> Vec<(&'static str, String, Ori
 /// Returns the findings about the admission settings in force, each with the object that it is written in:
 /// the same as an `AdmissionPolicy` with these settings has.
 pub fn risks(snapshot: &Snapshot) -> Vec<(Origin, Diagnostic)> {
-    let settings = admission_settings(snapshot);
-    let spec =
-        AdmissionPolicySpec { user_info: Some(user_info(snapshot)), ..self::settings(&merged(snapshot)) };
+    let flat = merged(snapshot);
+    let origins = settings_with_origins(snapshot, &flat);
+    let spec = AdmissionPolicySpec { user_info: Some(user_info(snapshot)), ..settings(&flat) };
     let placed = |(field, finding): (&str, Diagnostic)| {
-        let (.., origin) = settings.iter().find(|(key, ..)| field_of(key) == field)?;
+        let (.., origin) = origins.iter().find(|(key, ..)| field_of(key) == field)?;
         Some((origin.clone(), finding))
     };
     rendered(&spec).1.into_iter().filter_map(placed).collect()

@@ -103,7 +103,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         console.out(&markdown::text(&answer, &table(false), &notes(compared, &answer)))?;
     } else {
         console.notes(&notes(compared, &answer));
-        console.out(&args.output.show(console.look_out().width, &answer, table, || names(&answer))?)?;
+        args.output.print(console, &answer, table, || names(&answer))?;
     }
     let counts = if args.fail_on_widening { answer.widens } else { !answer.is_empty() };
     Ok(Exit::yes(!counts && answer.refused.is_empty()))

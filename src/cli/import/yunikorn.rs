@@ -233,7 +233,7 @@ mod tests {
             let (submit, admin) = acls[3];
             let shared = [submit, admin].iter().filter(|acl| !acl.is_empty()).count();
             prop_assert_eq!(staying.len(), 2 * shared, "{:?}", staying);
-            // Without its objects the base lets in only whom the shared queue names.
+            // Without its objects the base lets in only those that the shared queue names.
             let partition = &with(&base, &[]).unwrap().config.partitions[0];
             for queue in partition.queues().filter(|queue| queue.path.leaf() != "s") {
                 for right in Right::ALL {

@@ -221,6 +221,28 @@ impl Source {
         }
     }
 
+    /// Returns the configuration without a change of the objects and with it, of one reading.
+    ///
+    /// # Errors
+    /// As [`Self::changed`].
+    pub fn both(
+        &self,
+        args: &SourceArgs,
+        change: &ObjectChange,
+        console: Console,
+    ) -> Result<[Configuration; 2], Failure> {
+        let none = ObjectChange::default();
+        match self {
+            Self::Files(_) => Ok([self.changed(args, &none, console)?, self.changed(args, change, console)?]),
+            Self::Cluster(cluster) => {
+                let (spec, snapshot) = cluster.objects(&args.cluster)?;
+                let now = args.files.now;
+                let before = cluster::after(&spec, snapshot.clone(), &none, now, console)?;
+                Ok([before, cluster::after(&spec, snapshot, change, now, console)?])
+            }
+        }
+    }
+
     /// Returns the manifest of a `QueueAcl`.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::iter;
 
 use serde::Serialize;
 
-use crate::cli::Failure;
+use crate::cli::{Console, Failure};
 use go_compat::diag::{cut, plural, show};
 
 /// Output format of a list.
@@ -69,6 +69,20 @@ pub struct FormatArgs {
 }
 
 impl FormatArgs {
+    /// Prints a list, as [`Self::show`] formats it for the terminal.
+    ///
+    /// # Errors
+    /// As [`json`], and when it cannot be written.
+    pub fn print(
+        self,
+        console: Console,
+        answer: &impl Serialize,
+        table: impl FnOnce(bool) -> Table,
+        names: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        Ok(console.out(&self.show(console.look_out().width, answer, table, names)?)?)
+    }
+
     /// Formats a list: as a table, which may be wide, for a terminal of this width, as names, or for
     /// programs.
     ///

@@ -10,7 +10,7 @@ use crate::cli::{Failure, atomic};
 use go_compat::diag::{Code, Diagnostic, Span, quoted};
 use go_compat::yaml;
 
-/// What is changed in one file.
+/// The changes of one file.
 #[derive(Debug)]
 pub struct Change<'a> {
     source: &'a Source,

@@ -9,7 +9,7 @@
 //!
 //! `diff(a, b)` is the mirror of `diff(b, a)`, and `diff(a, a)` is empty.
 //!
-//! For one user, of whom the groups are known, everything that lets the user in counts as one, so that a
+//! For one user with known groups, everything that lets the user in counts as one, so that a
 //! move from one entry to another is no change; and only queues on which the user may do something are
 //! added, removed or turned.
 
