@@ -1,7 +1,7 @@
 //! A proxy between the operator and the API server that simulates faults of networks and API servers: it
 //! answers in the server's stead, delays, loses answers, hangs, cuts, and falls silent.
 //!
-//! It speaks plain HTTP/1.1 on loopback and passes the caller's token on. A [judge](FaultProxy::judge)
+//! It speaks plain HTTP/1.1 on loopback and passes the caller's token on. A [function](FaultProxy::inject)
 //! decides what happens to a call; it sees every call with its number. Running watches are
 //! [disturbed](FaultProxy::disturb) all at once.
 
@@ -90,7 +90,7 @@ pub enum Disturbance {
     Silence,
 }
 
-type Judge = Box<dyn FnMut(&Call) -> Option<Fault> + Send>;
+type Inject = Box<dyn FnMut(&Call) -> Option<Fault> + Send>;
 type Rewrite = Box<dyn Fn(&Call, &mut Value) + Send>;
 
 /// The proxy. Dropping it ends it.
@@ -111,7 +111,7 @@ struct Shared {
 #[derive(Default)]
 struct Rules {
     calls: Vec<Call>,
-    judge: Option<Judge>,
+    inject: Option<Inject>,
     rewrite: Option<Rewrite>,
 }
 
@@ -166,8 +166,8 @@ impl FaultProxy {
     }
 
     /// Sets the function that decides about each call, instead of an earlier one.
-    pub fn judge(&self, judge: impl FnMut(&Call) -> Option<Fault> + Send + 'static) {
-        self.rules().judge = Some(Box::new(judge));
+    pub fn inject(&self, inject: impl FnMut(&Call) -> Option<Fault> + Send + 'static) {
+        self.rules().inject = Some(Box::new(inject));
     }
 
     /// Sets the function that may change requests: the JSON of their bodies.
@@ -177,7 +177,7 @@ impl FaultProxy {
 
     /// Ends all faults. Calls that hang continue to hang.
     pub fn heal(&self) {
-        self.rules().judge = None;
+        self.rules().inject = None;
     }
 
     /// Disturbs the running watches.
@@ -218,7 +218,7 @@ impl Shared {
     }
 
     /// Records the call, and returns what is to happen to it.
-    fn judged(&self, request: &Request) -> (Call, Option<Fault>) {
+    fn decided(&self, request: &Request) -> (Call, Option<Fault>) {
         let query = request.uri().query().unwrap_or_default();
         let mut rules = self.rules();
         let call = Call {
@@ -228,7 +228,7 @@ impl Shared {
             watch: query.split('&').any(|pair| pair == "watch=true"),
         };
         rules.calls.push(call.clone());
-        let fault = rules.judge.as_mut().and_then(|judge| judge(&call));
+        let fault = rules.inject.as_mut().and_then(|inject| inject(&call));
         (call, fault)
     }
 
@@ -274,7 +274,7 @@ impl Shared {
 }
 
 async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    let (call, fault) = shared.judged(&request);
+    let (call, fault) = shared.decided(&request);
     match fault {
         None => shared.pass_on(&call, request).await,
         Some(Fault::Refuse(code)) => status(code),

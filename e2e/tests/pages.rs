@@ -33,7 +33,7 @@ const STORY: [(&str, &str); 15] = [
 const ELSEWHERE: [(&str, &str, &str); 9] = [
     ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
-    ("docs/delegation.md", "kubectl apply -f - <<'END'", "the endpoints judge it: validating/delegation.rs"),
+    ("docs/delegation.md", "kubectl apply -f - <<'END'", "the endpoints decide it: validating/delegation.rs"),
     ("docs/kubectl.md", "kubectl create -o yaml -f -", "the endpoints answer it: access.rs"),
     (
         "docs/authorizer.md",

@@ -62,8 +62,8 @@ pub fn acl(data: &[u8]) {
 /// nothing else that decides.
 pub fn yaml(data: &[u8]) {
     let Some(text) = text(data) else { return };
-    let judged = verdict(text, &[], Version::V1_8);
-    let Some(config) = judged.config else { return };
+    let decided = verdict(text, &[], Version::V1_8);
+    let Some(config) = decided.config else { return };
     for partition in &config.partitions {
         let Ok(tree) = Tree::new(partition) else { continue };
         let sue = Identity { user: "sue".to_owned(), groups: vec!["dev".to_owned()] };
@@ -115,10 +115,10 @@ pub fn admission(data: &[u8]) {
     if let Ok(asked) = user_info::read(&request, &[]) {
         let (access, _) = AccessControl::from_keys(&std::collections::BTreeMap::new());
         for moment in [policy::Moment::Mutating, policy::Moment::Final] {
-            let judgement = policy::decide(&asked.at(&request, &Running::default(), moment), &access);
-            let patch = user_info::patch(&asked, &judgement);
+            let decision = policy::decide(&asked.at(&request, &Running::default(), moment), &access);
+            let patch = user_info::patch(&asked, &decision);
             assert!(moment == policy::Moment::Mutating || patch.is_empty(), "at the end nothing is changed");
-            let response = user_info::response(&request.uid, &asked, &judgement, policy::Mode::Enforce);
+            let response = user_info::response(&request.uid, &asked, &decision, policy::Mode::Enforce);
             assert!(response["response"]["allowed"].is_boolean());
         }
     }

@@ -150,7 +150,7 @@ fn objects_without_effect_are_listed_with_their_reason() {
         ("in-force", 2, None, None),
         ("lost", 2, Some(Reason::QueueNotFound), Some(Reason::QueueNotFound)),
         ("redundant", 2, None, Some(Reason::AncestorAllowsEveryone)),
-        // Nobody has judged its current version.
+        // nobody has checked its current version.
         ("changed", 3, Some(Reason::Invalid), None),
     ];
     let snapshot = Snapshot { queue_acls: objects.map(object).into(), ..snapshot() };

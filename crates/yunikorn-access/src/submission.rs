@@ -2,7 +2,7 @@
 //! stored, so that people read the reason at once, and not `no placement rule matched` on a pod later.
 //!
 //! It is a preview and no boundary: the scheduler decides in the end. So the decisions of others are left to
-//! them ([`Outcome::NotAsked`]), and a no is only given where it is certain ([`Outcome::Refused`]).
+//! them ([`Outcome::NotApplicable`]), and a no is only given where it is certain ([`Outcome::Refused`]).
 //!
 //! The request comes after mutating webhooks, `YuniKorn`'s own among them; where that one was not called, it
 //! is replayed ([`admission::evaluate()`]), and then the placement
@@ -91,7 +91,7 @@ pub struct World<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// There is nothing to decide.
-    NotAsked,
+    NotApplicable,
     /// It runs, in the queue that it names if it names one.
     Placed,
     /// It runs, but not in the queue that it names: the user may not submit there.
@@ -105,10 +105,10 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The verdict in one word, for logs and metrics.
+    /// The outcome in one word, for logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::NotAsked => "not_asked",
+            Self::NotApplicable => "not_applicable",
             Self::Placed => "placed",
             Self::Elsewhere => "elsewhere",
             Self::Doubtful => "doubtful",
@@ -120,9 +120,9 @@ impl Outcome {
 
 /// The answer for a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judgement {
+pub struct Decision {
     /// The expected result.
-    pub verdict: Outcome,
+    pub outcome: Outcome,
     /// The clause that decided, in one word of a few: a label of metrics.
     pub clause: &'static str,
     /// The reason, in one bounded line without invisible characters; empty where there is nothing to report.
@@ -133,14 +133,14 @@ pub struct Judgement {
     pub queue: String,
 }
 
-impl Judgement {
-    fn new(verdict: Outcome, clause: &'static str, reason: &str) -> Self {
+impl Decision {
+    fn new(outcome: Outcome, clause: &'static str, reason: &str) -> Self {
         let reason = visible(reason);
-        Self { verdict, clause, reason, user: String::new(), queue: String::new() }
+        Self { outcome, clause, reason, user: String::new(), queue: String::new() }
     }
 
-    fn not_asked(clause: &'static str) -> Self {
-        Self::new(Outcome::NotAsked, clause, "")
+    fn not_applicable(clause: &'static str) -> Self {
+        Self::new(Outcome::NotApplicable, clause, "")
     }
 
     /// No answer is possible now, with the reason.
@@ -155,13 +155,13 @@ impl Judgement {
 
     /// The reason why the request is refused in this mode; `None` lets it pass.
     pub fn refusal(&self, mode: Mode) -> Option<&str> {
-        (mode == Mode::Deny && self.verdict == Outcome::Refused).then_some(self.reason.as_str())
+        (mode == Mode::Deny && self.outcome == Outcome::Refused).then_some(self.reason.as_str())
     }
 
     /// The warning that the user gets when the request succeeds.
     pub fn warning(&self, mode: Mode) -> Option<&str> {
         let tells = matches!(mode, Mode::Warn | Mode::Deny) && self.refusal(mode).is_none();
-        let told = matches!(self.verdict, Outcome::Elsewhere | Outcome::Doubtful | Outcome::Refused);
+        let told = matches!(self.outcome, Outcome::Elsewhere | Outcome::Doubtful | Outcome::Refused);
         (tells && told).then_some(self.reason.as_str())
     }
 }
@@ -172,12 +172,12 @@ pub fn application(applied: &Applied<'_>) -> String {
 }
 
 /// Decides about the workload that is applied.
-pub fn judge(applied: &Applied<'_>, world: World<'_>) -> Judgement {
+pub fn evaluate(applied: &Applied<'_>, world: World<'_>) -> Decision {
     match (applied.request.operation, &applied.request.kind) {
         (Operation::Other, _) | (_, Kind::Other(_)) | (Operation::Update, Kind::Pod) => {
-            return Judgement::not_asked("kind");
+            return Decision::not_applicable("kind");
         }
-        (Operation::Update, _) if asks_the_same(applied) => return Judgement::not_asked("unchanged"),
+        (Operation::Update, _) if asks_the_same(applied) => return Decision::not_applicable("unchanged"),
         _ => {}
     }
     let evaluated = goes_to_yunikorn(applied, world.conf).and_then(|()| submitted(applied, world.conf));
@@ -188,21 +188,21 @@ pub fn judge(applied: &Applied<'_>, world: World<'_>) -> Judgement {
         return refusal;
     }
     if applied.owned {
-        return Judgement::not_asked("owned");
+        return Decision::not_applicable("owned");
     }
     let (pod, submitter) = match evaluated {
         Ok(evaluated) => evaluated,
-        Err(judgement) => return judgement,
+        Err(decision) => return decision,
     };
     if submitter.source == Source::Nothing && applied.request.kind != Kind::Pod {
         // Its controller will submit in its own name.
-        return Judgement::not_asked("controller");
+        return Decision::not_applicable("controller");
     }
     place_it(applied, world, &pod, &submitter)
 }
 
 /// The refusal of a workload that names a running application of others.
-fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) -> Option<Judgement> {
+fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) -> Option<Decision> {
     let of_others =
         world.running.objection(&application(applied), applied.request.namespace(), &submitter.user)?;
     let (kind, user) = (&applied.request.kind, quoted(&submitter.user));
@@ -210,8 +210,8 @@ fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) 
         "this {kind} of user {user} names {of_others}: YuniKorn would run it in that one's queue, whatever \
          its ACLs say"
     );
-    let judgement = Judgement::new(Outcome::Refused, "application", &reason);
-    Some(Judgement { user: visible(&submitter.user), ..judgement })
+    let decision = Decision::new(Outcome::Refused, "application", &reason);
+    Some(Decision { user: visible(&submitter.user), ..decision })
 }
 
 /// Returns whether an update leaves everything that the placement of its pods uses. So an application that
@@ -226,23 +226,23 @@ fn asks_the_same(applied: &Applied<'_>) -> bool {
 }
 
 /// Returns an answer if the workload does not go to `YuniKorn`. Other schedulers have no ACLs.
-fn goes_to_yunikorn(applied: &Applied<'_>, conf: &Conf) -> Result<(), Judgement> {
+fn goes_to_yunikorn(applied: &Applied<'_>, conf: &Conf) -> Result<(), Decision> {
     let request = applied.request;
     if request.pod.scheduler_name == YUNIKORN {
         return Ok(());
     }
     if request.pod.label(APP) == YUNIKORN {
-        return Err(Judgement::not_asked("scheduler"));
+        return Err(Decision::not_applicable("scheduler"));
     }
     match conf.filtering.processes(request.namespace(), &applied.surroundings.namespace_annotations) {
         Ok(choice) if choice.yes => Ok(()),
-        Ok(_) => Err(Judgement::not_asked("scheduler")),
+        Ok(_) => Err(Decision::not_applicable("scheduler")),
         Err(list) => Err(unknown_list(list)),
     }
 }
 
 /// The pod as the scheduler will see it, and its submitter.
-fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Judgement> {
+fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Decision> {
     let request = applied.request;
     let own = UserInfo { user: request.user.clone(), groups: request.groups.clone() };
     let given = UserInfo::read(request.pod.annotation(USER_INFO));
@@ -270,7 +270,7 @@ fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Jud
 /// Checks a changed `user.info` against the lists. The admission controller does not look at updates of
 /// workloads, and trusts the controller that makes their pods, so it believes what an update writes into a
 /// template (`admission_controller.go:220-282`).
-fn changed_user_info(request: &Request, without_own: &Pod, conf: &Conf) -> Result<(), Judgement> {
+fn changed_user_info(request: &Request, without_own: &Pod, conf: &Conf) -> Result<(), Decision> {
     let given = without_own.annotation(USER_INFO);
     if conf.access.bypass_auth || given.is_empty() || given == request.old_pod.annotation(USER_INFO) {
         return Ok(());
@@ -282,15 +282,15 @@ fn changed_user_info(request: &Request, without_own: &Pod, conf: &Conf) -> Resul
     }
 }
 
-fn unknown_list(key: &str) -> Judgement {
-    Judgement::undecided("configuration", &format!("{key} decides, and what it holds is not known"))
+fn unknown_list(key: &str) -> Decision {
+    Decision::undecided("configuration", &format!("{key} decides, and what it holds is not known"))
 }
 
-fn impostor(request: &Request, why: &str) -> Judgement {
+fn impostor(request: &Request, why: &str) -> Decision {
     let user = quoted(&request.user);
     let reason = format!("user {user} may not say with {USER_INFO} whose {} this is: {why}", request.kind);
-    let judgement = Judgement::new(Outcome::Refused, "user_info", &reason);
-    Judgement { user: request.user.clone(), ..judgement }
+    let decision = Decision::new(Outcome::Refused, "user_info", &reason);
+    Decision { user: request.user.clone(), ..decision }
 }
 
 fn workload(applied: &Applied<'_>, pod: &Pod) -> Workload {
@@ -303,24 +303,24 @@ fn workload(applied: &Applied<'_>, pod: &Pod) -> Workload {
     }
 }
 
-fn place_it(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &Submitter) -> Judgement {
+fn place_it(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &Submitter) -> Decision {
     let workload = workload(applied, pod);
     let queue = workload.queue().to_owned();
     let forced = !applied.node_name.is_empty();
     let claim = Claim { forced, ..Claim::new(&submitter.user, &submitter.groups) };
-    let judgement = match identify(claim, world.resolver, world.conf.version) {
+    let decision = match identify(claim, world.resolver, world.conf.version) {
         Ok(identity) => placed(applied, world, &workload, identity),
-        Err(Refusal::Undecided(why)) => Judgement::undecided("groups", &why),
+        Err(Refusal::Undecided(why)) => Decision::undecided("groups", &why),
         Err(refusal) => {
             let reason = refusal.describe(&submitter.user);
-            Judgement::new(Outcome::Refused, "user", &reason)
+            Decision::new(Outcome::Refused, "user", &reason)
         }
     };
-    let queue = if judgement.queue.is_empty() { queue } else { judgement.queue.clone() };
-    Judgement { user: visible(&submitter.user), queue: visible(&queue), ..judgement }
+    let queue = if decision.queue.is_empty() { queue } else { decision.queue.clone() };
+    Decision { user: visible(&submitter.user), queue: visible(&queue), ..decision }
 }
 
-fn placed(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity: Identity) -> Judgement {
+fn placed(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity: Identity) -> Decision {
     let unique = world.conf.filtering.generate_unique_app_id;
     let naming = if unique { Naming::PerPod } else { Naming::PerNamespace };
     let submission = workload.submission(identity, naming);
@@ -328,32 +328,32 @@ fn placed(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity
     let user = quoted(&submission.identity.user);
     match &placement.outcome {
         placement::Outcome::Placed(queue) => {
-            let judgement = match placement.steps.iter().find(|step| is_refused_wish(step)) {
-                None => Judgement::new(Outcome::Placed, "acl", ""),
+            let decision = match placement.steps.iter().find(|step| is_refused_wish(step)) {
+                None => Decision::new(Outcome::Placed, "acl", ""),
                 Some(step) => {
                     let why = why(world.tree, step).unwrap_or_default();
                     let asked = quoted(&submission.queue);
                     let reason = format!(
                         "YuniKorn will run this in {queue}, not in {asked} as user {user} asks: {why}"
                     );
-                    Judgement::new(Outcome::Elsewhere, "acl", &reason)
+                    Decision::new(Outcome::Elsewhere, "acl", &reason)
                 }
             };
-            Judgement { queue: queue.clone(), ..judgement }
+            Decision { queue: queue.clone(), ..decision }
         }
         placement::Outcome::Rejected(message) => {
             let kind = &applied.request.kind;
             let why = whys(world.tree, &placement, message);
             let reason = format!("YuniKorn would reject this {kind} of user {user}: {why}");
             let doubt = placement.steps.iter().any(|step| may_exist(world.tree, step, &submission));
-            let verdict = if doubt { Outcome::Doubtful } else { Outcome::Refused };
-            Judgement::new(verdict, clause(&placement), &reason)
+            let outcome = if doubt { Outcome::Doubtful } else { Outcome::Refused };
+            Decision::new(outcome, clause(&placement), &reason)
         }
         placement::Outcome::Crashes(queue) => {
             let reason = format!("a placement rule names {}, which crashes the scheduler", quoted(queue));
-            Judgement::new(Outcome::Undecided, "rule", &reason)
+            Decision::new(Outcome::Undecided, "rule", &reason)
         }
-        placement::Outcome::Undecided(reason) => Judgement::undecided("rule", reason),
+        placement::Outcome::Undecided(reason) => Decision::undecided("rule", reason),
     }
 }
 

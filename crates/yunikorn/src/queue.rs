@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_judged_as_the_expression_says() {
+    fn names_are_decided_as_the_expression_says() {
         let expression = regex::Regex::new(QUEUE_NAME).expect("an expression");
         let (most, more) = ("x".repeat(64), "x".repeat(65));
         for name in ["", "a", "A-b_c", "a:b#c/d@e", "a.b", "a b", "é", "a\n", &most, &more] {

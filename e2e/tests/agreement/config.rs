@@ -16,19 +16,19 @@ use super::{agree_in_each, fixture};
 const ACTIVE: &[&str] = &["default"];
 
 #[test]
-fn the_model_judges_drawn_configurations_as_yunikorn_does() -> Result<()> {
-    agree_in_each(2_000, &configuration(), judge)
+fn the_model_decides_drawn_configurations_as_yunikorn_does() -> Result<()> {
+    agree_in_each(2_000, &configuration(), decide)
 }
 
 #[test]
-fn the_model_judges_damaged_samples_as_yunikorn_does() -> Result<()> {
-    agree_in_each(2_000, &damaged(), judge)
+fn the_model_decides_damaged_samples_as_yunikorn_does() -> Result<()> {
+    agree_in_each(2_000, &damaged(), decide)
 }
 
 /// Limits of queues around some that are named `root`, which 1.8 and 1.9 hand down in different ways.
 #[test]
 fn the_model_hands_limits_down_as_each_version_does() -> Result<()> {
-    agree_in_each(1_000, &limits_below_root(), judge)?;
+    agree_in_each(1_000, &limits_below_root(), decide)?;
     let texts = fixture::draw(1_000, &limits_below_root())?;
     let [old, new] = Version::PROVEN.map(|version| ask(Oracle::of(version)?, &texts));
     let apart = old?.iter().zip(new?).filter(|(old, new)| old.validate_error != new.validate_error).count();
@@ -77,7 +77,7 @@ pub(super) fn ask(oracle: &Oracle, texts: &[String]) -> Result<Vec<ConfigAnswer>
     oracle.config(&questions)
 }
 
-fn judge(oracle: &Oracle, version: Version, texts: &[String]) -> Result<Vec<Option<String>>> {
+fn decide(oracle: &Oracle, version: Version, texts: &[String]) -> Result<Vec<Option<String>>> {
     let answers = ask(oracle, texts)?;
     Ok(texts.iter().zip(&answers).map(|(text, answer)| difference(text, answer, version)).collect())
 }

@@ -155,7 +155,7 @@ fn subjects() -> impl Strategy<Value = Vec<String>> {
 }
 
 #[test]
-fn random_patterns_match_as_in_go_or_are_unjudged() -> Result<()> {
+fn random_patterns_match_as_in_go_or_are_undecided() -> Result<()> {
     // Refusing everything would agree, too.
     compare(8_000, patterns(), 60)
 }
@@ -166,8 +166,8 @@ fn usual_patterns_match_as_in_go() -> Result<()> {
 }
 
 /// Compares with Go. Of the patterns that Go accepts, at most so many percent may be undecided.
-fn compare(cases: usize, patterns: impl Strategy<Value = String>, most_unjudged: usize) -> Result<()> {
-    let judged = Cell::new((0_usize, 0_usize));
+fn compare(cases: usize, patterns: impl Strategy<Value = String>, most_undecided: usize) -> Result<()> {
+    let decided = Cell::new((0_usize, 0_usize));
     agree(cases, &(patterns, subjects()), |inputs| {
         let questions: Vec<PatternQuestion> = inputs
             .iter()
@@ -178,18 +178,18 @@ fn compare(cases: usize, patterns: impl Strategy<Value = String>, most_unjudged:
             .collect();
         let answers = Oracle::get()?.pattern(&questions)?;
         let accepted = answers.iter().filter(|answer| answer.error.is_empty()).count();
-        let (before, unjudged) = judged.get();
+        let (before, undecided) = decided.get();
         let refused = questions
             .iter()
             .zip(&answers)
             .filter(|(question, answer)| answer.error.is_empty() && GoRegex::new(&question.pattern).is_err());
-        judged.set((before + accepted, unjudged + refused.count()));
+        decided.set((before + accepted, undecided + refused.count()));
         Ok(questions.iter().zip(&answers).map(|(question, answer)| difference(question, answer)).collect())
     })?;
-    let (accepted, unjudged) = judged.get();
+    let (accepted, undecided) = decided.get();
     ensure!(
-        unjudged * 100 <= accepted * most_unjudged,
-        "{unjudged} of {accepted} patterns that Go accepts are unjudged"
+        undecided * 100 <= accepted * most_undecided,
+        "{undecided} of {accepted} patterns that Go accepts are undecided"
     );
     Ok(())
 }

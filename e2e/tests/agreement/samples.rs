@@ -34,7 +34,7 @@ pub(crate) fn texts() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_model_judges_the_samples_as_yunikorn_does() -> Result<()> {
+fn the_model_decides_the_samples_as_yunikorn_does() -> Result<()> {
     let texts = texts();
     ensure!(texts.len() > 50, "{} samples", texts.len());
     let questions: Vec<ConfigQuestion> =

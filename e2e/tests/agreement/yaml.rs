@@ -25,16 +25,16 @@ const UNSURE_ONE_IN: [usize; 2] = [200, 80];
 
 #[test]
 fn mutated_texts_are_read_as_go_reads_them_or_refused() -> Result<()> {
-    let judged = Cell::new((0_usize, 0_usize));
+    let decided = Cell::new((0_usize, 0_usize));
     agree(4_000, &mutated(), |texts| {
         let answers = trees(texts)?;
-        let (read, unsure) = judged.get();
+        let (read, unsure) = decided.get();
         let taken = || texts.iter().zip(&answers).filter(|(_, answer)| answer.error.is_empty());
         let refused = taken().filter(|(text, _)| parse(text).is_err()).count();
-        judged.set((read + taken().count(), unsure + refused));
+        decided.set((read + taken().count(), unsure + refused));
         Ok(texts.iter().zip(&answers).map(|(text, answer)| difference(text, answer)).collect())
     })?;
-    let (read, unsure) = judged.get();
+    let (read, unsure) = decided.get();
     println!("{unsure} of {read} texts that Go reads are refused");
     let [of_many, of_few] = UNSURE_ONE_IN;
     ensure!(unsure * if read > 100_000 { of_many } else { of_few } <= read, "{unsure} of {read} are unsure");

@@ -159,21 +159,21 @@ fn applications() -> impl Strategy<Value = ApplicationQuestion> {
 }
 
 #[test]
-fn the_model_judges_applications_as_hadoop_does() -> Result<()> {
+fn the_model_decides_applications_as_hadoop_does() -> Result<()> {
     agree(3_000, &applications(), |questions| {
         let answers = Hadoop::get()?.application(questions)?;
         questions
             .iter()
             .zip(answers)
             .map(|(question, hadoop)| {
-                let model = judged(question)?;
+                let model = decided(question)?;
                 Ok((model != hadoop).then(|| format!("the model says {model:?}, Hadoop {hadoop:?}")))
             })
             .collect()
     })
 }
 
-fn judged(question: &ApplicationQuestion) -> Result<Vec<ApplicationAnswer>> {
+fn decided(question: &ApplicationQuestion) -> Result<Vec<ApplicationAnswer>> {
     let [root, a, b, c] = &question.queues[..] else { anyhow::bail!("{:?}", question.queues) };
     let acls = |queue: &YarnQueue| format!("submitacl: {:?}, adminacl: {:?}", queue.submit, queue.admin);
     let text = format!(
@@ -235,7 +235,7 @@ fn spark_applications() -> impl Strategy<Value = SparkQuestion> {
 }
 
 #[test]
-fn the_model_judges_applications_as_spark_does() -> Result<()> {
+fn the_model_decides_applications_as_spark_does() -> Result<()> {
     let tree = tree_of("partitions: [{name: default, queues: [{name: root}]}]")?;
     agree(3_000, &spark_applications(), |questions| {
         let answers = Hadoop::get()?.spark(questions)?;

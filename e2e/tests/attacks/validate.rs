@@ -161,12 +161,12 @@ fn kinds() -> Vec<Attack> {
         attack(
             "an object of another group",
             post(PATH, trusted(with(acl("ann"), &json!({"kind": {"group": "example.com"}})))),
-            Denied(&["group \"example.com\" is not judged here"]),
+            Denied(&["group \"example.com\" is not decided here"]),
         ),
         attack(
             "an object of another kind",
             post(PATH, of("QueueMaster", &json!({}))),
-            Denied(&["kind QueueMaster is not judged here"]),
+            Denied(&["kind QueueMaster is not decided here"]),
         ),
         policy(
             "an expression that does not end",

@@ -27,12 +27,12 @@ const FAULTS: [Fault; 9] = [
 async fn wrong_answers(chaos: &mut Chaos<'_>, faults: &'static [Fault]) -> Result<()> {
     let (mut known, mut turns) = (BTreeSet::new(), faults.iter().cycle());
     chaos.proxy.forget();
-    chaos.proxy.judge(move |call| known.insert(call.purpose()).then(|| turns.next().copied()).flatten());
+    chaos.proxy.inject(move |call| known.insert(call.purpose()).then(|| turns.next().copied()).flatten());
     let operator = chaos.launch().await?;
     chaos.change().await?;
     chaos.recovers(&operator, LONG * 2).await?;
     let mut turns = faults.iter().cycle();
-    chaos.proxy.judge(move |_| turns.next().copied());
+    chaos.proxy.inject(move |_| turns.next().copied());
     chaos.change().await?;
     last(length(3, 20)).await;
     chaos.proxy.heal();

@@ -51,7 +51,7 @@ async fn the_api_server_is_slow() -> Result<()> {
     Chaos::with(async |mut chaos| {
         let operator = chaos.running().await?;
         let slow = Fault::Delay(Duration::from_secs(4));
-        chaos.proxy.judge(move |_| Some(slow));
+        chaos.proxy.inject(move |_| Some(slow));
         chaos.change().await?;
         chaos.recovers(&operator, LONG).await?;
         ensure!(!operator.log().await?.contains("does not lead any more"), "nobody leads for long");
@@ -65,7 +65,7 @@ async fn the_past_is_compacted_while_nobody_watches() -> Result<()> {
     Chaos::with(async |mut chaos| {
         let cluster = chaos.cluster;
         let operator = chaos.running().await?;
-        chaos.proxy.judge(|call| call.watch.then_some(Fault::Refuse(500)));
+        chaos.proxy.inject(|call| call.watch.then_some(Fault::Refuse(500)));
         chaos.proxy.disturb(Disturbance::Cut);
         chaos.change().await?;
         chaos.change().await?;

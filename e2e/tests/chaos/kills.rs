@@ -45,7 +45,7 @@ async fn killed_after(chaos: &mut Chaos<'_>, number: usize) -> Result<bool> {
     chaos.proxy.forget();
     let (tell, at) = (Arc::clone(&reached), Arc::clone(&place));
     let mut counter = Counter::default();
-    chaos.proxy.judge(move |call| {
+    chaos.proxy.inject(move |call| {
         let count = counter.number(call)?;
         if count == number {
             at.store(call.number, Ordering::Relaxed);
@@ -118,7 +118,7 @@ async fn an_operator_that_nobody_answers_ends_when_it_is_told_to() -> Result<()>
         let operator = chaos.running().await?;
         let asked = Arc::new(Notify::new());
         let tell = Arc::clone(&asked);
-        chaos.proxy.judge(move |call| {
+        chaos.proxy.inject(move |call| {
             if call.watch {
                 return None;
             }

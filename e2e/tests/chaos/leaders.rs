@@ -55,7 +55,7 @@ async fn a_leader_freezes_with_a_write_on_the_way_and_clocks_disagree() -> Resul
 
         let (mark, sent) = (cluster.audit()?.mark()?, Arc::new(Notify::new()));
         let (late, tell) = (length(22, 40), Arc::clone(&sent));
-        chaos.proxy.judge(move |call| {
+        chaos.proxy.inject(move |call| {
             let write = call.method == http::Method::PATCH && call.is_about("configmaps");
             write.then(|| {
                 tell.notify_one();
@@ -94,7 +94,7 @@ async fn a_leader_that_is_cut_off_stops_before_another_begins() -> Result<()> {
         let leading = chaos.running().await?;
         let following = chaos.launch_behind(&other).await?;
         following.ready().await?;
-        chaos.proxy.judge(|_| Some(Fault::Hang));
+        chaos.proxy.inject(|_| Some(Fault::Hang));
         eventually("it to stop", Duration::from_secs(12), || async {
             Ok((leading.metric("queuewarden_leader", "").await? == 0.0).then_some(()))
         })

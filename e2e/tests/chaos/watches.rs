@@ -31,7 +31,7 @@ async fn watches_that_are_dropped_again_and_again_miss_nothing() -> Result<()> {
 async fn refused_watches_of_config_maps_hold_up_no_write() -> Result<()> {
     Chaos::with(async |mut chaos| {
         let operator = chaos.running().await?;
-        chaos.proxy.judge(|call| {
+        chaos.proxy.inject(|call| {
             let lists = call.method == http::Method::GET && call.path.ends_with("/configmaps");
             lists.then_some(Fault::Refuse(403))
         });

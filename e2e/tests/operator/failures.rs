@@ -177,7 +177,7 @@ async fn nothing_is_written_or_said_to_be_well_while_something_cannot_be_read() 
         configure(cluster, "").await?;
         apply(cluster, &acl("prod", "root.prod", "submit: {users: [alice]}")).await?;
         let proxy = FaultProxy::start(cluster).await?;
-        proxy.judge(|call| call.is_about("admissionpolicies").then_some(Fault::Refuse(500)));
+        proxy.inject(|call| call.is_about("admissionpolicies").then_some(Fault::Refuse(500)));
         let kubeconfig = proxy.kubeconfig(cluster).await?;
         let operator =
             Operator::launch(cluster, &[], &[("KUBECONFIG", &kubeconfig.to_string_lossy())]).await?;
@@ -199,7 +199,7 @@ async fn nothing_is_written_or_said_to_be_well_while_something_cannot_be_read() 
             .await
         };
         in_sync(1.0).await?;
-        proxy.judge(|call| {
+        proxy.inject(|call| {
             (call.is_about("configmaps") && call.method == http::Method::GET).then_some(Fault::Refuse(500))
         });
         configure(cluster, "  base: {configMap: yunikorn-queues}\n").await?;
@@ -268,7 +268,7 @@ async fn what_is_written_beside_the_output_may_fail() -> Result<()> {
         configure(cluster, "").await?;
         let (proxy, sent) = (FaultProxy::start(cluster).await?, Arc::new(Notify::new()));
         let (tell, mut first) = (Arc::clone(&sent), true);
-        proxy.judge(move |call| match call.path.rsplit('/').next() {
+        proxy.inject(move |call| match call.path.rsplit('/').next() {
             Some("events") => Some(Fault::Hang),
             Some("queuewarden-last-base") => Some(Fault::Refuse(403)),
             Some("status") if call.is_about("queueacls") && std::mem::take(&mut first) => {
@@ -294,7 +294,7 @@ async fn what_is_written_beside_the_output_may_fail() -> Result<()> {
         // remember it.
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
         config_is(cluster, is_true("Ready"), PATIENCE).await?;
-        proxy.judge(|call| {
+        proxy.inject(|call| {
             call.path.ends_with("/yunikornconfigs/default/status").then_some(Fault::Refuse(500))
         });
         let mut texts = BTreeSet::from([live(cluster).await?]);

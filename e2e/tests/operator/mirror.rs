@@ -256,7 +256,7 @@ async fn refused_and_stale_writes_are_told_and_made_later() -> Result<()> {
             let fails = move |call: &Call| call.method == method && call.is_about(resource);
             let counted = fails.clone();
             proxy.forget();
-            proxy.judge(move |call| fails(call).then_some(Fault::Refuse(code)));
+            proxy.inject(move |call| fails(call).then_some(Fault::Refuse(code)));
             let queue = format!("root.{name}");
             grant(cluster, name, &queue, "submit: {users: [bob]}").await?;
             unfinished(cluster, why).await?;

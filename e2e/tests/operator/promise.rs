@@ -168,7 +168,7 @@ async fn a_typo_after_a_narrowing_that_no_status_remembers_brings_nobody_back() 
         let proxy = FaultProxy::start(cluster).await?;
         let _operator = start_behind(cluster, &proxy).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [sue, bob]}").await?;
-        proxy.judge(|call| {
+        proxy.inject(|call| {
             let status = call.path.ends_with("/queueacls/prod/status");
             (status && call.method == http::Method::PATCH).then_some(Fault::Refuse(500))
         });

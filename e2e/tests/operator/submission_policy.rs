@@ -79,7 +79,7 @@ async fn a_workload_into_a_queue_of_others_is_refused_as_it_is_applied() -> Resu
                 (bob, "queue: root.team.batch.new.and.deeper", false),
                 (bob, "queue: root.team.b.c.d.e.f.g.h.i", false),
                 (bob, "queue: root.dev.b.c.d.e.f.g.h.i", true),
-                (bob, "queue: root.dev.b.c.d.e.f.g.h.i.j", false), // Too deep to be judged here.
+                (bob, "queue: root.dev.b.c.d.e.f.g.h.i.j", false), // Too deep to be decided here.
                 (bob, "queue: root.teams", true),
                 (bob, "queue: root.prod", true),
                 (&["--as=1bob", "--as-group=devs"], "queue: root.team", true),
@@ -102,7 +102,7 @@ async fn a_workload_into_a_queue_of_others_is_refused_as_it_is_applied() -> Resu
         let other = annotated(r#"{"user":"carol","groups":[]}"#);
         ensure!(
             says(cluster, alice, NAMESPACE, &other).await == Ok(()),
-            "who submits for others is not judged here"
+            "who submits for others is not decided here"
         );
         let by_annotation = workload("Pod", "x", "queue: root.prod")
             .replace("labels:", "annotations: {yunikorn.apache.org/queue: root.dev}, labels:");

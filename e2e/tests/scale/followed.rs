@@ -23,7 +23,7 @@ pub(super) struct Seen {
     /// The part of it that is in force for submit.
     pub(super) submit: String,
     /// True when the last version has a status, with whatever result.
-    pub(super) judged: bool,
+    pub(super) decided: bool,
 }
 
 /// All objects.
@@ -142,7 +142,7 @@ fn seen(object: &DynamicObject) -> Seen {
     let submit = object.data.pointer("/status/inForce/submit").and_then(Value::as_str);
     Seen {
         ready: ready.is_some_and(|condition| condition.get("status").is_some_and(|word| word == "True")),
-        judged: ready.is_some(),
+        decided: ready.is_some(),
         submit: submit.unwrap_or_default().to_owned(),
     }
 }

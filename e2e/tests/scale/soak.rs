@@ -91,7 +91,7 @@ async fn rest(cluster: &TestCluster, size: Size, churn: &Churn, followed: &Follo
     followed
         .until("the valid to be in force, and the others to be refused", LONG, |objects| {
             objects.all().count() == churn.count()
-                && objects.all().all(|(name, seen)| seen.judged && seen.ready == churn.is_valid(name))
+                && objects.all().all(|(name, seen)| seen.decided && seen.ready == churn.is_valid(name))
         })
         .await?;
     eventually("what is deleted to be withdrawn, and all of it to be proven", LONG, || async {

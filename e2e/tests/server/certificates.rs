@@ -117,7 +117,7 @@ async fn wrong_answers_about_it_are_outlasted() -> Result<()> {
         create_webhook(cluster).await?;
         let (proxy, mut left) = (FaultProxy::start(cluster).await?, BTreeMap::new());
         let about = |call: &Call| call.is_about("secrets") || call.path.ends_with(WEBHOOK);
-        proxy.judge(move |call| {
+        proxy.inject(move |call| {
             about(call)
                 .then(|| left.entry(call.purpose()).or_insert_with(|| FAULTS.iter()).next().copied())?
         });

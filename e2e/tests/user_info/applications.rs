@@ -149,7 +149,7 @@ async fn a_driver_makes_executors_in_the_name_that_it_runs_in_and_in_no_other() 
         // nobody.
         let not_owned = member("exec-4", NAMESPACE, "spark-1", &named).to_string();
         let dry = ["create", "--dry-run=server", "-f", "-"];
-        eventually("the API server to judge by the policy", PATIENCE, || async {
+        eventually("the API server to decide by the policy", PATIENCE, || async {
             let answer = cluster.kubectl_as(&token, &dry, &not_owned).await;
             Ok(refused(answer, &["queuewarden-own-names"]).ok())
         })

@@ -33,7 +33,7 @@ async fn set(cluster: &TestCluster, spec: &Value) -> Result<()> {
 
 /// Waits until the API server refuses mallory the name of the boss.
 async fn enforced(cluster: &TestCluster) -> Result<()> {
-    eventually("the API server to judge by the policy", PATIENCE, || async {
+    eventually("the API server to decide by the policy", PATIENCE, || async {
         let answer = kubectl(
             cluster,
             "mallory",

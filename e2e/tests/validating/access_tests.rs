@@ -6,7 +6,7 @@ use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Capability, Kind, TestCluster, eventually};
 use serde_json::{Value, json};
 
-use super::{ACLS, Answer, acl, create, delete, judged, merge, send};
+use super::{ACLS, Answer, acl, create, delete, decided, merge, send};
 
 const TESTS: &str = "/apis/queuewarden.dev/v1alpha1/queueaccesstests";
 
@@ -39,7 +39,7 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let (operator, _) = judged(cluster, BASE, &json!({})).await?;
+        let (operator, _) = decided(cluster, BASE, &json!({})).await?;
         let admin = cluster.client()?;
         let made = create(&admin, TESTS, &test("Block")).await?;
         ensure!(made.code == 201 && made.warnings.is_empty(), "{made:?}");
@@ -109,7 +109,7 @@ async fn a_test_follows_the_configuration_in_force() -> Result<()> {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let (_operator, _) = judged(cluster, BASE, &json!({})).await?;
+        let (_operator, _) = decided(cluster, BASE, &json!({})).await?;
         let admin = cluster.client()?;
         let made = create(&admin, TESTS, &test("Block")).await?;
         ensure!(made.code == 201, "{made:?}");

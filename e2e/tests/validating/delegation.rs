@@ -13,7 +13,7 @@ use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Capability, Kind, TestCluster, eventually, yunikorn};
 use serde_json::{Value, json};
 
-use super::{ACLS, Answer, acl, create, judged, send};
+use super::{ACLS, Answer, acl, create, decided, send};
 
 const BASE: &str = "\
 partitions:
@@ -257,7 +257,7 @@ async fn a_queue_administrator_changes_their_subtree_and_nothing_else() -> Resul
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let (_operator, _) = judged(cluster, BASE, &json!({"delegation": "Enabled"})).await?;
+        let (_operator, _) = decided(cluster, BASE, &json!({"delegation": "Enabled"})).await?;
         let sue = prepared(cluster).await?;
         let before = (stored(cluster).await?, live(cluster).await?);
         let ways = ways();
@@ -413,7 +413,7 @@ async fn without_the_webhook(cluster: &TestCluster, sue: &Client, ways: &[Way]) 
         stored_ways += 1;
         grants_nothing(cluster, way).await?;
     }
-    ensure!(stored_ways > 0, "the policy stood against all of them, so that nothing was judged again");
+    ensure!(stored_ways > 0, "the policy stood against all of them, so that nothing was decided again");
     Ok(())
 }
 
@@ -427,7 +427,7 @@ async fn grants_nothing(cluster: &TestCluster, way: &Way) -> Result<()> {
         .last()
         .with_context(|| format!("{}: nothing is stored", way.name))?
         .to_owned();
-    eventually(&format!("{} ({name}) to be judged", way.name), PATIENCE, || async {
+    eventually(&format!("{} ({name}) to be decided", way.name), PATIENCE, || async {
         let object = objects.get(&name).await?;
         let status = object.data.get("status");
         let seen = status.and_then(|status| status.get("observedGeneration")).and_then(Value::as_i64);

@@ -8,7 +8,7 @@ use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Capability, Kind, TestCluster, eventually, yunikorn};
 use serde_json::json;
 
-use super::{ACLS, acl, create, judged, send};
+use super::{ACLS, acl, create, decided, send};
 
 const BASE: &str = "\
 partitions:
@@ -23,7 +23,7 @@ async fn what_would_hang_or_hide_is_refused_and_nothing_else() -> Result<()> {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let (operator, endpoints) = judged(cluster, BASE, &json!({})).await?;
+        let (operator, endpoints) = decided(cluster, BASE, &json!({})).await?;
         let admin = cluster.client()?;
         cluster.register(&endpoints, "configmaps").await?;
         let path = format!("/api/v1/namespaces/{}/configmaps/{}", yunikorn::NAMESPACE, yunikorn::CONFIGS);

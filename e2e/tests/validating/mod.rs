@@ -81,7 +81,7 @@ fn config(more: &Value) -> Value {
 
 /// Starts the operator with its endpoints, this base and this configuration; the API server calls it about
 /// our own kinds.
-async fn judged<'cluster>(
+async fn decided<'cluster>(
     cluster: &'cluster TestCluster,
     base: &str,
     spec: &Value,

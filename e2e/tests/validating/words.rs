@@ -6,7 +6,7 @@ use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Capability, Kind, TestCluster, eventually};
 use serde_json::json;
 
-use super::{ACLS, acl, create, delete, judged, merge};
+use super::{ACLS, acl, create, delete, decided, merge};
 
 const BASE: &str = "\
 partitions:
@@ -27,7 +27,7 @@ async fn each_change_is_told_what_it_does_and_what_is_wrong() -> Result<()> {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let (operator, _) = judged(cluster, BASE, &json!({})).await?;
+        let (operator, _) = decided(cluster, BASE, &json!({})).await?;
         let admin = cluster.client()?;
         let good =
             acl("good", &json!({"queue": "root.prod", "baseAcl": "Extend", "submit": {"groups": ["devs"]}}));

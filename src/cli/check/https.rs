@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn authorities_are_judged_by_the_last_that_ends() {
+    fn authorities_are_decided_by_the_last_that_ends() {
         let at = |day: i64| Timestamp::from_second(day * 24 * 3600).unwrap();
         let (old, new) = (authority(10), authority(30));
         let both = [old.as_slice(), new.as_slice()].concat();

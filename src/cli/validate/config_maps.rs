@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_another_value_wins_over_is_not_judged() {
+    fn a_setting_that_another_value_wins_over_is_not_decided() {
         const KEY: &str = "service.schedulingInterval";
         let unreadable = |name, data: &[(&str, &str)], binary: &[(&str, Vec<u8>)]| {
             codes(name, data, binary).contains(&(3042, true))
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_text_is_judged_as_one_in_data() {
+    fn a_packed_text_is_decided_as_one_in_data() {
         for name in [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS, "base"] {
             let plain = codes(name, &[("queues.yaml", BAD)], &[]);
             assert!(plain.contains(&(1001, true)), "{name}: {plain:?}");
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_the_admission_controller_are_judged_packed_too() {
+    fn keys_of_the_admission_controller_are_decided_packed_too() {
         let key = "admissionController.accessControl.bypassAuth";
         let packed = format!("{key}.gz");
         let plain = codes(YUNIKORN_CONFIGS, &[(key, "yes")], &[]);

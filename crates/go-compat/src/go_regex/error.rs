@@ -31,11 +31,11 @@ crate::codes! {
     pub const TRAILING_BACKSLASH: Code = Code::new(4010, "go-trailing-backslash");
     /// A `)` that closes nothing.
     pub const UNEXPECTED_PAREN: Code = Code::new(4011, "go-unexpected-paren");
-    /// A pattern is longer than is judged here ([`MAX_BYTES`]).
+    /// A pattern is longer than is read here ([`MAX_BYTES`]).
     pub const TOO_LONG: Code = Code::new(4051, "regex-too-long");
-    /// Groups are nested deeper than is judged here ([`MAX_DEPTH`]).
+    /// Groups are nested deeper than is read here ([`MAX_DEPTH`]).
     pub const TOO_DEEP: Code = Code::new(4052, "regex-too-deep");
-    /// The bytes of a pattern, multiplied with its counts, are more than are judged here ([`MAX_SIZE`]), or
+    /// The bytes of a pattern, multiplied with its counts, are more than are read here ([`MAX_SIZE`]), or
     /// its memory is.
     pub const TOO_LARGE: Code = Code::new(4053, "regex-too-large");
     /// A Unicode class: Go has the tables of another version of Unicode.
@@ -108,10 +108,10 @@ fn texts(code: Code) -> (&'static str, &'static str) {
             ("closes no group", "remove it, open a group before it, or write the character `)` as `\\)`")
         }
         TOO_DEEP => {
-            ("is a group nested deeper than is judged here", "split the pattern into several simpler ones")
+            ("is a group nested deeper than is read here", "split the pattern into several simpler ones")
         }
         TOO_LARGE => (
-            "is larger than is judged here when its counts are multiplied",
+            "is larger than is read here when its counts are multiplied",
             "split the pattern into several simpler ones",
         ),
         UNPROVEN_CLASS => (
@@ -129,11 +129,11 @@ fn texts(code: Code) -> (&'static str, &'static str) {
 /// Refuses a pattern that is longer than [`MAX_BYTES`].
 pub(super) fn too_long(pattern: &str) -> Diagnostic {
     // The span begins at a character, wherever the limit falls.
-    let judged = (0..=MAX_BYTES).rev().find(|at| pattern.is_char_boundary(*at)).unwrap_or_default();
+    let decided = (0..=MAX_BYTES).rev().find(|at| pattern.is_char_boundary(*at)).unwrap_or_default();
     let message =
-        format!("the pattern has {} bytes, more than the {MAX_BYTES} that are judged", pattern.len());
+        format!("the pattern has {} bytes, more than the {MAX_BYTES} that are read", pattern.len());
     Diagnostic::error(TOO_LONG, message)
-        .at(Span::new(judged, pattern.len()))
+        .at(Span::new(decided, pattern.len()))
         .help("split it into several simpler patterns")
 }
 

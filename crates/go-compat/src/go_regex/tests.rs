@@ -16,10 +16,10 @@ fn strings(list: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn recorded_lists_decide_as_go_or_are_unjudged() {
+fn recorded_lists_decide_as_go_or_are_undecided() {
     let vectors = fixture(include_str!("../../../../tests/vectors/go-regex.json"));
     let subjects = strings(&vectors["subjects"]);
-    let mut unjudged = BTreeSet::new();
+    let mut undecided = BTreeSet::new();
     for row in vectors["rows"].as_array().unwrap() {
         let pattern = row["pattern"].as_str().unwrap();
         if row["error"].is_string() {
@@ -28,7 +28,7 @@ fn recorded_lists_decide_as_go_or_are_unjudged() {
         }
         let parts: Result<Vec<_>, _> = strings(&row["parts"]).into_iter().map(GoRegex::new).collect();
         let Ok(parts) = parts else {
-            unjudged.insert(pattern);
+            undecided.insert(pattern);
             continue;
         };
         let matches: Vec<_> = subjects
@@ -39,20 +39,20 @@ fn recorded_lists_decide_as_go_or_are_unjudged() {
         assert_eq!(matches, strings(&row["matches"]), "{pattern}");
     }
     let expected = [r"\Qa.b\E", r"\pL", r"\p{Greek}", r"\p{L}a", "[a[b]", "[a~~b]", "[[.a.]]"];
-    assert_eq!(unjudged, expected.into());
+    assert_eq!(undecided, expected.into());
 }
 
 #[test]
-fn recorded_random_patterns_decide_as_go_or_are_unjudged() {
+fn recorded_random_patterns_decide_as_go_or_are_undecided() {
     let vectors = fixture(include_str!("../../../../tests/vectors/go-regex-random.json"));
     let rows = vectors["rows"].as_array().unwrap();
-    let mut judged = 0;
+    let mut decided = 0;
     for row in rows {
         let pattern = row["pattern"].as_str().unwrap();
         match (GoRegex::new(pattern), row["error"].as_str()) {
-            (Err(_), Some(_)) => judged += 1,
+            (Err(_), Some(_)) => decided += 1,
             (Ok(ours), None) => {
-                judged += 1;
+                decided += 1;
                 for subject in strings(&row["matches"]) {
                     assert!(ours.is_match(subject), "{pattern:?} on {subject:?}");
                 }
@@ -64,7 +64,7 @@ fn recorded_random_patterns_decide_as_go_or_are_unjudged() {
             (Ok(_), Some(error)) => panic!("{pattern:?}: {error}"),
         }
     }
-    assert!(judged * 2 > rows.len(), "{judged} of {}", rows.len());
+    assert!(decided * 2 > rows.len(), "{decided} of {}", rows.len());
 }
 
 /// The pattern, the span's text, and the code.
@@ -153,7 +153,7 @@ const READ_DIFFERENTLY: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn construct_that_go_may_read_differently_is_unjudged() {
+fn construct_that_go_may_read_differently_is_undecided() {
     for (pattern, place) in READ_DIFFERENTLY {
         let refusal = GoRegex::new(pattern).unwrap_err();
         assert_eq!(refusal.code.number, 4056, "{pattern}: {refusal}");
@@ -164,7 +164,7 @@ fn construct_that_go_may_read_differently_is_unjudged() {
 }
 
 #[test]
-fn pattern_beyond_a_limit_is_unjudged() {
+fn pattern_beyond_a_limit_is_undecided() {
     let nested = |depth: usize| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
     let cases = [
         ("a".repeat(MAX_BYTES), None),

@@ -32,5 +32,5 @@ go_compat::codes! {
     ///
     /// Why: about ConfigMaps the admission controller queries the scheduler. `queuewarden validate` shows
     /// its answer.
-    pub const DECIDED_ELSEWHERE: Code = Code::new(7306, "admission-judged-elsewhere");
+    pub const DECIDED_ELSEWHERE: Code = Code::new(7306, "admission-decided-elsewhere");
 }

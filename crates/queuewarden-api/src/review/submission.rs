@@ -9,7 +9,7 @@ use super::envelope::{self, Response, audit_annotations};
 use super::part::{at, entries, member, text_at};
 use go_compat::diag::Diagnostic;
 use yunikorn::admission::request::{Kind, Request};
-use yunikorn_access::submission::{Judgement, Mode};
+use yunikorn_access::submission::{Decision, Mode};
 
 /// The parts of an applied object that decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,12 +59,12 @@ fn owned(object: &RawValue) -> Result<bool, Diagnostic> {
 }
 
 /// Returns the response; its `auditAnnotations` hold the decision.
-pub fn response(uid: &str, judgement: &Judgement, mode: Mode) -> Value {
-    let Judgement { verdict, clause, reason, .. } = judgement;
+pub fn response(uid: &str, decision: &Decision, mode: Mode) -> Value {
+    let Decision { outcome, clause, reason, .. } = decision;
     let response = Response {
-        warnings: judgement.warning(mode).map(str::to_owned).into_iter().collect(),
-        audit_annotations: audit_annotations(verdict.as_str(), clause, reason),
-        ..Response::new(uid, judgement.refusal(mode))
+        warnings: decision.warning(mode).map(str::to_owned).into_iter().collect(),
+        audit_annotations: audit_annotations(outcome.as_str(), clause, reason),
+        ..Response::new(uid, decision.refusal(mode))
     };
     response.review()
 }
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_judged_controller_makes_is_owned() {
+    fn what_a_checked_controller_makes_is_owned() {
         for (version, kind, controller, expected) in [
             ("apps/v1", "ReplicaSet", true, true),
             ("batch/v1", "Job", true, true),
@@ -119,14 +119,14 @@ mod tests {
 
     #[test]
     fn the_response_says_what_the_mode_lets_it() {
-        let judgement = |verdict| Judgement {
-            verdict,
+        let decision = |outcome| Decision {
+            outcome,
             clause: "acl",
             reason: "why".to_owned(),
             user: "bob".to_owned(),
             queue: "root.prod".to_owned(),
         };
-        for (verdict, mode, allowed, warned) in [
+        for (outcome, mode, allowed, warned) in [
             (Outcome::Refused, Mode::Audit, true, false),
             (Outcome::Refused, Mode::Warn, true, true),
             (Outcome::Refused, Mode::Deny, false, false),
@@ -135,11 +135,11 @@ mod tests {
             (Outcome::Undecided, Mode::Deny, true, false),
             (Outcome::Placed, Mode::Deny, true, false),
         ] {
-            let review = response("u", &judgement(verdict), mode);
+            let review = response("u", &decision(outcome), mode);
             assert_eq!(review["response"]["uid"], "u");
-            assert_eq!(review["response"]["allowed"], allowed, "{verdict:?} {mode:?}");
-            assert_eq!(review["response"]["warnings"].is_array(), warned, "{verdict:?} {mode:?}");
-            assert_eq!(review["response"]["auditAnnotations"]["decision"], verdict.as_str());
+            assert_eq!(review["response"]["allowed"], allowed, "{outcome:?} {mode:?}");
+            assert_eq!(review["response"]["warnings"].is_array(), warned, "{outcome:?} {mode:?}");
+            assert_eq!(review["response"]["auditAnnotations"]["decision"], outcome.as_str());
             if !allowed {
                 assert_eq!(review["response"]["status"]["message"], "why");
             }

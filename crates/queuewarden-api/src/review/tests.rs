@@ -145,7 +145,7 @@ fn templates_are_found_in_each_kind() {
 }
 
 #[test]
-fn config_maps_are_judged_elsewhere_and_broken_objects_not_at_all() {
+fn config_maps_are_decided_elsewhere_and_broken_objects_not_at_all() {
     let code = |review: &Value| read_admission(review).map(drop).map_err(|wrong| wrong.code);
     assert_eq!(code(&admission(["", "ConfigMap"], &json!({}))), Err(codes::DECIDED_ELSEWHERE));
     assert_eq!(code(&admission(["", "Pod"], &json!({"metadata": 1}))), Err(codes::MALFORMED_REVIEW));

@@ -524,7 +524,7 @@ fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'
         return Finding::unknown(
             Type::Effective,
             Reason::ConfigNotReady,
-            "there is no queue tree to judge by",
+            "there is no queue tree to decide by",
         );
     };
     let texts = without_effect(tree, contribution);

@@ -34,7 +34,7 @@ fn message(plan: &Plan, name: &str, type_: &str) -> String {
 }
 
 #[test]
-fn a_test_is_judged_by_what_is_in_force() {
+fn a_test_is_decided_by_what_is_in_force() {
     let mut snapshot = cluster(BASE);
     let unreadable = Diagnostic::error(Code::new(5101, "x"), "cases: missing");
     snapshot.access_tests = vec![

@@ -110,8 +110,8 @@ fn what_a_policy_does_at_the_endpoints_is_told() {
     );
     let user_info = "changes userInfo to mode Audit, profile Strict, templates: 0";
     assert_eq!(warnings(Some(policy(submission, settings(user_info::Mode::Audit)))), [shared, user_info]);
-    let nothing_judged = warnings(Some(policy(None, settings(user_info::Mode::Audit))));
-    assert_eq!(nothing_judged, ["changes submission from Deny to Off", user_info]);
+    let nothing_checked = warnings(Some(policy(None, settings(user_info::Mode::Audit))));
+    assert_eq!(nothing_checked, ["changes submission from Deny to Off", user_info]);
     let gone = warnings(None);
     assert_eq!(gone.len(), 3, "{gone:?}");
     assert!(gone[0].starts_with("no longer sets "), "{gone:?}");

@@ -157,7 +157,7 @@ fn nothing_is_put_back_that_is_not_ours() {
 }
 
 #[test]
-fn a_base_that_the_scheduler_does_not_read_is_judged_by_itself() {
+fn a_base_that_the_scheduler_does_not_read_is_decided_by_itself() {
     const OWN: &str = "acme-queues";
     let mut snapshot = cluster(BASE);
     spec(&mut snapshot).base_config_map = OWN.into();
@@ -179,7 +179,7 @@ fn a_base_that_the_scheduler_does_not_read_is_judged_by_itself() {
 }
 
 #[test]
-fn a_base_that_the_output_hides_is_judged_by_itself() {
+fn a_base_that_the_output_hides_is_decided_by_itself() {
     let snapshot = calm();
     let answer = changed(&snapshot, YUNIKORN_DEFAULTS, Some(&base("partitions: [")));
     let start = "key queues.yaml of ConfigMap yunikorn-defaults, line 1: ";

@@ -393,15 +393,15 @@ fn what_the_admission_controller_reads_has_the_findings_of_the_object_that_wrote
 
 #[test]
 fn pods_share_an_application_unless_each_has_one_of_its_own() {
-    let judging = AdmissionPolicySpec {
+    let deciding = AdmissionPolicySpec {
         submission: Some(yunikorn_access::submission::Mode::Warn),
         ..AdmissionPolicySpec::default()
     };
     let mut snapshot = cluster(BASE);
     for (text, shared) in [("false", true), ("no", true), ("T", false)] {
         snapshot.output = Some(owned_by(map(YUNIKORN_CONFIGS, &[(GENERATE_UNIQUE_APP_ID, text)]), "helm"));
-        assert_eq!(shared_application(&snapshot, &judging).is_some(), shared, "{text}");
+        assert_eq!(shared_application(&snapshot, &deciding).is_some(), shared, "{text}");
     }
-    let audit = AdmissionPolicySpec { submission: Some(yunikorn_access::submission::Mode::Audit), ..judging };
+    let audit = AdmissionPolicySpec { submission: Some(yunikorn_access::submission::Mode::Audit), ..deciding };
     assert_eq!(shared_application(&cluster(BASE), &audit), None);
 }

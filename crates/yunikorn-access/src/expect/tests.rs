@@ -41,10 +41,10 @@ fn pod(namespace: &str, queue: &str) -> Workload {
 }
 
 fn lines(case: Case) -> Vec<String> {
-    judged(case, ResolverKind::None)
+    decided(case, ResolverKind::None)
 }
 
-fn judged(case: Case, resolver: ResolverKind) -> Vec<String> {
+fn decided(case: Case, resolver: ResolverKind) -> Vec<String> {
     let trees = [parsed(QUEUES)];
     let expectations = Expectations { partition: "DEFAULT".to_owned(), cases: vec![case] };
     let checks = run(
@@ -160,9 +160,9 @@ fn nobody_is_let_in_by_a_doubt() {
             .into(),
         ..Case::default()
     };
-    let unknown = judged(case("sue", &[]), ResolverKind::Ldap);
+    let unknown = decided(case("sue", &[]), ResolverKind::Ldap);
     assert!(unknown.iter().all(|line| line.ends_with("write the groups of the subject")), "{unknown:?}");
-    assert_eq!(judged(case("sue", &["x"]), ResolverKind::Ldap).len(), 4);
+    assert_eq!(decided(case("sue", &["x"]), ResolverKind::Ldap).len(), 4);
     let refused = lines(case("su e", &["devs"]));
     assert!(refused[0].contains("YuniKorn takes nothing from user `su e`"), "{refused:?}");
     assert_eq!(refused[1], "user su e in group devs may not submit to root.spaces");

@@ -153,7 +153,7 @@ mod tests {
 
     fn answer(filter: &Filter, user: &str, groups: &[&str]) -> (bool, Why) {
         let groups = groups.iter().map(ToString::to_string).collect();
-        filter.apply(&Identity { user: user.to_owned(), groups }).expect("judged")
+        filter.apply(&Identity { user: user.to_owned(), groups }).expect("decided")
     }
 
     #[test]
@@ -197,9 +197,9 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_judged_is_not_guessed() {
+    fn what_cannot_be_decided_is_not_guessed() {
         let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
-        let reason = filter("", &[&deep], &[]).apply(&Identity::default()).expect_err("unjudged");
+        let reason = filter("", &[&deep], &[]).apply(&Identity::default()).expect_err("undecided");
         assert!(reason.contains("its filter"), "{reason}");
     }
 }

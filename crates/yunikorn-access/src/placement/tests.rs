@@ -246,7 +246,7 @@ fn the_recovery_queue_takes_one_application_of_those_who_ask() {
 }
 
 #[test]
-fn an_expression_that_cannot_be_judged_leaves_the_answer_open() {
+fn an_expression_that_cannot_be_decided_leaves_the_answer_open() {
     let expression = format!("{}a{}", "(".repeat(40), ")".repeat(40));
     let rule = format!("{{name: fixed, value: leaf, filter: {{users: ['{expression}']}}}}");
     let placement = place(&tree(&[&rule], QUEUES), &asks("alice", &[], "", &[]));

@@ -136,14 +136,14 @@ pub fn answer(
         Request::Application { verb, namespace, id } => match found {
             Some(Lookup::Application(application)) => application.answer(tree, verb, &identity),
             Some(Lookup::Unknown) => Answer::undecided("no_application", &unknown(namespace, id)),
-            Some(Lookup::Undecided(why)) => not_judged(id, why),
-            None => not_judged(id, "applications are not known here, only queues"),
+            Some(Lookup::Undecided(why)) => not_decided(id, why),
+            None => not_decided(id, "applications are not known here, only queues"),
         },
     }
 }
 
-fn not_judged(id: &str, why: &str) -> Answer {
-    Answer::undecided("application", &format!("application {} cannot be judged: {why}", quoted(id)))
+fn not_decided(id: &str, why: &str) -> Answer {
+    Answer::undecided("application", &format!("application {} cannot be decided: {why}", quoted(id)))
 }
 
 /// The full path of the queue that a name stands for, in any case.

@@ -242,7 +242,7 @@ fn answers_are_those_of_the_acls_with_their_reasons() {
 }
 
 #[test]
-fn applications_are_judged_when_they_are_known() {
+fn applications_are_decided_when_they_are_known() {
     let ask = |user: &str, groups: &[&str], verb: &str, namespace: &str, id: &str, subresource: &str| {
         let resource = ResourceAttributes {
             namespace: namespace.to_owned(),

@@ -31,7 +31,7 @@ fn scheduler(tree: &Tree) -> Scheduler<'_> {
     Scheduler { tree, resolver: &NoResolver, version: Version::V1_8 }
 }
 
-fn judged(pod: &Pod, spark: &[(String, String)]) -> Application {
+fn decided(pod: &Pod, spark: &[(String, String)]) -> Application {
     let tree = queues();
     match application(pod, spark, scheduler(&tree)) {
         Lookup::Application(application) => *application,
@@ -91,27 +91,27 @@ fn the_oldest_pod_stands_for_the_application() {
 
 #[test]
 fn owner_and_queue_are_those_that_yunikorn_takes() {
-    let judged_as = |pod: &Pod| {
-        let application = judged(pod, &[]);
+    let decided_as = |pod: &Pod| {
+        let application = decided(pod, &[]);
         (application.acl.owner, application.queue)
     };
     let is = |owner: &str, queue: &str| (owner.to_owned(), queue.to_owned());
-    assert_eq!(judged_as(&pod("a", "sue", "root.prod", 0)), is("sue", "root.prod"));
-    assert_eq!(judged_as(&pod("a", "sue", "root.Prod", 0)), is("sue", "root.prod"));
+    assert_eq!(decided_as(&pod("a", "sue", "root.prod", 0)), is("sue", "root.prod"));
+    assert_eq!(decided_as(&pod("a", "sue", "root.Prod", 0)), is("sue", "root.prod"));
     // Denied now, but it may have been running since before.
-    assert_eq!(judged_as(&pod("a", "eve", "root.prod", 0)), is("eve", "root.prod"));
+    assert_eq!(decided_as(&pod("a", "eve", "root.prod", 0)), is("eve", "root.prod"));
     // `nobody` is not a user who could claim it.
     let mut anonymous = pod("a", "", "root.prod", 0);
-    assert_eq!(judged_as(&anonymous), is("", "root.prod"));
+    assert_eq!(decided_as(&anonymous), is("", "root.prod"));
     anonymous.workload.pod.annotations.clear();
-    assert_eq!(judged_as(&anonymous), is("", "root.prod"));
+    assert_eq!(decided_as(&anonymous), is("", "root.prod"));
     // Without the annotation the label names the user.
     anonymous.workload.pod.labels.insert(USERNAME.to_owned(), "sue".to_owned());
-    assert_eq!(judged_as(&anonymous), is("sue", "root.prod"));
+    assert_eq!(decided_as(&anonymous), is("sue", "root.prod"));
     // A running pod does not get the recovery queue as its own.
     let mut running = pod("a", "eve", "root.prod", 0);
     running.workload.node_name = "n1".to_owned();
-    assert_eq!(judged_as(&running), is("eve", "root.prod"));
+    assert_eq!(decided_as(&running), is("eve", "root.prod"));
     running.workload.pod.labels.insert(QUEUE.to_owned(), "elsewhere".to_owned());
     let tree = queues();
     for lost in [pod("a", "eve", "elsewhere", 0), running] {
@@ -267,7 +267,7 @@ fn asks(
     };
     let tree = queues();
     let question = pods::read(&review).expect("a question about a pod");
-    let application = judged(speaker(pods.iter(), &pods[target]), spark);
+    let application = decided(speaker(pods.iter(), &pods[target]), spark);
     pods::answer(&review, question, &application, scheduler(&tree))
 }
 

@@ -49,11 +49,11 @@ fn applied<'a>(request: &'a Request, surroundings: &'a Surroundings) -> Applied<
     Applied { request, surroundings, owned: false, node_name: "", image_pull_secrets: &[] }
 }
 
-fn judged_in(tree: &Tree, request: &Request) -> Judgement {
+fn decided_in(tree: &Tree, request: &Request) -> Decision {
     let surroundings = Surroundings::default();
     let world =
         World { conf: &conf(), tree, resolver: ResolverKind::None.here(), running: &Running::default() };
-    judge(&applied(request, &surroundings), world)
+    evaluate(&applied(request, &surroundings), world)
 }
 
 #[test]
@@ -85,15 +85,15 @@ fn what_names_a_running_application_of_others_is_refused_whatever_makes_it() {
         (updated, refused),
         (Request { namespace: "other".to_owned(), ..named(Kind::Pod, "sue") }, refused),
     ] {
-        let judgement = judge(&applied(&request, &Surroundings::default()), world);
-        assert_eq!((judgement.verdict, judgement.clause), expected, "{request:?}: {judgement:?}");
+        let decision = evaluate(&applied(&request, &Surroundings::default()), world);
+        assert_eq!((decision.outcome, decision.clause), expected, "{request:?}: {decision:?}");
     }
     // A workload that names a controller as its owner is checked all the same.
     let (bobs, sues) = (named(Kind::Pod, "bob"), named(Kind::Pod, "sue"));
-    for (request, expected) in [(bobs, refused), (sues, (Outcome::NotAsked, "owned"))] {
+    for (request, expected) in [(bobs, refused), (sues, (Outcome::NotApplicable, "owned"))] {
         let surroundings = Surroundings::default();
-        let judgement = judge(&Applied { owned: true, ..applied(&request, &surroundings) }, world);
-        assert_eq!((judgement.verdict, judgement.clause), expected, "{judgement:?}");
+        let decision = evaluate(&Applied { owned: true, ..applied(&request, &surroundings) }, world);
+        assert_eq!((decision.outcome, decision.clause), expected, "{decision:?}");
     }
 }
 
@@ -101,14 +101,14 @@ fn prod() -> Tree {
     tree(&[("root", "", ""), ("root.prod", "sue", "ann"), ("root.dev", "*", "")])
 }
 
-fn judged(request: &Request) -> Judgement {
-    judged_in(&prod(), request)
+fn decided(request: &Request) -> Decision {
+    decided_in(&prod(), request)
 }
 
 #[test]
 fn each_kind_of_each_user_is_placed_or_refused_with_the_reason() {
     for kind in [Kind::Pod, JOB, DEPLOYMENT, Kind::Workload(Workloads::CronJob)] {
-        for (user, queue, verdict, clause) in [
+        for (user, queue, outcome, clause) in [
             ("sue", "root.prod", Outcome::Placed, "acl"),
             ("ann", "root.prod", Outcome::Placed, "acl"),
             ("bob", "root.prod", Outcome::Refused, "acl"),
@@ -116,14 +116,14 @@ fn each_kind_of_each_user_is_placed_or_refused_with_the_reason() {
             ("bob", "", Outcome::Refused, "queue"),
             ("b*b", "root.dev", Outcome::Refused, "user"),
         ] {
-            let judgement = judged(&request(kind.clone(), user, queue));
-            assert_eq!((judgement.verdict, judgement.clause), (verdict, clause), "{kind} {user} {queue}");
-            assert_eq!(judgement.user, user);
+            let decision = decided(&request(kind.clone(), user, queue));
+            assert_eq!((decision.outcome, decision.clause), (outcome, clause), "{kind} {user} {queue}");
+            assert_eq!(decision.user, user);
         }
     }
-    let judgement = judged(&request(JOB, "bob", "root.prod"));
+    let decision = decided(&request(JOB, "bob", "root.prod"));
     assert_eq!(
-        judgement.reason,
+        decision.reason,
         "YuniKorn would reject this Job of user `bob`: they may not submit to `root.prod`: no ACL on the way from root.prod up to root \
          names user bob or group staff (what would help: name user bob in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`)"
     );
@@ -132,54 +132,54 @@ fn each_kind_of_each_user_is_placed_or_refused_with_the_reason() {
 #[test]
 fn what_the_admission_controller_wrote_is_the_users_own_name() {
     for user in ["sue", "bob"] {
-        let bare = judged(&request(Kind::Pod, user, "root.prod"));
+        let bare = decided(&request(Kind::Pod, user, "root.prod"));
         let mut injected = with_info(request(Kind::Pod, user, "root.prod"), user);
         injected.pod.scheduler_name = YUNIKORN.to_owned();
-        assert_eq!(judged(&injected), bare);
+        assert_eq!(decided(&injected), bare);
     }
 }
 
 #[test]
 fn only_who_may_speaks_for_others() {
     for kind in [Kind::Pod, JOB] {
-        for (by, verdict, clause) in [
+        for (by, outcome, clause) in [
             ("airflow", Outcome::Placed, "acl"),
             (CONTROLLER, Outcome::Placed, "acl"),
             ("bob", Outcome::Refused, "user_info"),
         ] {
-            let judgement = judged(&with_info(request(kind.clone(), by, "root.prod"), "sue"));
-            assert_eq!((judgement.verdict, judgement.clause), (verdict, clause), "{kind} {by}");
+            let decision = decided(&with_info(request(kind.clone(), by, "root.prod"), "sue"));
+            assert_eq!((decision.outcome, decision.clause), (outcome, clause), "{kind} {by}");
         }
-        let judgement = judged(&with_info(request(kind, "airflow", "root.prod"), "bob"));
-        assert_eq!((judgement.verdict, judgement.user.as_str()), (Outcome::Refused, "bob"));
+        let decision = decided(&with_info(request(kind, "airflow", "root.prod"), "bob"));
+        assert_eq!((decision.outcome, decision.user.as_str()), (Outcome::Refused, "bob"));
     }
 }
 
 /// A Deployment of `sue` that somebody updates.
-fn update(by: &str, change: impl Fn(&mut Pod)) -> Judgement {
+fn update(by: &str, change: impl Fn(&mut Pod)) -> Decision {
     let mut request = with_info(request(DEPLOYMENT, by, "root.prod"), "sue");
     request.operation = Operation::Update;
     request.old_pod = request.pod.clone();
     change(&mut request.pod);
-    judged(&request)
+    decided(&request)
 }
 
 #[test]
-fn an_update_is_judged_when_it_asks_for_something_else() {
+fn an_update_is_decided_when_it_asks_for_something_else() {
     let label =
         |value: &'static str| move |pod: &mut Pod| drop(pod.labels.insert(QUEUE.into(), value.into()));
     let name = |user: &'static str| {
         move |pod: &mut Pod| drop(pod.annotations.insert(USER_INFO.to_owned(), info(user)))
     };
     let untouched = update("bob", |pod| drop(pod.labels.insert("version".into(), "2".into())));
-    assert_eq!((untouched.verdict, untouched.clause), (Outcome::NotAsked, "unchanged"));
-    assert_eq!(update("bob", label("root.dev")).verdict, Outcome::Placed);
-    assert_eq!(update("bob", label("root.none")).verdict, Outcome::Refused);
+    assert_eq!((untouched.outcome, untouched.clause), (Outcome::NotApplicable, "unchanged"));
+    assert_eq!(update("bob", label("root.dev")).outcome, Outcome::Placed);
+    assert_eq!(update("bob", label("root.none")).outcome, Outcome::Refused);
     assert_eq!(update("bob", name("ann")).clause, "user_info");
-    assert_eq!(update("airflow", name("ann")).verdict, Outcome::Placed);
-    assert_eq!(update("bob", name("bob")).verdict, Outcome::Refused);
+    assert_eq!(update("airflow", name("ann")).outcome, Outcome::Placed);
+    assert_eq!(update("bob", name("bob")).outcome, Outcome::Refused);
     let nobodys = update("bob", |pod| pod.annotations.clear());
-    assert_eq!((nobodys.verdict, nobodys.clause), (Outcome::NotAsked, "controller"));
+    assert_eq!((nobodys.outcome, nobodys.clause), (Outcome::NotApplicable, "controller"));
 }
 
 #[test]
@@ -190,29 +190,29 @@ fn what_others_decide_is_left_to_them() {
     let world =
         World { conf: &conf, tree: &tree, resolver: ResolverKind::None.here(), running: &Running::default() };
     let owned = Applied { owned: true, ..applied(&asked, &surroundings) };
-    assert_eq!(judge(&owned, world).clause, "owned");
+    assert_eq!(evaluate(&owned, world).clause, "owned");
     for (operation, kind) in [
         (Operation::Other, Kind::Pod),
         (Operation::Update, Kind::Pod),
         (Operation::Create, Kind::Other("ReplicationController".to_owned())),
     ] {
         let other = Request { operation, kind, ..asked.clone() };
-        assert_eq!(judged(&other).clause, "kind");
+        assert_eq!(decided(&other).clause, "kind");
     }
     let away = Surroundings {
         namespace_annotations: texts(&[("yunikorn.apache.org/namespace.enableYuniKorn", "false")]),
         ..Surroundings::default()
     };
-    assert_eq!(judge(&applied(&asked, &away), world).clause, "scheduler");
+    assert_eq!(evaluate(&applied(&asked, &away), world).clause, "scheduler");
     let mut chosen = asked.clone();
     chosen.pod.scheduler_name = YUNIKORN.to_owned();
     // Its pods will be made in the name of a controller; a bare pod there has no name at all.
-    assert_eq!(judge(&applied(&chosen, &away), world).clause, "controller");
+    assert_eq!(evaluate(&applied(&chosen, &away), world).clause, "controller");
     chosen.kind = Kind::Pod;
-    let nobodys = judge(&applied(&chosen, &away), world);
-    assert_eq!((nobodys.verdict, nobodys.user.as_str()), (Outcome::Refused, "nobody"));
+    let nobodys = evaluate(&applied(&chosen, &away), world);
+    assert_eq!((nobodys.outcome, nobodys.user.as_str()), (Outcome::Refused, "nobody"));
     let own = Request { pod: Pod { labels: texts(&[(APP, YUNIKORN)]), ..Pod::default() }, ..asked };
-    assert_eq!(judged(&own).clause, "scheduler");
+    assert_eq!(decided(&own).clause, "scheduler");
 }
 
 const RULES: &str = "\
@@ -232,27 +232,27 @@ partitions:
 #[test]
 fn placement_rules_count() {
     let tree = parsed(RULES);
-    let judged = |user, queue| judged_in(&tree, &request(JOB, user, queue));
-    let elsewhere = judged("bob", "root.prod");
-    assert_eq!((elsewhere.verdict, elsewhere.queue.as_str()), (Outcome::Elsewhere, "root.jobs"));
+    let decided = |user, queue| decided_in(&tree, &request(JOB, user, queue));
+    let elsewhere = decided("bob", "root.prod");
+    assert_eq!((elsewhere.outcome, elsewhere.queue.as_str()), (Outcome::Elsewhere, "root.jobs"));
     assert!(
         elsewhere.reason.starts_with("YuniKorn will run this in root.jobs, not in `root.prod`"),
         "{elsewhere:?}"
     );
-    assert_eq!(judged("bob", "").verdict, Outcome::Placed);
-    assert_eq!(judged("eve", "root.prod").verdict, Outcome::Refused);
+    assert_eq!(decided("bob", "").outcome, Outcome::Placed);
+    assert_eq!(decided("eve", "root.prod").outcome, Outcome::Refused);
     // A queue below an open one may have been made at run time.
-    assert_eq!(judged("eve", "root.open.x").verdict, Outcome::Doubtful);
-    assert_eq!(judged("eve", "root.closed").verdict, Outcome::Refused);
+    assert_eq!(decided("eve", "root.open.x").outcome, Outcome::Doubtful);
+    assert_eq!(decided("eve", "root.closed").outcome, Outcome::Refused);
 }
 
 #[test]
 fn a_rejection_says_what_each_rule_met_with() {
     let rules = |rules: &str| parsed(&RULES.replace("      - {name: provided, create: false}\n", rules));
     let rejected = |tree: &Tree, user, queue| {
-        let judgement = judged_in(tree, &request(JOB, user, queue));
-        assert_eq!(judgement.verdict, Outcome::Refused, "{judgement:?}");
-        (judgement.clause, judgement.reason)
+        let decision = decided_in(tree, &request(JOB, user, queue));
+        assert_eq!(decision.outcome, Outcome::Refused, "{decision:?}");
+        (decision.clause, decision.reason)
     };
     let would = |user: &str, why: &str| format!("YuniKorn would reject this Job of user `{user}`: {why}");
     // The queue that all others end in is not one that the workload named.
@@ -290,33 +290,33 @@ fn a_rejection_says_what_each_rule_met_with() {
 #[test]
 fn each_mode_tells_or_refuses_what_it_should() {
     use Mode::{Audit, Deny, Off, Warn};
-    use Outcome::{Doubtful, Elsewhere, NotAsked, Placed, Refused, Undecided};
-    for verdict in [NotAsked, Placed, Elsewhere, Doubtful, Refused, Undecided] {
-        let judgement = Judgement::new(verdict, "acl", "why");
+    use Outcome::{Doubtful, Elsewhere, NotApplicable, Placed, Refused, Undecided};
+    for outcome in [NotApplicable, Placed, Elsewhere, Doubtful, Refused, Undecided] {
+        let decision = Decision::new(outcome, "acl", "why");
         for mode in [Off, Audit, Warn, Deny] {
-            let refuses = (verdict, mode) == (Refused, Deny);
-            let warns = match verdict {
+            let refuses = (outcome, mode) == (Refused, Deny);
+            let warns = match outcome {
                 Elsewhere | Doubtful => matches!(mode, Warn | Deny),
                 Refused => mode == Warn,
-                NotAsked | Placed | Undecided => false,
+                NotApplicable | Placed | Undecided => false,
             };
-            let said = (judgement.refusal(mode), judgement.warning(mode));
-            assert_eq!(said, (refuses.then_some("why"), warns.then_some("why")), "{verdict:?} {mode:?}");
+            let said = (decision.refusal(mode), decision.warning(mode));
+            assert_eq!(said, (refuses.then_some("why"), warns.then_some("why")), "{outcome:?} {mode:?}");
         }
     }
 }
 
 #[test]
 fn each_verdict_has_a_word_of_its_own() {
-    for (verdict, word) in [
-        (Outcome::NotAsked, "not_asked"),
+    for (outcome, word) in [
+        (Outcome::NotApplicable, "not_applicable"),
         (Outcome::Placed, "placed"),
         (Outcome::Elsewhere, "elsewhere"),
         (Outcome::Doubtful, "doubtful"),
         (Outcome::Refused, "refused"),
         (Outcome::Undecided, "undecided"),
     ] {
-        assert_eq!(verdict.as_str(), word);
+        assert_eq!(outcome.as_str(), word);
     }
 }
 
@@ -331,27 +331,27 @@ fn what_must_be_taken_is() {
         running: &Running::default(),
     };
     let running = Applied { node_name: "n1", ..applied(&asked, &surroundings) };
-    let judgement = judge(&running, world);
-    assert_eq!((judgement.verdict, judgement.queue.as_str()), (Outcome::Elsewhere, "root.@recovery@"));
+    let decision = evaluate(&running, world);
+    assert_eq!((decision.outcome, decision.queue.as_str()), (Outcome::Elsewhere, "root.@recovery@"));
     // Also from somebody whose groups are not found, and who is otherwise refused.
     let stranger = Request { groups: Vec::new(), ..request(Kind::Pod, "stranger", "root.prod") };
     let world = World { resolver: ResolverKind::Test.here(), ..world };
-    for (node_name, verdict, clause, queue) in
+    for (node_name, outcome, clause, queue) in
         [("n1", Outcome::Elsewhere, "acl", "root.@recovery@"), ("", Outcome::Refused, "user", "root.prod")]
     {
         let asked = Applied { node_name, ..applied(&stranger, &surroundings) };
-        let judgement = judge(&asked, world);
-        assert_eq!((judgement.verdict, judgement.clause), (verdict, clause), "{node_name}: {judgement:?}");
-        assert_eq!((judgement.user.as_str(), judgement.queue.as_str()), ("stranger", queue));
+        let decision = evaluate(&asked, world);
+        assert_eq!((decision.outcome, decision.clause), (outcome, clause), "{node_name}: {decision:?}");
+        assert_eq!((decision.user.as_str(), decision.queue.as_str()), ("stranger", queue));
     }
 }
 
 #[test]
 fn reasons_are_bounded_and_can_be_seen() {
     let long = format!("root.{}\u{1b}", "x".repeat(100_000));
-    let judgement = judged(&request(JOB, "bob", &long));
-    assert!(judgement.reason.chars().count() < 2000 && !judgement.reason.contains('\u{1b}'));
-    assert!(judgement.queue.chars().count() < 2000 && !judgement.queue.contains('\u{1b}'));
+    let decision = decided(&request(JOB, "bob", &long));
+    assert!(decision.reason.chars().count() < 2000 && !decision.reason.contains('\u{1b}'));
+    assert!(decision.queue.chars().count() < 2000 && !decision.queue.contains('\u{1b}'));
 }
 
 proptest! {
@@ -363,15 +363,15 @@ proptest! {
         let leaf = tree.queues().any(|(_, node)| node.path.as_str() == queue && node.is_leaf);
         let mut asked = request(JOB, &identity.user, queue);
         asked.groups.clone_from(&identity.groups);
-        let judgement = judged_in(&tree, &asked);
+        let decision = decided_in(&tree, &asked);
         let groups = if identity.groups.is_empty() { vec![identity.user.clone()] } else { identity.groups };
         let identity = Identity { user: identity.user, groups };
         let may = decide(&tree, Right::Submit, queue, &identity).allowed();
         if leaf && may {
-            prop_assert_eq!(judgement.verdict, Outcome::Placed, "{:?}", judgement);
+            prop_assert_eq!(decision.outcome, Outcome::Placed, "{:?}", decision);
         }
-        if judgement.verdict == Outcome::Placed && judgement.queue == queue {
-            prop_assert!(may, "{judgement:?}");
+        if decision.outcome == Outcome::Placed && decision.queue == queue {
+            prop_assert!(may, "{decision:?}");
         }
     }
 
@@ -382,10 +382,10 @@ proptest! {
         if update {
             asked.operation = Operation::Update;
         }
-        let judgement = judged(&asked);
+        let decision = decided(&asked);
         for mode in [Mode::Off, Mode::Audit, Mode::Warn, Mode::Deny] {
-            prop_assert!(judgement.refusal(mode).is_none() || mode == Mode::Deny);
-            prop_assert!(judgement.refusal(mode).is_none() || judgement.warning(mode).is_none());
+            prop_assert!(decision.refusal(mode).is_none() || mode == Mode::Deny);
+            prop_assert!(decision.refusal(mode).is_none() || decision.warning(mode).is_none());
         }
     }
 }

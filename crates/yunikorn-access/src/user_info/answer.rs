@@ -8,7 +8,7 @@ use crate::review::answer::visible;
 pub enum Outcome {
     /// The request makes no pods.
     #[default]
-    NotAsked,
+    NotApplicable,
     /// The user of its pods is not touched.
     Unchanged,
     /// The user that it names is accepted.
@@ -20,10 +20,10 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The verdict in one word, for logs and metrics.
+    /// The outcome in one word, for logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::NotAsked => "not_asked",
+            Self::NotApplicable => "not_applicable",
             Self::Unchanged => "unchanged",
             Self::Kept => "kept",
             Self::Added => "added",
@@ -45,7 +45,7 @@ pub struct Addition {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decision {
     /// The result of the request.
-    pub verdict: Outcome,
+    pub outcome: Outcome,
     /// The clause that decided, in one word of a few: a label of metrics.
     pub clause: &'static str,
     /// The reason why it is refused, in one bounded line without invisible characters; else empty.
@@ -59,8 +59,8 @@ pub struct Decision {
 }
 
 impl Decision {
-    pub(super) fn new(verdict: Outcome, clause: &'static str) -> Self {
-        Self { verdict, clause, ..Self::default() }
+    pub(super) fn new(outcome: Outcome, clause: &'static str) -> Self {
+        Self { outcome, clause, ..Self::default() }
     }
 
     pub(super) fn refused(clause: &'static str, reason: &str, user: &str) -> Self {
@@ -78,19 +78,19 @@ impl Decision {
         if let Some(message) = refusal {
             return Self::refused("yunikorn", message, user);
         }
-        let verdict = if patched { Outcome::Added } else { Outcome::Unchanged };
-        Self { user: visible(user), ..Self::new(verdict, "yunikorn") }
+        let outcome = if patched { Outcome::Added } else { Outcome::Unchanged };
+        Self { user: visible(user), ..Self::new(outcome, "yunikorn") }
     }
 
     /// Adds the result of one more site.
-    pub(super) fn note(&mut self, verdict: Outcome, clause: &'static str) {
-        if verdict > self.verdict {
-            (self.verdict, self.clause) = (verdict, clause);
+    pub(super) fn note(&mut self, outcome: Outcome, clause: &'static str) {
+        if outcome > self.outcome {
+            (self.outcome, self.clause) = (outcome, clause);
         }
     }
 
     /// The reason why the request is refused in this mode; `None` lets it pass.
     pub fn refusal(&self, mode: Mode) -> Option<&str> {
-        (mode == Mode::Enforce && self.verdict == Outcome::Refused).then_some(self.reason.as_str())
+        (mode == Mode::Enforce && self.outcome == Outcome::Refused).then_some(self.reason.as_str())
     }
 }

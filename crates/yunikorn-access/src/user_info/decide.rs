@@ -18,7 +18,7 @@ use yunikorn::admission::{
 
 /// Decides a request by these keys.
 pub fn decide(request: &Request<'_>, access: &AccessControl) -> Decision {
-    let mut decision = Decision::new(Outcome::NotAsked, "no_pods");
+    let mut decision = Decision::new(Outcome::NotApplicable, "no_pods");
     if request.operation == Operation::Other || request.sites.is_empty() {
         return Decision { warnings: words::nowhere(request), ..decision };
     }
@@ -26,8 +26,8 @@ pub fn decide(request: &Request<'_>, access: &AccessControl) -> Decision {
     let walk = Walk { request, access, own };
     for (index, site) in request.sites.iter().enumerate() {
         match walk.site(site).and_then(|end| walk.application(site, end)) {
-            Ok(End { verdict, clause, text }) => {
-                decision.note(verdict, clause);
+            Ok(End { outcome, clause, text }) => {
+                decision.note(outcome, clause);
                 decision.additions.extend(text.map(|text| Addition { site: index, text }));
             }
             Err(refusal) => {
@@ -43,19 +43,19 @@ pub fn decide(request: &Request<'_>, access: &AccessControl) -> Decision {
 
 /// The result of one site.
 struct End {
-    verdict: Outcome,
+    outcome: Outcome,
     clause: &'static str,
     /// The text that is written into the site.
     text: Option<String>,
 }
 
 impl End {
-    fn new(verdict: Outcome, clause: &'static str) -> Self {
-        Self { verdict, clause, text: None }
+    fn new(outcome: Outcome, clause: &'static str) -> Self {
+        Self { outcome, clause, text: None }
     }
 
     fn added(clause: &'static str, text: String) -> Self {
-        Self { verdict: Outcome::Added, clause, text: Some(text) }
+        Self { outcome: Outcome::Added, clause, text: Some(text) }
     }
 }
 

@@ -61,8 +61,8 @@ fn updated(user: &'static str, old: Given, given: Given) -> Case {
 }
 
 impl Case {
-    fn judged(&self, keys: &[(&str, &str)]) -> Decision {
-        let asked = Request {
+    fn decision(&self, keys: &[(&str, &str)]) -> Decision {
+        let request = Request {
             operation: self.operation,
             kind: "Deployment",
             is_replica_set: self.is_replica_set,
@@ -74,7 +74,7 @@ impl Case {
             running: &self.running,
             moment: self.moment,
         };
-        decide(&asked, &access(keys))
+        decide(&request, &access(keys))
     }
 
     fn at_the_end(mut self) -> Self {
@@ -83,16 +83,16 @@ impl Case {
     }
 
     fn decided(&self, keys: &[(&str, &str)]) -> (Outcome, &'static str) {
-        let judgement = self.judged(keys);
-        (judgement.verdict, judgement.clause)
+        let decision = self.decision(keys);
+        (decision.outcome, decision.clause)
     }
 }
 
 #[test]
 fn what_is_missing_becomes_the_requesters_own_name() {
-    let judgement = created("alice", Given::Absent).judged(&[]);
-    assert_eq!(judgement.additions, [Addition { site: 0, text: ALICE.to_owned() }]);
-    assert_eq!((judgement.verdict, judgement.user.as_str()), (Outcome::Added, "alice"));
+    let decision = created("alice", Given::Absent).decision(&[]);
+    assert_eq!(decision.additions, [Addition { site: 0, text: ALICE.to_owned() }]);
+    assert_eq!((decision.outcome, decision.user.as_str()), (Outcome::Added, "alice"));
     let end = created("alice", Given::Absent).at_the_end();
     assert_eq!(end.decided(&[]), (Outcome::Refused, "missing"));
 }
@@ -159,8 +159,8 @@ fn what_is_set_stays_unless_a_list_says_otherwise() {
 #[test]
 fn who_leaves_their_own_name_out_gets_it_back() {
     let spelled = r#"{"user": "alice", "groups": ["system:authenticated", "devs"]}"#;
-    let judgement = updated("alice", text(spelled), Given::Absent).judged(&[]);
-    assert_eq!(judgement.additions, [Addition { site: 0, text: spelled.to_owned() }]);
+    let decision = updated("alice", text(spelled), Given::Absent).decision(&[]);
+    assert_eq!(decision.additions, [Addition { site: 0, text: spelled.to_owned() }]);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn an_update_adds_a_name_only_where_people_change_the_template_anyway() {
     let mut case = updated("alice", Given::Absent, Given::Absent);
     assert_eq!(case.decided(&[]), (Outcome::Unchanged, "unchanged"));
     case.site.changed = true;
-    assert_eq!(case.judged(&[]).additions.len(), 1);
+    assert_eq!(case.decision(&[]).additions.len(), 1);
     case.user = CONTROLLER;
     assert_eq!(case.decided(&[]), (Outcome::Unchanged, "unchanged"));
     case.user = "alice";
@@ -198,9 +198,9 @@ fn the_label_counts_only_where_everything_is_bypassed_and_is_always_reported() {
         (&[][..], Outcome::Added, "does not count beside the annotation"),
         (&[(BYPASS_AUTH, "true")], Outcome::Kept, "only until YuniKorn 1.9"),
     ] {
-        let judgement = case.judged(keys);
-        assert_eq!(judgement.verdict, expected);
-        let warning = judgement.warnings.join("\n");
+        let decision = case.decision(keys);
+        assert_eq!(decision.outcome, expected);
+        let warning = decision.warnings.join("\n");
         assert!(
             warning.contains(told) && warning.contains(USERNAME) && warning.contains("`carol`"),
             "{warning}"
@@ -214,21 +214,21 @@ fn the_label_counts_only_where_everything_is_bypassed_and_is_always_reported() {
 fn an_update_reports_the_label_only_where_the_template_is_changed() {
     let mut case = updated("alice", text(ALICE), text(ALICE));
     case.site.username = "carol".to_owned();
-    assert!(case.judged(&[]).warnings.is_empty());
+    assert!(case.decision(&[]).warnings.is_empty());
     case.site.changed = true;
-    let warnings = case.judged(&[]).warnings;
+    let warnings = case.decision(&[]).warnings;
     assert!(warnings[0].contains("does not count beside the annotation"), "{warnings:?}");
 }
 
 #[test]
-fn the_judgement_names_the_user_whose_pods_run() {
+fn the_decision_names_the_user_whose_pods_run() {
     let lists = &[(EXTERNAL_USERS, "^alice$")][..];
     for (given, user) in [(text(BOB), "bob"), (text(ALICE), "alice"), (Given::Absent, "alice")] {
-        let judgement = created("alice", given.clone()).judged(lists);
-        assert_eq!((judgement.user.as_str(), judgement.refusal(Mode::Enforce)), (user, None), "{given:?}");
+        let decision = created("alice", given.clone()).decision(lists);
+        assert_eq!((decision.user.as_str(), decision.refusal(Mode::Enforce)), (user, None), "{given:?}");
     }
-    let untouched = updated("alice", text(BOB), text(BOB)).judged(&[]);
-    assert_eq!((untouched.verdict, untouched.user.as_str()), (Outcome::Unchanged, "bob"));
+    let untouched = updated("alice", text(BOB), text(BOB)).decision(&[]);
+    assert_eq!((untouched.outcome, untouched.user.as_str()), (Outcome::Unchanged, "bob"));
 }
 
 #[test]
@@ -237,8 +237,8 @@ fn of_places_with_the_same_verdict_the_first_says_why() {
     let groups = ["devs", "system:authenticated"].map(str::to_owned);
     let rule = |sites: &[Site]| {
         let asked = job(Operation::Create, false, ("alice", &groups), sites, Moment::Mutating);
-        let judgement = decide(&asked, &access(&[(EXTERNAL_USERS, "^alice$")]));
-        (judgement.verdict, judgement.clause)
+        let decision = decide(&asked, &access(&[(EXTERNAL_USERS, "^alice$")]));
+        (decision.outcome, decision.clause)
     };
     assert_eq!(rule(&[place(ALICE), place(BOB)]), (Outcome::Kept, "own"));
     assert_eq!(rule(&[place(BOB), place(ALICE)]), (Outcome::Kept, "external_users"));
@@ -249,14 +249,14 @@ fn of_places_with_the_same_verdict_the_first_says_why() {
 #[test]
 fn what_yunikorns_admission_controller_says_names_the_user() {
     let refused = Decision::of_yunikorn(Some("user alice may not"), false, "alice");
-    assert_eq!((refused.verdict, refused.clause), (Outcome::Refused, "yunikorn"));
+    assert_eq!((refused.outcome, refused.clause), (Outcome::Refused, "yunikorn"));
     assert_eq!(
         (refused.user.as_str(), refused.refusal(Mode::Enforce)),
         ("alice", Some("user alice may not"))
     );
-    for (patched, verdict) in [(true, Outcome::Added), (false, Outcome::Unchanged)] {
+    for (patched, outcome) in [(true, Outcome::Added), (false, Outcome::Unchanged)] {
         let passed = Decision::of_yunikorn(None, patched, "al\u{1b}ice");
-        assert_eq!((passed.verdict, passed.clause), (verdict, "yunikorn"));
+        assert_eq!((passed.outcome, passed.clause), (outcome, "yunikorn"));
         assert_eq!(passed.refusal(Mode::Enforce), None);
         assert!(passed.user.starts_with("al") && !passed.user.contains('\u{1b}'), "{passed:?}");
     }
@@ -266,24 +266,24 @@ fn what_yunikorns_admission_controller_says_names_the_user() {
 fn a_node_set_by_hand_is_reported() {
     let mut case = created("alice", Given::Absent);
     case.site.node_name = "node-1".to_owned();
-    let warnings = case.judged(&[]).warnings;
+    let warnings = case.decision(&[]).warnings;
     assert!(
         warnings[0].starts_with("spec.template: spec.nodeName (`node-1`) puts it past the scheduler"),
         "{warnings:?}"
     );
     case.site.location.clear();
-    let warnings = case.judged(&[]).warnings;
+    let warnings = case.decision(&[]).warnings;
     assert!(warnings[0].starts_with("this pod: spec.nodeName"), "{warnings:?}");
     case.user = CONTROLLER;
-    assert!(case.judged(&[]).warnings.is_empty());
+    assert!(case.decision(&[]).warnings.is_empty());
 }
 
 #[test]
 fn a_refusal_says_who_and_what_and_how() {
-    let judgement = created("alice", text(BOB)).judged(&[]);
-    assert_eq!(judgement.refusal(Mode::Audit), None);
-    assert_eq!(judgement.user, "alice");
-    let reason = judgement.refusal(Mode::Enforce).unwrap();
+    let decision = created("alice", text(BOB)).decision(&[]);
+    assert_eq!(decision.refusal(Mode::Audit), None);
+    assert_eq!(decision.user, "alice");
+    let reason = decision.refusal(Mode::Enforce).unwrap();
     assert_eq!(
         reason,
         "user `alice` in groups [devs, system:authenticated] may not create or change this Deployment (spec.template) with this \
@@ -293,18 +293,18 @@ fn a_refusal_says_who_and_what_and_how() {
          requester's own name; or in the \
          AdmissionPolicy: add `^alice$` to externalUsers, or add `^devs$` to externalGroups)"
     );
-    let distrusted = created(CONTROLLER, text(BOB)).judged(&[(TRUST_CONTROLLERS, "false")]);
+    let distrusted = created(CONTROLLER, text(BOB)).decision(&[(TRUST_CONTROLLERS, "false")]);
     assert!(distrusted.reason.contains("set trustControllers to true"), "{}", distrusted.reason);
-    let changed = updated("alice", text(ALICE), text(BOB)).judged(&[]);
+    let changed = updated("alice", text(ALICE), text(BOB)).decision(&[]);
     assert!(changed.reason.contains("would be changed") && changed.reason.contains("leave it as it was"));
     let mut many = created("alice", text(BOB));
     many.groups = (0..300).map(|number| format!("group-{number}")).collect();
-    let reason = many.judged(&[]).reason;
+    let reason = many.decision(&[]).reason;
     assert!(
         reason.contains("group-7, and 292 more]") && reason.contains("`^alice$` to externalUsers"),
         "{reason}"
     );
-    let odd = created("alice", text(&"é".repeat(9000))).judged(&[(EXTERNAL_USERS, "^alice$")]);
+    let odd = created("alice", text(&"é".repeat(9000))).decision(&[(EXTERNAL_USERS, "^alice$")]);
     assert!(odd.reason.chars().count() <= 2000, "{}", odd.reason.len());
 }
 
@@ -355,7 +355,7 @@ fn nobody_joins_an_application_of_others() {
     ] {
         let case = named(case, first.clone());
         assert_eq!(case.decided(&[]), expected, "{:?} {first:?}", case.site);
-        let reason = case.judged(&[]).reason;
+        let reason = case.decision(&[]).reason;
         assert!(expected != refused || reason.contains("names application `a`, which "), "{reason}");
     }
     // A pod stays in the application that it is in.
@@ -396,9 +396,9 @@ fn a_pod_makes_pods_in_the_name_that_it_runs_in() {
 #[test]
 fn what_is_not_known_is_refused() {
     let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
-    let judgement = created("alice", text(BOB)).judged(&[(EXTERNAL_USERS, &deep)]);
-    assert_eq!((judgement.verdict, judgement.clause), (Outcome::Refused, "configuration"));
-    assert!(judgement.reason.contains("externalUsers"), "{}", judgement.reason);
+    let decision = created("alice", text(BOB)).decision(&[(EXTERNAL_USERS, &deep)]);
+    assert_eq!((decision.outcome, decision.clause), (Outcome::Refused, "configuration"));
+    assert!(decision.reason.contains("externalUsers"), "{}", decision.reason);
     assert_eq!(created("alice", text(ALICE)).decided(&[(EXTERNAL_USERS, &deep)]), (Outcome::Kept, "own"));
 }
 
@@ -417,16 +417,16 @@ fn where_nothing_is_nothing_is_said_unless_a_path_leads_nowhere() {
         sites: &[],
         moment: Moment::Mutating,
     };
-    let judged = |operation, has_templates| decide(&asked(operation, has_templates), &access(&[]));
-    assert_eq!(judged(Operation::Create, false), judged(Operation::Other, true));
+    let decided = |operation, has_templates| decide(&asked(operation, has_templates), &access(&[]));
+    assert_eq!(decided(Operation::Create, false), decided(Operation::Other, true));
     for (operation, has_templates) in
         [(Operation::Create, false), (Operation::Update, true), (Operation::Other, true)]
     {
-        let judgement = judged(operation, has_templates);
-        assert!(judgement.warnings.is_empty(), "{operation:?} {has_templates}: {judgement:?}");
+        let decision = decided(operation, has_templates);
+        assert!(decision.warnings.is_empty(), "{operation:?} {has_templates}: {decision:?}");
     }
-    let nowhere = judged(Operation::Create, true);
-    assert_eq!(nowhere.verdict, Outcome::NotAsked);
+    let nowhere = decided(Operation::Create, true);
+    assert_eq!(nowhere.outcome, Outcome::NotApplicable);
     assert!(nowhere.warnings[0].contains("spec.userInfo.templates"), "{nowhere:?}");
 }
 
@@ -513,7 +513,7 @@ proptest! {
             sites.into_iter().map(|site| if create { Site { old: Given::Absent, ..site } } else { site }).collect();
         let access = access(&keys);
         let asked = job(operation, is_replica_set, (user, &groups), &sites, Moment::Final);
-        if decide(&asked, &access).verdict == Outcome::Refused {
+        if decide(&asked, &access).outcome == Outcome::Refused {
             return Ok(());
         }
         let may_set = access.bypass_auth
@@ -545,9 +545,9 @@ proptest! {
             sites.into_iter().map(|site| if create { Site { old: Given::Absent, ..site } } else { site }).collect();
         let access = access(&keys);
         let first = decide(&job(operation, is_replica_set, (user, &groups), &sites, Moment::Mutating), &access);
-        prop_assert!(first.verdict != Outcome::Refused || (first.additions.is_empty() && !first.reason.is_empty()));
-        prop_assert_eq!(first.verdict == Outcome::Added, !first.additions.is_empty());
-        if first.verdict == Outcome::Refused {
+        prop_assert!(first.outcome != Outcome::Refused || (first.additions.is_empty() && !first.reason.is_empty()));
+        prop_assert_eq!(first.outcome == Outcome::Added, !first.additions.is_empty());
+        if first.outcome == Outcome::Refused {
             return Ok(());
         }
         let mut seen = BTreeSet::new();
@@ -558,7 +558,7 @@ proptest! {
         }
         for moment in [Moment::Mutating, Moment::Final] {
             let again = decide(&job(operation, is_replica_set, (user, &groups), &sites, moment), &access);
-            prop_assert!(again.additions.is_empty() && again.verdict != Outcome::Refused, "{:?}", again);
+            prop_assert!(again.additions.is_empty() && again.outcome != Outcome::Refused, "{:?}", again);
         }
     }
 }

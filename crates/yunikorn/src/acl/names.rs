@@ -207,7 +207,7 @@ mod tests {
         LazyLock::new(|| regex::Regex::new(GROUP_NAME).expect("an expression"));
 
     #[test]
-    fn names_are_judged_as_the_expressions_say() {
+    fn names_are_decided_as_the_expressions_say() {
         let mut names: Vec<String> =
             ["", "$", "a$", "a$$", "$a", "_$", "a$b", "é", "aé", "a\n", "a.b@c-d_$"].map(Into::into).into();
         names.extend(
@@ -234,7 +234,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn random_names_are_judged_as_the_expressions_say(name in "[a-z0-9_.@$: é\n-]{0,8}") {
+        fn random_names_are_decided_as_the_expressions_say(name in "[a-z0-9_.@$: é\n-]{0,8}") {
             prop_assert_eq!(user_name_ok(&name), USER.is_match(&name));
             prop_assert_eq!(group_name_ok(&name), GROUP.is_match(&name));
         }

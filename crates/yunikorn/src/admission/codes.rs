@@ -18,7 +18,7 @@ go_compat::codes! {
     /// An expression matches every name.
     pub const MATCHES_ALL: Code = Code::new(4107, "expression-matches-all");
     /// A list that Go may or may not compile: its meaning is not known here.
-    pub const LIST_UNDECIDED: Code = Code::new(4108, "list-unjudged");
+    pub const LIST_UNDECIDED: Code = Code::new(4108, "list-undecided");
     /// A count was cut in two at its comma: `a{1` and `3}`, which match these characters literally.
     pub const COUNT_CUT: Code = Code::new(4109, "count-cut-at-comma");
     /// An expression that looks like a prefix is closed with `$`, and so matches nothing longer than itself.

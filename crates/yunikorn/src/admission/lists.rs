@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_judged_makes_the_list_unknown_unless_go_discards_it() {
+    fn what_is_not_decided_makes_the_list_unknown_unless_go_discards_it() {
         let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
         let many = vec!["^a$"; MAX_EXPRESSIONS + 1].join(",");
         for text in [deep.clone(), format!("^a$,{deep}"), many] {

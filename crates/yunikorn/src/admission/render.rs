@@ -300,7 +300,7 @@ mod tests {
         }
 
         #[test]
-        fn judging_is_total_and_places_are_in_the_element(element in r"[ab^$.,(*{}\[\]\\ é0-9]{0,9}|\PC{0,9}") {
+        fn reading_is_total_and_places_are_in_the_element(element in r"[ab^$.,(*{}\[\]\\ é0-9]{0,9}|\PC{0,9}") {
             for finding in check(&element) {
                 let span = finding.span.unwrap();
                 prop_assert!(element.get(span.start..span.end).is_some());

@@ -5,7 +5,7 @@ use super::{Assessment, verdict};
 use crate::acl;
 use crate::version::Version;
 
-fn judged(written: &str) -> (String, Assessment) {
+fn decided(written: &str) -> (String, Assessment) {
     let text = format!(
         "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: \
          {written}\n        adminacl: sue dev\n"
@@ -61,7 +61,7 @@ const READ: &[Read] = &[
 #[test]
 fn what_is_written_in_yaml_is_what_the_acl_gets_to_read() {
     for (written, value, canonical, found) in READ {
-        let (text, verdict) = judged(written);
+        let (text, verdict) = decided(written);
         let config = verdict.config.as_ref().expect(written);
         let root = config.partition("default").expect("a partition").root();
         assert_eq!(root.submit_acl.as_str(), *value, "{written:?}");
@@ -93,7 +93,7 @@ fn spaces_too_many_start_no_scheduler_however_they_are_quoted() {
         (">-\n          sue\n\n          dev", 1004, ">-\n          sue\n\n          dev"),
     ];
     for (written, code, place) in cases {
-        let (text, verdict) = judged(written);
+        let (text, verdict) = decided(written);
         assert!(verdict.validates.is_ok(), "{written:?}");
         let refused = code != 1004;
         assert_eq!((verdict.starts.is_err(), verdict.reloads.is_err()), (refused, refused), "{written:?}");
@@ -121,7 +121,7 @@ fn what_is_no_yaml_text_is_refused_with_the_quotes_to_add() {
         ("*dev", "nothing above has the anchor `dev`", "quotes"),
     ];
     for (written, refusal, help) in cases {
-        let (_, verdict) = judged(written);
+        let (_, verdict) = decided(written);
         let said = verdict.validates.expect_err(written);
         assert!(said.contains(refusal), "{written:?}: {said}");
         let told = verdict.diagnostics.first().and_then(|finding| finding.help.clone());

@@ -35,7 +35,7 @@ mod tests {
 
     /// Compares with the expressions themselves, whose `$` means the same here and in Go.
     #[test]
-    fn names_are_judged_as_the_expressions_say() {
+    fn names_are_decided_as_the_expressions_say() {
         let expression = |text| regex::Regex::new(text).unwrap();
         let user = expression(r"^[_a-zA-Z][a-zA-Z0-9:#/_.@-]*[$]?$");
         let group = expression(r"^[_a-zA-Z][a-zA-Z0-9:_.-]*$");

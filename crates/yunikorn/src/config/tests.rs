@@ -44,7 +44,7 @@ fn expected(row: &Value, names: [&str; 3]) -> [String; 3] {
 }
 
 #[test]
-fn judges_as_yunikorn_does() {
+fn decides_as_yunikorn_does() {
     let config = vectors(include_str!("../../../../tests/vectors/yunikorn-config.json"));
     let verdicts = vectors(include_str!("../../../../tests/vectors/yunikorn-verdicts.json"));
     let first = config.as_array().unwrap().iter().map(|row| {
@@ -124,7 +124,7 @@ fn samples() -> Vec<(String, String, Value)> {
 }
 
 #[test]
-fn judges_the_samples_as_yunikorn_does() {
+fn decides_the_samples_as_yunikorn_does() {
     for (name, text, row) in samples() {
         let (verdict, expected) =
             (assess(&text, ACTIVE, Version::V1_8), expected(&row, ["validate", "start", "reload"]));

@@ -122,25 +122,25 @@ fn paths(request: &Request, templates: &[Template]) -> Result<Vec<Option<Path>>,
 }
 
 /// Returns the response; its `auditAnnotations` hold the decision.
-pub fn response(uid: &str, asked: &Content, judgement: &Decision, mode: Mode) -> Value {
+pub fn response(uid: &str, asked: &Content, decision: &Decision, mode: Mode) -> Value {
     let enforced = mode == Mode::Enforce;
-    let patch = patch(asked, judgement);
+    let patch = patch(asked, decision);
     let response = Response {
         patch: (enforced && !patch.is_empty()).then(|| JsonPatch::new(Value::from(patch).to_string())),
-        warnings: if enforced { judgement.warnings.clone() } else { Vec::new() },
-        audit_annotations: notes(judgement),
-        ..Response::new(uid, judgement.refusal(mode))
+        warnings: if enforced { decision.warnings.clone() } else { Vec::new() },
+        audit_annotations: notes(decision),
+        ..Response::new(uid, decision.refusal(mode))
     };
     response.review()
 }
 
 /// Returns the decision, for the API server's audit log.
-pub fn notes(judgement: &Decision) -> BTreeMap<&'static str, String> {
-    audit_annotations(judgement.verdict.as_str(), judgement.clause, &judgement.reason)
+pub fn notes(decision: &Decision) -> BTreeMap<&'static str, String> {
+    audit_annotations(decision.outcome.as_str(), decision.clause, &decision.reason)
 }
 
 /// Returns the operations of JSON Patch that add the annotations, and change nothing else.
-pub fn patch(asked: &Content, judgement: &Decision) -> Vec<Value> {
-    let additions = judgement.additions.iter();
+pub fn patch(asked: &Content, decision: &Decision) -> Vec<Value> {
+    let additions = decision.additions.iter();
     additions.filter_map(|addition| Some(asked.places.get(addition.site)?.addition(&addition.text))).collect()
 }

@@ -58,16 +58,16 @@ fn patched(object: &Value, operations: &[Value]) -> Value {
 }
 
 fn guarded(of: (&str, &str, &str), object: &Value) -> (Content, Vec<Value>) {
-    let (asked, judgement) = judged(of, object);
-    let patch = patch(&asked, &judgement);
+    let (asked, decision) = decided(of, object);
+    let patch = patch(&asked, &decision);
     (asked, patch)
 }
 
-fn judged(of: (&str, &str, &str), object: &Value) -> (Content, Decision) {
+fn decided(of: (&str, &str, &str), object: &Value) -> (Content, Decision) {
     let request = request(of, object, &Value::Null);
     let asked = read(&request, &templates()).unwrap();
-    let judgement = decide(&asked.at(&request, &Running::default(), Moment::Mutating), &access());
-    (asked, judgement)
+    let decision = decide(&asked.at(&request, &Running::default(), Moment::Mutating), &access());
+    (asked, decision)
 }
 
 const OWN_NAME: &str = r#"{"user":"alice","groups":["devs"]}"#;
@@ -167,7 +167,7 @@ fn elements_of_a_list_are_known_again() {
         let groups: Vec<Value> = groups.iter().map(|text| group(*text)).collect();
         json!({"spec": {"workerGroupSpecs": groups}})
     };
-    for (old, new, verdict) in [
+    for (old, new, outcome) in [
         (&[Some("x")][..], &[None, Some("x")][..], Outcome::Added),
         (&[Some("x"), Some("y")], &[Some("y"), Some("x")], Outcome::Unchanged),
         (&[Some("x"), Some("y")], &[Some("y")], Outcome::Unchanged),
@@ -178,8 +178,8 @@ fn elements_of_a_list_are_known_again() {
         let request = request(of, &cluster(new), &cluster(old));
         let asked = read(&request, &templates()).unwrap();
         assert_eq!(
-            decide(&asked.at(&request, &Running::default(), Moment::Mutating), &access()).verdict,
-            verdict,
+            decide(&asked.at(&request, &Running::default(), Moment::Mutating), &access()).outcome,
+            outcome,
             "{old:?} {new:?}"
         );
     }
@@ -216,23 +216,23 @@ fn a_version_without_templates_of_a_guarded_resource_is_not_read() {
 #[test]
 fn the_response_does_what_the_mode_lets_it() {
     let object = json!({"metadata": {"labels": {"yunikorn.apache.org/username": "carol"}}});
-    let (asked, judgement) = judged(("", "Pod", "pods"), &object);
-    let enforced = response("u", &asked, &judgement, Mode::Enforce)["response"].clone();
+    let (asked, decision) = decided(("", "Pod", "pods"), &object);
+    let enforced = response("u", &asked, &decision, Mode::Enforce)["response"].clone();
     let bytes: ByteString = serde_json::from_value(enforced["patch"].clone()).unwrap();
     let operations: Vec<Value> = serde_json::from_slice(&bytes.0).unwrap();
     assert_eq!(patched(&object, &operations)["metadata"]["annotations"][USER_INFO], OWN_NAME);
     assert_eq!((&enforced["allowed"], &enforced["patchType"]), (&json!(true), &json!("JSONPatch")));
     assert_eq!(enforced["warnings"].as_array().unwrap().len(), 1);
-    let audited = response("u", &asked, &judgement, Mode::Audit)["response"].clone();
+    let audited = response("u", &asked, &decision, Mode::Audit)["response"].clone();
     assert_eq!(
         audited,
         json!({"uid": "u", "allowed": true, "auditAnnotations": {"decision": "added", "clause": "missing"}})
     );
-    let (asked, judgement) =
-        judged(("", "Pod", "pods"), &json!({"metadata": {"annotations": {USER_INFO: "{}"}}}));
-    let refused = response("u", &asked, &judgement, Mode::Enforce)["response"].clone();
+    let (asked, decision) =
+        decided(("", "Pod", "pods"), &json!({"metadata": {"annotations": {USER_INFO: "{}"}}}));
+    let refused = response("u", &asked, &decision, Mode::Enforce)["response"].clone();
     assert_eq!((&refused["allowed"], &refused["status"]["code"]), (&json!(false), &json!(403)));
-    assert_eq!(response("u", &asked, &judgement, Mode::Audit)["response"]["allowed"], true);
+    assert_eq!(response("u", &asked, &decision, Mode::Audit)["response"]["allowed"], true);
 }
 
 fn json_value() -> impl Strategy<Value = Value> {
@@ -365,7 +365,7 @@ proptest! {
         let said = guarded(of, &old).0;
         let request = request(of, &new, &old);
         let asked = read(&request, &templates()).unwrap();
-        if decide(&asked.at(&request, &Running::default(), Moment::Final), &access()).verdict == Outcome::Refused {
+        if decide(&asked.at(&request, &Running::default(), Moment::Final), &access()).outcome == Outcome::Refused {
             return Ok(());
         }
         let texts = |asked: &Content| -> Vec<Given> {

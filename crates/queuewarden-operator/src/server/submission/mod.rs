@@ -1,7 +1,7 @@
 //! The webhook `/submission`: evaluates pods and workloads that `YuniKorn` would reject while they are
 //! applied.
 //!
-//! [`submission::judge`] decides the answer; the `AdmissionPolicy` in force decides whether it denies or
+//! [`submission::evaluate`] decides the answer; the `AdmissionPolicy` in force decides whether it denies or
 //! warns. Unreadable requests are treated as a no; every other failure here lets the request pass, because
 //! the scheduler decides in any case.
 //!
@@ -25,7 +25,7 @@ use crate::controller::published::Published;
 use queuewarden_api::review::envelope::{self, Request};
 use queuewarden_api::review::submission::{SubmissionRequest, read, response};
 use yunikorn::admission::{Kind, Surroundings};
-use yunikorn_access::submission::{self, Applied, Judgement, Mode, Outcome, PARTITION, World};
+use yunikorn_access::submission::{self, Applied, Decision, Mode, Outcome, PARTITION, World};
 
 /// Returns the route.
 pub fn router() -> Router<Arc<ServerState>> {
@@ -44,31 +44,31 @@ async fn submit(
     if mode == Mode::Off || !is_looked_at(&known, request) {
         return silent();
     }
-    let judgement = match review.read(read) {
+    let decision = match review.read(read) {
         Ok(content) => {
-            let judgement = contained(judged(&state, &known, request, &content)).await;
-            judgement
+            let decision = contained(decided(&state, &known, request, &content)).await;
+            decision
                 .unwrap_or_else(|fault| Err(("fault", fault.to_string())))
-                .unwrap_or_else(|(clause, why)| Judgement::undecided(clause, &why))
+                .unwrap_or_else(|(clause, why)| Decision::undecided(clause, &why))
         }
-        Err(why) => Judgement::unreadable(&why.to_string()),
+        Err(why) => Decision::unreadable(&why.to_string()),
     };
-    note(&audit, &state, request, &judgement, mode);
-    Json(response(&request.uid, &judgement, mode))
+    note(&audit, &state, request, &decision, mode);
+    Json(response(&request.uid, &decision, mode))
 }
 
 /// Logs and counts the decision; a request that needs no evaluation is only counted.
-fn note(audit: &Audit, state: &ServerState, request: &Request, judgement: &Judgement, mode: Mode) {
-    let Judgement { verdict, clause, reason, user, queue } = judgement;
-    if *verdict == Outcome::NotAsked {
-        state.health.metrics.endpoints.decided("submit", verdict.as_str(), clause);
+fn note(audit: &Audit, state: &ServerState, request: &Request, decision: &Decision, mode: Mode) {
+    let Decision { outcome, clause, reason, user, queue } = decision;
+    if *outcome == Outcome::NotApplicable {
+        state.health.metrics.endpoints.decided("submit", outcome.as_str(), clause);
         return;
     }
     let decision = AuditRecord {
         verb: "submit",
-        decision: verdict.as_str(),
+        decision: outcome.as_str(),
         clause,
-        refused: judgement.refusal(mode).is_some(),
+        refused: decision.refusal(mode).is_some(),
         by: &request.by.user,
         user,
         queue,
@@ -84,12 +84,12 @@ fn is_looked_at(known: &Published, request: &Request) -> bool {
 }
 
 /// Decides about a request. An error is the clause that leaves it undecided, and the reason.
-async fn judged(
+async fn decided(
     state: &ServerState,
     known: &Published,
     request: &Request,
     content: &SubmissionRequest,
-) -> Result<Judgement, (&'static str, String)> {
+) -> Result<Decision, (&'static str, String)> {
     let queues = known.queues.as_deref().map_err(|why| ("configuration", why.clone()))?;
     let no_partition = || ("configuration", "the configuration has no partition `default`".to_owned());
     let tree = queues.tree(PARTITION).ok_or_else(no_partition)?;
@@ -112,5 +112,5 @@ async fn judged(
     let running = running.map_err(|why| ("application", why))?;
     let resolver = queues.resolver();
     let world = World { conf: &known.conf, tree, resolver: resolver.here(), running: &running };
-    Ok(submission::judge(&applied, world))
+    Ok(submission::evaluate(&applied, world))
 }

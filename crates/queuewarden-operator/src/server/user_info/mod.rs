@@ -61,14 +61,14 @@ async fn answer(
     }
     let running = state.applications.running(&content.applications(), request.creator(), known.conf.version);
     let running = running.map_err(Refusal::unavailable)?;
-    let mut judgement = user_info::decide(&content.at(request, &running, moment), &known.conf.access);
+    let mut decision = user_info::decide(&content.at(request, &running, moment), &known.conf.access);
     if moment == Moment::Final {
-        judgement.warnings.clear();
+        decision.warnings.clear();
     }
-    if moment == Moment::Mutating || judgement.verdict == Outcome::Refused {
-        note(&audit, &state, request, &judgement, settings.mode);
+    if moment == Moment::Mutating || decision.outcome == Outcome::Refused {
+        note(&audit, &state, request, &decision, settings.mode);
     }
-    Ok(Json(response(&request.uid, &content, &judgement, settings.mode)))
+    Ok(Json(response(&request.uid, &content, &decision, settings.mode)))
 }
 
 /// Returns the state for a request; `None` where it is not evaluated. It is not evaluated a second time in
@@ -90,28 +90,28 @@ fn looked_at(
 }
 
 /// Logs the decision, unless it changes nothing and has no warnings.
-fn note(audit: &Audit, state: &ServerState, request: &Request, judgement: &Decision, mode: Mode) {
-    if judgement.verdict <= Outcome::Unchanged && judgement.warnings.is_empty() {
+fn note(audit: &Audit, state: &ServerState, request: &Request, decision: &Decision, mode: Mode) {
+    if decision.outcome <= Outcome::Unchanged && decision.warnings.is_empty() {
         return;
     }
-    let warnings = judgement.warnings.join("; ");
+    let warnings = decision.warnings.join("; ");
     let decision = AuditRecord {
         verb: "user_info",
-        decision: judgement.verdict.as_str(),
-        clause: judgement.clause,
-        refused: judgement.refusal(mode).is_some(),
+        decision: decision.outcome.as_str(),
+        clause: decision.clause,
+        refused: decision.refusal(mode).is_some(),
         by: &request.by.user,
-        user: &judgement.user,
+        user: &decision.user,
         queue: "",
         object: &format!("{} {}/{}", request.kind, request.namespace, request.name),
-        reason: if judgement.reason.is_empty() { &warnings } else { &judgement.reason },
+        reason: if decision.reason.is_empty() { &warnings } else { &decision.reason },
     };
     audit.note(&state.health, &decision);
 }
 
 /// Refuses a request that cannot be read.
 fn refused(audit: &Audit, state: &ServerState, request: &Request, why: &Diagnostic, mode: Mode) -> Value {
-    let judgement = Decision::unreadable(&why.to_string(), &request.by.user);
-    note(audit, state, request, &judgement, mode);
-    response(&request.uid, &Content::default(), &judgement, mode)
+    let decision = Decision::unreadable(&why.to_string(), &request.by.user);
+    note(audit, state, request, &decision, mode);
+    response(&request.uid, &Content::default(), &decision, mode)
 }

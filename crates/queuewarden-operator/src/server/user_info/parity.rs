@@ -52,22 +52,22 @@ pub(super) async fn answer(
             return Err(Refusal::unavailable(format!("{key} decides, and what it holds is not known")));
         }
     };
-    let judgement = if denied.is_some() && registered.map_err(Refusal::unavailable)? {
+    let decision = if denied.is_some() && registered.map_err(Refusal::unavailable)? {
         // Here a name of the requester's own is the work of YuniKorn's controller, which comes first.
         Decision::of_yunikorn(None, false, &request.user)
     } else {
         let user = evaluation.submitter.as_ref().map_or(&*request.user, |submitter| &*submitter.user);
         Decision::of_yunikorn(denied, !evaluation.patches.is_empty(), user)
     };
-    note(audit, state, review, &judgement, mode);
-    let refusal = judgement.refusal(mode).and(denied);
+    note(audit, state, review, &decision, mode);
+    let refusal = decision.refusal(mode).and(denied);
     let response = Response {
         uid: review.uid.clone(),
         allowed: refusal.is_none(),
         // Neither code nor reason: so kubectl prints what it prints of YuniKorn's.
         status: admission::status(refusal.unwrap_or_default()),
         patch: admission::patch(&evaluation).filter(|_| mode == Mode::Enforce),
-        audit_annotations: notes(&judgement),
+        audit_annotations: notes(&decision),
         ..Response::default()
     };
     Ok(response.review())

@@ -89,7 +89,7 @@ async fn config_map(
             .unwrap_or_else(|fault| Err(fault.to_string()))
             .unwrap_or_else(|why| Response {
                 clause: DOUBT,
-                warnings: vec![format!("queuewarden cannot judge this: {why}")],
+                warnings: vec![format!("queuewarden cannot decide this: {why}")],
                 ..Response::default()
             }),
     };
@@ -195,13 +195,13 @@ async fn planned(
     work: impl FnOnce(&Published) -> Response + Send + 'static,
 ) -> Result<Response, String> {
     let place = Arc::clone(places).acquire_owned().await.map_err(|error| error.to_string())?;
-    let judged = spawn_blocking(move || {
+    let decided = spawn_blocking(move || {
         // Kept by the work itself, which goes on when the request is dropped.
         let _place = place;
         work(&known)
     });
-    judged.await.map_err(|error| {
-        tracing::error!(%error, "A change could not be judged");
+    decided.await.map_err(|error| {
+        tracing::error!(%error, "A change could not be decided");
         InternalError.to_string()
     })
 }
@@ -210,7 +210,7 @@ async fn planned(
 fn change(request: &Request) -> Result<Change, Response> {
     let Request { group, kind, .. } = request;
     if group != GROUP {
-        return Err(refused(DOUBT, &format!("{kind} of group {group:?} is not judged here")));
+        return Err(refused(DOUBT, &format!("{kind} of group {group:?} is not decided here")));
     }
     let object = |part: &Option<Box<RawValue>>| {
         let object = part.as_deref().map(part::object::<DynamicObject>).transpose();
@@ -227,7 +227,7 @@ fn change(request: &Request) -> Result<Change, Response> {
         "AdmissionPolicy" => Change::AdmissionPolicy(Box::new(versions(old, new, convert::admission_policy))),
         "YuniKornConfig" => Change::YuniKornConfig(Box::new(versions(old, new, convert::yunikorn_config))),
         "QueueAccessTest" => Change::QueueAccessTest(Box::new(versions(old, new, access_test::access_test))),
-        kind => return Err(refused(DOUBT, &format!("kind {kind} is not judged here"))),
+        kind => return Err(refused(DOUBT, &format!("kind {kind} is not decided here"))),
     })
 }
 

@@ -41,7 +41,7 @@ async fn in_doubt_our_own_kinds_are_refused_and_config_maps_are_not() {
     let service = closed();
     let answer = service.ask("/configmaps", &review("ConfigMap", "UPDATE")).await;
     assert_eq!((&answer["uid"], &answer["allowed"]), (&json!("u1"), &json!(true)), "{answer}");
-    assert!(answer["warnings"][0].as_str().unwrap().contains("cannot judge this"), "{answer}");
+    assert!(answer["warnings"][0].as_str().unwrap().contains("cannot decide this"), "{answer}");
     assert_eq!(service.counted("update", "undecided", "unknown"), 1);
 }
 
@@ -59,11 +59,11 @@ async fn kubernetes_is_asked_who_writes_a_queue_acl_also_without_delegation() {
 }
 
 #[tokio::test]
-async fn a_fault_in_judging_is_a_doubt() {
+async fn a_fault_in_deciding_is_a_doubt() {
     let service = open();
     let known = service.publisher.borrow().clone().unwrap();
-    let judged = planned(&Arc::new(Semaphore::new(1)), known, |_| panic!("a fault")).await;
-    assert_eq!(judged, Err(InternalError.to_string()));
+    let decided = planned(&Arc::new(Semaphore::new(1)), known, |_| panic!("a fault")).await;
+    assert_eq!(decided, Err(InternalError.to_string()));
 }
 
 #[tokio::test]

@@ -103,7 +103,7 @@ impl Walk<'_> {
     fn needs_user_info(&mut self) -> Result<bool, Outcome> {
         let given = self.request.pod.annotations.get(USER_INFO);
         if self.conf.access.bypass_auth {
-            let verb = if given.is_some() { "judged" } else { "set" };
+            let verb = if given.is_some() { "decided" } else { "set" };
             self.steps.push(format!("bypassAuth is on, so {USER_INFO} is not {verb}"));
             return Ok(false);
         }

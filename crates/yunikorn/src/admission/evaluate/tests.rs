@@ -156,7 +156,7 @@ fn only_the_replica_sets_of_system_users_are_left_as_they_are() {
 }
 
 #[test]
-fn updates_are_judged_for_pods_only_and_then_for_everybody() {
+fn updates_are_decided_for_pods_only_and_then_for_everybody() {
     let mut request = create(Kind::Pod, &[(USER_INFO, r#"{"user":"bob"}"#)], &[]);
     request.operation = Operation::Update;
     let everyone = [("admissionController.accessControl.externalUsers", "^alice$")];
