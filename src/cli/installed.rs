@@ -106,7 +106,7 @@ impl ReachArgs {
         match answer.await {
             Ok(answer) => SchedulerState {
                 problem: Release::unproven(spec.version, answer.release.as_deref()),
-                asked: Some(answer.from),
+                source: Some(answer.from),
                 checksum: Some(answer.checksum),
                 release: answer.release,
                 expected,
@@ -123,7 +123,7 @@ impl ReachArgs {
 pub struct SchedulerState {
     /// The URL or Service that answered; absent if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub asked: Option<String>,
+    pub source: Option<String>,
     /// The checksum of the text that it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checksum: Option<String>,
@@ -149,12 +149,12 @@ impl SchedulerState {
 
     /// Formats the state in one line.
     pub fn line(&self) -> String {
-        let asked = self.asked.as_deref().unwrap_or_default();
+        let source = self.source.as_deref().unwrap_or_default();
         let sum = |checksum: &Option<String>| live::short(checksum.as_deref().unwrap_or_default()).to_owned();
         match self.agrees() {
-            Some(true) => format!("runs what is written, {} ({asked})", sum(&self.checksum)),
+            Some(true) => format!("runs what is written, {} ({source})", sum(&self.checksum)),
             Some(false) => format!(
-                "runs another configuration, {}, than the ConfigMaps hold, {} ({asked})",
+                "runs another configuration, {}, than the ConfigMaps hold, {} ({source})",
                 sum(&self.checksum),
                 sum(&self.expected)
             ),

@@ -123,8 +123,8 @@ mod tests {
     /// Migrates `QueueAcl`s against these responses; returns the outcome, and the requests.
     async fn migrated(answers: Vec<(u16, Value)>) -> (Result<String, Failure>, Vec<String>) {
         let answers = Arc::new(Mutex::new(VecDeque::from(answers)));
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&asked);
+        let calls = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&calls);
         let service = tower::service_fn(move |request: Request<Body>| {
             let (answers, seen) = (Arc::clone(&answers), Arc::clone(&seen));
             async move {
@@ -137,8 +137,8 @@ mod tests {
             }
         });
         let outcome = migrate(&Client::new(service, "default"), Kind::QueueAcl, false).await;
-        let asked = asked.lock().unwrap().clone();
-        (outcome, asked)
+        let calls = calls.lock().unwrap().clone();
+        (outcome, calls)
     }
 
     fn definition(stored: &[&str]) -> Value {
@@ -169,7 +169,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_deleted_or_written_meanwhile_is_left_alone() {
-        let (outcome, asked) = migrated(vec![
+        let (outcome, calls) = migrated(vec![
             (200, definition(&["v1alpha1", "v1beta1"])),
             (200, page(&["a", "b"], "more")),
             (200, page(&["c"], "")),
@@ -184,26 +184,26 @@ mod tests {
             line.contains("3 objects rewritten in v1beta1; stored versions were v1alpha1, v1beta1"),
             "{line}"
         );
-        assert!(asked[2].contains("continue=more"), "{asked:?}");
-        assert!(asked[5].contains("/queueacls/c?") && asked[5].ends_with(" {}"), "{asked:?}");
+        assert!(calls[2].contains("continue=more"), "{calls:?}");
+        assert!(calls[5].contains("/queueacls/c?") && calls[5].ends_with(" {}"), "{calls:?}");
         let change = r#"{"metadata":{"resourceVersion":"7"},"status":{"storedVersions":["v1beta1"]}}"#;
         assert!(
-            asked[6].contains("queueacls.queuewarden.dev/status?") && asked[6].ends_with(change),
-            "{asked:?}"
+            calls[6].contains("queueacls.queuewarden.dev/status?") && calls[6].ends_with(change),
+            "{calls:?}"
         );
     }
 
     #[tokio::test]
     async fn older_versions_stay_listed_where_an_object_was_not_rewritten() {
         for (code, hint) in [(403, RIGHTS), (422, "cannot rewrite QueueAcl/a: no")] {
-            let (outcome, asked) = migrated(vec![
+            let (outcome, calls) = migrated(vec![
                 (200, definition(&["v1alpha1", "v1beta1"])),
                 (200, page(&["a"], "")),
                 refused(code),
             ])
             .await;
             let failure = outcome.unwrap_err().to_string();
-            assert!(failure.contains(hint) && asked.len() == 3, "{failure} {asked:?}");
+            assert!(failure.contains(hint) && calls.len() == 3, "{failure} {calls:?}");
         }
     }
 

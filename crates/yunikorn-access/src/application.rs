@@ -180,10 +180,10 @@ pub enum RemedyKind {
 /// Decides a question, with the trace.
 pub fn decide(tree: &Tree, question: Request<'_>, identity: &Identity) -> Decision {
     let dialect = question.application.dialect();
-    let asked = Context { tree, request: question, identity };
+    let context = Context { tree, request: question, identity };
     let mut requirements = Vec::new();
     for need in needs(dialect, question.verb) {
-        let requirement = Requirement { need: *need, steps: asked.steps(*need) };
+        let requirement = Requirement { need: *need, steps: context.steps(*need) };
         let met = requirement.met();
         requirements.push(requirement);
         if !met {

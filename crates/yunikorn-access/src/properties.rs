@@ -18,8 +18,8 @@ fn object(name: usize) -> Origin {
 
 /// Every right of this person on each of the queues that any of these trees may have.
 fn rights(tree: &Tree, identity: &Identity) -> Vec<bool> {
-    let asked = QUEUES.iter().flat_map(|queue| Right::ALL.map(|right| (*queue, right)));
-    asked.map(|(queue, right)| decide(tree, right, queue, identity).allowed()).collect()
+    let queries = QUEUES.iter().flat_map(|queue| Right::ALL.map(|right| (*queue, right)));
+    queries.map(|(queue, right)| decide(tree, right, queue, identity).allowed()).collect()
 }
 
 /// Checks that the parts of an ACL add up to the ACL.

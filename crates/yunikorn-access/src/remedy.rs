@@ -347,18 +347,18 @@ mod tests {
             ("root.team", "bob", ""),
             ("root.team.etl", "", ""),
         ]);
-        let first = |right, asked, user, groups: &[&str]| {
-            told(&tree, right, asked, user, groups).first().cloned().unwrap_or_default()
+        let first = |right, queue, user, groups: &[&str]| {
+            told(&tree, right, queue, user, groups).first().cloned().unwrap_or_default()
         };
-        for asked in ["prod", "Prod", "porod"] {
-            assert_eq!(told(&tree, Right::Submit, asked, "bob", &[]), ["ask for queue root.prod"]);
-            assert_eq!(told(&tree, Right::Submit, asked, "sue", &[]), Vec::<String>::new());
+        for queue in ["prod", "Prod", "porod"] {
+            assert_eq!(told(&tree, Right::Submit, queue, "bob", &[]), ["ask for queue root.prod"]);
+            assert_eq!(told(&tree, Right::Submit, queue, "sue", &[]), Vec::<String>::new());
         }
         assert_eq!(first(Right::Submit, "root.Prdo", "bob", &[]), "ask for queue root.prod");
         // No application runs in a parent queue, but it can be administered.
-        for asked in ["team", "Team", "taem"] {
-            assert_eq!(told(&tree, Right::Submit, asked, "bob", &[]), Vec::<String>::new(), "{asked}");
-            assert_eq!(told(&tree, Right::Admin, asked, "ann", &["ops"]), ["ask for queue root.team"]);
+        for queue in ["team", "Team", "taem"] {
+            assert_eq!(told(&tree, Right::Submit, queue, "bob", &[]), Vec::<String>::new(), "{queue}");
+            assert_eq!(told(&tree, Right::Admin, queue, "ann", &["ops"]), ["ask for queue root.team"]);
         }
         assert!(first(Right::Submit, "root.tem", "bob", &[]).starts_with("name user bob"));
     }

@@ -41,8 +41,8 @@ pub(super) fn below_leaf(path: &str, leaf: &str) -> String {
 }
 
 /// The reason for a yes without its trace; the same sentence.
-pub fn yes(tree: &Tree, right: Right, asked: &str, located: Located, way: &Way<'_>) -> String {
-    let mut why = instead(tree, asked, located);
+pub fn yes(tree: &Tree, right: Right, named: &str, located: Located, way: &Way<'_>) -> String {
+    let mut why = instead(tree, named, located);
     // Room for the whole sentence: an authorizer makes one for each request.
     why.reserve(128);
     if let Some(node) = tree.node(way.queue) {
@@ -51,10 +51,10 @@ pub fn yes(tree: &Tree, right: Right, asked: &str, located: Located, way: &Way<'
     why
 }
 
-fn instead(tree: &Tree, asked: &str, located: Located) -> String {
+fn instead(tree: &Tree, named: &str, located: Located) -> String {
     match (located, located.decides().and_then(|id| tree.node(id))) {
         (Located::Below(_), Some(node)) => {
-            format!("{} is not configured, and {} decides: ", quoted(asked), node.path)
+            format!("{} is not configured, and {} decides: ", quoted(named), node.path)
         }
         _ => String::new(),
     }

@@ -246,13 +246,13 @@ fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Dec
     let request = applied.request;
     let own = UserInfo { user: request.user.clone(), groups: request.groups.clone() };
     let given = UserInfo::read(request.pod.annotation(USER_INFO));
-    let mut asked = request.clone();
+    let mut replayed = request.clone();
     if given == Ok(own) {
         // The admission controller wrote it a moment ago, and would refuse it in a second request.
-        asked.pod.annotations.remove(USER_INFO);
+        replayed.pod.annotations.remove(USER_INFO);
     }
     let (pod, submitter) = if request.operation == Operation::Create {
-        let evaluation = admission::evaluate(&asked, applied.surroundings, conf);
+        let evaluation = admission::evaluate(&replayed, applied.surroundings, conf);
         match evaluation.outcome {
             admission::Outcome::Allowed => {}
             admission::Outcome::Denied(message) => return Err(impostor(request, &message)),
@@ -260,7 +260,7 @@ fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Dec
         }
         (evaluation.pod, evaluation.submitter)
     } else {
-        changed_user_info(request, &asked.pod, conf)?;
+        changed_user_info(request, &replayed.pod, conf)?;
         (request.pod.clone(), None)
     };
     let submitter = submitter.unwrap_or_else(|| Submitter::from_pod(&pod, conf.version));
@@ -332,9 +332,9 @@ fn placed(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity
                 None => Decision::new(Outcome::Placed, "acl", ""),
                 Some(step) => {
                     let why = why(world.tree, step).unwrap_or_default();
-                    let asked = quoted(&submission.queue);
+                    let replayed = quoted(&submission.queue);
                     let reason = format!(
-                        "YuniKorn will run this in {queue}, not in {asked} as user {user} asks: {why}"
+                        "YuniKorn will run this in {queue}, not in {replayed} as user {user} asks: {why}"
                     );
                     Decision::new(Outcome::Elsewhere, "acl", &reason)
                 }

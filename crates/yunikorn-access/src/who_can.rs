@@ -166,13 +166,13 @@ mod tests {
             ["root", "root.@recovery@", "root.@recovery@.a"],
         ];
         for queues in shapes {
-            let asked = [queues[0], queues[1], queues[2], "ROOT.A.new", "other"];
+            let paths = [queues[0], queues[1], queues[2], "ROOT.A.new", "other"];
             let mut trees = 0;
             each_tree(&queues, |tree| {
                 trees += 1;
                 for identity in people() {
                     for right in Right::ALL {
-                        for queue in asked {
+                        for queue in paths {
                             agree(tree, right, queue, &identity).unwrap();
                         }
                     }

@@ -81,14 +81,14 @@ pub(super) fn run(source: &SourceArgs, address: SocketAddr, console: Console) ->
         let stop = terminated().map_err(|error| cannot("wait for signals", &error))?;
         let secret = secret().ok_or_else(|| cannot("make a random path", &"there are no random numbers"))?;
         console.out(&format!("Serving the report at http://{address}/{secret}/\n"))?;
-        let (last, asked) = (watch::Sender::new(Arc::new(first)), Arc::new(Notify::new()));
-        let site = Site { last: last.subscribe(), asked: Arc::clone(&asked) };
+        let (last, requested) = (watch::Sender::new(Arc::new(first)), Arc::new(Notify::new()));
+        let site = Site { last: last.subscribe(), requested: Arc::clone(&requested) };
         let health = Arc::new(Health::default());
         let limits = Limits { connections: 32, streams: 16, header_bytes: 16 * 1024, ..Limits::DEFAULT };
         let router = bound(router(site, address, &secret), bounds::Limits::NO_BODIES, &health);
         tokio::select! {
             () = listener::serve(listener, None, router, limits, health, stop) => {}
-            () = follow(&last, &asked, async || read(&cluster, source, Console::silent()).await) => {}
+            () = follow(&last, &requested, async || read(&cluster, source, Console::silent()).await) => {}
         }
         Ok(Exit::Clean)
     })
@@ -108,16 +108,16 @@ struct Reading {
     /// Time of the report's contents.
     read: Timestamp,
     /// Time of the last attempt to read the cluster.
-    asked: Instant,
+    requested: Instant,
 }
 
 impl Reading {
     fn new(answer: ReportAnswer) -> Self {
-        Self { answer, read: clock(), asked: Instant::now() }
+        Self { answer, read: clock(), requested: Instant::now() }
     }
 
     fn is_fresh(&self) -> bool {
-        self.asked.elapsed() < FRESH
+        self.requested.elapsed() < FRESH
     }
 
     /// Returns a copy that is marked as old, because there is no newer report.
@@ -126,7 +126,7 @@ impl Reading {
         if let Some(live) = &mut answer.live {
             live.stale = Some(format!("This is from {:.0}: {why}", self.read));
         }
-        Self { answer, read: self.read, asked: Instant::now() }
+        Self { answer, read: self.read, requested: Instant::now() }
     }
 }
 
@@ -142,11 +142,11 @@ async fn read(cluster: &Cluster, source: &SourceArgs, console: Console) -> Resul
 /// Reads the cluster again whenever a request needs a newer report.
 async fn follow(
     last: &watch::Sender<Arc<Reading>>,
-    asked: &Notify,
+    requested: &Notify,
     read: impl AsyncFn() -> Result<Reading, Failure>,
 ) {
     loop {
-        asked.notified().await;
+        requested.notified().await;
         let before = Arc::clone(&last.borrow());
         // Another request may have been served by the read that just ended.
         if !before.is_fresh() {
@@ -160,7 +160,7 @@ async fn follow(
 #[derive(Debug, Clone)]
 struct Site {
     last: watch::Receiver<Arc<Reading>>,
-    asked: Arc<Notify>,
+    requested: Arc<Notify>,
 }
 
 impl Site {
@@ -168,7 +168,7 @@ impl Site {
     async fn data(mut self) -> Result<String, Refusal> {
         let mut reading = Arc::clone(&self.last.borrow_and_update());
         if !reading.is_fresh() {
-            self.asked.notify_one();
+            self.requested.notify_one();
             reading = match timeout(PATIENCE, self.last.changed()).await {
                 Ok(_) => Arc::clone(&self.last.borrow()),
                 Err(_) => Arc::new(reading.stale("the cluster is slow to answer")),
@@ -256,7 +256,7 @@ mod tests {
 
     fn site() -> (watch::Sender<Arc<Reading>>, Site) {
         let last = watch::Sender::new(Arc::new(reading("sue")));
-        let site = Site { last: last.subscribe(), asked: Arc::default() };
+        let site = Site { last: last.subscribe(), requested: Arc::default() };
         (last, site)
     }
 
@@ -342,7 +342,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn reading_that_is_old_is_made_again_or_says_so() {
         let (last, site) = site();
-        let (asked, turn) = (Arc::clone(&site.asked), Cell::new(0));
+        let (requested, turn) = (Arc::clone(&site.requested), Cell::new(0));
         let read = async || {
             turn.set(turn.get() + 1);
             match turn.get() {
@@ -371,7 +371,7 @@ mod tests {
         };
         tokio::select! {
             () = asking => {}
-            () = follow(&last, &asked, read) => {}
+            () = follow(&last, &requested, read) => {}
         }
         assert_eq!(turn.get(), 3);
     }

@@ -299,24 +299,24 @@ mod tests {
         Setting { namespace: "ops", spec, https: true, output: Some(false), mounted: Some(false) }
     }
 
-    fn asked(setting: &Setting<'_>) -> Vec<String> {
+    fn rights(setting: &Setting<'_>) -> Vec<String> {
         setting.requests().iter().map(|question| words(&question.attributes)).collect()
     }
 
     /// Returns the line if every right whose description contains the word is missing.
     fn without(setting: &Setting<'_>, word: &str) -> Line {
         let questions = setting.requests();
-        let asked = questions.len();
+        let rights = questions.len();
         let missing: Vec<RightRequest> =
             questions.into_iter().filter(|question| words(&question.attributes).contains(word)).collect();
-        setting.evaluate(asked, &missing)
+        setting.evaluate(rights, &missing)
     }
 
     #[test]
     fn the_rights_asked_for_are_those_of_this_installation() {
         let spec =
             ConfigSpec { namespace: "yk".into(), base_config_map: "tree".into(), ..ConfigSpec::default() };
-        let all = asked(&setting(&spec));
+        let all = rights(&setting(&spec));
         for right in [
             "watch queueacls",
             "patch queueacls/status",
@@ -330,7 +330,7 @@ mod tests {
         ] {
             assert!(all.iter().any(|found| found == right), "{right}: {all:?}");
         }
-        let closed = asked(&Setting { https: false, ..setting(&spec) });
+        let closed = rights(&Setting { https: false, ..setting(&spec) });
         assert!(
             !closed.iter().any(|found| found.contains("secrets") || found.contains("yunikorn-queues")),
             "{closed:?}"
@@ -343,7 +343,7 @@ mod tests {
         let spec = ConfigSpec::default();
         let kept = ["secrets", "webhookconfigurations", "apiservices"];
         let mounted = Setting { mounted: Some(true), ..setting(&spec) };
-        let all = asked(&mounted);
+        let all = rights(&mounted);
         assert!(!all.iter().any(|found| kept.iter().any(|word| found.contains(word))), "{all:?}");
         assert!(all.iter().any(|found| found == "create tokenreviews"), "{all:?}");
         for word in kept {

@@ -251,13 +251,13 @@ mod tests {
 ";
 
     /// Returns the remedies for an application of sue that requests this queue, under these rules.
-    fn told(rules: &str, asked: &str) -> Vec<String> {
+    fn told(rules: &str, queue: &str) -> Vec<String> {
         let rules = if rules.is_empty() { String::new() } else { format!("    placementrules: [{rules}]\n") };
         let tree = parsed(&format!("partitions:\n  - name: default\n{rules}{QUEUES}"));
         let submission = Submission {
             application_id: "app".to_owned(),
             identity: Identity { user: "sue".to_owned(), groups: Vec::new() },
-            queue: asked.to_owned(),
+            queue: queue.to_owned(),
             ..Submission::default()
         };
         let placer = Placer::new(&tree);
@@ -274,10 +274,10 @@ mod tests {
     fn a_queue_is_taken_for_the_one_that_was_meant_only_if_the_application_would_run_there() {
         assert!(says(&told("", "root.opne"), "did you mean root.open?"));
         // A parent queue; a queue of others.
-        for asked in ["root.tem", "root.prdo"] {
-            let told = told("", asked);
+        for queue in ["root.tem", "root.prdo"] {
+            let told = told("", queue);
             assert!(!says(&told, "did you mean"), "{told:?}");
-            let add = format!("add queue {asked} to the configuration, and name sue in its submitacl");
+            let add = format!("add queue {queue} to the configuration, and name sue in its submitacl");
             assert!(told.contains(&add), "{told:?}");
         }
     }
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn the_rule_that_listens_is_offered_only_where_it_would_help() {
-        for (rules, asked, helps) in [
+        for (rules, queue, helps) in [
             ("{name: fixed, value: root.prod}", "root.open", true),
             ("{name: fixed, value: root.prod}", "open", true),
             ("{name: tag, value: namespace}", "root.team.etl", true),
@@ -309,24 +309,24 @@ mod tests {
             ("{name: fixed, value: root.prod}", "", false),
             ("{name: provided}", "root.prod", false),
         ] {
-            let told = told(rules, asked);
-            assert_eq!(says(&told, "add the rule `provided`"), helps, "{rules} {asked}: {told:?}");
+            let told = told(rules, queue);
+            assert_eq!(says(&told, "add the rule `provided`"), helps, "{rules} {queue}: {told:?}");
         }
     }
 
     #[test]
     fn nothing_opens_the_recovery_queue() {
         for rules in ["", "{name: provided, create: true}", "{name: fixed, value: root.prod}"] {
-            for asked in ["root.@recovery@", "root.@Recovery@", "root.@recovery@.x"] {
-                let told = told(rules, asked);
+            for queue in ["root.@recovery@", "root.@Recovery@", "root.@recovery@.x"] {
+                let told = told(rules, queue);
                 let recovery = told.iter().find(|remedy| remedy.to_lowercase().contains("@recovery@"));
-                assert_eq!(recovery, None, "{rules} {asked}");
+                assert_eq!(recovery, None, "{rules} {queue}");
                 assert!(
                     !says(&told, "add the rule") && !says(&told, "add queue"),
-                    "{rules} {asked}: {told:?}"
+                    "{rules} {queue}: {told:?}"
                 );
                 let root = told.iter().find(|remedy| remedy.contains("of queue root,"));
-                assert_eq!(root, None, "{rules} {asked}");
+                assert_eq!(root, None, "{rules} {queue}");
             }
         }
     }

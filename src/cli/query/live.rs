@@ -250,9 +250,9 @@ mod tests {
     /// expects.
     fn proxy(known: &'static str) -> Client {
         let service = tower::service_fn(move |request: Request<kube::client::Body>| async move {
-            let asked = request.uri().path().starts_with(known)
+            let known_path = request.uri().path().starts_with(known)
                 && request.headers().get(header::ACCEPT).is_some_and(|accept| accept == "application/json");
-            let (status, body) = if asked {
+            let (status, body) = if known_path {
                 (200, answer())
             } else {
                 let message = format!("{} is not found", request.uri().path());

@@ -152,7 +152,7 @@ mod tests {
     fn no_queue_is_made_below_a_leaf() {
         let tree =
             yunikorn_access::testing::tree(&[("root", "", ""), ("root.a", "", ""), ("root.a.b", "", "")]);
-        let told = |asked| unknown(&tree, asked).unwrap();
+        let told = |name| unknown(&tree, name).unwrap();
         assert!(told("root.a.new").starts_with("root.a.new is not configured: root.a decides"));
         assert!(
             told("root.a.b.new")

@@ -150,10 +150,10 @@ impl Evaluator {
 /// Describes the question as one would type it for `kubectl auth can-i`.
 fn words(review: &Review) -> String {
     match (&review.resource, &review.path) {
-        (Some(asked), _) => {
-            let dot = if asked.group.is_empty() { "" } else { "." };
-            let slash = if asked.name.is_empty() { "" } else { "/" };
-            format!("{} {}{dot}{}{slash}{}", asked.verb, asked.resource, asked.group, asked.name)
+        (Some(attributes), _) => {
+            let dot = if attributes.group.is_empty() { "" } else { "." };
+            let slash = if attributes.name.is_empty() { "" } else { "/" };
+            format!("{} {}{dot}{}{slash}{}", attributes.verb, attributes.resource, attributes.group, attributes.name)
         }
         (None, Some(path)) => format!("{} {}", path.verb, path.path),
         (None, None) => String::new(),

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use yunikorn_access::submission::Outcome;
 
-    fn asked(object: &Value, kind: (&str, &str)) -> SubmissionRequest {
+    fn submission(object: &Value, kind: (&str, &str)) -> SubmissionRequest {
         read(&request(object, kind)).unwrap()
     }
 
@@ -98,11 +98,11 @@ mod tests {
         ] {
             let owner = json!({"apiVersion": version, "kind": kind, "name": "o", "uid": "x", "controller": controller});
             let pod = json!({"metadata": {"ownerReferences": [owner]}, "spec": {"nodeName": "n1"}});
-            let asked = asked(&pod, ("", "Pod"));
-            assert_eq!((asked.owned, asked.node_name.as_str()), (expected, "n1"), "{version} {kind}");
+            let submission = submission(&pod, ("", "Pod"));
+            assert_eq!((submission.owned, submission.node_name.as_str()), (expected, "n1"), "{version} {kind}");
         }
         for odd in [json!(null), json!({"metadata": {"ownerReferences": [1, {"controller": 1}]}})] {
-            assert!(!asked(&odd, ("", "Pod")).owned);
+            assert!(!submission(&odd, ("", "Pod")).owned);
         }
     }
 
@@ -110,11 +110,11 @@ mod tests {
     fn secrets_are_those_of_the_template() {
         let spec = json!({"imagePullSecrets": [{"name": "a"}, {}]});
         let job = json!({"spec": {"template": {"metadata": {"labels": {"queue": "q"}}, "spec": spec}}});
-        let read = asked(&job, ("batch", "Job"));
+        let read = submission(&job, ("batch", "Job"));
         assert_eq!(read.image_pull_secrets, ["a", ""]);
         assert_eq!(read.request.pod.label("queue"), "q");
         let cron = json!({"spec": {"jobTemplate": {"spec": {"template": {"spec": spec}}}}});
-        assert_eq!(asked(&cron, ("batch", "CronJob")).image_pull_secrets, ["a", ""]);
+        assert_eq!(submission(&cron, ("batch", "CronJob")).image_pull_secrets, ["a", ""]);
     }
 
     #[test]

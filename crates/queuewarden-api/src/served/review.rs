@@ -289,12 +289,12 @@ impl Status {
 
     /// Reduces the answer to what callers may know about themselves when they may not read the queue.
     #[must_use]
-    pub fn brief(&self, asked: &ReviewRequest, user: &str, groups: &[String]) -> Self {
+    pub fn brief(&self, request: &ReviewRequest, user: &str, groups: &[String]) -> Self {
         let entry = match self {
             Self::Decided(decision) => decision.trace.last().and_then(|step| step.entry.clone()),
             Self::Brief(_) | Self::Other { .. } => None,
         };
-        let wish = Wish::in_queue(asked.right, &asked.queue);
+        let wish = Wish::in_queue(request.right, &request.queue);
         let undecided = (self.word() == "undecided").then(|| UNKNOWN.to_owned());
         let reason = match (&undecided, &entry) {
             (Some(why), _) => why.clone(),
@@ -303,9 +303,9 @@ impl Status {
         };
         Self::Brief(Box::new(Brief {
             version: VERSION,
-            partition: asked.partition.clone(),
-            verb: asked.right,
-            queue: asked.queue.clone(),
+            partition: request.partition.clone(),
+            verb: request.right,
+            queue: request.queue.clone(),
             user: user.to_owned(),
             groups: groups.to_vec(),
             allowed: self.allowed(),
@@ -429,9 +429,9 @@ mod tests {
     #[test]
     fn of_ones_own_review_the_user_is_not_read() {
         let spec = json!({"verb": "submit", "queue": "root", "user": "admin", "groups": ["system:masters"]});
-        let asked = read(Kind::Own, &document(Kind::Own, &spec)).unwrap();
-        assert_eq!((asked.user.as_str(), asked.groups.len()), ("", 0));
-        assert_eq!(asked.unknown, ["spec.groups", "spec.user"]);
+        let request = read(Kind::Own, &document(Kind::Own, &spec)).unwrap();
+        assert_eq!((request.user.as_str(), request.groups.len()), ("", 0));
+        assert_eq!(request.unknown, ["spec.groups", "spec.user"]);
     }
 
     #[test]
@@ -472,15 +472,15 @@ mod tests {
     }
 
     /// Returns the answer to a caller who may not read the queue.
-    fn brief(tree: &Tree, asked: &ReviewRequest, who: &Identity) -> Value {
-        let status = match path_of(tree, &asked.queue) {
+    fn brief(tree: &Tree, request: &ReviewRequest, who: &Identity) -> Value {
+        let status = match path_of(tree, &request.queue) {
             Ok(path) => {
-                let decision = explain(tree, asked.right, &path, who);
+                let decision = explain(tree, request.right, &path, who);
                 Status::decided(Answers { configuration: &Nameless, tree }.decision(&decision))
             }
             Err(why) => Status::refused(why),
         };
-        json!(status.brief(asked, &who.user, &who.groups))
+        json!(status.brief(request, &who.user, &who.groups))
     }
 
     #[derive(Debug)]
@@ -581,8 +581,8 @@ mod tests {
             one in any_tree(), other in any_tree(), who in any_identity(), admin in any::<bool>(),
             queue in prop::sample::select([&QUEUES[..], &["root.none", "none", "root.a b", ""]].concat()),
         ) {
-            let asked = asking(if admin { Right::Admin } else { Right::Submit }, queue);
-            let [one, other] = [brief(&one, &asked, &who), brief(&other, &asked, &who)];
+            let request = asking(if admin { Right::Admin } else { Right::Submit }, queue);
+            let [one, other] = [brief(&one, &request, &who), brief(&other, &request, &who)];
             if one["entry"] == other["entry"] {
                 prop_assert_eq!(one, other);
             } else {

@@ -250,7 +250,7 @@ impl Connection {
     async fn ends(&self, stopping: &mut watch::Receiver<()>) -> &'static str {
         let last_words = async {
             let _ = stopping.changed().await;
-            let _ = timeout(LAST_WORDS, self.slot.asked()).await;
+            let _ = timeout(LAST_WORDS, self.slot.called()).await;
         };
         tokio::select! {
             () = last_words => "stopped",
@@ -262,7 +262,7 @@ impl Connection {
     /// The first request has to come soon, further ones may take their time.
     async fn unused(&self) -> &'static str {
         tokio::select! {
-            () = self.slot.asked() => self.slot.unused(self.limits.idle).await,
+            () = self.slot.called() => self.slot.unused(self.limits.idle).await,
             why = self.slot.unused(self.limits.headers) => why,
         }
     }

@@ -159,8 +159,8 @@ mod tests {
     /// Lookups at an API server that lets `sue` do everything and has the namespaces `jobs…`; also the number
     /// of requests to it, and a switch that makes it fail.
     fn lookups() -> (Lookups, Arc<AtomicUsize>, Arc<AtomicBool>) {
-        let (asked, fails) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        let (count, failing) = (Arc::clone(&asked), Arc::clone(&fails));
+        let (calls, fails) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let (count, failing) = (Arc::clone(&calls), Arc::clone(&fails));
         let client = client(move |request: Request<kube::client::Body>| {
             count.fetch_add(1, Ordering::Relaxed);
             let fails = failing.load(Ordering::Relaxed);
@@ -182,7 +182,7 @@ mod tests {
                 reply(201, &review)
             }
         });
-        (Lookups::new(client), asked, fails)
+        (Lookups::new(client), calls, fails)
     }
 
     fn wish(name: &str) -> Wish {
@@ -196,7 +196,7 @@ mod tests {
 
     #[tokio::test]
     async fn hundred_reviews_of_one_caller_cause_one_lookup() {
-        let (lookups, asked, _) = lookups();
+        let (lookups, calls, _) = lookups();
         for (times, (who, name, expected)) in [
             (caller("sue", &[]), "root.prod", None),
             (caller("eve", &[]), "root.prod", Some("RBAC")),
@@ -214,21 +214,21 @@ mod tests {
                     "{reasons:?}"
                 );
             }
-            assert_eq!(asked.load(Ordering::Relaxed), times + 1);
+            assert_eq!(calls.load(Ordering::Relaxed), times + 1);
         }
     }
 
     #[tokio::test]
     async fn hundred_reviews_in_one_namespace_cause_one_lookup() {
-        let (lookups, asked, _) = lookups();
+        let (lookups, calls, _) = lookups();
         for _ in 0..100 {
             let annotations = lookups.namespace("jobs").await.unwrap().unwrap();
             assert_eq!(annotations["a"], "b");
         }
-        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
         for times in 2..4 {
             assert_eq!(lookups.namespace("none").await, Ok(None));
-            assert_eq!(asked.load(Ordering::Relaxed), times, "an absence is not cached");
+            assert_eq!(calls.load(Ordering::Relaxed), times, "an absence is not cached");
         }
     }
 

@@ -27,7 +27,7 @@ pub struct Slots {
 struct Connection {
     peer: IpAddr,
     usage: Mutex<Usage>,
-    asked: watch::Sender<bool>,
+    called: watch::Sender<bool>,
     evicted: Notify,
 }
 
@@ -76,9 +76,9 @@ impl Slots {
             self.make_room();
         }
         let permit = Arc::clone(&self.free).acquire_owned().await.ok()?;
-        let asked = watch::Sender::new(false);
+        let called = watch::Sender::new(false);
         let usage = Mutex::new(Usage { answered: 0, idle: Instant::now() });
-        let connection = Arc::new(Connection { peer, usage, asked, evicted: Notify::new() });
+        let connection = Arc::new(Connection { peer, usage, called, evicted: Notify::new() });
         self.lock().push(Arc::clone(&connection));
         Some(Slot { all: Arc::clone(self), connection, _permit: permit })
     }
@@ -106,7 +106,7 @@ impl Slots {
 impl Slot {
     /// Marks that a request has come.
     pub fn ask(&self) {
-        self.connection.asked.send_if_modified(|asked| !std::mem::replace(asked, true));
+        self.connection.called.send_if_modified(|called| !std::mem::replace(called, true));
     }
 
     /// Marks a request as being answered until the returned value is dropped.
@@ -117,10 +117,10 @@ impl Slot {
     }
 
     /// Waits until the first request has come; returns at once if it has.
-    pub async fn asked(&self) {
-        let mut asked = self.connection.asked.subscribe();
+    pub async fn called(&self) {
+        let mut called = self.connection.called.subscribe();
         // The sender is in the same value, so it is not dropped.
-        let _ = asked.wait_for(|asked| *asked).await;
+        let _ = called.wait_for(|called| *called).await;
     }
 
     /// Waits until no request was answered for `patience` (`idle`), or another connection needs the slot

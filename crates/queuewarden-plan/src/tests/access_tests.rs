@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::admit::{asked, created, quiet};
+use super::admit::{review, created, quiet};
 use super::delegation::who;
 use super::*;
 use crate::admit::{Change, Review, Versions, admit};
@@ -126,7 +126,7 @@ fn a_change_that_breaks_a_blocking_test_is_refused_and_names_it() {
     granted.queue_acls = vec![submit("a", "root.test", "sue")];
     quiet(&mut granted);
     let gone = granted.queue_acls.first().cloned();
-    let answer = admit(&granted, &asked(&who("root", &[]), true, gone, None));
+    let answer = admit(&granted, &review(&who("root", &[]), true, gone, None));
     assert!(refused(answer).starts_with("QueueAccessTest/bob does not"));
 
     // A change that breaks no test is accepted, and failures of reporting tests are only warnings.

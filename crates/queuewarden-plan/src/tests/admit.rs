@@ -10,13 +10,13 @@ use yunikorn::right::Right;
 
 type Object = Arc<QueueAclEntry>;
 
-pub(super) fn asked(by: &Identity, may_escalate: bool, old: Option<Object>, new: Option<Object>) -> Review {
+pub(super) fn review(by: &Identity, may_escalate: bool, old: Option<Object>, new: Option<Object>) -> Review {
     Review { by: by.clone(), may_escalate, change: Change::QueueAcl(Versions { old, new }) }
 }
 
 /// A cluster administrator creates an object.
 pub(super) fn created(snapshot: &Snapshot, object: Object) -> Response {
-    admit(snapshot, &asked(&who("root", &[]), true, None, Some(object)))
+    admit(snapshot, &review(&who("root", &[]), true, None, Some(object)))
 }
 
 pub(super) fn quiet(snapshot: &mut Snapshot) {
@@ -57,7 +57,7 @@ fn a_deletion_says_who_loses() {
     snapshot.queue_acls = vec![submit("a", "root.test", "bob")];
     quiet(&mut snapshot);
     let gone = snapshot.queue_acls.first().cloned();
-    let answer = admit(&snapshot, &asked(&who("root", &[]), true, gone, None));
+    let answer = admit(&snapshot, &review(&who("root", &[]), true, gone, None));
     assert_eq!(answer.warnings, ["takes submit on root.test from user bob; nobody gains access"]);
 }
 
@@ -67,7 +67,7 @@ fn a_deletion_that_lets_the_base_open_names_who_gains() {
     let mut snapshot = cluster(&open);
     let acls = [submit("a", "root.prod", "bob"), submit("b", "root.prod", "ann")];
     let deleted = |snapshot: &Snapshot, object: &Object| {
-        admit(snapshot, &asked(&who("root", &[]), true, Some(object.clone()), None)).warnings
+        admit(snapshot, &review(&who("root", &[]), true, Some(object.clone()), None)).warnings
     };
     let again = "the base's own submitacl of queue `root.prod` is in force again, which gives it to everyone: to keep \
                  the queue closed, change the base first";
@@ -82,7 +82,7 @@ fn a_deletion_that_lets_the_base_open_names_who_gains() {
     quiet(&mut snapshot);
     assert_eq!(deleted(&snapshot, &acls[0])[1], again);
     let extends = with(acls[0].clone(), |spec| spec.base_acl = BaseAcl::Extend);
-    let edit = asked(&who("root", &[]), true, Some(acls[0].clone()), Some(extends));
+    let edit = review(&who("root", &[]), true, Some(acls[0].clone()), Some(extends));
     assert_eq!(admit(&snapshot, &edit).warnings[1], again);
 }
 
@@ -92,7 +92,7 @@ fn a_deletion_names_the_acl_of_the_base_also_where_nobody_gains() {
     let same = submit("a", "root.prod", "sue dev");
     snapshot.queue_acls = vec![same.clone(), submit("b", "root.test", "bob")];
     quiet(&mut snapshot);
-    let warnings = admit(&snapshot, &asked(&who("root", &[]), true, Some(same), None)).warnings;
+    let warnings = admit(&snapshot, &review(&who("root", &[]), true, Some(same), None)).warnings;
     let again = "the base's own submitacl of queue `root.prod` is in force again, which gives it to user sue and \
                  group dev: to keep the queue closed, change the base first";
     assert_eq!(warnings, ["nobody gains or loses access", again]);
@@ -142,7 +142,7 @@ fn what_cannot_be_read_is_refused_unless_it_was_there() {
     let bad = submit("a", "root.prod", "a  b");
     let answer = created(&snapshot, bad.clone());
     assert!(answer.refusal.as_ref().is_some_and(|why| why.contains("submit: ")), "{answer:?}");
-    let labelled = asked(&who("root", &[]), true, Some(bad.clone()), Some(bad));
+    let labelled = review(&who("root", &[]), true, Some(bad.clone()), Some(bad));
     assert_eq!(admit(&snapshot, &labelled), Response::default());
 }
 
@@ -183,11 +183,11 @@ fn whom_another_object_makes_administrator_may_write() {
     let mut snapshot = teams(Delegation::Enabled, vec![lift]);
     quiet(&mut snapshot);
     let object = by(&sue, "x", "root.test", Right::Submit, "ann");
-    let answer = admit(&snapshot, &asked(&sue, false, None, Some(object.clone())));
+    let answer = admit(&snapshot, &review(&sue, false, None, Some(object.clone())));
     assert_eq!(answer.refusal, None);
     snapshot.queue_acls.push(object.clone());
     quiet(&mut snapshot);
-    assert_eq!(admit(&snapshot, &asked(&sue, false, Some(object), None)).refusal, None);
+    assert_eq!(admit(&snapshot, &review(&sue, false, Some(object), None)).refusal, None);
 }
 
 fn finalized(object: &Object, finalizers: &[&str]) -> Object {
@@ -221,7 +221,7 @@ fn lower_administrator_keeps_what_a_higher_one_granted() {
             teams(Delegation::Enabled, vec![lift("kim", "kim"), lift("zed", "zed"), old.clone()]);
         quiet(&mut snapshot);
         for new in [None, Some(object(caller))] {
-            let answer = admit(&snapshot, &asked(caller, false, Some(old.clone()), new));
+            let answer = admit(&snapshot, &review(caller, false, Some(old.clone()), new));
             assert_eq!(answer.refusal.is_none(), allowed, "{caller:?} of {writer:?}: {answer:?}");
         }
     }
@@ -237,7 +237,7 @@ fn object_beyond_the_number_of_its_writer_is_refused() {
     let sue = who("sue", &[]);
     let new = |name: &str, queue: &str| by(&sue, name, queue, Right::Submit, "tom");
     for object in [new("z", "root.prod"), new("a", "root.prod"), new("z", "root.prod.later")] {
-        let answer = admit(&snapshot, &asked(&sue, false, None, Some(object)));
+        let answer = admit(&snapshot, &review(&sue, false, None, Some(object)));
         assert!(answer.refusal.is_some_and(|why| why.contains("200 objects")));
     }
     // An administrator of the same queue takes one of hers over, and she an object of theirs.
@@ -245,16 +245,16 @@ fn object_beyond_the_number_of_its_writer_is_refused() {
     let theirs = by(&boss, "a", "root.prod", Right::Submit, "tom");
     let hers = snapshot.queue_acls.iter().find(|object| &*object.meta.name == "m007").unwrap().clone();
     let taken = by(&boss, "m007", "root.prod", Right::Submit, "tom");
-    assert_eq!(admit(&snapshot, &asked(&boss, false, Some(hers.clone()), Some(taken))).refusal, None);
+    assert_eq!(admit(&snapshot, &review(&boss, false, Some(hers.clone()), Some(taken))).refusal, None);
     let changed = with(hers.clone(), |spec| spec.submit = Some(Grant::Everyone));
-    assert_eq!(admit(&snapshot, &asked(&sue, false, Some(hers), Some(changed))).refusal, None);
+    assert_eq!(admit(&snapshot, &review(&sue, false, Some(hers), Some(changed))).refusal, None);
     snapshot.queue_acls.push(theirs.clone());
     let lift = with(submit("lift", "root", "sue"), |spec| {
         (spec.admin, spec.base_acl) = (spec.submit.take(), BaseAcl::Extend);
     });
     snapshot.queue_acls.push(lift);
     quiet(&mut snapshot);
-    let answer = admit(&snapshot, &asked(&sue, false, Some(theirs), Some(new("a", "root.prod"))));
+    let answer = admit(&snapshot, &review(&sue, false, Some(theirs), Some(new("a", "root.prod"))));
     assert!(answer.refusal.is_some_and(|why| why.contains("200 objects")));
 }
 
@@ -276,7 +276,7 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
     quiet(&mut snapshot);
     let change = |object: &Object, edit: fn(&mut QueueAclSpec)| Some(with(object.clone(), edit));
     let no = |name: &str, old: Option<Object>, new: Option<Object>, words: &str| {
-        let answer = admit(&snapshot, &asked(&sue, false, old, new));
+        let answer = admit(&snapshot, &review(&sue, false, old, new));
         let why = answer.refusal.unwrap_or_else(|| panic!("{name} is accepted: {:?}", answer.warnings));
         assert!(why.contains(words), "{name}: {why}");
     };
@@ -412,12 +412,12 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
     quiet(&mut with_lift);
     let answer = admit(
         &with_lift,
-        &asked(&sue, false, Some(lifted), Some(by(&claim, "lifted", "root.test", Right::Admin, "sue"))),
+        &review(&sue, false, Some(lifted), Some(by(&claim, "lifted", "root.test", Right::Admin, "sue"))),
     );
     assert!(answer.refusal.is_some_and(|why| why.contains("other than this object's")));
     // These are the changes that they may make.
     let yes = |name: &str, old: Option<Object>, new: Option<Object>| {
-        let answer = admit(&snapshot, &asked(&sue, false, old, new));
+        let answer = admit(&snapshot, &review(&sue, false, old, new));
         assert_eq!(answer.refusal, None, "{name}");
     };
     yes("their queue", none.clone(), Some(own("x", "root.prod")));
@@ -463,13 +463,13 @@ fn who_may_not_escalate_deletes_their_own_at_most_while_nobody_knows_who_adminis
             ("delete another's", &pat, Some(own.clone()), None),
             ("delete a cluster administrator's", &sue, Some(object.clone()), None),
         ] {
-            let answer = admit(&snapshot, &asked(by, false, old.clone(), new.clone()));
+            let answer = admit(&snapshot, &review(by, false, old.clone(), new.clone()));
             let why = answer.refusal.unwrap_or_else(|| panic!("{name} is accepted: {:?}", answer.warnings));
             assert!(why.contains(words) || why.contains("cluster administrator's"), "{name}: {why}");
             assert_eq!(answer.clause, "delegation", "{name}");
-            assert_eq!(admit(&snapshot, &asked(by, true, old, new)).refusal, None, "{name}");
+            assert_eq!(admit(&snapshot, &review(by, true, old, new)).refusal, None, "{name}");
         }
-        assert_eq!(admit(&snapshot, &asked(&sue, false, Some(own.clone()), None)).refusal, None, "{words}");
+        assert_eq!(admit(&snapshot, &review(&sue, false, Some(own.clone()), None)).refusal, None, "{words}");
     }
 }
 
@@ -487,7 +487,7 @@ fn administrator_of_nothing_any_more_deletes_what_is_in_their_name() {
     let own = by(&gone, "d", "root.prod", Right::Submit, "ann");
     let mut snapshot = teams(Delegation::Enabled, vec![own.clone()]);
     quiet(&mut snapshot);
-    assert_eq!(admit(&snapshot, &asked(&gone, false, Some(own), None)).refusal, None);
+    assert_eq!(admit(&snapshot, &review(&gone, false, Some(own), None)).refusal, None);
 }
 
 #[test]
@@ -496,9 +496,9 @@ fn whoever_administers_by_a_group_is_told_to_name_it() {
     quiet(&mut snapshot);
     let bob = who("bob", &["qa", "system:authenticated"]);
     let object = |groups: &[&str]| by(&who("bob", groups), "x", "root.test", Right::Submit, "ann");
-    let answer = admit(&snapshot, &asked(&bob, false, None, Some(object(&[]))));
+    let answer = admit(&snapshot, &review(&bob, false, None, Some(object(&[]))));
     assert!(answer.refusal.is_some_and(|why| why.contains("groups: [\"qa\"]")));
-    let answer = admit(&snapshot, &asked(&bob, false, None, Some(object(&["qa"]))));
+    let answer = admit(&snapshot, &review(&bob, false, None, Some(object(&["qa"]))));
     assert_eq!(answer.warnings, ["grants submit on root.test to user ann; nobody loses access"]);
 }
 
@@ -512,6 +512,6 @@ fn while_nobody_knows_who_administers_what_delegates_wait() {
     base_text(&mut snapshot, "a: [");
     let sue = who("sue", &[]);
     let object = by(&sue, "x", "root.prod", Right::Submit, "ann");
-    let answer = admit(&snapshot, &asked(&sue, false, None, Some(object)));
+    let answer = admit(&snapshot, &review(&sue, false, None, Some(object)));
     assert!(answer.refusal.is_some_and(|why| why.contains("no queue tree")));
 }

@@ -334,12 +334,12 @@ type Decisions = BTreeMap<(QueuePath, Right, Subject), bool>;
 /// The decision for each queue, right and subject.
 fn decisions(tree: &Tree) -> Decisions {
     let queues = tree.queues().flat_map(|(_, node)| Right::ALL.map(|right| (node.path.clone(), right)));
-    let asked =
+    let query =
         queues.flat_map(|(queue, right)| subjects().into_iter().map(move |who| (queue.clone(), right, who)));
-    asked
-        .map(|asked| {
-            let allowed = decide(tree, asked.1, asked.0.as_str(), &asked.2.identity()).allowed();
-            (asked, allowed)
+    query
+        .map(|query| {
+            let allowed = decide(tree, query.1, query.0.as_str(), &query.2.identity()).allowed();
+            (query, allowed)
         })
         .collect()
 }
@@ -365,15 +365,15 @@ fn direction(diff: &Diff, right: Right, queue: &QueuePath, subject: &Subject) ->
 /// Checks that the difference agrees with the decisions on both trees, for each subject on each queue.
 fn holds(old: (&Tree, &Decisions), new: (&Tree, &Decisions)) -> Result<(), String> {
     let diff = diff(old.0, new.0);
-    for (asked, before) in old.1 {
-        let Some(after) = new.1.get(asked) else { continue };
+    for (query, before) in old.1 {
+        let Some(after) = new.1.get(query) else { continue };
         let expected = match (before, after) {
             (false, true) => Some(Direction::Gains),
             (true, false) => Some(Direction::Loses),
             _ => None,
         };
-        if direction(&diff, asked.1, &asked.0, &asked.2) != expected {
-            return Err(format!("{expected:?} {asked:?}\n{old:?}\n{new:?}\n{diff:?}"));
+        if direction(&diff, query.1, &query.0, &query.2) != expected {
+            return Err(format!("{expected:?} {query:?}\n{old:?}\n{new:?}\n{diff:?}"));
         }
     }
     Ok(())

@@ -152,9 +152,9 @@ impl Rule {
         let Some(parent) = &self.parent else {
             return Ok(ROOT.to_owned());
         };
-        let asked = parent.run(submission, existing);
-        let end = asked.end.clone();
-        step.parent = Some(Box::new(asked));
+        let named = parent.run(submission, existing);
+        let end = named.end.clone();
+        step.parent = Some(Box::new(named));
         let queue = match end {
             RuleEnd::Named(queue) if queue.starts_with(FROM_ROOT) => queue,
             RuleEnd::Named(queue) => format!("{FROM_ROOT}{queue}"),
@@ -169,12 +169,12 @@ impl Rule {
 }
 
 /// `testRule` (`testrule.go:72`), which the configuration may name although it is for tests.
-fn test_rule(asked: &str) -> Result<RuleEnd, RuleEnd> {
-    if asked.is_empty() {
+fn test_rule(named: &str) -> Result<RuleEnd, RuleEnd> {
+    if named.is_empty() {
         return Ok(RuleEnd::Named(RuleName::Test.key().to_owned()));
     }
-    asked.split('.').try_for_each(check_name)?;
-    Ok(RuleEnd::Named(asked.replace('.', DOT)))
+    named.split('.').try_for_each(check_name)?;
+    Ok(RuleEnd::Named(named.replace('.', DOT)))
 }
 
 fn check_name(name: &str) -> Result<(), RuleEnd> {

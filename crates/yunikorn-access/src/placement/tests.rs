@@ -234,11 +234,11 @@ fn live_queues_take_part() {
 fn the_recovery_queue_takes_one_application_of_those_who_ask() {
     let tree = tree(&["{name: provided, create: true}"], QUEUES);
     let mut placer = Placer::new(&tree);
-    let asked = asks("alice", &[], "root.@Recovery@", &[]);
-    let first = placer.place(&asked);
+    let submission = asks("alice", &[], "root.@Recovery@", &[]);
+    let first = placer.place(&submission);
     assert_eq!(first.queue(), Some("root.@recovery@"));
     placer.live_mut().create(first.created().expect("created"));
-    let second = placer.place(&asked);
+    let second = placer.place(&submission);
     assert!(matches!(second.outcome, Outcome::Rejected(_)), "{second:?}");
     let forced = placer.place(&asks("nobody", &[], "", &[(FORCE_TAG, "true")]));
     assert_eq!(forced.queue(), Some("root.@recovery@"));

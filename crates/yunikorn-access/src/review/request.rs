@@ -94,11 +94,11 @@ enum Resource {
     Applications,
 }
 
-fn of_resource(asked: &ResourceAttributes) -> Result<Request<'_>, Answer> {
-    let ResourceAttributes { namespace, verb, group, subresource, name, .. } = asked;
-    match resource(group, &asked.resource) {
+fn of_resource(attributes: &ResourceAttributes) -> Result<Request<'_>, Answer> {
+    let ResourceAttributes { namespace, verb, group, subresource, name, .. } = attributes;
+    match resource(group, &attributes.resource) {
         None => {
-            let resource = &asked.resource;
+            let resource = &attributes.resource;
             let shown = if group.is_empty() { resource.clone() } else { format!("{resource}.{group}") };
             Err(elsewhere(&shown))
         }
@@ -148,13 +148,13 @@ fn is_version(text: &str) -> bool {
     text.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn of_path(asked: &PathAttributes) -> Result<Request<'_>, Answer> {
-    let elsewhere = || elsewhere(&asked.path);
-    let name = match asked.path.strip_prefix(QUEUES_PATH).ok_or_else(elsewhere)? {
+fn of_path(attributes: &PathAttributes) -> Result<Request<'_>, Answer> {
+    let elsewhere = || elsewhere(&attributes.path);
+    let name = match attributes.path.strip_prefix(QUEUES_PATH).ok_or_else(elsewhere)? {
         "" => "",
         rest => rest.strip_prefix('/').ok_or_else(elsewhere)?,
     };
-    Ok(in_queue(right(&asked.verb)?, name))
+    Ok(in_queue(right(&attributes.verb)?, name))
 }
 
 fn in_queue(right: Right, queue: &str) -> Request<'_> {

@@ -177,8 +177,8 @@ fn makes(rule: &PlacementRule) -> bool {
 /// rule uses anything else. Any other rule may have placed it in another queue.
 fn before(pod: &Pod, tree: &Tree) -> Option<String> {
     let provided = |rule: &PlacementRule| rule.name.value.eq_ignore_ascii_case(RuleName::Provided.key());
-    let asked = Some(pod.workload.queue()).filter(|asked| asked.starts_with("root."));
-    asked.filter(|_| tree.placement_rules().iter().all(provided)).map(queue::lowered)
+    let named = Some(pod.workload.queue()).filter(|named| named.starts_with("root."));
+    named.filter(|_| tree.placement_rules().iter().all(provided)).map(queue::lowered)
 }
 
 /// Returns whether a rule that was run uses an annotation of the namespace (`namespace.parentqueue`), besides

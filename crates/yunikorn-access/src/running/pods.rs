@@ -22,20 +22,20 @@ pub struct PodRequest<'a> {
 
 /// Reads the question of a review, if it is about one pod: all pods of a namespace are no application.
 pub fn read(review: &Review) -> Option<PodRequest<'_>> {
-    let asked = review.resource.as_ref().filter(|_| review.path.is_none())?;
-    if !asked.group.is_empty()
-        || asked.resource != "pods"
-        || asked.name.is_empty()
-        || asked.namespace.is_empty()
+    let attributes = review.resource.as_ref().filter(|_| review.path.is_none())?;
+    if !attributes.group.is_empty()
+        || attributes.resource != "pods"
+        || attributes.name.is_empty()
+        || attributes.namespace.is_empty()
     {
         return None;
     }
-    let verb = match (asked.verb.as_str(), asked.subresource.as_str()) {
+    let verb = match (attributes.verb.as_str(), attributes.subresource.as_str()) {
         ("get", "log") => Verb::Logs,
         ("delete", "") => Verb::Kill,
         _ => return None,
     };
-    Some(PodRequest { verb, namespace: &asked.namespace, name: &asked.name })
+    Some(PodRequest { verb, namespace: &attributes.namespace, name: &attributes.name })
 }
 
 /// Answers yes if the ACLs grant it, and else has no opinion.

@@ -184,34 +184,34 @@ fn an_update_is_decided_when_it_asks_for_something_else() {
 
 #[test]
 fn what_others_decide_is_left_to_them() {
-    let asked = request(JOB, "bob", "root.prod");
+    let request = request(JOB, "bob", "root.prod");
     let surroundings = Surroundings::default();
     let (conf, tree) = (conf(), prod());
     let world =
         World { conf: &conf, tree: &tree, resolver: ResolverKind::None.here(), running: &Running::default() };
-    let owned = Applied { owned: true, ..applied(&asked, &surroundings) };
+    let owned = Applied { owned: true, ..applied(&request, &surroundings) };
     assert_eq!(evaluate(&owned, world).clause, "owned");
     for (operation, kind) in [
         (Operation::Other, Kind::Pod),
         (Operation::Update, Kind::Pod),
         (Operation::Create, Kind::Other("ReplicationController".to_owned())),
     ] {
-        let other = Request { operation, kind, ..asked.clone() };
+        let other = Request { operation, kind, ..request.clone() };
         assert_eq!(decided(&other).clause, "kind");
     }
     let away = Surroundings {
         namespace_annotations: texts(&[("yunikorn.apache.org/namespace.enableYuniKorn", "false")]),
         ..Surroundings::default()
     };
-    assert_eq!(evaluate(&applied(&asked, &away), world).clause, "scheduler");
-    let mut chosen = asked.clone();
+    assert_eq!(evaluate(&applied(&request, &away), world).clause, "scheduler");
+    let mut chosen = request.clone();
     chosen.pod.scheduler_name = YUNIKORN.to_owned();
     // Its pods will be made in the name of a controller; a bare pod there has no name at all.
     assert_eq!(evaluate(&applied(&chosen, &away), world).clause, "controller");
     chosen.kind = Kind::Pod;
     let nobodys = evaluate(&applied(&chosen, &away), world);
     assert_eq!((nobodys.outcome, nobodys.user.as_str()), (Outcome::Refused, "nobody"));
-    let own = Request { pod: Pod { labels: texts(&[(APP, YUNIKORN)]), ..Pod::default() }, ..asked };
+    let own = Request { pod: Pod { labels: texts(&[(APP, YUNIKORN)]), ..Pod::default() }, ..request };
     assert_eq!(decided(&own).clause, "scheduler");
 }
 
@@ -322,7 +322,7 @@ fn each_verdict_has_a_word_of_its_own() {
 
 #[test]
 fn what_must_be_taken_is() {
-    let asked = request(Kind::Pod, "bob", "root.prod");
+    let bobs = request(Kind::Pod, "bob", "root.prod");
     let surroundings = Surroundings::default();
     let world = World {
         conf: &conf(),
@@ -330,7 +330,7 @@ fn what_must_be_taken_is() {
         resolver: ResolverKind::None.here(),
         running: &Running::default(),
     };
-    let running = Applied { node_name: "n1", ..applied(&asked, &surroundings) };
+    let running = Applied { node_name: "n1", ..applied(&bobs, &surroundings) };
     let decision = evaluate(&running, world);
     assert_eq!((decision.outcome, decision.queue.as_str()), (Outcome::Elsewhere, "root.@recovery@"));
     // Also from somebody whose groups are not found, and who is otherwise refused.
@@ -339,8 +339,8 @@ fn what_must_be_taken_is() {
     for (node_name, outcome, clause, queue) in
         [("n1", Outcome::Elsewhere, "acl", "root.@recovery@"), ("", Outcome::Refused, "user", "root.prod")]
     {
-        let asked = Applied { node_name, ..applied(&stranger, &surroundings) };
-        let decision = evaluate(&asked, world);
+        let request = Applied { node_name, ..applied(&stranger, &surroundings) };
+        let decision = evaluate(&request, world);
         assert_eq!((decision.outcome, decision.clause), (outcome, clause), "{node_name}: {decision:?}");
         assert_eq!((decision.user.as_str(), decision.queue.as_str()), ("stranger", queue));
     }
@@ -361,9 +361,9 @@ proptest! {
     fn it_says_what_the_acls_say(tree in any_tree(), identity in any_identity(), pick in 0..9usize) {
         let queue = crate::testing::QUEUES[pick];
         let leaf = tree.queues().any(|(_, node)| node.path.as_str() == queue && node.is_leaf);
-        let mut asked = request(JOB, &identity.user, queue);
-        asked.groups.clone_from(&identity.groups);
-        let decision = decided_in(&tree, &asked);
+        let mut request = request(JOB, &identity.user, queue);
+        request.groups.clone_from(&identity.groups);
+        let decision = decided_in(&tree, &request);
         let groups = if identity.groups.is_empty() { vec![identity.user.clone()] } else { identity.groups };
         let identity = Identity { user: identity.user, groups };
         let may = decide(&tree, Right::Submit, queue, &identity).allowed();
@@ -377,12 +377,12 @@ proptest! {
 
     #[test]
     fn it_is_total(user in "\\PC{0,6}", queue in "\\PC{0,12}", note in "\\PC{0,20}", update in any::<bool>()) {
-        let mut asked = request(DEPLOYMENT, &user, &queue);
-        asked.pod.annotations = BTreeMap::from([(USER_INFO.to_owned(), note)]);
+        let mut request = request(DEPLOYMENT, &user, &queue);
+        request.pod.annotations = BTreeMap::from([(USER_INFO.to_owned(), note)]);
         if update {
-            asked.operation = Operation::Update;
+            request.operation = Operation::Update;
         }
-        let decision = decided(&asked);
+        let decision = decided(&request);
         for mode in [Mode::Off, Mode::Audit, Mode::Warn, Mode::Deny] {
             prop_assert!(decision.refusal(mode).is_none() || mode == Mode::Deny);
             prop_assert!(decision.refusal(mode).is_none() || decision.warning(mode).is_none());

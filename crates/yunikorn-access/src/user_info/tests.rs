@@ -236,8 +236,8 @@ fn of_places_with_the_same_verdict_the_first_says_why() {
     let place = |given: &str| Site { changed: true, ..template(text(given), Given::Absent) };
     let groups = ["devs", "system:authenticated"].map(str::to_owned);
     let rule = |sites: &[Site]| {
-        let asked = job(Operation::Create, false, ("alice", &groups), sites, Moment::Mutating);
-        let decision = decide(&asked, &access(&[(EXTERNAL_USERS, "^alice$")]));
+        let request = job(Operation::Create, false, ("alice", &groups), sites, Moment::Mutating);
+        let decision = decide(&request, &access(&[(EXTERNAL_USERS, "^alice$")]));
         (decision.outcome, decision.clause)
     };
     assert_eq!(rule(&[place(ALICE), place(BOB)]), (Outcome::Kept, "own"));
@@ -405,7 +405,7 @@ fn what_is_not_known_is_refused() {
 #[test]
 fn where_nothing_is_nothing_is_said_unless_a_path_leads_nowhere() {
     let running = Running::default();
-    let asked = |operation, has_templates| Request {
+    let request = |operation, has_templates| Request {
         operation,
         namespace: "jobs",
         running: &running,
@@ -417,7 +417,7 @@ fn where_nothing_is_nothing_is_said_unless_a_path_leads_nowhere() {
         sites: &[],
         moment: Moment::Mutating,
     };
-    let decided = |operation, has_templates| decide(&asked(operation, has_templates), &access(&[]));
+    let decided = |operation, has_templates| decide(&request(operation, has_templates), &access(&[]));
     assert_eq!(decided(Operation::Create, false), decided(Operation::Other, true));
     for (operation, has_templates) in
         [(Operation::Create, false), (Operation::Update, true), (Operation::Other, true)]
@@ -512,8 +512,8 @@ proptest! {
         let sites: Vec<Site> =
             sites.into_iter().map(|site| if create { Site { old: Given::Absent, ..site } } else { site }).collect();
         let access = access(&keys);
-        let asked = job(operation, is_replica_set, (user, &groups), &sites, Moment::Final);
-        if decide(&asked, &access).outcome == Outcome::Refused {
+        let request = job(operation, is_replica_set, (user, &groups), &sites, Moment::Final);
+        if decide(&request, &access).outcome == Outcome::Refused {
             return Ok(());
         }
         let may_set = access.bypass_auth
@@ -566,8 +566,8 @@ proptest! {
 #[test]
 fn requests_without_pods_or_a_name_have_words_of_their_own() {
     let decided = |user, sites: &[Site]| {
-        let asked = job(Operation::Create, false, (user, &[]), sites, Moment::Mutating);
-        decide(&asked, &access(&[])).clause
+        let request = job(Operation::Create, false, (user, &[]), sites, Moment::Mutating);
+        decide(&request, &access(&[])).clause
     };
     assert_eq!(decided("alice", &[]), "no_pods");
     let absent = Site { changed: true, ..template(Given::Absent, Given::Absent) };

@@ -122,9 +122,9 @@ fn paths(request: &Request, templates: &[Template]) -> Result<Vec<Option<Path>>,
 }
 
 /// Returns the response; its `auditAnnotations` hold the decision.
-pub fn response(uid: &str, asked: &Content, decision: &Decision, mode: Mode) -> Value {
+pub fn response(uid: &str, content: &Content, decision: &Decision, mode: Mode) -> Value {
     let enforced = mode == Mode::Enforce;
-    let patch = patch(asked, decision);
+    let patch = patch(content, decision);
     let response = Response {
         patch: (enforced && !patch.is_empty()).then(|| JsonPatch::new(Value::from(patch).to_string())),
         warnings: if enforced { decision.warnings.clone() } else { Vec::new() },
@@ -140,7 +140,7 @@ pub fn notes(decision: &Decision) -> BTreeMap<&'static str, String> {
 }
 
 /// Returns the operations of JSON Patch that add the annotations, and change nothing else.
-pub fn patch(asked: &Content, decision: &Decision) -> Vec<Value> {
+pub fn patch(content: &Content, decision: &Decision) -> Vec<Value> {
     let additions = decision.additions.iter();
-    additions.filter_map(|addition| Some(asked.places.get(addition.site)?.addition(&addition.text))).collect()
+    additions.filter_map(|addition| Some(content.places.get(addition.site)?.addition(&addition.text))).collect()
 }

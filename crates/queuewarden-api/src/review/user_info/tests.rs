@@ -58,16 +58,16 @@ fn patched(object: &Value, operations: &[Value]) -> Value {
 }
 
 fn guarded(of: (&str, &str, &str), object: &Value) -> (Content, Vec<Value>) {
-    let (asked, decision) = decided(of, object);
-    let patch = patch(&asked, &decision);
-    (asked, patch)
+    let (content, decision) = decided(of, object);
+    let patch = patch(&content, &decision);
+    (content, patch)
 }
 
 fn decided(of: (&str, &str, &str), object: &Value) -> (Content, Decision) {
     let request = request(of, object, &Value::Null);
-    let asked = read(&request, &templates()).unwrap();
-    let decision = decide(&asked.at(&request, &Running::default(), Moment::Mutating), &access());
-    (asked, decision)
+    let content = read(&request, &templates()).unwrap();
+    let decision = decide(&content.at(&request, &Running::default(), Moment::Mutating), &access());
+    (content, decision)
 }
 
 const OWN_NAME: &str = r#"{"user":"alice","groups":["devs"]}"#;
@@ -140,8 +140,8 @@ fn what_an_object_says_is_read_where_its_pods_get_it_from() {
         "spec": {"nodeName": "n1"}})
     };
     let job = json!({"spec": {"template": spec(json!({USER_INFO: "x"}))}});
-    let (asked, _) = guarded(("batch", "Job", "jobs"), &job);
-    let site = &asked.sites[0];
+    let (content, _) = guarded(("batch", "Job", "jobs"), &job);
+    let site = &content.sites[0];
     assert_eq!((site.location.as_str(), &site.given), ("spec.template", &Given::Text("x".into())));
     assert_eq!((site.username.as_str(), site.node_name.as_str()), ("carol", "n1"));
     for (annotations, expected) in [
@@ -150,8 +150,8 @@ fn what_an_object_says_is_read_where_its_pods_get_it_from() {
         (json!(["x"]), Given::Odd("annotations that are a list".into())),
         (json!({}), Given::Absent),
     ] {
-        let (asked, _) = guarded(("", "Pod", "pods"), &spec(annotations));
-        assert_eq!(asked.sites[0].given, expected);
+        let (content, _) = guarded(("", "Pod", "pods"), &spec(annotations));
+        assert_eq!(content.sites[0].given, expected);
     }
 }
 
@@ -176,9 +176,9 @@ fn elements_of_a_list_are_known_again() {
         (&[Some("x")], &[Some("x"), Some("z")], Outcome::Refused),
     ] {
         let request = request(of, &cluster(new), &cluster(old));
-        let asked = read(&request, &templates()).unwrap();
+        let content = read(&request, &templates()).unwrap();
         assert_eq!(
-            decide(&asked.at(&request, &Running::default(), Moment::Mutating), &access()).outcome,
+            decide(&content.at(&request, &Running::default(), Moment::Mutating), &access()).outcome,
             outcome,
             "{old:?} {new:?}"
         );
@@ -216,23 +216,23 @@ fn a_version_without_templates_of_a_guarded_resource_is_not_read() {
 #[test]
 fn the_response_does_what_the_mode_lets_it() {
     let object = json!({"metadata": {"labels": {"yunikorn.apache.org/username": "carol"}}});
-    let (asked, decision) = decided(("", "Pod", "pods"), &object);
-    let enforced = response("u", &asked, &decision, Mode::Enforce)["response"].clone();
+    let (content, decision) = decided(("", "Pod", "pods"), &object);
+    let enforced = response("u", &content, &decision, Mode::Enforce)["response"].clone();
     let bytes: ByteString = serde_json::from_value(enforced["patch"].clone()).unwrap();
     let operations: Vec<Value> = serde_json::from_slice(&bytes.0).unwrap();
     assert_eq!(patched(&object, &operations)["metadata"]["annotations"][USER_INFO], OWN_NAME);
     assert_eq!((&enforced["allowed"], &enforced["patchType"]), (&json!(true), &json!("JSONPatch")));
     assert_eq!(enforced["warnings"].as_array().unwrap().len(), 1);
-    let audited = response("u", &asked, &decision, Mode::Audit)["response"].clone();
+    let audited = response("u", &content, &decision, Mode::Audit)["response"].clone();
     assert_eq!(
         audited,
         json!({"uid": "u", "allowed": true, "auditAnnotations": {"decision": "added", "clause": "missing"}})
     );
-    let (asked, decision) =
+    let (content, decision) =
         decided(("", "Pod", "pods"), &json!({"metadata": {"annotations": {USER_INFO: "{}"}}}));
-    let refused = response("u", &asked, &decision, Mode::Enforce)["response"].clone();
+    let refused = response("u", &content, &decision, Mode::Enforce)["response"].clone();
     assert_eq!((&refused["allowed"], &refused["status"]["code"]), (&json!(false), &json!(403)));
-    assert_eq!(response("u", &asked, &decision, Mode::Audit)["response"]["allowed"], true);
+    assert_eq!(response("u", &content, &decision, Mode::Audit)["response"]["allowed"], true);
 }
 
 fn json_value() -> impl Strategy<Value = Value> {
@@ -305,9 +305,9 @@ fn spec() -> BoxedStrategy<Value> {
 }
 
 /// Removes the annotation from all locations, and the objects that only hold it.
-fn without(asked: &Content, object: &Value) -> Value {
+fn without(content: &Content, object: &Value) -> Value {
     let mut object = object.clone();
-    for place in &asked.places {
+    for place in &content.places {
         let operation = place.addition("");
         let path = operation["path"].as_str().unwrap();
         let (parent, key) = path.rsplit_once('/').unwrap();
@@ -339,11 +339,11 @@ proptest! {
             ("ray.io", "RayCluster", "rayclusters"), ("kubeflow.org", "PyTorchJob", "pytorchjobs"),
         ][kind];
         let object = if kind == 0 { json!({"metadata": spec["driver"]}) } else { json!({"spec": spec}) };
-        let (asked, patch) = guarded(of, &object);
+        let (content, patch) = guarded(of, &object);
         let after = patched(&object, &patch);
         if !patch.is_empty() {
             // `null` in place of an object counts as absent.
-            prop_assert_eq!(without(&asked, &after), without(&asked, &object));
+            prop_assert_eq!(without(&content, &after), without(&content, &object));
         }
         let (again, more) = guarded(of, &after);
         prop_assert!(more.is_empty());
@@ -364,21 +364,21 @@ proptest! {
         let (old, new) = (json!({"spec": old}), json!({"spec": new}));
         let said = guarded(of, &old).0;
         let request = request(of, &new, &old);
-        let asked = read(&request, &templates()).unwrap();
-        if decide(&asked.at(&request, &Running::default(), Moment::Final), &access()).outcome == Outcome::Refused {
+        let content = read(&request, &templates()).unwrap();
+        if decide(&content.at(&request, &Running::default(), Moment::Final), &access()).outcome == Outcome::Refused {
             return Ok(());
         }
-        let texts = |asked: &Content| -> Vec<Given> {
-            asked.sites.iter().map(|site| site.given.clone()).filter(|given| *given != Given::Absent).collect()
+        let texts = |content: &Content| -> Vec<Given> {
+            content.sites.iter().map(|site| site.given.clone()).filter(|given| *given != Given::Absent).collect()
         };
-        let (before, after) = (texts(&said), texts(&asked));
+        let (before, after) = (texts(&said), texts(&content));
         for given in &after {
             prop_assert!(*given == Given::Text(OWN_NAME.to_owned()) || before.contains(given), "{:?}", given);
         }
         // Elements of a list come and go, and take each other's positions.
         let named = said.sites.iter().filter(|site| site.given != Given::Absent && !site.location.contains("workerGroupSpecs"));
         for site in named {
-            let stands = asked.sites.iter().any(|now| now.location == site.location);
+            let stands = content.sites.iter().any(|now| now.location == site.location);
             prop_assert!(!stands || after.contains(&site.given), "{:?}", site);
         }
     }

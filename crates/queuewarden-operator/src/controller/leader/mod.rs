@@ -271,15 +271,15 @@ mod tests {
         };
         let (term, view) = watch::channel(until(10));
         let mut leadership = Leadership { term: view };
-        let asked = leadership.clone();
+        let copy = leadership.clone();
         let mut changed = std::pin::pin!(leadership.changed());
         assert!(changed.as_mut().now_or_never().is_none());
         term.send_replace(until(20));
         assert!(changed.as_mut().now_or_never().is_none(), "a renewal");
         advance(Duration::from_secs(19)).await;
-        assert!(asked.holds());
+        assert!(copy.holds());
         advance(Duration::from_secs(1)).await;
-        assert!(!asked.holds());
+        assert!(!copy.holds());
         term.send_replace(None);
         assert!(changed.as_mut().now_or_never().is_some());
     }

@@ -82,7 +82,7 @@ pub(super) async fn answer(
     let review =
         sent.and_then(|sent| sent.review(kind, Some(&caller.identity))).map_err(|wrong| refused(&wrong))?;
     let pod = pods::read(&review).filter(|_| state.applications.answers_pods());
-    let asked = match (review::read(&review), pod) {
+    let target = match (review::read(&review), pod) {
         (Ok(question), _) => Target::Ours(question),
         (Err(_), Some(pod)) => Target::Pod(pod),
         // A review that is not for queuewarden needs no permission, and no line in the log.
@@ -94,10 +94,10 @@ pub(super) async fn answer(
     let published = state.published();
     let scheduler = scheduler(published.as_deref());
     let found = match &scheduler {
-        Ok(scheduler) => find(state, asked, *scheduler).await,
+        Ok(scheduler) => find(state, target, *scheduler).await,
         Err(_) => None,
     };
-    let queue = place(asked, found.as_ref()).to_owned();
+    let queue = place(target, found.as_ref()).to_owned();
     let question = scope::AccessRequest {
         partition: PARTITION,
         tree: scheduler.as_ref().ok().map(|scheduler| scheduler.tree),
@@ -110,26 +110,26 @@ pub(super) async fn answer(
         (Err(refusal), _) if refusal.code == StatusCode::FORBIDDEN => Err(refusal.clone()),
         (Err(unknown), _) => Ok(unknown_asker(&unknown.message)),
         (Ok(_), Err(why)) => Ok(Answer::undecided("configuration", &why)),
-        (Ok(_), Ok(scheduler)) => Ok(evaluate(&review, asked, found, scheduler)),
+        (Ok(_), Ok(scheduler)) => Ok(evaluate(&review, target, found, scheduler)),
     };
     let (said, clause, reason) = match &answer {
         Ok(answer) => (answer.decision(), answer.clause, &answer.reason),
         Err(refusal) => ("forbidden", "asker", &refusal.message),
     };
     let decided = AuditRecord {
-        verb: asked.verb(),
+        verb: target.verb(),
         decision: said,
         clause,
         refused: answer.is_err(),
         by: &caller.identity.user,
         user: &review.identity.user,
         queue: &queue,
-        object: &asked.object(),
+        object: &target.object(),
         reason,
     };
     audit.note(&state.health, &decided);
     match scope {
-        Ok(Scope::Own) => answer.map(|answer| answer.brief(&asked.wish(), &review.identity.user)),
+        Ok(Scope::Own) => answer.map(|answer| answer.brief(&target.wish(), &review.identity.user)),
         _ => answer,
     }
 }
@@ -144,9 +144,9 @@ fn scheduler(published: Option<&Published>) -> Result<Scheduler<'_>, String> {
 }
 
 /// Looks up the application of a request; `None` where it has none.
-async fn find(state: &ServerState, asked: Target<'_>, scheduler: Scheduler<'_>) -> Option<Lookup> {
+async fn find(state: &ServerState, target: Target<'_>, scheduler: Scheduler<'_>) -> Option<Lookup> {
     // Boxed, because requests about queues would have their size, too.
-    match asked {
+    match target {
         Target::Ours(Request::Application { namespace, id, .. }) => {
             Some(Box::pin(state.applications.find(namespace, id, scheduler)).await)
         }
@@ -156,8 +156,8 @@ async fn find(state: &ServerState, asked: Target<'_>, scheduler: Scheduler<'_>) 
 }
 
 /// Returns the queue of a request: its administrators may ask about others.
-fn place<'a>(asked: Target<'a>, found: Option<&'a Lookup>) -> &'a str {
-    match (asked, found) {
+fn place<'a>(target: Target<'a>, found: Option<&'a Lookup>) -> &'a str {
+    match (target, found) {
         (Target::Ours(Request::Queue { queue, .. }), _) => queue,
         (Target::Ours(Request::AllQueues { .. }), _) => queue::ROOT,
         (_, Some(Lookup::Application(application))) => &application.queue,
@@ -167,8 +167,8 @@ fn place<'a>(asked: Target<'a>, found: Option<&'a Lookup>) -> &'a str {
     }
 }
 
-fn evaluate(review: &Review, asked: Target<'_>, found: Option<Lookup>, scheduler: Scheduler<'_>) -> Answer {
-    match (asked, found) {
+fn evaluate(review: &Review, target: Target<'_>, found: Option<Lookup>, scheduler: Scheduler<'_>) -> Answer {
+    match (target, found) {
         (Target::Ours(question), found) => review::answer(review, question, found.as_ref(), scheduler),
         (Target::Pod(pod), Some(Lookup::Application(application))) => {
             pods::answer(review, pod, &application, scheduler)

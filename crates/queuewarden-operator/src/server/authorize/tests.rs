@@ -17,13 +17,13 @@ const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, queues:
 struct TestService {
     fixture: testing::TestService,
     /// Counts the requests to the API server about the permission to create `subjectaccessreviews`.
-    asked: Arc<AtomicUsize>,
+    calls: Arc<AtomicUsize>,
 }
 
 /// Lets `apiserver` create `subjectaccessreviews`, and `reader` read queues; `sue`, `ann` and `eve` may do
 /// neither. The token `lost` gets nothing but an error. With the token `fault`, and in requests about
 /// `zed`, the client panics, as an internal error would.
-async fn answer(request: Request<kube::client::Body>, asked: Arc<AtomicUsize>) -> http::Response<Body> {
+async fn answer(request: Request<kube::client::Body>, calls: Arc<AtomicUsize>) -> http::Response<Body> {
     let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.unwrap().to_bytes();
     let sent: Value = serde_json::from_slice(&body).unwrap();
@@ -37,11 +37,11 @@ async fn answer(request: Request<kube::client::Body>, asked: Arc<AtomicUsize>) -
             _ => json!({"authenticated": false}),
         }
     } else {
-        asked.fetch_add(1, Ordering::Relaxed);
+        calls.fetch_add(1, Ordering::Relaxed);
         assert_ne!(sent["spec"]["user"], "zed", "a fault that zed finds");
-        let (who, asked) = (&sent["spec"]["user"], &sent["spec"]["resourceAttributes"]["resource"]);
+        let (who, calls) = (&sent["spec"]["user"], &sent["spec"]["resourceAttributes"]["resource"]);
         let may =
-            (asked == "subjectaccessreviews" && who == "apiserver") || (asked == "queues" && who == "reader");
+            (calls == "subjectaccessreviews" && who == "apiserver") || (calls == "queues" && who == "reader");
         json!({"allowed": may, "reason": "RBAC"})
     };
     let mut filled = sent;
@@ -51,10 +51,10 @@ async fn answer(request: Request<kube::client::Body>, asked: Arc<AtomicUsize>) -
 
 impl TestService {
     fn closed() -> Self {
-        let asked = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&asked);
+        let calls = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&calls);
         let client = client(move |request| answer(request, Arc::clone(&count)));
-        Self { fixture: testing::TestService::closed(router(), client), asked }
+        Self { fixture: testing::TestService::closed(router(), client), calls }
     }
 
     fn open() -> Self {
@@ -100,7 +100,7 @@ async fn the_api_server_may_ask_about_everybody_and_is_trusted_for_a_while() {
     let (_, answer) = service.ask(HOOK, "apiserver", &about("bob")).await;
     assert_eq!(answer["status"]["denied"], true, "{answer}");
     assert!(answer["status"]["reason"].as_str().unwrap().contains("bob"), "{answer}");
-    assert_eq!(service.asked.load(Ordering::Relaxed), 1, "a yes is remembered");
+    assert_eq!(service.calls.load(Ordering::Relaxed), 1, "a yes is remembered");
 }
 
 #[tokio::test]

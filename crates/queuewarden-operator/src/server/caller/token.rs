@@ -119,8 +119,8 @@ mod tests {
 
     /// An API server that answers each `TokenReview` with the same, and counts them.
     fn reviews(audiences: &[&str], code: u16, answer: Value) -> (Reviews, Arc<AtomicUsize>) {
-        let asked = Arc::new(AtomicUsize::new(0));
-        let counter = Arc::clone(&asked);
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&calls);
         let service = tower::service_fn(move |request: Request<Body>| {
             assert_eq!(request.uri().path(), "/apis/authentication.k8s.io/v1/tokenreviews");
             counter.fetch_add(1, Ordering::Relaxed);
@@ -132,7 +132,7 @@ mod tests {
             }
         });
         let audiences = audiences.iter().map(|&audience| audience.to_owned()).collect();
-        (Reviews::new(Client::new(service, "default"), audiences), asked)
+        (Reviews::new(Client::new(service, "default"), audiences), calls)
     }
 
     fn review(status: &Value) -> Value {
@@ -142,7 +142,7 @@ mod tests {
     #[tokio::test]
     async fn one_question_answers_for_all_who_show_the_same() {
         let user = json!({"username": "sue", "groups": ["devs"], "uid": "7", "extra": {"k": ["v"]}});
-        let (reviews, asked) = reviews(&[], 201, review(&json!({"authenticated": true, "user": user})));
+        let (reviews, calls) = reviews(&[], 201, review(&json!({"authenticated": true, "user": user})));
         let knowing = (0..50).map(|_| reviews.know("token"));
         let known = futures::future::join_all(knowing).await;
         for caller in known {
@@ -153,9 +153,9 @@ mod tests {
                 (&vec!["devs".to_owned(), AUTHENTICATED.to_owned()], &vec!["v".to_owned()])
             );
         }
-        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
         reviews.know("another").await.unwrap();
-        assert_eq!(asked.load(Ordering::Relaxed), 2);
+        assert_eq!(calls.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test]
@@ -174,7 +174,7 @@ mod tests {
             (json!({"authenticated": true, "user": {"username": "sue"}}), "is not for queuewarden"),
         ];
         for (status, why) in cases {
-            let (reviews, asked) = reviews(&["queuewarden"], 201, review(&status));
+            let (reviews, calls) = reviews(&["queuewarden"], 201, review(&status));
             for _ in 0..2 {
                 let refused = reviews.know("token").await.unwrap_err();
                 assert!(
@@ -182,21 +182,21 @@ mod tests {
                     "{refused}"
                 );
             }
-            assert_eq!(asked.load(Ordering::Relaxed), 1, "{status}");
+            assert_eq!(calls.load(Ordering::Relaxed), 1, "{status}");
         }
     }
 
     #[tokio::test]
     async fn what_cannot_be_checked_is_asked_again() {
         let failure = json!({"kind": "Status", "status": "Failure", "message": "no right to", "code": 403});
-        let (reviews, asked) = reviews(&[], 403, failure);
+        let (reviews, calls) = reviews(&[], 403, failure);
         for times in 1..3 {
             let unchecked = reviews.know("token").await.unwrap_err();
             assert!(
                 matches!(&unchecked, Unauthenticated::Unchecked(why) if why.contains("no right to")),
                 "{unchecked}"
             );
-            assert_eq!(asked.load(Ordering::Relaxed), times);
+            assert_eq!(calls.load(Ordering::Relaxed), times);
         }
     }
 

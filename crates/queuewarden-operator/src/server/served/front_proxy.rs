@@ -148,7 +148,7 @@ mod tests {
     fn the_api_server_speaks_for_others() {
         let issuer = authority();
         let proxy = FrontProxy::from_data(&data(&issuer, r#"["front"]"#)).unwrap();
-        let asked = headers(&[
+        let sent = headers(&[
             ("X-Remote-User", ""),
             ("X-User", "j\u{fc}rgen"),
             ("x-remote-group", "devs"),
@@ -160,7 +160,7 @@ mod tests {
             ("X-Remote-Extra-50%", "x"),
             ("X-Other", "y"),
         ]);
-        let caller = proxy.caller(&certificate(&issuer, "front"), &asked).unwrap().unwrap();
+        let caller = proxy.caller(&certificate(&issuer, "front"), &sent).unwrap().unwrap();
         assert_eq!((caller.identity.user.as_str(), caller.uid.as_str()), ("j\u{fc}rgen", "7"));
         assert_eq!(caller.identity.groups, ["devs", "system:authenticated"]);
         let extra: Vec<_> = caller.extra.iter().map(|(key, values)| (key.as_str(), values.len())).collect();

@@ -47,35 +47,35 @@ pub(super) async fn create(
     let wish = Wish { verb: "create", group: GROUP, version: VERSION, resource, name };
     demand(&state.lookups, &caller, &wish).await?;
     let document = document(&parts, &body)?;
-    let asked = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
-    let warnings = parameters.unknown(&asked)?;
+    let request = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
+    let warnings = parameters.unknown(&request)?;
     let published = state.published();
     let about = match kind {
         Kind::Own => caller.identity.clone(),
-        Kind::Named => Identity { user: asked.user.clone(), groups: asked.groups.clone() },
+        Kind::Named => Identity { user: request.user.clone(), groups: request.groups.clone() },
     };
     let queues = published.as_deref().and_then(|published| published.queues.as_ref().ok());
     let question = AccessRequest {
-        partition: &asked.partition,
-        tree: queues.and_then(|queues| queues.tree(&asked.partition)),
-        queue: &asked.queue,
+        partition: &request.partition,
+        tree: queues.and_then(|queues| queues.tree(&request.partition)),
+        queue: &request.queue,
         about: &about,
         own_review: Kind::Own.name(),
     };
     let scope = scope(&state.lookups, &caller, question).await;
-    let answer = scope.map(|scope| (scope, answer(published.as_deref(), &asked, &about)));
+    let answer = scope.map(|scope| (scope, answer(published.as_deref(), &request, &about)));
     let (word, clause, reason) = match &answer {
         Ok((_, (status, clause))) => (status.word(), *clause, status.reason()),
         Err(refusal) => ("forbidden", "asker", refusal.message.as_str()),
     };
     let decision = AuditRecord {
-        verb: asked.right.verb(),
+        verb: request.right.verb(),
         decision: word,
         clause,
         refused: answer.is_err(),
         by: &caller.identity.user,
         user: &about.user,
-        queue: &asked.queue,
+        queue: &request.queue,
         object: "",
         reason,
     };
@@ -83,7 +83,7 @@ pub(super) async fn create(
     let status = match answer? {
         // The name alone decides, not the configuration.
         (Scope::Whole, (status, _)) | (Scope::Own, (status, IDENTITY)) => status,
-        (Scope::Own, (status, _)) => status.brief(&asked, &about.user, &about.groups),
+        (Scope::Own, (status, _)) => status.brief(&request, &about.user, &about.groups),
     };
     let mut response = (StatusCode::CREATED, Json(answered(document, &status))).into_response();
     warn(&mut response, &warnings);
@@ -115,8 +115,8 @@ fn refused(kind: Kind, wrong: Wrong) -> Refusal {
 
 impl Parameters {
     /// Returns warnings about unknown fields, as the client chooses (`fieldValidation` of `CreateOptions`).
-    fn unknown(&self, asked: &ReviewRequest) -> Result<Vec<String>, Refusal> {
-        let unknown = asked.unknown.iter().map(|field| format!("unknown field {field:?}"));
+    fn unknown(&self, request: &ReviewRequest) -> Result<Vec<String>, Refusal> {
+        let unknown = request.unknown.iter().map(|field| format!("unknown field {field:?}"));
         let unknown: Vec<String> = unknown.collect();
         match self.field_validation.as_str() {
             "Ignore" => Ok(Vec::new()),
@@ -136,7 +136,7 @@ impl Parameters {
 const IDENTITY: &str = "identity";
 
 /// Returns the answer to a review, and the rule that decided, one of a few words.
-fn answer(published: Option<&Published>, asked: &ReviewRequest, about: &Identity) -> (Status, &'static str) {
+fn answer(published: Option<&Published>, request: &ReviewRequest, about: &Identity) -> (Status, &'static str) {
     let undecided = |clause, why: &str| (Status::undecided(why), clause);
     let refused = |clause, why| (Status::refused(why), clause);
     let Some(published) = published else {
@@ -151,13 +151,13 @@ fn answer(published: Option<&Published>, asked: &ReviewRequest, about: &Identity
         Err(Nobody::Undecided(why)) => return undecided(IDENTITY, &why),
         Err(refusal) => return refused(IDENTITY, refusal.describe(&about.user)),
     };
-    let Some(tree) = queues.tree(&asked.partition) else {
-        return refused("no_queue", format!("there is no partition {}", quoted(&asked.partition)));
+    let Some(tree) = queues.tree(&request.partition) else {
+        return refused("no_queue", format!("there is no partition {}", quoted(&request.partition)));
     };
     let texts = in_force(&published.snapshot);
-    match path_of(tree, &asked.queue) {
+    match path_of(tree, &request.queue) {
         Ok(path) => {
-            let decision = explain(tree, asked.right, &path, &identity);
+            let decision = explain(tree, request.right, &path, &identity);
             let answer = Answers { configuration: &texts, tree }.decision(&decision);
             (Status::decided(answer), decision.clause())
         }

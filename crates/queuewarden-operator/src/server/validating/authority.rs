@@ -23,14 +23,14 @@ const ESCALATE: Wish =
 /// Returns whether Kubernetes' own controllers clean up: a garbage collector deletes the dependents of an
 /// owner, a migrator writes back what it read. They may not change a spec. A user who runs pods in
 /// kube-system controls the cluster anyway.
-pub(super) fn is_housekeeping(asked: &Request) -> bool {
-    let user = asked.by.user.as_str();
+pub(super) fn is_housekeeping(request: &Request) -> bool {
+    let user = request.by.user.as_str();
     let theirs =
         user.starts_with("system:serviceaccount:kube-system:") || user == "system:kube-controller-manager";
-    let tidies = match asked.operation.as_str() {
+    let tidies = match request.operation.as_str() {
         "DELETE" => true,
         // As the API server writes them, equal specs have the same bytes.
-        "UPDATE" => spec(asked.object.as_deref()) == spec(asked.old.as_deref()),
+        "UPDATE" => spec(request.object.as_deref()) == spec(request.old.as_deref()),
         _ => false,
     };
     theirs && tidies
@@ -44,11 +44,11 @@ fn spec(object: Option<&RawValue>) -> Option<&str> {
 ///
 /// # Errors
 /// When it cannot be determined.
-pub(super) async fn may_escalate(lookups: &Lookups, asked: &Request) -> Result<bool, Refusal> {
+pub(super) async fn may_escalate(lookups: &Lookups, request: &Request) -> Result<bool, Refusal> {
     let caller = Arc::new(Caller {
-        identity: asked.by.clone(),
-        uid: asked.by_uid.clone(),
-        extra: asked.extra.clone(),
+        identity: request.by.clone(),
+        uid: request.by_uid.clone(),
+        extra: request.extra.clone(),
     });
     Ok(reason_against(lookups, &caller, &ESCALATE).await?.is_none())
 }
@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(user: &str, operation: &str, old: &Value, new: &Value) -> Request {
+    fn request(user: &str, operation: &str, old: &Value, new: &Value) -> Request {
         let request =
             json!({"userInfo": {"username": user}, "operation": operation, "object": new, "oldObject": old});
         Request::read(json!({"request": request}).to_string().as_bytes()).unwrap()
@@ -83,7 +83,7 @@ mod tests {
             ("system:serviceaccount:kube-systems:x", "DELETE", &Value::Null, false),
             ("sue", "UPDATE", &same, false),
         ] {
-            assert_eq!(is_housekeeping(&asked(user, operation, &one, new)), expected, "{user} {operation}");
+            assert_eq!(is_housekeeping(&request(user, operation, &one, new)), expected, "{user} {operation}");
         }
     }
 }

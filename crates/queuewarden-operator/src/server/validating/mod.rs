@@ -146,8 +146,8 @@ fn verb(operation: &str) -> &'static str {
 }
 
 /// Answers a change of one of queuewarden's kinds; an error is a doubt.
-async fn own(state: &ServerState, places: &Arc<Semaphore>, asked: &Request) -> Result<Response, String> {
-    let change = match change(asked) {
+async fn own(state: &ServerState, places: &Arc<Semaphore>, request: &Request) -> Result<Response, String> {
+    let change = match change(request) {
         Ok(change) => change,
         Err(answer) => return Ok(answer),
     };
@@ -156,8 +156,8 @@ async fn own(state: &ServerState, places: &Arc<Semaphore>, asked: &Request) -> R
     // up.
     let depends = known.is_none() || admit::depends_on_who(&change);
     let may_escalate = !depends
-        || authority::is_housekeeping(asked)
-        || authority::may_escalate(&state.lookups, asked).await.map_err(|refusal| refusal.message)?;
+        || authority::is_housekeeping(request)
+        || authority::may_escalate(&state.lookups, request).await.map_err(|refusal| refusal.message)?;
     let Some(known) = known else {
         return if may_escalate {
             let warning =
@@ -167,17 +167,17 @@ async fn own(state: &ServerState, places: &Arc<Semaphore>, asked: &Request) -> R
             Err("queuewarden has not read the cluster yet: try again in a moment".to_owned())
         };
     };
-    let asked = admit::Review { by: asked.by.clone(), may_escalate, change };
-    planned(places, known, move |known| admit::admit(&known.snapshot, &asked)).await
+    let request = admit::Review { by: request.by.clone(), may_escalate, change };
+    planned(places, known, move |known| admit::admit(&known.snapshot, &request)).await
 }
 
 /// Answers a change of a `ConfigMap`; an error is a doubt.
-async fn guarded(state: &ServerState, places: &Arc<Semaphore>, asked: &Request) -> Result<Response, String> {
+async fn guarded(state: &ServerState, places: &Arc<Semaphore>, request: &Request) -> Result<Response, String> {
     let known = state.published().ok_or("it has not read the cluster yet")?;
-    if !counts(&known, asked) {
+    if !counts(&known, request) {
         return Ok(Response::default());
     }
-    let (namespace, name, new) = (asked.namespace.clone(), asked.name.clone(), asked.object.clone());
+    let (namespace, name, new) = (request.namespace.clone(), request.name.clone(), request.object.clone());
     planned(places, known, move |known| match new.as_deref().map(part::object::<ConfigMap>).transpose() {
         Ok(new) => {
             let new = new.as_ref().map(config_map::state);
