@@ -6,18 +6,23 @@ use std::path::{Path, PathBuf};
 use super::cli::docs::files;
 
 /// A word that the project does not use, and what it says instead.
-const REPLACED: [(&str, &str); 11] = [
+const REPLACED: [(&str, &str); 16] = [
     ("bed", "test cluster"),
     ("blank", "space, empty"),
     ("curious", "caller, poller"),
     ("door", "endpoint, webhook, HTTPS"),
     ("farewell", "shutdown grace"),
     ("furniture", "fixtures"),
+    ("judge", "decide, evaluate"),
+    ("judged", "decided"),
+    ("judgement", "decision"),
     ("knock", "call"),
     ("ledger", "history, managed keys"),
     ("moot", "redundant"),
     ("outrun", "stale"),
     ("rival", "other writer, conflicting manager"),
+    ("wish", "request, permission"),
+    ("wished", "requested"),
 ];
 
 /// Folders of the project's own text, and files beside them.

@@ -174,8 +174,9 @@ fn what_imports_print_is_valid() {
             .map(|list| answer[list].as_array().map_or(usize::MAX, Vec::len));
         assert_eq!((answer["imported"].as_bool(), found), (Some(imported), counts), "{args:?}");
         assert_eq!(ended.status.success(), imported, "{args:?}");
-        let way = answer["way"].as_str().is_some_and(|way| way.contains("kubectl apply -f imported.yaml"));
-        assert_eq!(way, args[1] == "yunikorn", "{args:?}");
+        let steps =
+            answer["steps"].as_str().is_some_and(|steps| steps.contains("kubectl apply -f imported.yaml"));
+        assert_eq!(steps, args[1] == "yunikorn", "{args:?}");
         let mut spoilt = answer.clone();
         spoilt["imported"] = Value::from("maybe");
         assert!(!validator.is_valid(&spoilt));

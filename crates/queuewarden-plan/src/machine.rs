@@ -38,7 +38,7 @@ use std::collections::VecDeque;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::mirror::Wish;
+use super::mirror::TargetState;
 use super::planted::{PlantedFault, is_planted};
 use super::snapshot::{LastBase, SchedulerAddress, WriteFailure};
 use super::{NewConfigMap, ParseCache, Write};
@@ -125,7 +125,7 @@ struct Run {
     mirror_rounds: u8,
     mirror_conflicts: u8,
     /// The steps of the RBAC mirror that were tried last.
-    tried: Vec<Wish>,
+    tried: Vec<TargetState>,
     queues: bool,
     /// True if there is more to do than one run does.
     more: bool,
@@ -157,7 +157,7 @@ struct Backoffs {
     /// The keys that could not be written; `None` where a ConfigMap that comes first could not be created.
     write: Backoff<Option<Data>>,
     /// The steps of the RBAC mirror that were not taken.
-    mirror: Backoff<Vec<Wish>>,
+    mirror: Backoff<Vec<TargetState>>,
     /// The backoff of the plan and its publication to the endpoints.
     plan: Backoff<()>,
     /// The backoff of the statuses.

@@ -328,7 +328,7 @@ fn placed(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity
     let user = quoted(&submission.identity.user);
     match &placement.outcome {
         placement::Outcome::Placed(queue) => {
-            let decision = match placement.steps.iter().find(|step| is_refused_wish(step)) {
+            let decision = match placement.steps.iter().find(|step| is_refused_request(step)) {
                 None => Decision::new(Outcome::Placed, "acl", ""),
                 Some(step) => {
                     let why = why(world.tree, step).unwrap_or_default();
@@ -358,7 +358,7 @@ fn placed(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity
 }
 
 /// Returns whether the step denies the user the queue that the workload names.
-fn is_refused_wish(step: &Step) -> bool {
+fn is_refused_request(step: &Step) -> bool {
     step.rule.name == RuleName::Provided && is_denied(step)
 }
 

@@ -346,7 +346,7 @@ fn shapes() -> Vec<Attack> {
             &["cannot be handled"],
         ),
         asked(
-            "a wish for validation that there is not",
+            "a request for a validation that there is not",
             post(&format!("{OWN}?fieldValidation=None"), own(&prod())),
             400,
             &["fieldValidation is Ignore, Warn or Strict"],

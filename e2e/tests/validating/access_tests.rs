@@ -6,7 +6,7 @@ use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Capability, Kind, TestCluster, eventually};
 use serde_json::{Value, json};
 
-use super::{ACLS, Answer, acl, create, delete, decided, merge, send};
+use super::{ACLS, Answer, acl, create, decided, delete, merge, send};
 
 const TESTS: &str = "/apis/queuewarden.dev/v1alpha1/queueaccesstests";
 

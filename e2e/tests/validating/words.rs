@@ -6,7 +6,7 @@ use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Capability, Kind, TestCluster, eventually};
 use serde_json::json;
 
-use super::{ACLS, acl, create, delete, decided, merge};
+use super::{ACLS, acl, create, decided, delete, merge};
 
 const BASE: &str = "\
 partitions:

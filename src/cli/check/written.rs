@@ -132,13 +132,13 @@ fn ready(config: &ObservedObject, spec: &ConfigSpec) -> Line {
     }
 }
 
-fn log_level(wish: &str) -> Line {
-    let wish: String = wish.chars().take(64).collect();
-    match level::parse(&wish) {
-        Some(_) => Line::ok(LOG_LEVEL, format!("the annotation {ANNOTATION} says {wish}")),
+fn log_level(level: &str) -> Line {
+    let level: String = level.chars().take(64).collect();
+    match level::parse(&level) {
+        Some(_) => Line::ok(LOG_LEVEL, format!("the annotation {ANNOTATION} says {level}")),
         None => Line::warn(
             LOG_LEVEL,
-            format!("the annotation {ANNOTATION} says `{wish}`, which is no level"),
+            format!("the annotation {ANNOTATION} says `{level}`, which is no level"),
             "write error, warn, info, debug or trace",
         ),
     }

@@ -36,7 +36,7 @@ pub struct ImportAnswer {
     pub settings: Vec<SparkSetting>,
     /// The steps from the current configuration to one that queuewarden writes, for people; only for a
     /// queues.yaml.
-    pub way: Option<String>,
+    pub steps: Option<String>,
 }
 
 /// A finding on a file.

@@ -6,7 +6,7 @@ mod arguments;
 mod manifests;
 mod report;
 mod spark;
-mod way;
+mod steps;
 mod yarn;
 mod yunikorn;
 

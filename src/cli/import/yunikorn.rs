@@ -8,7 +8,7 @@ use super::answer::ImportAnswer;
 use super::arguments::Accepted;
 use super::manifests::{self, Granted};
 use super::report::{messages, show};
-use super::way::Way;
+use super::steps::Steps;
 use crate::cli::findings::plural;
 use crate::cli::input::Inputs;
 use crate::cli::input::object::Kind;
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         }
     }
     let merged = session.merged(&args.source.cluster)?;
-    let way = Way::new(args, &merged, !queue_acls.is_empty());
+    let steps = Steps::new(args, &merged, !queue_acls.is_empty());
     let dropped = before.diagnostics.iter().filter(|found| codes::DROPS.contains(&found.code)).cloned();
     let (source, findings) = before.drawn(dropped.chain(staying));
     let findings: Vec<_> = findings.map(|diagnostic| FileDiagnostic { file: Some(0), diagnostic }).collect();
@@ -82,18 +82,18 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let messages = messages(args.format, console);
     show(&sources, findings, messages);
     if !args.queues {
-        messages.err(&way.steps);
+        messages.err(&steps.steps);
     }
     messages.err(&format!(
         "compared: nobody may do more or less with {} than by what is written now\n",
         plural(queue_acls.len(), "QueueAcl")
     ));
-    let objects = std::iter::once(way.config).chain(policy(&merged)).chain(queue_acls);
+    let objects = std::iter::once(steps.config).chain(policy(&merged)).chain(queue_acls);
     let answer = ImportAnswer {
         imported: true,
         manifests: objects.collect(),
         queues: Some(base),
-        way: Some(way.steps),
+        steps: Some(steps.steps),
         ..found
     };
     let text = || match &answer.queues {

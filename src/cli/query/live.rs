@@ -49,9 +49,9 @@ pub async fn read(
     named: Option<SchedulerAddress>,
     spec: &ConfigSpec,
 ) -> Result<Answer, Failure> {
-    let (way, answer) = first("ws/v1/config", client, named, spec).await?;
-    let answer = parse(&way.to_string(), answer)?;
-    let clusters = way.get("ws/v1/clusters", client).await.map_err(|why| no_answer(&why))?;
+    let (route, answer) = first("ws/v1/config", client, named, spec).await?;
+    let answer = parse(&route.to_string(), answer)?;
+    let clusters = route.get("ws/v1/clusters", client).await.map_err(|why| no_answer(&why))?;
     Ok(Answer { release: read_back::release(&clusters), ..answer })
 }
 
@@ -69,15 +69,15 @@ pub async fn queues(
     Ok(read_back::beside(&root))
 }
 
-/// A way to the scheduler.
-enum Way {
+/// A route to the scheduler.
+enum Route {
     /// Its address.
     Direct(SchedulerAddress),
     /// The API server's proxy for services, with the namespace of the scheduler.
     Service(String),
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Direct(address) => f.write_str(&address.url),
@@ -86,7 +86,7 @@ impl fmt::Display for Way {
     }
 }
 
-impl Way {
+impl Route {
     async fn get(&self, path: &str, client: &Client) -> Result<Value, String> {
         match self {
             Self::Direct(address) => {
@@ -102,21 +102,21 @@ impl Way {
     }
 }
 
-/// Returns the first response, and the way that it came.
+/// Returns the first response, and the route by which it came.
 async fn first(
     path: &str,
     client: &Client,
     named: Option<SchedulerAddress>,
     spec: &ConfigSpec,
-) -> Result<(Way, Value), Failure> {
+) -> Result<(Route, Value), Failure> {
     // The URL of the YuniKornConfig is meant for the operator: from outside the cluster it may reach nothing,
     // or something else.
-    let proxied = named.is_none().then(|| Way::Service(spec.namespace.clone()));
-    let direct = named.or_else(|| spec.scheduler.clone()).map(Way::Direct);
+    let proxied = named.is_none().then(|| Route::Service(spec.namespace.clone()));
+    let direct = named.or_else(|| spec.scheduler.clone()).map(Route::Direct);
     let mut tried = Vec::new();
-    for way in direct.into_iter().chain(proxied) {
-        match way.get(path, client).await {
-            Ok(answer) => return Ok((way, answer)),
+    for route in direct.into_iter().chain(proxied) {
+        match route.get(path, client).await {
+            Ok(answer) => return Ok((route, answer)),
             Err(why) => tried.push(why),
         }
     }
@@ -125,7 +125,7 @@ async fn first(
 
 fn no_answer(why: &str) -> Failure {
     Failure::Undecided(format!(
-        "the scheduler does not say what it runs: {why}; --scheduler-url names another way to it"
+        "the scheduler does not say what it runs: {why}; --scheduler-url names another route to it"
     ))
 }
 

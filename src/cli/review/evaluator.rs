@@ -153,7 +153,10 @@ fn words(review: &Review) -> String {
         (Some(attributes), _) => {
             let dot = if attributes.group.is_empty() { "" } else { "." };
             let slash = if attributes.name.is_empty() { "" } else { "/" };
-            format!("{} {}{dot}{}{slash}{}", attributes.verb, attributes.resource, attributes.group, attributes.name)
+            format!(
+                "{} {}{dot}{}{slash}{}",
+                attributes.verb, attributes.resource, attributes.group, attributes.name
+            )
         }
         (None, Some(path)) => format!("{} {}", path.verb, path.path),
         (None, None) => String::new(),

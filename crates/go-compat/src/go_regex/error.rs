@@ -130,8 +130,7 @@ fn texts(code: Code) -> (&'static str, &'static str) {
 pub(super) fn too_long(pattern: &str) -> Diagnostic {
     // The span begins at a character, wherever the limit falls.
     let decided = (0..=MAX_BYTES).rev().find(|at| pattern.is_char_boundary(*at)).unwrap_or_default();
-    let message =
-        format!("the pattern has {} bytes, more than the {MAX_BYTES} that are read", pattern.len());
+    let message = format!("the pattern has {} bytes, more than the {MAX_BYTES} that are read", pattern.len());
     Diagnostic::error(TOO_LONG, message)
         .at(Span::new(decided, pattern.len()))
         .help("split it into several simpler patterns")

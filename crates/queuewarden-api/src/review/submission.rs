@@ -99,7 +99,11 @@ mod tests {
             let owner = json!({"apiVersion": version, "kind": kind, "name": "o", "uid": "x", "controller": controller});
             let pod = json!({"metadata": {"ownerReferences": [owner]}, "spec": {"nodeName": "n1"}});
             let submission = submission(&pod, ("", "Pod"));
-            assert_eq!((submission.owned, submission.node_name.as_str()), (expected, "n1"), "{version} {kind}");
+            assert_eq!(
+                (submission.owned, submission.node_name.as_str()),
+                (expected, "n1"),
+                "{version} {kind}"
+            );
         }
         for odd in [json!(null), json!({"metadata": {"ownerReferences": [1, {"controller": 1}]}})] {
             assert!(!submission(&odd, ("", "Pod")).owned);

@@ -23,7 +23,7 @@ use go_compat::diag::quoted;
 use go_compat::go_json::nullable;
 use yunikorn::queue::nearest;
 use yunikorn::right::Right;
-use yunikorn_access::review::brief::{UNKNOWN, Wish};
+use yunikorn_access::review::brief::{RequestedAction, UNKNOWN};
 use yunikorn_access::review::request::QUEUE_VERBS;
 
 /// The partition to use when none is named.
@@ -294,12 +294,12 @@ impl Status {
             Self::Decided(decision) => decision.trace.last().and_then(|step| step.entry.clone()),
             Self::Brief(_) | Self::Other { .. } => None,
         };
-        let wish = Wish::in_queue(request.right, &request.queue);
+        let action = RequestedAction::in_queue(request.right, &request.queue);
         let undecided = (self.word() == "undecided").then(|| UNKNOWN.to_owned());
         let reason = match (&undecided, &entry) {
             (Some(why), _) => why.clone(),
-            (None, Some(entry)) => wish.granted(&entry.words()),
-            (None, None) => wish.denied(user),
+            (None, Some(entry)) => action.granted(&entry.words()),
+            (None, None) => action.denied(user),
         };
         Self::Brief(Box::new(Brief {
             version: VERSION,
@@ -496,7 +496,7 @@ mod tests {
         }
     }
 
-    fn asking(right: Right, queue: &str) -> ReviewRequest {
+    fn review_request(right: Right, queue: &str) -> ReviewRequest {
         ReviewRequest {
             user: String::new(),
             groups: Vec::new(),
@@ -561,7 +561,7 @@ mod tests {
             (person("eve", &["analysts"]), "root.prod", Some("analysts")),
         ] {
             for right in Right::ALL {
-                let answer = brief(&tree, &asking(right, queue), &who);
+                let answer = brief(&tree, &review_request(right, queue), &who);
                 assert_eq!(answer["allowed"], own.is_some() && right == Right::Submit, "{answer:#}");
                 for text in texts(&answer) {
                     let told = secrets.iter().find(|secret| Some(**secret) != own && text.contains(**secret));
@@ -569,7 +569,7 @@ mod tests {
                 }
             }
         }
-        let yes = brief(&tree, &asking(Right::Submit, "root.prod"), &person("eve", &["analysts"]));
+        let yes = brief(&tree, &review_request(Right::Submit, "root.prod"), &person("eve", &["analysts"]));
         assert_eq!(yes["reason"], "group analysts may submit to `root.prod`");
         assert_eq!(yes["entry"], json!({"kind": "Group", "name": "analysts"}));
     }
@@ -581,7 +581,7 @@ mod tests {
             one in any_tree(), other in any_tree(), who in any_identity(), admin in any::<bool>(),
             queue in prop::sample::select([&QUEUES[..], &["root.none", "none", "root.a b", ""]].concat()),
         ) {
-            let request = asking(if admin { Right::Admin } else { Right::Submit }, queue);
+            let request = review_request(if admin { Right::Admin } else { Right::Submit }, queue);
             let [one, other] = [brief(&one, &request, &who), brief(&other, &request, &who)];
             if one["entry"] == other["entry"] {
                 prop_assert_eq!(one, other);

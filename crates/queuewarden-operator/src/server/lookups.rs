@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use tower::limit::ConcurrencyLimitLayer;
 
 use super::caller::Caller;
-use super::permission::Wish;
+use super::permission::Permission;
 use yunikorn::admission::request::Texts;
 
 /// Requests to the API server at once.
@@ -56,7 +56,7 @@ pub struct Lookups {
     /// denied requests cause no more lookups than allowed ones. Kubernetes' own delegated authorizers cache
     /// both for ten seconds (`k8s.io/apiserver/pkg/server/options/authorization.go`, `allowCacheTTL`,
     /// `denyCacheTTL`).
-    pub(super) permissions: Cache<(Arc<Caller>, Wish), Option<String>>,
+    pub(super) permissions: Cache<(Arc<Caller>, Permission), Option<String>>,
     /// Annotations of objects by their kind and name. An absence is not cached: a namespace is often created
     /// right before its first pod.
     annotations: Cache<String, Texts>,
@@ -66,8 +66,8 @@ impl Lookups {
     /// Without anything cached.
     pub fn new(client: Client) -> Self {
         let permissions = Cache::builder()
-            .weigher(|(caller, wish): &(Arc<Caller>, Wish), reason: &Option<String>| {
-                weight(caller.bytes() + wish.name.len() + reason.as_ref().map_or(0, String::len))
+            .weigher(|(caller, permission): &(Arc<Caller>, Permission), reason: &Option<String>| {
+                weight(caller.bytes() + permission.name.len() + reason.as_ref().map_or(0, String::len))
             })
             .max_capacity(BYTES)
             .time_to_live(TTL)
@@ -185,8 +185,8 @@ mod tests {
         (Lookups::new(client), calls, fails)
     }
 
-    fn wish(name: &str) -> Wish {
-        Wish { verb: "get", group: "g", version: "v1", resource: "queues", name: name.to_owned() }
+    fn permission(name: &str) -> Permission {
+        Permission { verb: "get", group: "g", version: "v1", resource: "queues", name: name.to_owned() }
     }
 
     fn caller(user: &str, groups: &[&str]) -> Arc<Caller> {
@@ -206,9 +206,9 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            let wish = wish(name);
+            let permission = permission(name);
             for _ in 0..2 {
-                let reasons = join_all((0..50).map(|_| reason_against(&lookups, &who, &wish))).await;
+                let reasons = join_all((0..50).map(|_| reason_against(&lookups, &who, &permission))).await;
                 assert!(
                     reasons.iter().all(|reason| reason.as_ref().unwrap().as_deref() == expected),
                     "{reasons:?}"
@@ -237,10 +237,10 @@ mod tests {
         let (lookups, _, fails) = lookups();
         fails.store(true, Ordering::Relaxed);
         let sue = caller("sue", &[]);
-        reason_against(&lookups, &sue, &wish("")).await.unwrap_err();
+        reason_against(&lookups, &sue, &permission("")).await.unwrap_err();
         lookups.namespace("jobs").await.unwrap_err();
         fails.store(false, Ordering::Relaxed);
-        assert_eq!(reason_against(&lookups, &sue, &wish("")).await, Ok(None));
+        assert_eq!(reason_against(&lookups, &sue, &permission("")).await, Ok(None));
         lookups.namespace("jobs").await.unwrap();
     }
 
@@ -249,7 +249,7 @@ mod tests {
         let (lookups, ..) = lookups();
         for i in 0..2000 {
             lookups.namespace(&format!("jobs-{i}")).await.unwrap().unwrap();
-            reason_against(&lookups, &caller("sue", &[]), &wish(&i.to_string())).await.unwrap();
+            reason_against(&lookups, &caller("sue", &[]), &permission(&i.to_string())).await.unwrap();
         }
         lookups.annotations.run_pending_tasks().await;
         lookups.permissions.run_pending_tasks().await;

@@ -20,7 +20,7 @@ const MASTERS: &str = "system:masters";
 
 /// An access that a caller needs. No such access is in a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Wish {
+pub(super) struct Permission {
     pub(super) verb: &'static str,
     pub(super) group: &'static str,
     pub(super) version: &'static str,
@@ -34,10 +34,14 @@ pub(super) struct Wish {
 /// # Errors
 /// When they have not, or the permission cannot be determined.
 #[cfg(feature = "access-api")]
-pub(super) async fn demand(lookups: &Lookups, caller: &Arc<Caller>, wish: &Wish) -> Result<(), Refusal> {
-    match reason_against(lookups, caller, wish).await? {
+pub(super) async fn demand(
+    lookups: &Lookups,
+    caller: &Arc<Caller>,
+    permission: &Permission,
+) -> Result<(), Refusal> {
+    match reason_against(lookups, caller, permission).await? {
         None => Ok(()),
-        Some(reason) => Err(Refusal::forbidden(forbidden(caller, wish, &reason))),
+        Some(reason) => Err(Refusal::forbidden(forbidden(caller, permission, &reason))),
     }
 }
 
@@ -48,18 +52,18 @@ pub(super) async fn demand(lookups: &Lookups, caller: &Arc<Caller>, wish: &Wish)
 pub(super) async fn reason_against(
     lookups: &Lookups,
     caller: &Arc<Caller>,
-    wish: &Wish,
+    permission: &Permission,
 ) -> Result<Option<String>, Refusal> {
     if caller.identity.groups.iter().any(|group| group == MASTERS) {
         return Ok(None);
     }
-    let key = (Arc::clone(caller), wish.clone());
+    let key = (Arc::clone(caller), permission.clone());
     if let Some(known) = lookups.permissions.get(&key).await {
         return Ok(known);
     }
     let ask = async {
         let reviews: Api<SubjectAccessReview> = Api::all(lookups.client.clone());
-        let review = SubjectAccessReview { spec: spec(caller, wish), ..SubjectAccessReview::default() };
+        let review = SubjectAccessReview { spec: spec(caller, permission), ..SubjectAccessReview::default() };
         let answer = call(reviews.create(&PostParams::default(), &review)).await;
         let answer = answer.map_err(|error| error.to_string())?;
         let status = answer.status.unwrap_or_default();
@@ -72,14 +76,14 @@ pub(super) async fn reason_against(
     })
 }
 
-fn spec(caller: &Caller, wish: &Wish) -> SubjectAccessReviewSpec {
+fn spec(caller: &Caller, permission: &Permission) -> SubjectAccessReviewSpec {
     SubjectAccessReviewSpec {
         resource_attributes: Some(ResourceAttributes {
-            verb: some(wish.verb),
-            group: some(wish.group),
-            version: some(wish.version),
-            resource: some(wish.resource),
-            name: some(&wish.name),
+            verb: some(permission.verb),
+            group: some(permission.group),
+            version: some(permission.version),
+            resource: some(permission.resource),
+            name: some(&permission.name),
             ..ResourceAttributes::default()
         }),
         user: Some(caller.identity.user.clone()),
@@ -96,11 +100,16 @@ fn some(text: &str) -> Option<String> {
 
 /// Returns the message that API servers print
 /// (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go`, `ForbiddenStatusError`).
-pub(super) fn forbidden(caller: &Caller, wish: &Wish, reason: &str) -> String {
-    let name = if wish.name.is_empty() { String::new() } else { format!(" {:?}", wish.name) };
+pub(super) fn forbidden(caller: &Caller, permission: &Permission, reason: &str) -> String {
+    let name = if permission.name.is_empty() { String::new() } else { format!(" {:?}", permission.name) };
     let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     format!(
         "{}.{}{name} is forbidden: User {:?} cannot {} resource {:?} in API group {:?} at the cluster scope{reason}",
-        wish.resource, wish.group, caller.identity.user, wish.verb, wish.resource, wish.group
+        permission.resource,
+        permission.group,
+        caller.identity.user,
+        permission.verb,
+        permission.resource,
+        permission.group
     )
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::caller::Caller;
 use super::lookups::Lookups;
-use super::permission::{Wish, forbidden, reason_against};
+use super::permission::{Permission, forbidden, reason_against};
 use super::refusal::Refusal;
 use queuewarden_api::served::review::DEFAULT_PARTITION;
 use queuewarden_api::served::{GROUP, VERSION};
@@ -39,7 +39,7 @@ pub(super) struct AccessRequest<'a> {
 }
 
 /// The permission to ask about every user.
-const ABOUT_OTHERS: Wish = Wish {
+const ABOUT_OTHERS: Permission = Permission {
     verb: "create",
     group: "authorization.k8s.io",
     version: "v1",
@@ -91,6 +91,6 @@ async fn against_reading(
     let queue = lowered(request.queue);
     let is_named = request.partition == DEFAULT_PARTITION && !queue.is_empty();
     let (verb, name) = if is_named { ("get", queue) } else { ("list", String::new()) };
-    let wish = Wish { verb, group: GROUP, version: VERSION, resource: "queues", name };
-    reason_against(lookups, caller, &wish).await
+    let permission = Permission { verb, group: GROUP, version: VERSION, resource: "queues", name };
+    reason_against(lookups, caller, &permission).await
 }

@@ -33,7 +33,7 @@ struct Running {
     at_start: String,
     handle: reload::Handle<EnvFilter, Registry>,
     /// Last value of the annotation that was looked at.
-    wish: Mutex<Option<String>>,
+    value: Mutex<Option<String>>,
     /// Exporter of traces, if there is one.
     #[cfg(feature = "otel")]
     traces: Option<opentelemetry_sdk::trace::SdkTracerProvider>,
@@ -44,7 +44,7 @@ impl Logging {
         Self(Some(Arc::new(Running {
             at_start: at_start.to_owned(),
             handle,
-            wish: Mutex::default(),
+            value: Mutex::default(),
             #[cfg(feature = "otel")]
             traces: None,
         })))
@@ -69,26 +69,26 @@ impl Logging {
 
     /// Applies the annotation's value; `None` if there is no annotation. A value that is no level changes
     /// nothing and is logged once.
-    pub fn follow(&self, wish: Option<&str>) {
+    pub fn follow(&self, value: Option<&str>) {
         let Some(running) = &self.0 else { return };
-        let mut last = running.wish.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.as_deref() == wish {
+        let mut last = running.value.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.as_deref() == value {
             return;
         }
-        *last = wish.map(str::to_owned);
+        *last = value.map(str::to_owned);
         drop(last);
-        running.change(wish);
+        running.change(value);
     }
 }
 
 impl Running {
-    fn change(&self, wish: Option<&str>) {
-        let level = wish.and_then(parse);
-        if let (Some(wish), None) = (wish, level) {
-            let wish: String = wish.chars().take(64).collect();
+    fn change(&self, value: Option<&str>) {
+        let level = value.and_then(parse);
+        if let (Some(value), None) = (value, level) {
+            let value: String = value.chars().take(64).collect();
             tracing::warn!(
                 annotation = ANNOTATION,
-                value = wish,
+                value = value,
                 "This is no log level: error, warn, info, debug or trace; it stays as it was"
             );
             return;

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::protocol::{Action, Outcome};
 use super::{Doing, Pending, Role, Stage, State, after, whole_second};
 use crate::conditions::Reason;
-use crate::mirror::wishes;
+use crate::mirror::target_states;
 use crate::snapshot::{Snapshot, WriteFailure};
 use crate::{MAX_BYTES, NewConfigMap, ParseCache, Plan, plan_again, text_in_force};
 use yunikorn::config::checksum;
@@ -76,7 +76,7 @@ impl State {
     }
 
     fn act(&mut self, now: Timestamp, snapshot: Snapshot, plan: Plan) -> Vec<Action> {
-        self.plan_at = wish(now, &plan);
+        self.plan_at = wake_at(now, &plan);
         if self.role == Role::Leader {
             let actions = self.write(now, &snapshot, &plan);
             let actions = actions.or_else(|| self.store_base(now, &plan));
@@ -251,20 +251,20 @@ impl State {
 
     /// Takes the next steps of the RBAC mirror towards the ACLs in force, a bounded number per run.
     fn mirror(&mut self, now: Timestamp, plan: &Plan) -> Option<Vec<Action>> {
-        let left = wishes(&plan.mirror);
+        let left = target_states(&plan.mirror);
         let tried = std::mem::take(&mut self.run.tried).into_iter();
-        let undone: Vec<_> = tried.filter(|wish| left.contains(wish)).collect();
+        let undone: Vec<_> = tried.filter(|change| left.contains(change)).collect();
         match std::mem::replace(&mut self.run.mirror, Stage::Over) {
             Stage::Open => {}
             Stage::Tried => {
                 // There is more than one run does at a time, and the rest has not failed.
-                self.run.more |= left.iter().any(|wish| !undone.contains(wish));
+                self.run.more |= left.iter().any(|change| !undone.contains(change));
                 self.backoffs.mirror.fail(now, undone, self.seed);
                 return None;
             }
             Stage::Over => return None,
         }
-        let held = || self.backoffs.mirror.holds(now, |what| left.iter().all(|wish| what.contains(wish)));
+        let held = || self.backoffs.mirror.holds(now, |what| left.iter().all(|change| what.contains(change)));
         if left.is_empty() {
             self.memory.observed.mirror_failure = None;
         } else if self.run.mirror_rounds == 0 && held() {
@@ -303,9 +303,9 @@ impl State {
 }
 
 /// Returns the time when the plan is to be made again.
-fn wish(now: Timestamp, plan: &Plan) -> Timestamp {
-    let wish = plan.wake_at.map(|at| at.max(after(now, SHORTEST)));
-    wish.unwrap_or(Timestamp::MAX).min(after(now, RESYNC))
+fn wake_at(now: Timestamp, plan: &Plan) -> Timestamp {
+    let planned = plan.wake_at.map(|at| at.max(after(now, SHORTEST)));
+    planned.unwrap_or(Timestamp::MAX).min(after(now, RESYNC))
 }
 
 /// Returns the partitions, as objects name them, of queues that were not found.

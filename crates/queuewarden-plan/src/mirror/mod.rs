@@ -35,7 +35,7 @@ use go_compat::diag::plural;
 use yunikorn_access::Tree;
 
 pub use object::{Content, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorObject, Rule, Subject};
-pub use steps::{Action, Step, Wish, wishes};
+pub use steps::{Action, Step, TargetState, target_states};
 
 /// Instructions for removing a mirror that queuewarden may not remove.
 const BY_HAND: &str = "apply manifests/rbac-mirror, or remove it by hand: kubectl delete clusterrolebindings,clusterroles -l queuewarden.dev/mirror=rbac";

@@ -29,11 +29,11 @@ pub struct Step {
     pub action: Action,
 }
 
-/// The result that a step is to have, whatever was observed before.
-pub type Wish = (Kind, String, Action);
+/// The state that a step is to lead to, whatever was observed before.
+pub type TargetState = (Kind, String, Action);
 
-/// Returns the results that the steps are to have.
-pub fn wishes(changes: &Changes) -> Vec<Wish> {
+/// Returns the states that the steps are to lead to.
+pub fn target_states(changes: &Changes) -> Vec<TargetState> {
     changes.steps.iter().map(|step| (step.kind, step.name.clone(), step.action.clone())).collect()
 }
 

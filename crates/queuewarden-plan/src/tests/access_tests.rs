@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::admit::{review, created, quiet};
+use super::admit::{created, quiet, review};
 use super::delegation::who;
 use super::*;
 use crate::admit::{Change, Review, Versions, admit};

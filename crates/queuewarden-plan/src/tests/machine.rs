@@ -186,7 +186,7 @@ fn granting(acl: &str) -> Snapshot {
     snapshot
 }
 
-fn asking(acl: &str) -> Snapshot {
+fn snapshot_with(acl: &str) -> Snapshot {
     let mut snapshot = granting(acl);
     spec(&mut snapshot).scheduler = Some(URL.into());
     snapshot
@@ -353,7 +353,7 @@ fn a_write_that_failed_waits_and_another_one_does_not() {
 
 #[test]
 fn a_refused_full_text_is_remembered_until_a_full_text_is_proven() {
-    let mut process = Process::leading(asking("ann"));
+    let mut process = Process::leading(snapshot_with("ann"));
     process.outcomes = [Outcome::Refused(WriteFailure::Rejected("no".into()))].into();
     process.grant("bob");
     process.feed(Event::Changed);
@@ -365,7 +365,7 @@ fn a_refused_full_text_is_remembered_until_a_full_text_is_proven() {
 
 #[test]
 fn a_text_that_the_scheduler_keeps_refusing_is_remembered_as_refused() {
-    let mut process = Process::leading(asking("ann"));
+    let mut process = Process::leading(snapshot_with("ann"));
     process.scheduler = Some(Ok(checksum(text(&process.cluster))));
     process.grant("bob");
     process.feed(Event::Changed);
@@ -386,7 +386,7 @@ fn a_text_that_the_scheduler_keeps_refusing_is_remembered_as_refused() {
 
 #[test]
 fn a_withdrawal_gets_through_after_a_restart_while_the_scheduler_refuses_the_text() {
-    let mut process = Process::leading(asking("bob,sue"));
+    let mut process = Process::leading(snapshot_with("bob,sue"));
     let runs = text(&process.cluster).to_owned();
     process.scheduler = Some(Ok(checksum(&runs)));
     process.grant("bob,eve,sue");
@@ -406,7 +406,7 @@ fn a_withdrawal_gets_through_after_a_restart_while_the_scheduler_refuses_the_tex
 
 #[test]
 fn a_refusal_is_noticed_while_the_base_is_invalid() {
-    let mut process = Process::leading(asking("bob,sue"));
+    let mut process = Process::leading(snapshot_with("bob,sue"));
     process.scheduler = Some(Ok(checksum(text(&process.cluster))));
     process.grant("bob,eve,sue");
     process.feed(Event::Changed);
@@ -420,7 +420,7 @@ fn a_refusal_is_noticed_while_the_base_is_invalid() {
 #[test]
 fn a_change_during_a_write_is_written_at_once_whatever_else_the_run_does() {
     let acls = |acl: &str| vec![submit("a", "root.prod", acl), submit("b", "root.nowhere", "ann")];
-    let mut process = Process::leading(asking("ann"));
+    let mut process = Process::leading(snapshot_with("ann"));
     process.cluster.queue_acls = acls("bob");
     process.step(Event::Changed);
     let observed = Event::Observed(Box::new(process.cluster.clone()));
@@ -476,7 +476,7 @@ fn a_config_that_is_made_anew_or_names_another_output_is_met_without_memories() 
 
 #[test]
 fn the_scheduler_is_asked_before_the_first_plan_and_then_at_intervals() {
-    let mut process = Process::new(asking("ann"));
+    let mut process = Process::new(snapshot_with("ann"));
     process.scheduler = Some(Ok("OTHER".into()));
     process.feed(Event::Due);
     assert_eq!(process.done, ["read base", "observe", "ask", "observe", "publish"]);
@@ -499,7 +499,7 @@ fn the_scheduler_is_asked_before_the_first_plan_and_then_at_intervals() {
 
 #[test]
 fn a_written_text_is_asked_for_until_it_is_loaded() {
-    let mut process = Process::leading(asking("ann"));
+    let mut process = Process::leading(snapshot_with("ann"));
     process.grant("bob");
     process.feed(Event::Changed);
     assert_eq!(process.done, ["observe", "write", "ask", "observe", "publish", "report"]);
@@ -581,7 +581,7 @@ fn events_in_any_order_give_no_write_before_everything_was_read_anew() {
         random ^= random << 17;
         usize::try_from(random % 1_000_003).unwrap() % below
     };
-    let mut process = Process::new(asking("ann"));
+    let mut process = Process::new(snapshot_with("ann"));
     let (mut leads, mut fresh, mut writes) = (false, false, 0);
     let mut actions = VecDeque::new();
     for _ in 0..3000 {
@@ -646,7 +646,7 @@ fn a_checksum_of_an_unproven_version_proves_nothing() {
         (Some(Version::V1_9), Some("1.8.0"), false),
         (Some(Version::V1_8), Some("2.0.0"), false),
     ] {
-        let mut cluster = asking("ann");
+        let mut cluster = snapshot_with("ann");
         spec(&mut cluster).version = chosen;
         let mut process = Process::new(cluster);
         process.release = release.map(str::to_owned);
@@ -661,7 +661,7 @@ fn a_checksum_of_an_unproven_version_proves_nothing() {
 
 #[test]
 fn an_upgrade_of_the_scheduler_is_noticed() {
-    let mut process = Process::leading(asking("ann"));
+    let mut process = Process::leading(snapshot_with("ann"));
     assert_eq!(process.condition(Type::Loaded).1, "Loaded");
     process.release = Some("1.10.0".to_owned());
     let begin = process.now;

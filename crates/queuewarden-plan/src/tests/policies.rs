@@ -402,6 +402,7 @@ fn pods_share_an_application_unless_each_has_one_of_its_own() {
         snapshot.output = Some(owned_by(map(YUNIKORN_CONFIGS, &[(GENERATE_UNIQUE_APP_ID, text)]), "helm"));
         assert_eq!(shared_application(&snapshot, &deciding).is_some(), shared, "{text}");
     }
-    let audit = AdmissionPolicySpec { submission: Some(yunikorn_access::submission::Mode::Audit), ..deciding };
+    let audit =
+        AdmissionPolicySpec { submission: Some(yunikorn_access::submission::Mode::Audit), ..deciding };
     assert_eq!(shared_application(&cluster(BASE), &audit), None);
 }

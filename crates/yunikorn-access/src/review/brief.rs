@@ -15,20 +15,20 @@ pub const UNKNOWN: &str =
 
 /// An action that a user wants to take, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
+pub struct RequestedAction {
     /// The action as written after "may".
     pub act: String,
     /// The kind of its object, which may not exist; `None` where it is not a single object.
     pub to: Option<&'static str>,
 }
 
-impl Wish {
-    /// The wish for a right in a queue.
+impl RequestedAction {
+    /// The use of a right in a queue.
     pub fn in_queue(right: Right, queue: &str) -> Self {
         Self { act: format!("{} {}", right.act(), quoted(queue)), to: Some("queue") }
     }
 
-    /// The wish for an action on a pod.
+    /// An action on a pod.
     pub fn with_pod(verb: &str, namespace: &str, name: &str) -> Self {
         Self { act: format!("{verb} pod {}", quoted(&format!("{namespace}/{name}"))), to: Some("pod") }
     }
@@ -45,7 +45,7 @@ impl Wish {
     }
 }
 
-impl From<Request<'_>> for Wish {
+impl From<Request<'_>> for RequestedAction {
     fn from(question: Request<'_>) -> Self {
         match question {
             Request::Queue { right, queue } => Self::in_queue(right, queue),
@@ -62,17 +62,17 @@ impl Answer {
     /// Reduces the answer to what `user`, who may not read the queue, may know about themselves. An answer
     /// that depends on the name alone stays.
     #[must_use]
-    pub fn brief(self, wish: &Wish, user: &str) -> Self {
+    pub fn brief(self, action: &RequestedAction, user: &str) -> Self {
         match (self.clause, self.opinion) {
             ("identity", _) => self,
             ("configuration", _) => Self::undecided(self.clause, UNKNOWN),
             (clause, Opinion::Allow) => {
                 let who = self.entry.map_or_else(|| format!("user {user}"), |entry| entry.to_string());
-                Self::allow(clause, &wish.granted(&who))
+                Self::allow(clause, &action.granted(&who))
             }
-            (clause, Opinion::Deny) if wish.to == Some("queue") => Self::deny(clause, &wish.denied(user)),
+            (clause, Opinion::Deny) if action.to == Some("queue") => Self::deny(clause, &action.denied(user)),
             // For other objects a denial, an undecided answer and a missing object look alike.
-            (clause, _) => Self::no_opinion(clause, &wish.denied(user)),
+            (clause, _) => Self::no_opinion(clause, &action.denied(user)),
         }
     }
 }

@@ -27,7 +27,7 @@ pub mod request;
 mod tests;
 
 pub use answer::{Answer, Application, Lookup, Opinion, answer, path_of};
-pub use brief::Wish;
+pub use brief::RequestedAction;
 use go_compat::go_json::nullable;
 pub use permission::{administers, is_self};
 pub use request::{Request, read};

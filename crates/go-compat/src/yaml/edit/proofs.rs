@@ -155,9 +155,9 @@ fn samples_keep_all_but_the_edited_lines() {
 }
 
 /// A mapping, a key and a value: resolved against the text's tree.
-type Wish = (prop::sample::Index, prop::sample::Index, String);
+type Choice = (prop::sample::Index, prop::sample::Index, String);
 
-fn wishes() -> impl Strategy<Value = Vec<Wish>> {
+fn choices() -> impl Strategy<Value = Vec<Choice>> {
     let value = prop_oneof![
         3 => "[a-z*]{0,4} ?[a-z',]{0,6}",
         1 => "\\PC{0,8}",
@@ -166,10 +166,10 @@ fn wishes() -> impl Strategy<Value = Vec<Wish>> {
     prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), value), 1..5)
 }
 
-fn edits(tree: &Node, wishes: Vec<Wish>) -> Vec<Edit> {
+fn edits(tree: &Node, choices: Vec<Choice>) -> Vec<Edit> {
     let mappings = mappings(tree);
     let mut edits: Vec<Edit> = Vec::new();
-    for (mapping, key, value) in wishes {
+    for (mapping, key, value) in choices {
         let (path, node) = mapping.get(&mappings);
         // Keys of scalars, and two that are mostly new.
         let pairs = node.as_mapping().unwrap().iter();
@@ -194,11 +194,11 @@ fn is_scalar(tree: &Node, edit: &Edit) -> bool {
 proptest! {
     /// Without anchors and explicit keys, every edit of a scalar is made.
     #[test]
-    fn plain_texts_take_every_edit(text in texts(false), wishes in wishes()) {
+    fn plain_texts_take_every_edit(text in texts(false), choices in choices()) {
         let tree = parse(&text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
         prop_assume!(tree.is_some());
         let tree = tree.unwrap();
-        let edits = edits(&tree, wishes);
+        let edits = edits(&tree, choices);
         prop_assume!(edits.iter().all(|edit| is_scalar(&tree, edit)));
         let result = apply(&text, &edits).map_err(|error| TestCaseError::fail(format!("{error}\n{edits:?}\n{text}")))?;
         check(&text, &edits, &result);
@@ -207,9 +207,9 @@ proptest! {
 
     /// With them, an edit is made or refused, and never half made.
     #[test]
-    fn shared_texts_are_edited_or_refused(text in texts(true), wishes in wishes()) {
+    fn shared_texts_are_edited_or_refused(text in texts(true), choices in choices()) {
         let Ok(Some(tree)) = parse(&text) else { return Err(TestCaseError::reject("not YAML")) };
-        let edits = edits(&tree, wishes);
+        let edits = edits(&tree, choices);
         match apply(&text, &edits) {
             Ok(result) => check(&text, &edits, &result),
             Err(refusal) => prop_assert_eq!(refusal.code, EDIT),

@@ -142,5 +142,7 @@ pub fn notes(decision: &Decision) -> BTreeMap<&'static str, String> {
 /// Returns the operations of JSON Patch that add the annotations, and change nothing else.
 pub fn patch(content: &Content, decision: &Decision) -> Vec<Value> {
     let additions = decision.additions.iter();
-    additions.filter_map(|addition| Some(content.places.get(addition.site)?.addition(&addition.text))).collect()
+    additions
+        .filter_map(|addition| Some(content.places.get(addition.site)?.addition(&addition.text)))
+        .collect()
 }

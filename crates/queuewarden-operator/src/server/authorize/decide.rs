@@ -15,7 +15,7 @@ use go_compat::diag::{Diagnostic, quoted};
 use queuewarden_api::review::Kind;
 use queuewarden_api::review::access::Sent;
 use yunikorn::queue;
-use yunikorn_access::review::{self, Answer, Lookup, Request, Review, Wish};
+use yunikorn_access::review::{self, Answer, Lookup, Request, RequestedAction, Review};
 use yunikorn_access::running::Scheduler;
 use yunikorn_access::running::pods::{self, PodRequest};
 
@@ -48,10 +48,12 @@ impl Target<'_> {
     }
 
     /// Returns the request for the evaluator.
-    fn wish(self) -> Wish {
+    fn action(self) -> RequestedAction {
         match self {
             Self::Ours(question) => question.into(),
-            Self::Pod(PodRequest { verb, namespace, name }) => Wish::with_pod(verb.as_str(), namespace, name),
+            Self::Pod(PodRequest { verb, namespace, name }) => {
+                RequestedAction::with_pod(verb.as_str(), namespace, name)
+            }
         }
     }
 
@@ -129,7 +131,7 @@ pub(super) async fn answer(
     };
     audit.note(&state.health, &decided);
     match scope {
-        Ok(Scope::Own) => answer.map(|answer| answer.brief(&target.wish(), &review.identity.user)),
+        Ok(Scope::Own) => answer.map(|answer| answer.brief(&target.action(), &review.identity.user)),
         _ => answer,
     }
 }

@@ -34,7 +34,7 @@ use serde_json::Value;
 
 use super::ServerState;
 use super::audit::{Audit, OTHER};
-use super::caller::{Shown, Unauthenticated};
+use super::caller::{Credentials, Unauthenticated};
 use super::internal_error::contained;
 use super::refusal::Refusal;
 use go_compat::diag::{Diagnostic, quoted};
@@ -58,7 +58,7 @@ pub fn router() -> Router<Arc<ServerState>> {
         .layer(Extension(Audit::new("subjectaccessreviews")));
     // Not an extension of the request: each layer around the busiest route costs a microsecond.
     let audit = Audit::new("authorize");
-    let authorize = move |State(state): State<Arc<ServerState>>, shown: Shown, body: Bytes| {
+    let authorize = move |State(state): State<Arc<ServerState>>, shown: Credentials, body: Bytes| {
         authorize(state, audit.clone(), shown, body)
     };
     Router::new()
@@ -72,7 +72,7 @@ pub fn router() -> Router<Arc<ServerState>> {
 async fn authorize(
     state: Arc<ServerState>,
     audit: Audit,
-    shown: Shown,
+    shown: Credentials,
     body: Bytes,
 ) -> Result<Response, Refusal> {
     let (version, sent) = read(Kind::Subject, &body)?;
@@ -87,7 +87,7 @@ async fn review(
     Extension(audit): Extension<Audit>,
     Extension(kind): Extension<Kind>,
     namespace: Option<Path<String>>,
-    shown: Shown,
+    shown: Credentials,
     body: Bytes,
 ) -> Result<Response, Refusal> {
     let (_, sent) = read(kind, &body)?;
@@ -141,7 +141,7 @@ async fn answered(
     audit: &Audit,
     kind: Kind,
     sent: Result<Sent, Diagnostic>,
-    shown: &Shown,
+    shown: &Credentials,
 ) -> Result<Answer, Refusal> {
     let undecided = |clause: &'static str| {
         state.health.metrics.endpoints.decided(OTHER, "undecided", clause);

@@ -95,19 +95,19 @@ impl From<Unauthenticated> for Refusal {
 
 /// The part of a request that authenticates its sender.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct Credentials {
     authorization: Option<HeaderValue>,
     peer: Option<Peer>,
 }
 
-impl From<&Parts> for Shown {
+impl From<&Parts> for Credentials {
     fn from(parts: &Parts) -> Self {
         let authorization = parts.headers.get(header::AUTHORIZATION).cloned();
         Self { authorization, peer: parts.extensions.get().cloned() }
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Shown {
+impl<S: Sync> FromRequestParts<S> for Credentials {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
@@ -159,7 +159,7 @@ impl Callers {
     ///
     /// # Errors
     /// When the caller is unknown.
-    pub async fn know(&self, shown: &Shown) -> Result<Arc<Caller>, Unauthenticated> {
+    pub async fn know(&self, shown: &Credentials) -> Result<Arc<Caller>, Unauthenticated> {
         let by_certificate = self.by_certificate(shown.peer.as_ref());
         if let Some(Ok(caller)) = by_certificate {
             return Ok(Arc::new(caller.known()));

@@ -14,7 +14,7 @@ use super::accept::{Shape, accepted};
 use super::{Memory, caller, in_force, warn};
 use crate::controller::published::Queues;
 use crate::server::ServerState;
-use crate::server::permission::{Wish, demand};
+use crate::server::permission::{Permission, demand};
 use crate::server::refusal::Refusal;
 use go_compat::diag::quoted;
 use queuewarden_api::answer::Answers;
@@ -100,8 +100,8 @@ async fn permitted(
 ) -> Result<(), Refusal> {
     let caller = caller(state, memory, parts).await?;
     let name = name.to_owned();
-    let wish = Wish { verb, group: GROUP, version: VERSION, resource: "queues", name };
-    demand(&state.lookups, &caller, &wish).await
+    let permission = Permission { verb, group: GROUP, version: VERSION, resource: "queues", name };
+    demand(&state.lookups, &caller, &permission).await
 }
 
 impl Parameters {

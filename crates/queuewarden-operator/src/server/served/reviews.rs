@@ -15,7 +15,7 @@ use super::{Memory, caller, in_force, warn};
 use crate::controller::published::Published;
 use crate::server::ServerState;
 use crate::server::audit::AuditRecord;
-use crate::server::permission::{Wish, demand};
+use crate::server::permission::{Permission, demand};
 use crate::server::refusal::Refusal;
 use crate::server::scope::{AccessRequest, Scope, scope};
 use go_compat::diag::quoted;
@@ -44,8 +44,8 @@ pub(super) async fn create(
 ) -> Result<Response, Refusal> {
     let caller = caller(&state, &memory, &parts).await?;
     let (resource, name) = (kind.plural(), String::new());
-    let wish = Wish { verb: "create", group: GROUP, version: VERSION, resource, name };
-    demand(&state.lookups, &caller, &wish).await?;
+    let permission = Permission { verb: "create", group: GROUP, version: VERSION, resource, name };
+    demand(&state.lookups, &caller, &permission).await?;
     let document = document(&parts, &body)?;
     let request = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
     let warnings = parameters.unknown(&request)?;
@@ -136,7 +136,11 @@ impl Parameters {
 const IDENTITY: &str = "identity";
 
 /// Returns the answer to a review, and the rule that decided, one of a few words.
-fn answer(published: Option<&Published>, request: &ReviewRequest, about: &Identity) -> (Status, &'static str) {
+fn answer(
+    published: Option<&Published>,
+    request: &ReviewRequest,
+    about: &Identity,
+) -> (Status, &'static str) {
     let undecided = |clause, why: &str| (Status::undecided(why), clause);
     let refused = |clause, why| (Status::refused(why), clause);
     let Some(published) = published else {

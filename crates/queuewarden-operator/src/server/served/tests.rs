@@ -43,9 +43,9 @@ impl ApiServer {
         }
         let body = request.into_body().collect().await.unwrap().to_bytes();
         let mut review: Value = serde_json::from_slice(&body).unwrap();
-        let wish = review["spec"]["resourceAttributes"].clone();
-        let reads = wish["resource"] == "queues" && review["spec"]["user"] == "reader";
-        let reviews = wish["verb"] == "create" && wish["group"] == "access.queuewarden.dev";
+        let permission = review["spec"]["resourceAttributes"].clone();
+        let reads = permission["resource"] == "queues" && review["spec"]["user"] == "reader";
+        let reviews = permission["verb"] == "create" && permission["group"] == "access.queuewarden.dev";
         review["status"] = json!({"allowed": reads || reviews, "reason": "RBAC"});
         reply(201, &review)
     }

@@ -10,15 +10,20 @@ use serde_json::value::RawValue;
 
 use crate::server::caller::Caller;
 use crate::server::lookups::Lookups;
-use crate::server::permission::{Wish, reason_against};
+use crate::server::permission::{Permission, reason_against};
 use crate::server::refusal::Refusal;
 use queuewarden_api::review::envelope::Request;
 use queuewarden_api::review::part;
 use queuewarden_api::{GROUP, VERSION};
 
 /// The permission for all objects, whatever their name.
-const ESCALATE: Wish =
-    Wish { verb: "escalate", group: GROUP, version: VERSION, resource: "queueacls", name: String::new() };
+const ESCALATE: Permission = Permission {
+    verb: "escalate",
+    group: GROUP,
+    version: VERSION,
+    resource: "queueacls",
+    name: String::new(),
+};
 
 /// Returns whether Kubernetes' own controllers clean up: a garbage collector deletes the dependents of an
 /// owner, a migrator writes back what it read. They may not change a spec. A user who runs pods in

@@ -172,7 +172,11 @@ async fn own(state: &ServerState, places: &Arc<Semaphore>, request: &Request) ->
 }
 
 /// Answers a change of a `ConfigMap`; an error is a doubt.
-async fn guarded(state: &ServerState, places: &Arc<Semaphore>, request: &Request) -> Result<Response, String> {
+async fn guarded(
+    state: &ServerState,
+    places: &Arc<Semaphore>,
+    request: &Request,
+) -> Result<Response, String> {
     let known = state.published().ok_or("it has not read the cluster yet")?;
     if !counts(&known, request) {
         return Ok(Response::default());

@@ -1,5 +1,5 @@
-//! The way from a tree that `YuniKorn` reads to one that queuewarden writes, as commands with the user's own
-//! names. No step gives anybody more access than before: the base comes first, then an operator that only
+//! The steps from a tree that `YuniKorn` reads to one that queuewarden writes, as commands with the user's
+//! own names. No step gives anybody more access than before: the base comes first, then an operator that only
 //! observes, then one that writes, and at last the ACLs that objects hold leave the base.
 
 use serde_json::{Value, json};
@@ -17,13 +17,13 @@ use yunikorn::config::Flattened;
 const NEW_BASE: &str = "yunikorn-queues";
 
 /// The `YuniKornConfig`, and the steps, in which a line that begins with three spaces is a command.
-pub(super) struct Way {
+pub(super) struct Steps {
     /// It only observes at first.
     pub(super) config: Value,
     pub(super) steps: String,
 }
 
-impl Way {
+impl Steps {
     /// Starts from the ConfigMap that holds the tree; a file by itself counts as `yunikorn-configs`. `leaves`
     /// is set when ACLs become objects, and so leave the base.
     pub(super) fn new(args: &Args, merged: &Flattened, leaves: bool) -> Self {
