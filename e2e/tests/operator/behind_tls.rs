@@ -159,7 +159,7 @@ async fn a_scheduler_behind_tls_is_read_with_each_kind_of_credentials() -> Resul
         for options in [String::new(), format!(" --scheduler-url {url} --scheduler-secret {SECRET}")] {
             let state = ask(kubeconfig, &format!("status -o json{options}")).await?;
             let state: Value = serde_json::from_str(&state.out).with_context(|| state.to_string())?;
-            ensure!(state["scheduler"]["asked"] == url, "{state}");
+            ensure!(state["scheduler"]["source"] == url, "{state}");
         }
         Ok(())
     })
